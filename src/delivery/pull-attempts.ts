@@ -87,7 +87,7 @@ export class PullAttempts {
         else ended.push(this.#end(claim, this.#unsendable(claim, times.nowMs)));
       }
     }
-    // In an ordered subscription the next one is given when these are stored.
+    // The next in an order is given when these are stored.
     await Promise.all(ended.splice(0));
     if (isWanted()) return [...prepared.values()];
     for (const claim of prepared.keys()) end(claim, "never started");

@@ -144,7 +144,7 @@ export class PullDesk {
   async finish(from: Subscription, results: readonly PullResult[]): Promise<readonly FinishedPull[]> {
     const { attempts } = this.#dependencies;
     const finished = await attempts.finish(from, results, (leaseMs) => this.#leasedFor(leaseMs));
-    // The next of an ordered one may be taken now, and what failed at its time.
+    // The next in an order may be taken now, and what failed at its time.
     this.wake();
     return finished;
   }

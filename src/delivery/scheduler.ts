@@ -29,6 +29,9 @@ export interface Throttle {
   readonly retryAfterMs: number;
 }
 
+/** Capacity that is kept for deliveries that are leased as something else is stored. */
+export type Reservation = Pick<RecordClaim, "subscriptions">;
+
 export interface NextClaim {
   readonly claim: Claim;
   readonly sub: SubscriptionState;
@@ -62,13 +65,10 @@ export class Scheduler implements Usage {
   #reserved = 0;
   /** How many changes of subscriptions there were. */
   #changes = 0;
-  /** What events that are being recorded may lease, with how many changes there were by then. */
-  readonly #reservations = new Map<RecordClaim, number>();
-  /** Results that end a blocker when they are stored. */
-  readonly #blocking = new WeakMap<
-    AttemptResult,
-    { readonly sub: SubscriptionState; readonly by: Blocker[] }
-  >();
+  /** What events and results that are being stored may lease, with how many changes there were by then. */
+  readonly #reservations = new Map<Reservation, number>();
+  /** Results that say when a handler may be sent to again: until they are stored, it is not. */
+  readonly #throttling = new WeakMap<AttemptResult, SubscriptionState>();
   /** When the buffer is checked for claims that have waited too long. */
   #expiryAtMs = Infinity;
   /** When the first of those that are limited by their rates may start one. */
@@ -124,26 +124,40 @@ export class Scheduler implements Usage {
    * one, until `recorded`. With much under way there is nothing: claims share what is left fairly.
    */
   reserve(action: string, nowMs: number, leaseMs: number): RecordClaim | undefined {
-    const used = this.#inFlight + this.#buffered + this.#reserved;
-    if (this.#isClosed || this.isBehind || used >= this.maxInFlight * RESERVABLE_PART) return undefined;
+    if (!this.#mayReserve) return undefined;
     const subscriptions: number[] = [];
     for (const sub of this.#table.receivingFrom(action)) {
       if (subscriptions.length >= MAX_RESERVED) break;
       if (sub.reserve(nowMs)) subscriptions.push(sub.subscriptionId);
     }
-    this.#reserved += subscriptions.length;
-    if (subscriptions.length === 0) return undefined;
-    const claim: RecordClaim = { action, subscriptions, leaseMs };
-    this.#reservations.set(claim, this.#changes);
-    return claim;
+    return subscriptions.length === 0 ? undefined : this.#reserving({ action, subscriptions, leaseMs });
   }
 
-  /** The event is recorded, or was refused. What is leased of a subscription that was changed meanwhile goes back. */
-  recorded(claim: RecordClaim, claims: readonly Claim[], nowMs: number): void {
-    const changes = this.#reservations.get(claim);
-    this.#reservations.delete(claim);
-    this.#reserved -= claim.subscriptions.length;
-    for (const id of claim.subscriptions) this.#table.of(id).endReservation();
+  /** The same for what comes next in the order of a result that is about to be stored. */
+  reserveNext(sub: SubscriptionState, nowMs: number): Reservation | undefined {
+    if (!sub.isOrdered || !this.#mayReserve || !sub.reserve(nowMs)) return undefined;
+    return this.#reserving({ subscriptions: [sub.subscriptionId] });
+  }
+
+  get #mayReserve(): boolean {
+    const used = this.#inFlight + this.#buffered + this.#reserved;
+    return !this.#isClosed && !this.isBehind && used < this.maxInFlight * RESERVABLE_PART;
+  }
+
+  #reserving<T extends Reservation>(reservation: T): T {
+    this.#reserved += reservation.subscriptions.length;
+    this.#reservations.set(reservation, this.#changes);
+    return reservation;
+  }
+
+  /**
+   * The event or the result is stored, or was refused. What is leased of a subscription that was changed meanwhile goes back.
+   */
+  recorded(reservation: Reservation, claims: readonly Claim[], nowMs: number): void {
+    const changes = this.#reservations.get(reservation);
+    this.#reservations.delete(reservation);
+    this.#reserved -= reservation.subscriptions.length;
+    for (const id of reservation.subscriptions) this.#table.of(id).endReservation();
     this.#buffer(claims, nowMs, changes);
   }
 
@@ -240,7 +254,6 @@ export class Scheduler implements Usage {
   ): AttemptResult {
     const { durationMs, statusCode, errorCode, ending } = result;
     const startedMs = nowMs - durationMs;
-    const by: Blocker[] = [];
     let stored = result;
     this.#leave(bytes);
     if (throttle !== undefined) {
@@ -248,15 +261,12 @@ export class Scheduler implements Usage {
       const waitMs = Math.max(throttle.retryAfterMs, gapMs);
       if (waitMs > 0) {
         stored = { ...result, slowUntilMs: nowMs - aheadMs + waitMs };
-        by.push("throttle");
+        this.#block(sub, "throttle");
+        this.#throttling.set(stored, sub);
       }
     } else if (statusCode !== undefined) sub.answered(nowMs, durationMs, statusCode >= 500, bytes);
     else if (errorCode === "interrupted") sub.aborted(bytes);
     else sub.unanswered(nowMs, startedMs, bytes);
-    // By its present settings, as the next attempt follows them.
-    if (sub.isOrdered) by.push("order");
-    for (const blocker of by) this.#block(sub, blocker, ending === "delivered");
-    if (by.length > 0) this.#blocking.set(stored, { sub, by });
     // Its subscription is deactivated by that.
     if (ending === "gone") this.#release(sub);
     this.#unstored += 1;
@@ -268,7 +278,6 @@ export class Scheduler implements Usage {
   broken(sub: SubscriptionState, bytes: number): void {
     this.#leave(bytes);
     sub.aborted(bytes);
-    if (sub.isOrdered) this.#release(sub);
     this.#freed(sub);
   }
 
@@ -282,16 +291,11 @@ export class Scheduler implements Usage {
     if (outcome?.kind === "stored" && outcome.deactivated !== undefined) {
       this.#release(this.#table.of(outcome.deactivated.subscriptionId));
     }
-    const blocking = this.#blocking.get(result);
-    if (blocking !== undefined) {
-      const { sub, by } = blocking;
-      this.#blocking.delete(result);
-      for (const blocker of by) sub.unblock(blocker);
-      if (by.includes("order")) {
-        // Its delivery is leased anew, and comes before the others.
-        if (outcome?.kind === "fenced") this.#release(sub);
-      }
-      this.#freed(sub);
+    const throttled = this.#throttling.get(result);
+    if (throttled !== undefined) {
+      this.#throttling.delete(result);
+      throttled.unblock("throttle");
+      this.#freed(throttled);
     }
     if (outcome?.kind === "stored" && outcome.isNextDue === true) this.claims.dueAt();
     if (slowUntilMs !== undefined) this.claims.dueAt(slowUntilMs + aheadMs);
@@ -361,10 +365,9 @@ export class Scheduler implements Usage {
     if (sub.isInRing) this.#ring.push(sub);
   }
 
-  #block(sub: SubscriptionState, blocker: Blocker, isDelivered = false): void {
+  #block(sub: SubscriptionState, blocker: Blocker): void {
     sub.block(blocker);
-    const { releases } = BLOCKERS[blocker];
-    if (releases === "all" || (releases === "unless delivered" && !isDelivered)) this.#release(sub);
+    if (BLOCKERS[blocker].releases === "all") this.#release(sub);
   }
 
   #release(sub: SubscriptionState): void {

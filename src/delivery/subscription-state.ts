@@ -39,9 +39,9 @@ export const READINESS_CHANGES: Readonly<Record<Readiness, Partial<Record<Readin
     blocked: "filter not ready",
     idle: "last started, excluded or released",
   },
-  full: { ready: "ended", limited: "ended", blocked: "ended in order", idle: "released" },
+  full: { ready: "ended", limited: "ended", idle: "released" },
   limited: { ready: "slot reached", full: "limit halved", idle: "released" },
-  blocked: { ready: "cleared", full: "cleared", limited: "cleared", idle: "released" },
+  blocked: { ready: "cleared", full: "cleared", idle: "released" },
 };
 
 /**
@@ -52,8 +52,6 @@ export const READINESS_CHANGES: Readonly<Record<Readiness, Partial<Record<Readin
 export const BLOCKERS = {
   /** The filter of the next claim is being compiled, or judges its payload on another thread. */
   filter: { releases: "none", rejectsClaims: false },
-  /** An attempt in order has ended, and its result is not stored: after a crash it would be sent after the next one. */
-  order: { releases: "unless delivered", rejectsClaims: false },
   /** The handler wants a pause, and that is not stored: once it is, the store omits the subscription from claims. */
   throttle: { releases: "all", rejectsClaims: true },
   /** The subscription was changed, and no claim was requested since: what comes may be as it was before. */
@@ -83,7 +81,7 @@ export class SubscriptionState {
   #settings: SubscriptionSettings = NO_SETTINGS;
   #rateLimiter: RateLimiter | undefined;
   readonly #buffer = new Fifo<BufferedClaim>();
-  readonly #blockers: Record<Blocker, number> = { filter: 0, order: 0, throttle: 0, stale: 0 };
+  readonly #blockers: Record<Blocker, number> = { filter: 0, throttle: 0, stale: 0 };
   #inFlight = 0;
   #inFlightBytes = 0;
   /** Deliveries that may be leased as they are made, see `RecordClaim`. */
@@ -121,13 +119,12 @@ export class SubscriptionState {
     }
   }
 
-  /** It gets one delivery after the other, each when the result of the one before is stored. */
   get isOrdered(): boolean {
-    return this.#settings.ordered === true;
+    return this.#settings.ordered !== false;
   }
 
   get limit(): number {
-    return this.isOrdered ? 1 : this.#adaptiveLimit.size;
+    return this.#adaptiveLimit.size;
   }
 
   get inFlight(): number {
@@ -138,9 +135,9 @@ export class SubscriptionState {
     return this.#buffer.size;
   }
 
-  /** All its leases: buffered, in flight, in order with a result that is not stored, and reserved. */
+  /** All its leases: buffered, in flight and reserved. */
   get leased(): number {
-    return this.buffered + this.#inFlight + this.#blockers.order + this.#reserved;
+    return this.buffered + this.#inFlight + this.#reserved;
   }
 
   get head(): BufferedClaim | undefined {
@@ -174,8 +171,8 @@ export class SubscriptionState {
 
   readiness(nowMs: number): Readiness {
     if (this.buffered === 0) return "idle";
-    const { filter, order, throttle, stale } = this.#blockers;
-    if (filter + order + throttle + stale > 0) return "blocked";
+    const { filter, throttle, stale } = this.#blockers;
+    if (filter + throttle + stale > 0) return "blocked";
     if (this.#inFlight >= this.limit) return "full";
     return this.#rateLimiter?.allows(nowMs) === false ? "limited" : "ready";
   }
@@ -207,8 +204,7 @@ export class SubscriptionState {
     const toSend = tier === SLOW ? slowThreshold(this.limit, slowLeases) : this.limit + this.prefetch(nowMs);
     const maxLeased = toSend + filterAllowance;
     this.requested = { tier, maxLeased };
-    // The store has nothing for an ordered one before all that it has leased is done.
-    if (this.isBlockedBy("throttle") || (this.isOrdered && leased > 0)) return { leased, capacity: 0, tier };
+    if (this.isBlockedBy("throttle")) return { leased, capacity: 0, tier };
     const startable = Math.max(0, this.#startableSoon(nowMs) - this.buffered);
     const capacity = Math.max(0, Math.min(maxLeased - leased, startable + filterAllowance));
     return { leased, capacity, tier };
@@ -220,7 +216,7 @@ export class SubscriptionState {
    * @returns whether there is capacity
    */
   reserve(nowMs: number): boolean {
-    if (this.hasBacklog || this.isOrdered || this.rejectsClaims || this.tier(nowMs) !== FAST) return false;
+    if (this.hasBacklog || this.rejectsClaims || this.tier(nowMs) !== FAST) return false;
     if (this.leased >= this.limit + this.prefetch(nowMs)) return false;
     if (this.#startableSoon(nowMs) <= this.buffered + this.#reserved) return false;
     this.#reserved += 1;
@@ -253,7 +249,7 @@ export class SubscriptionState {
   }
 
   get #isAtLimit(): boolean {
-    return this.#inFlight + this.#blockers.order >= this.limit;
+    return this.#inFlight >= this.limit;
   }
 
   /** Whether it may lease more of its backlog by now, and not only one or two deliveries. */
@@ -261,7 +257,6 @@ export class SubscriptionState {
     if (!this.hasBacklog || this.isBlockedBy("throttle")) return false;
     const startable = this.#startableSoon(nowMs);
     if (startable === 0 || this.buffered * 2 > startable) return false;
-    if (this.isOrdered) return this.leased === 0;
     const soonDone = this.prefetch(nowMs) + this.filterAllowance;
     return this.leased < this.requested.maxLeased && this.buffered * 2 <= soonDone;
   }
@@ -269,7 +264,7 @@ export class SubscriptionState {
   /** If only its rate prevents another claim: when half of what is buffered will have started. */
   nextClaimAtMs(nowMs: number): number | undefined {
     if (this.#rateLimiter === undefined || !this.hasBacklog || this.isBlockedBy("throttle")) return undefined;
-    if (this.leased >= this.requested.maxLeased || (this.isOrdered && this.leased > 0)) return undefined;
+    if (this.leased >= this.requested.maxLeased) return undefined;
     return this.#rateLimiter.allowedAtMs(Math.ceil(this.buffered / 2), nowMs);
   }
 

@@ -97,8 +97,8 @@ export interface Delivery {
   /** Attempts started so far. */
   readonly attempt: number;
   /**
-   * ISO 8601 UTC; `null` when nothing is planned, or another of its key comes first. An ordered subscription may attempt it
-   * later.
+   * ISO 8601 UTC; `null` when nothing is planned, or another one comes first in its order. A subscription that waits may attempt
+   * it later.
    */
   readonly next_attempt_at: string | null;
   /** Of the last finished attempt: `HTTP 500`, `timeout`. `null` before the first and after a success. */

@@ -1,8 +1,9 @@
 import { hash } from "node:crypto";
 import { valueOf } from "../json/nodes.ts";
 
-// The key of an event in a subscription that is ordered by key: a number for the value at its JSON Pointer. Equal values have
-// the same number, however they are written; two others have the same one as good as never, and then only wait for each other.
+// The key of an event in an ordered subscription: a number for the value at its JSON Pointer. Equal values have the same number,
+// however they are written; two others have the same one as good as never, and then only wait for each other. Without a pointer
+// all events have one key.
 
 /** A pointer into a payload: at least one step, `~` and `/` in a name as `~0` and `~1`. */
 export const KEY_POINTER = "^(/([^~/]|~[01])*)+$";
@@ -11,6 +12,10 @@ export const KEY_POINTER_LENGTH = 256;
 
 /** The key of all events without a value there; an object or a list is none either. */
 export const NO_KEY = 0;
+
+/** The pointer of a subscription whose deliveries have one order: it has no steps, and all events have one key. */
+export const WHOLE_ORDER = "";
+export const WHOLE_KEY = Number.MAX_SAFE_INTEGER;
 
 export function pointerSteps(pointer: string): readonly string[] {
   return pointer
@@ -23,6 +28,7 @@ type Scalar = string | number | boolean | null;
 
 /** @param payload `undefined` for one that cannot be read */
 export function orderKeyOf(payload: Uint8Array | undefined, steps: readonly string[]): number {
+  if (steps.length === 0) return WHOLE_KEY;
   const value = payload === undefined ? undefined : scalarAt(payload, steps);
   return value === undefined ? NO_KEY : keyOfScalar(value);
 }

@@ -1,5 +1,6 @@
 import type { Schemata } from "./action.ts";
 import { invalidField } from "./error.ts";
+import { WHOLE_ORDER } from "./order-key.ts";
 
 /** What a subscription has of its own; `null` stands for what all have. */
 export interface SubscriptionSettings {
@@ -28,9 +29,10 @@ export interface SubscriptionSettings {
 
 export type Order = boolean | { readonly key: string };
 
-/** The JSON Pointer of what is ordered by key; `null` for any other. */
+/** The JSON Pointer of the keys that it orders by: that of one constant key where it has one order; `null` where it has none. */
 export function orderPointer(ordered: Order): string | null {
-  return typeof ordered === "object" ? ordered.key : null;
+  if (ordered === true) return WHOLE_ORDER;
+  return ordered === false ? null : ordered.key;
 }
 
 /** block: it is tried on, and those behind it (of its key) wait. skip: it has failed, and the next one is sent. */

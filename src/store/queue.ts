@@ -8,12 +8,11 @@ import type { Delivery, DeliveryWithAttempts, SubscriptionAttempt } from "../dom
 /** Deliveries: leased, finished and looked at. */
 export interface DeliveryQueue {
   /**
-   * Leases due deliveries, shared fairly: subscriptions that have the fewest leased come first. An ordered subscription gets
-   * nothing while any of its deliveries is leased; then its first in the order of publication, after those that persons
-   * requested. Whoever claims several starts the next only when the finish of the previous one is stored.
+   * Leases due deliveries, shared fairly: subscriptions that have the fewest leased come first. In an order the next delivery is
+   * due once the finish of the previous one is stored: the first in the order of publication, after those that persons requested.
    */
   claim(request: ClaimRequest): Promise<ClaimAnswer>;
-  /** Leases due deliveries of pull subscriptions for those who take them. An ordered subscription gives one at a time. */
+  /** Leases due deliveries of pull subscriptions for those who take them. */
   claimForConsumers(request: ConsumerRequest): Promise<ConsumerAnswer>;
   /**
    * Records finished attempts, and decides what becomes of their deliveries by the settings in force then, see
@@ -157,7 +156,6 @@ export interface ClaimAnswer {
   readonly claims: readonly Claim[];
   /**
    * When the next delivery comes due of a subscription with capacity in a tier below its limit; `undefined` when there is none.
-   * For an ordered one that has something leased, when to look again.
    */
   readonly nextDueAtMs: number | undefined;
   /** The tiers with more that may be due than their limit allowed. */
@@ -225,8 +223,10 @@ export type FinishOutcome =
       readonly state: "pending" | "delivered" | "failed" | "filtered";
       /** When a delivery whose attempt failed is sent again. */
       readonly retryAtMs?: number;
-      /** What waited behind deliveries of the same call, in an order by key, is due now. */
+      /** What waited behind deliveries of the same call, in an order, is due now, and not leased. */
       readonly isNextDue?: true;
+      /** What comes next in its order, see `AttemptResult.nextLeaseMs`. */
+      readonly next?: Claim;
       /** Its subscription was deactivated by that. */
       readonly deactivated?: Deactivated;
     }
@@ -282,6 +282,11 @@ export interface AttemptResult {
   readonly retryAfterMs?: number;
   /** The handler wants a pause: its subscription gets no attempt before then, except requested ones. */
   readonly slowUntilMs?: number;
+  /**
+   * Leases for so long what comes next in its order, if that is due once this is stored: a claim for each delivery would take as
+   * long as all else that is done for it.
+   */
+  readonly nextLeaseMs?: number;
   /** Chance in [0, 1) that was drawn for the jitter of a retry; 0 where it is left out. */
   readonly jitter?: number;
 }
@@ -335,8 +340,7 @@ export interface AttentionPage {
 /** Unfinished deliveries, each in one part; those of deleted subscriptions in none. */
 export interface Backlog {
   /**
-   * To be sent now, with nothing else of their subscriptions under way. `sinceMs`: when the first came due; an ordered one, when
-   * it was made or its wait ended.
+   * To be sent now, with nothing else of their subscriptions under way. `sinceMs`: when the first came due.
    */
   readonly due: BacklogPart;
   /** To be sent now, with others of their subscriptions under way. */

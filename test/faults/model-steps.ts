@@ -5,14 +5,7 @@ import { DELIVERY_TRANSITIONS } from "../../src/domain/delivery.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import type { LocalService } from "../support/local-service.ts";
 import { agree } from "./model-agrees.ts";
-import {
-  finish,
-  isInOneOrder,
-  type Model,
-  type ModelAction,
-  type ModelSubscription,
-  statusOf,
-} from "./model.ts";
+import { finish, type Model, type ModelAction, type ModelSubscription, statusOf } from "./model.ts";
 
 /** One run has names of its own, as many share a store. */
 export interface Real extends LocalService {
@@ -235,7 +228,7 @@ type Change = "pause" | "resume" | "move" | "rebind";
 const change = fc
   .record({ at: index, what: fc.constantFrom<Change>("pause", "resume", "resume", "move", "rebind") })
   .map(({ at, what }) =>
-    step(`${what} ${at}`, async (model, { evreg, run }) => {
+    step(`${what} ${at}`, async (model, { evreg, run, clock }) => {
       const found = pick(model.subscriptions, at);
       if (found === undefined) return;
       const { patch, apply, isTaken } = changed(model, run, found, what);
@@ -244,6 +237,7 @@ const change = fc
       if (isTaken) return expect(updating).rejects.toEqual(refusedAs("conflict"));
       await updating;
       apply();
+      if (what === "resume" || what === "move") model.endWait(found, clock.now());
     }),
   );
 
@@ -298,9 +292,9 @@ const retry = index.map((at) =>
     if (!isFree || delivery.subscription.deleted)
       return expect(retrying).rejects.toEqual(refusedAs("conflict"));
     await retrying;
-    const due = { dueMs: clock.now(), isAsked: true, isPlaced: false };
+    const due = { dueMs: clock.now(), isAsked: true };
     Object.assign(delivery, { state: "open", failures: 0, isBehind: false, ...due });
-    model.placeByKey([delivery], clock.now());
+    model.place([delivery], clock.now());
   }),
 );
 
@@ -341,11 +335,6 @@ const claim = fc.constantFrom(1, 2, 100).map((limit) =>
       delivery.lease = { claimId, untilMs: nowMs + LEASE_MS };
       model.claims.push(one);
     }
-    for (const subscription of model.living.filter(isInOneOrder)) {
-      const given = claims.filter(({ subscription: { subscriptionId: id } }) => id === subscription.rowid);
-      const first = due.filter((each) => each.subscription === subscription).slice(0, given.length);
-      expect(given.map(({ event }) => event.eventId)).toEqual(first.map(({ event }) => event.rowid));
-    }
     // Nothing is leased twice.
     expect(due.filter(({ lease }) => lease !== undefined)).toHaveLength(claims.length);
   }),
@@ -376,9 +365,7 @@ const finishOne = fc
       const nowMs = clock.now();
       const { handler } = subscription;
       const delivery = model.leased(claimId, event.eventId, subscription.subscriptionId);
-      // A subscription in one order would wait as a whole, which the model does not.
-      const isWaiting = ending === "failed" && delivery !== undefined && !isInOneOrder(delivery.subscription);
-      const waitMs = isWaiting ? afterMs : 0;
+      const waitMs = ending === "failed" ? afterMs : 0;
       const code = STATUS_CODES[ending];
       const result = {
         deliveryId,

@@ -39,9 +39,7 @@ export interface ModelDelivery {
   dueMs: number;
   /** By a person: it is due whatever the clock says. */
   isAsked: boolean;
-  /** It has a place in an order, which keeps its time; what is ordered now is due whatever the clock says. */
-  isPlaced: boolean;
-  /** Its place is in the order of its key, which it keeps where the order by key ends. */
+  /** Its place is in the order of its key, which it keeps where an order by key ends. */
   key: number | undefined;
   /** Another of its key comes first. */
   isBehind: boolean;
@@ -73,24 +71,21 @@ export class Model {
     for (const subscription of this.living) {
       if (!hears(subscription, event.action) || !subscription.active) continue;
       const fresh = { state: "open", failures: 0, lastError: null, lease: undefined, outcomes: [] } as const;
-      const isPlaced = subscription.order !== null;
-      const due = { dueMs: nowMs, isAsked: false, isPlaced, key: undefined, isBehind: false };
+      const due = { dueMs: nowMs, isAsked: false, key: undefined, isBehind: false };
       const delivery: ModelDelivery = { ...fresh, outcomes: [], event, subscription, ...due };
       this.deliveries.push(delivery);
-      if (subscription.byKey) this.placeByKey([delivery], nowMs);
+      this.place([delivery], nowMs);
     }
   }
 
   /** Gives them the keys of their events, behind all that have these. */
-  placeByKey(deliveries: readonly ModelDelivery[], nowMs: number): void {
+  place(deliveries: readonly ModelDelivery[], nowMs: number): void {
     const before = deliveries.map(({ key }) => key);
     for (const delivery of deliveries) {
-      const { byKey } = delivery.subscription;
-      if (!byKey && delivery.key === undefined) continue;
-      if (!byKey && delivery.isBehind) delivery.dueMs = nowMs;
-      delivery.key = byKey ? keyOf(delivery.event) : undefined;
-      delivery.isPlaced ||= byKey;
-      delivery.isBehind = byKey && delivery.lease === undefined;
+      const key = keyOf(delivery);
+      if (key === undefined && delivery.isBehind) delivery.dueMs = Math.min(delivery.event.atMs, nowMs);
+      delivery.key = key;
+      delivery.isBehind = key !== undefined && delivery.lease === undefined;
     }
     for (const [at, { subscription, key }] of deliveries.entries()) {
       for (const one of [before[at], key]) this.settle(subscription, one, nowMs);
@@ -105,7 +100,7 @@ export class Model {
     for (const [at, one] of open.entries()) {
       if (one.lease !== undefined) continue;
       const isFirst = at === 0 && !isLeased;
-      if (isFirst && one.isBehind) one.dueMs = nowMs;
+      if (isFirst && one.isBehind) one.dueMs = Math.min(one.event.atMs, nowMs);
       one.isBehind = !isFirst;
     }
   }
@@ -114,19 +109,11 @@ export class Model {
     return this.living.some((other) => other.name === name && other.action.name === action.name);
   }
 
-  /** Those of an ordered subscription in their order. */
   due(nowMs: number): ModelDelivery[] {
-    return this.living
-      .filter(({ active }) => active)
-      .flatMap((subscription) => {
-        const open = this.waiting(subscription);
-        if (!isInOneOrder(subscription)) {
-          return open.filter(
-            ({ lease, dueMs, isAsked, isBehind }) => !lease && !isBehind && (isAsked || dueMs <= nowMs),
-          );
-        }
-        return open.some(({ lease }) => lease !== undefined) ? [] : open;
-      });
+    const open = this.living.filter(({ active }) => active).flatMap((one) => this.waiting(one));
+    return open.filter(
+      ({ lease, dueMs, isAsked, isBehind }) => !lease && !isBehind && (isAsked || dueMs <= nowMs),
+    );
   }
 
   /** The unfinished deliveries of a subscription in the order that an ordered one has: what is asked for, then by event. */
@@ -141,12 +128,10 @@ export class Model {
       );
   }
 
-  /** What an ordered one waits for that blocks. */
-  blocker(subscription: ModelSubscription): ModelDelivery | undefined {
-    if (subscription.byKey) return this.blockers(subscription)[0];
-    const first = this.waiting(subscription).find(({ isAsked }) => !isAsked);
-    const isBlocked = subscription.order === "block" && (first?.failures ?? 0) > subscription.maxRetries;
-    return isBlocked ? first : undefined;
+  /** Where all have one order, what waits for a retry waits no longer. */
+  endWait(subscription: ModelSubscription, nowMs: number): void {
+    if (!isInOneOrder(subscription)) return;
+    for (const one of this.waiting(subscription)) one.dueMs = Math.min(one.dueMs, nowMs);
   }
 
   /** The first of each key that is blocked, as they were made. */
@@ -166,29 +151,18 @@ export class Model {
   ): void {
     const { order: before, byKey: wasByKey } = subscription;
     const wasInOneOrder = isInOneOrder(subscription);
+    const isOther = (before === null) !== (order === null) || wasByKey !== byKey;
+    if (isOther) this.endWait(subscription, nowMs);
     subscription.order = order;
     subscription.byKey = byKey;
-    const open = this.waiting(subscription);
-    if (byKey ? !wasByKey : isInOneOrder(subscription) && !wasInOneOrder) this.placeByKey(open, nowMs);
-    if (before === "block" && order === "skip" && byKey) {
-      const { maxRetries } = subscription;
-      for (const one of open) {
-        if (one.isBehind || one.lease !== undefined || one.failures <= maxRetries) continue;
-        one.state = "failed";
-        this.settle(subscription, one.key, nowMs);
-      }
-      return;
+    // Where an order by key ends, what waits goes on in it.
+    if (isOther && (order !== null || wasInOneOrder)) this.place(this.waiting(subscription), nowMs);
+    if (before !== "block" || order !== "skip") return;
+    for (const one of this.waiting(subscription)) {
+      if (one.isBehind || one.lease !== undefined || one.failures <= subscription.maxRetries) continue;
+      one.state = "failed";
+      this.settle(subscription, one.key, nowMs);
     }
-    if (!wasInOneOrder && isInOneOrder(subscription)) {
-      for (const one of open) {
-        if (!one.isPlaced) one.dueMs = Math.min(one.dueMs, nowMs);
-        one.isPlaced = true;
-      }
-    }
-    const [first] = this.waiting(subscription);
-    if (before !== "block" || order !== "skip" || first === undefined) return;
-    if (first.isAsked || first.lease !== undefined || first.failures <= subscription.maxRetries) return;
-    first.state = "failed";
   }
 
   leased(claimId: number, eventId: number, subscriptionId: number): ModelDelivery | undefined {
@@ -212,7 +186,7 @@ export class Model {
     for (const delivery of ended) {
       delivery.lease = undefined;
       delivery.isAsked = false;
-      moveTo(delivery, nowMs);
+      delivery.dueMs = nowMs;
       delivery.outcomes.push("returned");
     }
     for (const { subscription, key } of ended) this.settle(subscription, key, nowMs);
@@ -225,7 +199,7 @@ function isUnfinished({ state, subscription }: ModelDelivery): boolean {
 }
 
 /** Whether it has one order for all, and not one for each key. */
-export function isInOneOrder({ order, byKey }: ModelSubscription): boolean {
+function isInOneOrder({ order, byKey }: ModelSubscription): boolean {
   return order !== null && !byKey;
 }
 
@@ -233,15 +207,10 @@ function hears({ action: { name } }: ModelSubscription, action: ModelAction): bo
   return name.endsWith(".*") ? action.name.startsWith(name.slice(0, -1)) : name === action.name;
 }
 
-function keyOf({ text }: ModelEvent): number {
-  return (JSON.parse(text) as { readonly n: number }).n;
-}
-
-/** In one order it keeps its time. */
-function moveTo(delivery: ModelDelivery, dueMs: number): void {
-  const { subscription, key } = delivery;
-  delivery.isPlaced = isInOneOrder(subscription) || key !== undefined;
-  if (!isInOneOrder(subscription)) delivery.dueMs = dueMs;
+/** In one order all have one; in none they have none. */
+function keyOf({ event, subscription }: ModelDelivery): number | undefined {
+  if (subscription.order === null) return undefined;
+  return subscription.byKey ? (JSON.parse(event.text) as { readonly n: number }).n : -1;
 }
 
 export function statusOf({ state, lease, failures, subscription }: ModelDelivery): DeliveryStatus {
@@ -273,7 +242,7 @@ export function finish(delivery: ModelDelivery, result: ModelResult, nowMs: numb
   switch (ending) {
     case "interrupted":
       delivery.outcomes.push("returned");
-      moveTo(delivery, nowMs);
+      delivery.dueMs = nowMs;
       return;
     case "filtered":
       delivery.state = "filtered";
@@ -291,7 +260,7 @@ export function finish(delivery: ModelDelivery, result: ModelResult, nowMs: numb
   }
   const isGone = ending === "gone" && subscription.handler === handler;
   const hasRetries = delivery.failures <= maxRetries;
-  if (order === "block" || (hasRetries && !isGone)) moveTo(delivery, nowMs + waitMs);
+  if (order === "block" || (hasRetries && !isGone)) delivery.dueMs = nowMs + waitMs;
   else delivery.state = "failed";
   if (isGone && subscription.active && !subscription.deleted) {
     subscription.active = false;

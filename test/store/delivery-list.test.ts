@@ -34,9 +34,9 @@ function filled(): Connection {
     );
     // Of state 0, 2, 3 or 4, and in the order by key 0 or 5.
     sql.run(
-      `${series} INSERT INTO delivery (rowid, event_id, subscription_id, created_ms, state, due_ms, failures, key, sequence, finished_ms)
+      `${series} INSERT INTO delivery (rowid, event_id, subscription_id, created_ms, state, due_ms, failures, key, finished_ms)
         SELECT n, n, 1 + n % 6, n, state, iif(state = 0, n * 37 % 2000, NULL), iif(n % 7 = 0, 2, 0),
-          iif(keyed, n / 18 % 4, NULL), iif(keyed, n, NULL), iif(state IN (0, 5), NULL, 9)
+          iif(keyed, n / 18 % 4, NULL), iif(state IN (0, 5), NULL, 9)
         FROM (SELECT n, n % 6 = 3 AS keyed, CASE WHEN n % 6 = 3 THEN iif(n <= 72, 0, 5) ELSE (n * 5 % 11 % 4) + (n * 5 % 11 % 4 > 0) END AS state
           FROM n)`,
     );

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe } from "vitest";
 import { backlogSuite } from "../contract/store/backlog.ts";
 import type { OpenedStore } from "../contract/store/fixture.ts";
-import { orderedSuite } from "../contract/store/ordered.ts";
+import { orderSuite } from "../contract/store/orders.ts";
 import { fileTask } from "../../src/store/libsql/files/file-tasks.ts";
 import { openNewStore } from "./opened-store.ts";
 
@@ -17,6 +17,6 @@ function openFar(): Promise<OpenedStore> {
 }
 
 describe("store contract: libSQL, with numbers as after restores", () => {
-  describe("ordered subscriptions", () => orderedSuite(openFar));
+  describe("ordered subscriptions", () => orderSuite(openFar));
   describe("the backlog and commits", () => backlogSuite(openFar));
 });

@@ -22,6 +22,7 @@ import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { lengthOf, someOf } from "../faults/length.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { claimRequest } from "../support/claim-request.ts";
 import { writeOlderFile } from "../support/older-file.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { putBackup } from "./backups-of.ts";
@@ -45,6 +46,63 @@ async function payloadsIn(store: Store, page = 1): Promise<readonly (string | un
   const { events } = await store.events.list({ order: "asc", limit: 500, page });
   return events.map(({ payload }) => payload && Buffer.from(payload).toString());
 }
+
+it("keeps the order of a whole subscription of form 21: its wait, what is requested and what is leased", async () => {
+  const [waits, requested, pulled] = [1, 2, 3] as const;
+  const subscriptions = [waits, requested, pulled].map(
+    (
+      id,
+    ) => `INSERT INTO subscription (rowid, application, subscription, action, handler, mode, active, created_ms, max_retries,
+        ordered, retry_wait_until_ms, settings)
+      VALUES (${id}, 'x', 's${id}', 'a', 'https://h.example/', '${id === pulled ? "pull" : "push"}', 1, 1, 0, 1,
+        ${id === pulled ? "NULL" : NOW + 60_000}, '{"ordered":true,"on_exhausted":"block"}')`,
+  );
+  writeOlderFile(
+    file(),
+    21,
+    ONE_ACTION,
+    ONE_REVISION,
+    ...subscriptions,
+    "INSERT INTO subscription_secret (subscription_id, secret, bearer) SELECT rowid, 's', 'secret' FROM subscription",
+    "INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload) VALUES (1, 1, 1, 1, x'7b7d'), (2, 1, 1, 1, x'7b7d'), (3, 1, 1, 1, x'7b7d')",
+    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms, sequence, failures, priority)
+      SELECT e.rowid, s.rowid, 1, 1, e.rowid, e.rowid = 1, iif(s.rowid = ${requested} AND e.rowid = 3, 0, 1)
+      FROM subscription AS s CROSS JOIN event AS e ORDER BY s.rowid, e.rowid`,
+    `INSERT INTO lease VALUES (7, 1, ${NOW}, ${NOW + 60_000}, 'one')`,
+  );
+  const store = await open();
+  const planned = async (id: number) =>
+    (await store.queue.list({ subscription: id, limit: 9, status: "pending" })).map((one) => [
+      one.event_id,
+      one.next_attempt_at,
+    ]);
+  expect(await planned(requested)).toEqual([
+    [3, new Date(1).toISOString()],
+    [2, null],
+  ]);
+  expect(await store.catalog.findSubscription(waits)).toMatchObject({
+    ordered: true,
+    blocked_by: 1,
+    slowed_until: new Date(NOW + 60_000).toISOString(),
+  });
+  const sent = async (nowMs: number) => {
+    const { claims } = await store.queue.claim(claimRequest({ nowMs }));
+    return claims.map(({ subscription, event }) => [subscription.subscriptionId, event.eventId]);
+  };
+  expect(await sent(NOW)).toEqual([[requested, 3]]);
+  expect(await sent(NOW + 60_000)).toEqual([[waits, 1]]);
+  const take = () =>
+    store.queue.claimForConsumers({
+      nowMs: NOW + 60_000,
+      consumers: new Map([[pulled, { consumer: "two", leaseMs: 1_000, maxClaims: 9, isTimeStored: false }]]),
+      maxClaims: 9,
+      maxPayloadBytes: 100,
+    });
+  expect((await take()).claims).toEqual([]);
+  await store.queue.releaseExpired(NOW + 60_000);
+  expect((await take()).claims.map(({ event }) => event.eventId)).toEqual([1]);
+  await store.close();
+});
 
 describe.each([10, 21] as const)("a file of form %i", (form) => {
   it("is reported with what an upgrade would do, and not changed; and so is a backup of it", async () => {

@@ -20,7 +20,10 @@ const delivery = {
       "Final states are `delivered`, `failed`, `filtered` (the subscription's filter excluded it, and nothing was sent) and `cancelled`.",
   },
   attempt: { ...field.count, description: "Number of attempts started so far." },
-  next_attempt_at: { ...field.nullableTimestamp, description: "`null` if no attempt is planned." },
+  next_attempt_at: {
+    ...field.nullableTimestamp,
+    description: "`null` if no attempt is planned, or another delivery comes first in its order.",
+  },
   last_error: {
     ...field.nullableText,
     description: "The error of the last finished attempt, such as `HTTP 500` or `timeout`.",

@@ -158,7 +158,7 @@ export const OPERATIONS = {
       durable: "later",
     }),
     finish: joined((work, results: readonly FinishedRow[]) =>
-      report(work, finishAttempts(work.sql, results, work.bytes)),
+      report(work, finishAttempts(work.sql, results, work.bytes, work.out)),
     ),
     extend: write(extendLeases, { durable: "later" }),
     findLeased: read(findLeased),

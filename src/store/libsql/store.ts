@@ -164,8 +164,16 @@ function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscript
   const { queue } = calls.methods;
   const asked = calls.replies.queue;
 
-  function finish(result: AttemptResult, nowMs: number, options: FinishOptions): Promise<FinishOutcome> {
-    return queue.finish(1, (bytes) => finishedRow(result, nowMs, options, bytes));
+  async function finish(
+    result: AttemptResult,
+    nowMs: number,
+    options: FinishOptions,
+  ): Promise<FinishOutcome> {
+    const { value, bytes } = await asked.finish(1, (batch) => finishedRow(result, nowMs, options, batch));
+    if (value.kind !== "stored" || value.claimed === undefined) return value;
+    const { claimed: reply, ...outcome } = value;
+    const [next] = answered({ value: reply, bytes }).claims;
+    return next === undefined ? outcome : { ...outcome, next };
   }
 
   function answered({ value, bytes }: Reply<ClaimReply>): ClaimAnswer {

@@ -3,8 +3,7 @@ import type { ClaimQuota, TierLimit } from "../queue.ts";
 /** A subscription with capacity and pending deliveries. */
 export interface Claimable extends ClaimQuota {
   readonly id: number;
-  readonly isOrdered: boolean;
-  /** May be sent: what is due by then, and what a person requested. `Infinity`: all, in order. */
+  /** May be sent: what is due by then, and what a person requested. */
   readonly dueByMs: number;
   /** What comes due later is not sent before this. */
   readonly notBeforeMs: number;
@@ -178,13 +177,13 @@ function offerOf(
   share: number,
   isNewestFirst: boolean,
 ): Offer {
-  const { tier, leased, isOrdered, dueByMs, notBeforeMs } = claimable;
+  const { tier, leased, dueByMs, notBeforeMs } = claimable;
   const candidates: DueDelivery[] = [];
   let nextDueAtMs: number | undefined;
   let hasMore = false;
   for (const [priority, dueMs, id] of waiting) {
     if (priority !== PRIORITY.requested && dueMs > dueByMs) {
-      if (candidates.length < claimable.capacity) nextDueAtMs = Math.max(isOrdered ? 0 : dueMs, notBeforeMs);
+      if (candidates.length < claimable.capacity) nextDueAtMs = Math.max(dueMs, notBeforeMs);
       break;
     }
     if (candidates.length === share) {

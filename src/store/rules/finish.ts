@@ -14,8 +14,7 @@ export interface AttemptedDelivery {
 export interface SettingsInForce {
   readonly handler: string;
   readonly maxRetries: number;
-  /** Whether all its deliveries have one order, or those of each key. */
-  readonly order: "none" | "whole" | "key";
+  readonly isOrdered: boolean;
   readonly onExhausted: OnExhausted | null;
   /** The waits before its retries; the server's schedule where it has none of its own; `null` where the waits double. */
   readonly retryScheduleMs: readonly number[] | null;
@@ -50,15 +49,13 @@ export interface Verdict {
   /** What it says of the handler that the subscription has by now. */
   readonly handler: "accepts" | "fails" | "is gone" | "unknown";
   readonly slowedUntilMs: number | undefined;
-  /** Its ordered subscription waits until then for its retry. */
-  readonly subscriptionWaitsUntilMs: number | undefined;
 }
 
 interface MovedDelivery {
   readonly failures: number;
   readonly lastError: string | null;
-  /** When it is due; `undefined` where it stays as due as it was, and `null` where it has ended. */
-  readonly dueMs: number | null | undefined;
+  /** When it is due; `null` where it has ended. */
+  readonly dueMs: number | null;
 }
 
 const NOTHING_MORE = {
@@ -66,7 +63,6 @@ const NOTHING_MORE = {
   retryAtMs: undefined,
   startsBlocking: false,
   slowedUntilMs: undefined,
-  subscriptionWaitsUntilMs: undefined,
 } as const;
 
 const DELIVERED: Verdict = {
@@ -80,7 +76,7 @@ const NEVER_STARTED: Verdict = { ...NOTHING_MORE, state: "pending", attempt: und
 
 /** Whether the verdict depends on the settings in force. For most results it does not, and a store reads none. */
 export function dependsOnSettings(ending: AttemptEnding): boolean {
-  return ending === "failed" || ending === "gone" || ending === "interrupted";
+  return ending === "failed" || ending === "gone";
 }
 
 /**
@@ -102,7 +98,7 @@ export function verdictOn(
     case "never started":
       return NEVER_STARTED;
     case "interrupted":
-      return interrupted(delivery, settings!, nowMs);
+      return interrupted(delivery, nowMs);
     case "failed":
     case "gone":
       break;
@@ -110,13 +106,8 @@ export function verdictOn(
   return failed(facts, delivery, settings!, nowMs);
 }
 
-function interrupted(
-  { failures, lastError }: AttemptedDelivery,
-  settings: SettingsInForce,
-  nowMs: number,
-): Verdict {
-  const dueMs = dueAt(nowMs, settings);
-  const moved = { failures, lastError, dueMs };
+function interrupted({ failures, lastError }: AttemptedDelivery, nowMs: number): Verdict {
+  const moved = { failures, lastError, dueMs: nowMs };
   return { ...NOTHING_MORE, state: "pending", attempt: "returned", moved, handler: "unknown" };
 }
 
@@ -126,39 +117,28 @@ function failed(
   settings: SettingsInForce,
   nowMs: number,
 ): Verdict {
-  const { maxRetries, order, onExhausted } = settings;
+  const { maxRetries, isOrdered, onExhausted } = settings;
   const { handler, slowUntilMs } = facts;
   const isSameHandler = handler === undefined || handler === settings.handler;
   const isGone = facts.ending === "gone" && isSameHandler;
-  const blocks = order !== "none" && onExhausted === "block";
+  const blocks = isOrdered && onExhausted === "block";
   const isRetried = blocks || (failures < maxRetries && !isGone);
   const waitMs = facts.ending === "gone" ? 0 : retryWait(facts, failures, settings);
   const retryAtMs = isRetried ? Math.ceil(nowMs + waitMs) : undefined;
-  const waitsAsWhole = order === "whole" && isRetried && waitMs > 0 && isSameHandler;
   return {
     state: isRetried ? "pending" : "failed",
     attempt: "failed",
-    moved: {
-      failures: failures + 1,
-      lastError: errorOf(facts),
-      dueMs: retryAtMs === undefined ? null : dueAt(retryAtMs, settings),
-    },
+    moved: { failures: failures + 1, lastError: errorOf(facts), dueMs: retryAtMs ?? null },
     retryAtMs,
     startsBlocking: blocks && failures === maxRetries,
     handler: handlerAfter(facts.ending, isSameHandler),
     slowedUntilMs: isSameHandler ? slowUntilMs : undefined,
-    subscriptionWaitsUntilMs: waitsAsWhole ? retryAtMs : undefined,
   };
 }
 
 function handlerAfter(ending: AttemptEnding, isSameHandler: boolean): Verdict["handler"] {
   if (!isSameHandler) return "unknown";
   return ending === "gone" ? "is gone" : "fails";
-}
-
-/** One in the order of a whole subscription keeps its place and its time: the subscription waits instead. */
-function dueAt(atMs: number, { order }: SettingsInForce): number | undefined {
-  return order === "whole" ? undefined : atMs;
 }
 
 /** The handler may ask for a longer wait than the schedule has, not for a shorter one. */

@@ -9,8 +9,6 @@ export interface HandlerHealth {
   readonly failingTotalMs: number;
   /** No attempt starts before this, except requested ones: the handler wants a pause. */
   readonly slowedUntilMs: number | null;
-  /** The same for an ordered subscription, which waits for the retry of its first delivery. */
-  readonly retryWaitUntilMs: number | null;
 }
 
 /** What attempts that are stored together say of the handler that their subscription has. */
@@ -19,7 +17,6 @@ export interface HandlerSigns {
   /** The error of the last one, where that failed. */
   readonly lastError: string | undefined;
   readonly slowedUntilMs: number | undefined;
-  readonly retryWaitUntilMs: number | undefined;
   /** It wants nothing any more. */
   readonly isGone: boolean;
 }
@@ -30,12 +27,6 @@ export interface HealthVerdict {
   readonly disabledReason: string | undefined;
 }
 
-/** Those of a subscription that are in force. */
-interface SubscriptionInForce {
-  readonly isActive: boolean;
-  readonly isOrdered: boolean;
-}
-
 /**
  * What is known of a handler after attempts, and whether its subscription goes on.
  * @param disableAfterMs `undefined` where no subscription is deactivated for failing
@@ -43,20 +34,19 @@ interface SubscriptionInForce {
 export function healthAfter(
   before: HandlerHealth,
   signs: HandlerSigns,
-  subscription: SubscriptionInForce,
+  isActive: boolean,
   nowMs: number,
   disableAfterMs: number | undefined,
 ): HealthVerdict {
-  const after = signs.hasSucceeded ? afterSuccess(before, subscription, nowMs) : before;
-  const hasFailed = signs.lastError !== undefined && subscription.isActive;
+  const after = signs.hasSucceeded ? afterSuccess(before, nowMs) : before;
+  const hasFailed = signs.lastError !== undefined && isActive;
   const counted = hasFailed ? afterFailure(after, nowMs, disableAfterMs) : after;
   const health = {
     ...counted,
     // An answer that asks for less does not cut a wait short.
     slowedUntilMs: later(counted.slowedUntilMs, signs.slowedUntilMs),
-    retryWaitUntilMs: later(counted.retryWaitUntilMs, signs.retryWaitUntilMs),
   };
-  if (!subscription.isActive) return { health, disabledReason: undefined };
+  if (!isActive) return { health, disabledReason: undefined };
   if (signs.isGone) return { health: { ...health, lastFailureMs: nowMs }, disabledReason: GONE_REASON };
   const hasFailedTooLong =
     hasFailed && disableAfterMs !== undefined && health.failingTotalMs >= disableAfterMs;
@@ -66,13 +56,9 @@ export function healthAfter(
   return { health, disabledReason };
 }
 
-/** An ordered subscription has one attempt at a time, so a success ends every wait; else a pause that lasts goes on. */
-function afterSuccess(
-  { slowedUntilMs }: HandlerHealth,
-  { isOrdered }: SubscriptionInForce,
-  nowMs: number,
-): HandlerHealth {
-  const isSlowed = !isOrdered && slowedUntilMs !== null && slowedUntilMs > nowMs;
+/** A pause that the handler asked for goes on. */
+function afterSuccess({ slowedUntilMs }: HandlerHealth, nowMs: number): HandlerHealth {
+  const isSlowed = slowedUntilMs !== null && slowedUntilMs > nowMs;
   return { ...HEALTHY, slowedUntilMs: isSlowed ? slowedUntilMs : null };
 }
 
@@ -81,7 +67,6 @@ export const HEALTHY: HandlerHealth = {
   lastFailureMs: null,
   failingTotalMs: 0,
   slowedUntilMs: null,
-  retryWaitUntilMs: null,
 };
 
 /** The time of day may have been set back since. */

@@ -14,7 +14,6 @@ function claimable(id: number, given: Partial<Claimable> = {}): Claimable {
     leased: 0,
     capacity: 100,
     tier: 0,
-    isOrdered: false,
     dueByMs: NOW,
     notBeforeMs: NOW,
     ...given,

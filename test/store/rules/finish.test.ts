@@ -14,7 +14,7 @@ const HANDLER = "https://a.example/";
 const SETTINGS: SettingsInForce = {
   handler: HANDLER,
   maxRetries: 5,
-  order: "none",
+  isOrdered: false,
   onExhausted: null,
   retryScheduleMs: null,
 };
@@ -43,8 +43,8 @@ function judged(ending: AttemptEnding, given: Given = {}) {
   );
 }
 
-const BLOCKS = { order: "key", onExhausted: "block" } as const;
-const SKIPS = { order: "key", onExhausted: "skip" } as const;
+const BLOCKS = { isOrdered: true, onExhausted: "block" } as const;
+const SKIPS = { isOrdered: true, onExhausted: "skip" } as const;
 
 describe("what becomes of a delivery", () => {
   it.each<
@@ -107,15 +107,6 @@ describe("what becomes of a delivery", () => {
     );
   });
 
-  it("keeps its time in the order of a whole subscription, which waits instead", () => {
-    const failed = judged("failed", { order: "whole", retryAfterMs: 9_000 });
-    expect(failed.moved?.dueMs).toBeUndefined();
-    expect(failed).toMatchObject({ retryAtMs: NOW + 9_000, subscriptionWaitsUntilMs: NOW + 9_000 });
-    expect(judged("interrupted", { order: "whole" }).moved?.dueMs).toBeUndefined();
-    const elsewhere = judged("failed", { order: "whole", retryAfterMs: 9_000, sentTo: "https://b.example/" });
-    expect(elsewhere.subscriptionWaitsUntilMs).toBeUndefined();
-  });
-
   it("starts to block with the failure after its last retry, and only with that", () => {
     const starts = [0, 1, 2, 3].map((failures) => judged("failed", { failures, maxRetries: 2, ...BLOCKS }));
     expect(starts.map(({ startsBlocking }) => startsBlocking)).toEqual([false, false, true, false]);
@@ -164,7 +155,7 @@ it("leads only where the table of states does", () => {
   const seen = new Set<string>();
   for (const ending of Object.keys(causes) as AttemptEnding[]) {
     for (const failures of [0, 1, 9]) {
-      for (const settings of [{}, BLOCKS, SKIPS, { order: "whole", onExhausted: "block" } as const]) {
+      for (const settings of [{}, BLOCKS, SKIPS]) {
         const { state, moved } = judged(ending, { failures, maxRetries: 1, ...settings });
         const hasFailed = (moved?.failures ?? failures) > 0;
         const status: DeliveryStatus = state === "pending" && hasFailed ? "waiting" : state;

@@ -12,7 +12,6 @@ const NO_SIGNS: HandlerSigns = {
   hasSucceeded: false,
   lastError: undefined,
   slowedUntilMs: undefined,
-  retryWaitUntilMs: undefined,
   isGone: false,
 };
 const FAILING: HandlerHealth = {
@@ -20,17 +19,15 @@ const FAILING: HandlerHealth = {
   lastFailureMs: 900,
   failingTotalMs: 800,
   slowedUntilMs: NOW + 5,
-  retryWaitUntilMs: NOW + 7,
 };
-const ACTIVE = { isActive: true, isOrdered: false };
 
 function after(
   before: HandlerHealth,
   signs: Partial<HandlerSigns>,
-  subscription = ACTIVE,
+  isActive = true,
   disableAfterMs?: number,
 ) {
-  return healthAfter(before, { ...NO_SIGNS, ...signs }, subscription, NOW, disableAfterMs);
+  return healthAfter(before, { ...NO_SIGNS, ...signs }, isActive, NOW, disableAfterMs);
 }
 
 describe("what is known of a handler", () => {
@@ -40,12 +37,10 @@ describe("what is known of a handler", () => {
     expect(after(health, { hasSucceeded: true }).health).toEqual(HEALTHY);
   });
 
-  it("keeps a pause that lasts after a success, but for an ordered subscription", () => {
+  it("keeps a pause that lasts after a success", () => {
     const slowed = { ...HEALTHY, slowedUntilMs: NOW + 5 };
     expect(after(FAILING, { hasSucceeded: true }).health).toEqual(slowed);
     expect(after({ ...FAILING, slowedUntilMs: NOW }, { hasSucceeded: true }).health).toEqual(HEALTHY);
-    const ordered = { isActive: true, isOrdered: true };
-    expect(after(FAILING, { hasSucceeded: true }, ordered).health).toEqual(HEALTHY);
   });
 
   it("counts a failure after a success of the same call anew", () => {
@@ -54,15 +49,14 @@ describe("what is known of a handler", () => {
   });
 
   it("waits as long as the longest wait that was asked for", () => {
-    expect(after(FAILING, { slowedUntilMs: NOW + 1, retryWaitUntilMs: NOW + 9.5 }).health).toMatchObject({
-      slowedUntilMs: NOW + 5,
-      retryWaitUntilMs: NOW + 10,
-    });
+    const until = [NOW + 1, NOW + 9.5].map(
+      (slowedUntilMs) => after(FAILING, { slowedUntilMs }).health.slowedUntilMs,
+    );
+    expect(until).toEqual([NOW + 5, NOW + 10]);
   });
 
   it("says nothing of a subscription that is not active, but for what was asked for", () => {
-    const paused = { isActive: false, isOrdered: false };
-    expect(after(HEALTHY, { lastError: "timeout", isGone: true, slowedUntilMs: 9 }, paused)).toEqual({
+    expect(after(HEALTHY, { lastError: "timeout", isGone: true, slowedUntilMs: 9 }, false)).toEqual({
       health: { ...HEALTHY, slowedUntilMs: 9 },
       disabledReason: undefined,
     });
@@ -83,7 +77,7 @@ describe("a subscription is deactivated", () => {
     ["none is deactivated for failing", undefined, 99 * DAY_MS, undefined],
   ])("after failures for long: %s", (_, disableAfterMs, failingTotalMs, reason) => {
     const before = { ...HEALTHY, failingSinceMs: 0, lastFailureMs: NOW - 20 * DAY_MS, failingTotalMs };
-    const { health, disabledReason } = after(before, { lastError: "HTTP 503" }, ACTIVE, disableAfterMs);
+    const { health, disabledReason } = after(before, { lastError: "HTTP 503" }, true, disableAfterMs);
     if (reason === undefined) expect(disabledReason).toBeUndefined();
     else
       expect(disabledReason).toContain(
@@ -96,7 +90,7 @@ describe("a subscription is deactivated", () => {
 
   it("never for a clock that was set back", () => {
     const before = { ...HEALTHY, failingSinceMs: NOW + 9 * DAY_MS, lastFailureMs: NOW + 9 * DAY_MS };
-    const { health, disabledReason } = after(before, { lastError: "timeout" }, ACTIVE, 5 * DAY_MS);
+    const { health, disabledReason } = after(before, { lastError: "timeout" }, true, 5 * DAY_MS);
     expect(health).toMatchObject({ failingSinceMs: NOW, lastFailureMs: NOW, failingTotalMs: 0 });
     expect(disabledReason).toBeUndefined();
   });

@@ -12,14 +12,20 @@ import {
   orderPointer,
   type SubscriptionSettings,
 } from "../../../domain/subscription-settings.ts";
+import { WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { recordDeliveryEvents } from "../events/service-events.ts";
 import { stopRunning } from "../history/replays.ts";
 import type { Replay } from "../../../domain/replay.ts";
 import { resetHealth, clearWaits } from "../queue/handler-health.ts";
-import { BLOCKED_KEYS, failExhaustedKeys, hasKeys, placeAll } from "../queue/key-order.ts";
-import { settingOf } from "../queue/delivery-state.ts";
-import { BLOCKED_BY, failExhausted, assignSequence } from "../queue/order.ts";
+import {
+  BLOCKED_BY,
+  BLOCKED_KEYS,
+  failExhausted,
+  placeAll,
+  releaseKeys,
+  RETRY_WAIT_END,
+} from "../queue/key-order.ts";
 import { settingsToJson, settingsFromJson } from "../queue/wire.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
@@ -42,8 +48,8 @@ export function createSubscription(
   const settings = changedSettings(NO_SETTINGS, input.settings ?? {});
   const { id } = sql.first<{ id: number }>(
     `INSERT INTO subscription (application, subscription, action, mode, handler, max_retries, active, created_ms, settings,
-        ordered, order_key)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
+        order_key)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
     input.application,
     input.subscription,
     input.action,
@@ -53,7 +59,6 @@ export function createSubscription(
     input.active,
     nowMs,
     settingsToJson(settings),
-    settings.ordered === true,
     orderPointer(settings.ordered),
   )!;
   matchActions(sql, id, input.action);
@@ -116,10 +121,10 @@ export function updateSubscription(
   }
   const previous = settingsFromJson(row.settings);
   const settings = changedSettings(previous, patch.settings ?? {});
-  changeOrder(sql, id, previous.ordered, settings.ordered, nowMs);
+  if (previous.ordered === true && settings.ordered !== true) clearWaits(sql, id, nowMs);
   sql.run(
     `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action = ?, disabled_reason = ?, settings = ?,
-        ordered = coalesce(?, ordered), order_key = iif(?, ?, order_key)
+        order_key = iif(?, ?, order_key)
       WHERE rowid = ?`,
     handler ?? NO_HANDLER,
     maxRetries,
@@ -129,15 +134,14 @@ export function updateSubscription(
     patch.active === undefined ? row.disabled_reason : null,
     // Damaged ones stay until new ones replace them.
     patch.settings === undefined ? row.settings : settingsToJson(settings),
-    patch.settings === undefined ? null : settings.ordered === true,
     patch.settings !== undefined,
     orderPointer(settings.ordered),
     id,
   );
-  if (previous.ordered === true && settings.ordered !== true) clearWaits(sql, id);
+  changeOrder(sql, id, previous.ordered, settings.ordered, nowMs);
   const isStricter = previous.on_exhausted === "block" || maxRetries < row.max_retries;
-  const failed = settings.on_exhausted === "skip" && isStricter ? exhausted(sql, id, settings, nowMs) : [];
-  if (patch.active === true || handler !== row.handler) resetHealth(sql, id);
+  const failed = settings.on_exhausted === "skip" && isStricter ? failExhausted(sql, id, nowMs) : [];
+  if (patch.active === true || handler !== row.handler) resetHealth(sql, id, nowMs);
   if (patch.bearer !== undefined) setBearer(sql, id, row, patch.bearer, key);
   const answer = findSubscription(sql, id)!;
   const { blocked_by } = answer;
@@ -147,25 +151,14 @@ export function updateSubscription(
 }
 
 /**
- * Puts what is pending into another order. Where the order by key ends, it stays as it is: all that has a key goes on so, and
- * nothing is too much.
+ * Puts what is pending into another order. Where one order ends, nothing waits for its place; where an order by key ends, all that
+ * has a key goes on in it. Neither is too much.
  */
 function changeOrder(sql: Sql, id: number, from: Order, to: Order, nowMs: number): void {
-  const after = orderPointer(to);
-  if (after !== null && after !== orderPointer(from)) placeAll(sql, id, after, nowMs);
-  if (to !== true || from === true) return;
-  if (hasKeys(sql, id)) placeAll(sql, id, null, nowMs);
-  assignSequence(sql, id, nowMs);
-}
-
-/** Fails what has used up its retries, and would block. Answers what has failed. */
-function exhausted(
-  sql: Sql,
-  id: number,
-  { ordered }: SubscriptionSettings,
-  nowMs: number,
-): readonly number[] {
-  return ordered === true ? failExhausted(sql, id, nowMs) : failExhaustedKeys(sql, id, nowMs);
+  const [before, after] = [orderPointer(from), orderPointer(to)];
+  if (before === after) return;
+  if (after !== null) placeAll(sql, id, after, nowMs);
+  else if (before === WHOLE_ORDER) releaseKeys(sql, [[id, WHOLE_KEY]], nowMs);
 }
 
 export function rotateSecret(
@@ -222,14 +215,12 @@ interface SubscriptionRow extends StoredRecord<
   readonly settings: string | null;
 }
 
-const BLOCKED_KEY_COUNT = `iif(s.order_key IS NULL, NULL, iif(${settingOf("on_exhausted")} = 'block', ${BLOCKED_KEYS}, 0))`;
-
 const SUBSCRIPTION_COLUMNS = `
   SELECT s.rowid AS rowid, s.application, s.subscription, s.action, s.mode,
     iif(s.mode = 'push', ${textOf("s.handler")}, NULL) AS handler, s.max_retries, s.active,
     s.disabled_reason, coalesce(k.bearer, 'secret') AS bearer, k.previous_until_ms AS previous_secret_until, s.failing_since_ms AS failing_since,
-    coalesce(max(s.slowed_until_ms, s.retry_wait_until_ms), s.slowed_until_ms, s.retry_wait_until_ms) AS slowed_until,
-    ${BLOCKED_BY} AS blocked_by, ${BLOCKED_KEY_COUNT} AS blocked_keys, s.last_claim_ms AS last_claim_at, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped`;
+    nullif(max(coalesce(s.slowed_until_ms, 0), coalesce(${RETRY_WAIT_END}, 0)), 0) AS slowed_until,
+    ${BLOCKED_BY} AS blocked_by, ${BLOCKED_KEYS} AS blocked_keys, s.last_claim_ms AS last_claim_at, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped`;
 
 /** The subscriptions that were not deleted; goes on with conditions on `s`. */
 const SELECT_SUBSCRIPTION = `${SUBSCRIPTION_COLUMNS}

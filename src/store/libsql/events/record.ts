@@ -6,6 +6,8 @@ import {
   keyedReceivers,
   keysOfEvent,
   placeRecorded,
+  KEY_WHEN_RECORDED,
+  STATE_WHEN_RECORDED,
 } from "../queue/key-order.ts";
 import type { Sql } from "../thread/sql.ts";
 import { closePassedBlocks } from "./counts.ts";
@@ -101,11 +103,14 @@ function insertEvents(
   );
 }
 
-/** Makes the deliveries of stored events, in the order of these, so that their rowids rise together. All are due. */
+/**
+ * Makes the deliveries of stored events, in the order of these, so that their rowids rise together. All are due but those that
+ * are to be placed in an order.
+ */
 function insertDeliveries(sql: Sql, first: number, last: number, nowMs: number): void {
   sql.run(
-    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms, sequence)
-      SELECT e.rowid, s.rowid, e.timestamped_ms, min(e.timestamped_ms, ?3), iif(s.ordered = 1, e.rowid, NULL)
+    `INSERT INTO delivery (event_id, subscription_id, created_ms, state, key, due_ms)
+      SELECT e.rowid, s.rowid, e.timestamped_ms, ${STATE_WHEN_RECORDED}, ${KEY_WHEN_RECORDED}, iif(s.order_key IS NULL, min(e.timestamped_ms, ?3), NULL)
       FROM event AS e CROSS JOIN ${receiversOf("e.action_id")} AND e.rowid BETWEEN ?1 AND ?2
       ORDER BY e.rowid`,
     first,
@@ -119,7 +124,7 @@ function payloadOf({ offset, length }: Incoming, bytes: Uint8Array): Uint8Array 
 }
 
 interface RecordableAction extends ActionInForce {
-  /** The subscribers that have an order by key. */
+  /** The subscribers that have an order. */
   readonly keyed: KeyedReceivers;
 }
 

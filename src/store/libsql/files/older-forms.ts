@@ -2,7 +2,9 @@ import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { byteCount } from "../../../domain/formats.ts";
+import { WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
 import { sizeOf } from "../../../runtime/files.ts";
+import { DELIVERY_STATE } from "../queue/delivery-state.ts";
 import { fileBehindLink } from "./replace-file.ts";
 import { FORM } from "./schema.ts";
 
@@ -12,6 +14,23 @@ export interface OlderForm {
   readonly tables: Readonly<Record<string, string>>;
   /** Columns, by table and column, as SQL over the old row `o`. */
   readonly columns: Readonly<Record<string, string>>;
+  /** The column of a subscription that says until when it waits in its one order for a retry. */
+  readonly retryWait?: string;
+}
+
+/** In both older forms `subscription.ordered` says that there is one order, in which all deliveries are due. */
+const IS_ORDERED = "o.subscription_id IN (SELECT rowid FROM main.subscription WHERE ordered = 1)";
+const WAITS_IN_ORDER = `o.state = ${DELIVERY_STATE.pending} AND ${IS_ORDERED}
+  AND NOT EXISTS (SELECT 1 FROM main.lease AS l WHERE l.delivery_id = o.rowid)`;
+
+/** The columns of an order by one key. All that is not leased is behind; `placeFirst` in rewrite.ts makes the first due. */
+function oneOrder(pointer: string, key: string, dueMs: string): OlderForm["columns"] {
+  return {
+    "subscription.order_key": `iif(o.ordered = 1, '${WHOLE_ORDER}', ${pointer})`,
+    "delivery.key": `iif(o.state = ${DELIVERY_STATE.pending} AND ${IS_ORDERED}, ${WHOLE_KEY}, ${key})`,
+    "delivery.state": `iif(${WAITS_IN_ORDER}, ${DELIVERY_STATE.behind}, o.state)`,
+    "delivery.due_ms": `iif(${WAITS_IN_ORDER}, NULL, ${dueMs})`,
+  };
 }
 
 const actionOf = (row: string): string =>
@@ -50,16 +69,23 @@ const FORM_10: OlderForm = {
       (SELECT a.application FROM main.action AS a WHERE a.rowid = o.action_id))`,
     "subscription.action": actionOf("o"),
     "subscription.slowed_until_ms": "iif(o.ordered = 1, NULL, o.slowed_until_ms)",
-    "subscription.retry_wait_until_ms": "iif(o.ordered = 1, o.slowed_until_ms, NULL)",
     "subscription.last_failure_ms": "o.failed_ms",
     "subscription.failing_total_ms": "o.failing_ms",
     "replay.action": actionOf("o"),
     "delivery.priority": "iif(o.due_ms < 0, 0, 1)",
-    "delivery.due_ms": `CASE WHEN o.due_ms < 0 THEN o.due_ms + (1 << 50) WHEN o.due_ms = o.event_id THEN o.created_ms
-      ELSE o.due_ms END`,
-    "delivery.sequence": `iif(o.due_ms < 0 OR o.due_ms = o.event_id OR (o.due_ms IS NOT NULL
-      AND o.subscription_id IN (SELECT rowid FROM main.subscription WHERE ordered = 1)), o.event_id, NULL)`,
+    ...oneOrder(
+      "NULL",
+      "NULL",
+      `CASE WHEN o.due_ms < 0 THEN o.due_ms + (1 << 50) WHEN o.due_ms = o.event_id THEN o.created_ms ELSE o.due_ms END`,
+    ),
   },
+  retryWait: "slowed_until_ms",
+};
+
+const FORM_21: OlderForm = {
+  tables: {},
+  columns: oneOrder("o.order_key", "o.key", "o.due_ms"),
+  retryWait: "retry_wait_until_ms",
 };
 
 const AS_IT_IS: OlderForm = { tables: {}, columns: {} };
@@ -70,7 +96,7 @@ export const SHORTENED_FORM = 21;
 /** The forms that are brought to today's. Today's own is copied as it is where secrets are to be encrypted. */
 const FORMS: ReadonlyMap<number, OlderForm> = new Map([
   [10, FORM_10],
-  [SHORTENED_FORM, AS_IT_IS],
+  [SHORTENED_FORM, FORM_21],
   [FORM, AS_IT_IS],
 ]);
 

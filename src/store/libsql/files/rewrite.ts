@@ -5,8 +5,10 @@ import { aboutSecret, type EncryptionKeys } from "../../secret-cipher.ts";
 import { addressOf, type Connection } from "../thread/connection.ts";
 import { mustBeAt } from "../thread/file-guard.ts";
 import type { Sql } from "../thread/sql.ts";
+import { WHOLE_KEY } from "../../../domain/order-key.ts";
+import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { type FileVaults, fileVaults, proofOf } from "./file-key.ts";
-import { KEPT_AS, olderForm, SHORTENED_FORM } from "./older-forms.ts";
+import { KEPT_AS, type OlderForm, olderForm, SHORTENED_FORM } from "./older-forms.ts";
 import { fileBehindLink, move, removeCopy, replaceFile } from "./replace-file.ts";
 import { createTables, FORM, markForm, readForm } from "./schema.ts";
 import { forEachPayload } from "./stored-payloads.ts";
@@ -97,6 +99,7 @@ function writeAnew(sql: Sql, path: string, { version, vaults, key }: Rewriting):
   sql.run("PRAGMA foreign_keys = OFF");
   createTables(sql, "made");
   copyTables(sql, version);
+  placeFirst(sql, olderForm(version));
   if (version === SHORTENED_FORM) copyRestored(sql);
   const secrets = copySecrets(sql, version, vaults);
   if (key !== undefined) sql.run("INSERT INTO made.encryption (one, proof) VALUES (1, ?)", proofOf(key));
@@ -132,6 +135,23 @@ function copyTables(sql: Sql, version: number): void {
     const values = columns.map(({ value }) => value).join(", ");
     within(table, () => sql.run(`INSERT INTO made.${table} (${names}) SELECT ${values} FROM ${source} AS o`));
   }
+}
+
+/** Makes the first of each subscription that has one order due, when its retry is. */
+function placeFirst(sql: Sql, { retryWait }: OlderForm): void {
+  if (retryWait === undefined) return;
+  const inOrder = `FROM made.delivery AS w INDEXED BY delivery_key
+    WHERE w.subscription_id = s.rowid AND w.key = ${WHOLE_KEY} AND w.state IN ${UNFINISHED_STATES}`;
+  const { pending } = DELIVERY_STATE;
+  within("delivery", () =>
+    sql.run(
+      `UPDATE made.delivery SET state = ${pending}, due_ms = max(min(created_ms, unixepoch() * 1000), iif(priority = ${NORMAL}, coalesce(
+            (SELECT s.${retryWait} FROM main.subscription AS s WHERE s.rowid = subscription_id), 0), 0))
+        WHERE rowid IN (
+          SELECT (SELECT w.rowid ${inOrder} ORDER BY w.priority, w.event_id LIMIT 1) FROM main.subscription AS s
+          WHERE s.ordered = 1 AND NOT EXISTS (SELECT 1 ${inOrder} AND w.state = ${pending}))`,
+    ),
+  );
 }
 
 function columnsOf(sql: Sql, table: string, database: "main" | "made"): readonly string[] {

@@ -7,7 +7,7 @@ import { FIRST_MS, LAST_MS, type Sql } from "../thread/sql.ts";
 export const APPLICATION_ID = 0x45765267;
 
 /** The form of the data file that this evreg reads and writes: the file's `user_version`. */
-export const FORM = 22;
+export const FORM = 23;
 /** What is new in it, for those who have an older one. */
 export const FORM_NAME = "payloads as they came, and rows that are checked";
 
@@ -117,10 +117,10 @@ CREATE TABLE event_count (
 
 -- A deleted subscription stays, so that its deliveries keep their names. Of mode pull its handler is empty.
 -- action is the name of an action, a pattern such as order.*, or *. settings: JSON of the members of SubscriptionSettings that
--- are set. ordered and order_key (a JSON Pointer) are apart from them, as they decide which deliveries may be claimed.
--- No attempt starts before slowed_until_ms, except one that a person requested; until retry_wait_until_ms an ordered
--- subscription waits for the retry of its first delivery. failing_since_ms, last_failure_ms, failing_total_ms: since the last
--- success, when the first attempt failed, and the last, and what counts of the time between. last_claim_ms is to the minute.
+-- are set. order_key is apart from them, as it decides which deliveries may be claimed: a JSON Pointer, empty for one order of
+-- all deliveries, NULL for none. No attempt starts before slowed_until_ms, except one that a person requested.
+-- failing_since_ms, last_failure_ms, failing_total_ms: since the last success, when the first attempt failed, and the last, and
+-- what counts of the time between. last_claim_ms is to the minute.
 CREATE TABLE subscription (
   rowid INTEGER PRIMARY KEY AUTOINCREMENT CHECK (rowid ${ID}),
   application TEXT NOT NULL CHECK (${label("application")}),
@@ -132,10 +132,8 @@ CREATE TABLE subscription (
   active INTEGER NOT NULL CHECK (active IN (0, 1)),
   disabled_reason TEXT CHECK (${text("disabled_reason", 4_096)}),
   settings TEXT CHECK (${json("settings", 1_048_576)}),
-  ordered INTEGER NOT NULL DEFAULT 0 CHECK (ordered IN (0, 1)),
   order_key TEXT CHECK (${text("order_key", 1_024)}),
   slowed_until_ms INTEGER CHECK (slowed_until_ms ${TIME}),
-  retry_wait_until_ms INTEGER CHECK (retry_wait_until_ms ${TIME}),
   failing_since_ms INTEGER CHECK (failing_since_ms ${TIME}),
   last_failure_ms INTEGER CHECK (last_failure_ms ${TIME}),
   failing_total_ms INTEGER NOT NULL DEFAULT 0 CHECK (failing_total_ms ${SPAN}),
@@ -181,8 +179,7 @@ CREATE TABLE encryption (
 -- state: see queue/delivery-state.ts. One that is pending is to be sent at due_ms, or is being sent now (see lease). Held and
 -- cancelled follow from the subscription, so pausing and deleting cost one row. attempt: the last one that ended.
 -- priority: 0 requested by a person, so sent before all others of its subscription and at any time; 1 normal.
--- sequence is the position in an ordered subscription: the rowid of the event. key is that of the event, as its subscription
--- orders it or did; see queue/key-order.ts.
+-- key is that of the event, as its subscription orders it or did; see queue/key-order.ts.
 -- A first attempt that delivered, and of which nothing else is to be said, has no row in attempt, which would be as large as
 -- its delivery's. first_start_ms is after created_ms, and below 0 where the clock was set back in between.
 CREATE TABLE delivery (
@@ -197,7 +194,6 @@ CREATE TABLE delivery (
   finished_ms INTEGER CHECK (finished_ms ${TIME}),
   last_error TEXT CHECK (octet_length(last_error) <= 1024),
   priority INTEGER NOT NULL DEFAULT 1 CHECK (priority IN (0, 1)),
-  sequence INTEGER CHECK (sequence ${ID}),
   key INTEGER CHECK (key ${COUNT}),
   first_start_ms INTEGER CHECK (first_start_ms BETWEEN ${-MAX_INTEGER} AND ${MAX_INTEGER}),
   first_duration_ms INTEGER CHECK (first_duration_ms ${SPAN}),
@@ -207,9 +203,7 @@ CREATE TABLE delivery (
 CREATE UNIQUE INDEX delivery_event ON delivery (event_id, subscription_id);
 CREATE INDEX delivery_subscription ON delivery (subscription_id);
 CREATE INDEX delivery_due ON delivery (subscription_id, priority, due_ms) WHERE due_ms IS NOT NULL;
-CREATE INDEX delivery_sequence ON delivery (subscription_id, sequence)
-  WHERE sequence IS NOT NULL AND priority = 1 AND due_ms IS NOT NULL;
-CREATE INDEX delivery_key ON delivery (subscription_id, key, state, priority, sequence)
+CREATE INDEX delivery_key ON delivery (subscription_id, key, state, priority, event_id)
   WHERE key IS NOT NULL AND state IN (0, 5);
 CREATE INDEX delivery_key_failing ON delivery (subscription_id, failures)
   WHERE key IS NOT NULL AND due_ms IS NOT NULL AND failures > 0;

@@ -48,13 +48,11 @@ function capacityOf(
   { subscription, selection }: Pick<ReplayPlan, "subscription" | "selection">,
   { nowMs, maxQueued, maxDue, maxUnfinished }: ReplayStep,
 ): number {
-  const { due, unfinished, ordered } = sql.first<{ due: number; unfinished: number; ordered: number }>(
+  const { due, unfinished } = sql.first<{ due: number; unfinished: number }>(
     `SELECT
-        (SELECT ordered FROM subscription WHERE rowid = ?1) AS ordered,
         (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
           WHERE subscription_id = ?1 AND due_ms IS NOT NULL
-            AND (priority, due_ms) <= (${NORMAL}, iif((SELECT ordered FROM subscription WHERE rowid = ?1), ?5, ?2))
-          LIMIT ?3)) AS due,
+            AND (priority, due_ms) <= (${NORMAL}, ?2) LIMIT ?3)) AS due,
         max((SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
             WHERE subscription_id = ?1 AND due_ms IS NOT NULL LIMIT ?4)),
           (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_key
@@ -63,15 +61,11 @@ function capacityOf(
     nowMs,
     maxDue,
     maxUnfinished,
-    // What is in an order is due whatever the clock says.
-    Number.MAX_SAFE_INTEGER,
   )!;
-  if (selection === "waiting") {
-    // All that wait are unfinished already. In an order it is the first of all, which the others wait for.
-    if (ordered === 1) return maxQueued;
-    return due > maxDue / 2 ? 0 : Math.min(maxQueued, maxDue - due);
-  }
-  return due > maxDue / 2 ? 0 : Math.min(maxQueued, maxDue - due, maxUnfinished - unfinished);
+  if (due > maxDue / 2) return 0;
+  // All that wait are unfinished already.
+  const allowed = selection === "waiting" ? Infinity : maxUnfinished - unfinished;
+  return Math.min(maxQueued, maxDue - due, allowed);
 }
 
 function makeDue(
@@ -84,7 +78,7 @@ function makeDue(
   if (selection === "waiting") return endWaits(sql, again, nowMs);
   const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
   insertReplayDeliveries(sql, subscription, missing, nowMs);
-  if (again.length > 0) sendAgain(sql, subscription, again, nowMs);
+  if (again.length > 0) sendAgain(sql, again, nowMs);
   const pointer = keyPointerOf(sql, subscription);
   if (pointer === null) return;
   const made = sql.rows<{ id: number }>(
@@ -96,7 +90,7 @@ function makeDue(
   placeByKey(sql, subscription, [...again, ...made.map(({ id }) => id)], pointer, nowMs);
 }
 
-/** What is due already keeps its place, and what is in an order too. */
+/** What is due already keeps its place. */
 function endWaits(sql: Sql, waiting: readonly number[], nowMs: number): void {
   sql.run(
     "UPDATE delivery SET failures = 0, due_ms = min(due_ms, ?2) WHERE rowid IN (SELECT value FROM json_each(?1))",
@@ -105,14 +99,13 @@ function endWaits(sql: Sql, waiting: readonly number[], nowMs: number): void {
   );
 }
 
-function sendAgain(sql: Sql, subscription: number, again: readonly number[], nowMs: number): void {
+function sendAgain(sql: Sql, again: readonly number[], nowMs: number): void {
   sql.run(
     `UPDATE delivery SET state = ${DELIVERY_STATE.pending}, failures = 0, finished_ms = NULL, priority = ${NORMAL}, due_ms = ?2,
-        key = NULL, sequence = iif((SELECT ordered FROM subscription WHERE rowid = ?3), event_id, NULL)
+        key = NULL
       WHERE rowid IN (SELECT value FROM json_each(?1))`,
     JSON.stringify(again),
     nowMs,
-    subscription,
   );
 }
 
@@ -253,9 +246,7 @@ function insertReplayDeliveries(
   const isSetBack = nowMs < lastMs - CLOCK_TOLERANCE_MS;
   if (isSetBack) insertSegments(sql, [{ event: event + 1, delivery: delivery + 1, noticedMs: nowMs }]);
   sql.run(
-    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms, sequence)
-      SELECT value, s.rowid, ?3, ?4, iif(s.ordered = 1, value, NULL)
-      FROM json_each(?1) CROSS JOIN subscription AS s WHERE s.rowid = ?2`,
+    "INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms) SELECT value, ?2, ?3, ?4 FROM json_each(?1)",
     JSON.stringify(eventIds),
     subscriptionId,
     isSetBack ? nowMs : Math.max(nowMs, lastMs),

@@ -40,7 +40,7 @@ export function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Replay |
     JSON.stringify(scope.map(({ low, high }) => [low, high])),
     nowMs,
   )!;
-  if (selection === "waiting") clearWaits(sql, subscription);
+  if (selection === "waiting") clearWaits(sql, subscription, nowMs);
   return findReplay(sql, id);
 }
 

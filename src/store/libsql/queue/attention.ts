@@ -15,7 +15,7 @@ import { isoOrNull } from "../stored-record.ts";
 import { type Sql, textOf } from "../thread/sql.ts";
 import { DELIVERY_STATE, NORMAL, REQUESTED, UNFINISHED_STATES } from "./delivery-state.ts";
 import { WAIT_END } from "./handler-health.ts";
-import { BLOCKED_BY } from "./order.ts";
+import { BLOCKED_BY, RETRY_WAIT_END } from "./key-order.ts";
 
 // What an answer costs is bounded by the subscriptions there are, and not by their deliveries: those are counted in indexes,
 // and only so far.
@@ -85,7 +85,8 @@ function loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): 
   const rows = sql.rows<Omit<Candidate, "isActive"> & { active: number }>(
     `SELECT s.rowid AS id, s.application, s.subscription, s.action, s.active, ${textOf("s.disabled_reason")} AS disabledReason,
         s.created_ms AS createdMs, s.failing_since_ms AS failingSinceMs, s.last_failure_ms AS lastFailureMs,
-        ${WAIT_END} AS waitEndMs, ${BLOCKED_BY} AS blockedBy, ${UNCLAIMED_SINCE} AS unclaimedSinceMs,
+        max(${WAIT_END}, coalesce(${RETRY_WAIT_END}, 0)) AS waitEndMs, ${BLOCKED_BY} AS blockedBy,
+        ${UNCLAIMED_SINCE} AS unclaimedSinceMs,
         EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE subscription_id = s.rowid AND due_ms IS NOT NULL) AS hasDue,
         EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_failed_event
           WHERE subscription_id = s.rowid AND state = ${DELIVERY_STATE.failed}) AS hasFailed

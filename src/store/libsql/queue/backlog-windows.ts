@@ -9,7 +9,6 @@ import {
   settingOf,
   UNFINISHED_STATES,
 } from "./delivery-state.ts";
-import { BLOCKED_BY, headOf } from "./order.ts";
 import { type SubscriptionWithDue, subscriptionsWithDue } from "./pending-index.ts";
 
 // What decides about the cause of an unfinished delivery: by it they are counted, see backlog.ts, and listed, see
@@ -51,12 +50,6 @@ export interface BacklogWindow {
   readonly leasedLater: number;
   readonly dueCause: OpenCause;
   readonly laterCause: OpenCause;
-  /** The first in its order, where that is due later and may be sent now all the same, and when it was made. */
-  readonly head: { readonly id: number; readonly madeMs: number } | undefined;
-  /** The one that blocks, where that waits for its own next attempt. */
-  readonly blockerId: number | undefined;
-  /** When the delivery was made that blocks an order of the whole subscription. */
-  readonly blockedMs: number | undefined;
   readonly isKeyed: boolean;
   /** The keys that are blocked, each with when the delivery that blocks it was made. */
   readonly blockedKeys: ReadonlyMap<number, number>;
@@ -64,11 +57,6 @@ export interface BacklogWindow {
 
 interface WindowRow {
   readonly id: number;
-  readonly requested: number;
-  readonly head_id: number | null;
-  readonly head_ms: number | null;
-  readonly blocked_by: number | null;
-  readonly blocked_ms: number | null;
   readonly is_paced: number;
   readonly is_keyed: number;
 }
@@ -93,20 +81,20 @@ export function backlogWindows(
   );
 }
 
-/** As in `claimDue`: of one that waits only what persons requested, of an ordered one its first when none is leased. */
+/** As in `claimDue`: of one that waits only what persons requested. */
 function windowOf(
   sql: Sql,
   row: WindowRow,
-  { id, isActive, isOrdered, waitEndMs }: SubscriptionWithDue,
+  { id, isActive, waitEndMs }: SubscriptionWithDue,
   { leased, requested }: Pick<LeasedOf, "leased" | "requested"> = { leased: 0, requested: 0 },
   nowMs: number,
 ): BacklogWindow {
   const isKeyed = row.is_keyed === 1;
-  const common = { id, isActive, isKeyed, head: undefined, blockerId: undefined, blockedMs: undefined };
+  const common = { id, isActive, isKeyed };
   if (!isActive) {
     return {
       ...common,
-      dueByMs: isOrdered ? END_MS : nowMs,
+      dueByMs: nowMs,
       notBeforeMs: 0,
       leasedDue: leased,
       leasedLater: 0,
@@ -115,42 +103,24 @@ function windowOf(
       blockedKeys: new Map(),
     };
   }
-  const waits = waitEndMs > nowMs;
   const unpaced = leased > 0 ? "busy" : "due";
   const active = {
     ...common,
     notBeforeMs: waitEndMs,
     dueCause: row.is_paced === 1 ? "paced" : unpaced,
+    laterCause: "waiting",
     blockedKeys: isKeyed ? blockedKeysOf(sql, id) : new Map<number, number>(),
   } as const;
+  if (waitEndMs > nowMs) {
+    return { ...active, dueByMs: NONE_MS, leasedDue: requested, leasedLater: leased - requested };
+  }
   // What is leased is among what is due.
-  if (!waits && !isOrdered)
-    return { ...active, dueByMs: nowMs, leasedDue: leased, leasedLater: 0, laterCause: "waiting" };
-  const isBlocked = isOrdered && row.blocked_by !== null;
-  const isHeadDue = isOrdered && !waits && leased === 0 && row.requested === 0 && row.head_id !== null;
-  return {
-    ...active,
-    dueByMs: NONE_MS,
-    leasedDue: requested,
-    leasedLater: leased - requested,
-    laterCause: isBlocked ? "blocked" : "waiting",
-    head: isHeadDue ? { id: row.head_id, madeMs: row.head_ms ?? 0 } : undefined,
-    blockerId: isBlocked && !isHeadDue && leased === 0 ? row.blocked_by : undefined,
-    blockedMs: isBlocked ? (row.blocked_ms ?? 0) : undefined,
-  };
+  return { ...active, dueByMs: nowMs, leasedDue: leased, leasedLater: 0 };
 }
 
 function loadWindows(sql: Sql, ids: readonly number[]): readonly WindowRow[] {
-  const head = headOf("s.rowid");
-  const isBlocking = `iif(s.ordered = 1, ${BLOCKED_BY}, NULL)`;
   return sql.rows<WindowRow>(
     `SELECT s.rowid AS id,
-        EXISTS (SELECT 1 FROM delivery AS w INDEXED BY delivery_due
-          WHERE w.subscription_id = s.rowid AND w.priority = ${REQUESTED} AND w.due_ms IS NOT NULL) AS requested,
-        iif(s.ordered = 1, (SELECT w.rowid ${head}), NULL) AS head_id,
-        iif(s.ordered = 1, (SELECT ${timeOf("w.created_ms")} ${head}), NULL) AS head_ms,
-        ${isBlocking} AS blocked_by,
-        (SELECT ${timeOf("d.created_ms")} FROM delivery AS d WHERE d.rowid = ${isBlocking}) AS blocked_ms,
         s.mode = 'pull' OR ${settingOf("rate_limit")} IS NOT NULL AS is_paced,
         EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_key
           WHERE subscription_id = s.rowid AND key IS NOT NULL AND state IN ${UNFINISHED_STATES}) AS is_keyed
@@ -193,28 +163,27 @@ export function loadOpen(sql: Sql, candidates: string, bound: readonly SqlValue[
 
 /** Why it is unfinished; `undefined` where its subscription is not among these. */
 export function causeOf(
-  { id, subscription_id: subscription, state, priority, due_ms: dueMs, key }: OpenRow,
+  { subscription_id: subscription, state, priority, due_ms: dueMs, key }: OpenRow,
   windows: ReadonlyMap<number, BacklogWindow>,
 ): OpenCause | undefined {
   const window = windows.get(subscription);
   if (window === undefined) return undefined;
-  const { dueByMs, dueCause, laterCause, head, blockerId, blockedKeys } = window;
+  const { dueByMs, dueCause, laterCause, blockedKeys } = window;
   if (!window.isActive) return "held";
   if (state === DELIVERY_STATE.behind) {
     return key !== null && blockedKeys.has(key) ? "blocked" : "waiting";
   }
   if (dueMs === null) return undefined;
   const isDue = priority < NORMAL || (priority === NORMAL && dueMs <= dueByMs);
-  if (isDue || id === head?.id) return dueCause;
-  return id === blockerId ? "waiting" : laterCause;
+  return isDue ? dueCause : laterCause;
 }
 
 /** Whether a subscription may have deliveries with this cause. */
 export function hasCause(window: BacklogWindow, cause: BacklogCause): boolean {
-  const { isActive, dueCause, laterCause, blockerId, isKeyed, blockedKeys } = window;
+  const { isActive, dueCause, laterCause, isKeyed, blockedKeys } = window;
   if (dueCause === cause || laterCause === cause) return true;
   if (!isActive) return false;
-  if (cause === "waiting") return isKeyed || blockerId !== undefined;
+  if (cause === "waiting") return isKeyed;
   return cause === "blocked" && blockedKeys.size > 0;
 }
 

@@ -84,17 +84,11 @@ function twice<T>(value: T): [T, T] {
 }
 
 function addWindow(parts: Parts, window: BacklogWindow, first: FirstCount, counter: Counter): void {
-  const { dueCause, laterCause, notBeforeMs, leasedDue, leasedLater, head, blockerId, blockedMs } = window;
+  const { dueCause, laterCause, notBeforeMs, leasedDue, leasedLater } = window;
   const due = counter.count(dueRange(window), first.due);
   const later = counter.count(laterRange(window), first.later);
-  const heads = head === undefined || later === 0 ? 0 : 1;
-  // The one that blocks waits for its next attempt itself.
-  const blockers = blockerId === undefined ? 0 : 1;
   parts.add(dueCause, due - leasedDue, sinceOf(first, notBeforeMs));
-  if (head !== undefined && heads > 0) parts.add(dueCause, 1, Math.max(head.madeMs, notBeforeMs));
-  parts.add("waiting", blockers);
-  const isBlocked = blockedMs !== undefined && later > 1;
-  parts.add(laterCause, later - leasedLater - heads - blockers, isBlocked ? blockedMs : undefined);
+  parts.add(laterCause, later - leasedLater);
   if (window.isKeyed) addBehind(parts, window, counter);
 }
 

@@ -1,27 +1,26 @@
 import { randomInt } from "node:crypto";
 import { addPayloads, PAYLOAD_BYTES, type PayloadRequest } from "../events/payloads.ts";
 import type { ClaimQuota, PullConsumer, TierLimit } from "../../queue.ts";
-import { type Claimable, earliestOf, selectFairly, type Picked } from "../../rules/fair-share.ts";
+import {
+  type Claimable,
+  earliestOf,
+  selectFairly,
+  type Picked,
+  type WaitingDelivery,
+} from "../../rules/fair-share.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import { isRowid, type Sql, timeOf } from "../thread/sql.ts";
-import { NORMAL, REQUESTED } from "./delivery-state.ts";
+import { DELIVERY_STATE, LEASE_OF, NORMAL, REQUESTED, UNFINISHED_STATES } from "./delivery-state.ts";
 import { WAIT_END } from "./handler-health.ts";
-import { leasedSubscriptions } from "./order.ts";
-import { loadWaiting } from "./waiting-deliveries.ts";
+import type { OrderKey } from "./key-order.ts";
 import type { ClaimCall, ClaimedRow, ClaimReply, ConsumerCall } from "./wire.ts";
 
 /** Claim ids are below this; that a delivery gets one twice is as good as impossible. */
 const CLAIM_IDS = 2 ** 47;
-/**
- * When to look again at an ordered one that has something leased. Whoever leased it all claims when it is done; but it may
- * have become ordered with several under way, or the owner of the lease may have died.
- */
-const BUSY_RECHECK_MS = 250;
 
 /**
  * Leases due deliveries. The subscription with the fewest leased comes first, so that none with a long backlog or slow answers
- * delays others. Only subscriptions with pending deliveries are looked at, and no delivery of one without capacity. An ordered
- * one gets nothing while any of its deliveries is leased, then its first in order.
+ * delays others. Only subscriptions with pending deliveries are looked at, and no delivery of one without capacity.
  */
 export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply {
   const { nowMs, leaseMs, defaultQuota } = call;
@@ -44,6 +43,33 @@ export function claimForConsumers(sql: Sql, call: ConsumerCall, out: ByteWriter)
   const due = selectDue(sql, { nowMs, mode: "pull", quotaOf, tiers, maxPayloadBytes });
   const claimIds = leaseForConsumers(sql, due.rows, consumers, nowMs);
   return replyOf(sql, due, ({ subscriptionId }) => claimIds.get(subscriptionId)!, out);
+}
+
+/** What may be brought by a transaction that stores results. */
+const MAX_NEXT_BYTES = 8 * 1_024 * 1_024;
+
+/** Leases what is due of these keys, for whoever has stored the results before. */
+export function claimNext(
+  sql: Sql,
+  keys: readonly OrderKey[],
+  nowMs: number,
+  leaseMs: number,
+  out: ByteWriter,
+): ClaimReply {
+  const due = sql.rows<DueRow>(
+    `SELECT ${DUE_ROW} FROM json_each(?2) AS p CROSS JOIN subscription AS s ON s.rowid = p.value ->> 0
+      CROSS JOIN delivery AS d INDEXED BY delivery_key
+        ON d.subscription_id = s.rowid AND d.key = p.value ->> 1 AND d.state IN ${UNFINISHED_STATES}
+      ${JOIN_EVENT}
+      WHERE d.state = ${DELIVERY_STATE.pending} AND d.due_ms <= ?1 AND NOT ${LEASE_OF("d")}
+        AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?1`,
+    nowMs,
+    JSON.stringify(keys),
+  );
+  const rows = withinBytes(due, MAX_NEXT_BYTES);
+  const claimId = leaseToSend(sql, deliveriesOf(rows), nowMs, leaseMs);
+  const subscriptions = loadSubscriptions(sql, rows);
+  return replyOf(sql, { rows, subscriptions, nextDueAtMs: undefined, limitedTiers: [] }, () => claimId, out);
 }
 
 interface DueQuery {
@@ -90,7 +116,6 @@ function replyOf(
 
 interface Pending {
   readonly id: number;
-  readonly ordered: number;
   /** `null` when it does not wait. */
   readonly waits_until_ms: number | null;
   /** Of one that waits. */
@@ -117,11 +142,11 @@ function loadClaimables(
           WHERE d.due_ms IS NOT NULL AND d.subscription_id > waiting.id ORDER BY d.subscription_id LIMIT 1)
         FROM waiting WHERE waiting.id IS NOT NULL
       ), found AS (
-        SELECT s.rowid AS id, s.ordered, iif(${WAIT_END} > ?1, ${WAIT_END}, NULL) AS waits_until_ms
+        SELECT s.rowid AS id, iif(${WAIT_END} > ?1, ${WAIT_END}, NULL) AS waits_until_ms
         FROM waiting CROSS JOIN subscription AS s
         WHERE s.rowid = waiting.id AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = ?2
       )
-      SELECT id, ordered, waits_until_ms,
+      SELECT id, waits_until_ms,
         CASE WHEN waits_until_ms IS NOT NULL THEN EXISTS (
           SELECT 1 FROM delivery AS d INDEXED BY delivery_due
           WHERE d.subscription_id = id AND d.priority = ${REQUESTED} AND d.due_ms IS NOT NULL) END AS has_requested,
@@ -132,29 +157,38 @@ function loadClaimables(
     nowMs,
     mode,
   );
-  // The next of an ordered one must not begin before the end of the previous one is stored.
-  const busy = pending.some(({ ordered }) => ordered === 1) ? leasedSubscriptions(sql) : new Set<number>();
   const claimables: Claimable[] = [];
   let recheckAtMs: number | undefined;
-  for (const { id, ordered, waits_until_ms: waitsUntilMs, has_requested, first_due_ms } of pending) {
-    const allowed = quotaOf(id);
-    if (allowed.capacity === 0) continue;
-    const isOrdered = ordered === 1;
-    // Nobody tells a consumer to give the rest back when one of several has failed.
-    const quota = isOrdered && mode === "pull" ? { ...allowed, capacity: 1 } : allowed;
-    if (isOrdered && busy.has(id)) {
-      // Whoever serves consumers hears of the end of each lease.
-      if (mode === "pull") continue;
-      recheckAtMs = earliestOf(recheckAtMs, nowMs + BUSY_RECHECK_MS);
-    } else if (waitsUntilMs === null || has_requested === 1) {
-      // An ordered one's deliveries are due whatever the clock says.
-      const dueByMs = waitsUntilMs !== null ? -Infinity : isOrdered ? Infinity : nowMs;
-      claimables.push({ id, ...quota, isOrdered, dueByMs, notBeforeMs: waitsUntilMs ?? nowMs });
+  for (const { id, waits_until_ms: waitsUntilMs, has_requested, first_due_ms } of pending) {
+    const quota = quotaOf(id);
+    if (quota.capacity === 0) continue;
+    if (waitsUntilMs === null || has_requested === 1) {
+      const dueByMs = waitsUntilMs === null ? nowMs : -Infinity;
+      claimables.push({ id, ...quota, dueByMs, notBeforeMs: waitsUntilMs ?? nowMs });
     } else {
-      recheckAtMs = earliestOf(recheckAtMs, Math.max(isOrdered ? 0 : (first_due_ms ?? 0), waitsUntilMs));
+      recheckAtMs = earliestOf(recheckAtMs, Math.max(first_due_ms ?? 0, waitsUntilMs));
     }
   }
   return { claimables, recheckAtMs };
+}
+
+/** The first `limit` pending deliveries of each that are not leased, due or not. */
+function loadWaiting(
+  sql: Sql,
+  claimables: readonly Claimable[],
+  limit: number,
+): readonly (readonly WaitingDelivery[])[] {
+  const rows = sql.value<string>(
+    `SELECT json_group_array(json((
+        SELECT json_group_array(json_array(priority, due_ms, rowid)) FROM (
+          SELECT w.priority, w.due_ms, w.rowid FROM delivery AS w INDEXED BY delivery_due
+          WHERE w.subscription_id = requested.value AND w.due_ms IS NOT NULL AND NOT ${LEASE_OF("w")}
+          ORDER BY w.priority, w.due_ms, w.rowid LIMIT ?2))))
+      FROM json_each(?1) AS requested`,
+    JSON.stringify(claimables.map(({ id }) => id)),
+    limit,
+  );
+  return JSON.parse(rows) as WaitingDelivery[][];
 }
 
 interface Selected extends Picked {
@@ -186,17 +220,17 @@ export const REQUESTED_SUBSCRIPTIONS = `FROM json_each(?2) AS requested
       CROSS JOIN subscription AS s ON s.rowid = requested.value
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`;
 
+const DUE_ROW = `d.rowid AS deliveryId, d.attempt + 1 AS attempt, d.failures AS failures, d.subscription_id AS subscriptionId,
+  d.event_id AS eventId, ${PAYLOAD_BYTES} AS payloadBytes, ${timeOf("e.timestamped_ms")} AS timestampedMs,
+  coalesce(a.action, '') AS action, d.created_ms > e.timestamped_ms AS isFromReplay`;
 /** A missing or damaged event shows when its payload is read, and must not stop the deliveries of others. */
+const JOIN_EVENT =
+  "LEFT JOIN event AS e ON e.rowid = d.event_id LEFT JOIN action AS a ON a.rowid = e.action_id";
+
 function loadRows(sql: Sql, ids: readonly number[]): readonly DueRow[] {
   if (ids.length === 0) return [];
   return sql.rows<DueRow>(
-    `SELECT d.rowid AS deliveryId, d.attempt + 1 AS attempt, d.failures AS failures, d.subscription_id AS subscriptionId,
-        d.event_id AS eventId, ${PAYLOAD_BYTES} AS payloadBytes, ${timeOf("e.timestamped_ms")} AS timestampedMs,
-        coalesce(a.action, '') AS action, d.created_ms > e.timestamped_ms AS isFromReplay
-      FROM json_each(?) AS requested
-      CROSS JOIN delivery AS d ON d.rowid = requested.value
-      LEFT JOIN event AS e ON e.rowid = d.event_id
-      LEFT JOIN action AS a ON a.rowid = e.action_id`,
+    `SELECT ${DUE_ROW} FROM json_each(?) AS requested CROSS JOIN delivery AS d ON d.rowid = requested.value ${JOIN_EVENT}`,
     JSON.stringify(ids),
   );
 }

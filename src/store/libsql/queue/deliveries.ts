@@ -1,6 +1,7 @@
 import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
 import { checkRetry, checkSkip, type DeliveryBefore, type RequestedDelivery } from "../../rules/requests.ts";
 import { recordDeliveryEvents } from "../events/service-events.ts";
+import { WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
 import { attemptsOfDelivery } from "./attempts.ts";
 import {
@@ -14,7 +15,6 @@ import {
 } from "./delivery-state.ts";
 import { clearWaits } from "./handler-health.ts";
 import { findKeyText, keyPointerOf, keysOfDeliveries, placeByKey, releaseKeys } from "./key-order.ts";
-import { firstRequestedOf, headOf, isHead } from "./order.ts";
 import type { Reported } from "../thread/operation.ts";
 
 export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undefined {
@@ -43,15 +43,15 @@ export function skipDelivery(sql: Sql, id: number, nowMs: number): Reported<Deli
   const row = findRow(sql, id);
   if (row === undefined) return { answer: undefined };
   checkSkip(requestedOf(row), (delivery) => findBefore(sql, delivery));
-  const wasHead = isHead(sql, id);
+  const isFirst = findBefore(sql, id) === undefined;
   sql.run(
     `UPDATE delivery SET state = ${DELIVERY_STATE.failed}, due_ms = NULL, finished_ms = ? WHERE rowid = ?`,
     nowMs,
     id,
   );
   releaseKeys(sql, keysOfDeliveries(sql, [id]), nowMs);
-  // The subscription waited for this one's retry.
-  if (wasHead) clearWaits(sql, row.subscription_id);
+  const isOneOrder = keyPointerOf(sql, row.subscription_id) === WHOLE_ORDER;
+  if (isOneOrder && isFirst) clearWaits(sql, row.subscription_id, nowMs);
   const serviceEvents = recordDeliveryEvents(sql, { failed: [id] }, nowMs);
   return { answer: deliveryOf(findRow(sql, id)!), serviceEvents, failed: 1 };
 }
@@ -60,28 +60,15 @@ function requestedOf({ deleted_ms: deletedMs, ...row }: DeliveryRow): RequestedD
   return { ...row, isSubscriptionDeleted: deletedMs !== null };
 }
 
-/** The delivery that an ordered subscription, or an order by key, sends before this one. */
+/** The delivery that the order sends before this one. */
 function findBefore(sql: Sql, id: number): DeliveryBefore | undefined {
-  const first = sql.first<{ readonly id: number; readonly failures: number }>(
-    `SELECT d.rowid AS id, d.failures FROM delivery AS own
-      CROSS JOIN subscription AS s ON s.rowid = own.subscription_id
-      CROSS JOIN delivery AS d
-        ON d.rowid = coalesce((SELECT w.rowid ${firstRequestedOf("s.rowid")}), (SELECT w.rowid ${headOf("s.rowid")}))
-      WHERE own.rowid = ? AND s.ordered = 1`,
-    id,
-  );
-  if (first === undefined) return findBeforeInKey(sql, id);
-  return first.id === id ? undefined : { id: first.id, hasFailed: first.failures > 0, isOfKey: false };
-}
-
-function findBeforeInKey(sql: Sql, id: number): DeliveryBefore | undefined {
-  const first = sql.first<{ readonly id: number; readonly failures: number }>(
-    `SELECT d.rowid AS id, d.failures FROM delivery AS own CROSS JOIN delivery AS d INDEXED BY delivery_key
+  const first = sql.first<{ readonly id: number; readonly failures: number; readonly key: number }>(
+    `SELECT d.rowid AS id, d.failures, d.key FROM delivery AS own CROSS JOIN delivery AS d INDEXED BY delivery_key
       WHERE own.rowid = ? AND own.state = ${DELIVERY_STATE.behind} AND d.subscription_id = own.subscription_id
         AND d.key = own.key AND d.state = ${DELIVERY_STATE.pending} AND d.state IN ${UNFINISHED_STATES}`,
     id,
   );
-  return first && { id: first.id, hasFailed: first.failures > 0, isOfKey: true };
+  return first && { id: first.id, hasFailed: first.failures > 0, isOfKey: first.key !== WHOLE_KEY };
 }
 
 function findRow(sql: Sql, id: number): DeliveryRow | undefined {

@@ -130,12 +130,6 @@ function ofEvent(id: number): Source {
   ];
 }
 
-function these(ids: readonly number[]): Source {
-  const each =
-    "SELECT delivery.rowid AS id FROM json_each(?) AS p CROSS JOIN delivery ON delivery.rowid = p.value WHERE TRUE";
-  return ids.length === 0 ? [] : [{ each, values: [JSON.stringify(ids)] }];
-}
-
 /** What is pending in these ranges of the index, which is not in the order of the list. */
 function pendingOf(ranges: readonly DueRange[]): Source {
   const each = `SELECT delivery.rowid AS id FROM json_each(?) AS p CROSS JOIN delivery INDEXED BY delivery_due ON ${isInRange("p.value")} WHERE TRUE`;
@@ -177,7 +171,6 @@ function sourcesByCause(windows: readonly BacklogWindow[], cause: BacklogCause):
     [
       ...pendingOf(having.flatMap((window) => rangesOf(window, cause))),
       ...behindOf(having.flatMap(({ id, isKeyed }) => (isKeyed ? [id] : []))),
-      ...these(having.flatMap(({ head, blockerId }) => [head?.id ?? [], blockerId ?? []].flat())),
     ],
   ];
 }

@@ -56,15 +56,10 @@ export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
 /** 1 for `pending`, `waiting`, `held` and `delivering`, else 0. */
 export const UNFINISHED = `(${IS_OPEN} AND (s.deleted_ms IS NULL OR ${LEASED}))`;
 
-/** The deliveries of an ordered subscription are due in their order once it waits no more. */
-const DUE = `CASE WHEN s.ordered = 1 AND d.priority = 1 AND d.due_ms IS NOT NULL
-    THEN max(${timeOf("d.created_ms")}, coalesce(${timeOf("s.slowed_until_ms")}, 0), coalesce(${timeOf("s.retry_wait_until_ms")}, 0))
-    ELSE ${optionally("d.due_ms", timeOf("d.due_ms"))} END`;
-
 /** Goes on with joins of or conditions on `d`, `s`, `e` and `a`. */
 export const SELECT_DELIVERY = `
   SELECT d.rowid AS rowid, d.event_id, d.subscription_id, s.application, s.subscription, a.action, ${STATUS} AS status,
-    ${wholeOf("d.attempt")} + ${LEASED} AS attempt, ${DUE} AS next_attempt_at, ${textOf("d.last_error")} AS last_error,
+    ${wholeOf("d.attempt")} + ${LEASED} AS attempt, ${optionally("d.due_ms", timeOf("d.due_ms"))} AS next_attempt_at, ${textOf("d.last_error")} AS last_error,
     ${timeOf("d.created_ms")} AS timestamped, ${optionally("d.finished_ms", timeOf("d.finished_ms"))} AS finished_at,
     s.deleted_ms`;
 

@@ -1,14 +1,16 @@
-import type { Deactivated, FinishOutcome } from "../../queue.ts";
+import type { Deactivated } from "../../queue.ts";
 import { type AttemptedDelivery, dependsOnSettings, type Verdict, verdictOn } from "../../rules/finish.ts";
 import { recordDeliveryEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats-counts.ts";
 import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
+import { ByteWriter } from "../thread/protocol.ts";
 import { dropMiddleAttempts, isPastLimit } from "./attempts.ts";
+import { claimNext } from "./claim.ts";
 import { DELIVERY_STATE, NORMAL } from "./delivery-state.ts";
 import { applySigns, CollectedSigns, loadAttempted } from "./handler-health.ts";
 import { type OrderKey, releaseKeys } from "./key-order.ts";
-import type { FinishedRow } from "./wire.ts";
+import type { ClaimReply, FinishedRow, FinishReply } from "./wire.ts";
 import type { Reported } from "../thread/operation.ts";
 
 /**
@@ -19,7 +21,8 @@ export function finishAttempts(
   sql: Sql,
   results: readonly FinishedRow[],
   bytes: Uint8Array,
-): Reported<readonly FinishOutcome[]> {
+  out = new ByteWriter(),
+): Reported<readonly FinishReply[]> {
   // Those that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
   const options = results.find((result) => result.options !== undefined)?.options ?? {};
@@ -38,10 +41,11 @@ export function finishAttempts(
     pulled: [],
     long: [],
     keys: [],
+    wanted: [],
   };
   const counts = new StatsCounts();
   const signs = new Map<number, CollectedSigns>();
-  const outcomes = results.map((row, index): FinishOutcome => {
+  const outcomes = results.map((row, index): FinishReply => {
     const leased = leases.get(row.deliveryId);
     if (leased?.claim_id !== row.claimId) return { kind: "fenced" };
     const { subscription_id: subscriptionId } = leased;
@@ -51,7 +55,11 @@ export function finishAttempts(
     if (verdict.attempt !== undefined && verdict.attempt !== "returned") {
       counts.attempted(leased.action_id, subscriptionId, row, nowMs);
     }
-    if (leased.key !== null) writes.keys.push([subscriptionId, leased.key]);
+    if (leased.key !== null) {
+      const key: OrderKey = [subscriptionId, leased.key];
+      writes.keys.push(key);
+      if (row.nextLeaseMs !== undefined) writes.wanted.push({ index, key, leaseMs: row.nextLeaseMs });
+    }
     let own = signs.get(subscriptionId);
     if (own === undefined) signs.set(subscriptionId, (own = new CollectedSigns()));
     own.add(verdict, index);
@@ -62,13 +70,17 @@ export function finishAttempts(
   counts.write(sql);
   const deactivated = applySigns(sql, signs, { attempted, nowMs, ...options });
   // What was leased of a key is not any more.
-  const isNextDue = releaseKeys(sql, writes.keys, nowMs) > 0;
+  const isAnyPending = outcomes.some((outcome) => outcome.kind === "stored" && outcome.state === "pending");
+  const released = releaseKeys(sql, writes.keys, nowMs, isAnyPending);
   const { failed, blocked } = writes;
   const serviceEvents = recordDeliveryEvents(sql, { failed, blocked, deactivated }, nowMs);
   for (const one of deactivated) {
     const { lastIndex } = signs.get(one.subscriptionId)!;
     outcomes[lastIndex] = withConsequence(outcomes[lastIndex]!, { deactivated: one });
   }
+  const next = leaseNext(sql, writes.wanted, nowMs, out);
+  for (const [index, claimed] of next) outcomes[index] = { ...outcomes[index]!, claimed };
+  const isNextDue = released > next.size;
   if (isNextDue) {
     const first = outcomes.findIndex(({ kind }) => kind === "stored");
     outcomes[first] = withConsequence(outcomes[first]!, { isNextDue });
@@ -76,10 +88,37 @@ export function finishAttempts(
   return { answer: outcomes, serviceEvents };
 }
 
+/** A result that came with a wish for what comes next in its order. */
+interface WantedNext {
+  readonly index: number;
+  readonly key: OrderKey;
+  readonly leaseMs: number;
+}
+
+/** @returns what was leased, each with a result of its subscription, which has capacity for it */
+function leaseNext(
+  sql: Sql,
+  wanted: readonly WantedNext[],
+  nowMs: number,
+  out: ByteWriter,
+): ReadonlyMap<number, ClaimReply> {
+  const [first] = wanted;
+  const leased = new Map<number, ClaimReply>();
+  if (first === undefined) return leased;
+  const keys = wanted.map(({ key }) => key);
+  const { rows, ...reply } = claimNext(sql, keys, nowMs, first.leaseMs, out);
+  const bySubscription = Map.groupBy(wanted, ({ key: [subscription] }) => subscription);
+  for (const row of rows) {
+    const place = bySubscription.get(row.subscriptionId)?.pop();
+    if (place !== undefined) leased.set(place.index, { ...reply, rows: [row] });
+  }
+  return leased;
+}
+
 function withConsequence(
-  outcome: FinishOutcome,
+  outcome: FinishReply,
   consequence: { readonly deactivated: Deactivated } | { readonly isNextDue: true },
-): FinishOutcome {
+): FinishReply {
   return outcome.kind === "stored" ? { ...outcome, ...consequence } : outcome;
 }
 
@@ -96,7 +135,7 @@ interface Leased {
   readonly last_error: string | null;
   /** Who took it; `null` for one that evreg sent. */
   readonly consumer: string | null;
-  /** Its key, where it has a place in an order by key. */
+  /** Its key, where it has a place in an order. */
   readonly key: number | null;
 }
 
@@ -151,15 +190,14 @@ function collect(
   if (state === "delivered") writes.delivered.push(id);
   if (moved !== undefined) {
     const { failures, dueMs, lastError: last_error } = moved;
-    const { attempt, key } = leased;
+    const { attempt } = leased;
     writes.moved.push(
       MOVED.pack({
         id,
         state: DELIVERY_STATE[state],
         attempt,
         failures,
-        due_ms: dueMs ?? null,
-        keeps_place: state === "pending" && (dueMs === undefined || key !== null) ? 1 : 0,
+        due_ms: dueMs,
         finished_ms: state === "failed" ? nowMs : null,
         last_error,
       }),
@@ -223,6 +261,7 @@ interface FinishWrites {
   readonly long: number[];
   /** Of which something has ended, or goes on waiting. */
   readonly keys: OrderKey[];
+  readonly wanted: WantedNext[];
 }
 
 function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number, bytes: Uint8Array): void {
@@ -263,23 +302,12 @@ function endFirst(sql: Sql, first: readonly unknown[], nowMs: number, assignment
   );
 }
 
-const MOVED = columns(
-  "id",
-  "state",
-  "attempt",
-  "failures",
-  "due_ms",
-  "keeps_place",
-  "finished_ms",
-  "last_error",
-);
+const MOVED = columns("id", "state", "attempt", "failures", "due_ms", "finished_ms", "last_error");
 
-/** One that is to be sent again without a time stays as due as it was. */
 function moveAll(sql: Sql, moved: readonly unknown[]): void {
   sql.run(
     `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, priority = ${NORMAL},
-        due_ms = iif(r.state = ${DELIVERY_STATE.pending}, coalesce(r.due_ms, delivery.due_ms), NULL),
-        sequence = iif(r.keeps_place, event_id, NULL), finished_ms = r.finished_ms, last_error = r.last_error
+        due_ms = r.due_ms, finished_ms = r.finished_ms, last_error = r.last_error
       FROM (SELECT ${MOVED.values} FROM json_each(?)) AS r
       WHERE delivery.rowid = r.id`,
     JSON.stringify(moved),

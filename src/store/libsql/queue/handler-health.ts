@@ -1,20 +1,18 @@
 import { LONGEST_WAIT_MS } from "../../../domain/retry.ts";
-import { type OnExhausted, SETTINGS_LIMITS } from "../../../domain/subscription-settings.ts";
+import type { OnExhausted } from "../../../domain/subscription-settings.ts";
 import type { Deactivated } from "../../queue.ts";
 import type { SettingsInForce, Verdict } from "../../rules/finish.ts";
 import { type HandlerHealth, type HandlerSigns, healthAfter } from "../../rules/health.ts";
 import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
 import { settingOf } from "./delivery-state.ts";
+import { endRetryWait } from "./key-order.ts";
 
 /** Longer waits cannot be asked for: such a one was stored before the clock was set back, and does not count. */
 const LONGEST_SLOWDOWN_MS = 4 * LONGEST_WAIT_MS;
-const LONGEST_RETRY_WAIT_MS = 2 * SETTINGS_LIMITS.waitMaxMs;
 
 /** When the wait of the subscription `s` ends or ended, at the time `?1`; 0 where there was none. */
-export const WAIT_END = `max(
-    iif(s.slowed_until_ms <= ?1 + ${LONGEST_SLOWDOWN_MS}, s.slowed_until_ms, 0),
-    iif(s.ordered = 1 AND s.retry_wait_until_ms <= ?1 + ${LONGEST_RETRY_WAIT_MS}, s.retry_wait_until_ms, 0))`;
+export const WAIT_END = `iif(s.slowed_until_ms <= ?1 + ${LONGEST_SLOWDOWN_MS}, s.slowed_until_ms, 0)`;
 
 /** What a verdict on an attempt depends on, beside its delivery. */
 interface AttemptedSubscription {
@@ -27,8 +25,7 @@ interface AttemptedSubscriptionRow {
   readonly id: number;
   readonly handler: string;
   readonly max_retries: number;
-  readonly ordered: number;
-  readonly is_keyed: number;
+  readonly is_ordered: number;
   readonly on_exhausted: OnExhausted | null;
   readonly retry_schedule: string | null;
   readonly is_active: number;
@@ -36,13 +33,12 @@ interface AttemptedSubscriptionRow {
   readonly last_failure_ms: number | null;
   readonly failing_total_ms: number;
   readonly slowed_until_ms: number | null;
-  readonly retry_wait_until_ms: number | null;
 }
 
-const ATTEMPTED_SUBSCRIPTIONS = `SELECT s.rowid AS id, s.handler, s.max_retries, s.ordered, s.order_key IS NOT NULL AS is_keyed,
+const ATTEMPTED_SUBSCRIPTIONS = `SELECT s.rowid AS id, s.handler, s.max_retries, s.order_key IS NOT NULL AS is_ordered,
     ${settingOf("on_exhausted")} AS on_exhausted, ${settingOf("retry_schedule")} AS retry_schedule,
     s.active = 1 AND s.deleted_ms IS NULL AS is_active, s.failing_since_ms, s.last_failure_ms, s.failing_total_ms,
-    s.slowed_until_ms, s.retry_wait_until_ms
+    s.slowed_until_ms
   FROM json_each(?1) AS requested CROSS JOIN subscription AS s ON s.rowid = requested.value`;
 
 /** @param scheduleMs the waits before retries of those that have no schedule of their own */
@@ -65,8 +61,7 @@ function loadUnhealthy(
   if (ids.length === 0) return new Map();
   const rows = sql.rows<AttemptedSubscriptionRow>(
     `${ATTEMPTED_SUBSCRIPTIONS}
-      WHERE s.failing_since_ms IS NOT NULL OR s.slowed_until_ms <= ?2 OR s.retry_wait_until_ms IS NOT NULL
-        OR (s.ordered = 1 AND s.slowed_until_ms IS NOT NULL)`,
+      WHERE s.failing_since_ms IS NOT NULL OR s.slowed_until_ms <= ?2`,
     JSON.stringify(ids),
     nowMs,
   );
@@ -78,12 +73,11 @@ function attemptedSubscription(
   scheduleMs: readonly number[] | undefined,
 ): AttemptedSubscription {
   const { retry_schedule: ownSchedule } = row;
-  const isWhole = row.ordered === 1;
   return {
     settings: {
       handler: row.handler,
       maxRetries: row.max_retries,
-      order: isWhole ? "whole" : row.is_keyed === 1 ? "key" : "none",
+      isOrdered: row.is_ordered === 1,
       onExhausted: row.on_exhausted,
       retryScheduleMs: ownSchedule === null ? (scheduleMs ?? null) : (JSON.parse(ownSchedule) as number[]),
     },
@@ -92,7 +86,6 @@ function attemptedSubscription(
       lastFailureMs: row.last_failure_ms,
       failingTotalMs: row.failing_total_ms,
       slowedUntilMs: row.slowed_until_ms,
-      retryWaitUntilMs: row.retry_wait_until_ms,
     },
     isActive: row.is_active === 1,
   };
@@ -103,12 +96,11 @@ export class CollectedSigns implements HandlerSigns {
   hasSucceeded = false;
   lastError: string | undefined;
   slowedUntilMs: number | undefined;
-  retryWaitUntilMs: number | undefined;
   isGone = false;
   /** The place of the last result of its subscription in the call. */
   lastIndex = 0;
 
-  add({ handler, moved, slowedUntilMs, subscriptionWaitsUntilMs }: Verdict, index: number): void {
+  add({ handler, moved, slowedUntilMs }: Verdict, index: number): void {
     this.lastIndex = index;
     if (handler === "accepts") {
       this.hasSucceeded = true;
@@ -116,12 +108,11 @@ export class CollectedSigns implements HandlerSigns {
     } else if (handler === "fails") this.lastError = moved?.lastError ?? "network_error";
     else if (handler === "is gone") this.isGone = true;
     this.slowedUntilMs = latest(this.slowedUntilMs, slowedUntilMs);
-    this.retryWaitUntilMs = latest(this.retryWaitUntilMs, subscriptionWaitsUntilMs);
   }
 
   get isEmpty(): boolean {
-    const hasWait = this.slowedUntilMs !== undefined || this.retryWaitUntilMs !== undefined;
-    return !this.hasSucceeded && this.lastError === undefined && !this.isGone && !hasWait;
+    const isSlowed = this.slowedUntilMs !== undefined;
+    return !this.hasSucceeded && this.lastError === undefined && !this.isGone && !isSlowed;
   }
 }
 
@@ -135,7 +126,6 @@ const HEALTH = columns(
   "last_failure_ms",
   "failing_total_ms",
   "slowed_until_ms",
-  "retry_wait_until_ms",
   "disabled_reason",
 );
 
@@ -162,7 +152,7 @@ export function applySigns(
     const { health, disabledReason } = healthAfter(
       subscription.health,
       own,
-      { isActive: subscription.isActive, isOrdered: subscription.settings.order === "whole" },
+      subscription.isActive,
       nowMs,
       disableAfterMs,
     );
@@ -174,7 +164,6 @@ export function applySigns(
         last_failure_ms: health.lastFailureMs,
         failing_total_ms: health.failingTotalMs,
         slowed_until_ms: health.slowedUntilMs,
-        retry_wait_until_ms: health.retryWaitUntilMs,
         disabled_reason: disabledReason ?? null,
       }),
     );
@@ -187,7 +176,7 @@ function storeHealth(sql: Sql, changed: readonly unknown[]): void {
   sql.run(
     `UPDATE subscription SET failing_since_ms = r.failing_since_ms, last_failure_ms = r.last_failure_ms,
         failing_total_ms = r.failing_total_ms, slowed_until_ms = r.slowed_until_ms,
-        retry_wait_until_ms = r.retry_wait_until_ms, active = iif(r.disabled_reason IS NULL, active, 0),
+        active = iif(r.disabled_reason IS NULL, active, 0),
         disabled_reason = coalesce(r.disabled_reason, subscription.disabled_reason)
       FROM (SELECT ${HEALTH.values} FROM json_each(?)) AS r WHERE subscription.rowid = r.id`,
     JSON.stringify(changed),
@@ -195,18 +184,16 @@ function storeHealth(sql: Sql, changed: readonly unknown[]): void {
 }
 
 /** For a subscription that gets another handler, or is activated by a person. */
-export function resetHealth(sql: Sql, subscriptionId: number): void {
+export function resetHealth(sql: Sql, subscriptionId: number, nowMs: number): void {
   sql.run(
     "UPDATE subscription SET failing_since_ms = NULL, last_failure_ms = NULL, failing_total_ms = 0 WHERE rowid = ?",
     subscriptionId,
   );
-  clearWaits(sql, subscriptionId);
+  clearWaits(sql, subscriptionId, nowMs);
 }
 
-/** Lets the next delivery be sent at once. */
-export function clearWaits(sql: Sql, subscriptionId: number): void {
-  sql.run(
-    "UPDATE subscription SET slowed_until_ms = NULL, retry_wait_until_ms = NULL WHERE rowid = ?",
-    subscriptionId,
-  );
+/** Lets the next delivery be sent at once, where there is one order also after a failure. */
+export function clearWaits(sql: Sql, subscriptionId: number, nowMs: number): void {
+  sql.run("UPDATE subscription SET slowed_until_ms = NULL WHERE rowid = ?", subscriptionId);
+  endRetryWait(sql, subscriptionId, nowMs);
 }

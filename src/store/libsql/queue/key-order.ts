@@ -1,18 +1,26 @@
 import { EvregError } from "../../../domain/error.ts";
 import { DELIVERY_LIMITS } from "../../../domain/delivery.ts";
-import { keyTextOf, NO_KEY, orderKeyOf, pointerSteps } from "../../../domain/order-key.ts";
+import {
+  keyTextOf,
+  NO_KEY,
+  orderKeyOf,
+  pointerSteps,
+  WHOLE_KEY,
+  WHOLE_ORDER,
+} from "../../../domain/order-key.ts";
 import { MAX_BLOCKED_KEYS } from "../../../domain/subscription.ts";
 import { receiversOf } from "../catalog/matching.ts";
 import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
 import { bytesAt, ByteWriter } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";
-import { DELIVERY_STATE, LEASE_OF, UNFINISHED_STATES } from "./delivery-state.ts";
+import { DELIVERY_STATE, LEASE_OF, settingOf, UNFINISHED_STATES } from "./delivery-state.ts";
 
-// Of a subscription that is ordered by key, each unfinished delivery has the key of its event, and one of each key is
-// pending: to claims it is like any other. Those behind it are of the state `behind`, and not due. What ends that one, or
-// puts another before it, releases the key: a look-up or two in an index, however many are behind.
+// Each unfinished delivery of an ordered subscription has the key of its event, and one of each key is pending: to claims it is
+// like any other. Those behind it are of the state `behind`, and not due. What ends that one, or puts another before it, releases
+// the key: a look-up or two in an index, however many are behind. Where a subscription has one order, all have one key.
 //
-// Where a subscription is ordered by key no more, what is unfinished keeps its keys, and goes on in its order.
+// Where a subscription is ordered by key no more, what is unfinished keeps its keys, and goes on in its order. Where it had one
+// order, nothing waits for its place any longer, see `releaseEnded`.
 
 /** A key of a subscription. */
 export type OrderKey = readonly [subscriptionId: number, key: number];
@@ -28,30 +36,41 @@ const FROM_KEYS = (delivery: string): string => `FROM delivery AS ${delivery} IN
 
 /**
  * Makes the first of each key due: what a person requested, then by event. None while one of the key is leased.
+ * @param mayBePending whether another one may be due, as none was leased that has ended
  * @returns how many are due now that were not
  */
-export function releaseKeys(sql: Sql, keys: readonly OrderKey[], nowMs: number): number {
+export function releaseKeys(sql: Sql, keys: readonly OrderKey[], nowMs: number, mayBePending = true): number {
+  const ended = endedOrders(sql, keys);
+  if (ended.size > 0) {
+    const rest = keys.filter(([subscription, key]) => key !== WHOLE_KEY || !ended.has(subscription));
+    return releaseEnded(sql, ended, nowMs) + releaseKeys(sql, rest, nowMs, mayBePending);
+  }
   if (keys.length === 0) return 0;
-  const given = JSON.stringify(keys);
+  const released = JSON.stringify(keys);
+  if (mayBePending) putBehind(sql, released);
+  return promote(sql, released, nowMs);
+}
+
+/** Puts what is due behind what comes before it, or is leased. */
+function putBehind(sql: Sql, keys: string): void {
   sql.run(
     `UPDATE delivery SET state = ${BEHIND}, due_ms = NULL WHERE rowid IN (
         SELECT r.rowid FROM json_each(?) AS p CROSS JOIN delivery AS r INDEXED BY delivery_key
         WHERE ${ofKey("r")} AND r.state = ${PENDING} AND NOT ${LEASE_OF("r")} AND (
           EXISTS (SELECT 1 ${FROM_KEYS("o")} WHERE ${ofKey("o")} AND o.state = ${PENDING}
-            AND (${LEASE_OF("o")} OR (o.priority, o.sequence) < (r.priority, r.sequence)))
+            AND (${LEASE_OF("o")} OR (o.priority, o.event_id) < (r.priority, r.event_id)))
           OR EXISTS (SELECT 1 ${FROM_KEYS("o")} WHERE ${ofKey("o")} AND o.state = ${BEHIND}
-            AND (o.priority, o.sequence) < (r.priority, r.sequence))))`,
-    given,
+            AND (o.priority, o.event_id) < (r.priority, r.event_id))))`,
+    keys,
   );
-  return promote(sql, given, nowMs);
 }
 
-/** Of each key of which none is pending, the first. */
+/** Of each key of which none is pending, the first. It counts as due since it was made: so long it has waited. */
 function promote(sql: Sql, keys: string, nowMs: number): number {
   return sql.run(
-    `UPDATE delivery SET state = ${PENDING}, due_ms = ?2 WHERE rowid IN (
+    `UPDATE delivery SET state = ${PENDING}, due_ms = min(created_ms, ?2) WHERE rowid IN (
         SELECT (SELECT w.rowid ${FROM_KEYS("w")} WHERE ${ofKey("w")} AND w.state = ${BEHIND}
-          ORDER BY w.priority, w.sequence LIMIT 1)
+          ORDER BY w.priority, w.event_id LIMIT 1)
         FROM json_each(?1) AS p
         WHERE NOT EXISTS (SELECT 1 ${FROM_KEYS("r")} WHERE ${ofKey("r")} AND r.state = ${PENDING}))`,
     keys,
@@ -59,14 +78,66 @@ function promote(sql: Sql, keys: string, nowMs: number): number {
   );
 }
 
+/** Of the subscriptions whose one key is among these, those that have no order any more. */
+function endedOrders(sql: Sql, keys: readonly OrderKey[]): ReadonlySet<number> {
+  const whole = keys.flatMap(([subscription, key]) => (key === WHOLE_KEY ? [subscription] : []));
+  if (whole.length === 0) return new Set();
+  const ended = sql.rows<{ id: number }>(
+    `SELECT s.rowid AS id FROM json_each(?) AS p CROSS JOIN subscription AS s ON s.rowid = p.value WHERE s.order_key IS NULL`,
+    JSON.stringify(whole),
+  );
+  return new Set(ended.map(({ id }) => id));
+}
+
+/** Follows `SELECT`: what is in the one order of the subscription `?1` with this state. */
+function ofOneOrder(state: number): string {
+  return `FROM delivery INDEXED BY delivery_key
+    WHERE subscription_id = ?1 AND key = ${WHOLE_KEY} AND state IN ${UNFINISHED_STATES} AND state = ${state}`;
+}
+
+/** More are not made due at once: a million would hold up all other writes for seconds. */
+const MAX_ENDED_DUE = 1_000;
+
+/** What waited in orders that have ended is due, the first thousand of each at once, and the rest as those end. */
+function releaseEnded(sql: Sql, subscriptions: ReadonlySet<number>, nowMs: number): number {
+  let released = 0;
+  for (const id of subscriptions) {
+    released += sql.run(
+      `UPDATE delivery SET state = ${PENDING}, due_ms = min(created_ms, ?2) WHERE rowid IN (
+          SELECT rowid ${ofOneOrder(BEHIND)} ORDER BY priority, event_id
+          LIMIT ${MAX_ENDED_DUE} - (SELECT count(*) FROM (SELECT 1 ${ofOneOrder(PENDING)} LIMIT ${MAX_ENDED_DUE})))`,
+      id,
+      nowMs,
+    );
+  }
+  return released;
+}
+
+/** Where a subscription has one order, what it waits for is due at once. */
+export function endRetryWait(sql: Sql, subscriptionId: number, nowMs: number): void {
+  sql.run(
+    `UPDATE delivery SET due_ms = min(due_ms, ?2) WHERE rowid IN (
+        SELECT rowid FROM delivery INDEXED BY delivery_key
+        WHERE subscription_id = (SELECT rowid FROM subscription WHERE rowid = ?1 AND order_key = '${WHOLE_ORDER}')
+          AND key = ${WHOLE_KEY} AND state IN ${UNFINISHED_STATES} AND state = ${PENDING})`,
+    subscriptionId,
+    nowMs,
+  );
+}
+
+/** Until when the subscription `s` waits in its one order for a retry, as a value; `NULL` where it does not. */
+export const RETRY_WAIT_END = `iif(s.order_key = '${WHOLE_ORDER}', (SELECT max(f.due_ms)
+  FROM delivery AS f INDEXED BY delivery_key_failing
+  WHERE f.subscription_id = s.rowid AND f.key IS NOT NULL AND f.due_ms IS NOT NULL AND f.failures > 0), NULL)`;
+
 function distinct(keys: readonly OrderKey[]): readonly OrderKey[] {
   return [...new Map(keys.map((one) => [one.join(), one])).values()];
 }
 
-/** The active subscriptions of an action that are ordered by key, with the steps of their pointers. */
+/** The active subscriptions of an action that are ordered, with the steps of their pointers. */
 export type KeyedReceivers = readonly (readonly [subscriptionId: number, steps: readonly string[]])[];
 
-/** Whether any subscription at all is ordered by key, as a value: one look-up where none is. */
+/** Whether any subscription at all is ordered, as a value: one look-up where none is. */
 export const ANY_KEYED = `EXISTS (SELECT 1 FROM subscription AS ordered INDEXED BY subscription_keyed
   WHERE ordered.order_key IS NOT NULL AND ordered.deleted_ms IS NULL)`;
 
@@ -90,8 +161,24 @@ export function keysOfEvent(
   return receivers.map(([id, steps]) => [eventId, id, orderKeyOf(payload, steps)]);
 }
 
-/** Puts deliveries that were just made behind those of their keys; the first of each stays due. */
+/**
+ * What a delivery to the subscription `s` is as it is recorded: in an order, until `placeRecorded`, behind all others. Where all
+ * have one key, it has it already.
+ */
+export const STATE_WHEN_RECORDED = `iif(s.order_key IS NULL, ${PENDING}, ${BEHIND})`;
+export const KEY_WHEN_RECORDED = `iif(s.order_key = '${WHOLE_ORDER}', ${WHOLE_KEY}, NULL)`;
+
+/** Gives deliveries that were just made their keys; the first of each becomes due. */
 export function placeRecorded(sql: Sql, keys: readonly EventKey[], nowMs: number): void {
+  if (keys.length === 0) return;
+  setKeys(
+    sql,
+    keys.filter(([, , key]) => key !== WHOLE_KEY),
+  );
+  promote(sql, JSON.stringify(distinct(keys.map(([, subscription, key]) => [subscription, key]))), nowMs);
+}
+
+function setKeys(sql: Sql, keys: readonly EventKey[]): void {
   if (keys.length === 0) return;
   // In one statement with the update, the engine would read all deliveries there are.
   const rows = sql.value<string>(
@@ -101,11 +188,10 @@ export function placeRecorded(sql: Sql, keys: readonly EventKey[], nowMs: number
     JSON.stringify(keys),
   );
   sql.run(
-    `UPDATE delivery SET key = r.key, sequence = event_id, state = ${BEHIND}, due_ms = NULL
+    `UPDATE delivery SET key = r.key
       FROM (SELECT value ->> 0 AS id, value ->> 1 AS key FROM json_each(?)) AS r WHERE delivery.rowid = r.id`,
     rows,
   );
-  promote(sql, JSON.stringify(distinct(keys.map(([, subscription, key]) => [subscription, key]))), nowMs);
 }
 
 interface Placed {
@@ -115,7 +201,7 @@ interface Placed {
   readonly key: number | null;
 }
 
-/** What a subscription is ordered by; `null` if it is not ordered by key. */
+/** What a subscription is ordered by; `null` if it is not ordered. */
 export function keyPointerOf(sql: Sql, subscriptionId: number): string | null {
   return sql.value<string | null>("SELECT order_key FROM subscription WHERE rowid = ?", subscriptionId);
 }
@@ -152,8 +238,7 @@ export function placeByKey(
   const keys = pointer === null ? [] : keysOf(sql, placed, pointerSteps(pointer));
   if (pointer !== null) {
     sql.run(
-      `UPDATE delivery SET key = r.key, sequence = event_id,
-          state = iif(${LEASE_OF("delivery")}, state, ${BEHIND}), due_ms = iif(${LEASE_OF("delivery")}, due_ms, NULL)
+      `UPDATE delivery SET key = r.key, state = iif(${LEASE_OF("delivery")}, state, ${BEHIND}), due_ms = iif(${LEASE_OF("delivery")}, due_ms, NULL)
         FROM (SELECT value ->> 0 AS id, value ->> 1 AS key FROM json_each(?)) AS r WHERE delivery.rowid = r.id`,
       JSON.stringify(placed.map(({ id }, index) => [id, keys[index]])),
     );
@@ -164,6 +249,7 @@ export function placeByKey(
 const PAYLOADS_AT_ONCE = 100;
 
 function keysOf(sql: Sql, placed: readonly Placed[], steps: readonly string[]): readonly number[] {
+  if (steps.length === 0) return placed.map(() => WHOLE_KEY);
   const keys = new Map<number, number>();
   for (let at = 0; at < placed.length; at += PAYLOADS_AT_ONCE) {
     const some = placed.slice(at, at + PAYLOADS_AT_ONCE);
@@ -184,7 +270,7 @@ export function findKeyText(sql: Sql, deliveryId: number): string | undefined {
     `SELECT d.event_id AS eventId, ${PAYLOAD_BYTES} AS payloadBytes, d.key, s.order_key AS pointer
       FROM delivery AS d CROSS JOIN event AS e ON e.rowid = d.event_id
       CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
-      WHERE d.rowid = ? AND d.key IS NOT NULL AND s.order_key IS NOT NULL`,
+      WHERE d.rowid = ? AND d.key IS NOT NULL AND s.order_key <> '${WHOLE_ORDER}'`,
     deliveryId,
   );
   if (keyed === undefined) return undefined;
@@ -195,25 +281,17 @@ export function findKeyText(sql: Sql, deliveryId: number): string | undefined {
   return text !== undefined && text.length <= DELIVERY_LIMITS.keyLength ? text : undefined;
 }
 
-/** Whether anything unfinished of a subscription has a place in an order by key. */
-export function hasKeys(sql: Sql, subscriptionId: number): boolean {
-  const found = sql.first(
-    `SELECT 1 FROM delivery INDEXED BY delivery_key
-      WHERE subscription_id = ? AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} LIMIT 1`,
-    subscriptionId,
-  );
-  return found !== undefined;
-}
-
 /** More are not given keys, as each is rewritten in one transaction. */
 const MAX_PLACED = 10_000;
 const MAX_PLACED_BYTES = 64 * 1_024 * 1_024;
+const TOO_MANY =
+  "too many to be put in order at once; wait until fewer are left, or create another subscription";
 
 /**
- * The same for all that is unfinished of a subscription.
+ * Gives all that is unfinished of a subscription the keys of its events.
  * @throws EvregError `conflict` when that is too much
  */
-export function placeAll(sql: Sql, subscriptionId: number, pointer: string | null, nowMs: number): void {
+export function placeAll(sql: Sql, subscriptionId: number, pointer: string, nowMs: number): void {
   const all = sql.rows<{ id: number; bytes: number }>(
     `SELECT unfinished.id, ${PAYLOAD_BYTES} AS bytes FROM (
         SELECT rowid AS id, event_id FROM delivery INDEXED BY delivery_due
@@ -226,9 +304,10 @@ export function placeAll(sql: Sql, subscriptionId: number, pointer: string | nul
     subscriptionId,
     MAX_PLACED + 1,
   );
-  const bytes = all.reduce((sum, one) => sum + one.bytes, 0);
+  const bytes = pointer === WHOLE_ORDER ? 0 : all.reduce((sum, one) => sum + one.bytes, 0);
   if (all.length > MAX_PLACED || bytes > MAX_PLACED_BYTES) {
-    const message = `it has more than ${MAX_PLACED} unfinished deliveries, or more than ${MAX_PLACED_BYTES / 1_024 / 1_024} MiB of them, too many to be put in another order at once; wait until fewer are left, or create another subscription`;
+    const most = bytes > MAX_PLACED_BYTES ? `${MAX_PLACED_BYTES / 1_024 / 1_024} MiB` : MAX_PLACED;
+    const message = `it has more than ${most} of unfinished deliveries, ${TOO_MANY}`;
     throw new EvregError("conflict", `ordered: ${message}.`, { field: "ordered", message });
   }
   placeByKey(
@@ -257,15 +336,19 @@ function blockedOf(subscription: string, max: number): string {
       AND f.failures > ${subscription}.max_retries LIMIT ${max}) AS blocked`;
 }
 
-/** Of the subscription `s`, which blocks, as values. */
-export const BLOCKED_KEYS = `(SELECT count(*) ${blockedOf("s", MAX_BLOCKED_KEYS)})`;
-export const FIRST_BLOCKED = `(SELECT min(blocked.id) ${blockedOf("s", MAX_BLOCKED_KEYS)})`;
+const BLOCKS = `s.order_key IS NOT NULL AND ${settingOf("on_exhausted")} = 'block'`;
+
+/** The first delivery that the subscription `s` blocks for, as a value. */
+export const BLOCKED_BY = `iif(${BLOCKS}, (SELECT min(blocked.id) ${blockedOf("s", MAX_BLOCKED_KEYS)}), NULL)`;
+/** How many keys it blocks for; `NULL` where it has none, or one for all. */
+export const BLOCKED_KEYS = `iif(s.order_key <> '${WHOLE_ORDER}',
+  iif(${BLOCKS}, (SELECT count(*) ${blockedOf("s", MAX_BLOCKED_KEYS)}), 0), NULL)`;
 
 /**
  * Fails those that have used up their retries, for a subscription that blocks no more or has fewer retries now: of more than a
  * thousand keys, the rest fails with its next attempt. Answers what has failed.
  */
-export function failExhaustedKeys(sql: Sql, subscriptionId: number, nowMs: number): readonly number[] {
+export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly number[] {
   const ids = sql.value<string>(
     `SELECT (SELECT json_group_array(blocked.id) ${blockedOf("s", MAX_BLOCKED_KEYS)} WHERE NOT ${LEASE_OF("blocked", "id")})
       FROM subscription AS s WHERE s.rowid = ?`,

@@ -21,10 +21,7 @@ export function moveWaits(sql: Sql, backMs: number, nowMs: number): number {
   );
   const leases = sql.run("UPDATE lease SET claimed_ms = claimed_ms - ?1, until_ms = until_ms - ?1", backMs);
   const subscriptions = sql.run(
-    `UPDATE subscription SET
-        slowed_until_ms = iif(slowed_until_ms > ?1, max(?1, slowed_until_ms - ?2), slowed_until_ms),
-        retry_wait_until_ms = iif(retry_wait_until_ms > ?1, max(?1, retry_wait_until_ms - ?2), retry_wait_until_ms)
-      WHERE slowed_until_ms > ?1 OR retry_wait_until_ms > ?1`,
+    "UPDATE subscription SET slowed_until_ms = max(?1, slowed_until_ms - ?2) WHERE slowed_until_ms > ?1",
     nowMs,
     backMs,
   );

@@ -5,7 +5,6 @@ export interface SubscriptionWithDue {
   readonly id: number;
   readonly isActive: boolean;
   readonly isDeleted: boolean;
-  readonly isOrdered: boolean;
   /** When its wait ends or ended, at `nowMs`; 0 where there was none. */
   readonly waitEndMs: number;
 }
@@ -14,7 +13,6 @@ interface WithDueRow {
   readonly id: number;
   readonly active: number;
   readonly is_deleted: number;
-  readonly ordered: number;
   readonly wait_end_ms: number;
 }
 
@@ -28,11 +26,11 @@ export function subscriptionsWithDue(sql: Sql, nowMs = 0): readonly Subscription
           WHERE due_ms IS NOT NULL AND subscription_id > waiting.id)
         FROM waiting WHERE waiting.id IS NOT NULL
       )
-      SELECT id, s.active, s.deleted_ms IS NOT NULL AS is_deleted, s.ordered, ${WAIT_END} AS wait_end_ms
+      SELECT id, s.active, s.deleted_ms IS NOT NULL AS is_deleted, ${WAIT_END} AS wait_end_ms
       FROM waiting CROSS JOIN subscription AS s ON s.rowid = waiting.id`,
     nowMs,
   );
-  return rows.map(({ id, active, is_deleted: isDeleted, ordered, wait_end_ms: waitEndMs }) => {
-    return { id, isActive: active === 1, isDeleted: isDeleted === 1, isOrdered: ordered === 1, waitEndMs };
+  return rows.map(({ id, active, is_deleted: isDeleted, wait_end_ms: waitEndMs }) => {
+    return { id, isActive: active === 1, isDeleted: isDeleted === 1, waitEndMs };
   });
 }

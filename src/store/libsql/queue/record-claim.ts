@@ -39,7 +39,7 @@ export function recordAndClaim(
 }
 
 /**
- * Not leased are deliveries behind others of their key. Those of subscriptions that are ordered or wait are left due for claims.
+ * Not leased are deliveries behind others of their key. Those of subscriptions that wait are left due for claims.
  * @returns by event
  */
 function leaseRecorded(
@@ -51,7 +51,7 @@ function leaseRecorded(
   const { subscriptions, ids } = sql.first<{ subscriptions: ArrayBuffer; ids: string }>(
     `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS subscriptions, json_group_array(s.rowid) AS ids
       ${REQUESTED_SUBSCRIPTIONS}
-      WHERE s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND s.ordered = 0 AND ${WAIT_END} <= ?1`,
+      WHERE s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?1`,
     nowMs,
     JSON.stringify([...new Set(wanted.map(([, subscriptionId]) => subscriptionId))]),
   )!;

@@ -11,6 +11,7 @@ import type {
   ClaimRequest,
   ConsumerRequest,
   FinishOptions,
+  FinishOutcome,
   PullConsumer,
   RecordClaim,
 } from "../../queue.ts";
@@ -176,7 +177,9 @@ export function claimAnswer(
 
 /** A result to be stored. */
 export interface FinishedRow
-  extends AttemptFacts, Pick<AttemptResult, "deliveryId" | "claimId" | "startedAtMs" | "durationMs"> {
+  extends
+    AttemptFacts,
+    Pick<AttemptResult, "deliveryId" | "claimId" | "startedAtMs" | "durationMs" | "nextLeaseMs"> {
   /** `null` where it is of no interest. */
   readonly latencyMs: number | null;
   /** `null` where there is no text. */
@@ -188,6 +191,9 @@ export interface FinishedRow
   /** Left out where they do not matter, as for nearly all results. */
   readonly options?: FinishOptions | undefined;
 }
+
+/** What became of a result, with what comes next in its order if that was leased. */
+export type FinishReply = FinishOutcome & { readonly claimed?: ClaimReply };
 
 const encoder = new TextEncoder();
 

@@ -223,7 +223,7 @@ function remembered<T>(all: Map<string, T>, text: string, prepare: () => T): T {
 }
 
 /** JSON made by a statement is returned as a BLOB: text that is not UTF-8, as a flipped bit makes it, crashes the driver. */
-export function jsonOf<T>(gathered: ArrayBuffer): T {
+function jsonOf<T>(gathered: ArrayBuffer): T {
   return JSON.parse(Buffer.from(gathered).toString()) as T;
 }
 

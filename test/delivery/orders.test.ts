@@ -5,6 +5,7 @@ import type { Subscription } from "../../src/domain/subscription.ts";
 import type { DeliveryQueue } from "../../src/store/queue.ts";
 import { type Answer, type Receiver, type ReceivedRequest, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
+import type { Engine } from "../../src/delivery/engine.ts";
 import { type Bench, countConcurrent, portWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
@@ -12,21 +13,17 @@ let receiver: Receiver;
 
 useBench((opened) => ({ bench, receiver } = opened));
 
-async function subscribe(
-  settings: Partial<SubscriptionSettings> = {},
-  maxRetries = 5,
-  url = receiver.url,
-): Promise<Subscription> {
-  const { rowid } = await bench.subscribe(url, maxRetries);
-  const patch = { settings: { ordered: true, ...settings } };
-  return (await bench.store.catalog.updateSubscription(rowid, patch, bench.clock.now()))!;
-}
-
 function eventOf({ headers }: ReceivedRequest): number {
   return Number((headers["x-evreg-delivery"] ?? "").split("_")[0]);
 }
 
 const received = (): number[] => receiver.requests.map(eventOf);
+
+/** How many attempts of an event's delivery have ended; 0 while one is under way. */
+async function attemptOf(event: number): Promise<number> {
+  const [delivery] = await bench.store.queue.list({ event, limit: 1 });
+  return delivery?.status === "delivering" ? 0 : delivery!.attempt;
+}
 
 /** Each once, in the order of the first time it came. */
 const sequence = (): number[] => [...new Set(received())];
@@ -53,23 +50,28 @@ function awayStore(): { store: DeliveryQueue; isAway: boolean; tried: number } {
   return state;
 }
 
-describe("an ordered subscription", () => {
-  it("is sent one delivery at a time in the order of publication, with one claim for many", async () => {
+// Events without the key have one together, and so the same promises as those of a subscription that has one order.
+describe.each([
+  ["as a whole", true],
+  ["by a key", { key: "/k" }],
+] as const)("a subscription that is ordered %s", (_, ordered) => {
+  async function subscribe(
+    settings: Partial<SubscriptionSettings> = {},
+    maxRetries = 5,
+  ): Promise<Subscription> {
+    const { rowid } = await bench.subscribe(receiver.url, maxRetries);
+    const patch = { settings: { ordered, ...settings } };
+    return (await bench.store.catalog.updateSubscription(rowid, patch, bench.clock.now()))!;
+  }
+
+  it("is sent one delivery at a time in the order of publication", async () => {
     const counted = countConcurrent(receiver);
-    let claims = 0;
-    const store = portWith(bench.store.queue, {
-      claim: (request) => {
-        claims += 1;
-        return bench.store.queue.claim(request);
-      },
-    });
     const subscription = await subscribe();
     const events = await bench.publish(subscription, 150);
-    await bench.engine({}, { store }).start();
+    await bench.engine().start();
     await bench.untilDelivered(subscription, 150);
     expect(received()).toEqual(events);
     expect(counted.most).toBe(1);
-    expect(claims).toBeLessThan(75);
   });
 
   it("keeps the order through failures of any kind, and delays no other", async () => {
@@ -134,7 +136,7 @@ describe("an ordered subscription", () => {
     expect(received()).toEqual([...warm, first, ...others]);
   });
 
-  it("sends nothing prefetched after an attempt that does not count", async () => {
+  it("sends nothing after an attempt that does not count", async () => {
     const subscription = await subscribe();
     const warm = await bench.publish(subscription, 50);
     let lost = 0;
@@ -179,16 +181,14 @@ describe("an ordered subscription", () => {
     const events = await bench.publish(subscription, 3);
     await bench.engine().start();
     await receiver.received(2);
-    await until("the wait to be stored", async () => {
-      return (await bench.store.catalog.findSubscription(subscription.rowid))?.slowed_until !== null;
-    });
+    await until("the second attempt to be stored", async () => (await attemptOf(events[0]!)) === 2);
     const counts: number[] = [];
     // Retries come 0, 2, 4, 8, 16 and 32 seconds after the attempt before, with some jitter.
     for (const waitMs of [2_050, 4_050, 8_050, 16_050, 33_700]) {
       await bench.advance(waitMs, 100);
       await until("the attempt to be stored", async () => {
-        const found = await bench.store.catalog.findSubscription(subscription.rowid);
-        return Date.parse(found?.slowed_until ?? "") > bench.clock.now();
+        const [first] = await bench.store.queue.list({ event: events[0]!, limit: 1 });
+        return Date.parse(first?.next_attempt_at ?? "") > bench.clock.now();
       });
       counts.push(receiver.requests.length);
     }
@@ -220,20 +220,18 @@ describe("an ordered subscription", () => {
   });
 
   it("continues at once when a person skips what blocks it, also at a second try", async () => {
-    receiver.answer = (request) => ({ status: eventOf(request) === blocking ? 503 : 200 });
+    receiver.answer = (request) => ({
+      status: eventOf(request) !== blocking ? 200 : ordered === true ? 503 : 500,
+    });
     const subscription = await subscribe({}, 0);
     const events = await bench.publish(subscription, 4);
     const [blocking] = events;
     const engine = bench.engine();
     await engine.start();
     await receiver.received(2);
-    let blockedBy: number | null = null;
-    await until("it to wait for the second retry", async () => {
-      const found = await bench.store.catalog.findSubscription(subscription.rowid);
-      blockedBy = found!.blocked_by;
-      return found!.slowed_until !== null;
-    });
-    await bench.store.queue.skip(blockedBy!, bench.clock.now());
+    await until("it to wait for the second retry", async () => (await attemptOf(blocking!)) === 2);
+    const { blocked_by } = (await bench.store.catalog.findSubscription(subscription.rowid))!;
+    await bench.store.queue.skip(blocked_by!, bench.clock.now());
     engine.wake();
     await bench.untilDelivered(subscription, 3);
     expect(received()).toEqual([blocking, ...events]);
@@ -306,15 +304,120 @@ describe("an ordered subscription", () => {
   it("keeps the order over restarts", async () => {
     const subscription = await subscribe();
     const events = await bench.publish(subscription, 300);
-    for (let start = 1; (await bench.statuses(subscription))["delivered"] !== 300; start += 1) {
+    const delivered = async (): Promise<number> => (await bench.statuses(subscription))["delivered"] ?? 0;
+    for (let before = 0, start = 1; before < 300; before = await delivered(), start += 1) {
       const engine = bench.engine();
-      const enough = Math.min(300, sequence().length + 20);
+      const enough = Math.min(300, before + 20);
       await engine.start();
-      await until("some more to come", () => sequence().length >= enough);
+      await until("some more to be delivered", async () => (await delivered()) >= enough);
       await engine.stop(start % 2 === 0 ? 0 : 1_000);
-      expect(start).toBeLessThan(100);
     }
     expect(inversions(received())).toBe(0);
     expect(sequence()).toEqual(events);
+  });
+});
+
+/** The events sent from the 55th request on. */
+function sentSince(): number[] {
+  return receiver.requests
+    .slice(54)
+    .map(({ headers }) => Number((headers["x-evreg-delivery"] ?? "").split("_")[0]));
+}
+
+/** One with many leased ahead, of which as many are under way as `answers` has. */
+async function busy(): Promise<{
+  engine: Engine;
+  subscription: Subscription;
+  events: readonly number[];
+  answers: ((status: number) => void)[];
+}> {
+  const subscription = await bench.subscribe(receiver.url, 5, { retry_schedule: [5_000] });
+  await bench.publish(subscription, 50);
+  const engine = bench.engine({ maxInFlightPerSubscription: 4 });
+  await engine.start();
+  await bench.untilDelivered(subscription, 50);
+  const answers: ((status: number) => void)[] = [];
+  receiver.answer = () => {
+    const { promise: after, resolve } = Promise.withResolvers<void>();
+    const answer: { status?: number; after: Promise<void> } = { after };
+    answers.push((status) => {
+      answer.status = status;
+      resolve();
+    });
+    return answer;
+  };
+  const events = await bench.publish(subscription, 100);
+  engine.wake();
+  await receiver.received(54);
+  expect((await bench.statuses(subscription))["delivering"]).toBe(100);
+  return { engine, subscription, events, answers };
+}
+
+async function order({ rowid }: Subscription, ordered: boolean): Promise<Subscription> {
+  return (await bench.store.catalog.updateSubscription(rowid, { settings: { ordered } }, bench.clock.now()))!;
+}
+
+describe("a subscription that becomes ordered while it is busy", () => {
+  it("starts nothing that was prefetched, and sends the rest one at a time in order", async () => {
+    const { engine, subscription, events, answers } = await busy();
+    engine.wake(await order(subscription, true));
+    const counted = countConcurrent(receiver);
+    answers[2]!(200);
+    await bench.advance(300, 50);
+    expect(receiver.requests).toHaveLength(54);
+    for (const at of [0, 1, 3]) answers[at]!(200);
+    await until("all to be delivered", async () => {
+      await bench.advance(250, 250);
+      return (await bench.statuses(subscription))["delivered"] === 150;
+    });
+    expect(sentSince()).toEqual(events.slice(4));
+    expect(counted.most).toBe(1);
+  });
+
+  it("waits for the retry of an attempt whose result is stored after the change", async () => {
+    const subscription = await bench.subscribe(receiver.url, 0, { retry_schedule: [5_000] });
+    let isAway = true;
+    const store = portWith(bench.store.queue, {
+      finish: (...given) =>
+        isAway
+          ? Promise.reject(new EvregError("unavailable", "The disk is full."))
+          : bench.store.queue.finish(...given),
+    });
+    receiver.answer = () => ({ status: 500 });
+    const engine = bench.engine({}, { store });
+    await engine.start();
+    const events = await bench.publish(subscription, 2);
+    engine.wake();
+    await receiver.received(2);
+    await until("the first try to store that", () => bench.log.with("cannot be recorded").length === 1);
+    engine.wake(await order(subscription, true));
+    receiver.answer = () => ({});
+    isAway = false;
+    await bench.advance(4_000, 500);
+    expect(await bench.store.catalog.findSubscription(subscription.rowid)).toMatchObject({
+      blocked_by: (await bench.store.queue.list({ event: events[0]!, limit: 1 }))[0]!.rowid,
+      slowed_until: expect.any(String) as string,
+    });
+    expect(receiver.requests).toHaveLength(2);
+    await bench.advance(3_000, 500);
+    await bench.untilDelivered(subscription, 2);
+    expect(receiver.requests).toHaveLength(4);
+  });
+
+  it("waits for the retry of an attempt in flight, and then starts with it", async () => {
+    const { engine, subscription, events, answers } = await busy();
+    engine.wake(await order(subscription, true));
+    receiver.answer = () => ({});
+    for (const answer of answers) answer(500);
+    await until("the wait to be stored", async () => {
+      return (await bench.store.catalog.findSubscription(subscription.rowid))?.slowed_until !== null;
+    });
+    await bench.advance(1_500, 250);
+    expect(receiver.requests).toHaveLength(54);
+    await until("all to be delivered", async () => {
+      await bench.advance(250, 250);
+      return (await bench.statuses(subscription))["delivered"] === 150;
+    });
+    expect(sentSince()).toEqual(events);
   });
 });

@@ -1,0 +1,784 @@
+import { describe, expect, it } from "vitest";
+import type { Action } from "../../../src/domain/action.ts";
+import { EvregError } from "../../../src/domain/error.ts";
+import type { Order, SubscriptionSettings } from "../../../src/domain/subscription-settings.ts";
+import type { AttemptEnding, Claim } from "../../../src/store/queue.ts";
+import { agreedBacklog } from "./agreed-backlog.ts";
+import { eventOf, Fixture, NOW, type OpenStore, recordedRowid, resultOf } from "./fixture.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** When attempts have ended, and what waited behind them is due. */
+const AFTER = NOW + 64_000;
+const BY_KEY = { key: "/k" } as const;
+
+function eventsOf(claims: readonly Claim[]): number[] {
+  return claims.map(({ event }) => event.eventId);
+}
+
+/** Subscriptions that get one delivery at a time, in the order of publication: of all events, or of those with the same key. */
+export function orderSuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+  // Events without the key have one together, and so the same promises as those of a subscription that has one order.
+  describe.each([
+    ["as a whole", true],
+    ["by a key", BY_KEY],
+  ] as const)("ordered %s", (_, order) => sharedOrderSuite(on, order));
+  describe("ordered as a whole, and then not", () => endedOrderSuite(on));
+  describe("ordered by several keys", () => keyOrderSuite(on));
+}
+
+async function claimedBy(on: Fixture, nowMs = AFTER): Promise<readonly Claim[]> {
+  return (await on.claim({ nowMs })).claims.toSorted((a, b) => a.event.eventId - b.event.eventId);
+}
+
+/** Takes all there is, one after the other, each delivered. */
+async function drainedBy(on: Fixture, nowMs: number): Promise<number[]> {
+  const events: number[] = [];
+  for (;;) {
+    const claims = await claimedBy(on, nowMs);
+    if (claims.length === 0) return events;
+    expect(claims).toHaveLength(1);
+    events.push(...eventsOf(claims));
+    await on.finish(claims[0]!, "delivered", { statusCode: 200 });
+  }
+}
+
+function sharedOrderSuite(on: Fixture, order: Order): void {
+  const claimed = (nowMs?: number): Promise<readonly Claim[]> => claimedBy(on, nowMs);
+  const drain = (nowMs = AFTER): Promise<number[]> => drainedBy(on, nowMs);
+
+  async function ordered(
+    settings: Partial<SubscriptionSettings> = {},
+    maxRetries = 1,
+  ): Promise<{ readonly action: Action; readonly id: number }> {
+    const action = await on.action();
+    const made = await on.subscription(action, { maxRetries, settings: { ordered: order, ...settings } });
+    return { action, id: made.rowid };
+  }
+
+  async function claimOne(nowMs?: number): Promise<Claim> {
+    const [claim] = await claimed(nowMs);
+    if (claim === undefined) throw new Error("one was to be claimed");
+    return claim;
+  }
+
+  /** Fails an attempt whose handler asks for no other one before that time. */
+  const fail = (claim: Claim, atMs: number): Promise<boolean> => on.fail(claim, atMs, { statusCode: 500 });
+
+  it("report what delays a delivery that a person retried", async () => {
+    const { action } = await ordered({ on_exhausted: "block" }, 0);
+    await on.publish(action, 2);
+    const [second, first] = await on.store.queue.list({ limit: 10 });
+    const ask = (): Promise<unknown> => on.store.queue.retry(second!.rowid, NOW);
+    const before = order === true ? "is ordered, and delivery" : "is ordered by key, and delivery";
+    await expect(ask()).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining(`${before} ${first!.rowid} `) as string,
+    });
+    await fail(await claimOne(), NOW + HOUR_MS);
+    expect(await agreedBacklog(on.store.queue, NOW + 1)).toMatchObject({
+      waiting: { deliveries: 1 },
+      blocked: { deliveries: 1, sinceMs: NOW },
+    });
+    await expect(ask()).rejects.toThrow(
+      order === true ? "has failed so far and goes before it." : "of the same key goes",
+    );
+    // The one in front can be asked for, and what it kept is then on its way.
+    await on.store.queue.retry(first!.rowid, NOW);
+    await on.finish(await claimOne(), "delivered");
+    await expect(ask()).rejects.toThrow("it is on its way already");
+  });
+
+  it("are claimed in the order of publication, and not while one of them is leased", async () => {
+    const { action } = await ordered();
+    const events = await on.publish(action, 5);
+    const claims = await claimed();
+    expect(eventsOf(claims)).toEqual([events[0]]);
+    expect(await claimed()).toEqual([]);
+    expect(await on.store.queue.finish([resultOf(claims[0]!, "delivered")], AFTER)).toEqual([
+      { kind: "stored", state: "delivered", isNextDue: true },
+    ]);
+    expect(await drain()).toEqual(events.slice(1));
+  });
+
+  it("lease the next one with a result that asks for it, and no more than that", async () => {
+    const { action } = await ordered();
+    const [first, second, third] = await on.publish(action, 3);
+    const finish = async (claim: Claim, wanted: object = {}) =>
+      (await on.store.queue.finish([resultOf(claim, "delivered", wanted)], AFTER))[0];
+    const claim = await claimOne();
+    expect(claim.event.eventId).toBe(first);
+    const outcome = await finish(claim, { nextLeaseMs: 1_000 });
+    if (outcome?.kind !== "stored" || outcome.next === undefined)
+      throw new Error("the next was to be leased");
+    const { next } = outcome;
+    expect(outcome).toEqual({ kind: "stored", state: "delivered", next });
+    expect(next).toMatchObject({ attempt: 1, subscription: claim.subscription });
+    expect([next.event.eventId, Buffer.from(next.event.payload!).toString()]).toEqual([second, '{"n":1}']);
+    expect(await claimed(AFTER + 999)).toEqual([]);
+    expect(await finish(next)).toEqual({ kind: "stored", state: "delivered", isNextDue: true });
+    expect(await drain()).toEqual([third]);
+  });
+
+  it("lease no next one of a paused subscription, or where it is not due yet", async () => {
+    const { action, id } = await ordered();
+    await on.publish(action, 3);
+    const next = async (claim: Claim, ending: AttemptEnding, wanted: object = {}) => {
+      const result = resultOf(claim, ending, { ...wanted, nextLeaseMs: 1_000 });
+      const [outcome] = await on.store.queue.finish([result], AFTER);
+      return outcome?.kind === "stored" ? outcome.next : undefined;
+    };
+    const first = await claimOne();
+    await on.store.catalog.updateSubscription(id, { active: false }, AFTER);
+    expect(await next(first, "delivered")).toBeUndefined();
+    await on.store.catalog.updateSubscription(id, { active: true }, AFTER);
+    const second = await claimOne();
+    expect(await next(second, "failed", { retryAfterMs: 5_000 })).toBeUndefined();
+    const again = await claimOne(AFTER + 5_000);
+    expect(await next(again, "delivered")).toMatchObject({ attempt: 1 });
+  });
+
+  it("keep the order whatever the clock did", async () => {
+    const { action } = await ordered();
+    const events: number[] = [];
+    for (const nowMs of [NOW, NOW - HOUR_MS, NOW - DAY_MS, NOW + DAY_MS, NOW]) {
+      events.push(...(await on.publish(action, 2, nowMs)));
+    }
+    expect(await drain()).toEqual(events);
+  });
+
+  it("wait for the retry of their first delivery, which then goes first", async () => {
+    const { action, id } = await ordered();
+    const events = await on.publish(action, 3);
+    const atMs = NOW + HOUR_MS;
+    await fail(await claimOne(), atMs);
+    expect(await on.claim({ nowMs: atMs - 1 })).toEqual({ claims: [], nextDueAtMs: atMs, limitedTiers: [] });
+    expect(await on.store.catalog.findSubscription(id)).toMatchObject({
+      slowed_until: order === true ? new Date(atMs).toISOString() : null,
+    });
+    const [last, , first] = await on.store.queue.list({ limit: 9 });
+    expect(first).toMatchObject({ status: "waiting", next_attempt_at: new Date(atMs).toISOString() });
+    expect(last).toMatchObject({ status: "pending", next_attempt_at: null });
+    expect(await drain(atMs)).toEqual(events);
+    expect(await on.store.catalog.findSubscription(id)).toMatchObject({ slowed_until: null });
+  });
+
+  it("wait as long as the schedule says, also for days", async () => {
+    const { action } = await ordered({ retry_schedule: [7 * DAY_MS] });
+    await on.publish(action, 2);
+    await on.finish(await claimOne(), "failed", { statusCode: 500 });
+    const retryAtMs = NOW + 61_000 + 7 * DAY_MS;
+    expect(await claimed(retryAtMs - 1)).toEqual([]);
+    expect(await claimed(retryAtMs)).toHaveLength(1);
+  });
+
+  it.each([
+    ["interrupted", "interrupted"],
+    ["never started", "never started"],
+  ] as const)("keep the place of one that was %s", async (_, ending) => {
+    const { action } = await ordered();
+    const events = await on.publish(action, 3);
+    await on.finish(await claimOne(), ending);
+    expect(await drain()).toEqual(events);
+  });
+
+  it("keep the place of what a dead worker had leased", async () => {
+    const { action } = await ordered();
+    const events = await on.publish(action, 4);
+    await on.finish(await claimOne(), "delivered");
+    const lost = await claimed();
+    expect(await claimed(AFTER + 29_999)).toEqual([]);
+    expect(await on.store.queue.releaseExpired(AFTER + 30_000)).toBe(1);
+    // The late word of one that lost its lease moves nothing.
+    expect(await on.finish(lost[0]!, "delivered")).toBe(false);
+    expect(await drain(AFTER + 30_000)).toEqual(events.slice(1));
+  });
+
+  it("keep trying a delivery that used up its retries, and block those after it", async () => {
+    const { action } = await ordered({ on_exhausted: "block", retry_schedule: [0] }, 0);
+    const events = await on.publish(action, 2);
+    for (const failures of [0, 1, 2]) {
+      const claim = await claimOne();
+      expect([claim.event.eventId, claim.failures]).toEqual([events[0], failures]);
+      await on.finish(claim, "failed", { statusCode: 500 });
+    }
+    expect(await drain()).toEqual(events);
+  });
+
+  it("with skip, continue after one that used up its retries", async () => {
+    const { action, id } = await ordered({ on_exhausted: "skip" }, 1);
+    const events = await on.publish(action, 3);
+    await fail(await claimOne(), NOW + 60_000);
+    const again = await claimOne();
+    expect([again.event.eventId, again.failures]).toEqual([events[0], 1]);
+    await fail(again, NOW + HOUR_MS);
+    expect(await on.store.queue.find(again.deliveryId)).toMatchObject({
+      status: "failed",
+      last_error: "HTTP 500",
+      finished_at: new Date(NOW + 61_000).toISOString(),
+    });
+    expect(await on.store.catalog.findSubscription(id)).toMatchObject({ slowed_until: null });
+    expect(await drain()).toEqual(events.slice(1));
+  });
+
+  it("continue after what blocks them when they are changed to skip", async () => {
+    const { action, id } = await ordered({}, 0);
+    const events = await on.publish(action, 3);
+    const first = await claimOne();
+    await fail(first, NOW + HOUR_MS);
+    const { on_exhausted } = (await on.store.catalog.updateSubscription(
+      id,
+      { settings: { on_exhausted: "skip" } },
+      NOW + 62_000,
+    ))!;
+    expect(on_exhausted).toBe("skip");
+    expect(await on.store.queue.find(first.deliveryId)).toMatchObject({ status: "failed" });
+    expect(await drain()).toEqual(events.slice(1));
+  });
+
+  it("continue after one without retries left when they get fewer retries and skip", async () => {
+    const { action, id } = await ordered({ on_exhausted: "skip" }, 5);
+    const events = await on.publish(action, 3);
+    const first = await claimOne();
+    await fail(first, NOW + 60_000);
+    await fail(await claimOne(), NOW + HOUR_MS);
+    await on.store.catalog.updateSubscription(id, { maxRetries: 2 }, NOW + 62_000);
+    expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
+    await on.store.catalog.updateSubscription(id, { maxRetries: 1 }, NOW + 63_000);
+    expect(await on.store.queue.find(first.deliveryId)).toMatchObject({
+      status: "failed",
+      finished_at: new Date(NOW + 63_000).toISOString(),
+    });
+    expect(await drain()).toEqual(events.slice(1));
+  });
+
+  it("keep trying what blocks them, however few retries they are given", async () => {
+    const { action, id } = await ordered({}, 5);
+    const [first] = await on.publish(action, 2);
+    await fail(await claimOne(), NOW + HOUR_MS);
+    await on.store.catalog.updateSubscription(id, { maxRetries: 0 }, NOW + 62_000);
+    expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
+    expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([first]);
+  });
+
+  it("block for one that had no retries left before they became ordered", async () => {
+    const action = await on.action();
+    const { rowid: id } = await on.subscription(action, { maxRetries: 0 });
+    const [first] = await on.publish(action, 2);
+    const claim = (await on.claim({ most: 1 })).claims[0]!;
+    await on.store.catalog.updateSubscription(id, { settings: { ordered: order } }, NOW + 60_500);
+    await on.fail(claim, NOW + HOUR_MS, { statusCode: 500 });
+    expect(await on.store.catalog.findSubscription(id)).toMatchObject({
+      blocked_by: claim.deliveryId,
+      blocked_keys: order === true ? null : 1,
+    });
+    expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
+    expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([first]);
+  });
+
+  it("report what blocks them: the first delivery, from its last retry until it is accepted, gets more, or is skipped", async () => {
+    const { action, id } = await ordered({}, 1);
+    await on.publish(action, 2);
+    const blockedBy = async () => (await on.store.catalog.findSubscription(id))?.blocked_by;
+    const first = await claimOne();
+    await fail(first, NOW + 60_000);
+    expect(await blockedBy()).toBeNull();
+    await fail(await claimOne(), NOW + HOUR_MS);
+    expect(await blockedBy()).toBe(first.deliveryId);
+    expect(await on.store.catalog.listSubscriptions({})).toMatchObject([{ blocked_by: first.deliveryId }]);
+    const update = (maxRetries: number) =>
+      on.store.catalog.updateSubscription(id, { maxRetries }, NOW + 62_000);
+    expect(await update(2)).toMatchObject({ blocked_by: null });
+    expect(await update(1)).toMatchObject({ blocked_by: first.deliveryId });
+    await on.finish(await claimOne(NOW + HOUR_MS), "delivered");
+    expect(await blockedBy()).toBeNull();
+  });
+
+  it("continue at once after one that a person skips, and after no other", async () => {
+    const { action, id } = await ordered({}, 0);
+    const events = await on.publish(action, 3);
+    const first = await claimOne();
+    await fail(first, NOW + HOUR_MS);
+    const [third, second] = await on.store.queue.list({ limit: 2 });
+    const skip = (delivery: number) => on.store.queue.skip(delivery, NOW + 62_000);
+    for (const { rowid } of [second!, third!]) {
+      await expect(skip(rowid)).rejects.toMatchObject({
+        code: "conflict",
+        message: expect.stringContaining("no attempt of it has failed so far") as string,
+      });
+    }
+    expect(await claimed()).toEqual([]);
+    expect(await skip(first.deliveryId)).toMatchObject({
+      status: "failed",
+      attempt: 1,
+      last_error: "HTTP 500",
+      next_attempt_at: null,
+      finished_at: new Date(NOW + 62_000).toISOString(),
+    });
+    expect(await on.store.catalog.findSubscription(id)).toMatchObject({
+      blocked_by: null,
+      slowed_until: null,
+    });
+    await expect(skip(first.deliveryId)).rejects.toMatchObject({ code: "conflict" });
+    expect(await drain()).toEqual(events.slice(1));
+    expect(await skip(99)).toBeUndefined();
+  });
+
+  it("keep waiting for one with retries left when they are changed to skip", async () => {
+    const { action, id } = await ordered({}, 1);
+    const events = await on.publish(action, 2);
+    await fail(await claimOne(), NOW + HOUR_MS);
+    await on.store.catalog.updateSubscription(id, { settings: { on_exhausted: "skip" } }, NOW + 62_000);
+    expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
+    expect(await drain(NOW + HOUR_MS)).toEqual(events);
+  });
+
+  it.each([
+    ["block", ["held", "held"]],
+    ["skip", ["failed", "held"]],
+  ] as const)(
+    "are deactivated when the handler is gone, and one to %s keeps its place",
+    async (how, statuses) => {
+      const { action, id } = await ordered({ on_exhausted: how });
+      const events = await on.publish(action, 2);
+      await on.finish(await claimOne(), "gone", { statusCode: 410 });
+      expect(await on.store.catalog.findSubscription(id)).toMatchObject({
+        active: false,
+        disabled_reason: "The handler answered 410 Gone.",
+      });
+      const listed = await on.store.queue.list({ limit: 9 });
+      expect(listed.map(({ status }) => status).toReversed()).toEqual(statuses);
+      await on.store.catalog.updateSubscription(id, { active: true }, NOW + 62_000);
+      expect(await drain()).toEqual(how === "block" ? events : events.slice(1));
+    },
+  );
+
+  it("continue in place when another handler was set before the former one was gone", async () => {
+    const { action, id } = await ordered({ on_exhausted: "skip" });
+    const events = await on.publish(action, 2);
+    const claim = await claimOne();
+    await on.store.catalog.updateSubscription(id, { handler: "https://moved.example/" }, NOW + 60_500);
+    await on.finish(claim, "gone", { statusCode: 410 });
+    expect(await drain()).toEqual(events);
+  });
+
+  it("send what a person retries first, and in its place again when that fails", async () => {
+    const { action } = await ordered({ on_exhausted: "skip" }, 0);
+    const events = await on.publish(action, 4);
+    const first = await claimOne();
+    await on.finish(first, "delivered");
+    const second = await claimOne();
+    await on.finish(second, "failed", { statusCode: 500 });
+    await fail(await claimOne(), NOW + HOUR_MS);
+    await on.store.catalog.updateSubscription(
+      first.subscription.subscriptionId,
+      { maxRetries: 5 },
+      NOW + 61_000,
+    );
+    await on.store.queue.retry(second.deliveryId, NOW + 62_000);
+    await on.store.queue.retry(first.deliveryId, NOW + 63_000);
+    const asked = await claimOne();
+    expect(asked.event.eventId).toBe(events[0]);
+    expect(await claimed()).toEqual([]);
+    await fail(asked, NOW + 64_000);
+    const [next] = await claimed();
+    expect(next!.event.eventId).toBe(events[1]);
+    await on.finish(next!, "delivered");
+    expect(await drain()).toEqual([events[0], events[3]]);
+  });
+
+  it("continue at once when a person retries the first one with success", async () => {
+    const { action } = await ordered();
+    const events = await on.publish(action, 2);
+    const first = await claimOne();
+    await fail(first, NOW + 6 * HOUR_MS);
+    await on.store.queue.retry(first.deliveryId, NOW + 62_000);
+    expect(await drain()).toEqual(events);
+  });
+
+  it("put replayed deliveries in their places, at most as many as may be unfinished", async () => {
+    const action = await on.action();
+    const missed = await on.publish(action, 2);
+    const subscription = await on.subscription(action);
+    const id = subscription.rowid;
+    await on.store.catalog.updateSubscription(id, { settings: { ordered: order } }, NOW);
+    const live = await on.publish(action, 3, NOW + 1_000);
+    await on.finish(await claimOne(), "delivered");
+    const plan = await on.store.replays.plan({ subscription: id, selection: "all", fromMs: NOW - DAY_MS });
+    const { rowid } = (await on.store.replays.start(plan!, NOW + 2_000))!;
+    const step = { nowMs: NOW + 2_000, maxQueued: 100, maxDue: 100, maxUnfinished: 1_000 };
+    // Two are unfinished.
+    expect(await on.store.replays.advance(rowid, { ...step, maxUnfinished: 2 })).toMatchObject({
+      state: "saturated",
+    });
+    expect(await on.store.replays.advance(rowid, { ...step, maxUnfinished: 4 })).toMatchObject({ queued: 2 });
+    expect(await on.store.replays.advance(rowid, step)).toMatchObject({ queued: 1 });
+    expect(await drain()).toEqual([...missed, ...live]);
+  });
+
+  it("are claimed in rotation with others, by their first", async () => {
+    const { action } = await ordered();
+    const other = await on.action("other");
+    await on.subscription(other, { subscription: "plain" });
+    const events = await on.publish(action, 3);
+    const plain = await on.publish(other, 3, NOW + 10);
+    const { claims } = await on.claim({ most: 2, limit: 3 });
+    expect(eventsOf(claims)).toEqual([events[0], plain[0], plain[1]]);
+  });
+
+  it("continue after a pause, and count what is held", async () => {
+    const { action, id } = await ordered();
+    const events = await on.publish(action, 3);
+    await fail(await claimOne(), NOW + HOUR_MS);
+    await on.store.catalog.updateSubscription(id, { active: false }, NOW + 62_000);
+    expect(await claimed(NOW + DAY_MS)).toEqual([]);
+    expect(await agreedBacklog(on.store.queue, NOW + DAY_MS)).toMatchObject({
+      held: { deliveries: 3 },
+    });
+    await on.store.catalog.updateSubscription(id, { active: true }, NOW + 63_000);
+    // A person who activates one that waits as a whole ends its wait.
+    expect(await drain(order === true ? AFTER : NOW + HOUR_MS)).toEqual(events);
+  });
+
+  it("keep the order over several actions", async () => {
+    const { action, id } = await ordered();
+    const other = await on.action("other");
+    const before = await on.publish(action, 2);
+    await on.store.catalog.updateSubscription(id, { action: "other" }, NOW);
+    const after = await on.publish(other, 2);
+    expect(await drain()).toEqual([...before, ...after]);
+  });
+
+  it("cannot become ordered with more waiting deliveries than can be ordered at once", async () => {
+    const action = await on.action();
+    const { rowid: id } = await on.subscription(action);
+    const batch = Array.from({ length: 1_000 }, () => eventOf(action));
+    for (let round = 0; round < 10; round += 1) await on.store.events.record(batch, NOW);
+    await on.store.catalog.updateSubscription(id, { settings: { ordered: order } }, NOW);
+    await on.store.catalog.updateSubscription(id, { settings: { ordered: false } }, NOW);
+    await on.publish(action);
+    const refused = on.store.catalog.updateSubscription(id, { settings: { ordered: order } }, NOW);
+    await expect(refused).rejects.toThrow(EvregError);
+    await expect(refused).rejects.toMatchObject({ code: "conflict", details: { field: "ordered" } });
+    expect(await on.store.catalog.findSubscription(id)).toMatchObject({ ordered: false });
+  });
+}
+
+function endedOrderSuite(on: Fixture): void {
+  async function subscribe(): Promise<{ readonly action: Action; readonly id: number }> {
+    const action = await on.action();
+    return { action, id: (await on.subscription(action, { settings: { ordered: true } })).rowid };
+  }
+
+  const endOrder = (id: number): Promise<unknown> =>
+    on.store.catalog.updateSubscription(id, { settings: { ordered: false } }, NOW + 62_000);
+
+  it("have nothing wait for its place, or for a retry", async () => {
+    const { action, id } = await subscribe();
+    const events = await on.publish(action, 3);
+    const [first] = await claimedBy(on);
+    await on.fail(first!, NOW + HOUR_MS, { slowUntilMs: NOW + HOUR_MS });
+    expect(await endOrder(id)).toMatchObject({ slowed_until: null });
+    expect(eventsOf(await claimedBy(on, NOW + 62_000))).toEqual(events);
+  });
+
+  it("let one that is under way as the order ends wait by itself", async () => {
+    const { action, id } = await subscribe();
+    const [, second] = await on.publish(action, 2);
+    const [first] = await claimedBy(on);
+    await endOrder(id);
+    await on.fail(first!, NOW + HOUR_MS);
+    expect(await on.store.catalog.findSubscription(id)).toMatchObject({ slowed_until: null });
+    expect(eventsOf(await claimedBy(on, NOW + 62_000))).toEqual([second]);
+  });
+
+  it("have a thousand due at once, and more as these end", async () => {
+    const { action, id } = await subscribe();
+    for (const count of [1_000, 100]) {
+      await on.store.events.record(
+        Array.from({ length: count }, () => eventOf(action)),
+        NOW,
+      );
+    }
+    await endOrder(id);
+    const all = { nowMs: NOW + 62_000, limit: 2_000, most: 2_000 };
+    const { claims } = await on.claim(all);
+    expect(claims).toHaveLength(1_000);
+    await on.store.queue.finish(
+      claims.slice(0, 60).map((claim) => resultOf(claim, "delivered")),
+      NOW + 62_000,
+    );
+    expect((await on.claim(all)).claims).toHaveLength(60);
+    await on.store.queue.finish(
+      claims.slice(60).map((claim) => resultOf(claim, "delivered")),
+      NOW + 62_000,
+    );
+    expect((await on.claim(all)).claims).toHaveLength(40);
+  });
+}
+
+function nested(value: number): string {
+  return `{"a":{"b":0},"a/b":["{\\"]",{ "y":[[]], "\\u007e" :{"z":"\\\\","x":${value}}}]}`;
+}
+
+function keyOrderSuite(on: Fixture): void {
+  const claimed = (nowMs?: number): Promise<readonly Claim[]> => claimedBy(on, nowMs);
+
+  async function keyed(
+    settings: Partial<SubscriptionSettings> = {},
+    maxRetries = 1,
+  ): Promise<{ readonly action: Action; readonly id: number }> {
+    const action = await on.action();
+    const made = await on.subscription(action, { maxRetries, settings: { ordered: BY_KEY, ...settings } });
+    return { action, id: made.rowid };
+  }
+
+  /** Records an event for each key, a millisecond apart. */
+  async function publish(action: Action, keys: readonly unknown[], nowMs = NOW): Promise<number[]> {
+    const ids: number[] = [];
+    for (const [index, key] of keys.entries()) {
+      const payload = key === undefined ? "{}" : JSON.stringify({ k: key });
+      const [outcome] = await on.store.events.record([eventOf(action, payload)], nowMs + index);
+      ids.push(recordedRowid(outcome));
+    }
+    return ids;
+  }
+
+  const deliver = (claim: Claim): Promise<boolean> => on.finish(claim, "delivered", { statusCode: 200 });
+
+  function fail(claim: Claim, atMs: number): Promise<unknown> {
+    return on.fail(claim, atMs, { statusCode: 500 });
+  }
+
+  async function order(id: number, ordered: Order): Promise<unknown> {
+    return on.store.catalog.updateSubscription(id, { settings: { ordered } }, NOW);
+  }
+
+  async function deliveryOf(event: number): Promise<number> {
+    return (await on.store.queue.list({ event, limit: 1 }))[0]!.rowid;
+  }
+
+  it("get the first of each key side by side, and the next when its result is stored", async () => {
+    const { action } = await keyed();
+    const [a, b, a2, c, a3] = await publish(action, ["a", "b", "a", "c", "a"]);
+    const first = await claimed();
+    expect(eventsOf(first)).toEqual([a, b, c]);
+    expect(await claimed()).toEqual([]);
+    const [outcome] = await on.store.queue.finish(
+      [resultOf(first[0]!, "delivered", { statusCode: 200 })],
+      NOW + 61_000,
+    );
+    expect(outcome).toEqual({ kind: "stored", state: "delivered", isNextDue: true });
+    const second = await claimed();
+    expect(eventsOf(second)).toEqual([a2]);
+    expect(await on.store.queue.finish([resultOf(first[1]!, "delivered")], NOW + 61_000)).toEqual([
+      { kind: "stored", state: "delivered" },
+    ]);
+    await deliver(second[0]!);
+    expect(eventsOf(await claimed())).toEqual([a3]);
+  });
+
+  it("take equal values for one key, and what has none for another", async () => {
+    const { action } = await keyed();
+    const record = async (payload: string): Promise<number> =>
+      recordedRowid((await on.store.events.record([eventOf(action, payload)], NOW))[0]);
+    const groups = [
+      ['{"k":1}', '{"k":1.0}', '{"k": 10e-1 }', '{"\\u006b":0.1E+1}'],
+      ['{"k":"1"}', '{"a":[{"k":2}],"k":"\\u0031"}'],
+      ['{"k":0}', '{"k":-0.0e7}'],
+      // Past what a number can tell apart, they wait for each other.
+      ['{"k":9007199254740993}', '{"k":9007199254740992}'],
+      ['{"k":true}', '{"k" : true}'],
+      ['{"k":null}', '{"k":null,"l":1}'],
+      ["{}", '{"k":{"a":1}}', '{"k":[]}', '{"l":{"k":1}}'],
+    ];
+    const heads: number[] = [];
+    const rest: number[][] = [];
+    for (const group of groups) {
+      const [head, ...others] = await Promise.all(group.map(record));
+      heads.push(head!);
+      rest.push(others);
+    }
+    const claims = await claimed();
+    expect(eventsOf(claims)).toEqual(heads);
+    for (const claim of claims) await deliver(claim);
+    expect(eventsOf(await claimed())).toEqual(rest.flatMap(([next]) => next ?? []));
+  });
+
+  it("find the value at any depth, also where names have escapes and lists are in between", async () => {
+    const { action, id } = await keyed({ ordered: { key: "/a~1b/1/~0/x" } });
+    for (const value of [1, 2, 1]) await on.store.events.record([eventOf(action, nested(value))], NOW);
+    expect(await claimed()).toHaveLength(2);
+    expect(await on.store.queue.list({ subscription: id, key: "1", limit: 9 })).toHaveLength(2);
+  });
+
+  it("keep a failed one before the others of its key, and hold up no other key", async () => {
+    const { action } = await keyed();
+    const [a, b, , b2] = await publish(action, ["a", "b", "a", "b"]);
+    const [first, second] = await claimed();
+    await fail(first!, NOW + HOUR_MS);
+    await deliver(second!);
+    expect(eventsOf(await claimed())).toEqual([b2]);
+    expect(second!.event.eventId).toBe(b);
+    expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([a]);
+  });
+
+  it("block a key whose delivery has used up its retries, and show how many are blocked", async () => {
+    const { action, id } = await keyed({ on_exhausted: "block" }, 0);
+    const [, , a2] = await publish(action, ["a", "b", "a", "b", "c"]);
+    const [a, b, c] = await claimed();
+    await fail(a!, NOW + HOUR_MS);
+    await fail(b!, NOW + HOUR_MS);
+    await deliver(c!);
+    expect(await claimed()).toEqual([]);
+    const found = await on.store.catalog.findSubscription(id);
+    expect(found).toMatchObject({ blocked_by: a!.deliveryId, blocked_keys: 2, slowed_until: null });
+    expect(await agreedBacklog(on.store.queue, NOW + 61_000)).toMatchObject({
+      waiting: { deliveries: 2 },
+      blocked: { deliveries: 2, sinceMs: NOW },
+    });
+    await on.store.queue.skip(a!.deliveryId, NOW + 61_000);
+    expect(await on.store.catalog.findSubscription(id)).toMatchObject({
+      blocked_by: b!.deliveryId,
+      blocked_keys: 1,
+    });
+    expect(eventsOf(await claimed())).toEqual([a2]);
+  });
+
+  it("go on past one that failed for good where they skip, also what they blocked for before", async () => {
+    const { action, id } = await keyed({ on_exhausted: "block" }, 0);
+    const [, , a2, b2] = await publish(action, ["a", "b", "a", "b"]);
+    const [a, b] = await claimed();
+    await fail(a!, NOW + HOUR_MS);
+    const patch = { settings: { on_exhausted: "skip" } } as const;
+    expect(await on.store.catalog.updateSubscription(id, patch, NOW)).toMatchObject({ blocked_keys: 0 });
+    expect(eventsOf(await claimed())).toEqual([a2]);
+    await on.finish(b!, "failed", { statusCode: 500 });
+    expect(eventsOf(await claimed())).toEqual([b2]);
+  });
+
+  it("send a requested one first, whatever its place among those behind", async () => {
+    const { action, id } = await keyed({ on_exhausted: "skip" }, 0);
+    await on.store.catalog.updateSubscription(id, { active: false }, NOW);
+    const [missed] = await publish(action, ["a"]);
+    await on.store.catalog.updateSubscription(id, { active: true }, NOW);
+    const [sent] = await publish(action, ["a", "a"], NOW + 10);
+    const [first] = await claimed();
+    await deliver(first!);
+    const [second] = await claimed();
+    const plan = await on.store.replays.plan({ subscription: id, selection: "missed", fromMs: NOW });
+    const replay = (await on.store.replays.start(plan!, NOW + 100))!;
+    const step = { nowMs: NOW + 100, maxQueued: 10, maxDue: 50, maxUnfinished: 100 };
+    await on.store.replays.advance(replay.rowid, step);
+    await on.store.queue.retry(await deliveryOf(sent!), NOW + 61_000);
+    await deliver(second!);
+    const [requested] = await claimed();
+    expect(requested!.event.eventId).toBe(sent);
+    await deliver(requested!);
+    expect(eventsOf(await claimed())).toEqual([missed]);
+  });
+
+  it("make due again what a lease has left, and still one of a key at a time", async () => {
+    const { action } = await keyed();
+    const events = await publish(action, ["a", "b", "a"]);
+    await on.claim({ nowMs: NOW + 10, leaseMs: 1_000 });
+    expect(await on.store.queue.releaseExpired(NOW + 2_000)).toBe(2);
+    expect(eventsOf(await claimed())).toEqual(events.slice(0, 2));
+  });
+
+  it("put replayed events before later ones of their key, also where these came first", async () => {
+    const { action, id } = await keyed();
+    await on.store.catalog.updateSubscription(id, { active: false }, NOW);
+    const [a, b] = await publish(action, ["a", "b"]);
+    await on.store.catalog.updateSubscription(id, { active: true }, NOW);
+    const [a2, a3] = await publish(action, ["a", "a"], NOW + 10);
+    const plan = await on.store.replays.plan({ subscription: id, selection: "missed", fromMs: NOW });
+    const replay = (await on.store.replays.start(plan!, NOW + 100))!;
+    const step = { nowMs: NOW + 100, maxQueued: 10, maxDue: 50, maxUnfinished: 100 };
+    expect(await on.store.replays.advance(replay.rowid, step)).toEqual({ queued: 2, state: "running" });
+    const claims = await claimed();
+    expect(eventsOf(claims)).toEqual([a, b]);
+    await deliver(claims[0]!);
+    const [next] = await claimed();
+    expect(next!.event.eventId).toBe(a2);
+    await deliver(next!);
+    expect(eventsOf(await claimed())).toEqual([a3]);
+  });
+
+  it("list, count and hold what waits behind others like all that waits", async () => {
+    const { action, id } = await keyed();
+    const [a, , a2] = await publish(action, ["a", "b", "a"]);
+    await claimed();
+    const { queue, catalog } = on.store;
+    const listed = async (given: object): Promise<number[]> =>
+      (await queue.list({ subscription: id, limit: 9, ...given })).map(({ event_id }) => event_id);
+    expect(await listed({ status: "pending" })).toEqual([a2]);
+    expect(await listed({ key: "a" })).toEqual([a2, a]);
+    expect(await listed({ key: '"a"', status: "pending" })).toEqual([a2]);
+    expect(await listed({ key: "c" })).toEqual([]);
+    const backlog = await agreedBacklog(queue, NOW + 60_000);
+    expect(backlog).toMatchObject({
+      waiting: { deliveries: 1 },
+      delivering: { deliveries: 2 },
+      isWhole: true,
+    });
+    const behind = await queue.find(await deliveryOf(a2!));
+    const before = await deliveryOf(a!);
+    expect(behind).toMatchObject({ status: "pending", next_attempt_at: null });
+    await expect(queue.retry(behind!.rowid, NOW)).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining(`delivery ${before} of the same key goes before it`) as string,
+    });
+    await catalog.updateSubscription(id, { active: false }, NOW);
+    expect(await listed({ status: "held" })).toEqual([a2]);
+    expect((await agreedBacklog(queue, NOW + 60_000)).held).toMatchObject({ deliveries: 1 });
+    expect(await queue.countPending(id)).toBe(1);
+    await catalog.deleteSubscription(id, NOW);
+    expect(await listed({ status: "cancelled" })).toEqual([a2]);
+  });
+
+  it("can be ordered otherwise while deliveries wait", async () => {
+    const { action, id } = await keyed();
+    const record = (payload: object): Promise<unknown> =>
+      on.store.events.record([eventOf(action, JSON.stringify(payload))], NOW);
+    for (const [k, l] of ["ax", "ay", "bx", "by"]) await record({ k, l });
+    const events = (await on.rowids()).toReversed();
+    const [first, second, third, fourth] = events;
+    await order(id, { key: "/l" });
+    expect(eventsOf(await claimed())).toEqual([first, second]);
+    // What is leased goes on; then the order is another one.
+    await order(id, { key: "/k" });
+    expect(eventsOf(await claimed())).toEqual([third]);
+    await on.store.queue.releaseExpired(NOW + HOUR_MS);
+    expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([first, third]);
+    await on.store.queue.releaseExpired(NOW + 2 * HOUR_MS);
+    await order(id, true);
+    const [head] = (await on.claim({ most: 1 })).claims;
+    expect(head!.event.eventId).toBe(first);
+    await deliver(head!);
+    await order(id, { key: "/l" });
+    expect(eventsOf(await claimed())).toEqual([second, third]);
+    await on.store.queue.releaseExpired(NOW + HOUR_MS);
+    // All at once again, apart from what has its place in an order.
+    await order(id, false);
+    await record({ l: "x" });
+    const [fifth] = await on.rowids({ limit: 1 });
+    const last = await claimed(NOW + HOUR_MS);
+    expect(eventsOf(last)).toEqual([second, third, fifth]);
+    for (const claim of last) await deliver(claim);
+    expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([fourth]);
+  });
+
+  it("lease the first of a key as it is recorded, and nothing behind it", async () => {
+    const { action, id } = await keyed();
+    const record = async (key: string): Promise<number | undefined> => {
+      const claim = { action: action.action, subscriptions: [id], leaseMs: 1_000, changes: 0 };
+      const [outcome] = await on.store.events.record([eventOf(action, `{"k":"${key}"}`)], NOW, { claim });
+      return outcome?.kind === "recorded" ? (outcome.claims?.length ?? 0) : undefined;
+    };
+    expect(await record("a")).toBe(1);
+    expect(await record("a")).toBe(0);
+    expect(await record("b")).toBe(1);
+  });
+}
