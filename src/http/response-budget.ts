@@ -4,7 +4,7 @@ import type { ApiRequest } from "./request.ts";
 import { chunksOf, isByteStream, type Part, type Reply, sizeOf } from "./response.ts";
 
 export interface ResponseLimits {
-  /** Of answers that are being made, each counted at its largest. */
+  /** Of lists and figures that are being made, each counted at its largest. One thread reads them all, so who comes waits for these. */
   readonly readBytes: number;
   /** The same of searches, which take seconds: lists wait for none of them. */
   readonly searchBytes: number;
@@ -20,7 +20,7 @@ const MIB = 1024 * 1024;
 /** How long a later part waits: its answer has begun, and can only be broken off. */
 const PART_WAIT_MS = 60_000;
 const RESPONSE_LIMITS: ResponseLimits = {
-  readBytes: 128 * MIB,
+  readBytes: 4 * MIB,
   searchBytes: 64 * MIB,
   heldBytes: 96 * MIB,
   smallBytes: 16 * 1024,
@@ -31,7 +31,7 @@ const RESPONSE_LIMITS: ResponseLimits = {
 const READS_WAITING = 8_192;
 /** Answers that nobody takes would keep others waiting in vain. */
 const HELD_WAITING = 512;
-/** Of each bound, what only small answers get, and how small they are: ordinary lists. */
+/** Of the bounds of what takes long, what only small answers get, and how small they are: ordinary lists. */
 const SMALL_PART = 1 / 8;
 const SMALL_CLAIM = 1 / 128;
 
@@ -64,7 +64,8 @@ export class ResponseBudget {
       const small = { claimBytes: bytes * SMALL_CLAIM, maxBytes: bytes * SMALL_PART };
       return new ByteBudget(clock, { maxBytes: bytes - small.maxBytes, maxWaiting, small }, TOO_MUCH);
     };
-    this.#reading = budget(this.#limits.readBytes, READS_WAITING);
+    const reading = { maxBytes: this.#limits.readBytes, maxWaiting: READS_WAITING };
+    this.#reading = new ByteBudget(clock, reading, TOO_MUCH);
     this.#searching = budget(this.#limits.searchBytes, READS_WAITING);
     this.#held = budget(this.#limits.heldBytes, HELD_WAITING);
   }

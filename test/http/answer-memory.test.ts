@@ -1,6 +1,11 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { Principal } from "../../src/domain/token.ts";
-import { type ResponseLimits, ResponseBudget, type BudgetedRequest } from "../../src/http/response-budget.ts";
+import {
+  type ResponseLimits,
+  ResponseBudget,
+  type BudgetedRequest,
+  PAGE_BYTES,
+} from "../../src/http/response-budget.ts";
 import { isByteStream, type Part, type Reply, replyInParts } from "../../src/http/response.ts";
 import type { HttpService } from "../../src/http/routes/route.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
@@ -61,6 +66,24 @@ function schemaOf(member: number): Readonly<Record<string, unknown>> {
 
 describe("memory for answers", () => {
   const clock = new ManualClock();
+
+  test("of many lists that one caller asks for at once, few are before that of another", async () => {
+    const memory = new ResponseBudget(clock);
+    const gate = Promise.withResolvers<void>();
+    const made: string[] = [];
+    const list = (token: string): Promise<Reply> =>
+      memory.answer(asking(token), PAGE_BYTES, async () => {
+        made.push(token);
+        await gate.promise;
+        return { status: 200, body: "" };
+      });
+    const lists = [...Array.from({ length: 16 }, () => list("many")), list("one")];
+    await until("the other's is made", () => made.includes("one"));
+    expect(made).toEqual(["many", "many", "one"]);
+    gate.resolve();
+    await Promise.all(lists);
+    expect(made).toHaveLength(17);
+  });
 
   test("large reads that do not fit together are made one after the other", async () => {
     const memory = new ResponseBudget(clock, LIMITS);
