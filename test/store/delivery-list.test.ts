@@ -64,15 +64,16 @@ it("a list is the same whatever index leads to it, and however many parts it is 
   for (const query of all.flatMap((one) =>
     narrower.map((other) => Object.assign({ limit: 100 }, one, other)),
   )) {
-    const walked = { newest: 100_000, further: 0 };
+    const walked = { lookedAt: 100_000, gathered: 0 };
     const whole = listDeliveries(connection.read, query, walked);
     expect(whole.after).toBeUndefined();
     const rowids = whole.deliveries.map(({ rowid }) => rowid);
     expect(rowids).toEqual(rowids.toSorted((one, other) => other - one));
     found += rowids.length;
     for (const extent of [
-      { newest: 1, further: 100_000 },
-      { newest: 2, further: 7 },
+      { lookedAt: 100_000, gathered: 100_000 },
+      { lookedAt: 7, gathered: 0 },
+      { lookedAt: 7, gathered: 100_000 },
     ]) {
       const inParts: number[] = [];
       for (let rest: DeliverySelection = query; ;) {

@@ -56,11 +56,11 @@ import { cancelReplay, findReplay, listReplays, runningReplays, startReplay } fr
 import { MAX_REMOVED_ROWS, removeExpired } from "./history/retention.ts";
 import { listAttempts } from "./queue/attempts.ts";
 import { listAttention } from "./queue/attention.ts";
-import { countBacklog } from "./queue/backlog.ts";
+import { countBacklog, countPending } from "./queue/backlog.ts";
 import { countDeliveries, eventsWithDeliveries } from "./queue/delivery-counts.ts";
 import { claimDue, claimForConsumers, findSendable } from "./queue/claim.ts";
 import { findDelivery, retryDelivery, skipDelivery } from "./queue/deliveries.ts";
-import { countPending, listDeliveries } from "./queue/delivery-list.ts";
+import { listDeliveries } from "./queue/delivery-list.ts";
 import { moveWaits } from "./queue/move-waits.ts";
 import { extendLeases, findLeased } from "./queue/pull-leases.ts";
 import { releaseLeases } from "./queue/release.ts";

@@ -13,7 +13,8 @@ import { idRangesOf } from "../events/timeline.ts";
 import { changedActivity } from "../history/audit.ts";
 import { isoOrNull } from "../stored-record.ts";
 import { type Sql, textOf } from "../thread/sql.ts";
-import { DELIVERY_STATE, NORMAL, REQUESTED, UNFINISHED_STATES } from "./delivery-state.ts";
+import { countUnfinished } from "./backlog.ts";
+import { DELIVERY_STATE, NORMAL, REQUESTED } from "./delivery-state.ts";
 import { WAIT_END } from "./handler-health.ts";
 import { BLOCKED_BY, RETRY_WAIT_END } from "./key-order.ts";
 
@@ -213,32 +214,15 @@ function itemOf(
     ...more,
   };
   if (reason === "failed") return item;
-  const counted = countUnfinished(sql, id, max);
+  const { deliveries, isLeast } = countUnfinished(sql, id, max);
+  const counted = { deliveries, at_least: isLeast };
   if (reason === "paused") return { ...item, ...counted };
   if (reason === "deactivated") {
     return { ...item, ...counted, missed: countMissed(sql, id, sinceMs ?? lastReceivedMs(sql, row)) };
   }
   const error = lastErrorOf(sql, id, item.delivery_id);
   if (reason !== "blocked") return { ...item, ...counted, error };
-  return { ...item, ...counted, error, deliveries: Math.max(0, counted.deliveries - 1) };
-}
-
-/** Some `max` of them at most. */
-function countUnfinished(
-  sql: Sql,
-  subscription: number,
-  max: number,
-): { readonly deliveries: number; readonly at_least: boolean } {
-  const { due, keyed } = sql.first<{ due: number; keyed: string }>(
-    `SELECT (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
-          WHERE subscription_id = ?1 AND due_ms IS NOT NULL LIMIT ?2)) AS due,
-        (SELECT json_array(count(*), coalesce(sum(state = ${DELIVERY_STATE.behind}), 0)) FROM (SELECT state FROM delivery INDEXED BY delivery_key
-          WHERE subscription_id = ?1 AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} LIMIT ?2)) AS keyed`,
-    subscription,
-    max,
-  )!;
-  const [read, behind] = JSON.parse(keyed) as [read: number, behind: number];
-  return { deliveries: due + behind, at_least: due >= max || read >= max };
+  return { ...item, ...counted, error, deliveries: Math.max(0, deliveries - 1) };
 }
 
 /** Deliveries that are looked at for an error; those that wait for a retry are due last. */

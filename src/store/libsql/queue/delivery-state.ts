@@ -38,7 +38,7 @@ export const STATUS = `CASE d.state WHEN ${DELIVERY_STATE.delivered} THEN 'deliv
       WHEN s.active = 0 THEN 'held' WHEN d.failures > 0 THEN 'waiting' ELSE 'pending' END
   END`;
 
-const IS_OPEN = `(d.due_ms IS NOT NULL OR d.state = ${DELIVERY_STATE.behind})`;
+export const IS_OPEN = `(d.due_ms IS NOT NULL OR d.state = ${DELIVERY_STATE.behind})`;
 const WAITS = `${IS_OPEN} AND NOT ${LEASED}`;
 
 /** The same as conditions. */
