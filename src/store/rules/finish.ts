@@ -74,7 +74,7 @@ const DELIVERED: Verdict = {
 const FILTERED: Verdict = { ...NOTHING_MORE, state: "filtered", attempt: undefined, handler: "unknown" };
 const NEVER_STARTED: Verdict = { ...NOTHING_MORE, state: "pending", attempt: undefined, handler: "unknown" };
 
-/** Whether the verdict depends on the settings in force. For most results it does not, and a store reads none. */
+/** Whether the verdict depends on what the server's configuration says. For most results it does not, and they come without it. */
 export function dependsOnSettings(ending: AttemptEnding): boolean {
   return ending === "failed" || ending === "gone";
 }
@@ -82,12 +82,11 @@ export function dependsOnSettings(ending: AttemptEnding): boolean {
 /**
  * Decides what becomes of a delivery: what was accepted is delivered, what was cut short or never started counts for nothing,
  * and all else is a failure that is retried `maxRetries` times. In an order that blocks it is retried for as long as it takes.
- * @param settings needed where `dependsOnSettings`
  */
 export function verdictOn(
   facts: AttemptFacts,
   delivery: AttemptedDelivery,
-  settings: SettingsInForce | undefined,
+  settings: SettingsInForce,
   nowMs: number,
 ): Verdict {
   switch (facts.ending) {
@@ -103,7 +102,7 @@ export function verdictOn(
     case "gone":
       break;
   }
-  return failed(facts, delivery, settings!, nowMs);
+  return failed(facts, delivery, settings, nowMs);
 }
 
 function interrupted({ failures, lastError }: AttemptedDelivery, nowMs: number): Verdict {

@@ -1,7 +1,12 @@
 import { toIso } from "../../runtime/clock.ts";
+import type { Verdict } from "./finish.ts";
 
 /** What is known of a handler, with its subscription. Times are milliseconds since the epoch; `null` for none. */
 export interface HandlerHealth {
+  /** Whether its subscription is active. */
+  readonly isActive: boolean;
+  /** Why its subscription is deactivated by the attempts of one call. */
+  readonly disabledReason: string | null;
   /** When the first attempt since the last success failed. */
   readonly failingSinceMs: number | null;
   readonly lastFailureMs: number | null;
@@ -11,79 +16,55 @@ export interface HandlerHealth {
   readonly slowedUntilMs: number | null;
 }
 
-/** What attempts that are stored together say of the handler that their subscription has. */
-export interface HandlerSigns {
-  readonly hasSucceeded: boolean;
-  /** The error of the last one, where that failed. */
-  readonly lastError: string | undefined;
-  readonly slowedUntilMs: number | undefined;
-  /** It wants nothing any more. */
-  readonly isGone: boolean;
-}
-
-export interface HealthVerdict {
-  readonly health: HandlerHealth;
-  /** Why its subscription is deactivated by that. */
-  readonly disabledReason: string | undefined;
-}
-
 /**
- * What is known of a handler after attempts, and whether its subscription goes on.
+ * What is known of a handler after an attempt, and whether its subscription goes on.
  * @param disableAfterMs `undefined` where no subscription is deactivated for failing
+ * @returns the same object where nothing has changed
  */
 export function healthAfter(
   before: HandlerHealth,
-  signs: HandlerSigns,
-  isActive: boolean,
+  { handler, moved, slowedUntilMs }: Pick<Verdict, "handler" | "moved" | "slowedUntilMs">,
   nowMs: number,
   disableAfterMs: number | undefined,
-): HealthVerdict {
-  const after = signs.hasSucceeded ? afterSuccess(before, nowMs) : before;
-  const hasFailed = signs.lastError !== undefined && isActive;
-  const counted = hasFailed ? afterFailure(after, nowMs, disableAfterMs) : after;
-  const health = {
-    ...counted,
-    // An answer that asks for less does not cut a wait short.
-    slowedUntilMs: later(counted.slowedUntilMs, signs.slowedUntilMs),
-  };
-  if (!isActive) return { health, disabledReason: undefined };
-  if (signs.isGone) return { health: { ...health, lastFailureMs: nowMs }, disabledReason: GONE_REASON };
-  const hasFailedTooLong =
-    hasFailed && disableAfterMs !== undefined && health.failingTotalMs >= disableAfterMs;
-  const disabledReason = hasFailedTooLong
-    ? failingReason(health.failingSinceMs ?? nowMs, signs.lastError)
-    : undefined;
-  return { health, disabledReason };
+): HandlerHealth {
+  const health = slowedUntilMs === undefined ? before : slowedUntil(before, slowedUntilMs);
+  if (handler === "accepts") return afterSuccess(health, nowMs);
+  if (handler === "unknown" || !health.isActive) return health;
+  if (handler === "is gone") {
+    return { ...health, lastFailureMs: nowMs, isActive: false, disabledReason: GONE_REASON };
+  }
+  return afterFailure(health, moved?.lastError ?? "network_error", nowMs, disableAfterMs);
+}
+
+/** An answer that asks for less does not cut a wait short. */
+function slowedUntil(health: HandlerHealth, untilMs: number): HandlerHealth {
+  return { ...health, slowedUntilMs: Math.max(health.slowedUntilMs ?? 0, Math.ceil(untilMs)) };
 }
 
 /** A pause that the handler asked for goes on. */
-function afterSuccess({ slowedUntilMs }: HandlerHealth, nowMs: number): HandlerHealth {
-  const isSlowed = slowedUntilMs !== null && slowedUntilMs > nowMs;
-  return { ...HEALTHY, slowedUntilMs: isSlowed ? slowedUntilMs : null };
+function afterSuccess(health: HandlerHealth, nowMs: number): HandlerHealth {
+  const { failingSinceMs, slowedUntilMs } = health;
+  const isOver = slowedUntilMs !== null && slowedUntilMs <= nowMs;
+  if (failingSinceMs === null && !isOver) return health;
+  const failures = { failingSinceMs: null, lastFailureMs: null, failingTotalMs: 0 };
+  return { ...health, ...failures, slowedUntilMs: isOver ? null : slowedUntilMs };
 }
-
-export const HEALTHY: HandlerHealth = {
-  failingSinceMs: null,
-  lastFailureMs: null,
-  failingTotalMs: 0,
-  slowedUntilMs: null,
-};
 
 /** The time of day may have been set back since. */
 function afterFailure(
   health: HandlerHealth,
+  lastError: string,
   nowMs: number,
   disableAfterMs: number | undefined,
 ): HandlerHealth {
-  const { failingSinceMs, lastFailureMs, failingTotalMs } = health;
+  const { lastFailureMs } = health;
   const gapMs = Math.max(0, nowMs - (lastFailureMs ?? nowMs));
   const longestMs = disableAfterMs === undefined ? 0 : longestGapMs(disableAfterMs);
-  return {
-    ...health,
-    failingSinceMs: Math.min(failingSinceMs ?? nowMs, nowMs),
-    lastFailureMs: nowMs,
-    failingTotalMs: failingTotalMs + Math.min(gapMs, longestMs),
-  };
+  const failingSinceMs = Math.min(health.failingSinceMs ?? nowMs, nowMs);
+  const failingTotalMs = health.failingTotalMs + Math.min(gapMs, longestMs);
+  const failing = { ...health, failingSinceMs, lastFailureMs: nowMs, failingTotalMs };
+  if (disableAfterMs === undefined || failingTotalMs < disableAfterMs) return failing;
+  return { ...failing, isActive: false, disabledReason: failingReason(failingSinceMs, lastError) };
 }
 
 /** The time after which a subscription is deactivated spans at least so many gaps between attempts. */
@@ -102,8 +83,4 @@ const GONE_REASON = "The handler answered 410 Gone.";
 function failingReason(sinceMs: number, lastError: string): string {
   const since = toIso(sinceMs);
   return `Every attempt since ${since} has failed, the last with ${lastError}. Its deliveries are held until it is reactivated.`;
-}
-
-function later(one: number | null, other: number | undefined): number | null {
-  return other === undefined ? one : Math.max(one ?? 0, Math.ceil(other));
 }

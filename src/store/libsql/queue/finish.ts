@@ -1,5 +1,6 @@
 import type { Deactivated } from "../../queue.ts";
-import { type AttemptedDelivery, dependsOnSettings, type Verdict, verdictOn } from "../../rules/finish.ts";
+import { type AttemptedDelivery, type Verdict, verdictOn } from "../../rules/finish.ts";
+import { type HandlerHealth, healthAfter } from "../../rules/health.ts";
 import { recordDeliveryEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats-counts.ts";
 import { columns } from "../thread/columns.ts";
@@ -8,7 +9,7 @@ import { ByteWriter } from "../thread/protocol.ts";
 import { dropMiddleAttempts, isPastLimit } from "./attempts.ts";
 import { claimNext } from "./claim.ts";
 import { DELIVERY_STATE, NORMAL } from "./delivery-state.ts";
-import { applySigns, CollectedSigns, loadAttempted } from "./handler-health.ts";
+import { loadAttempted, storeHealth } from "./handler-health.ts";
 import { type OrderKey, releaseKeys } from "./key-order.ts";
 import type { ClaimReply, FinishedRow, FinishReply } from "./wire.ts";
 import type { Reported } from "../thread/operation.ts";
@@ -27,7 +28,8 @@ export function finishAttempts(
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
   const options = results.find((result) => result.options !== undefined)?.options ?? {};
   const leases = loadLeased(sql, results);
-  const attempted = loadAttempted(sql, subscriptionsToJudge(results, leases), options.retryScheduleMs);
+  const subscriptionIds = new Set([...leases.values()].map((leased) => leased.subscription_id));
+  const attempted = loadAttempted(sql, subscriptionIds, options.retryScheduleMs);
   const writes: FinishWrites = {
     ended: [],
     first: [],
@@ -44,12 +46,15 @@ export function finishAttempts(
     wanted: [],
   };
   const counts = new StatsCounts();
-  const signs = new Map<number, CollectedSigns>();
+  /** Those that changed. */
+  const healths = new Map<number, HandlerHealth>();
+  const deactivated: Deactivated[] = [];
   const outcomes = results.map((row, index): FinishReply => {
     const leased = leases.get(row.deliveryId);
     if (leased?.claim_id !== row.claimId) return { kind: "fenced" };
     const { subscription_id: subscriptionId } = leased;
-    const verdict = verdictOn(row, deliveryOf(leased), attempted.get(subscriptionId)?.settings, row.nowMs);
+    const { settings, health: stored } = attempted.get(subscriptionId)!;
+    const verdict = verdictOn(row, deliveryOf(leased), settings, row.nowMs);
     leases.delete(leased.id);
     collect(writes, leased, row, verdict, nowMs);
     if (verdict.attempt !== undefined && verdict.attempt !== "returned") {
@@ -60,32 +65,28 @@ export function finishAttempts(
       writes.keys.push(key);
       if (row.nextLeaseMs !== undefined) writes.wanted.push({ index, key, leaseMs: row.nextLeaseMs });
     }
-    let own = signs.get(subscriptionId);
-    if (own === undefined) signs.set(subscriptionId, (own = new CollectedSigns()));
-    own.add(verdict, index);
     const { state, retryAtMs } = verdict;
-    return retryAtMs === undefined ? { kind: "stored", state } : { kind: "stored", state, retryAtMs };
+    const outcome = { kind: "stored", state, ...(retryAtMs === undefined ? {} : { retryAtMs }) } as const;
+    const before = healths.get(subscriptionId) ?? stored;
+    const health = healthAfter(before, verdict, nowMs, options.disableAfterMs);
+    if (health === before) return outcome;
+    healths.set(subscriptionId, health);
+    const { disabledReason: reason } = health;
+    if (reason === null || reason === before.disabledReason) return outcome;
+    deactivated.push({ subscriptionId, reason });
+    return { ...outcome, deactivated: { subscriptionId, reason } };
   });
   writeChanges(sql, writes, nowMs, bytes);
   counts.write(sql);
-  const deactivated = applySigns(sql, signs, { attempted, nowMs, ...options });
+  storeHealth(sql, healths);
   // What was leased of a key is not any more.
   const isAnyPending = outcomes.some((outcome) => outcome.kind === "stored" && outcome.state === "pending");
   const released = releaseKeys(sql, writes.keys, nowMs, isAnyPending);
   const { failed, blocked } = writes;
   const serviceEvents = recordDeliveryEvents(sql, { failed, blocked, deactivated }, nowMs);
-  for (const one of deactivated) {
-    const { lastIndex } = signs.get(one.subscriptionId)!;
-    outcomes[lastIndex] = withConsequence(outcomes[lastIndex]!, { deactivated: one });
-  }
   const next = leaseNext(sql, writes.wanted, nowMs, out);
   for (const [index, claimed] of next) outcomes[index] = { ...outcomes[index]!, claimed };
-  const isNextDue = released > next.size;
-  if (isNextDue) {
-    const first = outcomes.findIndex(({ kind }) => kind === "stored");
-    outcomes[first] = withConsequence(outcomes[first]!, { isNextDue });
-  }
-  return { answer: outcomes, serviceEvents };
+  return { answer: released > next.size ? withNextDue(outcomes) : outcomes, serviceEvents };
 }
 
 /** A result that came with a wish for what comes next in its order. */
@@ -115,11 +116,12 @@ function leaseNext(
   return leased;
 }
 
-function withConsequence(
-  outcome: FinishReply,
-  consequence: { readonly deactivated: Deactivated } | { readonly isNextDue: true },
-): FinishReply {
-  return outcome.kind === "stored" ? { ...outcome, ...consequence } : outcome;
+/** The first that was stored says for all that more is due. */
+function withNextDue(outcomes: readonly FinishReply[]): readonly FinishReply[] {
+  const first = outcomes.find(({ kind }) => kind === "stored");
+  return outcomes.map((outcome) =>
+    outcome === first && outcome.kind === "stored" ? { ...outcome, isNextDue: true } : outcome,
+  );
 }
 
 /** A delivery that is leased. */
@@ -154,19 +156,6 @@ function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, Leased>
 
 function deliveryOf({ failures, last_error: lastError }: Leased): AttemptedDelivery {
   return { failures, lastError };
-}
-
-/** The subscriptions whose settings decide on any of the results. */
-function subscriptionsToJudge(
-  results: readonly FinishedRow[],
-  leases: ReadonlyMap<number, Leased>,
-): ReadonlySet<number> {
-  const ids = new Set<number>();
-  for (const { deliveryId, claimId, ending } of results) {
-    const leased = dependsOnSettings(ending) ? leases.get(deliveryId) : undefined;
-    if (leased?.claim_id === claimId) ids.add(leased.subscription_id);
-  }
-  return ids;
 }
 
 function collect(

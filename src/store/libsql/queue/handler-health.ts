@@ -1,8 +1,7 @@
 import { LONGEST_WAIT_MS } from "../../../domain/retry.ts";
 import type { OnExhausted } from "../../../domain/subscription-settings.ts";
-import type { Deactivated } from "../../queue.ts";
-import type { SettingsInForce, Verdict } from "../../rules/finish.ts";
-import { type HandlerHealth, type HandlerSigns, healthAfter } from "../../rules/health.ts";
+import type { SettingsInForce } from "../../rules/finish.ts";
+import type { HandlerHealth } from "../../rules/health.ts";
 import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
 import { settingOf } from "./delivery-state.ts";
@@ -14,11 +13,10 @@ const LONGEST_SLOWDOWN_MS = 4 * LONGEST_WAIT_MS;
 /** When the wait of the subscription `s` ends or ended, at the time `?1`; 0 where there was none. */
 export const WAIT_END = `iif(s.slowed_until_ms <= ?1 + ${LONGEST_SLOWDOWN_MS}, s.slowed_until_ms, 0)`;
 
-/** What a verdict on an attempt depends on, beside its delivery. */
+/** A subscription of which something was attempted. */
 interface AttemptedSubscription {
   readonly settings: SettingsInForce;
   readonly health: HandlerHealth;
-  readonly isActive: boolean;
 }
 
 interface AttemptedSubscriptionRow {
@@ -35,37 +33,21 @@ interface AttemptedSubscriptionRow {
   readonly slowed_until_ms: number | null;
 }
 
-const ATTEMPTED_SUBSCRIPTIONS = `SELECT s.rowid AS id, s.handler, s.max_retries, s.order_key IS NOT NULL AS is_ordered,
-    ${settingOf("on_exhausted")} AS on_exhausted, ${settingOf("retry_schedule")} AS retry_schedule,
-    s.active = 1 AND s.deleted_ms IS NULL AS is_active, s.failing_since_ms, s.last_failure_ms, s.failing_total_ms,
-    s.slowed_until_ms
-  FROM json_each(?1) AS requested CROSS JOIN subscription AS s ON s.rowid = requested.value`;
-
 /** @param scheduleMs the waits before retries of those that have no schedule of their own */
 export function loadAttempted(
   sql: Sql,
   ids: ReadonlySet<number>,
   scheduleMs: readonly number[] | undefined,
-): Map<number, AttemptedSubscription> {
-  if (ids.size === 0) return new Map();
-  const rows = sql.rows<AttemptedSubscriptionRow>(ATTEMPTED_SUBSCRIPTIONS, JSON.stringify([...ids]));
-  return new Map(rows.map((row) => [row.id, attemptedSubscription(row, scheduleMs)]));
-}
-
-/** Those among which something is to be cleared after a success: nearly always none. */
-function loadUnhealthy(
-  sql: Sql,
-  ids: readonly number[],
-  nowMs: number,
 ): ReadonlyMap<number, AttemptedSubscription> {
-  if (ids.length === 0) return new Map();
   const rows = sql.rows<AttemptedSubscriptionRow>(
-    `${ATTEMPTED_SUBSCRIPTIONS}
-      WHERE s.failing_since_ms IS NOT NULL OR s.slowed_until_ms <= ?2`,
-    JSON.stringify(ids),
-    nowMs,
+    `SELECT s.rowid AS id, s.handler, s.max_retries, s.order_key IS NOT NULL AS is_ordered,
+        ${settingOf("on_exhausted")} AS on_exhausted, ${settingOf("retry_schedule")} AS retry_schedule,
+        s.active = 1 AND s.deleted_ms IS NULL AS is_active, s.failing_since_ms, s.last_failure_ms, s.failing_total_ms,
+        s.slowed_until_ms
+      FROM json_each(?1) AS requested CROSS JOIN subscription AS s ON s.rowid = requested.value`,
+    JSON.stringify([...ids]),
   );
-  return new Map(rows.map((row) => [row.id, attemptedSubscription(row, undefined)]));
+  return new Map(rows.map((row) => [row.id, attemptedSubscription(row, scheduleMs)]));
 }
 
 function attemptedSubscription(
@@ -82,42 +64,14 @@ function attemptedSubscription(
       retryScheduleMs: ownSchedule === null ? (scheduleMs ?? null) : (JSON.parse(ownSchedule) as number[]),
     },
     health: {
+      isActive: row.is_active === 1,
+      disabledReason: null,
       failingSinceMs: row.failing_since_ms,
       lastFailureMs: row.last_failure_ms,
       failingTotalMs: row.failing_total_ms,
       slowedUntilMs: row.slowed_until_ms,
     },
-    isActive: row.is_active === 1,
   };
-}
-
-/** What the results of one call say about the handler of a subscription. */
-export class CollectedSigns implements HandlerSigns {
-  hasSucceeded = false;
-  lastError: string | undefined;
-  slowedUntilMs: number | undefined;
-  isGone = false;
-  /** The place of the last result of its subscription in the call. */
-  lastIndex = 0;
-
-  add({ handler, moved, slowedUntilMs }: Verdict, index: number): void {
-    this.lastIndex = index;
-    if (handler === "accepts") {
-      this.hasSucceeded = true;
-      this.lastError = undefined;
-    } else if (handler === "fails") this.lastError = moved?.lastError ?? "network_error";
-    else if (handler === "is gone") this.isGone = true;
-    this.slowedUntilMs = latest(this.slowedUntilMs, slowedUntilMs);
-  }
-
-  get isEmpty(): boolean {
-    const isSlowed = this.slowedUntilMs !== undefined;
-    return !this.hasSucceeded && this.lastError === undefined && !this.isGone && !isSlowed;
-  }
-}
-
-function latest(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
 }
 
 const HEALTH = columns(
@@ -129,57 +83,26 @@ const HEALTH = columns(
   "disabled_reason",
 );
 
-interface HealthContext {
-  /** Those that `loadAttempted` answered. */
-  readonly attempted: ReadonlyMap<number, AttemptedSubscription>;
-  readonly nowMs: number;
-  readonly disableAfterMs?: number;
-}
-
-/** Stores what results say of handlers, and deactivates subscriptions whose handlers are gone or have failed for too long. */
-export function applySigns(
-  sql: Sql,
-  signs: ReadonlyMap<number, CollectedSigns>,
-  { attempted, nowMs, disableAfterMs }: HealthContext,
-): readonly Deactivated[] {
-  const onlySucceeded = [...signs.keys()].filter((id) => signs.get(id)!.hasSucceeded && !attempted.has(id));
-  const unhealthy = loadUnhealthy(sql, onlySucceeded, nowMs);
-  const deactivated: Deactivated[] = [];
-  const changed: unknown[] = [];
-  for (const [id, own] of signs) {
-    const subscription = attempted.get(id) ?? unhealthy.get(id);
-    if (subscription === undefined || own.isEmpty) continue;
-    const { health, disabledReason } = healthAfter(
-      subscription.health,
-      own,
-      subscription.isActive,
-      nowMs,
-      disableAfterMs,
-    );
-    if (disabledReason !== undefined) deactivated.push({ subscriptionId: id, reason: disabledReason });
-    changed.push(
-      HEALTH.pack({
-        id,
-        failing_since_ms: health.failingSinceMs,
-        last_failure_ms: health.lastFailureMs,
-        failing_total_ms: health.failingTotalMs,
-        slowed_until_ms: health.slowedUntilMs,
-        disabled_reason: disabledReason ?? null,
-      }),
-    );
-  }
-  if (changed.length > 0) storeHealth(sql, changed);
-  return deactivated;
-}
-
-function storeHealth(sql: Sql, changed: readonly unknown[]): void {
+/** Stores what is known of handlers now, by their subscriptions, and deactivates those with a reason for that. */
+export function storeHealth(sql: Sql, changed: ReadonlyMap<number, HandlerHealth>): void {
+  if (changed.size === 0) return;
+  const rows = [...changed].map(([id, health]) =>
+    HEALTH.pack({
+      id,
+      failing_since_ms: health.failingSinceMs,
+      last_failure_ms: health.lastFailureMs,
+      failing_total_ms: health.failingTotalMs,
+      slowed_until_ms: health.slowedUntilMs,
+      disabled_reason: health.disabledReason,
+    }),
+  );
   sql.run(
     `UPDATE subscription SET failing_since_ms = r.failing_since_ms, last_failure_ms = r.last_failure_ms,
         failing_total_ms = r.failing_total_ms, slowed_until_ms = r.slowed_until_ms,
         active = iif(r.disabled_reason IS NULL, active, 0),
         disabled_reason = coalesce(r.disabled_reason, subscription.disabled_reason)
       FROM (SELECT ${HEALTH.values} FROM json_each(?)) AS r WHERE subscription.rowid = r.id`,
-    JSON.stringify(changed),
+    JSON.stringify(rows),
   );
 }
 
