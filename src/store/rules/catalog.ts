@@ -1,8 +1,9 @@
 import type { Action, CompatibilityRule } from "../../domain/action.ts";
 import { EvregError } from "../../domain/error.ts";
 import { isPattern } from "../../domain/names.ts";
+import { changedSettings, type SubscriptionSettings } from "../../domain/subscription-settings.ts";
 import type { Subscription } from "../../domain/subscription.ts";
-import type { ActionChange } from "../catalog.ts";
+import type { ActionChange, SubscriptionPatch } from "../catalog.ts";
 
 /** What a change may alter of an action. Times are milliseconds since the epoch; `null` for none. */
 export interface ActionState extends CompatibilityRule {
@@ -35,6 +36,42 @@ export function actionAfter(
 function sinceWhen(is: boolean | undefined, beforeMs: number | null, nowMs: number): number | null {
   if (is === undefined) return beforeMs;
   return is ? (beforeMs ?? nowMs) : null;
+}
+
+/** What a change may alter of a subscription, beside its secrets. */
+export interface SubscriptionState {
+  readonly handler: string | null;
+  readonly maxRetries: number;
+  readonly active: boolean;
+  readonly action: string;
+  readonly disabledReason: string | null;
+  readonly settings: SubscriptionSettings;
+}
+
+interface SubscriptionChange {
+  readonly after: SubscriptionState;
+  /** It gets the events of another action, so that its replay ends. */
+  readonly isRebound: boolean;
+  /** What is known of its handler does not count any more. */
+  readonly resetsHealth: boolean;
+  /** Deliveries that have used up their retries fail, where they were tried on or had more retries. */
+  readonly failsExhausted: boolean;
+}
+
+/** A subscription after a change, and what follows from that. */
+export function subscriptionAfter(before: SubscriptionState, patch: SubscriptionPatch): SubscriptionChange {
+  const { handler = before.handler, maxRetries = before.maxRetries } = patch;
+  const { active = before.active, action = before.action } = patch;
+  const settings = changedSettings(before.settings, patch.settings ?? {});
+  // Who pauses or reactivates it takes over from the service, so the service's reason goes.
+  const disabledReason = patch.active === undefined ? before.disabledReason : null;
+  const isStricter = before.settings.on_exhausted === "block" || maxRetries < before.maxRetries;
+  return {
+    after: { handler, maxRetries, active, action, disabledReason, settings },
+    isRebound: action !== before.action,
+    resetsHealth: patch.active === true || handler !== before.handler,
+    failsExhausted: settings.on_exhausted === "skip" && isStricter,
+  };
 }
 
 export function actionExists({ action, application }: Pick<Action, "action" | "application">): EvregError {

@@ -1,6 +1,13 @@
 import { expect, it } from "vitest";
-import type { ActionChange } from "../../../src/store/catalog.ts";
-import { actionAfter, type ActionState, checkActionExists } from "../../../src/store/rules/catalog.ts";
+import { NO_SETTINGS, type SubscriptionSettings } from "../../../src/domain/subscription-settings.ts";
+import type { ActionChange, SubscriptionPatch } from "../../../src/store/catalog.ts";
+import {
+  actionAfter,
+  type ActionState,
+  checkActionExists,
+  subscriptionAfter,
+  type SubscriptionState,
+} from "../../../src/store/rules/catalog.ts";
 
 const BEFORE: ActionState = {
   application: "shop",
@@ -30,4 +37,49 @@ it("a subscription needs an action that exists, or a pattern", () => {
   checkActionExists("order.*", () => false);
   checkActionExists("order.created", () => true);
   expect(() => checkActionExists("order.created", () => false)).toThrow("create it first");
+});
+
+const SUBSCRIPTION: SubscriptionState = {
+  handler: "https://a.example/",
+  maxRetries: 5,
+  active: false,
+  action: "order.created",
+  disabledReason: "The handler answered 410 Gone.",
+  settings: NO_SETTINGS,
+};
+const BLOCKS: Partial<SubscriptionSettings> = { ordered: true, on_exhausted: "block" };
+const SKIPS: Partial<SubscriptionSettings> = { ordered: true, on_exhausted: "skip" };
+
+it.each<[SubscriptionPatch, Partial<SubscriptionState>, ...("rebound" | "as new" | "exhausted fail")[]]>([
+  [{}, {}],
+  [{ maxRetries: 3 }, { maxRetries: 3 }],
+  [{ action: "order.*" }, { action: "order.*" }, "rebound"],
+  [{ action: "order.created" }, {}],
+  [{ handler: "https://b.example/" }, { handler: "https://b.example/" }, "as new"],
+  [{ handler: "https://a.example/" }, {}],
+  [{ active: true }, { active: true, disabledReason: null }, "as new"],
+  [{ active: false }, { disabledReason: null }],
+  [{ settings: SKIPS }, { settings: { ...NO_SETTINGS, ...SKIPS } }],
+  [
+    { settings: SKIPS, maxRetries: 3 },
+    { settings: { ...NO_SETTINGS, ...SKIPS }, maxRetries: 3 },
+    "exhausted fail",
+  ],
+])("after %o a subscription is as before but for %o: %s", (patch, changed, ...follows) => {
+  const { after, ...consequences } = subscriptionAfter(SUBSCRIPTION, patch);
+  expect(after).toEqual({ ...SUBSCRIPTION, ...changed });
+  expect(consequences).toEqual({
+    isRebound: follows.includes("rebound"),
+    resetsHealth: follows.includes("as new"),
+    failsExhausted: follows.includes("exhausted fail"),
+  });
+});
+
+it.each<[SubscriptionPatch, boolean]>([
+  [{ settings: { on_exhausted: "skip" } }, true],
+  [{ maxRetries: 0 }, false],
+  [{ settings: { ordered: false } }, false],
+])("what blocks and has used up its retries fails after %o: %s", (patch, fails) => {
+  const before = { ...SUBSCRIPTION, settings: { ...NO_SETTINGS, ...BLOCKS } };
+  expect(subscriptionAfter(before, patch).failsExhausted).toBe(fails);
 });

@@ -4,7 +4,12 @@ import type {
   SubscriptionRecord,
   SubscriptionSelection,
 } from "../../catalog.ts";
-import { checkActionExists, subscriptionExists } from "../../rules/catalog.ts";
+import {
+  checkActionExists,
+  subscriptionAfter,
+  subscriptionExists,
+  type SubscriptionState,
+} from "../../rules/catalog.ts";
 import {
   changedSettings,
   NO_SETTINGS,
@@ -110,44 +115,47 @@ export function updateSubscription(
 ): Reported<Subscription | undefined> {
   const row = findRow(sql, id);
   if (row === undefined) return { answer: undefined };
-  const { handler = row.handler, maxRetries = row.max_retries } = patch;
-  const { action = row.action } = patch;
-  let endedReplay: Replay | undefined;
-  if (action !== row.action) {
-    checkBinding(sql, { ...row, action });
-    matchActions(sql, id, action);
-    const reason = `The subscription was bound to another action, ${action}.`;
-    endedReplay = stopRunning(sql, id, { status: "failed", reason, nowMs });
-  }
-  const previous = settingsFromJson(row.settings);
-  const settings = changedSettings(previous, patch.settings ?? {});
-  if (previous.ordered === true && settings.ordered !== true) clearWaits(sql, id, nowMs);
+  const before = stateOf(row);
+  const { after, isRebound, resetsHealth, failsExhausted } = subscriptionAfter(before, patch);
+  const { handler, maxRetries, active, action, disabledReason, settings } = after;
+  const endedReplay = isRebound ? bindAnew(sql, { ...row, action }, nowMs) : undefined;
+  if (before.settings.ordered === true && settings.ordered !== true) clearWaits(sql, id, nowMs);
   sql.run(
-    `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action = ?, disabled_reason = ?, settings = ?,
-        order_key = iif(?, ?, order_key)
-      WHERE rowid = ?`,
+    "UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action = ?, disabled_reason = ? WHERE rowid = ?",
     handler ?? NO_HANDLER,
     maxRetries,
-    patch.active ?? row.active,
+    active,
     action,
-    // Who pauses or reactivates it takes over from the service, so the service's reason goes.
-    patch.active === undefined ? row.disabled_reason : null,
-    // Damaged ones stay until new ones replace them.
-    patch.settings === undefined ? row.settings : settingsToJson(settings),
-    patch.settings !== undefined,
-    orderPointer(settings.ordered),
+    disabledReason,
     id,
   );
-  changeOrder(sql, id, previous.ordered, settings.ordered, nowMs);
-  const isStricter = previous.on_exhausted === "block" || maxRetries < row.max_retries;
-  const failed = settings.on_exhausted === "skip" && isStricter ? failExhausted(sql, id, nowMs) : [];
-  if (patch.active === true || handler !== row.handler) resetHealth(sql, id, nowMs);
+  // Damaged settings stay until new ones replace them.
+  if (patch.settings !== undefined) {
+    sql.run(
+      "UPDATE subscription SET settings = ?, order_key = ? WHERE rowid = ?",
+      settingsToJson(settings),
+      orderPointer(settings.ordered),
+      id,
+    );
+  }
+  changeOrder(sql, id, before.settings.ordered, settings.ordered, nowMs);
+  const failed = failsExhausted ? failExhausted(sql, id, nowMs) : [];
+  if (resetsHealth) resetHealth(sql, id, nowMs);
   if (patch.bearer !== undefined) setBearer(sql, id, row, patch.bearer, key);
   const answer = findSubscription(sql, id)!;
   const { blocked_by } = answer;
   const blocked = blocked_by === null || row.blocked_by !== null ? [] : [blocked_by];
   const serviceEvents = recordDeliveryEvents(sql, { failed, blocked, endedReplay }, nowMs);
   return { answer, serviceEvents, failed: failed.length };
+}
+
+/** Binds a subscription to another action. Answers the replay that ends by that. */
+function bindAnew(sql: Sql, subscription: SubscriptionRow, nowMs: number): Replay | undefined {
+  const { rowid: id, action } = subscription;
+  checkBinding(sql, subscription);
+  matchActions(sql, id, action);
+  const reason = `The subscription was bound to another action, ${action}.`;
+  return stopRunning(sql, id, { status: "failed", reason, nowMs });
 }
 
 /**
@@ -235,6 +243,12 @@ const SELECT_DELETED = `${SUBSCRIPTION_COLUMNS}
 function findRow(sql: Sql, id: number): SubscriptionRow | undefined {
   if (!isRowid(id)) return undefined;
   return sql.rows<SubscriptionRow>(`${SELECT_SUBSCRIPTION} AND s.rowid = ?`, id)[0];
+}
+
+function stateOf(row: SubscriptionRow): SubscriptionState {
+  const { handler, max_retries: maxRetries, active, action, disabled_reason: disabledReason } = row;
+  const settings = settingsFromJson(row.settings);
+  return { handler, maxRetries, active: active === 1, action, disabledReason, settings };
 }
 
 function subscriptionOf({ settings, timestamped, ...row }: SubscriptionRow): Subscription {
