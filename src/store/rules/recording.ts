@@ -52,6 +52,18 @@ export interface TimelineSegment {
 /** A row's time may be so far ahead of the clock, so that small corrections of the clock need no new segment. */
 export const CLOCK_TOLERANCE_MS = 1_000;
 
+/** The time of what is stored next, and the segment that begins with it where the clock was set back. */
+export function nextTime(
+  { event, delivery, lastMs }: LastNumbers,
+  nowMs: number,
+): { readonly createdMs: number; readonly segments: readonly TimelineSegment[] } {
+  if (nowMs >= lastMs - CLOCK_TOLERANCE_MS) return { createdMs: Math.max(nowMs, lastMs), segments: [] };
+  return {
+    createdMs: nowMs,
+    segments: [{ event: event + 1, delivery: delivery + 1, noticedMs: nowMs }],
+  };
+}
+
 /** What a store reads before it records. */
 export interface RecordingFacts<C extends EventCandidate> {
   /** The existing actions that candidates name. */
@@ -154,11 +166,9 @@ export class Recording<C extends EventCandidate> {
   }
 
   #accept(candidate: C, { subscribers }: ActionInForce): AcceptedEvent<C> {
-    const { nowMs } = candidate;
-    const { event, delivery, lastMs } = this.#last;
-    const isSetBack = nowMs < lastMs - CLOCK_TOLERANCE_MS;
-    if (isSetBack) this.segments.push({ event: event + 1, delivery: delivery + 1, noticedMs: nowMs });
-    const timestampedMs = isSetBack ? nowMs : Math.max(nowMs, lastMs);
+    const { event, delivery } = this.#last;
+    const { createdMs: timestampedMs, segments } = nextTime(this.#last, candidate.nowMs);
+    this.segments.push(...segments);
     const accepted = { ...candidate, rowid: event + 1, timestampedMs };
     this.#last = { event: event + 1, delivery: delivery + subscribers, lastMs: timestampedMs };
     this.accepted.push(accepted);

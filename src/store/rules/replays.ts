@@ -1,6 +1,6 @@
 import { EvregError } from "../../domain/error.ts";
-import type { Replay } from "../../domain/replay.ts";
-import type { ReplayPlan } from "../history.ts";
+import type { Replay, ReplaySelection } from "../../domain/replay.ts";
+import type { ReplayPlan, ReplayStep } from "../history.ts";
 
 /**
  * @param action of the subscription now
@@ -32,6 +32,25 @@ export function isToBeCancelled({ rowid, status }: Pick<Replay, "rowid" | "statu
     rowid,
     status,
   });
+}
+
+/** The deliveries of a subscription that are to be sent, each counted up to the limit of the step. */
+export interface QueuedDeliveries {
+  /** Those that are due or under way. */
+  readonly due: number;
+  readonly unfinished: number;
+}
+
+/** How many deliveries a step may make due: none until half of the due ones are sent, as each further step has its cost. */
+export function replayCapacity(
+  { due, unfinished }: QueuedDeliveries,
+  selection: ReplaySelection,
+  { maxQueued, maxDue, maxUnfinished }: Pick<ReplayStep, "maxQueued" | "maxDue" | "maxUnfinished">,
+): number {
+  if (due > maxDue / 2) return 0;
+  // All that wait are unfinished already.
+  const allowed = selection === "waiting" ? Infinity : maxUnfinished - unfinished;
+  return Math.min(maxQueued, maxDue - due, allowed);
 }
 
 /** What a replay went through. What failed anew while it ran may be more than was counted at its start. */

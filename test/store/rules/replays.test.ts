@@ -1,5 +1,10 @@
 import { expect, it } from "vitest";
-import { checkReplayStart, isToBeCancelled, replayCounts } from "../../../src/store/rules/replays.ts";
+import {
+  checkReplayStart,
+  isToBeCancelled,
+  replayCapacity,
+  replayCounts,
+} from "../../../src/store/rules/replays.ts";
 
 const PLAN = { subscription: 7, action: "order.created" };
 
@@ -25,4 +30,16 @@ it.each([
   ["cancelled", 9, 4, { total: 9, skipped: 0 }],
 ] as const)("of one that is %s, counted as %s, with %s sent is shown %o", (status, total, queued, counts) => {
   expect(replayCounts({ status, total, queued })).toEqual(counts);
+});
+
+it.each([
+  [{ due: 0, unfinished: 0 }, "all", 8],
+  [{ due: 25, unfinished: 25 }, "all", 8],
+  [{ due: 26, unfinished: 26 }, "all", 0],
+  [{ due: 0, unfinished: 996 }, "all", 4],
+  [{ due: 0, unfinished: 1_000 }, "missed", 0],
+  [{ due: 0, unfinished: 1_000 }, "waiting", 8],
+] as const)("beside %o a step of %s makes %i due", (queued, selection, capacity) => {
+  const limits = { maxQueued: 8, maxDue: 50, maxUnfinished: 1_000 };
+  expect(replayCapacity(queued, selection, limits)).toBe(capacity);
 });

@@ -19,8 +19,8 @@ import {
 } from "../../../domain/subscription-settings.ts";
 import { WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { recordDeliveryEvents } from "../events/service-events.ts";
-import { stopRunning } from "../history/replays.ts";
+import { recordServiceEvents } from "../events/service-events.ts";
+import { endRunning } from "../history/replays.ts";
 import type { Replay } from "../../../domain/replay.ts";
 import { resetHealth, clearWaits } from "../queue/handler-health.ts";
 import {
@@ -145,7 +145,7 @@ export function updateSubscription(
   const answer = findSubscription(sql, id)!;
   const { blocked_by } = answer;
   const blocked = blocked_by === null || row.blocked_by !== null ? [] : [blocked_by];
-  const serviceEvents = recordDeliveryEvents(sql, { failed, blocked, endedReplay }, nowMs);
+  const serviceEvents = recordServiceEvents(sql, { failed, blocked, endedReplay }, nowMs);
   return { answer, serviceEvents, failed: failed.length };
 }
 
@@ -155,7 +155,7 @@ function bindAnew(sql: Sql, subscription: SubscriptionRow, nowMs: number): Repla
   checkBinding(sql, subscription);
   matchActions(sql, id, action);
   const reason = `The subscription was bound to another action, ${action}.`;
-  return stopRunning(sql, id, { status: "failed", reason, nowMs });
+  return endRunning(sql, id, "failed", reason, nowMs);
 }
 
 /**
@@ -189,8 +189,8 @@ export function deleteSubscription(sql: Sql, id: number, nowMs: number): Reporte
   endMatches(sql, id);
   deleteSecrets(sql, id);
   const reason = "The subscription was deleted.";
-  const endedReplay = stopRunning(sql, id, { status: "cancelled", reason, nowMs });
-  return { answer: deleted, serviceEvents: recordDeliveryEvents(sql, { endedReplay }, nowMs) };
+  const endedReplay = endRunning(sql, id, "cancelled", reason, nowMs);
+  return { answer: deleted, serviceEvents: recordServiceEvents(sql, { endedReplay }, nowMs) };
 }
 
 /** Checks that a subscription may be bound to its action. */

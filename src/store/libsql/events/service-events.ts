@@ -30,7 +30,7 @@ interface ReportedChanges {
 }
 
 /** Reports changes together, however many there are, and counts what failed. */
-export function recordDeliveryEvents(
+export function recordServiceEvents(
   sql: Sql,
   { failed = [], blocked = [], deactivated = [], endedReplay }: ReportedChanges,
   nowMs: number,
@@ -51,7 +51,7 @@ export function recordDeliveryEvents(
     ),
     endedReplay && replayFinished(endedReplay, nowMs),
   ];
-  return recordServiceEvents(sql, subscribed, events, nowMs);
+  return recordSubscribed(sql, subscribed, events, nowMs);
 }
 
 function loadDeliveries(sql: Sql, ids: readonly number[]): readonly ReportedDeliveryRow[] {
@@ -95,7 +95,7 @@ function loadSubscribedActions(sql: Sql): SubscribedActions {
 }
 
 /** Records those that somebody subscribed to like published events, as an atomic batch: all of them go in. */
-function recordServiceEvents(
+function recordSubscribed(
   sql: Sql,
   subscribed: SubscribedActions,
   events: readonly (ServiceEvent | undefined)[],

@@ -1,6 +1,7 @@
 import type { ReplaySelection } from "../../../domain/replay.ts";
-import { CLOCK_TOLERANCE_MS } from "../../rules/recording.ts";
-import { recordDeliveryEvents } from "../events/service-events.ts";
+import { nextTime } from "../../rules/recording.ts";
+import { type QueuedDeliveries, replayCapacity } from "../../rules/replays.ts";
+import { recordServiceEvents } from "../events/service-events.ts";
 import {
   idRangesOf,
   insertSegments,
@@ -13,7 +14,7 @@ import { DELIVERY_STATE, LEASE_OF, NORMAL, UNFINISHED_STATES } from "../queue/de
 import { keyPointerOf, placeByKey } from "../queue/key-order.ts";
 import { isPattern } from "../../../domain/names.ts";
 import type { Sql, SqlValue } from "../thread/sql.ts";
-import { boundAction, findReplay, loadRunning } from "./replays.ts";
+import { boundAction, endReplay, loadRunning } from "./replays.ts";
 import type { Reported } from "../thread/operation.ts";
 
 export function advanceReplay(sql: Sql, id: number, step: ReplayStep): Reported<ReplayProgress> {
@@ -23,8 +24,8 @@ export function advanceReplay(sql: Sql, id: number, step: ReplayStep): Reported<
   const { plan } = running;
   const [range] = plan.scope;
   if (range === undefined) {
-    sql.run("UPDATE replay SET status = 'done', finished_ms = ? WHERE rowid = ?", step.nowMs, id);
-    const serviceEvents = recordDeliveryEvents(sql, { endedReplay: findReplay(sql, id) }, step.nowMs);
+    const endedReplay = endReplay(sql, id, "done", null, step.nowMs);
+    const serviceEvents = recordServiceEvents(sql, { endedReplay }, step.nowMs);
     return { answer: { queued: 0, state: "ended" }, serviceEvents };
   }
   if (!running.isActive) return { answer: { queued: 0, state: "paused" } };
@@ -42,13 +43,8 @@ export function advanceReplay(sql: Sql, id: number, step: ReplayStep): Reported<
   return { answer: { queued: chosen.length, state: "running" } };
 }
 
-/** How many deliveries may be made due now: none until half of the due ones are sent, as each further step has its cost. */
-function capacityOf(
-  sql: Sql,
-  { subscription, selection }: Pick<ReplayPlan, "subscription" | "selection">,
-  { nowMs, maxQueued, maxDue, maxUnfinished }: ReplayStep,
-): number {
-  const { due, unfinished } = sql.first<{ due: number; unfinished: number }>(
+function capacityOf(sql: Sql, { subscription, selection }: ReplayPlan, step: ReplayStep): number {
+  const queued = sql.first<QueuedDeliveries>(
     `SELECT
         (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
           WHERE subscription_id = ?1 AND due_ms IS NOT NULL
@@ -58,14 +54,11 @@ function capacityOf(
           (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_key
             WHERE subscription_id = ?1 AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} LIMIT ?4))) AS unfinished`,
     subscription,
-    nowMs,
-    maxDue,
-    maxUnfinished,
+    step.nowMs,
+    step.maxDue,
+    step.maxUnfinished,
   )!;
-  if (due > maxDue / 2) return 0;
-  // All that wait are unfinished already.
-  const allowed = selection === "waiting" ? Infinity : maxUnfinished - unfinished;
-  return Math.min(maxQueued, maxDue - due, allowed);
+  return replayCapacity(queued, selection, step);
 }
 
 function makeDue(
@@ -242,14 +235,13 @@ function insertReplayDeliveries(
   nowMs: number,
 ): void {
   if (eventIds.length === 0) return;
-  const { event, delivery, lastMs } = loadLastNumbers(sql);
-  const isSetBack = nowMs < lastMs - CLOCK_TOLERANCE_MS;
-  if (isSetBack) insertSegments(sql, [{ event: event + 1, delivery: delivery + 1, noticedMs: nowMs }]);
+  const { createdMs, segments } = nextTime(loadLastNumbers(sql), nowMs);
+  insertSegments(sql, segments);
   sql.run(
     "INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms) SELECT value, ?2, ?3, ?4 FROM json_each(?1)",
     JSON.stringify(eventIds),
     subscriptionId,
-    isSetBack ? nowMs : Math.max(nowMs, lastMs),
+    createdMs,
     nowMs,
   );
 }

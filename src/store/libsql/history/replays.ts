@@ -1,5 +1,5 @@
-import type { Replay } from "../../../domain/replay.ts";
-import { recordDeliveryEvents } from "../events/service-events.ts";
+import type { Replay, ReplayStatus } from "../../../domain/replay.ts";
+import { recordServiceEvents } from "../events/service-events.ts";
 import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../history.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { checkReplayStart, isToBeCancelled, replayCounts } from "../../rules/replays.ts";
@@ -80,26 +80,38 @@ export function listReplays(sql: Sql, query: ReplaySelector): readonly Replay[] 
 export function cancelReplay(sql: Sql, id: number, nowMs: number): Reported<Replay | undefined> {
   const replay = findReplay(sql, id);
   if (replay === undefined || !isToBeCancelled(replay)) return { answer: replay };
-  sql.run("UPDATE replay SET status = 'cancelled', finished_ms = ? WHERE rowid = ?", nowMs, id);
-  const cancelled = findReplay(sql, id);
-  return { answer: cancelled, serviceEvents: recordDeliveryEvents(sql, { endedReplay: cancelled }, nowMs) };
+  const endedReplay = endReplay(sql, id, "cancelled", null, nowMs);
+  return { answer: endedReplay, serviceEvents: recordServiceEvents(sql, { endedReplay }, nowMs) };
 }
 
-/** Ends the running replay of a subscription that was deleted or bound to another action; answers it. */
-export function stopRunning(
+/** Ends the running replay of a subscription, if there is one. */
+export function endRunning(
   sql: Sql,
   subscription: number,
-  { status, reason, nowMs }: { status: "cancelled" | "failed"; reason: string; nowMs: number },
+  status: "cancelled" | "failed",
+  reason: string,
+  nowMs: number,
 ): Replay | undefined {
-  const ended = sql.first<{ id: number }>(
-    `UPDATE replay INDEXED BY replay_running SET status = ?2, reason = ?3, finished_ms = ?4
-      WHERE subscription_id = ?1 AND status = 'running' RETURNING rowid AS id`,
-    subscription,
+  const [running] = loadRunning(sql, "r.subscription_id = ?", subscription);
+  return running && endReplay(sql, running.rowid, status, reason, nowMs);
+}
+
+/** Ends a replay that runs; answers it. */
+export function endReplay(
+  sql: Sql,
+  id: number,
+  status: Exclude<ReplayStatus, "running">,
+  reason: string | null,
+  nowMs: number,
+): Replay {
+  sql.run(
+    "UPDATE replay SET status = ?, reason = ?, finished_ms = ? WHERE rowid = ?",
     status,
     reason,
     nowMs,
+    id,
   );
-  return ended && findReplay(sql, ended.id);
+  return findReplay(sql, id)!;
 }
 
 export function runningReplays(sql: Sql): readonly RunningReplay[] {

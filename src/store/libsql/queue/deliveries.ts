@@ -1,6 +1,6 @@
 import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
 import { checkRetry, checkSkip, type DeliveryBefore, type RequestedDelivery } from "../../rules/requests.ts";
-import { recordDeliveryEvents } from "../events/service-events.ts";
+import { recordServiceEvents } from "../events/service-events.ts";
 import { WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
 import { attemptsOfDelivery } from "./attempts.ts";
@@ -52,7 +52,7 @@ export function skipDelivery(sql: Sql, id: number, nowMs: number): Reported<Deli
   releaseKeys(sql, keysOfDeliveries(sql, [id]), nowMs);
   const isOneOrder = keyPointerOf(sql, row.subscription_id) === WHOLE_ORDER;
   if (isOneOrder && isFirst) clearWaits(sql, row.subscription_id, nowMs);
-  const serviceEvents = recordDeliveryEvents(sql, { failed: [id] }, nowMs);
+  const serviceEvents = recordServiceEvents(sql, { failed: [id] }, nowMs);
   return { answer: deliveryOf(findRow(sql, id)!), serviceEvents, failed: 1 };
 }
 

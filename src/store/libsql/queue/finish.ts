@@ -1,7 +1,7 @@
 import type { Deactivated } from "../../queue.ts";
 import { type AttemptedDelivery, type Verdict, verdictOn } from "../../rules/finish.ts";
 import { type HandlerHealth, healthAfter } from "../../rules/health.ts";
-import { recordDeliveryEvents } from "../events/service-events.ts";
+import { recordServiceEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats-counts.ts";
 import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
@@ -83,7 +83,7 @@ export function finishAttempts(
   const isAnyPending = outcomes.some((outcome) => outcome.kind === "stored" && outcome.state === "pending");
   const released = releaseKeys(sql, writes.keys, nowMs, isAnyPending);
   const { failed, blocked } = writes;
-  const serviceEvents = recordDeliveryEvents(sql, { failed, blocked, deactivated }, nowMs);
+  const serviceEvents = recordServiceEvents(sql, { failed, blocked, deactivated }, nowMs);
   const next = leaseNext(sql, writes.wanted, nowMs, out);
   for (const [index, claimed] of next) outcomes[index] = { ...outcomes[index]!, claimed };
   return { answer: released > next.size ? withNextDue(outcomes) : outcomes, serviceEvents };

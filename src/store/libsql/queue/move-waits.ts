@@ -11,7 +11,7 @@ import { NORMAL, REQUESTED } from "./delivery-state.ts";
 export function moveWaits(sql: Sql, backMs: number, nowMs: number): number {
   const { event, delivery } = loadLastNumbers(sql);
   const step = { event: event + 1, delivery: delivery + 1, noticedMs: nowMs };
-  if (isNoted(sql, step)) return 0;
+  if (isStored(sql, step)) return 0;
   const deliveries = sql.run(
     `UPDATE delivery SET due_ms = max(?1, due_ms - ?2) WHERE rowid IN (
         SELECT d.rowid FROM subscription AS s CROSS JOIN delivery AS d INDEXED BY delivery_due
@@ -35,15 +35,15 @@ export function moveWaits(sql: Sql, backMs: number, nowMs: number): number {
   return deliveries + leases + subscriptions;
 }
 
-/** Steps that are noted as something is recorded have that behind them, and this has nothing yet. */
-function isNoted(sql: Sql, { event, delivery, noticedMs }: TimelineSegment): boolean {
-  const noted = sql.first(
+/** Steps that are stored as something is recorded have that behind them, and this has nothing yet. */
+function isStored(sql: Sql, { event, delivery, noticedMs }: TimelineSegment): boolean {
+  const stored = sql.first(
     "SELECT rowid FROM clock_step WHERE first_event = ? AND first_delivery = ? AND noticed_ms = ?",
     event,
     delivery,
     noticedMs,
   );
-  return noted !== undefined;
+  return stored !== undefined;
 }
 
 /**
