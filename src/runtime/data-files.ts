@@ -15,6 +15,9 @@ const MARKS = [DATA_FILE, `${DATA_FILE}-wal`, OWNER_FILE, TOKEN_FILE];
 const OWN_NAME =
   /^(?:evreg\.db(?:-(?:wal|shm|journal)|\.(?:before|restore|backup|cut-short)-.*|\.unfinished)?|(?:token|owner\.json)(?:\..*)?)$/;
 
+/** What the engine has beside a database. */
+const LOG_NAME = /-(?:wal|shm|journal)$/;
+
 /**
  * The data folders this process has open, by their real paths.
  *
@@ -41,6 +44,8 @@ export function mustNotBeDataFile(path: string): void {
 function isInDataFolder(path: string): boolean {
   const target = realPathOf(path);
   const name = basename(target);
+  // A data file behind a link may have any name, and its log is beside it.
+  if (LOG_NAME.test(name)) return true;
   if (!OWN_NAME.test(name)) return false;
   return MARKS.some((mark) => mark !== name && exists(join(dirname(target), mark)));
 }

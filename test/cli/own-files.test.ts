@@ -55,6 +55,7 @@ test.each([
   "stopped/evreg.db",
   "stopped/evreg.db-wal",
   "stopped/token",
+  "behind-a-link.db-wal",
 ])("a backup does not take the place of %s", async (name) => {
   const before = lstatSync(at(name), { throwIfNoEntry: false });
   const outcome = await run(["backup", name, "--force"]);
