@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { expect } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { DELIVERY_TRANSITIONS } from "../../src/domain/delivery.ts";
+import { toIso } from "../../src/runtime/clock.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import type { LocalService } from "../support/local-service.ts";
 import { agree } from "./model-agrees.ts";
@@ -101,7 +102,14 @@ const publish = item.map((given) =>
     else {
       const { action, text, key: used } = one;
       model.record(
-        { rowid: data.rowid, action, revision: action.revision, text, key: used },
+        {
+          rowid: data.rowid,
+          action,
+          revision: action.revision,
+          text,
+          key: used,
+          atMs: Date.parse(data.timestamped),
+        },
         real.clock.now(),
       );
     }
@@ -132,7 +140,9 @@ const publishBatch = fc
         const { action, text, key: used } = one;
         // With all or nothing a rowid is only known where all went well; a wrong one is found by the lists.
         const rowid = data[at]?.rowid ?? Number.MAX_SAFE_INTEGER;
-        model.record({ rowid, action, revision: action.revision, text, key: used }, real.clock.now());
+        const nowMs = real.clock.now();
+        const atMs = Date.parse(data[at]?.timestamped ?? toIso(nowMs));
+        model.record({ rowid, action, revision: action.revision, text, key: used, atMs }, nowMs);
         return rowid;
       });
       if (atomic && isRefused) {

@@ -13,6 +13,7 @@ export interface ModelEvent {
   readonly revision: number;
   readonly text: string;
   readonly key: string | undefined;
+  /** Up to a second ahead of a clock that was set back. */
   readonly atMs: number;
 }
 
@@ -65,8 +66,7 @@ export class Model {
     return key === undefined ? undefined : this.events.find((event) => event.key === key);
   }
 
-  record(published: Omit<ModelEvent, "atMs">, nowMs: number): void {
-    const event = { ...published, atMs: nowMs };
+  record(event: ModelEvent, nowMs: number): void {
     this.events.push(event);
     for (const subscription of this.living) {
       if (!hears(subscription, event.action) || !subscription.active) continue;
