@@ -60,7 +60,7 @@ export interface CatalogStore {
    */
   rotateSecret(
     id: number,
-    rotation: SecretRotation,
+    rotation: SecretReplacement,
     nowMs: number,
     by?: Actor,
   ): Promise<Subscription | undefined>;
@@ -125,7 +125,7 @@ export interface SubscriptionRecord {
   readonly settings?: Partial<SubscriptionSettings>;
 }
 
-export interface SecretRotation {
+export interface SecretReplacement {
   readonly secret: string;
   /** How long the previous one stays valid. */
   readonly overlapMs: number;

@@ -72,9 +72,9 @@ export interface DeliveryQueue {
   countPending(subscription: number): Promise<number>;
   /**
    * What is unfinished. Its cost is bounded, however much there is, and it delays no write.
-   * @param of only of these subscriptions
+   * @param selection whose deliveries count; by default all
    */
-  backlog(nowMs: number, of?: BacklogOf): Promise<Backlog>;
+  backlog(nowMs: number, selection?: BacklogOf): Promise<Backlog>;
 }
 
 export interface ClaimRequest {

@@ -98,7 +98,7 @@ export interface StoredSecrets {
   readonly bearerToken: string | null;
 }
 
-type Opened = Pick<ClaimedSubscription, "secret" | "previous" | "bearer">;
+type OpenedValues = Pick<ClaimedSubscription, "secret" | "previous" | "bearer">;
 
 const MAX_TEXTS = 20_000;
 
@@ -111,7 +111,7 @@ export class OpenedSecrets {
     this.#vault = new Vault(key);
   }
 
-  of(owner: SecretOwner, stored: StoredSecrets): Opened {
+  of(owner: SecretOwner, stored: StoredSecrets): OpenedValues {
     const { secret, previousSecret, previousUntilMs: untilMs, bearer, bearerToken } = stored;
     const about = aboutSecret(owner, "secret");
     const own =

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { createAction } from "../../src/store/libsql/catalog/actions.ts";
 import { createSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
 import { countBacklog } from "../../src/store/libsql/queue/backlog.ts";
-import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -11,7 +11,7 @@ const NOW = 1_000;
 
 describe("counting a long backlog", () => {
   const scratch = useScratch();
-  let connection: Connection;
+  let connection: WriteConnection;
 
   beforeEach(() => {
     connection = openFile(join(scratch.path, "one.db"));

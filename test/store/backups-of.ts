@@ -1,4 +1,4 @@
-import { restore, type Restored, type RestoreOptions } from "../../src/store/libsql/files/restore.ts";
+import { restore, type RestoredData, type RestoreOptions } from "../../src/store/libsql/files/restore.ts";
 import type { Store } from "../../src/store/store.ts";
 
 /** A backup of the store. */
@@ -13,7 +13,7 @@ export async function backupOf(store: Store): Promise<Buffer> {
 type Choices = Partial<Pick<RestoreOptions, "encryption" | "force" | "nowMs">>;
 
 /** Makes a backup, which messages call `b.db`, the data of a folder. */
-export function putBackup(folder: string, bytes: Uint8Array, choices: Choices = {}): Promise<Restored> {
+export function putBackup(folder: string, bytes: Uint8Array, choices: Choices = {}): Promise<RestoredData> {
   return restore({
     folder,
     name: "b.db",

@@ -1,5 +1,5 @@
 import { commitBatch } from "../../src/store/libsql/group-commit.ts";
-import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import type { WriteCall } from "../../src/store/libsql/thread/protocol.ts";
 import type { FinishOptions } from "../../src/store/queue.ts";
 import type { EventBatch, FinishedRow } from "../../src/store/libsql/queue/wire.ts";
@@ -40,7 +40,7 @@ export function call(operation: string, ...args: readonly unknown[]): WriteCall 
 
 /** Commits one batch of writes. */
 export function commit(
-  connection: Connection,
+  connection: WriteConnection,
   calls: readonly WriteCall[],
   bytes = new Uint8Array(1),
 ): ReturnType<typeof commitBatch> {

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { checkFile } from "../../src/store/libsql/files/file-tasks.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { checkLog, MAX_UNSYNCED } from "../../src/store/libsql/thread/wal-check.ts";
 import type { Store } from "../../src/store/store.ts";
 import { crashed, type CrashedFiles, damageCommit, FRAME_BYTES, putFiles } from "./open-file.ts";
@@ -35,7 +35,7 @@ function pseudoRandom(seed: number): (below: number) => number {
 
 const CREATE = `INSERT INTO action (action, application, revision, created_ms)
   VALUES ('a' || (SELECT count(*) FROM action), 'x', 1, 1)`;
-const write = (connection: Connection, durable?: "later"): number =>
+const write = (connection: WriteConnection, durable?: "later"): number =>
   connection.write((sql) => sql.run(CREATE), durable);
 
 /** So many commits, each by itself, and the files as they are after a `kill -9`. */

@@ -6,7 +6,7 @@ import type { DeliverySelection } from "../../src/store/queue.ts";
 import { createAction } from "../../src/store/libsql/catalog/actions.ts";
 import { createSubscription, updateSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
 import { listDeliveries } from "../../src/store/libsql/queue/delivery-list.ts";
-import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -15,7 +15,7 @@ const NOW = 1_000;
 const DELIVERIES = 600;
 
 /** Deliveries of all states to active, paused, deleted, ordered and keyed subscriptions, some of them leased. */
-function filled(): Connection {
+function filled(): WriteConnection {
   const connection = openFile(join(scratch.path, "one.db"));
   connection.write((sql) => {
     for (const action of ["a", "b"]) createAction(sql, { action, application: action, schemata: {} }, 1);

@@ -6,7 +6,7 @@ import type { Action } from "../../src/domain/action.ts";
 import { type EvregError, exitCodeFor } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore, openFailure } from "../../src/store/libsql/open.ts";
-import { Connection } from "../../src/store/libsql/thread/connection.ts";
+import { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import type { WriteCall } from "../../src/store/libsql/thread/protocol.ts";
 import { EngineFailure } from "../../src/store/libsql/thread/sql.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -139,7 +139,7 @@ describe.skipIf(small === undefined)("a log found at a start on a full disk", ()
     const log = join(disk, "left.db-wal");
     const bytes = statSync(log).size;
     spawnSync("dd", ["if=/dev/zero", `of=${join(disk, "filler")}`, "bs=4096"]);
-    const connection = Connection.open(join(disk, "left.db"), () => undefined);
+    const connection = WriteConnection.open(join(disk, "left.db"), () => undefined);
     const count = (): unknown => connection.read.first("SELECT count(*) AS n FROM kept");
     const insert = (): number => connection.write((sql) => sql.run("INSERT INTO kept VALUES (100, NULL)"));
     expect(count()).toEqual({ n: 100 });

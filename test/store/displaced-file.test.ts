@@ -21,7 +21,7 @@ import { readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
 import { admitFile } from "../../src/store/libsql/files/open-file.ts";
 import { inspectMigrations } from "../../src/store/libsql/migration-status.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import { Connection } from "../../src/store/libsql/thread/connection.ts";
+import { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openFile } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
@@ -151,13 +151,13 @@ describe("a data file that was taken away", () => {
   });
 
   it("is not created anew for a connection that replaces another", () => {
-    const connection = Connection.open(file(), (sql) => admitFile(sql, file()));
+    const connection = WriteConnection.open(file(), (sql) => admitFile(sql, file()));
     const { file: expected } = connection;
     renameSync(file(), aside());
-    expect(() => Connection.open(file(), admitAny, expected)).toThrow(FATAL);
+    expect(() => WriteConnection.open(file(), admitAny, expected)).toThrow(FATAL);
     expect(existsSync(file())).toBe(false);
     writeFileSync(file(), "");
-    expect(() => Connection.open(file(), admitAny, expected)).toThrow(FATAL);
+    expect(() => WriteConnection.open(file(), admitAny, expected)).toThrow(FATAL);
   });
 
   it("may be a link, which is followed and watched too", async () => {
@@ -175,7 +175,7 @@ describe("a data file that was taken away", () => {
   });
 });
 
-function fill(connection: Connection, bytes = 1): void {
+function fill(connection: WriteConnection, bytes = 1): void {
   connection.write((sql) => {
     sql.run("INSERT OR REPLACE INTO write_check (one, filler) VALUES (1, zeroblob(?))", bytes);
   });
@@ -186,7 +186,7 @@ describe("a log that was taken away", () => {
   afterEach(() => vi.restoreAllMocks());
 
   /** A connection whose log was looked at just now, and a second later. */
-  function watched(): { connection: Connection; pass: () => void } {
+  function watched(): { connection: WriteConnection; pass: () => void } {
     let nowMs = SECOND_MS;
     vi.spyOn(performance, "now").mockImplementation(() => nowMs);
     const connection = openFile(file());

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import type { Sql } from "../../src/store/libsql/thread/sql.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openFile } from "./open-file.ts";
@@ -26,7 +26,7 @@ const newAction = (store: Store, action = "a.b") =>
 
 const synchronous = (sql: Sql): unknown => sql.first("PRAGMA synchronous");
 
-function openConnection(): Connection {
+function openConnection(): WriteConnection {
   const connection = openFile(join(scratch.path, "one.db"));
   return connection;
 }

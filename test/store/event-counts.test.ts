@@ -7,7 +7,7 @@ import { listEvents, nextEvents } from "../../src/store/libsql/events/list.ts";
 import { recordEvents } from "../../src/store/libsql/events/record.ts";
 import { loadLastNumbers } from "../../src/store/libsql/events/timeline.ts";
 import { createAction } from "../../src/store/libsql/catalog/actions.ts";
-import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
@@ -30,7 +30,7 @@ type Query = Pick<EventSelection, "action" | "applications" | "fromMs" | "toMs">
 const scratch = useScratch();
 
 describe("counts of sealed blocks", () => {
-  let connection: Connection;
+  let connection: WriteConnection;
   /** What must be in the file. */
   let events: Recorded[] = [];
   let nowMs = 0;

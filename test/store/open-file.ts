@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openDataFile } from "../../src/store/libsql/files/open-file.ts";
-import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 
 /** A connection to a data file of today's form, made where there is none, with nothing around it. */
-export function openFile(file: string): Connection {
+export function openFile(file: string): WriteConnection {
   return openDataFile(file).connection;
 }
 
@@ -19,7 +19,7 @@ export const FRAME_BYTES = 24 + 4_096;
 const LOG_HEADER_BYTES = 32;
 
 /** What is on the disk after `act` and a `kill -9`: a data file, and all of `act` in its log. */
-export function crashed(act: (connection: Connection, log: string) => void): CrashedFiles {
+export function crashed(act: (connection: WriteConnection, log: string) => void): CrashedFiles {
   const folder = mkdtempSync(join(tmpdir(), "evreg-crashed-"));
   const file = join(folder, "evreg.db");
   const connection = openFile(file);

@@ -31,7 +31,7 @@ import { releaseLeases } from "../../src/store/libsql/queue/release.ts";
 import { countBacklog, countPending } from "../../src/store/libsql/queue/backlog.ts";
 import { dropMiddleAttempts } from "../../src/store/libsql/queue/attempts.ts";
 import { claimCall } from "../../src/store/libsql/queue/wire.ts";
-import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import type { Sql, SqlValue } from "../../src/store/libsql/thread/sql.ts";
 import { claimRequest } from "../support/claim-request.ts";
@@ -51,7 +51,7 @@ function scans(plans: readonly string[]): string[] {
 
 describe("query plans", () => {
   const scratch = useScratch();
-  let connection: Connection;
+  let connection: WriteConnection;
   beforeEach(() => {
     connection = openFile(join(scratch.path, "one.db"));
     connection.write((sql) => {

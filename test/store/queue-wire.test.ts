@@ -5,7 +5,7 @@ import {
   ClaimedSubscriptions,
   type ClaimReply,
   finishedRow,
-  type SubscriptionRow,
+  type ClaimedSubscriptionRow,
 } from "../../src/store/libsql/queue/wire.ts";
 import { columns } from "../../src/store/libsql/thread/columns.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
@@ -47,7 +47,7 @@ describe("a result to be stored", () => {
 
 test("an answer to claims is read with events that several deliveries share, also damaged ones and empty payloads", () => {
   const claim = { claimId: 11, attempt: 2, failures: 1, subscriptionId: 3, timestampedMs: 4, action: "a.b" };
-  const subscription: SubscriptionRow = {
+  const subscription: ClaimedSubscriptionRow = {
     subscriptionId: 3,
     application: "billing",
     name: "invoices",

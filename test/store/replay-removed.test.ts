@@ -7,14 +7,14 @@ import { createAction } from "../../src/store/libsql/catalog/actions.ts";
 import { createSubscription, updateSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
 import { advanceReplay, countReplay, planReplay } from "../../src/store/libsql/history/replay-step.ts";
 import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
-import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 import { eventBatch } from "./batches.ts";
 
 const scratch = useScratch();
 const EVENTS = 20;
-let connection: Connection;
+let connection: WriteConnection;
 
 beforeEach(() => {
   connection = openFile(join(scratch.path, "one.db"));

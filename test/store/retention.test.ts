@@ -7,7 +7,7 @@ import { claimDue } from "../../src/store/libsql/queue/claim.ts";
 import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
 import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import { claimAnswer, claimCall, ClaimedSubscriptions } from "../../src/store/libsql/queue/wire.ts";
-import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
@@ -16,11 +16,11 @@ import { eventBatch, finished } from "./batches.ts";
 
 describe("removing events", () => {
   const scratch = useScratch();
-  let connection: Connection | undefined;
+  let connection: WriteConnection | undefined;
   let files = 0;
   afterEach(() => connection?.close());
 
-  function open(): Connection {
+  function open(): WriteConnection {
     connection?.close();
     connection = openFile(join(scratch.path, `${(files += 1)}.db`));
     connection.read.run("PRAGMA synchronous = OFF");
@@ -82,7 +82,7 @@ describe("removing events", () => {
 });
 
 /** Answers how many events each call removed. */
-function removeAll(file: Connection): readonly number[] {
+function removeAll(file: WriteConnection): readonly number[] {
   const calls: number[] = [];
   for (let after: number | undefined = 0; after !== undefined;) {
     const from: number = after;
@@ -93,7 +93,7 @@ function removeAll(file: Connection): readonly number[] {
   return calls;
 }
 
-function deliverAll(file: Connection, payload: Uint8Array): void {
+function deliverAll(file: WriteConnection, payload: Uint8Array): void {
   file.write((sql) => {
     const out = new ByteWriter();
     const request = claimRequest({ nowMs: 9, limit: 10_000, most: 10_000 });

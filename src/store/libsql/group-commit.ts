@@ -1,7 +1,7 @@
 import type { StoreChange } from "../store.ts";
 import { OPERATIONS } from "./operations.ts";
-import { type Connection, inSavepoint } from "./thread/connection.ts";
-import type { Operation, Operations, ReadOperation, Work, WriteOperation } from "./thread/operation.ts";
+import { type WriteConnection, inSavepoint } from "./thread/connection.ts";
+import type { StoreOperation, Operations, ReadOperation, Work, WriteOperation } from "./thread/operation.ts";
 import {
   ByteWriter,
   type OperationsTraits,
@@ -13,7 +13,7 @@ import {
 } from "./thread/protocol.ts";
 import { EngineFailure, type Sql } from "./thread/sql.ts";
 
-const BY_NAME: ReadonlyMap<string, Operation> = new Map(
+const BY_NAME: ReadonlyMap<string, StoreOperation> = new Map(
   Object.entries(OPERATIONS as Operations).flatMap(([part, operations]) =>
     Object.entries(operations).map(([name, operation]) => [`${part}.${name}`, operation] as const),
   ),
@@ -37,7 +37,7 @@ export function readOf(name: string): ReadOperation {
 }
 
 /** What came of a batch. */
-interface BatchResult {
+interface CommittedBatch {
   /** For each call, in order. */
   readonly outcomes: readonly WireOutcome[];
   readonly changes: readonly StoreChange[];
@@ -50,11 +50,15 @@ interface BatchResult {
  * @param key what secrets are encrypted with, where they are
  * @throws EngineFailure when the transaction as a whole failed
  */
-export function commitBatch(connection: Connection, batch: WriteBatch, key?: Uint8Array): BatchResult {
+export function commitBatch(
+  connection: WriteConnection,
+  batch: WriteBatch,
+  key?: Uint8Array,
+): CommittedBatch {
   const calls = JSON.parse(batch.calls) as readonly WriteCall[];
   const bytes = batch.bytes === undefined ? NO_BYTES : new Uint8Array(batch.bytes);
   const isUrgent = calls.some(([name]) => writeOf(name).durable === "now");
-  const commit = (run: (work: Work) => readonly WireOutcome[]): BatchResult => {
+  const commit = (run: (work: Work) => readonly WireOutcome[]): CommittedBatch => {
     const [changes, out]: [StoreChange[], ByteWriter] = [[], new ByteWriter()];
     const work: Work = { sql: connection.read, bytes, out, key, changes };
     const outcomes = connection.write(() => run(work), isUrgent ? "now" : "later");

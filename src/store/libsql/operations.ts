@@ -2,7 +2,7 @@ import { type Actor, changedMembers } from "../../domain/audit.ts";
 import type {
   ActionChange,
   ActionRecord,
-  SecretRotation,
+  SecretReplacement,
   SubscriptionPatch,
   SubscriptionRecord,
 } from "../catalog.ts";
@@ -129,7 +129,7 @@ export const OPERATIONS = {
     ),
     rotateSecret: audited(
       "subscription.secret_rotated",
-      ({ sql, key }, id: number, rotation: SecretRotation, nowMs: number) =>
+      ({ sql, key }, id: number, rotation: SecretReplacement, nowMs: number) =>
         rotateSecret(sql, id, rotation, nowMs, key),
     ),
     noteSecretUse: write((sql: Sql, id: number, consumer: string, nowMs: number, by?: Actor) => {
@@ -176,7 +176,9 @@ export const OPERATIONS = {
     attempts: longRead(listAttempts),
     attention: longRead(listAttention),
     countPending: longRead(countPending),
-    backlog: longRead((sql: Sql, nowMs: number, of?: BacklogOf) => countBacklog(sql, nowMs, of)),
+    backlog: longRead((sql: Sql, nowMs: number, selection?: BacklogOf) =>
+      countBacklog(sql, nowMs, selection),
+    ),
   },
   replays: {
     plan: longRead(planReplay),

@@ -14,13 +14,13 @@ import type { ThreadCalls } from "./thread/thread-calls.ts";
 // Reads that may look at very many rows ask for one part after the other, so that other reads get their turn in between, and
 // the log is free to restart.
 
-type Methods = ThreadCalls<typeof OPERATIONS>["methods"];
+type OperationMethods = ThreadCalls<typeof OPERATIONS>["methods"];
 
 /** Spans of figures that one call adds up. */
 const ADDED_SPANS = 50;
 
 export async function listAllDeliveries(
-  { list }: Methods["queue"],
+  { list }: OperationMethods["queue"],
   query: DeliverySelection,
 ): Promise<readonly Delivery[]> {
   const all: Delivery[] = [];
@@ -34,7 +34,7 @@ export async function listAllDeliveries(
 
 /** @param signal ends it before the next part; rejects with its reason */
 export async function countWholeReplay(
-  { count: countNext }: Methods["replays"],
+  { count: countNext }: OperationMethods["replays"],
   plan: ReplayPlan,
   signal?: AbortSignal,
 ): Promise<number> {
@@ -49,7 +49,7 @@ export async function countWholeReplay(
 }
 
 export async function readAllSteps(
-  { steps }: Methods["stats"],
+  { steps }: OperationMethods["stats"],
   query: StatsSteps,
 ): Promise<readonly StoredStep[]> {
   const { fromMs, toMs, stepMs, span } = query;
@@ -65,7 +65,7 @@ export async function readAllSteps(
 }
 
 export async function readAllTotals(
-  { totals }: Methods["stats"],
+  { totals }: OperationMethods["stats"],
   query: StatsTotals,
 ): Promise<readonly StoredTotal[]> {
   const all: StoredTotal[] = [];

@@ -12,7 +12,7 @@ import {
 import { ReadConnection } from "./thread/connection.ts";
 
 /** The thread that reads the data file, while another one writes it. */
-export class Reader {
+export class ReaderThread {
   readonly #port: MessagePort;
   #connection: ReadConnection | undefined;
   /** Why it could not open the file. */

@@ -24,13 +24,13 @@ import {
   eventBatch,
   finishedRow,
   recordedClaims,
-  type StoredOutcome,
+  type WireRecordOutcome,
 } from "./queue/wire.ts";
 import { bytesAt } from "./thread/protocol.ts";
 import { checkText } from "./thread/sql.ts";
 import type { WorkerSupervisor } from "./thread/supervisor.ts";
 import type { ThreadCalls } from "./thread/thread-calls.ts";
-import type { Reply } from "./thread/store-threads.ts";
+import type { ThreadReply } from "./thread/store-threads.ts";
 
 /** A store on files. */
 export type FileStore = Store & { readonly files: FileAdmin };
@@ -101,7 +101,7 @@ function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: Claimed
       // A claim is for the first event that is recorded.
       const isFirst = outcomes.every(({ kind }) => kind !== "recorded");
       const call = { events: own, nowMs, atomic, claim: isFirst ? claim : undefined };
-      let taken: readonly StoredOutcome[];
+      let taken: readonly WireRecordOutcome[];
       try {
         taken = await events.record(own.length, (bytes) => eventBatch(call, bytes));
       } catch (error) {
@@ -120,7 +120,7 @@ function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: Claimed
   }
 
   function withClaims(
-    outcome: StoredOutcome,
+    outcome: WireRecordOutcome,
     { payload }: EventRecord,
     claim: RecordClaim | undefined,
   ): RecordOutcome {
@@ -176,7 +176,7 @@ function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscript
     return next === undefined ? outcome : { ...outcome, next };
   }
 
-  function answered({ value, bytes }: Reply<ClaimReply>): ClaimAnswer {
+  function answered({ value, bytes }: ThreadReply<ClaimReply>): ClaimAnswer {
     for (const { eventId, payload } of value.rows) if (payload === null) damaged.note(eventId);
     return claimAnswer(value, bytes, claimed);
   }

@@ -11,7 +11,7 @@ import { openDataFile } from "./files/open-file.ts";
 import { commitBatch, operationTraits, runRead } from "./group-commit.ts";
 import { moveWaitsAtStart } from "./queue/move-waits.ts";
 import { releaseLeases } from "./queue/release.ts";
-import type { Connection } from "./thread/connection.ts";
+import type { WriteConnection } from "./thread/connection.ts";
 import {
   type Committed,
   type OpenReport,
@@ -24,9 +24,9 @@ import {
 import { EngineFailure, type Sql } from "./thread/sql.ts";
 
 /** The thread that writes the data file. It does one thing at a time, in the order in which it is asked. */
-export class Writer {
+export class WriterThread {
   readonly #port: MessagePort;
-  #connection: Connection | undefined;
+  #connection: WriteConnection | undefined;
   #key: Uint8Array | undefined;
   /** After this, the connection might acknowledge writes that never reach the file. */
   #failure: EngineFailure | undefined;
@@ -73,7 +73,7 @@ export class Writer {
     return { ...opened, ...prepare(connection, setup) };
   }
 
-  #write(connection: Connection, batch: WriteBatch): ThreadAnswer {
+  #write(connection: WriteConnection, batch: WriteBatch): ThreadAnswer {
     if (this.#failure !== undefined) throw this.#failure;
     try {
       connection.lastCommitMs = undefined;
@@ -98,7 +98,7 @@ export class Writer {
 }
 
 function prepare(
-  connection: Connection,
+  connection: WriteConnection,
   { expected, nowMs }: WriterSetup,
 ): Omit<OpenReport, "copy" | "encrypted" | "dropped"> {
   const taken = ensureServiceActions(connection, nowMs);

@@ -6,7 +6,7 @@ import type { Subscription } from "../../domain/subscription.ts";
 import type { ActionChange, SubscriptionPatch } from "../catalog.ts";
 
 /** What a change may alter of an action. Times are milliseconds since the epoch; `null` for none. */
-export interface ActionState extends CompatibilityRule {
+export interface ChangeableAction extends CompatibilityRule {
   readonly application: string;
   readonly revision: number;
   readonly deprecatedMs: number | null;
@@ -16,10 +16,10 @@ export interface ActionState extends CompatibilityRule {
 
 /** An action after a change. A schema or an application makes the next revision. What was deprecated or retired keeps its time. */
 export function actionAfter(
-  before: ActionState,
+  before: ChangeableAction,
   { schemata, application, settings = {} }: ActionChange,
   nowMs: number,
-): ActionState {
+): ChangeableAction {
   const isRevised = schemata !== undefined || application !== undefined;
   const { compatibility, compatibility_against, deprecated, retired, successor } = settings;
   return {
@@ -39,7 +39,7 @@ function sinceWhen(is: boolean | undefined, beforeMs: number | null, nowMs: numb
 }
 
 /** What a change may alter of a subscription, beside its secrets. */
-export interface SubscriptionState {
+export interface ChangeableSubscription {
   readonly handler: string | null;
   readonly maxRetries: number;
   readonly active: boolean;
@@ -49,7 +49,7 @@ export interface SubscriptionState {
 }
 
 interface SubscriptionChange {
-  readonly after: SubscriptionState;
+  readonly after: ChangeableSubscription;
   /** It gets the events of another action, so that its replay ends. */
   readonly isRebound: boolean;
   /** What is known of its handler does not count any more. */
@@ -59,7 +59,10 @@ interface SubscriptionChange {
 }
 
 /** A subscription after a change, and what follows from that. */
-export function subscriptionAfter(before: SubscriptionState, patch: SubscriptionPatch): SubscriptionChange {
+export function subscriptionAfter(
+  before: ChangeableSubscription,
+  patch: SubscriptionPatch,
+): SubscriptionChange {
   const { handler = before.handler, maxRetries = before.maxRetries } = patch;
   const { active = before.active, action = before.action } = patch;
   const settings = changedSettings(before.settings, patch.settings ?? {});

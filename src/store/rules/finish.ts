@@ -36,7 +36,7 @@ export interface AttemptFacts {
  * What becomes of a delivery, and what its attempt says of the handler. `DELIVERY_TRANSITIONS` has the ways from one status to
  * another that there are.
  */
-export interface Verdict {
+export interface DeliveryVerdict {
   readonly state: "pending" | "delivered" | "failed" | "filtered";
   /** How the attempt is recorded; `undefined` where none was made. */
   readonly attempt: "delivered" | "failed" | "returned" | undefined;
@@ -65,14 +65,24 @@ const NOTHING_MORE = {
   slowedUntilMs: undefined,
 } as const;
 
-const DELIVERED: Verdict = {
+const DELIVERED: DeliveryVerdict = {
   ...NOTHING_MORE,
   state: "delivered",
   attempt: "delivered",
   handler: "accepts",
 };
-const FILTERED: Verdict = { ...NOTHING_MORE, state: "filtered", attempt: undefined, handler: "unknown" };
-const NEVER_STARTED: Verdict = { ...NOTHING_MORE, state: "pending", attempt: undefined, handler: "unknown" };
+const FILTERED: DeliveryVerdict = {
+  ...NOTHING_MORE,
+  state: "filtered",
+  attempt: undefined,
+  handler: "unknown",
+};
+const NEVER_STARTED: DeliveryVerdict = {
+  ...NOTHING_MORE,
+  state: "pending",
+  attempt: undefined,
+  handler: "unknown",
+};
 
 /** Whether the verdict depends on what the server's configuration says. For most results it does not, and they come without it. */
 export function dependsOnSettings(ending: AttemptEnding): boolean {
@@ -88,7 +98,7 @@ export function verdictOn(
   delivery: AttemptedDelivery,
   settings: SettingsInForce,
   nowMs: number,
-): Verdict {
+): DeliveryVerdict {
   switch (facts.ending) {
     case "delivered":
       return DELIVERED;
@@ -105,7 +115,7 @@ export function verdictOn(
   return failed(facts, delivery, settings, nowMs);
 }
 
-function interrupted({ failures, lastError }: AttemptedDelivery, nowMs: number): Verdict {
+function interrupted({ failures, lastError }: AttemptedDelivery, nowMs: number): DeliveryVerdict {
   const moved = { failures, lastError, dueMs: nowMs };
   return { ...NOTHING_MORE, state: "pending", attempt: "returned", moved, handler: "unknown" };
 }
@@ -115,7 +125,7 @@ function failed(
   { failures }: AttemptedDelivery,
   settings: SettingsInForce,
   nowMs: number,
-): Verdict {
+): DeliveryVerdict {
   const { maxRetries, isOrdered, onExhausted } = settings;
   const { handler, slowUntilMs } = facts;
   const isSameHandler = handler === undefined || handler === settings.handler;
@@ -135,7 +145,7 @@ function failed(
   };
 }
 
-function handlerAfter(ending: AttemptEnding, isSameHandler: boolean): Verdict["handler"] {
+function handlerAfter(ending: AttemptEnding, isSameHandler: boolean): DeliveryVerdict["handler"] {
   if (!isSameHandler) return "unknown";
   return ending === "gone" ? "is gone" : "fails";
 }

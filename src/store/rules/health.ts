@@ -1,5 +1,5 @@
 import { toIso } from "../../runtime/clock.ts";
-import type { Verdict } from "./finish.ts";
+import type { DeliveryVerdict } from "./finish.ts";
 
 /** What is known of a handler, with its subscription. Times are milliseconds since the epoch; `null` for none. */
 export interface HandlerHealth {
@@ -23,7 +23,7 @@ export interface HandlerHealth {
  */
 export function healthAfter(
   before: HandlerHealth,
-  { handler, moved, slowedUntilMs }: Pick<Verdict, "handler" | "moved" | "slowedUntilMs">,
+  { handler, moved, slowedUntilMs }: Pick<DeliveryVerdict, "handler" | "moved" | "slowedUntilMs">,
   nowMs: number,
   disableAfterMs: number | undefined,
 ): HandlerHealth {

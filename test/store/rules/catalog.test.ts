@@ -3,13 +3,13 @@ import { NO_SETTINGS, type SubscriptionSettings } from "../../../src/domain/subs
 import type { ActionChange, SubscriptionPatch } from "../../../src/store/catalog.ts";
 import {
   actionAfter,
-  type ActionState,
+  type ChangeableAction,
   checkActionExists,
   subscriptionAfter,
-  type SubscriptionState,
+  type ChangeableSubscription,
 } from "../../../src/store/rules/catalog.ts";
 
-const BEFORE: ActionState = {
+const BEFORE: ChangeableAction = {
   application: "shop",
   revision: 3,
   compatibility: "full",
@@ -19,7 +19,7 @@ const BEFORE: ActionState = {
   successor: "order.placed",
 };
 
-it.each<[string, Partial<ActionChange>, Partial<ActionState>]>([
+it.each<[string, Partial<ActionChange>, Partial<ChangeableAction>]>([
   ["nothing", {}, {}],
   ["a schema", { schemata: {} }, { revision: 4 }],
   ["an application", { application: "till" }, { application: "till", revision: 4 }],
@@ -39,7 +39,7 @@ it("a subscription needs an action that exists, or a pattern", () => {
   expect(() => checkActionExists("order.created", () => false)).toThrow("create it first");
 });
 
-const SUBSCRIPTION: SubscriptionState = {
+const SUBSCRIPTION: ChangeableSubscription = {
   handler: "https://a.example/",
   maxRetries: 5,
   active: false,
@@ -50,22 +50,24 @@ const SUBSCRIPTION: SubscriptionState = {
 const BLOCKS: Partial<SubscriptionSettings> = { ordered: true, on_exhausted: "block" };
 const SKIPS: Partial<SubscriptionSettings> = { ordered: true, on_exhausted: "skip" };
 
-it.each<[SubscriptionPatch, Partial<SubscriptionState>, ...("rebound" | "as new" | "exhausted fail")[]]>([
-  [{}, {}],
-  [{ maxRetries: 3 }, { maxRetries: 3 }],
-  [{ action: "order.*" }, { action: "order.*" }, "rebound"],
-  [{ action: "order.created" }, {}],
-  [{ handler: "https://b.example/" }, { handler: "https://b.example/" }, "as new"],
-  [{ handler: "https://a.example/" }, {}],
-  [{ active: true }, { active: true, disabledReason: null }, "as new"],
-  [{ active: false }, { disabledReason: null }],
-  [{ settings: SKIPS }, { settings: { ...NO_SETTINGS, ...SKIPS } }],
+it.each<[SubscriptionPatch, Partial<ChangeableSubscription>, ...("rebound" | "as new" | "exhausted fail")[]]>(
   [
-    { settings: SKIPS, maxRetries: 3 },
-    { settings: { ...NO_SETTINGS, ...SKIPS }, maxRetries: 3 },
-    "exhausted fail",
+    [{}, {}],
+    [{ maxRetries: 3 }, { maxRetries: 3 }],
+    [{ action: "order.*" }, { action: "order.*" }, "rebound"],
+    [{ action: "order.created" }, {}],
+    [{ handler: "https://b.example/" }, { handler: "https://b.example/" }, "as new"],
+    [{ handler: "https://a.example/" }, {}],
+    [{ active: true }, { active: true, disabledReason: null }, "as new"],
+    [{ active: false }, { disabledReason: null }],
+    [{ settings: SKIPS }, { settings: { ...NO_SETTINGS, ...SKIPS } }],
+    [
+      { settings: SKIPS, maxRetries: 3 },
+      { settings: { ...NO_SETTINGS, ...SKIPS }, maxRetries: 3 },
+      "exhausted fail",
+    ],
   ],
-])("after %o a subscription is as before but for %o: %s", (patch, changed, ...follows) => {
+)("after %o a subscription is as before but for %o: %s", (patch, changed, ...follows) => {
   const { after, ...consequences } = subscriptionAfter(SUBSCRIPTION, patch);
   expect(after).toEqual({ ...SUBSCRIPTION, ...changed });
   expect(consequences).toEqual({

@@ -20,13 +20,13 @@ import {
   type ServiceEventName,
 } from "../../../domain/service-events.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { actionAfter, actionExists, type ActionState } from "../../rules/catalog.ts";
-import type { Connection } from "../thread/connection.ts";
+import { actionAfter, actionExists, type ChangeableAction } from "../../rules/catalog.ts";
+import type { WriteConnection } from "../thread/connection.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
 import { parseStored } from "../stored-record.ts";
 import { matchNewAction } from "./matching.ts";
 
-interface ActionRow extends ActionState, Pick<Action, "rowid" | "action"> {
+interface ActionRow extends ChangeableAction, Pick<Action, "rowid" | "action"> {
   readonly schemata: string;
   readonly created_ms: number;
   readonly version: number;
@@ -188,7 +188,10 @@ function revisionOf(row: RevisionRow): ActionRevision {
  * Makes sure that the file has the actions of the service's own events, with the schemas of this evreg. Answers the names
  * that persons took in an earlier evreg: those actions stay as they are, and their service events are not published.
  */
-export function ensureServiceActions(connection: Connection, nowMs: number): readonly ServiceEventName[] {
+export function ensureServiceActions(
+  connection: WriteConnection,
+  nowMs: number,
+): readonly ServiceEventName[] {
   const actions = SERVICE_EVENT_NAMES.map((name) => [name, findRow(connection.read, name)] as const);
   const outdated = actions.filter(
     ([name, row]) =>

@@ -1,5 +1,5 @@
 import type {
-  SecretRotation,
+  SecretReplacement,
   SubscriptionPatch,
   SubscriptionRecord,
   SubscriptionSelection,
@@ -8,7 +8,7 @@ import {
   checkActionExists,
   subscriptionAfter,
   subscriptionExists,
-  type SubscriptionState,
+  type ChangeableSubscription,
 } from "../../rules/catalog.ts";
 import {
   changedSettings,
@@ -37,7 +37,7 @@ import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { isRowid, type Sql, textOf, timeOf } from "../thread/sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecrets, setBearer } from "./credentials.ts";
 import { endMatches, matchActions } from "./matching.ts";
-import type { Reported } from "../thread/operation.ts";
+import type { ReportedAnswer } from "../thread/operation.ts";
 
 /** Stored where there is none. */
 const NO_HANDLER = "";
@@ -79,12 +79,12 @@ export function findSubscription(sql: Sql, id: number): Subscription | undefined
 /** One that was deleted, as it was then. */
 export function findDeletedSubscription(sql: Sql, id: number): Subscription | undefined {
   if (!isRowid(id)) return undefined;
-  const row = sql.rows<SubscriptionRow>(`${SELECT_DELETED} AND s.rowid = ?`, id)[0];
+  const row = sql.rows<ListedSubscriptionRow>(`${SELECT_DELETED} AND s.rowid = ?`, id)[0];
   return row === undefined ? undefined : subscriptionOf(row);
 }
 
 export function listSubscriptions(sql: Sql, query: SubscriptionSelection): readonly Subscription[] {
-  const rows = sql.rows<SubscriptionRow>(
+  const rows = sql.rows<ListedSubscriptionRow>(
     `${SELECT_SUBSCRIPTION}
       AND (?1 IS NULL OR s.application = ?1)
       AND (?2 IS NULL OR s.action = ?2 OR s.rowid IN (
@@ -112,7 +112,7 @@ export function updateSubscription(
   patch: SubscriptionPatch,
   nowMs: number,
   key?: Uint8Array,
-): Reported<Subscription | undefined> {
+): ReportedAnswer<Subscription | undefined> {
   const row = findRow(sql, id);
   if (row === undefined) return { answer: undefined };
   const before = stateOf(row);
@@ -150,7 +150,7 @@ export function updateSubscription(
 }
 
 /** Binds a subscription to another action. Answers the replay that ends by that. */
-function bindAnew(sql: Sql, subscription: SubscriptionRow, nowMs: number): Replay | undefined {
+function bindAnew(sql: Sql, subscription: ListedSubscriptionRow, nowMs: number): Replay | undefined {
   const { rowid: id, action } = subscription;
   checkBinding(sql, subscription);
   matchActions(sql, id, action);
@@ -172,7 +172,7 @@ function changeOrder(sql: Sql, id: number, from: Order, to: Order, nowMs: number
 export function rotateSecret(
   sql: Sql,
   id: number,
-  rotation: SecretRotation,
+  rotation: SecretReplacement,
   nowMs: number,
   key?: Uint8Array,
 ): Subscription | undefined {
@@ -182,7 +182,11 @@ export function rotateSecret(
   return findSubscription(sql, id);
 }
 
-export function deleteSubscription(sql: Sql, id: number, nowMs: number): Reported<Subscription | undefined> {
+export function deleteSubscription(
+  sql: Sql,
+  id: number,
+  nowMs: number,
+): ReportedAnswer<Subscription | undefined> {
   const deleted = findSubscription(sql, id);
   if (deleted === undefined) return { answer: undefined };
   sql.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
@@ -216,7 +220,7 @@ type SubscriptionTimes =
   | "last_claim_at"
   | "timestamped";
 
-interface SubscriptionRow extends StoredRecord<
+interface ListedSubscriptionRow extends StoredRecord<
   Omit<Subscription, keyof SubscriptionSettings>,
   "active" | SubscriptionTimes
 > {
@@ -240,18 +244,18 @@ const SELECT_DELETED = `${SUBSCRIPTION_COLUMNS}
   FROM subscription s LEFT JOIN subscription_secret k ON k.subscription_id = s.rowid
   WHERE s.deleted_ms IS NOT NULL`;
 
-function findRow(sql: Sql, id: number): SubscriptionRow | undefined {
+function findRow(sql: Sql, id: number): ListedSubscriptionRow | undefined {
   if (!isRowid(id)) return undefined;
-  return sql.rows<SubscriptionRow>(`${SELECT_SUBSCRIPTION} AND s.rowid = ?`, id)[0];
+  return sql.rows<ListedSubscriptionRow>(`${SELECT_SUBSCRIPTION} AND s.rowid = ?`, id)[0];
 }
 
-function stateOf(row: SubscriptionRow): SubscriptionState {
+function stateOf(row: ListedSubscriptionRow): ChangeableSubscription {
   const { handler, max_retries: maxRetries, active, action, disabled_reason: disabledReason } = row;
   const settings = settingsFromJson(row.settings);
   return { handler, maxRetries, active: active === 1, action, disabledReason, settings };
 }
 
-function subscriptionOf({ settings, timestamped, ...row }: SubscriptionRow): Subscription {
+function subscriptionOf({ settings, timestamped, ...row }: ListedSubscriptionRow): Subscription {
   return {
     ...row,
     active: row.active === 1,

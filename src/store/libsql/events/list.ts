@@ -20,7 +20,7 @@ export type WireEvent = Omit<StoredEvent, "payload"> & { readonly payload?: Payl
 
 type WirePage = Omit<EventPage, "events"> & { readonly events: readonly WireEvent[] };
 
-interface EventRow extends PayloadRequest {
+interface ListedEventRow extends PayloadRequest {
   readonly action: string;
   readonly application: string;
   readonly revision: number;
@@ -33,7 +33,7 @@ const SELECT_EVENT = `
 
 export function findEvent(sql: Sql, id: number, out: ByteWriter): WireEvent | undefined {
   if (!isRowid(id)) return undefined;
-  const row = sql.first<EventRow>(
+  const row = sql.first<ListedEventRow>(
     `${SELECT_EVENT} FROM event e JOIN action a ON a.rowid = e.action_id WHERE e.rowid = ?`,
     id,
   );
@@ -126,8 +126,8 @@ function loadRows(
   sql: Sql,
   ids: readonly number[],
   maxBytes = Infinity,
-): { readonly rows: readonly EventRow[]; readonly isCut: boolean } {
-  const rows = sql.rows<EventRow>(
+): { readonly rows: readonly ListedEventRow[]; readonly isCut: boolean } {
+  const rows = sql.rows<ListedEventRow>(
     `${SELECT_EVENT} FROM json_each(?) AS page
       CROSS JOIN event AS e ON e.rowid = page.value CROSS JOIN action AS a ON a.rowid = e.action_id`,
     JSON.stringify(ids),
@@ -140,12 +140,12 @@ function loadRows(
   return { rows, isCut: false };
 }
 
-function eventsOf(sql: Sql, rows: readonly EventRow[], out: ByteWriter): readonly WireEvent[] {
+function eventsOf(sql: Sql, rows: readonly ListedEventRow[], out: ByteWriter): readonly WireEvent[] {
   const spans = addPayloads(sql, rows, out);
   return rows.map((row) => ({ ...withoutPayload(row), payload: spans.get(row.eventId)! }));
 }
 
-function withoutPayload({ eventId: rowid, timestamped_ms: ms, ...row }: EventRow): WireEvent {
+function withoutPayload({ eventId: rowid, timestamped_ms: ms, ...row }: ListedEventRow): WireEvent {
   const { action, application, payloadBytes, revision } = row;
   return { rowid, action, application, payloadBytes, revision, timestamped: toIso(ms) };
 }

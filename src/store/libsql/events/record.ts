@@ -13,10 +13,10 @@ import type { Sql } from "../thread/sql.ts";
 import { closePassedBlocks } from "./counts.ts";
 import { loadKeyUses } from "./idempotency-keys.ts";
 import { eventChecksum } from "./payloads.ts";
-import type { EventBatch, Incoming, StoredOutcome } from "../queue/wire.ts";
+import type { EventBatch, Incoming, WireRecordOutcome } from "../queue/wire.ts";
 import { insertSegments, loadLastNumbers } from "./timeline.ts";
 
-type Accepted = AcceptedEvent<Incoming>;
+type AcceptedIncoming = AcceptedEvent<Incoming>;
 
 /**
  * Records the events of many calls with a fixed number of statements: it reads what exists, decides on all events, then writes
@@ -28,7 +28,7 @@ export function recordEvents(
   sql: Sql,
   batches: readonly EventBatch[],
   bytes: Uint8Array,
-): readonly (readonly StoredOutcome[])[] {
+): readonly (readonly WireRecordOutcome[])[] {
   const actions = loadActions(sql, batches);
   const last = loadLastNumbers(sql);
   const recording = new Recording<Incoming>({
@@ -71,7 +71,7 @@ type EventCells = readonly [
  */
 function insertEvents(
   sql: Sql,
-  events: readonly Accepted[],
+  events: readonly AcceptedIncoming[],
   bytes: Uint8Array,
   { revision, application }: RecordableAction,
 ): void {

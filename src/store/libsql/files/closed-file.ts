@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { Connection, withDatabase } from "../thread/connection.ts";
+import { WriteConnection, withDatabase } from "../thread/connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { Sequences } from "../thread/protocol.ts";
 import { EngineFailure, engineFailure, type Sql } from "../thread/sql.ts";
@@ -97,9 +97,9 @@ function formOf(sql: Sql, name: string): number {
 }
 
 function mustBeWhole(sql: Sql, name: string): void {
-  const found = sql.rows<{ integrity_check: string }>(`PRAGMA integrity_check(${MAX_PROBLEMS})`);
+  const findings = sql.rows<{ integrity_check: string }>(`PRAGMA integrity_check(${MAX_PROBLEMS})`);
   // One of the engine's may be several lines.
-  const lines = found.flatMap((row) => row.integrity_check.split("\n").map((line) => line.trim()));
+  const lines = findings.flatMap((row) => row.integrity_check.split("\n").map((line) => line.trim()));
   const problems = lines.filter((line) => line !== "" && line !== "ok");
   problems.push(...danglingRows(sql));
   if (problems.length > 0) throw damaged(name, problems.join("; "));
@@ -176,7 +176,7 @@ function explained(error: unknown, name: string): unknown {
  */
 export function settleFile(path: string): Sequences {
   try {
-    const connection = Connection.open(path, () => undefined);
+    const connection = WriteConnection.open(path, () => undefined);
     try {
       connection.checkpoint();
       return loadSequences(connection.read);

@@ -44,9 +44,9 @@ export function moveNumbers(path: string, nowMs: number, replaced: Sequences = {
     sql.run("PRAGMA journal_mode = MEMORY");
     sql.run("PRAGMA synchronous = FULL");
     const seconds = ageMs(sql, nowMs) / 1_000;
-    const given = loadSequences(sql);
+    const sequences = loadSequences(sql);
     const moved = NUMBERED.map((table) => {
-      const next = (given[table] ?? 0) + Math.ceil(seconds * PER_SECOND[table]);
+      const next = (sequences[table] ?? 0) + Math.ceil(seconds * PER_SECOND[table]);
       return [table, Math.max(next, replaced[table] ?? 0)];
     });
     sql.run("BEGIN IMMEDIATE");
@@ -85,11 +85,11 @@ function setSequences(sql: Sql, sequences: readonly unknown[]): void {
 
 /** Moves all numbers on by what so many unreadable bytes of the log may have given: each row takes at least its cell. */
 export function passNumbers(sql: Sql, bytes: number): void {
-  const given = loadSequences(sql);
+  const sequences = loadSequences(sql);
   const rows = Math.ceil(bytes / MIN_ROW_BYTES);
   setSequences(
     sql,
-    NUMBERED.map((table) => [table, (given[table] ?? 0) + rows]),
+    NUMBERED.map((table) => [table, (sequences[table] ?? 0) + rows]),
   );
 }
 

@@ -1,5 +1,5 @@
 import type { EncryptionKeys } from "../../secret-cipher.ts";
-import { Connection } from "../thread/connection.ts";
+import { WriteConnection } from "../thread/connection.ts";
 import type { FileId } from "../thread/file-guard.ts";
 import type { Sql } from "../thread/sql.ts";
 import { checkForm, notEvreg } from "./data-folder.ts";
@@ -9,7 +9,7 @@ import { rewriteFile, type Rewritten } from "./rewrite.ts";
 import { createTables, markForm, mustBeAsMade, readForm } from "./schema.ts";
 
 interface OpenedFile extends Partial<Rewritten> {
-  readonly connection: Connection;
+  readonly connection: WriteConnection;
   /** Commits at the log's end of which a part was missing. */
   readonly dropped: number;
 }
@@ -26,7 +26,7 @@ interface OpenFileOptions {
  */
 export function openDataFile(path: string, { encryption, expected }: OpenFileOptions = {}): OpenedFile {
   const admit = (sql: Sql): void => admitFile(sql, path, encryption);
-  const connection = Connection.open(path, admit, expected);
+  const connection = WriteConnection.open(path, admit, expected);
   if (isEmpty(connection.read)) makeFile(connection, encryption);
   const { commitsBehind: dropped, pagesBehind, pageBytes } = connection.log;
   // Before anything gets a number.
@@ -34,7 +34,7 @@ export function openDataFile(path: string, { encryption, expected }: OpenFileOpt
   const rewritten = rewriteFile(connection, path, encryption);
   if (rewritten === undefined) return { connection, dropped };
   connection.close();
-  return { connection: Connection.open(path, admit), dropped, ...rewritten };
+  return { connection: WriteConnection.open(path, admit), dropped, ...rewritten };
 }
 
 /** Refuses a file that is not evreg's, is newer, or has secrets that none of the keys opens. Only reads. */
@@ -52,7 +52,7 @@ function isEmpty(sql: Sql): boolean {
   return applicationId === 0 && version === 0 && sql.value("SELECT count(*) FROM sqlite_schema") === 0;
 }
 
-function makeFile(connection: Connection, encryption: EncryptionKeys | undefined): void {
+function makeFile(connection: WriteConnection, encryption: EncryptionKeys | undefined): void {
   connection.write((sql) => {
     createTables(sql);
     renewDataIdentity(sql);

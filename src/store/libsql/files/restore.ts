@@ -42,7 +42,7 @@ export interface RestoreOptions {
   readonly onUnfinished?: (path: string) => void;
 }
 
-export interface Restored extends FileFacts {
+export interface RestoredData extends FileFacts {
   /** The data file. */
   readonly file: string;
   /** The number of the next event. */
@@ -60,7 +60,7 @@ export interface Restored extends FileFacts {
  * Nothing changes until the last step, which only renames. Cut off anywhere, this leaves the old data or the new.
  * @throws EvregError `conflict` when the folder is in use, or has data and `force` is not set; those of `checkFile`
  */
-export async function restore(options: RestoreOptions): Promise<Restored> {
+export async function restore(options: RestoreOptions): Promise<RestoredData> {
   const { folder, name, content, encryption, force, nowMs } = options;
   const made = prepareFolder(folder);
   const releaseFolder = holdFolder(folder);

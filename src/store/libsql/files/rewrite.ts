@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
 import { EvregError, messageOf } from "../../../domain/error.ts";
 import { withFile } from "../../../runtime/files.ts";
 import { aboutSecret, type EncryptionKeys } from "../../secret-cipher.ts";
-import { addressOf, type Connection } from "../thread/connection.ts";
+import { addressOf, type WriteConnection } from "../thread/connection.ts";
 import { mustBeAt } from "../thread/file-guard.ts";
 import type { Sql } from "../thread/sql.ts";
 import { WHOLE_KEY } from "../../../domain/order-key.ts";
@@ -36,7 +36,7 @@ function unfinishedOf(file: string): string {
  * @throws EvregError `unavailable` when it cannot be done, and nothing was changed
  */
 export function rewriteFile(
-  connection: Connection,
+  connection: WriteConnection,
   path: string,
   keys: EncryptionKeys | undefined,
 ): Rewritten | undefined {
@@ -155,12 +155,12 @@ function placeFirst(sql: Sql, { retryWait }: OlderForm): void {
 }
 
 function columnsOf(sql: Sql, table: string, database: "main" | "made"): readonly string[] {
-  const found = sql.rows<{ name: string }>(
+  const columns = sql.rows<{ name: string }>(
     "SELECT name FROM pragma_table_info(?, ?) ORDER BY cid",
     table,
     database,
   );
-  return found.map(({ name }) => name);
+  return columns.map(({ name }) => name);
 }
 
 /** Copies events with their payloads as they were published. */

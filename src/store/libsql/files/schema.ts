@@ -392,10 +392,10 @@ export function mustBeAsMade(sql: Sql, file: string, form: number): void {
 }
 
 function triggersAndViews(sql: Sql): readonly string[] {
-  const found = sql.rows<{ what: string }>(
+  const objects = sql.rows<{ what: string }>(
     "SELECT type || ' ' || name AS what FROM sqlite_schema WHERE type IN ('trigger', 'view')",
   );
-  return found.map(({ what }) => what);
+  return objects.map(({ what }) => what);
 }
 
 /** Objects that are unknown, changed or missing, each as a part of a sentence. */
@@ -403,13 +403,13 @@ function foreignObjects(sql: Sql): readonly string[] {
   const objects = sql.rows<SchemaObject>(
     "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT GLOB 'sqlite_*'",
   );
-  const found = new Map(objects.map((one) => [`${one.type} ${one.name}`, normalized(one.sql)]));
+  const existing = new Map(objects.map((one) => [`${one.type} ${one.name}`, normalized(one.sql)]));
   return [
-    ...[...found.keys()].filter((title) => !MADE.has(title)),
-    ...[...found]
+    ...[...existing.keys()].filter((title) => !MADE.has(title)),
+    ...[...existing]
       .filter(([title, made]) => (MADE.get(title) ?? made) !== made)
       .map(([title]) => `a changed ${title}`),
-    ...[...MADE.keys()].filter((title) => !found.has(title)).map((title) => `no ${title}`),
+    ...[...MADE.keys()].filter((title) => !existing.has(title)).map((title) => `no ${title}`),
   ];
 }
 

@@ -16,7 +16,7 @@ export interface StoredPayload {
   readonly isDamaged: boolean;
 }
 
-interface EventRow {
+interface StoredPayloadRow {
   readonly eventId: number;
   readonly bytes: number;
   readonly actionId: number;
@@ -33,7 +33,7 @@ export function forEachPayload(sql: Sql, take: (payloads: readonly StoredPayload
   const columns = sql.rows<{ name: string }>("SELECT name FROM pragma_table_info('event')");
   const checksum = columns.some(({ name }) => name === "checksum") ? "checksum" : "NULL";
   for (let after = 0; ;) {
-    const rows = sql.rows<EventRow>(
+    const rows = sql.rows<StoredPayloadRow>(
       `SELECT rowid AS eventId, octet_length(payload) AS bytes, action_id AS actionId, revision, ${checksum} AS checksum
         FROM main.event WHERE rowid > ? ORDER BY rowid LIMIT ${EVENTS_AT_ONCE}`,
       after,
@@ -45,7 +45,7 @@ export function forEachPayload(sql: Sql, take: (payloads: readonly StoredPayload
   }
 }
 
-function portionOf(rows: readonly EventRow[]): readonly EventRow[] {
+function portionOf(rows: readonly StoredPayloadRow[]): readonly StoredPayloadRow[] {
   let bytes = 0;
   const end = rows.findIndex((row) => (bytes += row.bytes) > BYTES_AT_ONCE);
   return end < 0 ? rows : rows.slice(0, Math.max(1, end));
@@ -54,7 +54,7 @@ function portionOf(rows: readonly EventRow[]): readonly EventRow[] {
 /** The engine joins them as text, which for it is any bytes with a length: each BLOB from the driver costs as much as 2 KiB. */
 function payloadsOf(
   sql: Sql,
-  portion: readonly EventRow[],
+  portion: readonly StoredPayloadRow[],
   names: Names | undefined,
 ): readonly StoredPayload[] {
   const readable = portion.filter(({ bytes }) => bytes <= EVENT_LIMITS.payloadMaxBytes);
@@ -76,7 +76,11 @@ function payloadsOf(
   });
 }
 
-function publishedPayload(row: EventRow, stored: Uint8Array, names: Names | undefined): StoredPayload {
+function publishedPayload(
+  row: StoredPayloadRow,
+  stored: Uint8Array,
+  names: Names | undefined,
+): StoredPayload {
   const { eventId, actionId, checksum } = row;
   const payload = names?.restored(row, stored) ?? stored;
   const isDamaged = checksum !== null && eventChecksum(eventId, actionId, payload) !== checksum;
@@ -106,7 +110,7 @@ class Names {
     this.#sql = sql;
   }
 
-  restored(row: EventRow, stored: Uint8Array): Uint8Array {
+  restored(row: StoredPayloadRow, stored: Uint8Array): Uint8Array {
     if (stored.length > MAX_SHORTENED_BYTES || !stored.some(isCode)) return stored;
     const texts = this.#textsOf(row);
     const out = this.#restored;
@@ -127,7 +131,7 @@ class Names {
     return Uint8Array.from(out.subarray(0, end));
   }
 
-  #textsOf({ actionId, revision }: EventRow): readonly Uint8Array[] {
+  #textsOf({ actionId, revision }: StoredPayloadRow): readonly Uint8Array[] {
     const key = `${actionId} ${revision}`;
     let texts = this.#texts.get(key);
     if (texts === undefined) {

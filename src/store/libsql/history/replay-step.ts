@@ -15,9 +15,9 @@ import { keyPointerOf, placeByKey } from "../queue/key-order.ts";
 import { isPattern } from "../../../domain/names.ts";
 import type { Sql, SqlValue } from "../thread/sql.ts";
 import { boundAction, endReplay, loadRunning } from "./replays.ts";
-import type { Reported } from "../thread/operation.ts";
+import type { ReportedAnswer } from "../thread/operation.ts";
 
-export function advanceReplay(sql: Sql, id: number, step: ReplayStep): Reported<ReplayProgress> {
+export function advanceReplay(sql: Sql, id: number, step: ReplayStep): ReportedAnswer<ReplayProgress> {
   const [running] = loadRunning(sql, "r.rowid = ?", id);
   if (running === undefined) return { answer: { queued: 0, state: "ended" } };
   if (step.total !== undefined) sql.run("UPDATE replay SET total = ? WHERE rowid = ?", step.total, id);
@@ -64,7 +64,7 @@ function capacityOf(sql: Sql, { subscription, selection }: ReplayPlan, step: Rep
 function makeDue(
   sql: Sql,
   { subscription, selection }: Pick<ReplayPlan, "subscription" | "selection">,
-  chosen: readonly Candidate[],
+  chosen: readonly WalkedEvent[],
   nowMs: number,
 ): void {
   const again = chosen.flatMap(({ delivery }) => (delivery === null ? [] : [delivery]));
@@ -103,7 +103,7 @@ function sendAgain(sql: Sql, again: readonly number[], nowMs: number): void {
 }
 
 /** An event of the walk and its delivery, where there is one. */
-interface Candidate {
+interface WalkedEvent {
   readonly event: number;
   readonly delivery: number | null;
 }
@@ -112,8 +112,8 @@ interface Candidate {
 const WINDOW = 4_000;
 
 /** How events are walked in order, as parts of a query with the values of `valuesOf`. */
-interface Walk {
-  /** What a `Candidate` is, and where it comes from. */
+interface ReplayWalk {
+  /** What a `WalkedEvent` is, and where it comes from. */
   readonly columns: string;
   readonly from: string;
   /** True of those that are looked at. */
@@ -132,14 +132,14 @@ const RECEIVED =
 type WalkedReplay = Pick<ReplayPlan, "subscription" | "action" | "selection">;
 
 /** For a pattern all events are walked, as several walks of the index of actions would have to be merged. */
-function walkOf({ action, selection }: WalkedReplay): Walk {
+function walkOf({ action, selection }: WalkedReplay): ReplayWalk {
   const isForAll = isPattern(action);
   const from = `event AS e ${isForAll ? "NOT INDEXED" : "INDEXED BY event_action"}`;
   const candidate = `${isForAll ? "" : "e.action_id = ?2 AND "}e.rowid BETWEEN ?3 AND ?4`;
   const matches = isForAll ? `EXISTS (${RECEIVED})` : "e.action_id = ?2";
   const without = (condition: string): string =>
     `${matches} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION}${condition})`;
-  const walks: Readonly<Record<ReplaySelection, Walk>> = {
+  const walks: Readonly<Record<ReplaySelection, ReplayWalk>> = {
     failed: {
       columns: DELIVERY_COLUMNS,
       from: "delivery AS d INDEXED BY delivery_failed_event",
@@ -177,9 +177,9 @@ function chooseNext(
   plan: WalkedReplay,
   range: RowidRange,
   max: number,
-): { readonly chosen: readonly Candidate[]; readonly passed: number } {
+): { readonly chosen: readonly WalkedEvent[]; readonly passed: number } {
   const high = windowEnd(sql, plan, range);
-  const chosen = sql.rows<Candidate>(
+  const chosen = sql.rows<WalkedEvent>(
     `${chosenBy(walkOf(plan))} LIMIT ?5`,
     ...valuesOf(sql, plan, { low: range.low, high }),
     max,
@@ -187,7 +187,7 @@ function chooseNext(
   return { chosen, passed: chosen.length < max ? high : (chosen.at(-1)?.event ?? high) };
 }
 
-function chosenBy({ columns, from, candidate, chosen }: Walk): string {
+function chosenBy({ columns, from, candidate, chosen }: ReplayWalk): string {
   return `SELECT ${columns} FROM ${from} WHERE ${candidate} AND ${chosen} ORDER BY event`;
 }
 

@@ -6,7 +6,7 @@ import { checkReplayStart, isToBeCancelled, replayCounts } from "../../rules/rep
 import { isoOrNull, parseStored, type StoredRecord } from "../stored-record.ts";
 import { clearWaits } from "../queue/handler-health.ts";
 import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
-import type { Reported } from "../thread/operation.ts";
+import type { ReportedAnswer } from "../thread/operation.ts";
 
 interface ReplayRow extends StoredRecord<
   Omit<Replay, "skipped">,
@@ -77,7 +77,7 @@ export function listReplays(sql: Sql, query: ReplaySelector): readonly Replay[] 
   return rows.map(replayOf);
 }
 
-export function cancelReplay(sql: Sql, id: number, nowMs: number): Reported<Replay | undefined> {
+export function cancelReplay(sql: Sql, id: number, nowMs: number): ReportedAnswer<Replay | undefined> {
   const replay = findReplay(sql, id);
   if (replay === undefined || !isToBeCancelled(replay)) return { answer: replay };
   const endedReplay = endReplay(sql, id, "cancelled", null, nowMs);

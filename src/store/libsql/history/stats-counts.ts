@@ -3,7 +3,7 @@ import { TEN_SECONDS_MS } from "../../../domain/stats/stats.ts";
 import { MEASURE } from "../../../domain/stats/tally.ts";
 import type { AttemptEnding } from "../../queue.ts";
 import type { RefusedCount } from "../../history.ts";
-import type { EventBatch, StoredOutcome } from "../queue/wire.ts";
+import type { EventBatch, WireRecordOutcome } from "../queue/wire.ts";
 import type { Sql } from "../thread/sql.ts";
 
 // What happens is counted in the transaction that stores it, so that a crash takes either both or neither. A row for each ten
@@ -22,7 +22,7 @@ export function tenSecondsOf(ms: number): number {
 }
 
 /** An attempt that ended by itself; `null` is what there was none of. */
-interface EndedAttempt {
+interface CountedAttempt {
   readonly ending: AttemptEnding;
   readonly durationMs: number;
   readonly latencyMs: number | null;
@@ -68,7 +68,7 @@ export class StatsCounts {
   attempted(
     actionId: number,
     subscriptionId: number,
-    { ending, durationMs, latencyMs, statusCode, errorCode }: EndedAttempt,
+    { ending, durationMs, latencyMs, statusCode, errorCode }: CountedAttempt,
     nowMs: number,
   ): void {
     const add = (measure: number, error?: string): void =>
@@ -95,7 +95,7 @@ export class StatsCounts {
 export function countPublished(
   sql: Sql,
   batches: readonly EventBatch[],
-  outcomes: readonly (readonly StoredOutcome[])[],
+  outcomes: readonly (readonly WireRecordOutcome[])[],
 ): void {
   const counts = new StatsCounts();
   for (const [index, { events }] of batches.entries()) {

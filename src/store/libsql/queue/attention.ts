@@ -31,7 +31,7 @@ const MAX_COUNTED_EACH = 10_000;
 const MAX_PAUSED = 200;
 const DAY_MS = 86_400_000;
 
-interface Candidate extends SubscriptionCondition {
+interface AttentionRow extends SubscriptionCondition {
   readonly id: number;
   readonly application: string;
   readonly subscription: string;
@@ -43,7 +43,7 @@ interface Candidate extends SubscriptionCondition {
 
 /** One item before its deliveries are counted. */
 interface Entry extends AttentionCause {
-  readonly row: Candidate;
+  readonly row: AttentionRow;
 }
 
 /** What needs a person, the gravest first, and of each kind what has lasted longest. */
@@ -82,8 +82,8 @@ const IS_LEFT = `iif(s.mode = 'pull' AND json_valid(s.settings),
   json_extract(s.settings, '$.expires_after_ms') <= ${LEFT_SUBSCRIPTION.expiresWithinMs}
   AND coalesce(s.last_claim_ms, s.created_ms) <= ?1 - ${LEFT_SUBSCRIPTION.unclaimedMs}, 0)`;
 
-function loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): readonly Candidate[] {
-  const rows = sql.rows<Omit<Candidate, "isActive"> & { active: number }>(
+function loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): readonly AttentionRow[] {
+  const rows = sql.rows<Omit<AttentionRow, "isActive"> & { active: number }>(
     `SELECT s.rowid AS id, s.application, s.subscription, s.action, s.active, ${textOf("s.disabled_reason")} AS disabledReason,
         s.created_ms AS createdMs, s.failing_since_ms AS failingSinceMs, s.last_failure_ms AS lastFailureMs,
         max(${WAIT_END}, coalesce(${RETRY_WAIT_END}, 0)) AS waitEndMs, ${BLOCKED_BY} AS blockedBy,
@@ -101,7 +101,7 @@ function loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): 
 }
 
 /** Those paused by a person that hold deliveries, or have missed events since. */
-function pausedOnes(sql: Sql, candidates: readonly Candidate[]): readonly Entry[] {
+function pausedOnes(sql: Sql, candidates: readonly AttentionRow[]): readonly Entry[] {
   const paused = candidates.filter((one) => !one.isActive && one.disabledReason === null);
   if (paused.length === 0) return [];
   const changed = changedActivity(
@@ -122,7 +122,7 @@ function pausedOnes(sql: Sql, candidates: readonly Candidate[]): readonly Entry[
  * From when on a paused subscription has received nothing, where the audit does not tell: it was paused by an older evreg, or
  * too long ago. While it was active, each of its events made a delivery at once.
  */
-function lastReceivedMs(sql: Sql, { id, createdMs }: Candidate): number {
+function lastReceivedMs(sql: Sql, { id, createdMs }: AttentionRow): number {
   const last = sql.first<{ ms: number }>(
     "SELECT created_ms AS ms FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ? ORDER BY rowid DESC LIMIT 1",
     id,
@@ -150,7 +150,7 @@ interface FailedRow {
 }
 
 /** What has failed for good within a day, of the newest events: the last one, and what is to be said of all. */
-function failedOnes(sql: Sql, candidates: readonly Candidate[], nowMs: number): readonly Entry[] {
+function failedOnes(sql: Sql, candidates: readonly AttentionRow[], nowMs: number): readonly Entry[] {
   const failed = candidates.filter((one) => one.hasFailed === 1);
   const each = Math.min(MAX_FAILED_EACH, Math.ceil(MAX_FAILED / Math.max(1, failed.length)));
   return failed.flatMap((row) => {

@@ -33,21 +33,21 @@ interface Receiver {
   readonly isWaiting: boolean;
   /** The cause of what is to be sent now. */
   readonly nowCause: BacklogCause;
-  readonly leased: Leased;
+  readonly leased: LeasedCount;
 }
 
 /** What is leased of a subscription. */
-interface Leased {
+interface LeasedCount {
   readonly deliveries: number;
   /** Those of them that persons requested. */
   readonly requested: number;
   readonly sinceMs: number | undefined;
 }
 
-const NONE_LEASED: Leased = { deliveries: 0, requested: 0, sinceMs: undefined };
+const NONE_LEASED: LeasedCount = { deliveries: 0, requested: 0, sinceMs: undefined };
 
-function loadLeased(sql: Sql): ReadonlyMap<number, Leased> {
-  const rows = sql.rows<Leased & { id: number }>(
+function loadLeased(sql: Sql): ReadonlyMap<number, LeasedCount> {
+  const rows = sql.rows<LeasedCount & { id: number }>(
     `SELECT d.subscription_id AS id, count(*) AS deliveries, count(*) FILTER (WHERE d.priority = ${REQUESTED}) AS requested,
         min(l.claimed_ms) AS sinceMs
       FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id GROUP BY 1`,
@@ -106,9 +106,9 @@ function noParts(): Record<BacklogCause, Backlog["due"]> {
   return { due: NONE, busy: NONE, paced: NONE, waiting: NONE, blocked: NONE, delivering: NONE, held: NONE };
 }
 
-type Parts = ReturnType<typeof noParts>;
+type BacklogParts = ReturnType<typeof noParts>;
 
-function add(parts: Parts, cause: BacklogCause, deliveries: number, sinceMs?: number): void {
+function add(parts: BacklogParts, cause: BacklogCause, deliveries: number, sinceMs?: number): void {
   const part = parts[cause];
   parts[cause] = {
     // After the clock was set back, more may be leased than are due.
@@ -120,13 +120,13 @@ function add(parts: Parts, cause: BacklogCause, deliveries: number, sinceMs?: nu
 /**
  * What is unfinished, by what it waits for: each subscription's deliveries are counted in the indexes of what is due and of
  * keys, up to about `max` of all.
- * @param of whose deliveries count; by default all
+ * @param selection whose deliveries count; by default all
  */
-export function countBacklog(sql: Sql, nowMs: number, of?: BacklogOf, max = MAX_COUNTED): Backlog {
+export function countBacklog(sql: Sql, nowMs: number, selection?: BacklogOf, max = MAX_COUNTED): Backlog {
   const leased = loadLeased(sql);
-  const receivers = loadReceivers(sql, nowMs, of, leased);
+  const receivers = loadReceivers(sql, nowMs, selection, leased);
   const parts = noParts();
-  const delivering = of === undefined ? [...leased.values()] : receivers.map((one) => one.leased);
+  const delivering = selection === undefined ? [...leased.values()] : receivers.map((one) => one.leased);
   for (const { deliveries, sinceMs } of delivering) add(parts, "delivering", deliveries, sinceMs);
   let remaining = max;
   let isWhole = true;
@@ -142,9 +142,9 @@ export function countBacklog(sql: Sql, nowMs: number, of?: BacklogOf, max = MAX_
 }
 
 function addCounted(
-  parts: Parts,
+  parts: BacklogParts,
   { isActive, isWaiting, waitEndMs, nowCause, leased }: Receiver,
-  { pending, now, first, behind, blocked, blockedMs }: Counted,
+  { pending, now, first, behind, blocked, blockedMs }: CountedDeliveries,
 ): void {
   // What was due all along could only be sent since its wait ended; what a person requested does not wait.
   const sinceMs =
@@ -160,7 +160,7 @@ function addCounted(
 }
 
 /** The deliveries of a subscription, up to a limit of each. */
-interface Counted {
+interface CountedDeliveries {
   readonly pending: number;
   /** Those of them that are due. */
   readonly now: number;
@@ -178,7 +178,7 @@ const PENDING =
 const BEHIND = `FROM delivery AS b INDEXED BY delivery_key
   WHERE b.subscription_id = ?1 AND b.key IS NOT NULL AND b.state IN ${UNFINISHED_STATES} AND b.state = ${DELIVERY_STATE.behind}`;
 
-function countOf(sql: Sql, { id, isWaiting }: Receiver, nowMs: number, limit: number): Counted {
+function countOf(sql: Sql, { id, isWaiting }: Receiver, nowMs: number, limit: number): CountedDeliveries {
   const dueByMs = isWaiting ? NEVER_MS : nowMs;
   const { pending, now } = sql.first<{ pending: number; now: number }>(
     `SELECT count(*) AS pending, coalesce(sum(priority = ${REQUESTED} OR due_ms <= ?2), 0) AS now
@@ -202,7 +202,7 @@ function countBehind(sql: Sql, subscription: number, limit: number): number {
   return sql.value(`SELECT count(*) FROM (SELECT 1 ${BEHIND} LIMIT ?2)`, subscription, limit);
 }
 
-type Blocked = Pick<Counted, "blocked" | "blockedMs">;
+type Blocked = Pick<CountedDeliveries, "blocked" | "blockedMs">;
 
 const NONE_BLOCKED: Blocked = { blocked: 0, blockedMs: null };
 

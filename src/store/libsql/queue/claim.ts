@@ -114,7 +114,7 @@ function replyOf(
   return { ...due, rows: claimed };
 }
 
-interface Pending {
+interface PendingSubscription {
   readonly id: number;
   /** `null` when it does not wait. */
   readonly waits_until_ms: number | null;
@@ -133,7 +133,7 @@ function loadClaimables(
   { nowMs, mode, quotaOf }: DueQuery,
 ): { readonly claimables: readonly Claimable[]; readonly recheckAtMs: number | undefined } {
   // Steps from subscription to subscription through the index of what waits.
-  const pending = sql.rows<Pending>(
+  const pending = sql.rows<PendingSubscription>(
     `WITH RECURSIVE waiting (id) AS (
         SELECT (SELECT subscription_id FROM delivery INDEXED BY delivery_due WHERE due_ms IS NOT NULL
           ORDER BY subscription_id LIMIT 1)
@@ -210,7 +210,7 @@ function select(sql: Sql, claimables: readonly Claimable[], tiers: readonly Tier
 /** A due delivery before it is leased. */
 type DueRow = Omit<ClaimedRow, "claimId" | "payload"> & PayloadRequest;
 
-/** A `SubscriptionRow` as JSON. */
+/** A `ClaimedSubscriptionRow` as JSON. */
 export const SUBSCRIPTION_SQL = `json_object('subscriptionId', s.rowid, 'application', s.application, 'name', s.subscription,
   'handler', s.handler, 'maxRetries', s.max_retries, 'secret', k.secret, 'previousSecret', k.previous_secret,
   'previousUntilMs', k.previous_until_ms, 'bearer', k.bearer, 'bearerToken', k.bearer_token, 'settings', s.settings)`;
@@ -318,7 +318,7 @@ function deliveriesOf(rows: readonly DueRow[]): number[] {
   return rows.map(({ deliveryId }) => deliveryId);
 }
 
-/** `SubscriptionRow`s as JSON. */
+/** `ClaimedSubscriptionRow`s as JSON. */
 function loadSubscriptions(sql: Sql, rows: readonly DueRow[]): string {
   if (rows.length === 0) return "[]";
   return readSubscriptions(sql, [...new Set(rows.map(({ subscriptionId }) => subscriptionId))]);

@@ -15,7 +15,7 @@ import {
 } from "./delivery-state.ts";
 import { clearWaits } from "./handler-health.ts";
 import { findKeyText, keyPointerOf, keysOfDeliveries, placeByKey, releaseKeys } from "./key-order.ts";
-import type { Reported } from "../thread/operation.ts";
+import type { ReportedAnswer } from "../thread/operation.ts";
 
 export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undefined {
   const row = findRow(sql, id);
@@ -39,7 +39,7 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
 }
 
 /** Fails one for good that has failed so far; what waited behind it comes up. */
-export function skipDelivery(sql: Sql, id: number, nowMs: number): Reported<Delivery | undefined> {
+export function skipDelivery(sql: Sql, id: number, nowMs: number): ReportedAnswer<Delivery | undefined> {
   const row = findRow(sql, id);
   if (row === undefined) return { answer: undefined };
   checkSkip(requestedOf(row), (delivery) => findBefore(sql, delivery));

@@ -157,9 +157,9 @@ interface RowidQuery {
 }
 
 /** Leads to candidates; the rows of its queries are merged. */
-type Source = readonly RowidQuery[];
+type CandidateSource = readonly RowidQuery[];
 
-const ALL: Source = [{ each: "SELECT delivery.rowid AS id FROM delivery WHERE TRUE", values: [] }];
+const ALL: CandidateSource = [{ each: "SELECT delivery.rowid AS id FROM delivery WHERE TRUE", values: [] }];
 const OF_EVENT =
   "SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_event WHERE delivery.event_id = ?";
 const OF_SUBSCRIPTION =
@@ -187,7 +187,7 @@ function sourceOf(
   status: DeliveryStatus | undefined,
   { subscriptions, pendingAfter }: Filter,
   { gathered }: Extent,
-): Source {
+): CandidateSource {
   if (event !== undefined) return [{ each: OF_EVENT, values: [event] }];
   const rare = status && RARE[status];
   if (rare !== undefined) return [{ each: rare, values: [] }];
@@ -204,7 +204,7 @@ function sourceOf(
 }
 
 /** Whether a source leads to no more candidates than that. */
-function isWithin(sql: Sql, source: Source, most: number): boolean {
+function isWithin(sql: Sql, source: CandidateSource, most: number): boolean {
   const { each, values } = joined(source, "");
   return (
     sql.value<number>(`SELECT count(*) FROM (SELECT 1 FROM (${each}) LIMIT ?)`, ...values, most + 1) <= most
@@ -212,7 +212,7 @@ function isWithin(sql: Sql, source: Source, most: number): boolean {
 }
 
 function joined(
-  source: Source,
+  source: CandidateSource,
   condition: string,
   ...bound: readonly SqlValue[]
 ): { readonly each: string; readonly values: readonly SqlValue[] } {

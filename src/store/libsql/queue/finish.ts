@@ -1,5 +1,5 @@
 import type { Deactivated } from "../../queue.ts";
-import { type AttemptedDelivery, type Verdict, verdictOn } from "../../rules/finish.ts";
+import { type AttemptedDelivery, type DeliveryVerdict, verdictOn } from "../../rules/finish.ts";
 import { type HandlerHealth, healthAfter } from "../../rules/health.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats-counts.ts";
@@ -12,7 +12,7 @@ import { DELIVERY_STATE, NORMAL } from "./delivery-state.ts";
 import { loadAttempted, storeHealth } from "./handler-health.ts";
 import { type OrderKey, releaseKeys } from "./key-order.ts";
 import type { ClaimReply, FinishedRow, FinishReply } from "./wire.ts";
-import type { Reported } from "../thread/operation.ts";
+import type { ReportedAnswer } from "../thread/operation.ts";
 
 /**
  * Records attempts and moves their deliveries on, set-wise. A result counts once, while its claim is still the delivery's.
@@ -23,7 +23,7 @@ export function finishAttempts(
   results: readonly FinishedRow[],
   bytes: Uint8Array,
   out = new ByteWriter(),
-): Reported<readonly FinishReply[]> {
+): ReportedAnswer<readonly FinishReply[]> {
   // Those that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
   const options = results.find((result) => result.options !== undefined)?.options ?? {};
@@ -125,7 +125,7 @@ function withNextDue(outcomes: readonly FinishReply[]): readonly FinishReply[] {
 }
 
 /** A delivery that is leased. */
-interface Leased {
+interface LeasedDelivery {
   readonly id: number;
   readonly claim_id: number;
   readonly subscription_id: number;
@@ -141,9 +141,9 @@ interface Leased {
   readonly key: number | null;
 }
 
-function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, Leased> {
+function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, LeasedDelivery> {
   const ids = new Set(rows.map(({ deliveryId }) => deliveryId));
-  const found = sql.rows<Leased>(
+  const leased = sql.rows<LeasedDelivery>(
     `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error, l.consumer, d.key,
         coalesce((SELECT e.action_id FROM event AS e WHERE e.rowid = d.event_id), 0) AS action_id
       FROM json_each(?) AS r
@@ -151,18 +151,18 @@ function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, Leased>
       CROSS JOIN delivery AS d ON d.rowid = l.delivery_id`,
     JSON.stringify([...ids]),
   );
-  return new Map(found.map((row) => [row.id, row]));
+  return new Map(leased.map((row) => [row.id, row]));
 }
 
-function deliveryOf({ failures, last_error: lastError }: Leased): AttemptedDelivery {
+function deliveryOf({ failures, last_error: lastError }: LeasedDelivery): AttemptedDelivery {
   return { failures, lastError };
 }
 
 function collect(
   writes: FinishWrites,
-  leased: Leased,
+  leased: LeasedDelivery,
   row: FinishedRow,
-  verdict: Verdict,
+  verdict: DeliveryVerdict,
   nowMs: number,
 ): void {
   const { deliveryId: id, startedAtMs, durationMs, statusCode, errorCode, textBytes, connection } = row;
@@ -217,7 +217,7 @@ function collect(
 
 /** Whether it is a first attempt that delivered, with nothing to be stored but what its delivery has columns for. */
 function isPlainFirst(
-  { attempt, consumer }: Leased,
+  { attempt, consumer }: LeasedDelivery,
   { ending, errorCode, textBytes, connection }: FinishedRow,
 ): boolean {
   const isBare = errorCode === null && textBytes === null && connection === undefined;

@@ -20,7 +20,7 @@ export function findLeased(
   subscription: number,
   leases: readonly LeaseKey[],
 ): readonly (LeasedAttempt | undefined)[] {
-  const found = sql.rows<LeasedAttempt>(
+  const attempts = sql.rows<LeasedAttempt>(
     `SELECT d.rowid AS deliveryId, l.claim_id AS claimId, d.attempt + 1 AS attempt, d.failures, l.claimed_ms AS claimedMs,
         d.event_id AS eventId, coalesce(a.action, '') AS action
       FROM json_each(?1) AS r
@@ -31,7 +31,7 @@ export function findLeased(
     JSON.stringify(leases.map(({ deliveryId, claimId }) => [deliveryId, claimId])),
     subscription,
   );
-  const byDelivery = new Map(found.map((one) => [one.deliveryId, one]));
+  const byDelivery = new Map(attempts.map((one) => [one.deliveryId, one]));
   return leases.map(({ deliveryId, claimId }) => {
     const one = byDelivery.get(deliveryId);
     return one?.claimId === claimId ? one : undefined;

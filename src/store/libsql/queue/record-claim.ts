@@ -1,22 +1,22 @@
 import { recordEvents } from "../events/record.ts";
-import type { EventBatch, RecordedLeases, StoredOutcome } from "./wire.ts";
+import type { EventBatch, RecordedLeases, WireRecordOutcome } from "./wire.ts";
 import { countPublished } from "../history/stats-counts.ts";
 import type { Sql } from "../thread/sql.ts";
 import { leaseToSend, REQUESTED_SUBSCRIPTIONS, SUBSCRIPTION_SQL } from "./claim.ts";
 import { WAIT_END } from "./handler-health.ts";
 
 /** A delivery that a call claims with its event. */
-type Wanted = readonly [eventId: number, subscriptionId: number];
+type WantedLease = readonly [eventId: number, subscriptionId: number];
 
 /** Records events, and leases the deliveries that their calls claim, so that no claim has to look for them. */
 export function recordAndClaim(
   sql: Sql,
   batches: readonly EventBatch[],
   bytes: Uint8Array,
-): readonly (readonly StoredOutcome[])[] {
+): readonly (readonly WireRecordOutcome[])[] {
   const outcomes = recordEvents(sql, batches, bytes);
   countPublished(sql, batches, outcomes);
-  const wanted: Wanted[] = [];
+  const wanted: WantedLease[] = [];
   let nowMs = -Infinity;
   let leaseMs = Infinity;
   for (const [index, { claim, events }] of batches.entries()) {
@@ -44,7 +44,7 @@ export function recordAndClaim(
  */
 function leaseRecorded(
   sql: Sql,
-  wanted: readonly Wanted[],
+  wanted: readonly WantedLease[],
   nowMs: number,
   leaseMs: number,
 ): ReadonlyMap<number, RecordedLeases> {

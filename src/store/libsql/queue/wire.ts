@@ -52,7 +52,7 @@ export interface RecordedLeases {
 }
 
 /** What came of one event. */
-export type StoredOutcome =
+export type WireRecordOutcome =
   | Exclude<RecordDecision, { kind: "recorded" }>
   | (RecordDecision & { readonly kind: "recorded"; readonly leases?: RecordedLeases });
 
@@ -83,7 +83,7 @@ export interface ConsumerCall extends Omit<ConsumerRequest, "consumers"> {
 /** An answer as it crosses the thread. */
 export interface ClaimReply extends Omit<ClaimAnswer, "claims"> {
   readonly rows: readonly ClaimedRow[];
-  /** The `SubscriptionRow`s of all of them, as JSON. */
+  /** The `ClaimedSubscriptionRow`s of all of them, as JSON. */
   readonly subscriptions: string;
 }
 
@@ -99,7 +99,7 @@ export interface ClaimedRow extends Required<Omit<Claim, "event" | "subscription
 }
 
 /** A subscription as claims have it from the file. */
-export interface SubscriptionRow
+export interface ClaimedSubscriptionRow
   extends
     StoredSecrets,
     Pick<ClaimedSubscription, "subscriptionId" | "application" | "name" | "handler" | "maxRetries"> {
@@ -124,16 +124,16 @@ export class ClaimedSubscriptions {
     this.#secrets = new OpenedSecrets(key);
   }
 
-  /** @param rows `SubscriptionRow`s as JSON */
+  /** @param rows `ClaimedSubscriptionRow`s as JSON */
   read(rows: string): ReadonlyMap<number, ClaimedSubscription> {
     if (rows === this.#lastRows) return this.#last;
     this.#lastRows = rows;
-    const all = (JSON.parse(rows) as SubscriptionRow[]).map((row) => this.#subscription(row));
+    const all = (JSON.parse(rows) as ClaimedSubscriptionRow[]).map((row) => this.#subscription(row));
     this.#last = new Map(all.map((one) => [one.subscriptionId, one]));
     return this.#last;
   }
 
-  #subscription(row: SubscriptionRow): ClaimedSubscription {
+  #subscription(row: ClaimedSubscriptionRow): ClaimedSubscription {
     const { subscriptionId, application, name, handler, maxRetries } = row;
     const secrets = this.#secrets.of({ application, subscription: name }, row);
     const settings = settingsFromJson(row.settings);

@@ -45,7 +45,7 @@ const PRAGMAS: readonly string[] = [
  *
  * The file is released only when the garbage collector has taken the last statement, or when the thread ends.
  */
-export class Connection {
+export class WriteConnection {
   readonly #pool: ConnectionPool;
   readonly #database: Database;
   readonly #guard: FileGuard;
@@ -84,7 +84,7 @@ export class Connection {
    * @param expected the file that must be there, when it replaces another connection
    * @throws EngineFailure `in_use` at once when another process has it; `fatal` when it is not the one expected
    */
-  static open(path: string, admit: (sql: Sql) => void, expected?: FileId): Connection {
+  static open(path: string, admit: (sql: Sql) => void, expected?: FileId): WriteConnection {
     // The engine would create one where there is none.
     if (expected !== undefined) mustBeAt(path, expected);
     const id = expected ?? fileIdAt(path);
@@ -96,7 +96,7 @@ export class Connection {
       if (sql.value("PRAGMA journal_mode = WAL") !== "wal") {
         throw new EngineFailure("fatal", "the engine does not keep a log of the file");
       }
-      const connection = new Connection({ pool, log }, database, sql, new FileGuard(path, id));
+      const connection = new WriteConnection({ pool, log }, database, sql, new FileGuard(path, id));
       connection.#moveFoundLog();
       return connection;
     } catch (error) {
@@ -159,9 +159,9 @@ export class Connection {
   checkpoint(): void {
     // Whoever reads just now is done in a moment, and further reads do not need the log any more.
     this.read.run(`PRAGMA busy_timeout = ${READERS_END_MS}`);
-    const found = this.read.first<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)");
+    const checkpoint = this.read.first<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)");
     this.read.run("PRAGMA busy_timeout = 0");
-    if (found?.busy !== 0)
+    if (checkpoint?.busy !== 0)
       throw new EngineFailure("replace", "the log could not be emptied while it is read");
     try {
       this.#syncLog();

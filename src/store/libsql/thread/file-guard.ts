@@ -22,8 +22,8 @@ export class MovedFile extends EngineFailure {
 
 /** Without opening it: closing the data file would drop the process's locks on it (see `files/data-folder.ts`). */
 export function fileIdAt(path: string): FileId | undefined {
-  const found = look(path);
-  return found === undefined ? undefined : { dev: found.dev, ino: found.ino };
+  const stats = look(path);
+  return stats === undefined ? undefined : { dev: stats.dev, ino: stats.ino };
 }
 
 /** On current Linux a look at the log makes its next fsync store its times as well: 70 µs more for a commit, on ext4. */
@@ -54,9 +54,9 @@ export class FileGuard {
    * @param id the file that was there before the engine opened it
    */
   constructor(path: string, id: FileId | undefined) {
-    const found = id ?? fileIdAt(path);
-    if (found === undefined) throw dataFileMoved(path);
-    this.id = found;
+    const file = id ?? fileIdAt(path);
+    if (file === undefined) throw dataFileMoved(path);
+    this.id = file;
     this.#path = path;
     this.#realPath = realpathSync(path);
     this.logPath = `${this.#realPath}-wal`;
@@ -67,12 +67,12 @@ export class FileGuard {
    * @throws EngineFailure `fatal` when one was cut short
    */
   check(): void {
-    const found = look(this.#path);
-    if (found === undefined || !isFile(found, this.id)) throw dataFileMoved(this.#path);
-    if (found.size < this.#bytes) {
-      throw this.#cutShort(`the data file ${basename(this.#realPath)}`, this.#bytes, found.size);
+    const stats = look(this.#path);
+    if (stats === undefined || !isFile(stats, this.id)) throw dataFileMoved(this.#path);
+    if (stats.size < this.#bytes) {
+      throw this.#cutShort(`the data file ${basename(this.#realPath)}`, this.#bytes, stats.size);
     }
-    this.#bytes = found.size;
+    this.#bytes = stats.size;
     const nowMs = performance.now();
     if (nowMs - this.#logCheckedMs < LOG_CHECK_MS) return;
     this.#logCheckedMs = nowMs;
@@ -81,9 +81,9 @@ export class FileGuard {
 
   /** Whether the log did not restart when it was time; `undefined` where that was asked since the last look at it. */
   isLogLong(): boolean | undefined {
-    const found = this.#isLogLong;
+    const isLong = this.#isLogLong;
     this.#isLogLong = undefined;
-    return found;
+    return isLong;
   }
 
   /** To be called when the log was emptied. */
@@ -92,16 +92,16 @@ export class FileGuard {
   }
 
   #checkLog(): void {
-    const found = look(this.logPath);
+    const stats = look(this.logPath);
     const before = this.#log;
-    this.#log = found;
-    this.#isLogLong = (found?.size ?? 0n) > LOG_LIMIT_BYTES;
+    this.#log = stats;
+    this.#isLogLong = (stats?.size ?? 0n) > LOG_LIMIT_BYTES;
     if (before === undefined) return;
-    if (found === undefined || !isFile(found, before)) throw logMoved(this.logPath);
+    if (stats === undefined || !isFile(stats, before)) throw logMoved(this.logPath);
     const shortest = before.size < LOG_LIMIT_BYTES ? before.size : BigInt(LOG_LIMIT_BYTES);
-    if (found.size >= shortest) return;
+    if (stats.size >= shortest) return;
     const name = `${basename(this.logPath)}, which holds the newest part of the data,`;
-    throw this.#cutShort(name, before.size, found.size);
+    throw this.#cutShort(name, before.size, stats.size);
   }
 
   /**
@@ -125,12 +125,12 @@ export class FileGuard {
 
 /** @throws MovedFile when another file than this is there, or none */
 export function mustBeAt(path: string, id: FileId): void {
-  const found = look(path);
-  if (found === undefined || !isFile(found, id)) throw dataFileMoved(path);
+  const stats = look(path);
+  if (stats === undefined || !isFile(stats, id)) throw dataFileMoved(path);
 }
 
-function isFile(found: BigIntStats, id: FileId): boolean {
-  return found.ino === id.ino && found.dev === id.dev;
+function isFile(stats: BigIntStats, id: FileId): boolean {
+  return stats.ino === id.ino && stats.dev === id.dev;
 }
 
 /** `undefined` for what cannot be seen, which is as bad as gone. */

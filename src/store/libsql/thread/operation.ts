@@ -30,7 +30,7 @@ export interface WriteOperation<C = unknown, R = unknown> extends WriteTraits {
   run(work: Work, calls: readonly C[]): readonly R[];
 }
 
-export type Operation = ReadOperation | WriteOperation;
+export type StoreOperation = ReadOperation | WriteOperation;
 
 type WriteOptions = Partial<Pick<WriteTraits, "rows" | "durable">>;
 
@@ -71,15 +71,15 @@ export function writeWith<A extends readonly unknown[], R>(
 
 /** A write of the connection alone that also says what else it did. */
 export function reporting<A extends readonly unknown[], R>(
-  run: (sql: Sql, ...args: A) => Reported<R>,
+  run: (sql: Sql, ...args: A) => ReportedAnswer<R>,
 ): WriteOperation<A, R> {
   return writeWith((work, ...args) => report(work, run(work.sql, ...args)));
 }
 
 /** An answer, and what else was done. */
-export type Reported<R> = StoreChange & { readonly answer: R };
+export type ReportedAnswer<R> = StoreChange & { readonly answer: R };
 
-export function report<R>({ changes }: Work, { answer, ...change }: Reported<R>): R {
+export function report<R>({ changes }: Work, { answer, ...change }: ReportedAnswer<R>): R {
   changes.push(change);
   return answer;
 }
@@ -90,4 +90,4 @@ export function joined<C, R>(run: (work: Work, calls: readonly C[]) => readonly 
 }
 
 /** The operations by the parts of the store. */
-export type Operations = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+export type Operations = Readonly<Record<string, Readonly<Record<string, StoreOperation>>>>;

@@ -38,7 +38,7 @@ export interface FromThread {
 }
 
 /** What a thread is started with. */
-export interface ThreadTask {
+export interface StoreThreadTask {
   readonly role: "writer" | "reader";
 }
 

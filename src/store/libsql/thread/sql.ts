@@ -108,7 +108,7 @@ export interface Sql {
 export type Database = ReturnType<ConnectionPool["acquireSync"]>;
 export type Statement = ReturnType<Database["prepare"]>;
 
-interface Query {
+interface PreparedQuery {
   readonly columns: readonly string[];
   /** The same query, answering one JSON text. */
   readonly gathered: Statement;
@@ -154,7 +154,7 @@ const MAX_STATEMENTS = 500;
 export class Statements implements Sql {
   readonly #database: Database;
   readonly #prepared = new Map<string, Statement>();
-  readonly #queries = new Map<string, Query>();
+  readonly #queries = new Map<string, PreparedQuery>();
 
   constructor(database: Database) {
     this.#database = database;
@@ -198,7 +198,7 @@ export class Statements implements Sql {
     return remembered(this.#prepared, text, () => this.#database.prepare(text));
   }
 
-  #query(text: string): Query {
+  #query(text: string): PreparedQuery {
     return remembered(this.#queries, text, () => {
       const columns = this.#database.prepare(text).columns();
       const names = columns.map(({ name }) => name);

@@ -9,7 +9,7 @@ import {
   type OpenReport,
   type RequestKind,
   type ThreadRequests,
-  type ThreadTask,
+  type StoreThreadTask,
   type WireOutcome,
   type WriteBatch,
   type WriterSetup,
@@ -17,7 +17,7 @@ import {
 import { EngineFailure } from "./sql.ts";
 
 /** What a request was answered, with the bytes that its value refers to. */
-export interface Reply<T = unknown> {
+export interface ThreadReply<T = unknown> {
   readonly value: T;
   readonly bytes: ArrayBuffer | undefined;
 }
@@ -82,12 +82,12 @@ export class StoreThreads {
    * Sees every commit that was reported before the call.
    * @throws EngineFailure; EvregError as the read does
    */
-  read(operation: string, args: readonly unknown[]): Promise<Reply> {
+  read(operation: string, args: readonly unknown[]): Promise<ThreadReply> {
     return this.#reader.request("read", { operation, args });
   }
 
   /** What is done between two transactions, on the connection that writes. */
-  readByWriter(operation: string, args: readonly unknown[]): Promise<Reply> {
+  readByWriter(operation: string, args: readonly unknown[]): Promise<ThreadReply> {
     return this.#writer.request("read", { operation, args });
   }
 
@@ -104,8 +104,8 @@ export class StoreThreads {
 }
 
 interface PendingAnswer {
-  readonly promise: Promise<Reply>;
-  readonly resolve: (reply: Reply) => void;
+  readonly promise: Promise<ThreadReply>;
+  readonly resolve: (reply: ThreadReply) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -127,8 +127,8 @@ class ThreadClient {
   readonly #exited: Promise<void>;
 
   /** @param onCrash called when it has ended and nobody asked it to */
-  constructor(role: ThreadTask["role"], onCrash: (reason: string) => void) {
-    const worker = storeThread({ role } satisfies ThreadTask);
+  constructor(role: StoreThreadTask["role"], onCrash: (reason: string) => void) {
+    const worker = storeThread({ role } satisfies StoreThreadTask);
     this.#worker = worker;
     let crash = "it ended by itself";
     worker.on("message", (message: FromThread) => this.#receive(message));
@@ -150,9 +150,9 @@ class ThreadClient {
     kind: K,
     ask: ThreadRequests[K]["ask"],
     bytes?: ArrayBuffer,
-  ): Promise<Reply<ThreadRequests[K]["answer"]>> {
+  ): Promise<ThreadReply<ThreadRequests[K]["answer"]>> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
-    const pending = Promise.withResolvers<Reply<ThreadRequests[K]["answer"]>>();
+    const pending = Promise.withResolvers<ThreadReply<ThreadRequests[K]["answer"]>>();
     const free = this.#pending.indexOf(undefined);
     const id = free === -1 ? this.#pending.length : free;
     this.#pending[id] = pending;

@@ -4,7 +4,7 @@ import type { Logger } from "../../../runtime/logger.ts";
 import type { StoreCondition } from "../../store.ts";
 import { singleWrite, type WriteBatch } from "./protocol.ts";
 import { EngineFailure } from "./sql.ts";
-import type { Reply, StoreThreads, WriteReply } from "./store-threads.ts";
+import type { ThreadReply, StoreThreads, WriteReply } from "./store-threads.ts";
 
 export interface SupervisorDependencies {
   readonly clock: Clock;
@@ -65,7 +65,7 @@ export class WorkerSupervisor {
   }
 
   /** What is done between two transactions, on the connection that writes. */
-  readByWriter(operation: string, args: readonly unknown[]): Promise<Reply> {
+  readByWriter(operation: string, args: readonly unknown[]): Promise<ThreadReply> {
     return this.#byWriter(0, (threads) => threads.readByWriter(operation, args));
   }
 
@@ -82,7 +82,7 @@ export class WorkerSupervisor {
   }
 
   /** Reads go on while the disk is full, and wait while the threads are replaced. */
-  async read(operation: string, args: readonly unknown[]): Promise<Reply> {
+  async read(operation: string, args: readonly unknown[]): Promise<ThreadReply> {
     for (let tries = 0; tries < 3; tries += 1) {
       if (this.#status === "closed" || this.#status === "failed") break;
       const threads = this.#threads;

@@ -1,16 +1,16 @@
 import type { Operations, ReadOperation, WriteOperation } from "./operation.ts";
 import type { ByteWriter, OperationsTraits, OperationTraits } from "./protocol.ts";
-import type { Reply } from "./store-threads.ts";
+import type { ThreadReply } from "./store-threads.ts";
 import type { WorkerSupervisor } from "./supervisor.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 /** An operation as the main thread asks for it; the answer comes with the bytes that it refers to. */
 type Ask<T> =
   T extends ReadOperation<infer A, infer R>
-    ? (...args: A) => Promise<Reply<R>>
+    ? (...args: A) => Promise<ThreadReply<R>>
     : T extends WriteOperation<infer C, infer R>
       ? C extends readonly unknown[]
-        ? (...args: C) => Promise<Reply<R>>
+        ? (...args: C) => Promise<ThreadReply<R>>
         : JoinedAsk<C, R>
       : never;
 
@@ -19,22 +19,24 @@ type Ask<T> =
  * @param rows about how many it writes
  * @param call makes the call; what is added to the bytes goes with it
  */
-type JoinedAsk<C, R> = (rows: number, call: (bytes: ByteWriter) => C) => Promise<Reply<R>>;
+type JoinedAsk<C, R> = (rows: number, call: (bytes: ByteWriter) => C) => Promise<ThreadReply<R>>;
 
 /** Answers the value alone. */
-type Method<F> = F extends (...args: infer A) => Promise<Reply<infer R>> ? (...args: A) => Promise<R> : never;
+type ValueMethod<F> = F extends (...args: infer A) => Promise<ThreadReply<infer R>>
+  ? (...args: A) => Promise<R>
+  : never;
 
-export type Methods<O extends Operations> = {
-  readonly [P in keyof O]: { readonly [M in keyof O[P]]: Method<Ask<O[P][M]>> };
+export type ThreadMethods<O extends Operations> = {
+  readonly [P in keyof O]: { readonly [M in keyof O[P]]: ValueMethod<Ask<O[P][M]>> };
 };
 
 /** The main thread's side of the operations, by the parts of the store. */
 export interface ThreadCalls<O extends Operations> {
   readonly replies: { readonly [P in keyof O]: { readonly [M in keyof O[P]]: Ask<O[P][M]> } };
-  readonly methods: Methods<O>;
+  readonly methods: ThreadMethods<O>;
 }
 
-type AnyAsk = (...args: readonly unknown[]) => Promise<Reply>;
+type AnyAsk = (...args: readonly unknown[]) => Promise<ThreadReply>;
 
 /** @param traits of all operations, as the store's thread reports them when it has opened the file */
 export function threadCalls<O extends Operations>(

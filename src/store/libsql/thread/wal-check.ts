@@ -79,8 +79,8 @@ const NOTHING: LogCheck = {
  */
 export function checkLog(file: string, recheckMs = RECHECK_MS): LogCheck {
   const log = logOf(file);
-  const found = walk(log);
-  if (!found.isDamaged) return found;
+  const first = walk(log);
+  if (!first.isDamaged) return first;
   const before = look(log);
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, recheckMs);
   const again = walk(log);
@@ -94,9 +94,9 @@ export function checkLog(file: string, recheckMs = RECHECK_MS): LogCheck {
  * file, of which the engine would remove it
  */
 export function mustBeUndamaged(file: string): LogCheck {
-  const found = checkLog(file);
-  if (found.isDamaged) throw damagedLog(file, found);
-  if (found.wholeBytes === 0 || sizeOf(file) > 0) return found;
+  const check = checkLog(file);
+  if (check.isDamaged) throw damagedLog(file, check);
+  if (check.wholeBytes === 0 || sizeOf(file) > 0) return check;
   throw new EvregError(
     "unavailable",
     `The data file ${file} is empty, and its log is not. Nothing was changed. ` +

@@ -1,7 +1,7 @@
 import { EvregError } from "../../../domain/error.ts";
 import type { StoreChange } from "../../store.ts";
 import { ByteWriter, fromWireError, type WriteBatch, type WriteCall } from "./protocol.ts";
-import type { Reply, WriteReply } from "./store-threads.ts";
+import type { ThreadReply, WriteReply } from "./store-threads.ts";
 import { NOTHING_STORED } from "./supervisor.ts";
 
 /** A write to be sent. */
@@ -22,7 +22,10 @@ interface BatchWriter {
 interface Batch {
   readonly calls: WriteCall[];
   /** Of each call. */
-  readonly callers: { readonly resolve: (reply: Reply) => void; readonly reject: (error: unknown) => void }[];
+  readonly callers: {
+    readonly resolve: (reply: ThreadReply) => void;
+    readonly reject: (error: unknown) => void;
+  }[];
   readonly bytes: ByteWriter;
   rows: number;
   /** About what it holds in memory. */
@@ -65,7 +68,7 @@ export class WriteQueue {
   }
 
   /** Resolves once it is committed; rejects with why it was not. */
-  append({ operation, rows, call }: PendingWrite): Promise<Reply> {
+  append({ operation, rows, call }: PendingWrite): Promise<ThreadReply> {
     return new Promise((resolve, reject) => {
       const refusal = this.#refusal();
       if (refusal !== undefined) return reject(new EvregError("unavailable", refusal, NOTHING_STORED));
