@@ -42,6 +42,11 @@ export class RawJson {
     return JSON.parse(this.text());
   }
 
+  /** Whether the other has the same bytes. */
+  equals(other: RawJson): boolean {
+    return Buffer.compare(this.bytes, other.bytes) === 0;
+  }
+
   /** For `JSON.stringify` where exactness does not matter, such as a test's diff. */
   toJSON(): unknown {
     return this.value();
