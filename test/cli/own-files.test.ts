@@ -1,4 +1,5 @@
 import {
+  copyFileSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -32,6 +33,9 @@ beforeAll(async () => {
   expect(await run(create, { input: '{"type": "object"}' })).toMatchObject({ code: 0 });
   symlinkSync(join(data, "evreg.db"), at("link.db"));
   symlinkSync(data, at("link-to-folder"));
+  mkdirSync(at("linked"));
+  copyFileSync(join(stopped, "evreg.db"), at("behind-a-link.db"));
+  symlinkSync(at("behind-a-link.db"), at("linked/evreg.db"));
   writeFileSync(join(stopped, "token"), "a token\n");
   writeFileSync(at("older-backup.db"), "an older backup");
   symlinkSync(at("older-backup.db"), at("newest.db"));
@@ -55,6 +59,7 @@ test.each([
   "stopped/evreg.db",
   "stopped/evreg.db-wal",
   "stopped/token",
+  "behind-a-link.db",
   "behind-a-link.db-wal",
 ])("a backup does not take the place of %s", async (name) => {
   const before = lstatSync(at(name), { throwIfNoEntry: false });
@@ -102,6 +107,8 @@ test("no other command writes to a file of a data folder", async () => {
   for (const words of [
     ["export", "-o", "data/evreg.db"],
     ["export", "-o", "link.db"],
+    ["export", "-o", "linked/evreg.db"],
+    ["export", "-o", "behind-a-link.db"],
     ["actions", "types", "--out", "data/owner.json"],
     ["publish", "--batch", "events.ndjson", "--rejects", "link-to-folder/evreg.db"],
     ["apply", "-f", "registry.json", "--secrets-file", "data/evreg.db"],
