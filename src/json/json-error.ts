@@ -62,14 +62,16 @@ export class LineCount {
 
 /** The place of the first character that is not UTF-8; there must be one. */
 export function firstBadUtf8(bytes: Uint8Array): number {
+  const text = Buffer.from(bytes).toString("utf8");
   let place = 0;
-  for (const good of Buffer.from(bytes).toString("utf8").split("\ufffd")) {
-    place += Buffer.byteLength(good);
+  for (let from = 0; ;) {
+    const at = text.indexOf("\ufffd", from);
+    place += Buffer.byteLength(text.slice(from, at));
     // What is read as U+FFFD may be that character.
     if (bytes[place] !== 0xef || bytes[place + 1] !== 0xbf || bytes[place + 2] !== 0xbd) return place;
     place += 3;
+    from = at + 1;
   }
-  return place;
 }
 
 /** The character at an offset, in words. */
