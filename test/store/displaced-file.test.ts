@@ -150,7 +150,10 @@ describe("a data file that was taken away", () => {
     expect(write).toThrow(expect.objectContaining({ name: "EngineFailure", kind: "fatal" }));
   });
 
-  it("is not created anew for a connection that replaces another", () => {
+  it("is not created anew for a connection that replaces another, or that comes while another process replaces it", () => {
+    expect(() => WriteConnection.open(file(), admitAny)).toThrow(expect.objectContaining({ kind: "in_use" }));
+    expect(existsSync(file())).toBe(false);
+    writeFileSync(file(), "");
     const connection = WriteConnection.open(file(), (sql) => admitFile(sql, file()));
     const { file: expected } = connection;
     renameSync(file(), aside());

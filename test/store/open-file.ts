@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openDataFile } from "../../src/store/libsql/files/open-file.ts";
@@ -6,6 +6,7 @@ import type { WriteConnection } from "../../src/store/libsql/thread/connection.t
 
 /** A connection to a data file of today's form, made where there is none, with nothing around it. */
 export function openFile(file: string): WriteConnection {
+  if (!existsSync(file)) writeFileSync(file, "", { mode: 0o600 });
   return openDataFile(file).connection;
 }
 

@@ -3,7 +3,6 @@ import { expect, it } from "vitest";
 import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { ensureServiceActions } from "../../src/store/libsql/catalog/actions.ts";
-import { openDataFile } from "../../src/store/libsql/files/open-file.ts";
 import { openLibsqlStore, type OpenOptions } from "../../src/store/libsql/open.ts";
 import type { WriteCall } from "../../src/store/libsql/thread/protocol.ts";
 import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
@@ -13,6 +12,7 @@ import { claimRequest } from "../support/claim-request.ts";
 import { writeOlderFile } from "../support/older-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
+import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 import { call, commit, eventBatch, finished } from "./batches.ts";
 
@@ -90,7 +90,7 @@ it("a user's older action with such a name stays the user's, and that event is n
 
 it("with no room for it nothing of the finish is done, and with room both", () => {
   const file = join(scratch.path, "full.db");
-  const { connection } = openDataFile(file);
+  const connection = openFile(file);
   ensureServiceActions(connection, 1);
   const failures = 200;
   const payload = Buffer.from("{}");

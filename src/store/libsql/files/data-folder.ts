@@ -8,7 +8,7 @@ import {
   realpathSync,
   statSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { EvregError, type EvregErrorCode, messageOf } from "../../../domain/error.ts";
 import { DATA_FILE, heldFolders } from "../../../runtime/data-files.ts";
 import { makeFolder, sizeOf, syncFolderOf } from "../../../runtime/files.ts";
@@ -76,6 +76,11 @@ export function prepareFile(
       `The data folder ${folder} holds no data yet, and was left as it is. Name another with --data, or a server with --url or --context; to begin here, start a server with \`evreg serve\` or create the first action with \`evreg actions create\`.`,
       { folder },
     );
+  }
+  if (form !== 0) {
+    // One that is gone by now is being replaced, and none must be created in its place.
+    mustBeWritable(path);
+    return { path, form };
   }
   try {
     closeSync(openSync(path, "wx", 0o600));
@@ -189,7 +194,11 @@ export function admittedVersion(folder: string): number {
   const path = dataFileOf(folder);
   const traces = tracesOfData(folder);
   const version = readFileVersion(path);
-  if (version === 0) mustNeverHaveHeldData(path, traces);
+  if (version === 0) {
+    // The data file may have become one of the copies since; a first start makes none.
+    const copies = copiesIn(folder).map((copy) => basename(copy));
+    mustNeverHaveHeldData(path, [...new Set([...traces, ...copies])]);
+  }
   return version;
 }
 

@@ -3,7 +3,15 @@ import { pathToFileURL } from "node:url";
 import { ConnectionPool } from "@libsql/client/sqlite3";
 import { EvregError, messageOf } from "../../../domain/error.ts";
 import { withFile } from "../../../runtime/files.ts";
-import { type FileId, FileGuard, fileIdAt, LOG_LIMIT_BYTES, MovedFile, mustBeAt } from "./file-guard.ts";
+import {
+  type FileId,
+  FileGuard,
+  fileIdAt,
+  isAt,
+  LOG_LIMIT_BYTES,
+  MovedFile,
+  mustBeAt,
+} from "./file-guard.ts";
 import { type Database, EngineFailure, engineFailure, type Sql, type Statement, Statements } from "./sql.ts";
 import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged } from "./wal-check.ts";
 
@@ -82,15 +90,20 @@ export class WriteConnection {
   /**
    * Takes the file's lock, and changes nothing before `admit` has read what is there; it throws to refuse the file.
    * @param expected the file that must be there, when it replaces another connection
-   * @throws EngineFailure `in_use` at once when another process has it; `fatal` when it is not the one expected
+   * @throws EngineFailure `in_use` at once when another process has it, or is just putting another file in its place; `fatal`
+   * when it is not the one expected
    */
   static open(path: string, admit: (sql: Sql) => void, expected?: FileId): WriteConnection {
-    // The engine would create one where there is none.
     if (expected !== undefined) mustBeAt(path, expected);
     const id = expected ?? fileIdAt(path);
+    // The engine would create one where there is none.
+    if (id === undefined) throw beingReplaced(path);
     const log = mustBeUndamaged(path);
     const { pool, database, sql } = acquire(path);
     try {
+      // The first read takes the lock. It is that of the file that was opened, and another may have taken its place since.
+      sql.value("PRAGMA user_version");
+      if (!isAt(path, id)) throw beingReplaced(path);
       admit(sql);
       for (const pragma of PRAGMAS) sql.run(pragma);
       if (sql.value("PRAGMA journal_mode = WAL") !== "wal") {
@@ -295,6 +308,10 @@ export class ReadConnection {
   close(): void {
     this.#pool.close();
   }
+}
+
+function beingReplaced(path: string): EngineFailure {
+  return new EngineFailure("in_use", `another process is replacing ${path}`);
 }
 
 interface OpenedDatabase {

@@ -49,14 +49,9 @@ export class FileGuard {
   #logCheckedMs = -Infinity;
   #isLogLong: boolean | undefined;
 
-  /**
-   * @param path of the data file, which the engine has open by now
-   * @param id the file that was there before the engine opened it
-   */
-  constructor(path: string, id: FileId | undefined) {
-    const file = id ?? fileIdAt(path);
-    if (file === undefined) throw dataFileMoved(path);
-    this.id = file;
+  /** @param path of the data file, which the engine has open by now */
+  constructor(path: string, id: FileId) {
+    this.id = id;
     this.#path = path;
     this.#realPath = realpathSync(path);
     this.logPath = `${this.#realPath}-wal`;
@@ -125,8 +120,12 @@ export class FileGuard {
 
 /** @throws MovedFile when another file than this is there, or none */
 export function mustBeAt(path: string, id: FileId): void {
+  if (!isAt(path, id)) throw dataFileMoved(path);
+}
+
+export function isAt(path: string, id: FileId): boolean {
   const stats = look(path);
-  if (stats === undefined || !isFile(stats, id)) throw dataFileMoved(path);
+  return stats !== undefined && isFile(stats, id);
 }
 
 function isFile(stats: BigIntStats, id: FileId): boolean {
