@@ -15,16 +15,19 @@ export interface CatalogStore {
   /** `conflict` when the name is taken. */
   createAction(input: ActionRecord, nowMs: number, by?: Actor): Promise<Action>;
   findAction(name: string): Promise<StoredAction | undefined>;
-  /** By name, after `after`; `applications` limits to what a token may see. */
+  /** Lists actions by name, those after `after`. `applications` limits them to what a token may see. */
   listActions(query: ActionSelection): Promise<readonly Action[]>;
   /**
    * Applies a change. A schema or an application makes the next revision, settings make none. `stale` when the action was
    * changed since `expectedVersion`; `undefined` when there is none.
    */
   reviseAction(input: ActionChange, nowMs: number, by?: Actor): Promise<Action | "stale" | undefined>;
-  /** `undefined` when there is no such action or revision. */
+  /** Answers `undefined` when there is no such action or revision. */
   findRevision(action: string, revision: number): Promise<ActionRevision | undefined>;
-  /** Newest first; `after` walks on to older ones. None when there is no such action. */
+  /**
+   * Lists the revisions of an action, newest first; `after` walks on to older ones. There are none where there is no such
+   * action.
+   */
   listRevisions(query: RevisionSelection): Promise<readonly ActionRevision[]>;
 
   /**
@@ -32,12 +35,12 @@ export interface CatalogStore {
    * what comes. It shares the secret of others with its application, name and mode.
    */
   createSubscription(input: SubscriptionRecord, nowMs: number, by?: Actor): Promise<Subscription>;
-  /** `undefined` where it cannot be read, and after its subscription was deleted. */
+  /** Answers `undefined` where the secret cannot be read, and after its subscription was deleted. */
   findSecret(id: number): Promise<string | undefined>;
   findSubscription(id: number): Promise<Subscription | undefined>;
-  /** One that was deleted, as it was then. */
+  /** Answers a deleted subscription as it was when it was deleted. */
   findDeletedSubscription(id: number): Promise<Subscription | undefined>;
-  /** Oldest first, after `after`. */
+  /** Lists subscriptions, oldest first, those after `after`. */
   listSubscriptions(query: SubscriptionSelection): Promise<readonly Subscription[]>;
   /**
    * Changes the members given; `conflict` and `not_found` as at create.
@@ -55,8 +58,8 @@ export interface CatalogStore {
     by?: Actor,
   ): Promise<Subscription | undefined>;
   /**
-   * Sets a new secret, also for the others of its application, name and mode. The previous one stays valid for the overlap.
-   * `conflict` for an overlap while another one lasts.
+   * Sets a new secret for a subscription, and for the others of its application, name and mode. The previous one stays valid
+   * for the overlap. Rejects with `conflict` for an overlap while another one lasts.
    */
   rotateSecret(
     id: number,
@@ -77,7 +80,7 @@ export interface ActionRecord extends Partial<CompatibilityRule> {
 }
 
 export interface StoredAction extends Action {
-  /** The rowid. */
+  /** The rowid of the action. */
   readonly actionId: number;
   /** Whether evreg publishes its events, see `domain/service-events.ts`. */
   readonly isBuiltIn: boolean;
@@ -114,20 +117,20 @@ export interface SubscriptionRecord {
   readonly application: string;
   readonly subscription: string;
   readonly action: string;
-  /** `null` for one of mode `pull`, and only for such. */
+  /** The handler is `null` for a subscription of mode `pull`, and only for such. */
   readonly handler: string | null;
   readonly maxRetries: number;
   readonly active: boolean;
-  /** For the first of its application and name. */
+  /** The secret is used for the first subscription of its application and name; others share it. */
   readonly secret: string;
-  /** Default: the secret. */
+  /** What the bearer is; by default the secret. */
   readonly bearer?: BearerSetting;
   readonly settings?: Partial<SubscriptionSettings>;
 }
 
 export interface SecretReplacement {
   readonly secret: string;
-  /** How long the previous one stays valid. */
+  /** How long the previous secret stays valid. */
   readonly overlapMs: number;
 }
 
@@ -137,9 +140,9 @@ export type BearerSetting =
 
 export interface SubscriptionSelection {
   readonly application?: string;
-  /** Its name. */
+  /** The name of the subscription. */
   readonly subscription?: string;
-  /** A name: those that match it; a pattern: those with this very pattern. */
+  /** The name of an action selects the subscriptions that match it; a pattern selects those with this very pattern. */
   readonly action?: string;
   readonly active?: boolean;
   readonly applications?: readonly string[];
@@ -154,6 +157,6 @@ export interface SubscriptionPatch {
   readonly active?: boolean;
   readonly action?: string;
   readonly bearer?: BearerSetting;
-  /** Those that change. */
+  /** The settings that change. */
   readonly settings?: Partial<SubscriptionSettings>;
 }

@@ -19,13 +19,13 @@ export interface EventStore {
   ): Promise<readonly RecordOutcome[]>;
   list(query: EventSelection): Promise<EventPage>;
   find(id: number): Promise<StoredEvent | undefined>;
-  /** Which of the events have such deliveries, over the deliveries to these applications, or to all. */
+  /** Answers which of the events have such deliveries to these applications, or to all. */
   withDeliveries(
     ids: readonly number[],
     wanted: WantedDeliveries,
     applications?: readonly string[],
   ): Promise<readonly number[]>;
-  /** The deliveries of each of these events, over the same. Delays no write. */
+  /** Counts the deliveries of each of these events to these applications, or to all. Delays no write. */
   countDeliveries(
     ids: readonly number[],
     applications?: readonly string[],
@@ -35,7 +35,7 @@ export interface EventStore {
    * none. A page costs about the same wherever it begins.
    */
   next(query: NextEvents): Promise<NextPage>;
-  /** Where the events end, from where on a time's are stored, and which were removed. */
+  /** Answers where the events end, where those of a time begin, and which were removed. */
   bounds(fromMs?: number): Promise<EventBounds>;
   /**
    * Removes a bounded portion of the range's events that have no unfinished delivery, with their deliveries and attempts. Delays
@@ -51,7 +51,7 @@ export interface EventRecord {
   readonly revision: number;
   readonly payload: Uint8Array;
   readonly idempotencyKey?: string;
-  /** Only looks for an event that used the key; `stale` if there is none. */
+  /** The call only looks for an event that used the key; the outcome is `stale` if there is none. */
   readonly lookupOnly?: boolean;
 }
 
@@ -77,12 +77,12 @@ export type RecordOutcome =
   | { readonly kind: "stale" }
   /** Another event of the atomic batch was refused. */
   | { readonly kind: "withheld" }
-  /** Not stored, though others of the call were. */
+  /** The event was not stored, though others of the call were. */
   | { readonly kind: "failed"; readonly error: EvregError };
 
 /** An event whose payload is still bytes; the service makes a `RawJson` of it. */
 export type StoredEvent = Omit<Event, "payload" | "payload_bytes" | "deliveries"> & {
-  /** `undefined` if it is damaged, see `Store.damagedEvents`, or was not asked for. */
+  /** The payload is `undefined` if it is damaged (see `FileAdmin.damagedEvents`), or was not asked for. */
   readonly payload: Uint8Array | undefined;
   readonly payloadBytes: number;
   readonly application: string;
@@ -90,14 +90,17 @@ export type StoredEvent = Omit<Event, "payload" | "payload_bytes" | "deliveries"
 
 export interface EventPage {
   readonly events: readonly StoredEvent[];
-  /** For each of them, the how manieth it was of those that were looked at: more than `events` where `holding` left some out. */
+  /**
+   * For each of the events, the how manieth it was of those that were looked at: more than `events` where `holding` left some
+   * out.
+   */
   readonly places: readonly number[];
   /** How many were looked at, and the last of them. */
   readonly seen: number;
   readonly last: number | undefined;
   /** The events of all pages. */
   readonly total: number;
-  /** Whether it has fewer than it could, as their payloads would be too many bytes. */
+  /** Whether the page has fewer events than it could, as their payloads would be too many bytes. */
   readonly isCut: boolean;
 }
 
@@ -111,7 +114,7 @@ export interface EventSelection {
   readonly limit: number;
   /** The most that all payloads of a page come to; it has at least one event. */
   readonly maxBytes?: number;
-  /** From 1; ignored with `after`. */
+  /** Pages count from 1; the page is ignored with `after`. */
   readonly page: number;
   readonly after?: number;
   /** Whether all that match are counted; by default they are. Only with `after`; the total is 0 where they are not. */
@@ -125,14 +128,14 @@ export interface EventSelection {
 /** What the deliveries of an event must be like. */
 export interface WantedDeliveries {
   readonly outcome?: EventOutcome | undefined;
-  /** The text of a key, or its JSON: of one of them. */
+  /** The text of a key, or its JSON: a delivery must have one of these keys. */
   readonly key?: string | undefined;
 }
 
 export interface NextEvents {
   readonly after: number;
   readonly limit: number;
-  /** The most that their payloads come to; one event comes whatever its size. */
+  /** The most bytes that the payloads come to; one event comes whatever its size. */
   readonly maxBytes: number;
   readonly action?: string;
   readonly applications?: readonly string[];
@@ -140,7 +143,7 @@ export interface NextEvents {
   readonly payloads: boolean;
 }
 
-/** An event with its payload if that was asked for; `null` if it is damaged. */
+/** An event with its payload if that was asked for; the payload is `null` if it is damaged. */
 export type NextEvent = Omit<StoredEvent, "payload" | "payloadBytes"> & {
   readonly payload?: Uint8Array | null;
 };
@@ -156,11 +159,11 @@ export interface NextPage {
 }
 
 export interface EventBounds {
-  /** Largest rowid ever given; 0 before the first. */
+  /** The largest rowid ever given; 0 before the first. */
   readonly last: number;
-  /** The first of `fromMs` or later comes after this rowid; `last` when there is none, or no `fromMs`. */
+  /** The first event of `fromMs` or later comes after this rowid. It is `last` when there is none, or no `fromMs`. */
   readonly before: number;
-  /** The largest rowid and the latest time of those that retention has removed; 0 where it has removed none. */
+  /** The largest rowid and the latest time of the events that retention has removed; 0 where it has removed none. */
   readonly removed: { readonly event: number; readonly ms: number };
 }
 
@@ -171,9 +174,9 @@ export interface EventRange {
 }
 
 export interface ExpiredRange {
-  /** Inclusive; without it, from the first event on. */
+  /** The first time of the range; without it, the range begins with the first event. */
   readonly fromMs?: number;
-  /** Exclusive. */
+  /** The first time that is not in the range. */
   readonly beforeMs: number;
 }
 

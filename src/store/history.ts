@@ -19,9 +19,12 @@ export interface ReplayStore {
   advance(id: number, step: ReplayStep): Promise<ReplayProgress>;
   running(): Promise<readonly RunningReplay[]>;
   find(id: number): Promise<Replay | undefined>;
-  /** Newest first. */
+  /** Lists the selected records, newest first. */
   list(query: ReplaySelector): Promise<readonly Replay[]>;
-  /** What it made due stays so. A cancelled one is answered as it is; `conflict` when it ended otherwise. */
+  /**
+   * Cancels a replay; what it made due stays so. Answers a cancelled one as it is, and rejects with `conflict` when it ended
+   * otherwise.
+   */
   cancel(id: number, nowMs: number, by?: Actor): Promise<Replay | undefined>;
 }
 
@@ -29,26 +32,26 @@ export interface ReplayRequest {
   readonly subscription: number;
   readonly selection: ReplaySelection;
   readonly fromMs: number;
-  /** Without it, all events from `fromMs` on that there are. */
+  /** Without this time, the replay has all events from `fromMs` on that there are. */
   readonly toMs?: number;
 }
 
 export interface ReplayPlan extends ReplayRequest {
   /** What the subscription is bound to: a name or a pattern. */
   readonly action: string;
-  /** Which events it goes through, rising. */
+  /** The events that the replay goes through, in rising ranges. */
   readonly scope: readonly EventRange[];
 }
 
 export interface ReplayStep {
   readonly nowMs: number;
-  /** Most deliveries to make due. */
+  /** The most deliveries that the step makes due. */
   readonly maxQueued: number;
-  /** Most due deliveries of the subscription, those under way included. */
+  /** The step makes none due beyond so many due deliveries of the subscription, those under way included. */
   readonly maxDue: number;
-  /** Most unfinished deliveries of the subscription, those that wait for a retry included. */
+  /** The step makes none due beyond so many unfinished deliveries of the subscription, those that wait for a retry included. */
   readonly maxUnfinished: number;
-  /** To be stored as what there is to send. */
+  /** The total of what there is to send, which the step stores. */
   readonly total?: number;
 }
 
@@ -64,9 +67,9 @@ export interface ReplayProgress {
 
 export interface RunningReplay {
   readonly rowid: number;
-  /** With its remaining scope. */
+  /** The plan of the replay, with its remaining scope. */
   readonly plan: ReplayPlan;
-  /** `null` until it is counted, before the first step. */
+  /** The total is `null` until it is counted, before the first step. */
   readonly total: number | null;
 }
 
@@ -80,9 +83,9 @@ export interface ReplaySelector {
 
 /** Who changed what. Entries are written by the calls that they report, where these are given who asks. */
 export interface AuditStore {
-  /** Newest first. */
+  /** Lists the selected records, newest first. */
   list(query: AuditSelection): Promise<readonly AuditEntry[]>;
-  /** Removes some of the entries that are older; answers how many. */
+  /** Removes some of the entries that are older than a time; answers how many. */
   removeExpired(beforeMs: number): Promise<number>;
 }
 
@@ -104,9 +107,9 @@ export type StatsSpan = keyof typeof STATS_SPANS;
 
 /** Requests that were refused. */
 export interface RefusedCount {
-  /** Within the ten seconds in which they came. */
+  /** A time within the ten seconds in which the requests came. */
   readonly atMs: number;
-  /** `""` for those of none that is known. */
+  /** The action is `""` for requests that name none that is known. */
   readonly action: string;
   readonly count: number;
 }
@@ -114,11 +117,11 @@ export interface RefusedCount {
 /** A time from one start of a span to another, in milliseconds since the epoch. */
 export interface StatsTime {
   readonly fromMs: number;
-  /** The first that is not in it. */
+  /** The first moment that is not in the time. */
   readonly toMs: number;
 }
 
-/** Whose figures are read: those of everything, where nothing is given. */
+/** Whose figures are read; where nothing is named, those of everything. */
 export interface StatsOf {
   readonly applications?: readonly string[] | undefined;
   /** A name or a pattern. */
@@ -147,7 +150,7 @@ export type StatsSubject = "action" | "subscription";
 
 export interface StatsTotals extends StatsOf {
   readonly by: StatsSubject;
-  /** Rising. */
+  /** The pieces rise. */
   readonly pieces: readonly StatsPiece[];
 }
 
@@ -163,14 +166,14 @@ export interface OpenStats extends StatsOf, StatsTime {
 }
 
 export interface OpenFigures {
-  /** Each has ten seconds; rising. */
+  /** Each step has ten seconds; they rise. */
   readonly steps: readonly StoredStep[];
-  /** None without `by`. */
+  /** There are no totals without `by`. */
   readonly totals: readonly StoredTotal[];
 }
 
 export interface StatsSubjects extends StatsOf {
-  /** Those with figures, in this order; others follow by name. */
+  /** The actions or subscriptions that have figures, in this order; others follow by name. */
   readonly first: readonly (string | number)[];
   readonly limit: number;
 }
@@ -178,7 +181,7 @@ export interface StatsSubjects extends StatsOf {
 export interface ActionSubject {
   readonly action: string;
   readonly application: string;
-  /** When its last event was published. */
+  /** When the last event of the action was published. */
   readonly lastPublishedMs: number | null;
 }
 
@@ -200,11 +203,13 @@ export interface StatsStore {
    * @param known a time of which is known that nothing happened where nothing was counted
    */
   fold(beforeMs: number, known?: StatsTime): Promise<boolean>;
-  /** Every step of which anything is known, rising; with nothing but zeros where only that is known. */
+  /**
+   * Answers every step of which anything is known, rising. Where it is only known that nothing happened, all of a step is 0.
+   */
   steps(query: StatsSteps): Promise<readonly StoredStep[]>;
-  /** What each action or subscription had. */
+  /** Answers what each action or subscription had. */
   totals(query: StatsTotals): Promise<readonly StoredTotal[]>;
-  /** What is counted and not folded. */
+  /** Answers what is counted and not folded. */
   open(query: OpenStats): Promise<OpenFigures>;
   actions(query: StatsSubjects): Promise<readonly ActionSubject[]>;
   subscriptions(query: StatsSubjects): Promise<readonly SubscriptionSubject[]>;

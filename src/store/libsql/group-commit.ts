@@ -19,7 +19,7 @@ const BY_NAME: ReadonlyMap<string, StoreOperation> = new Map(
   ),
 );
 
-/** What the main thread's side is made from: all of each operation but what runs here. */
+/** Answers what the main thread's side is made from: all of each operation but what runs here. */
 export function operationTraits(): OperationsTraits {
   return JSON.parse(JSON.stringify(OPERATIONS)) as OperationsTraits;
 }
@@ -38,7 +38,7 @@ export function readOf(name: string): ReadOperation {
 
 /** What came of a batch. */
 interface CommittedBatch {
-  /** For each call, in order. */
+  /** What came of each call, in order. */
   readonly outcomes: readonly WireOutcome[];
   readonly changes: readonly StoreChange[];
   readonly bytes: ArrayBuffer | undefined;
@@ -76,7 +76,7 @@ export function commitBatch(
   return commit((work) => byOperation(calls, (name, own) => runGuarded(work, name, own)));
 }
 
-/** Never empty, as the driver binds an empty BLOB as NULL. */
+/** Stands for no bytes; it is not empty, as the driver binds an empty BLOB as NULL. */
 const NO_BYTES = new Uint8Array(1);
 
 /**
@@ -105,7 +105,7 @@ function runTogether(work: Work, name: string, calls: readonly unknown[]): reado
     .map((ok) => ({ ok }));
 }
 
-/** One by one where they fail together. */
+/** Does calls of one operation together and, where that fails, one by one. */
 function runGuarded(work: Work, name: string, calls: readonly unknown[]): readonly WireOutcome[] {
   const changesBefore = work.changes.length;
   try {

@@ -2,13 +2,13 @@ import type { Logger } from "../../runtime/logger.ts";
 
 /** Measures of one transaction. */
 export interface CommitReport {
-  /** Calls that share it. */
+  /** How many writes share the transaction. */
   readonly writes: number;
-  /** From its start until it was durable. */
+  /** How long it took from the start of the transaction until it was durable. */
   readonly tookMs: number;
-  /** What making it durable took. */
+  /** How long making the transaction durable took. */
   readonly commitMs: number;
-  /** How often it waited for the disk; 0 where a later one makes it durable. */
+  /** How often the commit waited for the disk; 0 where a later one makes it durable. */
   readonly fsyncs: number;
   /** Why the log cannot be moved into the data file, so that it grows. */
   readonly checkpointFailure: string | undefined;

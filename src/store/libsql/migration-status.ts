@@ -13,26 +13,26 @@ export interface MigrationStatus {
   /** The data file. */
   readonly file: string;
   readonly exists: boolean;
-  /** Its form; 0 when it is empty or missing. */
+  /** The form of the data file; 0 when it is empty or missing. */
   readonly current: number;
   /** The form this evreg brings it to. */
   readonly latest: number;
-  /** The steps between, in order. */
+  /** What is to be done: one step that brings the file to the latest form, or none. */
   readonly pending: readonly { readonly version: number; readonly name: string }[];
-  /** What the steps and the copy of the file need at most; absent where there is nothing to do. */
+  /** The room that the upgrade needs at most; absent where there is nothing to do. */
   readonly room?: UpgradeRoom;
 }
 
 export interface MigrationResult extends MigrationStatus {
-  /** Versions applied now; none for a dry run. */
+  /** The forms that the file was brought to now; none for a dry run. */
   readonly applied: readonly number[];
-  /** The copy kept of the file as it was. */
+  /** Where the file is as it was before. */
   readonly copy?: string;
 }
 
 /**
- * What a start would do to the folder's file. Reads a few bytes and takes no lock, so it also works while a server has the
- * folder.
+ * Answers what a start would do to the folder's file. Reads a few bytes and takes no lock, so it also works while a server has
+ * the folder.
  * @throws EvregError as `openLibsqlStore` for a file that is not evreg's or is newer, or is missing beside what is left of it
  */
 export function inspectMigrations(folder: string): MigrationStatus {

@@ -32,13 +32,13 @@ import { threadCalls } from "./thread/thread-calls.ts";
 import { WriteQueue } from "./thread/write-queue.ts";
 
 export interface OpenOptions {
-  /** Created if it is missing. */
+  /** The data folder, which is created if it is missing. */
   readonly folder: string;
-  /** Written into the folder, for others who find it in use. */
+  /** Who opens the folder. This is written into it, for others who find it in use. */
   readonly owner: Owner;
   readonly logger: Logger;
   readonly clock?: Clock;
-  /** Without them secrets stay as they are, and an encrypted file cannot be opened. */
+  /** The keys of secrets. Without them secrets stay as they are, and an encrypted file cannot be opened. */
   readonly encryption?: EncryptionKeys | undefined;
   /** Whether to go on without what a damaged log has lost, which is refused otherwise. */
   readonly acceptsLoss?: boolean;
@@ -54,11 +54,11 @@ export interface OpenOptions {
 }
 
 /**
- * Opens the data folder for this process alone: takes its lock, brings its file up to date (and keeps a copy), and makes
+ * Opens the data folder for this process alone: takes its lock, brings its file up to date (and keeps the old one), and makes
  * deliveries that a dead process had under way due again.
- * @throws EvregError `conflict` naming the owner when the folder is in use; `usage` when it is no folder, or holds
- * another program's file, one of a newer evreg or one encrypted with another key; `unavailable` when it cannot be written
- * to, or its log is damaged
+ * @throws EvregError `conflict` naming the owner when the folder is in use; `usage` when it is no folder, or holds another
+ * program's file, one of a newer evreg or one encrypted with another key; `unavailable` when it cannot be written to, or its
+ * log is damaged
  */
 export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> {
   const { folder, owner, logger, clock = systemClock } = options;
@@ -74,7 +74,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     const backups = new Backups(dataFileOf(folder), report.file, supervisor, clock);
     const close = async (): Promise<void> => {
       await Promise.all([queue.close(), backups.end()]);
-      // Before the lock is released, as the next owner writes its own.
+      // The owner file is removed before the lock is released, as the next owner writes its own.
       removeOwner(folder, owner.instance);
       await supervisor.close();
       await backups.close();
@@ -112,7 +112,7 @@ async function openFile(
   { folder, logger, onFatal, encryption, refusesOlderForm = false, needsData = false, commits }: OpenOptions,
   clock: Clock,
 ): Promise<{ supervisor: WorkerSupervisor; report: OpenReport }> {
-  // Before the engine opens it, which would write to it.
+  // The file is looked at before the engine opens it, which would write to it.
   const dataFile = dataFileOf(folder);
   const isEmpty = fileExists(dataFile) && !hasDataAt(dataFile);
   const { path, form } = prepareFile(folder, { needsData, refusesOlderForm });
@@ -143,7 +143,7 @@ async function openFile(
   return { supervisor, report };
 }
 
-/** They do no harm to this start, but somebody may take them for something else. */
+/** Warns of files that were left over. They do no harm to this start, but somebody may take them for something else. */
 function warnOfLeftovers(logger: Logger, folder: string): void {
   const left = unfinishedCopies(folder);
   if (left.length === 0) return;
@@ -194,17 +194,17 @@ function logReport(logger: Logger, report: OpenReport, folder: string): void {
   }
 }
 
-/** Room may have been made by then. */
+/** A caller may try again after so long, as room may have been made by then. */
 const FULL_RETRY_MS = 1_000;
 
-/** Why the data folder cannot be opened, for a person. */
+/** Says why the data folder cannot be opened, for a person. */
 export function openFailure(folder: string, error: unknown): unknown {
   if (!(error instanceof EngineFailure)) return error;
   if (error.kind === "in_use") return inUse(folder);
   const advice = error.kind === "fatal" ? ` If it is damaged, ${restoreAdvice(folder, " --force")}.` : "";
   const message = `The data folder ${folder} cannot be opened: ${error.message}.${advice}`;
   const failure = new EvregError("unavailable", message, { folder }, { cause: error });
-  // A command ends then as where a server answers that its disk is full.
+  // A command ends here as it does where a server answers that its disk is full.
   if (error.kind === "full") failure.retryAfterMs = FULL_RETRY_MS;
   return failure;
 }

@@ -86,7 +86,7 @@ interface Revocation {
   readonly by?: Actor;
 }
 
-/** So many rows go in a transaction of their own. */
+/** A write of so many rows goes in a transaction of its own. */
 const ALONE_ROWS = 10_000;
 
 /**
@@ -236,7 +236,7 @@ export const OPERATIONS = {
     pauseCheckpoints: read(pauseCheckpoints),
     resumeCheckpoints: read(resumeCheckpoints),
     noteBackup: write(noteBackup),
-    /** A real write of this many bytes, to find out whether the disk takes them. The next one frees them. */
+    /** Makes a real write of this many bytes, to find out whether the disk takes them. The next one frees them. */
     probe: write((sql: Sql, bytes: number) =>
       sql.run(
         `INSERT INTO write_check (one, filler) VALUES (1, zeroblob(?))
@@ -247,7 +247,10 @@ export const OPERATIONS = {
   },
 } as const satisfies Operations;
 
-/** What a thread of its own does with a file: one that nobody has open, or beside the two that have the data file open. */
+/**
+ * What a thread of its own can do with a file: one that nobody has open, or one beside the two threads that have the data file
+ * open.
+ */
 export const FILE_TASKS = { examineFile, settleFile, moveNumbers, addLog, moveLog } as const;
 
 export type FileTask = {

@@ -16,7 +16,7 @@ import type { ThreadCalls } from "./thread/thread-calls.ts";
 
 type OperationMethods = ThreadCalls<typeof OPERATIONS>["methods"];
 
-/** Spans of figures that one call adds up. */
+/** One call adds up so many spans of figures. */
 const ADDED_SPANS = 50;
 
 export async function listAllDeliveries(

@@ -4,8 +4,8 @@ import { ReaderThread } from "./reader.ts";
 import { type StoreThreadTask, toWireError, type WireOutcome } from "./thread/protocol.ts";
 import { WriterThread } from "./writer.ts";
 
-// The thread that writes the data file, the one that reads it, or one for a single task on a file that nobody has open. Its
-// end, however it comes, closes the file; nothing less does (see WriteConnection).
+// This is the entry of the store's threads: the one that writes the data file, the one that reads it, and one for a single task
+// on a file. A file is closed only when its thread ends, however that comes about (see WriteConnection).
 
 if (parentPort === null) throw new Error("this module runs as a worker thread");
 const port: MessagePort = parentPort;

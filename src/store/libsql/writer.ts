@@ -102,7 +102,8 @@ function prepare(
   { expected, nowMs }: WriterSetup,
 ): Omit<OpenReport, "copy" | "encrypted" | "dropped"> {
   const taken = ensureServiceActions(connection, nowMs);
-  // Otherwise whoever has the file open works on its leases. At a first start its lock proves that nobody does.
+  // At a first start the file's lock proves that nobody works on its leases. Otherwise the main thread of this process still
+  // does.
   const isFirst = expected === undefined;
   const setBack = isFirst ? connection.write((sql) => moveWaitsAtStart(sql, nowMs)) : undefined;
   const released = isFirst ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
@@ -121,7 +122,7 @@ function prepare(
   };
 }
 
-/** Returns how many leases were released. */
+/** Deletes expired secrets and releases leases. Returns how many leases were released. */
 function cleanUp(sql: Sql, nowMs: number): number {
   deleteExpiredSecrets(sql, nowMs);
   return releaseLeases(sql, "all", nowMs);

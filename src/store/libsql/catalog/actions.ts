@@ -124,7 +124,7 @@ function insertRevision(
       VALUES (?, ?, ?, ?, ?, ?)`,
     actionId,
     revision,
-    // NUL and lone surrogates are escapes in it, so the text itself never holds either.
+    // In JSON, NUL and lone surrogates are escapes, so the text itself never holds either.
     JSON.stringify(schemata),
     nowMs,
     admission?.compatibility ?? null,

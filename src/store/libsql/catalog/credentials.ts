@@ -28,8 +28,8 @@ interface SharedSecret {
 }
 
 /**
- * What the oldest other subscription of the same application, name and mode has: they share it. Those of mode pull have one of
- * their own, as whoever takes their deliveries knows it, and must not sign for a handler.
+ * Answers the secret of the oldest other subscription of the same application, name and mode, as these share it. Subscriptions
+ * of mode pull have one of their own: whoever takes their deliveries knows it, and must not sign for a handler.
  */
 function sharedSecret(sql: Sql, id: number): SharedSecret | undefined {
   return sql.first<SharedSecret>(
@@ -69,7 +69,7 @@ export function insertSecrets(
   if (input.bearer !== undefined) setBearer(sql, id, input, input.bearer, key);
 }
 
-/** `undefined` if it cannot be read. */
+/** Answers `undefined` if the secret cannot be read. */
 export function findSecret(sql: Sql, id: number, key?: Uint8Array): string | undefined {
   const stored = sql.first<SecretOwner & { readonly secret: string }>(
     `SELECT s.application, s.subscription, k.secret
@@ -130,7 +130,7 @@ export function replaceSecrets(
   const vault = new Vault(key);
   const about = aboutSecret(owner, "secret");
   for (const { id, secret } of rows) {
-    // One that cannot be read signs nothing, so it has no overlap.
+    // A secret that cannot be read signs nothing, so it has no overlap.
     const overlaps = rotation.overlapMs > 0 && vault.open(about, secret) !== undefined;
     change(
       sql,
@@ -167,10 +167,10 @@ interface TokenRow extends StoredRecord<
 const COLUMNS =
   "rowid AS rowid, name, scopes, expires_ms AS expires_at, last_used_ms AS last_used_at, created_ms AS timestamped";
 
-/** Nobody lists those of browsers once they have ended, or manages a server with them. */
+/** Tokens of browsers are not listed once they have ended, and nobody manages a server with them. */
 const IS_OF_BROWSER = "parent_id IS NOT NULL";
 
-/** Living tokens that were made, by codes, for one token and for those made for it. */
+/** So many living tokens may be made, by codes, for one token and for those made for it. */
 const MAX_FAMILY = 32;
 const MANAGED_FOR_MS = 60 * 60_000;
 
@@ -193,8 +193,8 @@ export function createToken(sql: Sql, input: TokenRecord, nowMs: number): Token 
 }
 
 /**
- * Of a token that is made for another. That may have been revoked a moment ago; and each of its family could make more for
- * ever.
+ * Checks the token that another one is made for. It may have been revoked a moment ago; and each token of its family could make
+ * more for ever.
  */
 function checkParent(sql: Sql, id: number, nowMs: number): void {
   if (id === 0) return;
@@ -241,7 +241,9 @@ export function listTokens(sql: Sql): readonly Token[] {
   return sql.rows<TokenRow>(`SELECT ${COLUMNS} FROM token ORDER BY rowid`).map(tokenOf);
 }
 
-/** Answers the token, and after it those that were made for it, which end with it; none where there is no such token. */
+/**
+ * Revokes a token. Answers it, and after it those that were made for it, which end with it; none where there is no such token.
+ */
 export function revokeToken(sql: Sql, id: number, managedAtMs?: number): readonly Token[] {
   if (!isRowid(id)) return [];
   const wasManaged = managedAtMs !== undefined && isManaged(sql, managedAtMs);
@@ -290,7 +292,7 @@ function isTexts(value: unknown): value is string[] {
 function tokenOf(row: TokenRow): Token {
   return {
     ...row,
-    // Damaged ones grant nothing.
+    // Damaged scopes grant nothing.
     scopes: readableOr([], row.scopes, (value) => (isTexts(value) ? value : undefined)),
     expires_at: isoOrNull(row.expires_at),
     last_used_at: isoOrNull(row.last_used_at),

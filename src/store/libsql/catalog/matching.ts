@@ -13,7 +13,7 @@ export function matchOf(action: string, column: string): { readonly condition: s
   return { condition: `${column} BETWEEN ? AND ?`, values: [`${name}.`, `${name}/`] };
 }
 
-/** Follows `FROM`: `s`, the active subscriptions that get the events of an action. */
+/** SQL that follows `FROM`: `s`, the active subscriptions that get the events of an action. */
 export function receiversOf(actionId: string): string {
   return `binding AS b INDEXED BY binding_receiving CROSS JOIN subscription AS s ON s.rowid = b.subscription_id
         WHERE b.action_id = ${actionId} AND b.receives = 1 AND s.active = 1`;

@@ -39,7 +39,7 @@ import { deleteSecrets, insertSecrets, replaceSecrets, setBearer } from "./crede
 import { endMatches, matchActions } from "./matching.ts";
 import type { ReportedAnswer } from "../thread/operation.ts";
 
-/** Stored where there is none. */
+/** What is stored for a subscription that has no handler. */
 const NO_HANDLER = "";
 
 /** @param key encrypts its secrets, if given; so for the other writes here */
@@ -76,7 +76,7 @@ export function findSubscription(sql: Sql, id: number): Subscription | undefined
   return row === undefined ? undefined : subscriptionOf(row);
 }
 
-/** One that was deleted, as it was then. */
+/** Answers a deleted subscription as it was when it was deleted. */
 export function findDeletedSubscription(sql: Sql, id: number): Subscription | undefined {
   if (!isRowid(id)) return undefined;
   const row = sql.rows<ListedSubscriptionRow>(`${SELECT_DELETED} AND s.rowid = ?`, id)[0];
@@ -239,7 +239,7 @@ const SELECT_SUBSCRIPTION = `${SUBSCRIPTION_COLUMNS}
   FROM subscription s JOIN subscription_secret k ON k.subscription_id = s.rowid
   WHERE s.deleted_ms IS NULL`;
 
-/** They have no secrets any more. */
+/** The deleted subscriptions, which have no secrets any more; goes on with conditions on `s`. */
 const SELECT_DELETED = `${SUBSCRIPTION_COLUMNS}
   FROM subscription s LEFT JOIN subscription_secret k ON k.subscription_id = s.rowid
   WHERE s.deleted_ms IS NOT NULL`;

@@ -7,10 +7,12 @@ import { type ActionFilter, selectedEvents } from "./walk.ts";
 // and a count of what the index has before and behind it. A block without events has no count: the millions of blocks that
 // a restore skips (see `files/id-reservation.ts`) and those that retention has emptied must cost nothing.
 
-/** Rowids of a block; part of the file format. */
+/** How many rowids a block has; this is part of the file format. */
 const BLOCK_ROWIDS = 4_096;
 
-/** All actions together. Every closed block with events has such a count, and so has the last one. */
+/**
+ * The number that stands for all actions together. Every closed block with events has such a count, and so has the last one.
+ */
 const ALL_ACTIONS = 0;
 
 /**
@@ -47,7 +49,7 @@ export function closeBlocks(sql: Sql, last: number, size = BLOCK_ROWIDS): void {
   const end = blocksUpTo(last, size);
   for (let block = closedBlocks(sql); block < end;) {
     const next = Math.max(block + 1, Math.min(end, blockOfNextEvent(sql, block, size) ?? end));
-    // The last of empty ones gets a count, which shows how far blocks are closed.
+    // The last of several empty blocks gets a count, which shows how far blocks are closed.
     closeBlock(sql, next - 1, size);
     block = next;
   }
@@ -142,7 +144,7 @@ export class EventCounter {
     );
   }
 
-  /** Its closed blocks, and what is before and behind these. */
+  /** Adds up the counts of the range's closed blocks, and counts what is before and behind them. */
   #countRange({ low, high }: RowidRange): number {
     const first = Math.ceil(low / this.#size) * this.#size;
     const end = Math.min(Math.floor((high + 1) / this.#size) * this.#size, this.#closedRowids);

@@ -5,7 +5,7 @@ import type { EventBatch, Incoming } from "../queue/wire.ts";
 // A key belongs to the application of its action when it is used. An action can move to another application: its keys stay where
 // they were used, and the action answers to them still.
 
-/** From so many keys on, one query for the range between them costs less than a look-up of each. */
+/** Where a batch has so many keys, one query for the range between them costs less than a look-up of each. */
 const MIN_RANGE_KEYS = 16;
 
 /**
@@ -42,8 +42,8 @@ interface KeyUseRow {
 }
 
 /**
- * The stored events that have used the keys of candidates: those of the same application, and those of the same action from
- * before it came to that application. The engine compares the payloads, which could be gigabytes here.
+ * Reads the stored events that have used the keys of candidates: those of the same application, and those of the same action
+ * from before it came to that application. The engine compares the payloads, which could be gigabytes here.
  */
 export function loadKeyUses(
   sql: Sql,
@@ -63,7 +63,7 @@ export function loadKeyUses(
       WHERE e.idempotency_key = c.value ->> 0
         AND (e.idempotency_application = c.value ->> 5 OR e.action_id = c.value ->> 2)`,
     JSON.stringify(
-      // substr counts from 1.
+      // In SQL, `substr` counts from 1.
       candidates.map(({ idempotencyKey, actionId, offset, length }, position) => [
         idempotencyKey,
         position,

@@ -41,8 +41,8 @@ export function findEvent(sql: Sql, id: number, out: ByteWriter): WireEvent | un
 }
 
 /**
- * Newest or oldest first by rowid, so that an `after` walk never changes behind itself. A page begins after the last event of
- * the page before it, which is found by counts, as the total is (see `counts.ts`).
+ * Lists events newest or oldest first by rowid, so that an `after` walk never changes behind itself. A page begins after the
+ * last event of the page before it, which is found by counts, as the total is (see `counts.ts`).
  */
 export function listEvents(sql: Sql, query: EventSelection, out: ByteWriter, blockRowids?: number): WirePage {
   const { after, order, limit } = query;
@@ -73,7 +73,10 @@ function emptyPage(total: number): WirePage {
   return { events: [], places: [], seen: 0, last: undefined, total, isCut: false };
 }
 
-/** The parts of the ranges that have the events with this idempotency key: one of an application, or of an action that came to it. */
+/**
+ * Answers the parts of the ranges that have the events with this idempotency key: one event of an application, or of an action
+ * that came to it.
+ */
 function onlyWithKey(
   sql: Sql,
   key: string,
@@ -94,7 +97,7 @@ function onlyWithKey(
 /** JSON that has a backslash may hold any text. */
 const WITH_ESCAPE = "instr(e.payload, x'5c') > 0";
 
-/** Those of the events whose payloads may hold a text of each list as a value. */
+/** Answers those of the events whose payloads may hold a text of each list as a value. */
 function idsHolding(
   sql: Sql,
   ids: readonly number[],
@@ -121,7 +124,7 @@ function needsNoEscape(text: string): boolean {
   return JSON.stringify(text) === `"${text}"`;
 }
 
-/** The rows of events: the first ones whose payloads fit, and at least one. */
+/** Reads the first rows of events whose payloads fit, and at least one. */
 function loadRows(
   sql: Sql,
   ids: readonly number[],
@@ -154,8 +157,8 @@ function withoutPayload({ eventId: rowid, timestamped_ms: ms, ...row }: ListedEv
 export type WireNextEvent = Omit<WireEvent, "payloadBytes">;
 
 /**
- * Events after a rowid. The one thread that writes gives each event the next rowid in the transaction that commits it, so an
- * event with a smaller rowid than one that was read never comes later.
+ * Reads the events after a rowid. The one thread that writes gives each event the next rowid in the transaction that commits
+ * it, so an event with a smaller rowid than one that was read never comes later.
  */
 export function nextEvents(
   sql: Sql,

@@ -15,7 +15,7 @@ export type PayloadSpan = ByteRange | null;
 /** The length of the payload of the event `e`, whatever type damage gave it. */
 export const PAYLOAD_BYTES = "coalesce(octet_length(e.payload), 0)";
 
-/** What the engine joins at once; a larger payload is a slice of its own. */
+/** So many bytes of payloads are joined by the engine at once; a larger payload is a slice of its own. */
 const SLICE_BYTES = 4 * 1024 * 1024;
 
 /**
@@ -30,7 +30,7 @@ export function addPayloads(
   out: ByteWriter,
 ): ReadonlyMap<number, PayloadSpan> {
   const spans = new Map<number, PayloadSpan>();
-  // A larger one could not be published, and may not fit into memory.
+  // A payload that is larger could not be published, and may not fit into memory.
   for (const { eventId } of requested.filter((one) => !isPossible(one))) spans.set(eventId, null);
   for (const slice of slices(requested.filter(isPossible))) readSlice(sql, slice, out, spans);
   return spans;
@@ -61,9 +61,9 @@ function slices(requested: readonly PayloadRequest[]): readonly ReadonlyMap<numb
   return all;
 }
 
-/** No checksum has this value. */
+/** Stands for an event without a checksum, as no checksum has this value. */
 const NONE = -1;
-/** An event with other damaged columns gets one that no payload has. */
+/** SQL for the checksum of the event `e`. An event with other damaged columns gets one that no payload has. */
 const CHECKSUM = `iif((e.checksum IS NULL OR typeof(e.checksum) = 'integer') AND e.revision BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER}
   AND e.timestamped_ms BETWEEN ${FIRST_MS} AND ${LAST_MS}, e.checksum, ${NONE})`;
 
@@ -90,13 +90,13 @@ function readSlice(
   let end = 0;
   for (const [index, [eventId, length]] of [...lengths].entries()) {
     const checksum = checksums[index] ?? null;
-    // Events of old versions have none.
+    // Events of old versions have no checksum.
     const isWhole =
       checksum === null ||
       eventChecksum(eventId, actions[index]!, read.subarray(start, start + length)) === checksum;
     spans.set(eventId, isWhole ? [base + end, length] : null);
     if (isWhole) {
-      // Nothing of a damaged one is passed on: the next one takes its place.
+      // Nothing of a damaged payload is passed on: the next one takes its place.
       if (end < start) read.copyWithin(end, start, start + length);
       end += length;
     }

@@ -76,7 +76,7 @@ function insertEvents(
   { revision, application }: RecordableAction,
 ): void {
   const { actionId, timestampedMs } = events[0]!;
-  // The driver binds an empty BLOB as NULL.
+  // The text is padded, as the driver binds an empty BLOB as NULL.
   const stored = new Uint8Array(events.reduce((sum, { length }) => sum + length, 1));
   const isAnyKeyed = events.some(({ idempotencyKey }) => idempotencyKey !== null);
   let end = 0;
@@ -104,8 +104,8 @@ function insertEvents(
 }
 
 /**
- * Makes the deliveries of stored events, in the order of these, so that their rowids rise together. All are due but those that
- * are to be placed in an order.
+ * Makes the deliveries of stored events, in the order of the events, so that the rowids of both rise together. All are due but
+ * those that are to be placed in an order.
  */
 function insertDeliveries(sql: Sql, first: number, last: number, nowMs: number): void {
   sql.run(
@@ -132,7 +132,7 @@ interface ActionStateRow extends ActionInForce {
   readonly any_keyed: number;
 }
 
-/** The existing actions that are named. Read one by one, as nearly all name the same. */
+/** Reads the existing actions that are named, one by one, as nearly all events name the same. */
 function loadActions(sql: Sql, batches: readonly EventBatch[]): ReadonlyMap<number, RecordableAction> {
   const actions = new Map<number, RecordableAction>();
   const seen = new Set<number>();

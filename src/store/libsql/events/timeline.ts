@@ -13,8 +13,8 @@ const TABLES = {
 } as const;
 
 /**
- * The rowids of what happened in `fromMs <= t < toMs`: rising ranges, more than one if the clock was set back. Times rise with
- * rowids between two clock steps, so a binary search finds each end in some twenty look-ups.
+ * Answers the rowids of what happened in `fromMs <= t < toMs`: rising ranges, more than one if the clock was set back. Times
+ * rise with rowids between two clock steps, so a binary search finds each end in some twenty look-ups.
  */
 export function idRangesOf(
   sql: Sql,
@@ -25,7 +25,7 @@ export function idRangesOf(
   const { step } = TABLES[table];
   const newest = sql.first<{ id: number }>(`SELECT coalesce(max(rowid), 0) AS id FROM ${table}`)?.id ?? 0;
   if (newest === 0) return [];
-  // From 0, like the first block.
+  // The range begins at 0, like the first block.
   if (fromMs === undefined && toMs === undefined) return [{ low: 0, high: newest }];
   const steps = sql.rows<{ first: number }>(
     `SELECT DISTINCT ${step} AS first FROM clock_step WHERE ${step} > 0 AND ${step} <= ? ORDER BY 1`,
@@ -40,7 +40,7 @@ export function idRangesOf(
   });
 }
 
-/** The rest of the ranges past a rowid, in the direction of the order. */
+/** Answers the rest of the ranges past a rowid, in the direction of the order. */
 export function rangesAfter(
   ranges: readonly RowidRange[],
   after: number,
@@ -53,7 +53,7 @@ export function rangesAfter(
     .filter(({ low, high }) => low <= high);
 }
 
-/** The first rowid from `start` to `end` whose time is `ms` or later; `end + 1` when there is none. */
+/** Answers the first rowid from `start` to `end` whose time is `ms` or later; `end + 1` when there is none. */
 function firstSince(sql: Sql, table: keyof typeof TABLES, start: number, end: number, ms: number): number {
   const { time } = TABLES[table];
   let low = start;

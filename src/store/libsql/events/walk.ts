@@ -24,7 +24,7 @@ export function selectActions(
   return { actions: rows.map(({ id }) => id) };
 }
 
-/** Follows `SELECT`: the selected events `e` from rowid `?2` to `?3`. `?1` are the actions as JSON. */
+/** SQL that follows `SELECT`: the selected events `e` from rowid `?2` to `?3`. `?1` are the actions as JSON. */
 export function selectedEvents({ actions }: ActionFilter): string {
   if (actions === undefined) return "FROM event AS e WHERE e.rowid BETWEEN ?2 AND ?3";
   const { length } = actions;
@@ -34,7 +34,7 @@ export function selectedEvents({ actions }: ActionFilter): string {
         WHERE e.action_id = a.value AND e.rowid BETWEEN ?2 AND ?3`;
 }
 
-/** The rowids of the first `limit` selected events of the ranges, in the order that is asked for. */
+/** Answers the rowids of the first `limit` selected events of the ranges, in the order that is asked for. */
 export function walkEvents(
   sql: Sql,
   filter: ActionFilter,
@@ -62,12 +62,12 @@ export function walkEvents(
   return ids;
 }
 
-/** Rowids of a part. */
+/** How many rowids a part of a range has. */
 const PART_ROWIDS = 4_096;
 
 /**
- * Where the first of the selected events are; `undefined` where the range has none. Those of several actions are in no index
- * together: a part of the range, which begins with the first of them, is sorted by itself, and that is never many.
+ * Answers where the first of the selected events are; `undefined` where the range has none. The events of several actions are
+ * in no index together: a part of the range, which begins with the first of them, is sorted by itself, and that is never many.
  */
 function firstPart(
   sql: Sql,

@@ -11,15 +11,18 @@ import type { WorkerSupervisor } from "../thread/supervisor.ts";
 import { logOf } from "../thread/wal-check.ts";
 import { fileTask } from "./file-tasks.ts";
 
-/** Small enough that hashing one delays no request. */
+/** Pieces are so small that hashing one delays no request. */
 const READ_BYTES = 256 * 1024;
 const FREED_BYTES = 32 * 1024 * 1024;
 const CHUNK_BYTES = 1024 * 1024;
-/** Stored on the disk before more is written: a commit's fsync waits for what others have written, seconds for a GB. */
+/**
+ * So many bytes are stored on the disk before more are written: a commit's fsync waits for what others have written, seconds
+ * for a GB.
+ */
 const SYNC_BYTES = 8 * 1024 * 1024;
-/** Left free for what is published meanwhile. */
+/** So many bytes are left free for what is published meanwhile. */
 const RESERVE_BYTES = 64 * 1024 * 1024;
-/** With more in its log every page takes longer to find, and a start after a crash longer than some seconds. */
+/** With a longer log every page takes longer to find, and a start after a crash takes longer than some seconds. */
 const MAX_LOG_BYTES = 4 * 1024 * 1024 * 1024;
 /** A log that is longer is moved into the file beside the thread that writes, which would do it with its next commit. */
 const LONG_LOG_BYTES = 32 * 1024 * 1024;
@@ -63,7 +66,7 @@ export class Backups {
     };
     let target: FileHandle | undefined;
     try {
-      // Beside the data file, where nobody else has access and the room is known.
+      // The copy is made beside the data file, where nobody else has access and the room is known.
       target = await namelessFile(`${this.#path}.backup-${randomUUID()}`);
       const bytes = await this.#copyTo(target, stop);
       const hash = createHash("sha256");
@@ -85,13 +88,13 @@ export class Backups {
     }
   }
 
-  /** To be called while the store still answers. What is made or read ends. */
+  /** Ends what is made or read. To be called while the store still answers. */
   async end(): Promise<void> {
     this.#closing.abort(new EvregError("unavailable", "The server stopped before the backup was made."));
     await this.#current;
   }
 
-  /** Only once the store has closed the data file. */
+  /** Closes the data file. To be called only once the store has closed it. */
   async close(): Promise<void> {
     await this.#source?.close();
   }
@@ -107,14 +110,15 @@ export class Backups {
     const source = (this.#source ??= await openBeside(this.#path, this.#file));
     await this.#supervisor.readByWriter("file.pauseCheckpoints", []);
     try {
-      // So that a restore knows how old it is (see `id-reservation.ts`). After this commit the log does not restart, either.
+      // The backup's time is stored, so that a restore knows how old it is (see `id-reservation.ts`). After this commit the log
+      // does not restart, either.
       await this.#supervisor.write(singleWrite("file.noteBackup", this.#clock.now()));
       await this.#copyFile(source, target, stop);
       const bytes = await fileTask("addLog", this.#path, target.fd);
       await makePlain(target);
       return bytes;
     } finally {
-      // Where that fails, the engine does it with its next commit.
+      // Where moving the log fails, the engine does it with its next commit.
       if ((await this.#logBytes()) > LONG_LOG_BYTES)
         await fileTask("moveLog", this.#path, this.#file).catch(() => undefined);
       await this.#supervisor.readByWriter("file.resumeCheckpoints", []);
@@ -146,7 +150,7 @@ export class Backups {
     return (await stat(logOf(this.#path)).catch(() => undefined))?.size ?? 0;
   }
 
-  /** In the folder, where the copy is: the data file may be a link to another disk. */
+  /** Checks the disk of the folder, where the copy is: the data file may be a link to another disk. */
   #mustHaveFreeSpace(bytes: number): void {
     const { bavail, bsize } = statfsSync(dirname(this.#path));
     const left = bavail * bsize;
@@ -171,7 +175,7 @@ function tooMuchWritten(bytes: number): EvregError {
 async function* piecesOf(file: FileHandle, stop: AbortSignal): AsyncGenerator<Uint8Array> {
   for (let at = 0; ;) {
     stop.throwIfAborted();
-    // A buffer of its own: the consumer may still be sending it when the next is read.
+    // Each piece has a buffer of its own: the consumer may still be sending it when the next is read.
     const piece = Buffer.allocUnsafe(READ_BYTES);
     const { bytesRead } = await file.read(piece, 0, READ_BYTES, at);
     if (bytesRead === 0) return;
@@ -180,7 +184,7 @@ async function* piecesOf(file: FileHandle, stop: AbortSignal): AsyncGenerator<Ui
   }
 }
 
-/** Piece by piece: freeing a GB at once delays every fsync on its disk. */
+/** Frees a file piece by piece: freeing a GB at once delays every fsync on its disk. */
 async function free(file: FileHandle, bytes: number): Promise<void> {
   try {
     for (let left = bytes - FREED_BYTES; left > 0; left -= FREED_BYTES) await file.truncate(left);
@@ -189,7 +193,7 @@ async function free(file: FileHandle, bytes: number): Promise<void> {
   }
 }
 
-/** A file without a name, so that nothing is left of it however this process ends. */
+/** Opens a file without a name, so that nothing is left of it however this process ends. */
 async function namelessFile(path: string): Promise<FileHandle> {
   const file = await open(path, "wx+", 0o600);
   try {
@@ -215,7 +219,7 @@ async function openBeside(path: string, file: FileId): Promise<FileHandle> {
   throw new EvregError("unavailable", `The data file ${path} is not the one that the store has open.`);
 }
 
-/** In the first page of a file: the formats in which it is written and read. */
+/** Where the first page of a file has the formats in which it is written and read. */
 const FORMAT_AT = 18;
 const WITHOUT_LOG = Buffer.from([1, 1]);
 

@@ -21,30 +21,30 @@ export interface FileFacts {
   readonly latest: number;
   readonly actions: number;
   readonly subscriptions: number;
-  /** The newest; 0 when there is none. */
+  /** The number of the newest event; 0 when there is none. */
   readonly last_event: number;
-  /** When it was published. */
+  /** When the newest event was published. */
   readonly last_event_at: string | null;
-  /** Unfinished ones of active subscriptions: a server on the data sends them. */
+  /** How many deliveries of active subscriptions are unfinished: a server on the data sends them. */
   readonly waiting_deliveries: number;
   readonly tokens: number;
   readonly encrypted: boolean;
   /** Events whose payloads do not fit their checksums; of very many, the first thousand. */
   readonly damaged_events: readonly number[];
-  /** Events from before there were checksums. Whether their payloads are damaged is not known. */
+  /** How many events are from before there were checksums. Whether their payloads are damaged is not known. */
   readonly events_without_checksum: number;
 }
 
-/** With what was requested. */
+/** What a data file holds, with what was asked about it. */
 export interface Examined extends FileFacts {
-  /** Whether the token is in it; absent when none was given. */
+  /** Whether the file has the token; absent when none was asked for. */
   readonly hasToken?: boolean;
 }
 
 export interface ExamineOptions {
   /** What messages call the file, if not by its path. */
   readonly name?: string;
-  /** What its secrets must open with; they are not checked when this is left out. */
+  /** The keys that must open the file's secrets; these are not checked when this is left out. */
   readonly encryption?: { readonly keys: EncryptionKeys | undefined };
   /** The hash of a token to search for. */
   readonly tokenHash?: string | undefined;
@@ -54,7 +54,7 @@ const MAX_PROBLEMS = 5;
 const MAX_DAMAGED = 1_000;
 /** The form that brought checksums. */
 const CHECKSUMS_SINCE = 11;
-/** In KiB, as the engine takes it: an index that is compared with its table should fit. */
+/** The size of the cache in KiB, which the engine takes below 0: an index that is compared with its table should fit. */
 const CACHE = -65_536;
 
 /**
@@ -98,14 +98,14 @@ function formOf(sql: Sql, name: string): number {
 
 function mustBeWhole(sql: Sql, name: string): void {
   const findings = sql.rows<{ integrity_check: string }>(`PRAGMA integrity_check(${MAX_PROBLEMS})`);
-  // One of the engine's may be several lines.
+  // One problem that the engine names may be several lines.
   const lines = findings.flatMap((row) => row.integrity_check.split("\n").map((line) => line.trim()));
   const problems = lines.filter((line) => line !== "" && line !== "ok");
   problems.push(...danglingRows(sql));
   if (problems.length > 0) throw damaged(name, problems.join("; "));
 }
 
-/** Rows whose foreign keys lead nowhere. */
+/** Answers rows whose foreign keys lead nowhere. */
 function danglingRows(sql: Sql): readonly string[] {
   const rows = sql.rows<{ child: string; row: number | null; parent: string }>(
     `SELECT "table" AS child, rowid AS row, parent FROM pragma_foreign_key_check LIMIT ${MAX_PROBLEMS}`,

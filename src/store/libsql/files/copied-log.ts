@@ -13,7 +13,7 @@ import {
 
 // The second half of a copy that is made while the data file is written to; see `backup.ts`.
 
-/** Pages that are written before they are stored on the disk: a commit's fsync waits for what others have written. */
+/** So many pages are written before they are stored on the disk: a commit's fsync waits for what others have written. */
 const SYNC_PAGES = 2_000;
 
 /**

@@ -27,7 +27,7 @@ export function dataFileOf(folder: string): string {
   return join(folder, DATA_FILE);
 }
 
-/** The paths of the copies of the data file that migrations and restores kept. */
+/** Answers the paths of the data files that upgrades and restores kept. */
 export function copiesIn(folder: string): readonly string[] {
   const names = readdirSync(folder).filter((name) => name.startsWith(`${DATA_FILE}.before-`));
   return names.toSorted().map((name) => join(folder, name));
@@ -84,7 +84,7 @@ export function prepareFile(
   }
   try {
     closeSync(openSync(path, "wx", 0o600));
-    // Before the engine makes a log beside it: after a power cut there is no log without its file.
+    // The folder is synced before the engine makes a log beside the file: after a power cut there is no log without its file.
     syncFolderOf(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(folder, error);
@@ -102,7 +102,7 @@ export function mustBeWritable(path: string): void {
   }
 }
 
-/** Whether anything would be lost. A log without its file is somebody's data too. */
+/** Whether anything would be lost with the data file. A log without its file is somebody's data too. */
 export function hasDataAt(file: string): boolean {
   return (fileExists(file) && sizeOf(file) > 0) || sizeOf(`${file}-wal`) > 0;
 }
@@ -119,7 +119,7 @@ function notAFolder(folder: string): EvregError {
   );
 }
 
-/** What a failed system call on a data folder or in it means, and what to do. */
+/** Says what a failed system call on a data folder or in it means, and what to do. */
 function unusable(path: string, error: unknown): EvregError {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === "EEXIST" || code === "ENOTDIR") return notAFolder(path);
@@ -157,17 +157,18 @@ export function fileExists(path: string): boolean {
   try {
     if (statSync(path).isFile()) return true;
   } catch {
-    // A link that leads nowhere.
+    // It is a link that leads nowhere.
   }
   const what = "not a file, nor a link to one. Move it away, or give another folder with --data";
   throw fileError("usage", path, `${path} is ${what}.`);
 }
 
 /**
- * The form of the data file, from its first bytes: the engine would already write to it. 0 when it is empty or missing.
+ * Reads the form of the data file from its first bytes, as the engine would already write to it. The form is 0 when the file is
+ * empty or missing.
  *
- * To be called only while this process has no connection to the file: closing any descriptor of it would drop the
- * process's locks on it.
+ * To be called only while this process has no connection to the file: closing any descriptor of it would drop the process's
+ * locks on it.
  * @throws EvregError `invalid` when it is damaged; `usage` when it is not evreg's, or of a newer version
  */
 export function readFileVersion(path: string): number {
@@ -181,13 +182,13 @@ export function readFileVersion(path: string): number {
   const { bytes, isDatabase, applicationId, version } = header;
   if (bytes === 0) return 0;
   if (!isDatabase) throw notEvreg(path);
-  // All zero in a file from a first start that was cut off; the engine then reads its log.
+  // Both are 0 in a file from a first start that was cut off; the engine then reads its log.
   if (version !== 0 || applicationId !== 0) checkForm(path, applicationId, version);
   return version;
 }
 
 /**
- * The form of a folder's data file. One that is missing or holds nothing must never have held anything.
+ * Reads the form of a folder's data file. One that is missing or holds nothing must never have held anything.
  * @throws EvregError as above; `unavailable` where the data are gone
  */
 export function admittedVersion(folder: string): number {
@@ -209,7 +210,7 @@ export function checkForm(path: string, applicationId: number, version: number):
 }
 
 /**
- * For commands that must not change the file's form.
+ * Refuses a file of an older form, for commands that must not change it.
  * @param version 0 for an empty file
  * @throws EvregError `usage`
  */
@@ -224,7 +225,10 @@ function mustBeOfLatestForm(path: string, version: number): void {
   );
 }
 
-/** A file without the marks that evreg gives its own. In a folder that has had data it is the data file, and damaged. */
+/**
+ * Says why a file without the marks that evreg gives its own is refused. In a folder that has had data it is the data file, and
+ * damaged.
+ */
 export function notEvreg(path: string): EvregError {
   const folder = dirname(path);
   if (tracesOfData(folder).length > 0) {

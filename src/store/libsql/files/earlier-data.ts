@@ -7,20 +7,23 @@ import { isSameFile, sizeOf, withFile } from "../../../runtime/files.ts";
 import { APPLICATION_ID } from "./schema.ts";
 
 /**
- * What evreg puts into a data folder only once the data file is on the disk. A first start that was cut off before that
- * leaves none of it.
+ * Names of files that evreg puts into a data folder only once the data file is on the disk. A first start that was cut off
+ * before that leaves none of them.
  */
 const LATER_FILE = /^(?:evreg\.db(?:-shm|\.(?:before|cut-short|restore)-.*)|(?:token|owner\.json)(?:\..*)?)$/;
 
 const MAGIC = "SQLite format 3\0";
 const HEADER_BYTES = 100;
-/** From the 20th byte on: nothing reserved in a page, and the shares of a page that a row may take. */
+/**
+ * The header has these bytes from its 20th on: nothing is reserved in a page, and these are the shares of a page that a row may
+ * take.
+ */
 const FIXED = Buffer.from([0, 64, 32, 32]);
 const MAX_NAMED = 3;
 
 /** What the first bytes of a file say. */
 export interface FileHeader {
-  /** 0 for an empty file. */
+  /** The bytes that could be read; 0 for an empty file. */
   readonly bytes: number;
   readonly isDatabase: boolean;
   readonly applicationId: number;
@@ -28,8 +31,8 @@ export interface FileHeader {
 }
 
 /**
- * To be called only while this process has no connection to the file: closing any descriptor of it would drop the
- * process's locks on it.
+ * Reads the header of a file. To be called only while this process has no connection to the file: closing any descriptor of it
+ * would drop the process's locks on it.
  * @throws what the system says
  */
 export function readHeader(path: string): FileHeader {
@@ -56,14 +59,14 @@ function isWhole(header: Buffer): boolean {
   return isMagic && isPageSize && areFormats && isFixed && isSchemaFormat && isEncoding;
 }
 
-/** Names of files in the folder which show that it has had data, whatever has become of the data file. */
+/** Answers the names of files in the folder which show that it has had data, whatever has become of the data file. */
 export function tracesOfData(folder: string): readonly string[] {
   const names = readdirSync(folder);
   return names.filter((name) => LATER_FILE.test(name) || isCopy(join(folder, name))).toSorted();
 }
 
 /**
- * For a data file that is missing or holds nothing: it must always have been so.
+ * Refuses a data file that is missing or holds nothing, unless it must always have been so.
  * @param traces found before the data file was looked at, as another first start may be under way
  * @throws EvregError `unavailable` with what to do
  */
@@ -94,12 +97,12 @@ export function mustNeverHaveHeldData(path: string, traces: readonly string[]): 
 export function restoreAdvice(folder: string, options = ""): string {
   const copy = newestCopy(folder);
   const backup = copy === undefined ? "a backup" : "the newest backup in the folder, or another,";
-  // With the folder, as it may be typed where another one is the default.
+  // The command names the folder, as it may be typed where another one is the default.
   const words = `restore ${shellWord(copy ?? "FILE")}${options} --data ${shellWord(folder)}`;
   return `restore ${backup} with \`evreg ${words}\``;
 }
 
-/** The newest backup, or copy from before an upgrade or a restore, that is in the folder and whole without a log. */
+/** Answers the newest backup, or file from before an upgrade or a restore, that is in the folder and whole without a log. */
 function newestCopy(folder: string): string | undefined {
   const paths = readdirSync(folder).map((name) => join(folder, name));
   return paths.filter(isCopy).toSorted((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs)[0];

@@ -6,7 +6,7 @@ const ABOUT_PROOF = "proof of the key";
 const PROOF = "evreg";
 
 /**
- * Refuses a file whose secrets are encrypted with none of these keys. Only reads.
+ * Refuses a file whose secrets none of these keys opens. Only reads.
  * @throws EvregError `usage` with the key that is missing or wrong
  */
 export function admitKeys(sql: Sql, path: string, keys: EncryptionKeys | undefined): void {
@@ -18,11 +18,11 @@ export function isEncrypted(sql: Sql): boolean {
   return findProof(sql) !== undefined;
 }
 
-/** With what the secrets are stored, and with what they are to be. */
+/** What opens the secrets as they are stored, and what seals them as they are to be. */
 export interface FileVaults {
   readonly current: Vault;
   readonly next: Vault;
-  /** Whether that is another key, or the first one. */
+  /** Whether the next key is another one than that of the file, or its first one. */
   readonly isNewKey: boolean;
 }
 
@@ -36,12 +36,12 @@ export function fileVaults(sql: Sql, keys: EncryptionKeys | undefined): FileVaul
   return { current, next, isNewKey };
 }
 
-/** What a file holds so that the key can be checked. */
+/** Makes the text that a file holds so that its key can be checked. */
 export function proofOf(key: Uint8Array): string {
   return new Vault(key).seal(ABOUT_PROOF, PROOF);
 }
 
-/** What opens the file's secrets; `undefined` where none of the keys does. */
+/** Answers what opens the file's secrets; `undefined` where none of the keys does. */
 function currentVault(sql: Sql, keys: EncryptionKeys | undefined): Vault | undefined {
   const proof = findProof(sql);
   if (proof === undefined) return new Vault(undefined);
@@ -51,7 +51,7 @@ function currentVault(sql: Sql, keys: EncryptionKeys | undefined): Vault | undef
     .find((vault) => provesKey(vault, proof));
 }
 
-/** `undefined` where secrets are stored as they are. */
+/** Answers `undefined` where secrets are stored as they are. */
 function findProof(sql: Sql): string | undefined {
   return sql.value<string | undefined>("SELECT proof FROM encryption");
 }

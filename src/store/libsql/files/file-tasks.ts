@@ -20,7 +20,7 @@ export function fileTask<K extends keyof Tasks>(
     let outcome: WireOutcome | undefined;
     thread.on("message", (message: WireOutcome) => (outcome = message));
     thread.on("error", (cause) => {
-      // That says nothing of the file: the engine may not be there to be loaded.
+      // Such a failure says nothing of the file: the engine may not be there to be loaded.
       const message = `${args[0]} could not be looked at: the store's thread failed: ${messageOf(cause)}.`;
       reject(new EvregError("unavailable", message, {}, { cause }));
     });
@@ -32,7 +32,7 @@ export function fileTask<K extends keyof Tasks>(
   });
 }
 
-/** See `examineFile` in `closed-file.ts`. */
+/** Examines a data file in a thread of its own; see `examineFile` in `closed-file.ts`. */
 export function checkFile(path: string, options: ExamineOptions = {}): Promise<Examined> {
   return fileTask("examineFile", path, options);
 }

@@ -9,9 +9,9 @@ import { loadLastNumbers } from "../events/timeline.ts";
 // give none of the numbers that may have been given since: their own go on far beyond.
 
 /**
- * More than an evreg can give: its one thread writes an event in 7 µs and a delivery in 2.5, where that was measured. People
- * and their scripts create the others. Each period is passed over once, as the next backup is of the restored data; so 2^53,
- * the end of what JavaScript counts, is 285 years away.
+ * The numbers that are passed over are more than an evreg can give: its one thread writes an event in 7 µs and a delivery in
+ * 2.5, where that was measured. People and their scripts create the others. Each period is passed over once, as the next backup
+ * is of the restored data; so 2^53, the end of what JavaScript counts, is 285 years away.
  */
 const PER_SECOND = {
   event: 1_000_000,
@@ -24,7 +24,10 @@ const PER_SECOND = {
 
 const NUMBERED = Object.keys(PER_SECOND) as readonly Numbered[];
 
-/** A cell's pointer, its length and rowid, and the length of its header and of each column. */
+/**
+ * A row takes at least so many bytes: its cell's pointer, its length and rowid, and the length of its header and of each
+ * column.
+ */
 const MIN_ROW_BYTES = 8;
 /** How much the clocks of two machines may differ. */
 const CLOCK_DOUBT_MS = 10 * 60_000;
@@ -40,7 +43,7 @@ const MAX_AGE_MS = 366 * 86_400_000;
  */
 export function moveNumbers(path: string, nowMs: number, replaced: Sequences = {}, name = path): Sequences {
   return withDatabase(path, (sql) => {
-    // Nothing beside the file is to remain, and nobody would roll back.
+    // The journal is in memory, as nothing beside the file is to remain, and nobody would roll back.
     sql.run("PRAGMA journal_mode = MEMORY");
     sql.run("PRAGMA synchronous = FULL");
     const seconds = ageMs(sql, nowMs) / 1_000;
@@ -71,7 +74,7 @@ export function loadSequences(sql: Sql): Sequences {
   );
 }
 
-/** The next row of each table gets the number after. Tables that the file does not have yet are left out. */
+/** Makes the next row of each table get the number after these. Tables that the file does not have yet are left out. */
 function setSequences(sql: Sql, sequences: readonly unknown[]): void {
   const tables = JSON.stringify(sequences);
   sql.run("DELETE FROM sqlite_sequence WHERE name IN (SELECT value ->> 0 FROM json_each(?))", tables);
@@ -93,13 +96,13 @@ export function passNumbers(sql: Sql, bytes: number): void {
   );
 }
 
-/** How long ago the last number in the file may have been given; rather more than less. */
+/** Answers how long ago the last number in the file may have been given; rather more than less. */
 function ageMs(sql: Sql, nowMs: number): number {
   const age = nowMs - lastMs(sql) + CLOCK_DOUBT_MS;
   return Math.min(Math.max(age, CLOCK_DOUBT_MS), MAX_AGE_MS);
 }
 
-/** When the backup was begun; in one that does not say so, such as one of form 10, the time of its newest record. */
+/** Answers when the backup was begun; for one that does not say so, such as one of form 10, the time of its newest record. */
 function lastMs(sql: Sql): number {
   const startedMs = hasTable(sql, "last_backup")
     ? (sql.value<number | undefined>("SELECT started_ms FROM last_backup") ?? 0)

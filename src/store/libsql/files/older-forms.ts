@@ -8,11 +8,11 @@ import { DELIVERY_STATE } from "../queue/delivery-state.ts";
 import { fileBehindLink } from "./replace-file.ts";
 import { FORM } from "./schema.ts";
 
-/** What of an older form is not as in today's: columns and tables that are not named here keep their names and meanings. */
+/** What is different in an older form: columns and tables that are not named here keep their names and meanings. */
 export interface OlderForm {
   /** Tables that are made of others: what stands in for the table, as SQL. */
   readonly tables: Readonly<Record<string, string>>;
-  /** Columns, by table and column, as SQL over the old row `o`. */
+  /** Columns that are made of others, by table and column, as SQL over the old row `o`. */
   readonly columns: Readonly<Record<string, string>>;
   /** The column of a subscription that says until when it waits in its one order for a retry. */
   readonly retryWait?: string;
@@ -23,7 +23,9 @@ const IS_ORDERED = "o.subscription_id IN (SELECT rowid FROM main.subscription WH
 const WAITS_IN_ORDER = `o.state = ${DELIVERY_STATE.pending} AND ${IS_ORDERED}
   AND NOT EXISTS (SELECT 1 FROM main.lease AS l WHERE l.delivery_id = o.rowid)`;
 
-/** The columns of an order by one key. All that is not leased is behind; `placeFirst` in rewrite.ts makes the first due. */
+/**
+ * Makes the columns of an order by one key. All that is not leased is behind; `placeFirst` in rewrite.ts makes the first due.
+ */
 function oneOrder(pointer: string, key: string, dueMs: string): OlderForm["columns"] {
   return {
     "subscription.order_key": `iif(o.ordered = 1, '${WHOLE_ORDER}', ${pointer})`,
@@ -46,8 +48,8 @@ const FORM_10: OlderForm = {
         SELECT action_id, subscription_id, 0 AS receives FROM main.binding
         UNION ALL SELECT action_id, rowid, 1 FROM main.subscription WHERE deleted_ms IS NULL)
       GROUP BY action_id, subscription_id)`,
-    // What was removed is missing below the last rowid, and its time that of the event behind it. So long a jump behind a stored
-    // event was made by a restore, see id-reservation.ts: retention would have removed that event first.
+    // What was removed is missing below the last rowid, and its time is that of the event behind it. So long a jump behind a
+    // stored event was made by a restore, see id-reservation.ts: retention would have removed that event first.
     removed_events: `(
       WITH stored (last) AS (SELECT max(rowid) FROM main.event),
         behind_all (event, ms) AS (
@@ -110,7 +112,7 @@ export function olderForm(form: number): OlderForm {
   return known;
 }
 
-/** Why a file is refused whose form this evreg neither has nor brings up to date, and what to do. */
+/** Says why a file is refused whose form this evreg neither has nor brings up to date, and what to do. */
 export function unknownForm(code: "usage" | "invalid", file: string, form: number): EvregError {
   const why =
     form > FORM
@@ -133,14 +135,14 @@ export interface UpgradeRoom {
 }
 
 /**
- * The new file beside the old one, which stays. Payloads of form 21 get longer in it, by how much depends on the names of their
- * members.
+ * The new file takes so many times the room of the old one, which stays. Payloads of form 21 get longer in it, by how much
+ * depends on the names of their members.
  */
 const SHARE_OF_FILE = 2;
-/** For what does not grow with the file. */
+/** So many bytes more are for what does not grow with the file. */
 const EXTRA_BYTES = 8 * 1024 * 1024;
 
-/** `undefined` for a file that needs no upgrade. */
+/** Answers the room that an upgrade needs; `undefined` for a file that needs none. */
 export function upgradeRoom(path: string, form: number): UpgradeRoom | undefined {
   if (form === 0 || form >= FORM) return undefined;
   const { bavail, bsize } = statfsSync(dirname(fileBehindLink(path)));

@@ -10,7 +10,7 @@ import { createTables, markForm, mustBeAsMade, readForm } from "./schema.ts";
 
 interface OpenedFile extends Partial<Rewritten> {
   readonly connection: WriteConnection;
-  /** Commits at the log's end of which a part was missing. */
+  /** How many commits at the log's end had a part that was missing. */
   readonly dropped: number;
 }
 
@@ -29,7 +29,7 @@ export function openDataFile(path: string, { encryption, expected }: OpenFileOpt
   const connection = WriteConnection.open(path, admit, expected);
   if (isEmpty(connection.read)) makeFile(connection, encryption);
   const { commitsBehind: dropped, pagesBehind, pageBytes } = connection.log;
-  // Before anything gets a number.
+  // Numbers are passed over before anything gets one.
   if (dropped > 0) connection.write((sql) => passNumbers(sql, pagesBehind * pageBytes));
   const rewritten = rewriteFile(connection, path, encryption);
   if (rewritten === undefined) return { connection, dropped };

@@ -32,7 +32,7 @@ function isLinked(file: string, kept: string): boolean {
   }
 }
 
-/** The new name is on the disk before anything that relies on it. */
+/** Renames a file; the new name is on the disk before anything that relies on it. */
 export function move(from: string, to: string): void {
   renameSync(from, to);
   syncFolderOf(to);
@@ -43,7 +43,7 @@ export function removeCopy(copy: string): void {
   for (const path of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(path, { force: true });
 }
 
-/** Where the data file itself is: it may be a link to another disk, on which what replaces it belongs. */
+/** Answers where the data file itself is: it may be a link to another disk, on which what replaces it belongs. */
 export function fileBehindLink(file: string): string {
   const isLink = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
   return isLink ? resolve(dirname(file), readlinkSync(file)) : file;

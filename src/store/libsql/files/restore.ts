@@ -31,9 +31,9 @@ export interface RestoreOptions {
   readonly folder: string;
   /** What messages call the backup. */
   readonly name: string;
-  /** Its bytes. */
+  /** The bytes of the backup. */
   readonly content: AsyncIterable<Uint8Array>;
-  /** What its secrets must open with. */
+  /** The keys that must open the backup's secrets. */
   readonly encryption: EncryptionKeys | undefined;
   /** Whether it replaces existing data, which stays beside it. */
   readonly force: boolean;
@@ -51,7 +51,7 @@ export interface RestoredData extends FileFacts {
   readonly kept: string | null;
   /** The file of the folder that holds a token of the backup; `null` where there is none. */
   readonly token_file: string | null;
-  /** Where the folder's token file is now, when its token is not one of the backup; `null` when there was none such. */
+  /** Where the folder's token file is now, when its token is not one of the backup; `null` where there was no such file. */
   readonly token_file_kept: string | null;
 }
 
@@ -79,12 +79,12 @@ export async function restore(options: RestoreOptions): Promise<RestoredData> {
     const replaced = hasData ? await settleOld(file, folder) : {};
     const { event = 0 } = await fileTask("moveNumbers", copy, nowMs, replaced, name);
     const before = keptAs(nowMs);
-    // A file was created meanwhile, or another restore has replaced the data in this very moment.
+    // The check finds a file that was created meanwhile, or another restore that has replaced the data in this very moment.
     if (hasDataAt(file) !== hasData || existsSync(`${file}.${before}`)) throw inUse(folder);
     if (!hasData) rmSync(file, { force: true });
     const replacedPath = replaceFile(file, copy, before);
     const kept = hasData ? replacedPath : null;
-    // Renamed like the data that it is a token of: for the backup's data it would be refused.
+    // The token file is renamed like the data that it is a token of: the backup's data would refuse it.
     const tokenFileKept = hasToken ? null : setTokenFileAside(folder, before);
     const tokenFile = hasToken ? (tokenFileOf(folder) ?? null) : null;
     return {
@@ -98,7 +98,7 @@ export async function restore(options: RestoreOptions): Promise<RestoredData> {
   } finally {
     removeCopy(copy);
     releaseFolder();
-    // Only where they are still empty.
+    // Folders that were made are removed only where they are still empty.
     removeCreated(made);
   }
 }
@@ -144,7 +144,7 @@ async function settleOld(file: string, folder: string): Promise<Sequences> {
     return await fileTask("settleFile", file);
   } catch (error) {
     if (error instanceof EvregError && error.code === "conflict") throw inUse(folder);
-    // It may be damaged, and stays as it is.
+    // The old file may be damaged, and stays as it is.
     return {};
   }
 }
@@ -169,7 +169,7 @@ function hasDataAlready(folder: string): EvregError {
 
 interface AcceptedLoss {
   readonly log: LogCheck;
-  /** Where the data file is as it was, with its log. */
+  /** Where the data file is as it was before, with its log. */
   readonly replaced: string;
 }
 
@@ -215,7 +215,7 @@ function copyOf(file: string): string {
   return `${file}.restore-${randomUUID()}`;
 }
 
-/** How the name of replaced data goes on. */
+/** Says how the name of replaced data goes on. */
 function keptAs(nowMs: number): string {
   return `before-restore-${fileTimestamp(nowMs)}`;
 }

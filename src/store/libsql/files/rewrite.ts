@@ -24,7 +24,7 @@ export interface Rewritten {
   readonly encrypted: number | undefined;
 }
 
-/** What the data file becomes; a start removes one that was cut off. */
+/** Answers the path of the file that becomes the data file; a start removes one that was cut off. */
 function unfinishedOf(file: string): string {
   return `${file}.unfinished`;
 }
@@ -73,7 +73,10 @@ function withoutLog(sql: Sql, file: string): void {
   rmSync(`${file}-journal`, { force: true });
 }
 
-/** What is to be encrypted is not kept: it holds the secrets as they are. */
+/**
+ * Gives the new file the place of the old one. An old file is not kept where its secrets were to be encrypted: it holds them as
+ * they are.
+ */
 function takePlace(file: string, made: string, version: number): string | undefined {
   if (version !== FORM) return replaceFile(file, made, KEPT_AS);
   move(made, file);
@@ -110,7 +113,7 @@ function writeAnew(sql: Sql, path: string, { version, vaults, key }: Rewriting):
   return secrets;
 }
 
-/** In KiB, as the engine takes it: all indexes of a table are written to at once. */
+/** The size of the cache in KiB, which the engine takes below 0: all indexes of a table are written to at once. */
 const CACHE = -65_536;
 
 /** Tables that are not copied as they are: counts are made at the start, the others below. */
@@ -137,7 +140,7 @@ function copyTables(sql: Sql, version: number): void {
   }
 }
 
-/** Makes the first of each subscription that has one order due, when its retry is. */
+/** Makes the first delivery of each subscription that has one order due, when its retry is. */
 function placeFirst(sql: Sql, { retryWait }: OlderForm): void {
   if (retryWait === undefined) return;
   const inOrder = `FROM made.delivery AS w INDEXED BY delivery_key
@@ -210,10 +213,10 @@ function copySecrets(sql: Sql, version: number, vaults: FileVaults): number {
       const stored = row[column];
       if (stored === null) return null;
       const about = aboutSecret(row, column === "bearer_token" ? "bearer token" : "secret");
-      // Older forms bound it to the number of its subscription.
+      // Older forms bound a secret to the number of its subscription.
       const before = version === FORM ? about : `${column.replace("_", " ")} of subscription ${id}`;
       const text = vaults.current.open(before, stored);
-      // One that cannot be read stays as it is: its subscription sends nothing until it gets a new one.
+      // A secret that cannot be read stays as it is: its subscription sends nothing until it gets a new one.
       return text === undefined ? stored : vaults.next.seal(about, text);
     };
     within("subscription_secret", () =>
@@ -232,13 +235,13 @@ function copySecrets(sql: Sql, version: number, vaults: FileVaults): number {
   return rows.length;
 }
 
-/** Numbers that were given stay given, also those of what was removed. */
+/** Copies which numbers were given, those of what was removed included, so that none is given again. */
 function copySequences(sql: Sql): void {
   sql.run("DELETE FROM made.sqlite_sequence");
   sql.run("INSERT INTO made.sqlite_sequence (name, seq) SELECT name, seq FROM main.sqlite_sequence");
 }
 
-/** Names the table in what the engine says, such as that a row is not as evreg could have written it. */
+/** Does `work`, and names the table in what the engine says, such as that a row is not as evreg could have written it. */
 function within(table: string, work: () => void): void {
   try {
     work();

@@ -8,10 +8,10 @@ export const APPLICATION_ID = 0x45765267;
 
 /** The form of the data file that this evreg reads and writes: the file's `user_version`. */
 export const FORM = 23;
-/** What is new in it, for those who have an older one. */
+/** What is new in this form, for those who have an older one. */
 export const FORM_NAME = "payloads as they came, and rows that are checked";
 
-/** The beginning of an answer, or why an address was refused; both come to far less. */
+/** The most bytes of a response: the beginning of an answer, or why an address was refused. Both come to far less. */
 const MAX_RESPONSE_BYTES = 16 * 1_024;
 
 // Limits of columns. They are those of requests or wider, as nothing that evreg stores may be refused here. A CHECK is met by
@@ -21,14 +21,14 @@ const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
 const ID = `BETWEEN 1 AND ${MAX_INTEGER}`;
 const COUNT = `BETWEEN 0 AND ${MAX_INTEGER}`;
 const TIME = `BETWEEN ${FIRST_MS} AND ${LAST_MS}`;
-/** Up to a thousand years, in milliseconds. */
+/** A length of time of up to a thousand years, in milliseconds. */
 const SPAN = `BETWEEN 0 AND ${366_000 * 86_400_000}`;
 const STATUS_CODE = "BETWEEN 100 AND 999";
 
-/** The engine reads text up to the first NUL. */
+/** Limits a text, and refuses NUL in it, as the engine reads text up to the first NUL. */
 const text = (column: string, maxBytes: number): string =>
   `octet_length(${column}) <= ${maxBytes} AND instr(${column}, char(0)) = 0`;
-/** 128 characters, as strings count them: each comes to 3 bytes at most. */
+/** Limits a name to 128 characters, as strings count them: each comes to 3 bytes at most. */
 const label = (column: string): string => `${column} <> '' AND ${text(column, 3 * 128)}`;
 const name = (column: string, characters: string): string =>
   `octet_length(${column}) BETWEEN 1 AND 128 AND ${column} NOT GLOB '*[^${characters}]*'`;
@@ -38,7 +38,7 @@ const json = (column: string, maxBytes: number): string =>
   `octet_length(${column}) <= ${maxBytes} AND json_valid(${column})`;
 const hex = (column: string, digits: number): string =>
   `octet_length(${column}) = ${digits} AND ${column} NOT GLOB '*[^0-9a-f]*'`;
-/** A secret, or 2 KiB of a bearer value, and what encrypting them adds. */
+/** Limits a secret, or 2 KiB of a bearer value, with what encrypting them adds. */
 const secret = (column: string): string => text(column, 16_384);
 
 /**
@@ -332,7 +332,7 @@ CREATE TABLE write_check (
 ) STRICT;
 `;
 
-/** One by one. */
+/** The statements of the schema, one by one. */
 export const STATEMENTS = SCHEMA.replaceAll(/^--.*\n/gm, "")
   .split(";\n")
   .map((statement) => statement.trim())
@@ -345,7 +345,7 @@ export function createTables(sql: Sql, database: "main" | "made" = "main"): void
   }
 }
 
-/** Marks a database as evreg's, of today's form: once all that belongs to it is there. */
+/** Marks a database as evreg's, of today's form. To be called once all that belongs to it is there. */
 export function markForm(sql: Sql, database: "main" | "made" = "main"): void {
   sql.run(`PRAGMA ${database}.application_id = ${APPLICATION_ID}`);
   sql.run(`PRAGMA ${database}.user_version = ${FORM}`);
@@ -353,7 +353,7 @@ export function markForm(sql: Sql, database: "main" | "made" = "main"): void {
 
 export interface FileForm {
   readonly applicationId: number;
-  /** 0 for an empty file. */
+  /** The form of the file; 0 for an empty one. */
   readonly version: number;
 }
 

@@ -12,7 +12,7 @@ import { hasTable } from "./id-reservation.ts";
 export interface StoredPayload {
   readonly eventId: number;
   readonly payload: Uint8Array;
-  /** Whether it is known not to be what was published. */
+  /** Whether the payload is known not to be what was published. */
   readonly isDamaged: boolean;
 }
 
@@ -66,7 +66,7 @@ function payloadsOf(
   const bytes = joined ?? new ArrayBuffer(0);
   let at = 0;
   return portion.map((row) => {
-    // A larger one could not be published, and may not fit into memory.
+    // A payload that is larger could not be published, and may not fit into memory.
     if (row.bytes > EVENT_LIMITS.payloadMaxBytes) {
       return { eventId: row.eventId, payload: new Uint8Array(0), isDamaged: true };
     }
@@ -88,21 +88,21 @@ function publishedPayload(
 }
 
 const FIRST_TEXT = 0x20;
-/** Each of these bytes stands for a name: control characters that are no white space, and not NUL. */
+/** The bytes that stand for a name each: control characters that are no white space, and not NUL. */
 const SINGLE = Array.from({ length: 0x1a }, (_, index) => index + 1).filter(
   (code) => ![0x09, 0x0a, 0x0d].includes(code),
 );
-/** From this one on to the last control character, each stands for 256 names, and the byte behind it says which. */
+/** The control characters from this one on stand for 256 names each, and the byte behind them says which. */
 const FIRST_LEAD = 0x1b;
 /** Longer payloads are stored as they came. */
 const MAX_SHORTENED_BYTES = 4_096;
-/** Revisions whose names are held in memory. */
+/** How many revisions' names are held in memory. */
 const MAX_REVISIONS = 200;
 
 /** The names of members, of each revision as its row in `payload_names` has them. */
 class Names {
   readonly #sql: Sql;
-  /** By action and revision: each name by its number. */
+  /** The names of each revision by their numbers; the keys are made of action and revision. */
   readonly #texts = new LRUCache<string, readonly Uint8Array[]>({ max: MAX_REVISIONS });
   readonly #restored = Buffer.alloc(MAX_SHORTENED_BYTES);
 
@@ -123,7 +123,7 @@ class Names {
         continue;
       }
       if (byte >= FIRST_LEAD) at += 1;
-      // Beyond the limit it is no payload but damage.
+      // What is longer than the limit is no payload but damage.
       const room = Math.min(text.length, out.length - end);
       out.set(text.subarray(0, room), end);
       end += room;

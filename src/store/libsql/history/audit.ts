@@ -12,7 +12,7 @@ interface Changed {
   readonly members?: readonly ChangedMember[];
 }
 
-/** Runs in the transaction of the change. Without `by`, evreg itself made it, which is not kept. */
+/** Keeps a change, in the transaction of that change. Without `by`, evreg itself made it, which is not kept. */
 export function recordChange(
   sql: Sql,
   { change, id, name, members = [] }: Changed,
@@ -66,7 +66,7 @@ function membersIn(value: unknown): readonly ChangedMember[] | undefined {
   return Array.isArray(value) ? (value as readonly ChangedMember[]) : undefined;
 }
 
-/** Rows of a step, each of which takes some microseconds. */
+/** A step removes so many rows, each of which takes some microseconds. */
 const STEP_ROWS = 500;
 
 export function removeAudit(sql: Sql, beforeMs: number): number {
@@ -77,10 +77,12 @@ export function removeAudit(sql: Sql, beforeMs: number): number {
   );
 }
 
-/** Rows that are looked at for when subscriptions were paused. */
+/** So many rows are looked at to find when subscriptions were paused. */
 const MAX_SEARCHED = 20_000;
 
-/** When a person last paused each of these subscriptions or made it active. Those of which nothing is kept are left out. */
+/**
+ * Answers when a person last paused each of these subscriptions or made it active. Those of which nothing is kept are left out.
+ */
 export function changedActivity(sql: Sql, subscriptions: readonly number[]): ReadonlyMap<number, number> {
   const rows = sql.rows<{ id: number; ms: number }>(
     `SELECT record_id AS id, changed_ms AS ms
@@ -90,6 +92,6 @@ export function changedActivity(sql: Sql, subscriptions: readonly number[]): Rea
       ORDER BY entry`,
     JSON.stringify(subscriptions),
   );
-  // The last one counts.
+  // Of several changes of a subscription the last one counts.
   return new Map(rows.map(({ id, ms }) => [id, ms]));
 }

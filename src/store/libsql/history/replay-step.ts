@@ -83,7 +83,7 @@ function makeDue(
   placeByKey(sql, subscription, [...again, ...made.map(({ id }) => id)], pointer, nowMs);
 }
 
-/** What is due already keeps its place. */
+/** Makes these deliveries due, with all their retries again. What is due already keeps its place. */
 function endWaits(sql: Sql, waiting: readonly number[], nowMs: number): void {
   sql.run(
     "UPDATE delivery SET failures = 0, due_ms = min(due_ms, ?2) WHERE rowid IN (SELECT value FROM json_each(?1))",
@@ -108,17 +108,17 @@ interface WalkedEvent {
   readonly delivery: number | null;
 }
 
-/** Events looked at together: about a millisecond. */
+/** So many events are looked at together, which takes about a millisecond. */
 const WINDOW = 4_000;
 
 /** How events are walked in order, as parts of a query with the values of `valuesOf`. */
 interface ReplayWalk {
-  /** What a `WalkedEvent` is, and where it comes from. */
+  /** What the columns of a `WalkedEvent` are, and where they come from. */
   readonly columns: string;
   readonly from: string;
-  /** True of those that are looked at. */
+  /** A condition that is true of the events and deliveries that are looked at. */
   readonly candidate: string;
-  /** True of those among them that are to be sent. */
+  /** A condition that is true of those that are to be sent, among those that are looked at. */
   readonly chosen: string;
 }
 
@@ -131,7 +131,10 @@ const RECEIVED =
 
 type WalkedReplay = Pick<ReplayPlan, "subscription" | "action" | "selection">;
 
-/** For a pattern all events are walked, as several walks of the index of actions would have to be merged. */
+/**
+ * Answers how a replay walks. With a pattern it walks all events, as several walks of the index of actions would have to be
+ * merged.
+ */
 function walkOf({ action, selection }: WalkedReplay): ReplayWalk {
   const isForAll = isPattern(action);
   const from = `event AS e ${isForAll ? "NOT INDEXED" : "INDEXED BY event_action"}`;
@@ -165,13 +168,13 @@ function walkOf({ action, selection }: WalkedReplay): ReplayWalk {
   return walks[selection];
 }
 
-/** For ?1 to ?4 of a walk. */
+/** Answers the values for ?1 to ?4 of a walk. */
 function valuesOf(sql: Sql, { subscription, action }: WalkedReplay, { low, high }: RowidRange): SqlValue[] {
   const id = sql.first<{ id: number }>("SELECT rowid AS id FROM action WHERE action = ?", action)?.id;
   return [subscription, id ?? null, low, high];
 }
 
-/** The first `max` of the next window that are to be sent, and how far it looked. */
+/** Answers the first `max` of the next window that are to be sent, and how far it looked. */
 function chooseNext(
   sql: Sql,
   plan: WalkedReplay,
@@ -191,7 +194,7 @@ function chosenBy({ columns, from, candidate, chosen }: ReplayWalk): string {
   return `SELECT ${columns} FROM ${from} WHERE ${candidate} AND ${chosen} ORDER BY event`;
 }
 
-/** Where the next window ends: after so many events, or at the end of the range. */
+/** Answers where the next window ends: after so many events, or at the end of the range. */
 function windowEnd(sql: Sql, plan: WalkedReplay, range: RowidRange): number {
   const { columns, from, candidate } = walkOf(plan);
   const last = sql.first<{ event: number }>(
@@ -201,7 +204,7 @@ function windowEnd(sql: Sql, plan: WalkedReplay, range: RowidRange): number {
   return last?.event ?? range.high;
 }
 
-/** Windows that one call counts: some ten milliseconds of the thread that reads. */
+/** So many windows are counted by one call, which takes some ten milliseconds of the thread that reads. */
 const MAX_WINDOWS = 10;
 
 export function planReplay(sql: Sql, request: ReplayRequest): ReplayPlan | undefined {

@@ -12,7 +12,7 @@ interface ReplayRow extends StoredRecord<
   Omit<Replay, "skipped">,
   "from" | "to" | "timestamped" | "finished_at"
 > {
-  /** What is left to go through, as JSON. */
+  /** The ranges that the replay has still to go through, as JSON. */
   readonly ranges: string;
   readonly active: number;
 }
@@ -44,7 +44,7 @@ export function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Replay |
   return findReplay(sql, id);
 }
 
-/** The action of a subscription that was not deleted. */
+/** Answers the action of a subscription that was not deleted. */
 export function boundAction(sql: Sql, subscription: number): string | undefined {
   if (!isRowid(subscription)) return undefined;
   return sql.first<{ action: string }>(
@@ -59,7 +59,7 @@ export function findReplay(sql: Sql, id: number): Replay | undefined {
   return row === undefined ? undefined : replayOf(row);
 }
 
-/** Looks at all replays: there are few, so that an index would cost more. */
+/** Lists replays. It looks at all of them: there are few, so that an index would cost more. */
 export function listReplays(sql: Sql, query: ReplaySelector): readonly Replay[] {
   const { subscription, status, applications, limit, after } = query;
   const rows = sql.rows<ReplayRow>(

@@ -5,15 +5,17 @@ import { STORED_AT_EACH_END } from "../queue/attempts.ts";
 import { UNFINISHED } from "../queue/delivery-state.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
 
-/** Events that one call looks at, and deliveries and attempts that it looks at or deletes; each takes some five microseconds. */
+/**
+ * One call looks at so many events, and looks at or deletes so many deliveries and attempts; each takes some five microseconds.
+ */
 export const MAX_REMOVED_ROWS = 400;
-/** Payload that one call deletes: the engine looks at every page of it, a quarter of a millisecond per MiB. */
+/** One call deletes so many bytes of payloads: the engine looks at every page of them, a quarter of a millisecond per MiB. */
 const MAX_REMOVED_BYTES = 2 * 1024 * 1024;
 
 interface OwnedDelivery {
   readonly id: number;
   readonly event: number;
-  /** It and its attempts, at most. */
+  /** The rows of the delivery and its attempts, at most. */
   readonly rows: number;
   readonly is_unfinished: number;
 }
@@ -37,7 +39,7 @@ export function removeExpired(sql: Sql, { fromMs, beforeMs }: ExpiredRange, afte
   const unfinished = new Set(reached.filter((row) => row.is_unfinished === 1).map(({ event }) => event));
   const cutOff = owned[reached.length]?.event;
   const whole = cutOff === undefined ? selected : selected.slice(0, selected.indexOf(cutOff));
-  // One whose deliveries are cut off is left for the next call, unless it is the first.
+  // An event whose deliveries are cut off is left for the next call, unless it is the first.
   const isPart = cutOff !== undefined && whole.length === 0;
   if (isPart && hasUnfinished(sql, cutOff)) return { events: 0, deliveries: 0, next: cutOff };
   const removable = whole.filter((id) => !unfinished.has(id));
@@ -53,14 +55,14 @@ export function removeExpired(sql: Sql, { fromMs, beforeMs }: ExpiredRange, afte
   return { events, deliveries: deliveries.length, next };
 }
 
-/** The first rows whose sum is within the limit, and at least one. */
+/** Answers the first rows whose sum is within the limit, and at least one. */
 function firstWithin<T>(rows: readonly T[], amountOf: (row: T) => number, max: number): readonly T[] {
   let sum = 0;
   const end = rows.findIndex((row, index) => (sum += amountOf(row)) > max && index > 0);
   return end < 0 ? rows : rows.slice(0, end);
 }
 
-/** Their deliveries, event by event, with one more than one call may delete. */
+/** Reads the deliveries of these events, event by event, with one more than one call may delete. */
 function loadOwned(sql: Sql, eventIds: readonly number[]): readonly OwnedDelivery[] {
   return sql.rows(
     `SELECT d.rowid AS id, d.event_id AS event, 1 + min(d.attempt, ?2) AS rows, ${UNFINISHED} AS is_unfinished
@@ -88,7 +90,7 @@ function deleteDeliveries(sql: Sql, ids: readonly number[]): void {
   sql.run("DELETE FROM delivery WHERE rowid IN (SELECT value FROM json_each(?))", list);
 }
 
-/** So that whoever reads events from a place on knows whether some are missing. */
+/** Stores what was removed, so that whoever reads events from a place on knows whether some are missing. */
 function storeRemoved(sql: Sql, eventIds: readonly number[]): void {
   sql.run(
     `INSERT INTO removed_events (one, last_event, last_ms)
@@ -100,7 +102,7 @@ function storeRemoved(sql: Sql, eventIds: readonly number[]): void {
   );
 }
 
-/** What retention has removed; 0 where it has removed nothing. */
+/** Answers what retention has removed; 0 where it has removed nothing. */
 export function loadRemoved(sql: Sql): { readonly event: number; readonly ms: number } {
   const row = sql.first<{ event: number; ms: number }>(
     "SELECT last_event AS event, last_ms AS ms FROM removed_events",
@@ -108,7 +110,7 @@ export function loadRemoved(sql: Sql): { readonly event: number; readonly ms: nu
   return { event: row?.event ?? 0, ms: row?.ms ?? 0 };
 }
 
-/** A clock step without rows before it separates nothing. */
+/** Removes clock steps that separate nothing, as no rows are left before them. */
 function dropOldClockSteps(sql: Sql): void {
   sql.run(
     `DELETE FROM clock_step

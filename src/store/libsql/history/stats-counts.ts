@@ -10,18 +10,18 @@ import type { Sql } from "../thread/sql.ts";
 // seconds, series and measure of a group commit costs some microseconds; counting anew at a start would need an index of when
 // deliveries ended, which each of them would pay for.
 
-/** `rows`: SQL that answers rows of `stats_open`. */
+/** Makes a statement of `rows`, SQL that answers rows of `stats_open`, which it adds to that table. */
 function addingTo(rows: string): string {
   return `INSERT INTO stats_open (at, action_id, subscription_id, measure, count, last_error) ${rows}
     ON CONFLICT DO UPDATE SET count = count + excluded.count, last_error = coalesce(excluded.last_error, last_error)`;
 }
 
-/** `stats_open.at` */
+/** Answers what `stats_open.at` is for a time. */
 export function tenSecondsOf(ms: number): number {
   return Math.floor(ms / TEN_SECONDS_MS);
 }
 
-/** An attempt that ended by itself; `null` is what there was none of. */
+/** An attempt that ended by itself; a member is `null` where there was no such thing. */
 interface CountedAttempt {
   readonly ending: AttemptEnding;
   readonly durationMs: number;

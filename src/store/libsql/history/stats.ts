@@ -20,22 +20,22 @@ import { matchOf } from "../catalog/matching.ts";
 import { type Sql, type SqlValue, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 import { tenSecondsOf } from "./stats-counts.ts";
 
-/** `stats.span` */
+/** The values of `stats.span`. */
 const SPAN = { tenSeconds: 0, minute: 1, hour: 60, day: 1_440 } as const satisfies Record<StatsSpan, number>;
 const SPANS = Object.keys(SPAN) as readonly StatsSpan[];
 
-/** What `stats.at` counts since the epoch, in milliseconds. */
+/** Answers what `stats.at` counts for a span since the epoch, in milliseconds. */
 function unitOf(span: StatsSpan): number {
   return span === "tenSeconds" ? STATS_SPANS.tenSeconds : MINUTE_MS;
 }
 
-/** `stats.at` of the span in which that is. */
+/** Answers `stats.at` of the span in which the time is. */
 function startOf(ms: number, span: StatsSpan): number {
   const spanMs = STATS_SPANS[span];
   return (Math.floor(ms / spanMs) * spanMs) / unitOf(span);
 }
 
-/** `stats.kind`: figures of everything, or of one application, action or subscription. */
+/** The values of `stats.kind`: figures of everything, or of one application, action or subscription. */
 const KIND = { all: 0, application: 1, action: 2, subscription: 3 } as const;
 
 const COUNTS = ["published", "refused", "delivered", "failed_attempts", "failed"] as const;
@@ -49,7 +49,7 @@ interface FiguresRow extends Record<(typeof COUNTS)[number], number> {
 const FIGURES = `${COUNTS.map((name) => wholeOf(name) + ` AS ${name}`).join(", ")},
   ${hexOf("latency")} AS latency, ${hexOf("attempts")} AS attempts, ${textOf("last_error")} AS last_error`;
 
-/** Histograms one after the other are their sum. */
+/** SQL that adds figures up. Histograms one after the other are their sum. */
 const SUMS = `${COUNTS.map((name) => `sum(${wholeOf(name)}) AS ${name}`).join(", ")},
   coalesce(group_concat(${hexOf("latency")}, ''), '') AS latency,
   coalesce(group_concat(${hexOf("attempts")}, ''), '') AS attempts, NULL AS last_error`;
@@ -64,14 +64,14 @@ function figuresOf(row: FiguresRow): StoredFigures {
   return { published, refused, delivered, failedAttempts, failed, latency, attempts, lastError };
 }
 
-/** What a map has for a key, new tallies where it has none. */
+/** Answers what a map has for a key, and gives it new tallies where it has none. */
 function tallyOf<K>(tallies: Map<K, Tally>, key: K): Tally {
   let tally = tallies.get(key);
   if (tally === undefined) tallies.set(key, (tally = new Tally()));
   return tally;
 }
 
-/** The key of a row within its span, as JSON. */
+/** Answers the key of a row within its span, as JSON. */
 function keyOf(kind: number, id: number, application: string): string {
   return JSON.stringify([kind, id, application]);
 }
@@ -90,10 +90,12 @@ const OPEN = `stats_open LEFT JOIN action ON action.rowid = stats_open.action_id
   LEFT JOIN subscription ON subscription.rowid = stats_open.subscription_id`;
 const APPLICATION = "coalesce(subscription.application, action.application, '')";
 
-/** Counts that one write adds: some milliseconds of the store's thread. */
+/** One write adds so many counts, which takes some milliseconds of the store's thread. */
 const FOLDED_AT_ONCE = 1_000;
 
-/** In the transaction of the call: ten seconds, their minute, hour and day agree at all times. */
+/**
+ * Adds open counts to the figures, in the transaction of the call: ten seconds, their minute, hour and day agree at all times.
+ */
 export function foldStats(sql: Sql, beforeMs: number, known?: StatsTime): boolean {
   if (known !== undefined) noteKnown(sql, known);
   const before = tenSecondsOf(beforeMs);
@@ -142,7 +144,7 @@ function noteKnown(sql: Sql, { fromMs, toMs }: StatsTime): void {
   }
 }
 
-/** Adds to what is stored of a span. */
+/** Adds figures to what is stored of a span. */
 function addFigures(sql: Sql, span: StatsSpan, at: number, added: ReadonlyMap<string, Tally>): void {
   const stored = sql.rows<FiguresRow & { key: string }>(
     `SELECT sought.value AS key, ${FIGURES} FROM json_each(?3) AS sought CROSS JOIN stats
@@ -181,10 +183,13 @@ interface Condition {
   readonly values: readonly SqlValue[];
 }
 
-/** More are sooner come by in looking at all there are. */
+/** For more subjects than this it is quicker to look at all there are. */
 const MAX_SOUGHT = 100;
 
-/** True of the rows whose figures are asked for, where `subject` is the column of an action or of a subscription. */
+/**
+ * Answers a condition that is true of the rows whose figures are asked for, where `subject` is the column of an action or of a
+ * subscription.
+ */
 function isAsked(
   sql: Sql,
   { applications, action, subscription }: StatsOf,
@@ -248,7 +253,7 @@ export function readStatsSteps(sql: Sql, query: StatsSteps): readonly StoredStep
   return [...tallies].map(([step, tally]) => ({ startMs: step * stepMs, figures: tally.stored() }));
 }
 
-/** Actions or subscriptions whose figures one call adds up. */
+/** One call adds up the figures of so many actions or subscriptions. */
 const TOTALS_AT_ONCE = 64;
 
 /** Totals of some of the actions or subscriptions, and after which rowid the others come; absent where there are none. */
@@ -322,7 +327,7 @@ export function readOpenStats(sql: Sql, query: OpenStats): OpenFigures {
   };
 }
 
-/** Follows `FROM`: those named in the list `?1`, in its order, then others; only those of the applications `?2`. */
+/** SQL that follows `FROM`: those named in the list `?1`, in its order, then others; only those of the applications `?2`. */
 function subjects(table: StatsSubject, name: string, isOther: string, order: string): string {
   return `${table} AS one LEFT JOIN (SELECT key AS place, value AS name FROM json_each(?1)) AS first ON first.name = ${name}
     WHERE ${table === "subscription" ? "one.deleted_ms IS NULL" : "TRUE"} AND (?2 IS NULL OR one.application IN (SELECT value FROM json_each(?2)))
@@ -333,7 +338,7 @@ function listOrNull(list: readonly string[] | undefined): string | null {
   return list === undefined ? null : JSON.stringify(list);
 }
 
-/** Those of `first`, then others by name that are not evreg's own. */
+/** Answers the actions of `first`, then others by name that are not evreg's own. */
 export function statsActions(sql: Sql, query: StatsSubjects): readonly ActionSubject[] {
   const match = matchOf(query.action ?? "*", "one.action");
   return sql.rows<ActionSubject>(
@@ -348,7 +353,7 @@ export function statsActions(sql: Sql, query: StatsSubjects): readonly ActionSub
   );
 }
 
-/** Subscriptions in the same order, without those that are deleted. */
+/** Answers the subscriptions of `first`, then others by name, without those that are deleted. */
 export function statsSubscriptions(sql: Sql, query: StatsSubjects): readonly SubscriptionSubject[] {
   const isOther = "(?3 IS NULL OR one.rowid = ?3)";
   const order = "one.application, one.subscription, one.action";
@@ -362,7 +367,7 @@ export function statsSubscriptions(sql: Sql, query: StatsSubjects): readonly Sub
   );
 }
 
-/** Rows of a step, each of which takes some microseconds. */
+/** A step removes so many rows, each of which takes some microseconds. */
 const REMOVED_AT_ONCE = 500;
 
 export function removeStats(sql: Sql, nowMs: number): number {

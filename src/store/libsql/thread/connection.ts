@@ -24,7 +24,7 @@ const LOG_PAGES = 4_000;
  */
 export type Durable = "now" | "later";
 
-/** Reads take some ten milliseconds at most. */
+/** So long the log waits for readers to end; a read takes some ten milliseconds at most. */
 const READERS_END_MS = 1_000;
 
 const SYNCHRONOUS: Readonly<Record<Durable, string>> = {
@@ -40,7 +40,7 @@ const PRAGMAS: readonly string[] = [
   "PRAGMA temp_store = MEMORY",
   "PRAGMA cache_size = -8192",
   `PRAGMA wal_autocheckpoint = ${LOG_PAGES}`,
-  // One that a burst made longer shrinks again.
+  // A log that a burst made longer shrinks again.
   `PRAGMA journal_size_limit = ${LOG_LIMIT_BYTES}`,
 ];
 
@@ -63,7 +63,7 @@ export class WriteConnection {
   #unsynced = 0;
   /** What the log was like before it was opened. */
   readonly log: LogCheck;
-  /** For reading between two transactions, and for what cannot be in one. */
+  /** Runs statements between two transactions: reads, and what cannot be in a transaction. */
   readonly read: Sql;
   /** How long the last commit took; to measure a certain one, clear it before. */
   lastCommitMs: number | undefined;
@@ -127,7 +127,7 @@ export class WriteConnection {
     this.mustBeInPlace();
     if (!this.#isLogMoved) this.checkpoint();
     const durable = this.#unsynced < MAX_UNSYNCED ? allowed : "now";
-    // Not inside a transaction, where the engine refuses it.
+    // The setting is changed here, as the engine refuses it inside a transaction.
     if (durable !== this.#durable) this.read.run(SYNCHRONOUS[durable]);
     this.#durable = durable;
     this.#step("begin", "BEGIN IMMEDIATE");
@@ -137,7 +137,7 @@ export class WriteConnection {
       this.#step("commit", "COMMIT");
       this.lastCommitMs = performance.now() - startedMs;
       this.#unsynced = durable === "now" ? 0 : this.#unsynced + 1;
-      // Again: the file may have been moved meanwhile, and then nobody would find this in it.
+      // The file is looked at again, as it may have been moved meanwhile, and then nobody would find this commit in it.
       this.mustBeInPlace();
       this.lastFsyncs = durable === "now" ? 1 : 0;
       this.#checkCheckpoint();
@@ -191,12 +191,15 @@ export class WriteConnection {
     if (existsSync(logPath)) withFile(logPath, "r+", fsyncSync);
   }
 
-  /** Otherwise nothing is lost: the log stays beside the file and is read again at the next start. */
+  /**
+   * Does a checkpoint, if that is possible. Otherwise nothing is lost: the log stays beside the file and is read again at the
+   * next start.
+   */
   checkpointIfPossible(): void {
     try {
       this.checkpoint();
     } catch {
-      // As above.
+      // The log stays beside the file.
     }
   }
 
@@ -246,8 +249,8 @@ export class WriteConnection {
 }
 
 /**
- * Beside the connection that writes it is only for reading. Without a wait it would fail where the other one restarts the
- * log at the same moment.
+ * The settings of the connection that only reads, beside the one that writes. Without a wait it would fail where the other one
+ * restarts the log at the same moment.
  */
 const READ_PRAGMAS = ["query_only = ON", "busy_timeout = 1000", "temp_store = MEMORY", "cache_size = -4096"];
 
@@ -321,7 +324,7 @@ interface OpenedDatabase {
 }
 
 /**
- * Opens a file with the engine. Nothing else does, so that no file is opened through another layer.
+ * Opens a file with the engine, through the file layer that `addressOf` names.
  * @throws EngineFailure
  */
 export function acquire(path: string): OpenedDatabase {
@@ -334,10 +337,11 @@ export function acquire(path: string): OpenedDatabase {
   }
 }
 
-/** From now on the data file does not change, for a copy that is made of it (see `files/backup.ts`). */
+/** Makes the engine leave the data file as it is from now on, for a copy that is made of it (see `files/backup.ts`). */
 export function pauseCheckpoints(sql: Sql): void {
   sql.run("PRAGMA wal_autocheckpoint = 0");
-  // So that the log is short, and the next commit either restarts it or is the first that has to be copied from it.
+  // The log is moved once more, so that it is short, and the next commit either restarts it or is the first that has to be
+  // copied from it.
   sql.run("PRAGMA wal_checkpoint(PASSIVE)");
 }
 
@@ -353,7 +357,8 @@ export function resumeCheckpoints(sql: Sql): void {
 }
 
 function areCheckpointsPaused(sql: Sql): boolean {
-  // Not by a variable: a connection that replaced another one has the setting that every connection begins with.
+  // The engine's setting says so, not a variable: a connection that replaced another one has the setting that every connection
+  // begins with.
   return sql.value("PRAGMA wal_autocheckpoint") === 0;
 }
 
@@ -374,9 +379,9 @@ export function inSavepoint<T>(sql: Sql, work: () => T): T {
 }
 
 /**
- * The system's own file layer, which keeps other processes out while this one has the file open, and lets the connections
- * of this process share the log's index in memory. The engine's default layer, made for files that the engine encrypts, takes
- * a failed read for zeros, and a checkpoint then writes those into the data file. evreg encrypts secrets itself
+ * Names the system's own file layer, which keeps other processes out while this one has the file open, and lets the connections
+ * of this process share the log's index in memory. The engine's default layer, made for files that the engine encrypts, takes a
+ * failed read for zeros, and a checkpoint then writes those into the data file. evreg encrypts secrets itself
  * (`store/secret-cipher.ts`). Windows has no layer like it: there the owner file alone keeps a second server out.
  */
 const FILE_LAYER = process.platform === "win32" ? "win32" : "unix-excl";

@@ -20,31 +20,40 @@ export class MovedFile extends EngineFailure {
   }
 }
 
-/** Without opening it: closing the data file would drop the process's locks on it (see `files/data-folder.ts`). */
+/**
+ * Answers which file is at a path, without opening it: closing the data file would drop the process's locks on it (see
+ * `files/data-folder.ts`).
+ */
 export function fileIdAt(path: string): FileId | undefined {
   const stats = look(path);
   return stats === undefined ? undefined : { dev: stats.dev, ino: stats.ino };
 }
 
-/** On current Linux a look at the log makes its next fsync store its times as well: 70 µs more for a commit, on ext4. */
+/**
+ * The log is looked at once in so long. On current Linux a look at it makes its next fsync store its times as well: 70 µs more
+ * for a commit, on ext4.
+ */
 const LOG_CHECK_MS = 1_000;
 
 /**
- * Checks that the open data file and its log are still at their paths, and no shorter. The system lets both be removed,
- * moved, replaced or cut while they are open. What is committed then goes where no later start would find it, and nothing
- * else fails. That is promised in `docs/troubleshooting.md`: of the data file before anything more is acknowledged, of the log
- * within a second.
+ * Checks that the open data file and its log are still at their paths, and no shorter. The system lets both be removed, moved,
+ * replaced or cut while they are open. What is committed then goes where no later start would find it, and nothing else fails.
+ * `docs/troubleshooting.md` promises that it is noticed of the data file before anything more is acknowledged, and of the log
+ * at the first write a second later.
  */
 export class FileGuard {
   /** The data file. */
   readonly id: FileId;
   readonly #path: string;
-  /** Without links, which the engine follows: the log is beside it. */
+  /** The path without links, which the engine follows: the log is beside it. */
   readonly #realPath: string;
   readonly logPath: string;
-  /** The data file only grows. */
+  /** The length of the data file, which only grows. */
   #bytes = 0n;
-  /** Unknown until the engine has created it, with the first commit into a file that was empty. */
+  /**
+   * What the log was when it was last looked at. It is unknown until the engine has created it, with the first commit into a
+   * file that was empty.
+   */
   #log: BigIntStats | undefined;
   #logCheckedMs = -Infinity;
   #isLogLong: boolean | undefined;
@@ -81,7 +90,7 @@ export class FileGuard {
     return isLong;
   }
 
-  /** To be called when the log was emptied. */
+  /** Forgets what the log was. To be called when it was emptied. */
   forgetLog(): void {
     this.#log = undefined;
   }
@@ -111,7 +120,7 @@ export class FileGuard {
       syncFolderOf(this.#realPath);
       next = `what is left of the data file is now ${basename(aside)}, beside its log; restore a backup`;
     } catch {
-      // It stays where it is, as the message says.
+      // The file stays where it is, as the message says.
     }
     const cut = `${what} was cut from ${before} to ${bytes} bytes while evreg was running`;
     return new EngineFailure("fatal", `${cut}; ${next}`);
@@ -132,7 +141,7 @@ function isFile(stats: BigIntStats, id: FileId): boolean {
   return stats.ino === id.ino && stats.dev === id.dev;
 }
 
-/** `undefined` for what cannot be seen, which is as bad as gone. */
+/** Answers `undefined` for what cannot be seen, which is as bad as gone. */
 function look(path: string): BigIntStats | undefined {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false });
@@ -141,7 +150,10 @@ function look(path: string): BigIntStats | undefined {
   }
 }
 
-/** Names without the folder: the reason is shown to anyone who requests the server's health. */
+/**
+ * Says that the data file is not at its path. The message has names without the folder, as it is shown to anyone who requests
+ * the server's health.
+ */
 function dataFileMoved(path: string): MovedFile {
   return new MovedFile(
     `the data file ${basename(path)} was removed, moved or replaced while evreg was running; ` +

@@ -20,13 +20,13 @@ export interface Work {
 
 export interface ReadOperation<A extends readonly unknown[] = readonly unknown[], R = unknown> {
   readonly kind: "read";
-  /** Whether it may look at many rows. Others go before it then. */
+  /** Whether the read may look at many rows. Short reads then go before it. */
   readonly isLong: boolean;
   run(work: Work, ...args: A): R;
 }
 
 export interface WriteOperation<C = unknown, R = unknown> extends WriteTraits {
-  /** An answer for each call. */
+  /** Does the calls, and answers each of them, in order. */
   run(work: Work, calls: readonly C[]): readonly R[];
 }
 
@@ -39,7 +39,7 @@ export function read<A extends readonly unknown[], R>(run: (sql: Sql, ...args: A
   return readWith(({ sql }, ...args) => run(sql, ...args));
 }
 
-/** A list, a count or a search. */
+/** A read that may look at many rows: a list, a count or a search. */
 export function longRead<A extends readonly unknown[], R>(
   run: (sql: Sql, ...args: A) => R,
 ): ReadOperation<A, R> {

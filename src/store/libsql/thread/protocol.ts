@@ -30,10 +30,10 @@ export type ToThread = {
 }[RequestKind];
 
 export interface FromThread {
-  /** That of the request. */
+  /** The id of the request that is answered. */
   readonly id: number;
   readonly outcome: WireOutcome;
-  /** What the answer refers to. */
+  /** The bytes that the answer refers to. */
   readonly bytes?: ArrayBuffer | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface WriterSetup {
 
 export interface ReaderSetup {
   readonly path: string;
-  /** What the other thread has open. */
+  /** The file that the thread which writes has open. */
   readonly file: FileId;
   /** What secrets are encrypted with, where they are. */
   readonly key: Uint8Array | undefined;
@@ -82,7 +82,7 @@ export function singleWrite(operation: string, ...args: readonly unknown[]): Wri
 export interface Committed {
   /** A `WireOutcome` for each call, as JSON. */
   readonly outcomes: string;
-  /** What was done besides. */
+  /** What the writes did besides what they were asked to do. */
   readonly changes: readonly StoreChange[];
   /** `undefined` when the only write was refused, so that nothing was committed. */
   readonly commit: CommitReport | undefined;
@@ -103,7 +103,7 @@ export type WireOutcome = { readonly ok: unknown } | { readonly error: WireError
 /** What the main thread has to know of an operation. */
 export type OperationTraits = { readonly kind: "read" } | WriteTraits;
 
-/** By the parts of the store, and their own names. */
+/** The traits of all operations, by the parts of the store and their own names. */
 export type OperationsTraits = Readonly<Record<string, Readonly<Record<string, OperationTraits>>>>;
 
 export interface WriteTraits {
@@ -120,19 +120,19 @@ export interface WriteTraits {
 }
 
 export interface OpenReport {
-  /** What can be asked for. */
+  /** The operations that can be asked for. */
   readonly operations: OperationsTraits;
   readonly file: FileId;
   /** See `files/id-reservation.ts`. */
   readonly dataId: string;
   /** The largest rowid an event ever had. */
   readonly lastEvent: number;
-  /** Where the file of an older form is as it was, if it was one. */
+  /** Where the old file is as it was, if the file had an older form. */
   readonly copy?: string | undefined;
   readonly released: number;
   /** The clock was set back since the file was written, and what waits was moved with it. */
   readonly setBack: { readonly backMs: number; readonly waits: number } | undefined;
-  /** Commits at the log's end of which a part was missing; see `wal-check.ts`. */
+  /** How many commits at the log's end had a part that was missing; see `wal-check.ts`. */
   readonly dropped: number;
   /** Names of evreg's own events that people's actions already have. Those events are not published. */
   readonly taken: readonly string[];
@@ -202,7 +202,7 @@ export class ByteWriter {
     return this.#length;
   }
 
-  /** To be called once. `undefined` when there is not a byte. */
+  /** Answers all bytes in one buffer; `undefined` when there is not a byte. To be called once. */
   pack(): ArrayBuffer | undefined {
     if (this.#length === 0) return undefined;
     const packed = new Uint8Array(this.#length);
@@ -211,7 +211,7 @@ export class ByteWriter {
       packed.set(part, offset);
       offset += part.byteLength;
     }
-    // Freed here: V8 seldom collects a heap of few and small objects, whatever they hold outside it.
+    // The buffers are freed here: V8 seldom collects a heap of few and small objects, whatever they hold outside it.
     for (const buffer of this.#owned) buffer.transfer(0);
     return packed.buffer;
   }

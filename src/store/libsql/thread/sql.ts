@@ -54,7 +54,7 @@ export function engineFailure(
   switch (code) {
     case CORRUPT:
     case NOTADB:
-      // The engine gives a read that the disk failed (EIO) the same code.
+      // The engine gives the same code to damage and to a read that the disk failed (EIO).
       return failure("fatal", "the disk failed to read the data, or it is damaged");
     case FULL:
       return new EngineFailure("full", "the disk is full", { cause: error });
@@ -81,7 +81,7 @@ export function checkText(field: string, text: string): string {
   return text;
 }
 
-/** Whether it can name a record. */
+/** Whether the number can name a record. */
 export function isRowid(value: number): boolean {
   return Number.isSafeInteger(value) && value > 0;
 }
@@ -110,7 +110,7 @@ export type Statement = ReturnType<Database["prepare"]>;
 
 interface PreparedQuery {
   readonly columns: readonly string[];
-  /** The same query, answering one JSON text. */
+  /** The statement that answers the rows of the query as one JSON text. */
   readonly gathered: Statement;
 }
 
@@ -121,30 +121,33 @@ export const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
 // One flipped bit gives a value another type. A BLOB makes JSON of all rows of a statement impossible. For the engine any
 // text or BLOB is more than any number, so a range tells them apart at the cost of two comparisons.
 
-/** A column of whole numbers from 0 on, as SQL: 0 where damage left something else. */
+/** SQL for a column of whole numbers from 0 on: 0 where damage left something else. */
 export function wholeOf(column: string): string {
   return `iif(${column} BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER - 1}, ${column}, 0)`;
 }
 
-/** A column of times: 0 where damage left something else. */
+/** SQL for a column of times: 0 where damage left something else. */
 export function timeOf(column: string): string {
   return `iif(${column} BETWEEN ${FIRST_MS} AND ${LAST_MS}, ${column}, 0)`;
 }
 
-/** A column of texts: as text where damage left something else. */
+/** SQL for a column of texts: as text where damage left something else. */
 export function textOf(column: string): string {
   return `CAST(${column} AS TEXT)`;
 }
 
-/** `sql`, or NULL where the column is NULL. */
+/** Answers SQL that is `sql`, or NULL where the column is NULL. */
 export function optionally(column: string, sql: string): string {
   return `iif(${column} IS NULL, NULL, ${sql})`;
 }
 
-/** What can be a subquery; PRAGMA and EXPLAIN cannot. */
+/** Matches what can be a subquery; PRAGMA and EXPLAIN cannot. */
 const QUERY = /^\s*(?:SELECT|WITH)\b/;
 
-/** Texts vary little (by how many actions are walked side by side), so there are hardly ever so many. */
+/**
+ * So many statements are kept. Texts vary little (by how many actions are walked side by side), so there are hardly ever so
+ * many.
+ */
 const MAX_STATEMENTS = 500;
 
 /**
@@ -204,7 +207,7 @@ export class Statements implements Sql {
       const names = columns.map(({ name }) => name);
       // A column is a BLOB only when it is damaged.
       const cells = names.map((name) => `iif(typeof("${name}") = 'blob', NULL, "${name}")`).join(", ");
-      // In the query's order, which the engine keeps for an aggregate like this.
+      // The rows are gathered in the query's order, which the engine keeps for an aggregate like this.
       const gathered = this.#database.prepare(
         `SELECT CAST(json_group_array(json_array(${cells})) AS BLOB) AS gathered FROM (${text})`,
       );
@@ -222,7 +225,10 @@ function remembered<T>(all: Map<string, T>, text: string, prepare: () => T): T {
   return one;
 }
 
-/** JSON made by a statement is returned as a BLOB: text that is not UTF-8, as a flipped bit makes it, crashes the driver. */
+/**
+ * Parses JSON that a statement has made. It comes as a BLOB: text that is not UTF-8, as a flipped bit makes it, crashes the
+ * driver.
+ */
 function jsonOf<T>(gathered: ArrayBuffer): T {
   return JSON.parse(Buffer.from(gathered).toString()) as T;
 }
@@ -235,7 +241,7 @@ function attempted<T>(act: () => T): T {
   }
 }
 
-/** The driver binds every JavaScript number as a REAL; whole ones are meant as integers. */
+/** Makes integers of whole numbers, as the driver binds every JavaScript number as a REAL. */
 function bindable(values: readonly SqlValue[]): (string | number | bigint | null | Uint8Array)[] {
   return values.map((value) => {
     if (typeof value === "string") return checkText("text", value);

@@ -16,7 +16,7 @@ import {
 } from "./protocol.ts";
 import { EngineFailure } from "./sql.ts";
 
-/** What a request was answered, with the bytes that its value refers to. */
+/** What a thread has answered to a request, with the bytes that its value refers to. */
 export interface ThreadReply<T = unknown> {
   readonly value: T;
   readonly bytes: ArrayBuffer | undefined;
@@ -24,7 +24,7 @@ export interface ThreadReply<T = unknown> {
 
 /** A committed batch. */
 export interface WriteReply {
-  /** For each call, in order. */
+  /** What came of each call, in order. */
   readonly outcomes: readonly WireOutcome[];
   readonly changes: readonly StoreChange[];
   readonly bytes: ArrayBuffer | undefined;
@@ -48,7 +48,7 @@ export class StoreThreads {
     this.#commits = commits;
     this.report = report;
     const opening = reader.request("openToRead", { path, file: report.file, key: encryption?.key });
-    // Where it fails, each read fails with it.
+    // Where opening the file to read fails, each read fails with it.
     opening.catch(() => undefined);
   }
 
@@ -59,7 +59,7 @@ export class StoreThreads {
     commits: CommitObserver,
   ): Promise<StoreThreads> {
     const writer = new ThreadClient("writer", onCrash);
-    // It loads while the other one brings the file up to date, which has to be alone with it.
+    // The thread that reads loads while the other one brings the file up to date, which has to be alone with it.
     const reader = new ThreadClient("reader", onCrash);
     try {
       const { value } = await writer.request("openToWrite", setup);
@@ -79,25 +79,25 @@ export class StoreThreads {
   }
 
   /**
-   * Sees every commit that was reported before the call.
+   * Does a read, which sees every commit that was reported before the call.
    * @throws EngineFailure; EvregError as the read does
    */
   read(operation: string, args: readonly unknown[]): Promise<ThreadReply> {
     return this.#reader.request("read", { operation, args });
   }
 
-  /** What is done between two transactions, on the connection that writes. */
+  /** Does what needs to be between two transactions, on the connection that writes. */
   readByWriter(operation: string, args: readonly unknown[]): Promise<ThreadReply> {
     return this.#writer.request("read", { operation, args });
   }
 
-  /** Both finish what was requested. The log is moved into the file once nobody reads it. */
+  /** Lets both threads finish what was requested, and ends them. The log is moved into the file once nobody reads it. */
   async close(): Promise<void> {
     await this.#reader.close();
     await this.#writer.close();
   }
 
-  /** The file is free when this resolves. */
+  /** Ends both threads. The file is free when this resolves. */
   async terminate(): Promise<void> {
     await Promise.all([this.#reader.terminate(), this.#writer.terminate()]);
   }
@@ -109,7 +109,7 @@ interface PendingAnswer {
   readonly reject: (error: Error) => void;
 }
 
-/** Longest wait for answers of a thread that is to be ended; one stuck in the kernel would never give any. */
+/** So long answers of a thread that is to be ended are waited for; one that is stuck in the kernel would never give any. */
 const TERMINATE_TIMEOUT_MS = 2_000;
 
 /**
@@ -119,8 +119,8 @@ const TERMINATE_TIMEOUT_MS = 2_000;
 class ThreadClient {
   readonly #worker: Worker;
   /**
-   * By id. An id is used again once it is answered, so the list stays short. V8 keeps the tables that a Map outgrows, with
-   * every answer in them, once it has taken one for long-lived.
+   * The requests under way, by id. An id is used again once it is answered, so the list stays short. V8 keeps the tables that a
+   * Map outgrows, with every answer in them, once it has taken one for long-lived.
    */
   readonly #pending: (PendingAnswer | undefined)[] = [];
   #ended: EngineFailure | undefined;
@@ -160,7 +160,7 @@ class ThreadClient {
     return pending.promise;
   }
 
-  /** Lets it finish what was requested, let go of the file, and end. */
+  /** Lets the thread finish what was requested, let go of the file, and end. */
   async close(): Promise<void> {
     if (this.#ended === undefined) {
       this.request("close", null).catch(() => undefined);
@@ -170,7 +170,7 @@ class ThreadClient {
   }
 
   /**
-   * Ends it once it has answered all requests; those it does not answer soon fail. It has let go of the file when this
+   * Ends the thread once it has answered all requests; those it does not answer soon fail. It has let go of the file when this
    * resolves. The wait is needed: a thread that is ended inside a call of the driver takes the whole process with it.
    */
   async terminate(): Promise<void> {
@@ -199,7 +199,7 @@ class ThreadClient {
   }
 }
 
-/** A thread that has the engine: one of the two that have a data file open, or one for a single task on a file. */
+/** Starts a thread that has the engine: one of the two that have a data file open, or one for a single task on a file. */
 export function storeThread(task: unknown): Worker {
   return startThread("evreg-store", "store-thread", task);
 }

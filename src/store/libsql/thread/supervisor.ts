@@ -30,11 +30,14 @@ export class WorkerSupervisor {
   readonly #dependencies: SupervisorDependencies;
   #threads: StoreThreads | undefined;
   #status: "ok" | "recovering" | "failed" | "closed" = "ok";
-  /** Why it is not ok. */
+  /** Why the store is not ok. */
   #failure = new EngineFailure("replace", "");
   /** The largest event that was answered as recorded; threads that do not find it are on the wrong file. */
   #lastRecorded: number;
-  /** How much to write as a trial: more than the write that failed, so that it does not fit into a gap which that left. */
+  /**
+   * How many bytes are written as a trial: more than the write that failed had, so that they do not fit into a gap which that
+   * left.
+   */
   #checkBytes = 0;
   #cancelTimer: (() => void) | undefined;
   #recovering: Promise<void> | undefined;
@@ -59,12 +62,12 @@ export class WorkerSupervisor {
 
   /** @throws EvregError `unavailable` while nothing can be committed, with `NOTHING_STORED` where that is certain */
   async write(batch: WriteBatch): Promise<WriteReply> {
-    // Read before the message takes the buffer away.
+    // The size is read before the message takes the buffer away.
     const size = batch.bytes?.byteLength ?? 0;
     return this.#byWriter(size, (threads) => threads.write(batch));
   }
 
-  /** What is done between two transactions, on the connection that writes. */
+  /** Does what needs to be between two transactions, on the connection that writes. */
   readByWriter(operation: string, args: readonly unknown[]): Promise<ThreadReply> {
     return this.#byWriter(0, (threads) => threads.readByWriter(operation, args));
   }
@@ -95,7 +98,7 @@ export class WorkerSupervisor {
         return await threads.read(operation, args);
       } catch (error) {
         if (!(error instanceof EngineFailure)) throw error;
-        // Otherwise they were ended to be replaced; the next ones get the request.
+        // Other threads were ended to be replaced; the next ones get the request.
         if (threads === this.#threads) await this.#failRead(threads, error);
         await this.#recovering;
       }
@@ -162,7 +165,7 @@ export class WorkerSupervisor {
   async #replace(): Promise<void> {
     const old = this.#threads;
     this.#threads = undefined;
-    // Waits for its answers: a batch in flight may still be committed, and its callers must hear of it.
+    // The old threads give their answers first: a batch in flight may still be committed, and its callers must hear of it.
     await old?.terminate();
     if (this.#status !== "recovering") return;
     const fresh = await this.#dependencies.startThreads();

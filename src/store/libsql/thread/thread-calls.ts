@@ -21,7 +21,7 @@ type Ask<T> =
  */
 type JoinedAsk<C, R> = (rows: number, call: (bytes: ByteWriter) => C) => Promise<ThreadReply<R>>;
 
-/** Answers the value alone. */
+/** An operation that answers the value alone. */
 type ValueMethod<F> = F extends (...args: infer A) => Promise<ThreadReply<infer R>>
   ? (...args: A) => Promise<R>
   : never;
@@ -70,7 +70,7 @@ function askFor(
       queue.append({ operation, rows: rows as number, call: call as (bytes: ByteWriter) => unknown });
   }
   return (...args) => {
-    // JSON would make `null` of what is left out.
+    // What is left out at the end is cut off, as JSON would make `null` of it.
     const call = args.slice(0, args.findLastIndex((arg) => arg !== undefined) + 1);
     return queue.append({ operation, rows: traits.rows, call: () => call });
   };

@@ -25,11 +25,11 @@ import { restoreAdvice } from "../files/earlier-data.ts";
 export const MAX_UNSYNCED = 4;
 
 export interface LogCheck {
-  /** Of the log from its beginning to the last commit that the engine takes. */
+  /** The bytes of the log from its beginning to the last commit that the engine takes. */
   readonly wholeBytes: number;
-  /** Commits from the first frame that is not whole, themselves whole or not. */
+  /** How many commits there are from the first frame that is not whole, themselves whole or not. */
   readonly commitsBehind: number;
-  /** From that frame to the last of those commits. */
+  /** How many pages there are from that frame to the last of those commits. */
   readonly pagesBehind: number;
   readonly pageBytes: number;
   /** Whether those commits, or all but the last few, were acknowledged. */
@@ -43,7 +43,10 @@ export const LOG_HEADER_BYTES = 32;
 export const FRAME_HEADER_BYTES = 24;
 /** The page size of every file that evreg makes. */
 const PAGE_BYTES = 4_096;
-/** Begins a log whose checksums are made of words with the lowest byte first, as on every machine that evreg runs on. */
+/**
+ * The number with which a log begins whose checksums are made of words with the lowest byte first, as on every machine that
+ * evreg runs on.
+ */
 const MAGIC = 0x377f0682;
 const BLOCK_FRAMES = 256;
 const RECHECK_MS = 250;
@@ -52,12 +55,12 @@ export function framePage(block: Buffer, at = 0): number {
   return block.readUInt32BE(at);
 }
 
-/** In the last frame of a commit, how many pages the data file has with it; 0 in all others. */
+/** Answers, for the last frame of a commit, how many pages the data file has with it; 0 for all others. */
 export function committedPages(block: Buffer, at = 0): number {
   return block.readUInt32BE(at + 4);
 }
 
-/** Two numbers that change each time the log restarts. Each frame repeats them. */
+/** Answers two numbers that change each time the log restarts, and that each frame repeats. */
 function saltsAt(block: Buffer, at: number): string {
   return block.toString("latin1", at, at + 8);
 }
@@ -105,7 +108,7 @@ export function mustBeUndamaged(file: string): LogCheck {
   );
 }
 
-/** The engine follows a link, and puts the log beside the file itself. */
+/** Answers where the log of a data file is. The engine follows a link, and puts the log beside the file itself. */
 export function logOf(file: string): string {
   return `${statSync(file, { throwIfNoEntry: false }) === undefined ? file : realpathSync(file)}-wal`;
 }
@@ -133,7 +136,7 @@ function writtenAt(path: string): string {
 
 type Sum = readonly [number, number];
 
-/** Reads it once, as it is; whoever writes it may have added to it meanwhile. */
+/** Reads a log once, as it is; whoever writes it may have added to it meanwhile. */
 export function walk(log: string): LogCheck {
   try {
     return withFile(log, "r", (descriptor) => {
@@ -142,7 +145,7 @@ export function walk(log: string): LogCheck {
       return read < LOG_HEADER_BYTES ? NOTHING : walkFrames(descriptor, header);
     });
   } catch (error) {
-    // There is none, or its owner has just removed it.
+    // There is no log, or its owner has just removed it.
     if ((error as NodeJS.ErrnoException).code === "ENOENT" && !existsSync(log)) return NOTHING;
     throw unreadable(log, error);
   }
@@ -175,7 +178,8 @@ function walkFrames(descriptor: number, header: Buffer): LogCheck {
       sum = stored;
       const isWhole = hasSalts && follows;
       if (!isWhole) broken ??= first + index;
-      // Or only its salts were changed. Frames from before a restart follow from each other as well.
+      // A frame whose salts alone were changed is of this log as well. Frames from before a restart follow from each other,
+      // too.
       const isOurs = hasSalts || (follows && isOfThisLog);
       isOfThisLog = hasSalts;
       const isCommit = isOurs && committedPages(block, at) !== 0;
@@ -198,14 +202,14 @@ function walkFrames(descriptor: number, header: Buffer): LogCheck {
   };
 }
 
-/** Over the first two words of a frame's header and its page. */
+/** Answers the checksum over the first two words of a frame's header and its page. */
 function frameSum(words: Int32Array, at: number, frameBytes: number, before: Sum): Sum {
   const word = at / 4;
   const ofHeader = sumOf(words, word, word + 2, before);
   return sumOf(words, word + FRAME_HEADER_BYTES / 4, word + frameBytes / 4, ofHeader);
 }
 
-/** The engine's checksum. Each frame continues that of the one before. */
+/** Answers the engine's checksum. Each frame continues that of the one before. */
 function sumOf(words: Int32Array, from: number, to: number, [first, second]: Sum): Sum {
   let one = first;
   let two = second;
@@ -224,12 +228,12 @@ function sumAt(block: Buffer, at: number): Sum {
   return [block.readInt32BE(at), block.readInt32BE(at + 4)];
 }
 
-/** One that begins at a multiple of a word. */
+/** Makes a buffer that begins at a multiple of a word. */
 function alignedBuffer(bytes: number): Buffer {
   return Buffer.from(new ArrayBuffer(bytes));
 }
 
-/** The words of an aligned buffer, in the order of bytes of every machine that evreg runs on. */
+/** Answers the words of an aligned buffer, in the order of bytes of every machine that evreg runs on. */
 function wordsOf(bytes: Buffer): Int32Array {
   return new Int32Array(bytes.buffer);
 }

@@ -7,7 +7,7 @@ import { NOTHING_STORED } from "./supervisor.ts";
 /** A write to be sent. */
 export interface PendingWrite {
   readonly operation: string;
-  /** About how many rows it writes. */
+  /** About how many rows the write writes. */
   readonly rows: number;
   /** Makes the call; what is added to the bytes goes with it. */
   readonly call: (bytes: ByteWriter) => unknown;
@@ -21,28 +21,32 @@ interface BatchWriter {
 /** Writes that are sent together. */
 interface Batch {
   readonly calls: WriteCall[];
-  /** Of each call. */
+  /** The callers, in the order of the calls. */
   readonly callers: {
     readonly resolve: (reply: ThreadReply) => void;
     readonly reject: (error: unknown) => void;
   }[];
   readonly bytes: ByteWriter;
   rows: number;
-  /** About what it holds in memory. */
+  /** About how many bytes the batch holds in memory. */
   heldBytes: number;
 }
 
 /**
- * Beyond either, what waits is split into several batches, so that the first need not wait for the last. A row takes 2.5 µs (a
- * delivery) to 7 µs (an event), so a transaction takes 5 to 15 ms. A write is never split.
+ * Where what waits comes to more than this, or than `BATCH_BYTES`, it is split into several batches, so that the first need not
+ * wait for the last. A row takes 2.5 µs (a delivery) to 7 µs (an event), so a transaction takes 5 to 15 ms. A write is never
+ * split.
  */
 export const BATCH_ROWS = 2_000;
 const BATCH_BYTES = 8 * 1024 * 1024;
-/** While the store's thread works on one, the next is there already. */
+/** So many batches are sent before they are answered: while the store's thread works on one, the next is there already. */
 const MAX_IN_FLIGHT = 2;
-/** More without an answer means callers that do not wait for theirs, or an engine that has stalled. */
+/**
+ * Writes are refused beyond so many bytes without an answer: callers then do not wait for their answers, or the engine has
+ * stalled.
+ */
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
-/** What a write holds besides its bytes. */
+/** About how many bytes a write holds besides those that go with it. */
 const WRITE_BYTES = 2_048;
 
 /**
@@ -52,11 +56,11 @@ const WRITE_BYTES = 2_048;
 export class WriteQueue {
   readonly #writer: BatchWriter;
   readonly #onChange: (change: StoreChange) => void;
-  /** Only the last one may have room. */
+  /** The batches that wait; only the last one may have room. */
   readonly #waiting: Batch[] = [];
   #isSendDue = false;
   #inFlight = 0;
-  /** Held by all writes that are not answered yet. */
+  /** The bytes that are held by all writes that are not answered yet. */
   #heldBytes = 0;
   #idle: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
   #isClosed = false;
@@ -67,7 +71,7 @@ export class WriteQueue {
     this.#onChange = onChange;
   }
 
-  /** Resolves once it is committed; rejects with why it was not. */
+  /** Takes a write. Resolves once it is committed; rejects with why it was not. */
   append({ operation, rows, call }: PendingWrite): Promise<ThreadReply> {
     return new Promise((resolve, reject) => {
       const refusal = this.#refusal();
@@ -90,7 +94,7 @@ export class WriteQueue {
     return isFull ? "More is being written than the data folder takes; try again later." : undefined;
   }
 
-  /** Takes no more; resolves when nothing waits and nothing is in flight. */
+  /** Takes no more writes; resolves when none waits and none is in flight. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#heldBytes === 0) return;
@@ -129,7 +133,7 @@ export class WriteQueue {
     const message = { calls: JSON.stringify(calls), bytes: bytes.pack() };
     const [written] = await Promise.allSettled([this.#writer.write(message)]);
     this.#inFlight -= 1;
-    // Before the callers get their answers, so that the store's thread has something to do meanwhile.
+    // The next batch is sent before the callers get their answers, so that the store's thread has something to do meanwhile.
     this.#send();
     if (written.status === "fulfilled") this.#answer(batch, written.value);
     else for (const { reject } of callers) reject(written.reason);
