@@ -21,7 +21,7 @@ import { recordChange } from "../../src/store/libsql/history/audit.ts";
 import { cancelReplay, runningReplays, startReplay } from "../../src/store/libsql/history/replays.ts";
 import { removeExpired } from "../../src/store/libsql/history/retention.ts";
 import { listAttention } from "../../src/store/libsql/queue/attention.ts";
-import { claimDue } from "../../src/store/libsql/queue/claim.ts";
+import { claimDue, claimNext } from "../../src/store/libsql/queue/claim.ts";
 import { countDeliveries } from "../../src/store/libsql/queue/delivery-counts.ts";
 import { listDeliveries } from "../../src/store/libsql/queue/delivery-list.ts";
 import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
@@ -145,6 +145,10 @@ describe("query plans", () => {
       return claimDue(sql, claim, new ByteWriter());
     };
     searchesOf(refuse);
+    // However many are behind the one that is due.
+    expect(searchesOf((sql) => claimNext(sql, [[1, 1]], 9, 1, new ByteWriter()))).toContain(
+      "SEARCH d USING INDEX delivery_key (subscription_id=? AND key=? AND state=?)",
+    );
     searchesOf((sql) => releaseLeases(sql, "expired", 5));
     searchesOf((sql) => dropMiddleAttempts(sql, [1]));
     searchesOf((sql) => updateSubscription(sql, 1, { active: false }, 9));

@@ -139,6 +139,23 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
     expect(await next(again, "delivered")).toMatchObject({ attempt: 1 });
   });
 
+  it("lease one next one with the results of several that were under way before they became ordered", async () => {
+    const { action, id } = await ordered();
+    const change = (settings: Partial<SubscriptionSettings>): Promise<unknown> =>
+      on.store.catalog.updateSubscription(id, { settings }, NOW);
+    await change({ ordered: false });
+    await on.publish(action, 2);
+    const claims = await claimed();
+    expect(claims).toHaveLength(2);
+    await change({ ordered: order });
+    const [third] = await on.publish(action, 1);
+    const results = claims.map((claim) => resultOf(claim, "delivered", { nextLeaseMs: 1_000 }));
+    const outcomes = await on.store.queue.finish(results, AFTER);
+    const next = outcomes.flatMap((one) => (one.kind === "stored" && one.next ? [one.next] : []));
+    expect(eventsOf(next)).toEqual([third]);
+    expect(outcomes).toMatchObject([{ state: "delivered" }, { state: "delivered" }]);
+  });
+
   it("keep the order whatever the clock did", async () => {
     const { action } = await ordered();
     const events: number[] = [];
@@ -491,6 +508,17 @@ function endedOrderSuite(on: Fixture): void {
     await on.fail(first!, NOW + HOUR_MS);
     expect(await on.store.catalog.findSubscription(id)).toMatchObject({ slowed_until: null });
     expect(eventsOf(await claimedBy(on, NOW + 62_000))).toEqual([second]);
+  });
+
+  it("lease nothing with a result that asked for the next one before the order ended", async () => {
+    const { action, id } = await subscribe();
+    const [, ...others] = await on.publish(action, 4);
+    const [first] = await claimedBy(on);
+    await endOrder(id);
+    const result = resultOf(first!, "delivered", { nextLeaseMs: DAY_MS });
+    const [outcome] = await on.store.queue.finish([result], NOW + 62_000);
+    expect(outcome).toEqual({ kind: "stored", state: "delivered" });
+    expect(eventsOf(await claimedBy(on, NOW + 62_000))).toEqual(others);
   });
 
   it("have a thousand due at once, and more as these end", async () => {

@@ -48,28 +48,38 @@ export function claimForConsumers(sql: Sql, call: ConsumerCall, out: ByteWriter)
 /** What may be brought by a transaction that stores results. */
 const MAX_NEXT_BYTES = 8 * 1_024 * 1_024;
 
-/** Leases what is due of these keys, for whoever has stored the results before. */
+/**
+ * Leases what is due of these keys in the orders that there still are, for whoever has stored the results before.
+ * @param keys each once
+ * @returns each delivery by itself, as they go to the results
+ */
 export function claimNext(
   sql: Sql,
   keys: readonly OrderKey[],
   nowMs: number,
   leaseMs: number,
   out: ByteWriter,
-): ClaimReply {
+): readonly ClaimReply[] {
+  // Where an order of all has ended, a thousand of its one key may be due.
   const due = sql.rows<DueRow>(
     `SELECT ${DUE_ROW} FROM json_each(?2) AS p CROSS JOIN subscription AS s ON s.rowid = p.value ->> 0
       CROSS JOIN delivery AS d INDEXED BY delivery_key
         ON d.subscription_id = s.rowid AND d.key = p.value ->> 1 AND d.state IN ${UNFINISHED_STATES}
       ${JOIN_EVENT}
-      WHERE d.state = ${DELIVERY_STATE.pending} AND d.due_ms <= ?1 AND NOT ${LEASE_OF("d")}
+      WHERE d.state = ${DELIVERY_STATE.pending} AND d.due_ms <= ?1 AND NOT ${LEASE_OF("d")} AND s.order_key IS NOT NULL
         AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?1`,
     nowMs,
     JSON.stringify(keys),
   );
   const rows = withinBytes(due, MAX_NEXT_BYTES);
   const claimId = leaseToSend(sql, deliveriesOf(rows), nowMs, leaseMs);
-  const subscriptions = loadSubscriptions(sql, rows);
-  return replyOf(sql, { rows, subscriptions, nextDueAtMs: undefined, limitedTiers: [] }, () => claimId, out);
+  const ids = new Set(rows.map(({ subscriptionId }) => subscriptionId));
+  const subscriptions = new Map([...ids].map((id) => [id, readSubscriptions(sql, [id])]));
+  const claimed = claimedRows(sql, rows, () => claimId, out);
+  return claimed.map((row): ClaimReply => {
+    const own = subscriptions.get(row.subscriptionId)!;
+    return { rows: [row], subscriptions: own, nextDueAtMs: undefined, limitedTiers: [] };
+  });
 }
 
 interface DueQuery {
@@ -107,11 +117,19 @@ function replyOf(
   claimIdOf: (row: DueRow) => number,
   out: ByteWriter,
 ): ClaimReply {
+  return { ...due, rows: claimedRows(sql, rows, claimIdOf, out) };
+}
+
+function claimedRows(
+  sql: Sql,
+  rows: readonly DueRow[],
+  claimIdOf: (row: DueRow) => number,
+  out: ByteWriter,
+): readonly ClaimedRow[] {
   const spans = addPayloads(sql, rows, out);
-  const claimed = rows.map(({ payloadBytes: _bytes, ...row }, index): ClaimedRow => {
+  return rows.map(({ payloadBytes: _bytes, ...row }, index): ClaimedRow => {
     return { ...row, claimId: claimIdOf(rows[index]!), payload: spans.get(row.eventId) ?? null };
   });
-  return { ...due, rows: claimed };
 }
 
 interface PendingSubscription {

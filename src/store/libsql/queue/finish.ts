@@ -10,8 +10,8 @@ import { dropMiddleAttempts, isPastLimit } from "./attempts.ts";
 import { claimNext } from "./claim.ts";
 import { DELIVERY_STATE, NORMAL } from "./delivery-state.ts";
 import { loadAttempted, storeHealth } from "./handler-health.ts";
-import { type OrderKey, releaseKeys } from "./key-order.ts";
-import type { ClaimReply, FinishedRow, FinishReply } from "./wire.ts";
+import { distinct, type OrderKey, releaseKeys } from "./key-order.ts";
+import type { ClaimedRow, ClaimReply, FinishedRow, FinishReply } from "./wire.ts";
 import type { ReportedAnswer } from "../thread/operation.ts";
 
 /**
@@ -106,12 +106,13 @@ function leaseNext(
   const [first] = wanted;
   const leased = new Map<number, ClaimReply>();
   if (first === undefined) return leased;
-  const keys = wanted.map(({ key }) => key);
-  const { rows, ...reply } = claimNext(sql, keys, nowMs, first.leaseMs, out);
+  // What was under way as an order began may be several deliveries of a key.
+  const keys = distinct(wanted.map(({ key }) => key));
   const bySubscription = Map.groupBy(wanted, ({ key: [subscription] }) => subscription);
-  for (const row of rows) {
-    const place = bySubscription.get(row.subscriptionId)?.pop();
-    if (place !== undefined) leased.set(place.index, { ...reply, rows: [row] });
+  for (const reply of claimNext(sql, keys, nowMs, first.leaseMs, out)) {
+    const [{ subscriptionId }] = reply.rows as [ClaimedRow];
+    const { index } = bySubscription.get(subscriptionId)!.pop()!;
+    leased.set(index, reply);
   }
   return leased;
 }

@@ -130,7 +130,7 @@ export const RETRY_WAIT_END = `iif(s.order_key = '${WHOLE_ORDER}', (SELECT max(f
   FROM delivery AS f INDEXED BY delivery_key_failing
   WHERE f.subscription_id = s.rowid AND f.key IS NOT NULL AND f.due_ms IS NOT NULL AND f.failures > 0), NULL)`;
 
-function distinct(keys: readonly OrderKey[]): readonly OrderKey[] {
+export function distinct(keys: readonly OrderKey[]): readonly OrderKey[] {
   return [...new Map(keys.map((one) => [one.join(), one])).values()];
 }
 
