@@ -308,7 +308,8 @@ export class SubscriptionState {
     this.#isThrottling = true;
     if (startedAtMs < this.#throttledAtMs) return 0;
     this.#throttledAtMs = nowMs;
-    if (this.limit > 1) {
+    // In one order there is one at a time, whatever the limit.
+    if (this.limit > 1 && this.#settings.ordered !== true) {
       this.#adaptiveLimit.halve();
       return 0;
     }

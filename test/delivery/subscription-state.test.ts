@@ -147,6 +147,13 @@ describe("a handler that throttles", () => {
     expect(throttle(sub, NOW + 400)).toBe(1_000);
   });
 
+  it("gets growing pauses at once where it is ordered as a whole, as it never gets more than one", () => {
+    const sub = new SubscriptionState(1, 32);
+    sub.applySettings({ ...NO_SETTINGS, ordered: true });
+    for (let count = 0; count < 10; count += 1) answer(sub, NOW, 5);
+    expect([1, 2, 3].map((at) => throttle(sub, NOW + at))).toEqual([0, 1_000, 2_000]);
+  });
+
   it("is not judged again by what was in flight when it throttled", () => {
     const sub = new SubscriptionState(1, 32);
     for (let count = 0; count < 40; count += 1) answer(sub, NOW, 5);
