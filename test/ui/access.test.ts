@@ -48,7 +48,13 @@ test("the first wrong field has the focus once a form was refused", async () => 
   await page.getByLabel("Name").fill("");
   await page.getByRole("button", { name: "Create it" }).click();
   await expect.poll(() => focused(page)).toBe("Name");
+  await turnTo(page, "#/actions?create=one");
+  await page.getByRole("button", { name: "Create it" }).click();
+  await expect.poll(() => focused(page)).toBe("Action");
   await turnTo(page, "#/tokens/new");
+  await page.getByRole("button", { name: "Create it" }).click();
+  await expect.poll(() => focused(page)).toBe("Name");
+  await page.getByLabel("Only for").focus();
   await page.getByLabel("Name").fill("x".repeat(300));
   await page.getByRole("button", { name: "Create it" }).click();
   await expect.poll(() => focused(page)).toBe("Name");

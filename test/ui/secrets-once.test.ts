@@ -109,14 +109,14 @@ test("the menu of a subscription stays within a narrow screen", async () => {
 });
 
 test("a button that does nothing looks like that, also under the pointer", async () => {
-  const page = await world.open("#/tokens/new");
-  const button = page.getByRole("button", { name: "Create it" });
+  const page = await world.open("#/actions/order.created/settings");
+  const button = page.getByRole("button", { name: "Change it" }).first();
   const colour = (): Promise<string> =>
     button.evaluate((element) => getComputedStyle(element).backgroundColor);
   const disabled = await colour();
   await button.hover({ force: true });
   expect(await colour()).toBe(disabled);
-  await page.getByLabel("Name").fill("x");
+  await page.getByLabel("all revisions").check();
   expect(await colour()).not.toBe(disabled);
   await turnTo(page, "#/subscriptions/1");
   await more(page).click();

@@ -20,7 +20,7 @@ import {
 // of what is rare, or of the subscriptions. Where little is unfinished, that is gathered and sorted.
 
 /** How many candidates one call looks at; whoever wants a whole page goes on with the rest. */
-export interface Extent {
+interface Extent {
   /** Each takes one or two microseconds, and other reads wait meanwhile. */
   readonly lookedAt: number;
   /** Where no more are unfinished, they are gathered and sorted: some 0.1 µs each. */

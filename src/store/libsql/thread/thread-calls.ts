@@ -26,7 +26,7 @@ type ValueMethod<F> = F extends (...args: infer A) => Promise<ThreadReply<infer 
   ? (...args: A) => Promise<R>
   : never;
 
-export type ThreadMethods<O extends Operations> = {
+type ThreadMethods<O extends Operations> = {
   readonly [P in keyof O]: { readonly [M in keyof O[P]]: ValueMethod<Ask<O[P][M]>> };
 };
 
