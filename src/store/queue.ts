@@ -38,8 +38,9 @@ export interface DeliveryQueue {
   /** Makes deliveries due again whose lease ended; their attempt is recorded as cut short. Answers how many. */
   releaseExpired(nowMs: number): Promise<number>;
   /**
-   * After the clock was set back: what is to come stays as far away as it was, and what is due stays due. Behind all that was
-   * asked before, and before all that is asked later. May be repeated with the same `nowMs`.
+   * Moves what waits, after the clock was set back by so much: what is to come stays as far away as it was, and what is due
+   * stays due. This comes behind all that was asked before, and before all that is asked later. May be repeated with the same
+   * `nowMs`.
    * @returns how many deliveries, leases and subscriptions have other times now
    */
   moveWaits(backMs: number, nowMs: number): Promise<number>;
@@ -52,26 +53,28 @@ export interface DeliveryQueue {
    */
   retry(id: number, nowMs: number, by?: Actor): Promise<Delivery | undefined>;
   /**
-   * Fails one for good that has failed so far and is not under way; an ordered subscription that waited for it goes on.
-   * `conflict` for any other.
+   * Fails a delivery for good that has failed so far and is not under way; an ordered subscription that waited for it goes on.
+   * Rejects with `conflict` for any other.
    */
   skip(id: number, nowMs: number, by?: Actor): Promise<Delivery | undefined>;
-  /** What a claim tells of a subscription, also of a paused one; `undefined` when there is none. */
+  /** Answers what a claim has of a subscription, also of a paused one; `undefined` when there is none. */
   findSendable(id: number): Promise<ClaimedSubscription | undefined>;
   /**
-   * The last attempts of a subscription that have ended, newest first by their start. Of a subscription with
-   * a long backlog some may be left out.
+   * Lists the last attempts of a subscription that have ended, newest first by their start. Of a subscription with a long
+   * backlog some may be left out.
    */
   attempts(subscription: number, limit: number): Promise<readonly SubscriptionAttempt[]>;
   /**
-   * What needs a person, the gravest first, and of each kind what has lasted longest. Its cost is bounded, however many
+   * Lists what needs a person, the gravest first, and of each kind what has lasted longest. Its cost is bounded, however many
    * deliveries there are, and it delays no write.
    */
   attention(query: AttentionSelection): Promise<AttentionPage>;
-  /** How many deliveries of a subscription are unfinished and not under way, or were cancelled with it. Delays no write. */
+  /**
+   * Counts the deliveries of a subscription that are unfinished and not under way, or were cancelled with it. Delays no write.
+   */
   countPending(subscription: number): Promise<number>;
   /**
-   * What is unfinished. Its cost is bounded, however much there is, and it delays no write.
+   * Counts what is unfinished. Its cost is bounded, however much there is, and it delays no write.
    * @param selection whose deliveries count; by default all
    */
   backlog(nowMs: number, selection?: BacklogOf): Promise<Backlog>;
@@ -80,21 +83,21 @@ export interface DeliveryQueue {
 export interface ClaimRequest {
   readonly nowMs: number;
   readonly leaseMs: number;
-  /** By the number of the tier; `quotas` says which subscriptions are of it. */
+  /** The limits of tiers, by the number of the tier; `quotas` says which subscriptions are of it. */
   readonly tiers: readonly TierLimit[];
   /** Each event's payload counts once; one delivery is leased whatever its size. */
   readonly maxPayloadBytes: number;
-  /** By the rowid of the subscription. */
+  /** The entries are by the rowid of the subscription. */
   readonly quotas: ReadonlyMap<number, ClaimQuota>;
-  /** For subscriptions that are not in `quotas`. */
+  /** The quota of subscriptions that are not in `quotas`. */
   readonly defaultQuota: ClaimQuota;
 }
 
 export interface ConsumerRequest {
   readonly nowMs: number;
-  /** By the rowid of the subscription. */
+  /** The entries are by the rowid of the subscription. */
   readonly consumers: ReadonlyMap<number, PullConsumer>;
-  /** Most deliveries to lease for all of them. */
+  /** The most deliveries that are leased for all of them. */
   readonly maxClaims: number;
   /** Each event's payload counts once; one delivery is leased whatever its size. */
   readonly maxPayloadBytes: number;
@@ -105,7 +108,7 @@ export interface PullConsumer {
   /** A name for people; stored with the attempts. */
   readonly consumer: string;
   readonly leaseMs: number;
-  /** Most deliveries that it takes. */
+  /** The most deliveries that the consumer takes. */
   readonly maxClaims: number;
   /** Whether the time is stored as that of the last claim, deliveries or not. */
   readonly isTimeStored: boolean;
@@ -128,15 +131,18 @@ export interface LeasedAttempt extends Pick<Claim, "deliveryId" | "claimId" | "a
 }
 
 export interface TierLimit {
-  /** Most deliveries to lease for the subscriptions of this tier; in tier 0, for those of all tiers together. */
+  /** The most deliveries that are leased for the subscriptions of this tier; in tier 0, for those of all tiers together. */
   readonly maxClaims: number;
-  /** Among subscriptions with as many leased, the one whose delivery came due last comes first, not the one that waits longest. */
+  /**
+   * Whether, among subscriptions with as many leased, the one whose delivery came due last comes first, not the one that waits
+   * longest.
+   */
   readonly isNewestFirst: boolean;
 }
 
 /** Leases deliveries in the transaction that makes them, see `EventStore.record`. */
 export interface RecordClaim {
-  /** What the events are of. */
+  /** The action of the events. */
   readonly action: string;
   /** Rowids of subscriptions that have capacity for one more. */
   readonly subscriptions: readonly number[];
@@ -145,7 +151,7 @@ export interface RecordClaim {
 
 /** What a claim may lease for one subscription. */
 export interface ClaimQuota {
-  /** Its deliveries that are leased already; the fewer, the sooner its turn. */
+  /** How many of its deliveries are leased already; the fewer, the sooner its turn. */
   readonly leased: number;
   /** How many more may be leased. */
   readonly capacity: number;
@@ -171,13 +177,13 @@ export interface ConsumerAnswer {
 /** One leased delivery with all that is needed to send it. */
 export interface Claim {
   readonly deliveryId: number;
-  /** Fences the finish: random, and made anew for each claim. No two consumers of one answer have the same. */
+  /** The id that fences the finish: random, and made anew for each claim. No two consumers of one answer have the same. */
   readonly claimId: number;
-  /** From 1; attempts that a crash cut short count too. */
+  /** The number of the attempt, from 1; attempts that a crash cut short count too. */
   readonly attempt: number;
   /** Failed attempts before this one that count against `maxRetries`. */
   readonly failures: number;
-  /** Made by a replay, after its event. */
+  /** Whether a replay made the delivery, after its event. */
   readonly isFromReplay?: boolean;
   /** All claims of one answer that are for this event have the same object. */
   readonly event: ClaimedEvent;
@@ -188,7 +194,7 @@ export interface Claim {
 export interface ClaimedEvent {
   readonly eventId: number;
   readonly action: string;
-  /** `undefined` if it is damaged: nothing can be sent. */
+  /** The payload is `undefined` if it is damaged: nothing can be sent. */
   readonly payload: Uint8Array | undefined;
   readonly timestampedMs: number;
 }
@@ -199,11 +205,11 @@ export interface ClaimedSubscription {
   readonly name: string;
   readonly handler: string;
   readonly maxRetries: number;
-  /** `undefined` if it cannot be read: nothing can be sent. */
+  /** The secret is `undefined` if it cannot be read: nothing can be sent. */
   readonly secret: string | undefined;
   /** The previous secret, while its overlap lasts. */
   readonly previous?: { readonly secret: string; readonly untilMs: number };
-  /** Sent as the bearer instead of the secret; `null` for no bearer. */
+  /** What is sent as the bearer instead of the secret; `null` for no bearer. */
   readonly bearer?: string | null;
   readonly settings: SubscriptionSettings;
 }
@@ -219,15 +225,15 @@ export interface FinishOptions {
 export type FinishOutcome =
   | {
       readonly kind: "stored";
-      /** The state of its delivery now; `pending` for one that is to be sent again. */
+      /** The state of the delivery now; `pending` for one that is to be sent again. */
       readonly state: "pending" | "delivered" | "failed" | "filtered";
       /** When a delivery whose attempt failed is sent again. */
       readonly retryAtMs?: number;
-      /** What waited behind deliveries of the same call, in an order, is due now, and not leased. */
+      /** Deliveries that waited behind others of the same call, in an order, are due now, and not leased. */
       readonly isNextDue?: true;
-      /** What comes next in its order, see `AttemptResult.nextLeaseMs`. */
+      /** The delivery that comes next in its order, see `AttemptResult.nextLeaseMs`. */
       readonly next?: Claim;
-      /** Its subscription was deactivated by that. */
+      /** The subscription, if the result deactivated it. */
       readonly deactivated?: Deactivated;
     }
   /** Another claim holds the delivery, or this result was stored before. */
@@ -236,7 +242,7 @@ export type FinishOutcome =
 /** Events that the service recorded about itself in one call. */
 export interface ServiceEventCounts {
   readonly events: number;
-  /** Made with them, all due at once. */
+  /** How many deliveries were made with them; all are due at once. */
   readonly deliveries: number;
 }
 
@@ -263,46 +269,46 @@ export interface AttemptResult {
   readonly claimId: number;
   readonly startedAtMs: number;
   readonly durationMs: number;
-  /** From publishing to a delivery, with all retries and waits; left out where that says nothing of the service. */
+  /** The time from publishing to a delivery, with all retries and waits; left out where that says nothing of the service. */
   readonly latencyMs?: number;
   readonly ending: AttemptEnding;
   readonly statusCode?: number;
   readonly errorCode?: AttemptErrorCode;
-  /** At most 1 KiB of text without NUL. */
+  /** The beginning of the answer: at most 1 KiB of text without NUL. */
   readonly response?: string;
-  /** With `tls_failed`. Stored in the place of the answer. */
+  /** Why TLS failed, with `tls_failed`. It is stored in the place of the answer. */
   readonly tlsReason?: TlsReason;
-  /** With `address_refused`: which address, and why. Stored in the place of the answer. */
+  /** Which address was refused and why, with `address_refused`. It is stored in the place of the answer. */
   readonly refusal?: string;
-  /** When a connection was made for it. */
+  /** The times of the connection, where one was made for the attempt. */
   readonly connection?: ConnectionTimes;
-  /** Where a failed one was sent. It says nothing about another handler that the subscription has by now. */
+  /** Where an attempt that failed was sent. It says nothing about another handler that the subscription has by now. */
   readonly handler?: string;
-  /** The wait that the answer of a failed one asked for. */
+  /** The wait that the answer of a failed attempt asked for. */
   readonly retryAfterMs?: number;
-  /** The handler wants a pause: its subscription gets no attempt before then, except requested ones. */
+  /** The end of a pause that the handler wants: its subscription gets no attempt before then, except requested ones. */
   readonly slowUntilMs?: number;
   /**
-   * Leases for so long what comes next in its order, if that is due once this is stored: a claim for each delivery would take as
-   * long as all else that is done for it.
+   * For how long the store leases what comes next in its order, if that is due once this is stored: a claim for each delivery
+   * would take as long as all else that is done for it.
    */
   readonly nextLeaseMs?: number;
-  /** Chance in [0, 1) that was drawn for the jitter of a retry; 0 where it is left out. */
+  /** A random number in [0, 1) that was drawn for the jitter of a retry; 0 where it is left out. */
   readonly jitter?: number;
 }
 
 /** Where the time of an attempt with a new connection went. */
 export interface ConnectionTimes {
-  /** `undefined` where the handler's host is an address. */
+  /** How long looking up the name took; `undefined` where the handler's host is an address. */
   readonly dnsMs: number | undefined;
-  /** TCP and TLS. */
+  /** How long TCP and TLS took. */
   readonly connectMs: number;
-  /** From the request to the beginning of the answer; `undefined` when none came. */
+  /** The time from the request to the beginning of the answer; `undefined` when none came. */
   readonly firstByteMs: number | undefined;
 }
 
 export interface DeliverySelection {
-  /** Why those are unfinished at a time, as `backlog` counts them then. */
+  /** Selects the deliveries that are unfinished at a time for this cause, as `backlog` counts them then. */
   readonly cause?: { readonly name: BacklogCause; readonly nowMs: number };
   readonly event?: number;
   readonly subscription?: number;
@@ -321,7 +327,7 @@ export interface DeliverySelection {
 export interface BacklogOf {
   readonly applications?: readonly string[] | undefined;
   readonly subscription?: number | undefined;
-  /** Those that match this action, or one of this pattern. */
+  /** Selects the subscriptions that match this action, or an action of this pattern. */
   readonly action?: string | undefined;
 }
 
@@ -340,22 +346,23 @@ export interface AttentionPage {
 /** Unfinished deliveries, each in one part; those of deleted subscriptions in none. */
 export interface Backlog {
   /**
-   * To be sent now, with nothing else of their subscriptions under way. `sinceMs`: when the first came due.
+   * Deliveries that are to be sent now, with nothing else of their subscriptions under way. `sinceMs`: when the first came due.
    */
   readonly due: BacklogPart;
-  /** To be sent now, with others of their subscriptions under way. */
+  /** Deliveries that are to be sent now, with others of their subscriptions under way. */
   readonly busy: BacklogPart;
-  /** To be sent now, for subscriptions with a rate limit; or to be taken by consumers. */
+  /** Deliveries that are to be sent now, for subscriptions with a rate limit, or to be taken by consumers. */
   readonly paced: BacklogPart;
-  /** To be sent later: not due yet, its subscription waits, or another one comes first. */
+  /** Deliveries that are to be sent later: they are not due yet, their subscription waits, or another one comes first. */
   readonly waiting: BacklogPart;
   /**
-   * Behind one that has used up its retries and blocks its subscription or key. `sinceMs`: when the first that blocks was made.
+   * Deliveries behind one that has used up its retries and blocks its subscription or key. `sinceMs`: when the first that
+   * blocks was made.
    */
   readonly blocked: BacklogPart;
-  /** Leased. `sinceMs`: since when the first of them is. */
+  /** Deliveries that are leased. `sinceMs`: since when the first of them is. */
   readonly delivering: BacklogPart;
-  /** Those of paused subscriptions. `sinceMs`: when the first of them came due. */
+  /** Deliveries of paused subscriptions. `sinceMs`: when the first of them came due. */
   readonly held: BacklogPart;
   /** Whether all were counted. Otherwise there are at least so many of each. */
   readonly isWhole: boolean;
@@ -363,6 +370,6 @@ export interface Backlog {
 
 interface BacklogPart {
   readonly deliveries: number;
-  /** Milliseconds since the epoch; `undefined` where there is none, or no such time. */
+  /** The time in milliseconds since the epoch; `undefined` where there is no delivery, or no such time. */
   readonly sinceMs: number | undefined;
 }

@@ -10,7 +10,7 @@ import {
 import type { Bearer } from "../domain/subscription.ts";
 import type { ClaimedSubscription } from "./queue.ts";
 
-/** Begins an encrypted text. Secrets and bearer values have no space, so none begins like this. */
+/** The beginning of an encrypted text. Secrets and bearer values have no space, so none begins like this. */
 const MARK = "aes-256-gcm ";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -47,8 +47,8 @@ export class Vault {
   }
 
   /**
-   * `undefined` if it was sealed under another key or about something else, or was changed since; with a key also if it is
-   * not sealed at all, as only somebody else can have put it there.
+   * Opens a sealed text. Answers `undefined` if it was sealed under another key or about something else, or was changed since;
+   * with a key also if it is not sealed at all, as only somebody else can have put it there.
    */
   open(about: string, stored: string): string | undefined {
     if (this.#key === undefined) return stored.startsWith(MARK) ? undefined : stored;
@@ -77,15 +77,15 @@ export interface SecretOwner {
 /** A previous secret has the purpose that it had. */
 export type SecretPurpose = "secret" | "bearer token";
 
-/** What an encrypted text is about. */
+/** Answers what an encrypted text is about. */
 export function aboutSecret({ application, subscription }: SecretOwner, purpose: SecretPurpose): string {
   return JSON.stringify([purpose, application, subscription]);
 }
 
-/** What the file's secrets are, or are to be, encrypted with; each key 32 bytes. */
+/** The keys that the file's secrets are, or are to be, encrypted with, each of 32 bytes. */
 export interface EncryptionKeys {
   readonly key: Uint8Array;
-  /** The previous one, while the key is being changed. */
+  /** The previous key, while the key is being changed. */
   readonly previous?: Uint8Array;
 }
 

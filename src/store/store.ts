@@ -30,7 +30,7 @@ export interface Store {
   readonly stats: StatsStore;
   /** A store whose data are in files of this machine has it. */
   readonly files?: FileAdmin;
-  /** What the last commits showed. */
+  /** Answers what the last commits showed. */
   health(): StoreCondition;
   /** Waits for what is in progress, then closes the engine. Safe to call twice. */
   close(): Promise<void>;
@@ -46,7 +46,7 @@ export interface StoreChange {
 
 export interface TokenStore {
   create(input: TokenRecord, nowMs: number, by?: Actor): Promise<Token>;
-  /** By the SHA-256 of the token, in hex. */
+  /** Finds a token by its SHA-256, in hex. */
   find(hash: string): Promise<CallerToken | undefined>;
   list(): Promise<readonly Token[]>;
   /** @param options `managed`: `conflict` for the last one that has the scope `admin` now */
@@ -72,7 +72,7 @@ export interface FileAdmin {
 
 export interface StoreCondition {
   readonly status: "ok" | "unavailable" | "closed";
-  /** A sentence, when not ok. */
+  /** Why the store is not ok, as a sentence. */
   readonly reason?: string;
 }
 

@@ -41,11 +41,11 @@ interface StoreParts {
   readonly calls: ThreadCalls<typeof OPERATIONS>;
   readonly damaged: DamagedEvents;
   readonly backups: Backups;
-  /** See `files/id-reservation.ts`. */
+  /** Names the data; see `files/id-reservation.ts`. */
   readonly dataId: string;
   /** What the file's secrets are encrypted with, where they are. */
   readonly key: Uint8Array | undefined;
-  /** Called once: ends what is under way, and releases the file. */
+  /** Ends what is under way, and releases the file. It is called once. */
   readonly close: () => Promise<void>;
 }
 
@@ -84,7 +84,7 @@ function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: Claimed
   const { events } = calls.methods;
   const asked = calls.replies.events;
 
-  /** In several transactions, where all of it would be too much for one. */
+  /** Records events, in several transactions where all of it would be too much for one. */
   async function record(
     batch: readonly EventRecord[],
     nowMs: number,
@@ -187,7 +187,7 @@ function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscript
     claimForConsumers: async (request) => answered(await asked.claimForConsumers(consumerCall(request))),
     async finish(results, nowMs, options = {}) {
       const [first] = results;
-      // Nearly always one; `all` would take as long as everything else here.
+      // There is nearly always one result; `all` would take as long as everything else here.
       if (first !== undefined && results.length === 1) return [await finish(first, nowMs, options)];
       return Promise.all(results.map((result) => finish(result, nowMs, options)));
     },

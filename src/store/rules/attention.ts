@@ -1,6 +1,9 @@
 import { type Attention, ATTENTION_REASONS, type AttentionReason } from "../../domain/operations.ts";
 
-/** What is due for less, consumers may be about to claim. More than the time between two notes of a last claim. */
+/**
+ * So long something is due before it counts as unclaimed, as consumers may be about to claim it. It is more than the time
+ * between two notes of a last claim.
+ */
 const UNCLAIMED_MS = 300_000;
 
 /** What a store knows of a subscription. Times are milliseconds since the epoch; `null` for none. */
@@ -10,7 +13,7 @@ export interface SubscriptionCondition {
   readonly disabledReason: string | null;
   readonly failingSinceMs: number | null;
   readonly lastFailureMs: number | null;
-  /** 0 where it waits for nothing. */
+  /** When the subscription's wait ends; 0 where it waits for nothing. */
   readonly waitEndMs: number;
   /** The delivery that it blocks for. */
   readonly blockedBy: number | null;
@@ -25,7 +28,7 @@ export interface AttentionCause {
   readonly more?: Partial<Attention>;
 }
 
-/** The gravest of what a subscription is now. Whether a paused one misses anything is not said by that. */
+/** Answers the gravest of what a subscription is now. Whether a paused one misses anything is not said by that. */
 export function causeOf(subscription: SubscriptionCondition, nowMs: number): AttentionCause | undefined {
   const { disabledReason: error, blockedBy, failingSinceMs, unclaimedSinceMs, waitEndMs } = subscription;
   if (!subscription.isActive) {
@@ -42,13 +45,13 @@ export function causeOf(subscription: SubscriptionCondition, nowMs: number): Att
   return waitEndMs > nowMs ? { reason: "slowed", sinceMs: null } : undefined;
 }
 
-/** The gravest first, and of each kind what has lasted longest. */
+/** Orders causes: the gravest first, and of each kind what has lasted longest. */
 export function byGravity(one: AttentionCause, other: AttentionCause): number {
   const rank = ({ reason }: AttentionCause): number => ATTENTION_REASONS.indexOf(reason);
   return rank(one) - rank(other) || startOf(one) - startOf(other);
 }
 
-/** What has no known start comes last. */
+/** Answers the start of a cause; one that has no known start comes last. */
 function startOf({ sinceMs }: AttentionCause): number {
   return sinceMs ?? Number.MAX_SAFE_INTEGER;
 }

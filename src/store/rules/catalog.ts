@@ -14,7 +14,10 @@ export interface ChangeableAction extends CompatibilityRule {
   readonly successor: string | null;
 }
 
-/** An action after a change. A schema or an application makes the next revision. What was deprecated or retired keeps its time. */
+/**
+ * Answers what an action is after a change. A schema or an application makes the next revision. What was deprecated or retired
+ * keeps its time.
+ */
 export function actionAfter(
   before: ChangeableAction,
   { schemata, application, settings = {} }: ActionChange,
@@ -50,15 +53,15 @@ export interface ChangeableSubscription {
 
 interface SubscriptionChange {
   readonly after: ChangeableSubscription;
-  /** It gets the events of another action, so that its replay ends. */
+  /** Whether the subscription gets the events of another action, so that its replay ends. */
   readonly isRebound: boolean;
-  /** What is known of its handler does not count any more. */
+  /** Whether what is known of its handler does not count any more. */
   readonly resetsHealth: boolean;
-  /** Deliveries that have used up their retries fail, where they were tried on or had more retries. */
+  /** Whether deliveries that have used up their retries fail, where they were tried on or had more retries. */
   readonly failsExhausted: boolean;
 }
 
-/** A subscription after a change, and what follows from that. */
+/** Answers what a subscription is after a change, and what follows from that. */
 export function subscriptionAfter(
   before: ChangeableSubscription,
   patch: SubscriptionPatch,
@@ -82,7 +85,7 @@ export function actionExists({ action, application }: Pick<Action, "action" | "a
 }
 
 /**
- * A pattern needs no action: it matches what comes.
+ * Checks that an action exists. A pattern needs none: it matches what comes.
  * @throws EvregError `not_found` for a subscription to an action that does not exist
  */
 export function checkActionExists(action: string, exists: () => boolean): void {

@@ -3,18 +3,18 @@ import type { ClaimQuota, TierLimit } from "../queue.ts";
 /** A subscription with capacity and pending deliveries. */
 export interface Claimable extends ClaimQuota {
   readonly id: number;
-  /** May be sent: what is due by then, and what a person requested. */
+  /** The time by which what is due may be sent; what a person requested may be sent always. */
   readonly dueByMs: number;
   /** What comes due later is not sent before this. */
   readonly notBeforeMs: number;
 }
 
 export interface Picked {
-  /** In the order in which they are claimed. */
+  /** The deliveries, in the order in which they are claimed. */
   readonly chosen: readonly DueDelivery[];
-  /** When the first comes due that is not yet. */
+  /** When the first delivery comes due that is not due yet. */
   readonly nextDueAtMs: number | undefined;
-  /** Of which more may be due than the limits allowed. */
+  /** The tiers of which more may be due than the limits allowed. */
   readonly cutTiers: ReadonlySet<number>;
 }
 
@@ -44,11 +44,13 @@ interface Offer {
   readonly claimable: Claimable;
   readonly candidates: readonly DueDelivery[];
   readonly nextDueAtMs: number | undefined;
-  /** Whether it has capacity for more, and may have more due. */
+  /** Whether the subscription has capacity for more, and may have more due. */
   readonly hasMore: boolean;
 }
 
-/** In each round others get what those with less than their share left over; the rest is for the next claim. */
+/**
+ * So many rounds are made. In each, others get what those with less than their share left over; the rest is for the next claim.
+ */
 const MAX_ROUNDS = 3;
 
 /**
@@ -121,7 +123,7 @@ function candidatesFor(
   return complete;
 }
 
-/** The lowest number of leases that uses the limit when all subscriptions are filled up to it. */
+/** Answers the lowest number of leases that uses the limit when all subscriptions are filled up to it. */
 function fairLevel(claimables: readonly Claimable[], limit: number): number {
   let low = 0;
   let high = claimables.reduce(
@@ -196,7 +198,7 @@ function offerOf(
   return { claimable, candidates, nextDueAtMs, hasMore };
 }
 
-/** The earlier of two times, where `undefined` is no time at all. */
+/** Answers the earlier of two times, where `undefined` is no time at all. */
 export function earliestOf(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }

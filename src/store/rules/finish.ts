@@ -25,7 +25,7 @@ export interface AttemptFacts {
   readonly ending: AttemptEnding;
   readonly statusCode: number | null;
   readonly errorCode: AttemptErrorCode | null;
-  /** Only some of those that failed have the rest. */
+  /** The rest comes only with some of the attempts that failed. */
   readonly handler?: string | undefined;
   readonly retryAfterMs?: number | undefined;
   readonly slowUntilMs?: number | undefined;
@@ -42,11 +42,11 @@ export interface DeliveryVerdict {
   readonly attempt: "delivered" | "failed" | "returned" | undefined;
   /** What else changes of a delivery that was not delivered. */
   readonly moved: MovedDelivery | undefined;
-  /** When its retry is due. */
+  /** When the delivery's retry is due. */
   readonly retryAtMs: number | undefined;
-  /** Its subscription, or its key, is blocked by it from now on. */
+  /** Whether its subscription, or its key, is blocked by it from now on. */
   readonly startsBlocking: boolean;
-  /** What it says of the handler that the subscription has by now. */
+  /** What the attempt says of the handler that the subscription has by now. */
   readonly handler: "accepts" | "fails" | "is gone" | "unknown";
   readonly slowedUntilMs: number | undefined;
 }
@@ -54,7 +54,7 @@ export interface DeliveryVerdict {
 interface MovedDelivery {
   readonly failures: number;
   readonly lastError: string | null;
-  /** When it is due; `null` where it has ended. */
+  /** When the delivery is due; `null` where it has ended. */
   readonly dueMs: number | null;
 }
 
@@ -150,7 +150,7 @@ function handlerAfter(ending: AttemptEnding, isSameHandler: boolean): DeliveryVe
   return ending === "gone" ? "is gone" : "fails";
 }
 
-/** The handler may ask for a longer wait than the schedule has, not for a shorter one. */
+/** Answers how long a delivery waits. The handler may ask for a longer wait than the schedule has, not for a shorter one. */
 function retryWait(
   { jitter = 0, retryAfterMs = 0 }: AttemptFacts,
   failures: number,
@@ -159,7 +159,7 @@ function retryWait(
   return Math.max(retryWaitMs(failures + 1, jitter, retryScheduleMs), retryAfterMs);
 }
 
-/** The last error of a delivery whose attempt failed so, in a word. */
+/** Answers the last error of a delivery whose attempt failed so, in a word. */
 function errorOf({ statusCode, errorCode }: Pick<AttemptFacts, "statusCode" | "errorCode">): string {
   return errorCode ?? (statusCode === null ? "network_error" : `HTTP ${statusCode}`);
 }

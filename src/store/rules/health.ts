@@ -17,7 +17,7 @@ export interface HandlerHealth {
 }
 
 /**
- * What is known of a handler after an attempt, and whether its subscription goes on.
+ * Answers what is known of a handler after an attempt, and whether its subscription goes on.
  * @param disableAfterMs `undefined` where no subscription is deactivated for failing
  * @returns the same object where nothing has changed
  */
@@ -36,12 +36,12 @@ export function healthAfter(
   return afterFailure(health, moved?.lastError ?? "network_error", nowMs, disableAfterMs);
 }
 
-/** An answer that asks for less does not cut a wait short. */
+/** Makes a subscription wait. An answer that asks for less does not cut a wait short. */
 function slowedUntil(health: HandlerHealth, untilMs: number): HandlerHealth {
   return { ...health, slowedUntilMs: Math.max(health.slowedUntilMs ?? 0, Math.ceil(untilMs)) };
 }
 
-/** A pause that the handler asked for goes on. */
+/** Forgets failures. A pause that the handler asked for goes on. */
 function afterSuccess(health: HandlerHealth, nowMs: number): HandlerHealth {
   const { failingSinceMs, slowedUntilMs } = health;
   const isOver = slowedUntilMs !== null && slowedUntilMs <= nowMs;
@@ -50,7 +50,7 @@ function afterSuccess(health: HandlerHealth, nowMs: number): HandlerHealth {
   return { ...health, ...failures, slowedUntilMs: isOver ? null : slowedUntilMs };
 }
 
-/** The time of day may have been set back since. */
+/** Counts a failure. The time of day may have been set back since the last one. */
 function afterFailure(
   health: HandlerHealth,
   lastError: string,
@@ -71,8 +71,8 @@ function afterFailure(
 const MIN_GAPS = 5;
 
 /**
- * How much of the time between two failed attempts counts at most: after a week in which the service was stopped, not all
- * handlers have failed for a week. A handler with a delivery a day is still deactivated.
+ * Answers how much of the time between two failed attempts counts at most: after a week in which the service was stopped, not
+ * all handlers have failed for a week. A handler with a delivery a day is still deactivated.
  */
 function longestGapMs(disableAfterMs: number): number {
   return Math.ceil(disableAfterMs / MIN_GAPS);

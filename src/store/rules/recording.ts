@@ -18,9 +18,9 @@ export interface RecordingCall<C extends EventCandidate> {
 /** An action as it is while events are recorded. */
 export interface ActionInForce {
   readonly application: string;
-  /** `null` once the action is retired. */
+  /** The revision in force; `null` once the action is retired. */
   readonly revision: number | null;
-  /** Active subscriptions. */
+  /** How many active subscriptions the action has. */
   readonly subscribers: number;
 }
 
@@ -42,7 +42,7 @@ export interface LastNumbers {
   readonly lastMs: number;
 }
 
-/** Where times start to rise anew, as the clock was set back: the first rowids from there on. */
+/** A place from which times rise anew, as the clock was set back: the first rowids from there on. */
 export interface TimelineSegment {
   readonly event: number;
   readonly delivery: number;
@@ -52,7 +52,7 @@ export interface TimelineSegment {
 /** A row's time may be so far ahead of the clock, so that small corrections of the clock need no new segment. */
 export const CLOCK_TOLERANCE_MS = 1_000;
 
-/** The time of what is stored next, and the segment that begins with it where the clock was set back. */
+/** Answers the time of what is stored next, and the segment that begins with it where the clock was set back. */
 export function nextTime(
   { event, delivery, lastMs }: LastNumbers,
   nowMs: number,
@@ -92,9 +92,9 @@ const MANY_ROWS = 4_000;
 
 /** Decides which events of the calls of one transaction are stored, and under which numbers. */
 export class Recording<C extends EventCandidate> {
-  /** What is to be stored, by rising rowids. */
+  /** The events that are to be stored, by rising rowids. */
   readonly accepted: AcceptedEvent<C>[] = [];
-  /** What is to be stored of the clock. */
+  /** The segments of the clock that are to be stored. */
   readonly segments: TimelineSegment[] = [];
   readonly #facts: RecordingFacts<C>;
   /** The accepted events that have an idempotency key, by application and key. */
@@ -130,7 +130,7 @@ export class Recording<C extends EventCandidate> {
     return decisions;
   }
 
-  /** The events and deliveries that are to be stored. */
+  /** How many events and deliveries are to be stored. */
   get #rows(): number {
     const { last } = this.#facts;
     return this.#last.event - last.event + this.#last.delivery - last.delivery;
@@ -148,7 +148,7 @@ export class Recording<C extends EventCandidate> {
     return { kind: "recorded", rowid, timestampedMs, deliveries: action.subscribers };
   }
 
-  /** A stored event comes before one of this transaction. */
+  /** Answers the use of a key. A stored event comes before one of this transaction. */
   #useOfKey(candidate: C): KeyUse | undefined {
     if (candidate.idempotencyKey === null) return undefined;
     const stored = this.#facts.storedUses.get(candidate);
@@ -160,7 +160,7 @@ export class Recording<C extends EventCandidate> {
     return { ...accepted, isSame };
   }
 
-  /** A key is its application's. No key has a line end. */
+  /** Answers the name of a key here. A key is its application's, and has no line end. */
   #keyOf({ actionId, idempotencyKey }: C): string {
     return `${idempotencyKey}\n${this.#facts.actions.get(actionId)?.application}`;
   }

@@ -36,24 +36,26 @@ export function isToBeCancelled({ rowid, status }: Pick<Replay, "rowid" | "statu
 
 /** The deliveries of a subscription that are to be sent, each counted up to the limit of the step. */
 export interface QueuedDeliveries {
-  /** Those that are due or under way. */
+  /** How many are due or under way. */
   readonly due: number;
   readonly unfinished: number;
 }
 
-/** How many deliveries a step may make due: none until half of the due ones are sent, as each further step has its cost. */
+/**
+ * Answers how many deliveries a step may make due: none until half of the due ones are sent, as each further step has its cost.
+ */
 export function replayCapacity(
   { due, unfinished }: QueuedDeliveries,
   selection: ReplaySelection,
   { maxQueued, maxDue, maxUnfinished }: Pick<ReplayStep, "maxQueued" | "maxDue" | "maxUnfinished">,
 ): number {
   if (due > maxDue / 2) return 0;
-  // All that wait are unfinished already.
+  // All deliveries that wait are unfinished already.
   const allowed = selection === "waiting" ? Infinity : maxUnfinished - unfinished;
   return Math.min(maxQueued, maxDue - due, allowed);
 }
 
-/** What a replay went through. What failed anew while it ran may be more than was counted at its start. */
+/** Answers what a replay went through. What failed anew while it ran may be more than was counted at its start. */
 export function replayCounts({
   status,
   total,

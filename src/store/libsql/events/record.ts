@@ -76,7 +76,7 @@ function insertEvents(
   { revision, application }: RecordableAction,
 ): void {
   const { actionId, timestampedMs } = events[0]!;
-  // The text is padded, as the driver binds an empty BLOB as NULL.
+  // The buffer is a byte longer than the payloads, as the driver binds an empty BLOB as NULL.
   const stored = new Uint8Array(events.reduce((sum, { length }) => sum + length, 1));
   const isAnyKeyed = events.some(({ idempotencyKey }) => idempotencyKey !== null);
   let end = 0;

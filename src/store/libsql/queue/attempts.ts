@@ -4,7 +4,7 @@ import type { StoredRecord } from "../stored-record.ts";
 import type { Sql } from "../thread/sql.ts";
 import { DELIVERY_STATE, NORMAL } from "./delivery-state.ts";
 
-/** Columns of `ATTEMPTS`. */
+/** The columns of `ATTEMPTS`. */
 const COLUMNS =
   "attempt, started_at, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code, error_code, consumer, response";
 
@@ -40,8 +40,8 @@ const OF_SUBSCRIPTION = "FROM delivery INDEXED BY delivery_subscription WHERE su
 const DUE = `FROM delivery INDEXED BY delivery_due WHERE subscription_id = ?1 AND due_ms IS NOT NULL`;
 
 /**
- * The newest; those before the first that is due, up to which an earlier backlog has been sent; the first ones due, and the
- * last, which wait for a retry; those that failed for good.
+ * SQL of the deliveries that are most likely to have been attempted last: the newest; those before the first that is due, up to
+ * which an earlier backlog has been sent; the first ones due, and the last, which wait for a retry; those that failed for good.
  */
 const LIKELY_DELIVERIES = [
   `SELECT rowid AS id ${OF_SUBSCRIPTION} ORDER BY rowid DESC`,
@@ -55,7 +55,10 @@ const LIKELY_DELIVERIES = [
   .map((one) => `SELECT id FROM (${one} LIMIT ${LIKELY})`)
   .join(" UNION ");
 
-/** The last attempts of a subscription that have ended, newest first by their start. Of a long backlog some may be left out. */
+/**
+ * Lists the last attempts of a subscription that have ended, newest first by their start. Of a long backlog some may be left
+ * out.
+ */
 export function listAttempts(sql: Sql, subscription: number, limit: number): readonly SubscriptionAttempt[] {
   const rows = sql.rows<AttemptRow & Pick<SubscriptionAttempt, "delivery_id" | "event_id">>(
     `WITH chosen (id) AS MATERIALIZED (${LIKELY_DELIVERIES})
@@ -69,7 +72,10 @@ export function listAttempts(sql: Sql, subscription: number, limit: number): rea
   );
 }
 
-/** Why an address was refused, or TLS failed, is stored in the place of the answer, which there is none of. */
+/**
+ * Makes an attempt of its row. Why an address was refused, or TLS failed, is stored in the place of the answer, which there is
+ * none of.
+ */
 function attemptOf({ response, ...row }: AttemptRow): Attempt {
   const isRefused = row.error_code === "address_refused";
   const hasNoTls = row.error_code === "tls_failed";

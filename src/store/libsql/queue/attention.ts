@@ -21,13 +21,13 @@ import { BLOCKED_BY, RETRY_WAIT_END } from "./key-order.ts";
 // What an answer costs is bounded by the subscriptions there are, and not by their deliveries: those are counted in indexes,
 // and only so far.
 
-/** Failed deliveries that one answer looks at, and of one subscription. */
+/** One answer looks at so many failed deliveries, of all subscriptions and of each. */
 const MAX_FAILED = 20_000;
 const MAX_FAILED_EACH = 1_000;
-/** Unfinished deliveries that one answer counts. */
+/** One answer counts so many unfinished deliveries, of all subscriptions and of each. */
 const MAX_COUNTED = 200_000;
 const MAX_COUNTED_EACH = 10_000;
-/** Paused subscriptions of which is looked what they have missed. */
+/** One answer counts what so many paused subscriptions have missed. */
 const MAX_PAUSED = 200;
 const DAY_MS = 86_400_000;
 
@@ -46,7 +46,7 @@ interface Entry extends AttentionCause {
   readonly row: AttentionRow;
 }
 
-/** What needs a person, the gravest first, and of each kind what has lasted longest. */
+/** Lists what needs a person, the gravest first, and of each kind what has lasted longest. */
 export function listAttention(sql: Sql, query: AttentionSelection): AttentionPage {
   const { nowMs, limit } = query;
   const candidates = loadCandidates(sql, query);
@@ -68,7 +68,7 @@ function inOrder(one: Entry, other: Entry): number {
   return byGravity(one, other) || one.row.id - other.row.id;
 }
 
-/** What is leased is due as well, but somebody has it. */
+/** SQL of when what is due of the subscription `s` came due. What is leased is due as well, but somebody has it. */
 const OLDEST_DUE = [REQUESTED, NORMAL].map(
   (priority) => `(SELECT iif(EXISTS (SELECT 1 FROM lease WHERE delivery_id = d.rowid), NULL, d.due_ms)
     FROM delivery AS d INDEXED BY delivery_due WHERE d.subscription_id = s.rowid AND d.due_ms IS NOT NULL AND d.priority = ${priority}
@@ -77,7 +77,7 @@ const OLDEST_DUE = [REQUESTED, NORMAL].map(
 const UNCLAIMED_SINCE = `iif(s.mode = 'pull', max(coalesce(s.last_claim_ms, s.created_ms),
   min(${OLDEST_DUE.map((due) => `coalesce(${due}, ${Number.MAX_SAFE_INTEGER})`).join(", ")})), NULL)`;
 
-/** As `isLeft` of `domain/subscription.ts`. */
+/** SQL that says of the subscription `s` what `isLeft` of `domain/subscription.ts` says. */
 const IS_LEFT = `iif(s.mode = 'pull' AND json_valid(s.settings),
   json_extract(s.settings, '$.expires_after_ms') <= ${LEFT_SUBSCRIPTION.expiresWithinMs}
   AND coalesce(s.last_claim_ms, s.created_ms) <= ?1 - ${LEFT_SUBSCRIPTION.unclaimedMs}, 0)`;
@@ -100,7 +100,7 @@ function loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): 
   return rows.map(({ active, ...row }) => Object.assign(row, { isActive: active === 1 }));
 }
 
-/** Those paused by a person that hold deliveries, or have missed events since. */
+/** Answers the subscriptions that a person paused and that hold deliveries, or have missed events since. */
 function pausedOnes(sql: Sql, candidates: readonly AttentionRow[]): readonly Entry[] {
   const paused = candidates.filter((one) => !one.isActive && one.disabledReason === null);
   if (paused.length === 0) return [];
@@ -119,19 +119,19 @@ function pausedOnes(sql: Sql, candidates: readonly AttentionRow[]): readonly Ent
 }
 
 /**
- * From when on a paused subscription has received nothing, where the audit does not tell: it was paused by an older evreg, or
- * too long ago. While it was active, each of its events made a delivery at once.
+ * Answers from when on a paused subscription has received nothing, where the audit does not tell: it was paused by an older
+ * evreg, or too long ago. While it was active, each of its events made a delivery at once.
  */
 function lastReceivedMs(sql: Sql, { id, createdMs }: AttentionRow): number {
   const last = sql.first<{ ms: number }>(
     "SELECT created_ms AS ms FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ? ORDER BY rowid DESC LIMIT 1",
     id,
   );
-  // What was published in the same millisecond has one, too.
+  // An event that was published in the same millisecond has a delivery, too.
   return last === undefined ? createdMs : last.ms + 1;
 }
 
-/** Events that a subscription has not got since it receives none. */
+/** Counts the events that a subscription has not got since it receives none. */
 function countMissed(sql: Sql, subscription: number, sinceMs: number): number {
   const matched = sql.rows<{ id: number }>(
     `SELECT action_id AS id FROM binding INDEXED BY binding_subscription WHERE subscription_id = ? AND receives = 1`,
@@ -149,7 +149,7 @@ interface FailedRow {
   readonly publishedMs: number;
 }
 
-/** What has failed for good within a day, of the newest events: the last one, and what is to be said of all. */
+/** Answers what has failed for good within a day, of the newest events: the last one, and what is to be said of all. */
 function failedOnes(sql: Sql, candidates: readonly AttentionRow[], nowMs: number): readonly Entry[] {
   const failed = candidates.filter((one) => one.hasFailed === 1);
   const each = Math.min(MAX_FAILED_EACH, Math.ceil(MAX_FAILED / Math.max(1, failed.length)));
@@ -180,7 +180,7 @@ function failedOnes(sql: Sql, candidates: readonly AttentionRow[], nowMs: number
   });
 }
 
-/** When the first event was published whose delivery has failed for good. */
+/** Answers when the first event was published whose delivery has failed for good. */
 function oldestFailed(sql: Sql, subscription: number): number {
   return sql.value<number>(
     `SELECT timestamped_ms FROM event WHERE rowid = (SELECT event_id FROM delivery INDEXED BY delivery_failed_event
@@ -225,10 +225,13 @@ function itemOf(
   return { ...item, ...counted, error, deliveries: Math.max(0, deliveries - 1) };
 }
 
-/** Deliveries that are looked at for an error; those that wait for a retry are due last. */
+/** So many deliveries are looked at for an error; those that wait for a retry are due last. */
 const ERRORS = 20;
 
-/** Of the delivery that is given, or of one that failed before and is sent again, or else of the newest that failed for good. */
+/**
+ * Answers the last error of the delivery that is named, or of one that failed before and is sent again, or else of the newest
+ * that failed for good.
+ */
 function lastErrorOf(sql: Sql, subscription: number, delivery: number | null): string | null {
   return sql.value<string | null>(
     `SELECT ${textOf("error")} FROM (SELECT coalesce(

@@ -14,32 +14,33 @@ import {
 } from "./delivery-state.ts";
 import { WAIT_END } from "./handler-health.ts";
 
-// Why deliveries are unfinished: each for one cause, by which they are counted here and listed in delivery-list.ts.
+// This file says why deliveries are unfinished: each for one cause, by which they are counted here and listed in
+// delivery-list.ts.
 
-/** Deliveries that one answer counts: some 20 ms of the thread that reads. */
+/** One answer counts so many deliveries, which takes some 20 ms of the thread that reads. */
 const MAX_COUNTED = 200_000;
-/** So many of a subscription are counted even where others have so many. */
+/** So many deliveries of a subscription are counted even where others have very many. */
 const LEAST_EACH = 50;
-/** Before it nothing is due. */
+/** A time before all times: nothing is due before it. */
 const NEVER_MS = Number.MIN_SAFE_INTEGER;
 
 /** A subscription with unfinished deliveries, and what decides about their causes. */
 interface Receiver {
   readonly id: number;
   readonly isActive: boolean;
-  /** When its wait ends or ended; 0 where there was none. */
+  /** When the subscription's wait ends or ended; 0 where there was none. */
   readonly waitEndMs: number;
-  /** Until then only what persons requested is sent. */
+  /** Whether the subscription waits, so that only what persons requested is sent. */
   readonly isWaiting: boolean;
   /** The cause of what is to be sent now. */
   readonly nowCause: BacklogCause;
   readonly leased: LeasedCount;
 }
 
-/** What is leased of a subscription. */
+/** How much of a subscription is leased. */
 interface LeasedCount {
   readonly deliveries: number;
-  /** Those of them that persons requested. */
+  /** How many of them persons requested. */
   readonly requested: number;
   readonly sinceMs: number | undefined;
 }
@@ -62,7 +63,7 @@ interface ReceiverRow {
   readonly is_paced: number;
 }
 
-/** Those that have something unfinished, without deleted ones. */
+/** Reads the subscriptions that have something unfinished, without deleted ones. */
 function loadReceivers(
   sql: Sql,
   nowMs: number,
@@ -118,8 +119,8 @@ function add(parts: BacklogParts, cause: BacklogCause, deliveries: number, since
 }
 
 /**
- * What is unfinished, by what it waits for: each subscription's deliveries are counted in the indexes of what is due and of
- * keys, up to about `max` of all.
+ * Counts what is unfinished, by what it waits for: each subscription's deliveries are counted in the indexes of what is due and
+ * of keys, up to about `max` of all.
  * @param selection whose deliveries count; by default all
  */
 export function countBacklog(sql: Sql, nowMs: number, selection?: BacklogOf, max = MAX_COUNTED): Backlog {
@@ -162,13 +163,13 @@ function addCounted(
 /** The deliveries of a subscription, up to a limit of each. */
 interface CountedDeliveries {
   readonly pending: number;
-  /** Those of them that are due. */
+  /** How many of them are due. */
   readonly now: number;
-  /** The first that is due and not leased. */
+  /** The first delivery that is due and not leased. */
   readonly first: { readonly priority: number; readonly dueMs: number } | undefined;
-  /** Those behind others of their keys. */
+  /** How many are behind others of their keys. */
   readonly behind: number;
-  /** Those of them behind one that blocks, and when the first that blocks was made. */
+  /** How many of those are behind one that blocks, and when the first that blocks was made. */
   readonly blocked: number;
   readonly blockedMs: number | null;
 }
@@ -220,19 +221,19 @@ function countBlocked(sql: Sql, subscription: number, limit: number): Blocked {
   )!;
 }
 
-/** Whether the subscription `s` waits for a person where a delivery has used up its retries. */
+/** SQL that says whether the subscription `s` waits for a person where a delivery has used up its retries. */
 const BLOCKS = `s.order_key IS NOT NULL AND ${settingOf("on_exhausted")} IS 'block'`;
 
 const IS_BLOCKED = `(d.state = ${DELIVERY_STATE.behind} AND ${BLOCKS} AND EXISTS (SELECT 1 FROM delivery AS f INDEXED BY delivery_key
   WHERE f.subscription_id = s.rowid AND f.key = d.key AND f.state IN ${UNFINISHED_STATES} AND f.state = ${DELIVERY_STATE.pending}
     AND f.failures > s.max_retries))`;
-/** Has the time, and the subscriptions that wait. */
+/** SQL that says whether the delivery `d` is to be sent now. Its values are the time, and the subscriptions that wait. */
 const IS_NOW = `(d.due_ms IS NOT NULL AND (d.priority = ${REQUESTED}
   OR d.due_ms <= ? AND d.subscription_id NOT IN (SELECT value FROM json_each(?))))`;
 
 /** Selects the deliveries of a cause. */
 export interface CauseFilter {
-  /** The subscriptions that may have such. */
+  /** The subscriptions that may have such deliveries. */
   readonly subscriptions: readonly number[];
   /** A condition on the delivery `d` and its subscription `s`, with its values. */
   readonly condition: string;
@@ -244,7 +245,7 @@ export interface CauseFilter {
 /** A place in the index of what is due of a subscription. */
 export type DuePosition = readonly [priority: number, dueMs: number];
 
-/** Before all that is due. */
+/** The place before all that is due. */
 export const FIRST_DUE: DuePosition = [REQUESTED, NEVER_MS];
 
 export function activeReceivers(sql: Sql, nowMs: number): readonly Receiver[] {
@@ -267,7 +268,7 @@ export function filterByCause(sql: Sql, name: BacklogCause, nowMs: number): Caus
   };
 }
 
-/** What is unfinished of a subscription, or was cancelled with it, up to about `max`. */
+/** Counts what is unfinished of a subscription, or was cancelled with it, up to about `max`. */
 export function countUnfinished(
   sql: Sql,
   subscription: number,
@@ -278,7 +279,7 @@ export function countUnfinished(
   return { deliveries: pending + behind, isLeast: pending >= max || behind >= max };
 }
 
-/** The same without what is under way. */
+/** Counts what is unfinished of a subscription, or was cancelled with it, without what is under way. */
 export function countPending(sql: Sql, subscription: number): number {
   const { deliveries } = countUnfinished(sql, subscription, Number.MAX_SAFE_INTEGER);
   return deliveries - (loadLeased(sql).get(subscription)?.deliveries ?? 0);

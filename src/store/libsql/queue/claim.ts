@@ -35,7 +35,7 @@ export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply
 export function claimForConsumers(sql: Sql, call: ConsumerCall, out: ByteWriter): ClaimReply {
   const { nowMs, maxClaims, maxPayloadBytes } = call;
   const consumers = new Map(call.consumers);
-  // Whoever waits for deliveries has none, as far as their shares are concerned.
+  // Consumers that wait for deliveries have none, as far as their shares are concerned.
   const quotaOf = (id: number): ClaimQuota => {
     return { leased: 0, capacity: consumers.get(id)?.maxClaims ?? 0, tier: 0 };
   };
@@ -45,7 +45,7 @@ export function claimForConsumers(sql: Sql, call: ConsumerCall, out: ByteWriter)
   return replyOf(sql, due, ({ subscriptionId }) => claimIds.get(subscriptionId)!, out);
 }
 
-/** What may be brought by a transaction that stores results. */
+/** So many bytes of payloads may be leased by a transaction that stores results. */
 const MAX_NEXT_BYTES = 8 * 1_024 * 1_024;
 
 /**
@@ -134,23 +134,23 @@ function claimedRows(
 
 interface PendingSubscription {
   readonly id: number;
-  /** `null` when it does not wait. */
+  /** When the subscription's wait ends; `null` when it does not wait. */
   readonly waits_until_ms: number | null;
-  /** Of one that waits. */
+  /** Whether a person requested one of its deliveries, of a subscription that waits. */
   readonly has_requested: number | null;
-  /** Of one that waits: of its first delivery that nobody requested. */
+  /** When the first of its deliveries that nobody requested is due, of a subscription that waits. */
   readonly first_due_ms: number | null;
 }
 
 /**
- * Active subscriptions with capacity and pending deliveries; others cost nothing. One that waits is among them only with
- * deliveries that persons requested; one of its other deliveries is looked at.
+ * Reads the active subscriptions with capacity and pending deliveries; others cost nothing. One that waits is among them only
+ * with deliveries that persons requested; one of its other deliveries is looked at.
  */
 function loadClaimables(
   sql: Sql,
   { nowMs, mode, quotaOf }: DueQuery,
 ): { readonly claimables: readonly Claimable[]; readonly recheckAtMs: number | undefined } {
-  // Steps from subscription to subscription through the index of what waits.
+  // The query steps from subscription to subscription through the index of what waits.
   const pending = sql.rows<PendingSubscription>(
     `WITH RECURSIVE waiting (id) AS (
         SELECT (SELECT subscription_id FROM delivery INDEXED BY delivery_due WHERE due_ms IS NOT NULL
@@ -190,7 +190,7 @@ function loadClaimables(
   return { claimables, recheckAtMs };
 }
 
-/** The first `limit` pending deliveries of each that are not leased, due or not. */
+/** Reads the first `limit` pending deliveries of each that are not leased, due or not. */
 function loadWaiting(
   sql: Sql,
   claimables: readonly Claimable[],
@@ -215,7 +215,7 @@ interface Selected extends Picked {
   readonly subscriptions: string;
 }
 
-/** What is due, with all that sending needs. */
+/** Selects what is due, with all that sending needs. */
 function select(sql: Sql, claimables: readonly Claimable[], tiers: readonly TierLimit[]): Selected {
   const picked = selectFairly((some, limit) => loadWaiting(sql, some, limit), claimables, tiers);
   const rows = loadRows(
@@ -228,12 +228,12 @@ function select(sql: Sql, claimables: readonly Claimable[], tiers: readonly Tier
 /** A due delivery before it is leased. */
 type DueRow = Omit<ClaimedRow, "claimId" | "payload"> & PayloadRequest;
 
-/** A `ClaimedSubscriptionRow` as JSON. */
+/** SQL of a `ClaimedSubscriptionRow` as JSON. */
 export const SUBSCRIPTION_SQL = `json_object('subscriptionId', s.rowid, 'application', s.application, 'name', s.subscription,
   'handler', s.handler, 'maxRetries', s.max_retries, 'secret', k.secret, 'previousSecret', k.previous_secret,
   'previousUntilMs', k.previous_until_ms, 'bearer', k.bearer, 'bearerToken', k.bearer_token, 'settings', s.settings)`;
 
-/** Follows `SELECT`: those whose rowids are in the JSON `?2`. */
+/** SQL that follows `SELECT`: the subscriptions whose rowids are in the JSON `?2`. */
 export const REQUESTED_SUBSCRIPTIONS = `FROM json_each(?2) AS requested
       CROSS JOIN subscription AS s ON s.rowid = requested.value
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`;
@@ -253,7 +253,7 @@ function loadRows(sql: Sql, ids: readonly number[]): readonly DueRow[] {
   );
 }
 
-/** The first rows whose payloads fit, and at least one. */
+/** Answers the first rows whose payloads fit, and at least one. */
 function withinBytes(rows: readonly DueRow[], maxBytes: number): readonly DueRow[] {
   const seen = new Set<number>();
   let bytes = 0;
@@ -270,7 +270,7 @@ interface LeaseTerms {
   readonly claimId: number;
   readonly nowMs: number;
   readonly leaseMs: number;
-  /** Of pull subscriptions: who takes them. */
+  /** Who takes the deliveries, of pull subscriptions. */
   readonly consumer?: string;
 }
 
@@ -291,7 +291,7 @@ function lease(
   );
 }
 
-/** For deliveries that evreg sends. @returns the id of the claim */
+/** Leases deliveries that evreg sends. */
 export function leaseToSend(
   sql: Sql,
   deliveryIds: readonly number[],
@@ -304,8 +304,8 @@ export function leaseToSend(
 }
 
 /**
- * Each consumer has a lease of its own length, and an id of its own: with that of another it could finish
- * the other's deliveries.
+ * Leases deliveries to consumers. Each consumer has a lease of its own length, and an id of its own: with that of another it
+ * could finish the other's deliveries.
  * @returns the ids by subscription
  */
 function leaseForConsumers(
@@ -336,13 +336,13 @@ function deliveriesOf(rows: readonly DueRow[]): number[] {
   return rows.map(({ deliveryId }) => deliveryId);
 }
 
-/** `ClaimedSubscriptionRow`s as JSON. */
+/** Reads the subscriptions of these rows, as `ClaimedSubscriptionRow`s in JSON. */
 function loadSubscriptions(sql: Sql, rows: readonly DueRow[]): string {
   if (rows.length === 0) return "[]";
   return readSubscriptions(sql, [...new Set(rows.map(({ subscriptionId }) => subscriptionId))]);
 }
 
-/** One that was not deleted, as a claim would have it, in a list as JSON. */
+/** Reads a subscription that was not deleted, as a claim would have it, in a list as JSON. */
 export function findSendable(sql: Sql, id: number): string {
   return readSubscriptions(sql, isRowid(id) ? [id] : []);
 }
@@ -350,7 +350,7 @@ export function findSendable(sql: Sql, id: number): string {
 function readSubscriptions(sql: Sql, ids: readonly number[]): string {
   const rows = sql.value<ArrayBuffer>(
     `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) ${REQUESTED_SUBSCRIPTIONS}`,
-    // The time, which nothing here asks for.
+    // This is the time, which nothing here asks for.
     null,
     JSON.stringify(ids),
   );

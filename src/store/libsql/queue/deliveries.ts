@@ -38,7 +38,7 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
   return deliveryOf(findRow(sql, id)!);
 }
 
-/** Fails one for good that has failed so far; what waited behind it comes up. */
+/** Fails a delivery for good that has failed so far; what waited behind it comes up. */
 export function skipDelivery(sql: Sql, id: number, nowMs: number): ReportedAnswer<Delivery | undefined> {
   const row = findRow(sql, id);
   if (row === undefined) return { answer: undefined };
@@ -60,7 +60,7 @@ function requestedOf({ deleted_ms: deletedMs, ...row }: DeliveryRow): RequestedD
   return { ...row, isSubscriptionDeleted: deletedMs !== null };
 }
 
-/** The delivery that the order sends before this one. */
+/** Answers the delivery that the order sends before this one. */
 function findBefore(sql: Sql, id: number): DeliveryBefore | undefined {
   const first = sql.first<{ readonly id: number; readonly failures: number; readonly key: number }>(
     `SELECT d.rowid AS id, d.failures, d.key FROM delivery AS own CROSS JOIN delivery AS d INDEXED BY delivery_key

@@ -4,7 +4,7 @@ import type { WantedDeliveries } from "../../events.ts";
 import type { Sql } from "../thread/sql.ts";
 import { DELIVERY_STATE, STATUS } from "./delivery-state.ts";
 
-/** The deliveries of each of these events by their state, in the order of the events. */
+/** Counts the deliveries of each of these events by their state, in the order of the events. */
 export function countDeliveries(
   sql: Sql,
   ids: readonly number[],
@@ -25,7 +25,7 @@ export function countDeliveries(
   );
 }
 
-/** Whether the event `value` has a delivery of which the condition is true, to the applications `?2`. */
+/** SQL that says whether the event `value` has a delivery of which the condition is true, to the applications `?2`. */
 function hasDelivery(condition: string): string {
   return `EXISTS (
       SELECT 1 FROM delivery AS d INDEXED BY delivery_event CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
@@ -33,7 +33,7 @@ function hasDelivery(condition: string): string {
         AND (?2 IS NULL OR s.application IN (SELECT value FROM json_each(?2))))`;
 }
 
-/** Those of the events whose deliveries are so; `unreceived` has none that was delivered. */
+/** Answers those of the events whose deliveries are so; `unreceived` has none that was delivered. */
 export function eventsWithDeliveries(
   sql: Sql,
   ids: readonly number[],

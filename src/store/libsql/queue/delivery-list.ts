@@ -16,14 +16,15 @@ import {
   UNFINISHED_STATES,
 } from "./delivery-state.ts";
 
-// Newest first by rowid. No index has every filter in the order of the list. So an index leads to candidates, newest first: that
-// of what is rare, or of the subscriptions. Where little is unfinished, that is gathered and sorted.
+// Deliveries are listed newest first by rowid. No index has every filter in the order of the list. So an index leads to
+// candidates, newest first: that of what is rare, or of the subscriptions. Where little is unfinished, that is gathered and
+// sorted.
 
 /** How many candidates one call looks at; whoever wants a whole page goes on with the rest. */
 interface Extent {
-  /** Each takes one or two microseconds, and other reads wait meanwhile. */
+  /** Candidates that are looked at, each for one or two microseconds, in which other reads wait. */
   readonly lookedAt: number;
-  /** Where no more are unfinished, they are gathered and sorted: some 0.1 µs each. */
+  /** Where no more than so many are unfinished, they are gathered and sorted, some 0.1 µs for each. */
   readonly gathered: number;
 }
 
@@ -34,7 +35,7 @@ const MAX_WALKED = 100;
 /** What one call has found of a list. */
 export interface DeliveryPart {
   readonly deliveries: readonly Delivery[];
-  /** All from this rowid on were looked at, and the older ones were not; absent when the list is complete. */
+  /** All deliveries from this rowid on were looked at, and the older ones were not; absent when the list is complete. */
   readonly after?: number;
 }
 
@@ -46,7 +47,7 @@ const STATUS_OF: Partial<Record<BacklogCause, DeliveryStatus>> = {
   delivering: "delivering",
 };
 
-/** The newest of the selected deliveries, of those that one call looks at. */
+/** Lists the newest of the selected deliveries, of those that one call looks at. */
 export function listDeliveries(sql: Sql, query: DeliverySelection, extent = EXTENT): DeliveryPart {
   const ofCause = query.cause && STATUS_OF[query.cause.name];
   const status = query.status ?? ofCause;
@@ -82,7 +83,7 @@ export function listDeliveries(sql: Sql, query: DeliverySelection, extent = EXTE
 
 /** Selects deliveries. */
 interface Filter {
-  /** Absent for those of all. */
+  /** The subscriptions of the deliveries; absent for all. */
   readonly subscriptions?: readonly number[];
   /** Conditions on `d`, the delivery, `s`, its subscription, and `a`, its action. */
   readonly conditions: readonly string[];
@@ -121,13 +122,13 @@ function filterOf(sql: Sql, query: DeliverySelection, status: DeliveryStatus | u
   return { ...(subscriptions && { subscriptions }), conditions, values, pendingAfter };
 }
 
-/** What follows from the subscription alone. */
+/** Conditions of statuses that follow from the subscription alone. */
 const SUBSCRIPTION_IS: Partial<Record<DeliveryStatus, string>> = {
   held: "active = 0 AND deleted_ms IS NULL",
   cancelled: "deleted_ms IS NOT NULL",
 };
 
-/** The rowids of the selected subscriptions, deleted ones too; `undefined` for all. */
+/** Answers the rowids of the selected subscriptions, deleted ones too; `undefined` for all. */
 function selectSubscriptions(
   sql: Sql,
   { subscription, applications, action }: DeliverySelection,
@@ -156,7 +157,7 @@ interface RowidQuery {
   readonly values: readonly SqlValue[];
 }
 
-/** Leads to candidates; the rows of its queries are merged. */
+/** Queries that lead to candidates; their rows are merged. */
 type CandidateSource = readonly RowidQuery[];
 
 const ALL: CandidateSource = [{ each: "SELECT delivery.rowid AS id FROM delivery WHERE TRUE", values: [] }];
@@ -164,14 +165,14 @@ const OF_EVENT =
   "SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_event WHERE delivery.event_id = ?";
 const OF_SUBSCRIPTION =
   "SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_subscription WHERE delivery.subscription_id = ?";
-/** What is rare has an index of its own. */
+/** Statuses that are rare, each with an index of its own. */
 const RARE: Partial<Record<DeliveryStatus, string>> = {
   delivering:
     "SELECT delivery.rowid AS id FROM lease CROSS JOIN delivery ON delivery.rowid = lease.delivery_id WHERE TRUE",
   failed: `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_failed WHERE delivery.state = ${DELIVERY_STATE.failed}`,
   filtered: `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_filtered WHERE delivery.state = ${DELIVERY_STATE.filtered}`,
 };
-/** What is pending of subscriptions, and what is behind others of its keys: in no order of the list. */
+/** SQL of what is pending of subscriptions, and of what is behind others of its key. Neither is in the order of the list. */
 const PENDING = `SELECT delivery.rowid AS id FROM json_each(?) AS p CROSS JOIN delivery INDEXED BY delivery_due
   ON delivery.subscription_id = p.value AND delivery.due_ms IS NOT NULL
   WHERE (delivery.priority, delivery.due_ms) > (?, ?)`;
@@ -192,7 +193,7 @@ function sourceOf(
   const rare = status && RARE[status];
   if (rare !== undefined) return [{ each: rare, values: [] }];
   if (cause !== undefined || (status !== undefined && status !== "delivered")) {
-    // Without subscriptions it is `pending` or `waiting`, which only active ones have.
+    // Where no subscriptions are selected, the status is `pending` or `waiting`, which only deliveries of active ones have.
     const ids = JSON.stringify(subscriptions ?? activeReceivers(sql, 0).map(({ id }) => id));
     const pending = { each: PENDING, values: [ids, ...pendingAfter] };
     const again = { each: PENDING_AGAIN, values: [ids] };

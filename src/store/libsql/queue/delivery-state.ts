@@ -12,27 +12,30 @@ export interface DeliveryRow extends StoredRecord<
   readonly deleted_ms: number | null;
 }
 
-/** `delivery.state`. The status of an unfinished one follows from its lease, its subscription and its failures. */
+/**
+ * The values of `delivery.state`. The status of an unfinished delivery follows from its lease, its subscription and its
+ * failures.
+ */
 export const DELIVERY_STATE = {
   pending: 0,
   delivered: 2,
   failed: 3,
   filtered: 4,
-  /** As pending, but not due: another of its key comes first, see key-order.ts. */
+  /** The delivery is unfinished and not due: another of its key comes first, see key-order.ts. */
   behind: 5,
 } as const;
 
-/** States of what is unfinished. */
+/** The states of unfinished deliveries, as SQL. */
 export const UNFINISHED_STATES = `(${DELIVERY_STATE.pending}, ${DELIVERY_STATE.behind})`;
 
-/** Whether that delivery is leased, as SQL. */
+/** SQL that says whether a delivery is leased. */
 export function LEASE_OF(delivery: string, id = "rowid"): string {
   return `EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = ${delivery}.${id})`;
 }
 
 const LEASED = LEASE_OF("d");
 
-/** The status of the delivery `d` with the subscription `s`. */
+/** SQL of the status of the delivery `d` with the subscription `s`. */
 export const STATUS = `CASE d.state WHEN ${DELIVERY_STATE.delivered} THEN 'delivered' WHEN ${DELIVERY_STATE.failed} THEN 'failed'
     WHEN ${DELIVERY_STATE.filtered} THEN 'filtered' ELSE CASE WHEN ${LEASED} THEN 'delivering' WHEN s.deleted_ms IS NOT NULL THEN 'cancelled'
       WHEN s.active = 0 THEN 'held' WHEN d.failures > 0 THEN 'waiting' ELSE 'pending' END
@@ -41,7 +44,7 @@ export const STATUS = `CASE d.state WHEN ${DELIVERY_STATE.delivered} THEN 'deliv
 export const IS_OPEN = `(d.due_ms IS NOT NULL OR d.state = ${DELIVERY_STATE.behind})`;
 const WAITS = `${IS_OPEN} AND NOT ${LEASED}`;
 
-/** The same as conditions. */
+/** SQL that says whether the delivery `d` with the subscription `s` has a status. */
 export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
   pending: `${WAITS} AND s.deleted_ms IS NULL AND s.active = 1 AND d.failures = 0`,
   waiting: `${WAITS} AND s.deleted_ms IS NULL AND s.active = 1 AND d.failures > 0`,
@@ -53,10 +56,10 @@ export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
   filtered: `d.state = ${DELIVERY_STATE.filtered}`,
 };
 
-/** 1 for `pending`, `waiting`, `held` and `delivering`, else 0. */
+/** SQL that is 1 for a delivery that is `pending`, `waiting`, `held` or `delivering`, else 0. */
 export const UNFINISHED = `(${IS_OPEN} AND (s.deleted_ms IS NULL OR ${LEASED}))`;
 
-/** Goes on with joins of or conditions on `d`, `s`, `e` and `a`. */
+/** SQL of a `DeliveryRow`. It goes on with joins of or conditions on `d`, `s`, `e` and `a`. */
 export const SELECT_DELIVERY = `
   SELECT d.rowid AS rowid, d.event_id, d.subscription_id, s.application, s.subscription, a.action, ${STATUS} AS status,
     ${wholeOf("d.attempt")} + ${LEASED} AS attempt, ${optionally("d.due_ms", timeOf("d.due_ms"))} AS next_attempt_at, ${textOf("d.last_error")} AS last_error,
@@ -70,7 +73,7 @@ export const JOIN_NAMES = `
 
 export const { requested: REQUESTED, normal: NORMAL } = PRIORITY;
 
-/** A setting of the subscription `s`, as a value; damaged settings have none. */
+/** SQL of a setting of the subscription `s`, as a value; damaged settings have none. */
 export function settingOf(name: keyof SubscriptionSettings): string {
   return `iif(json_valid(s.settings), s.settings ->> '${name}', NULL)`;
 }

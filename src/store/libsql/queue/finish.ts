@@ -24,7 +24,7 @@ export function finishAttempts(
   bytes: Uint8Array,
   out = new ByteWriter(),
 ): ReportedAnswer<readonly FinishReply[]> {
-  // Those that come together are some milliseconds apart.
+  // Results that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
   const options = results.find((result) => result.options !== undefined)?.options ?? {};
   const leases = loadLeased(sql, results);
@@ -46,7 +46,7 @@ export function finishAttempts(
     wanted: [],
   };
   const counts = new StatsCounts();
-  /** Those that changed. */
+  /** What is known of handlers, where that has changed. */
   const healths = new Map<number, HandlerHealth>();
   const deactivated: Deactivated[] = [];
   const outcomes = results.map((row, index): FinishReply => {
@@ -79,7 +79,7 @@ export function finishAttempts(
   writeChanges(sql, writes, nowMs, bytes);
   counts.write(sql);
   storeHealth(sql, healths);
-  // What was leased of a key is not any more.
+  // A key has nothing that is leased any more.
   const isAnyPending = outcomes.some((outcome) => outcome.kind === "stored" && outcome.state === "pending");
   const released = releaseKeys(sql, writes.keys, nowMs, isAnyPending);
   const { failed, blocked } = writes;
@@ -117,7 +117,7 @@ function leaseNext(
   return leased;
 }
 
-/** The first that was stored says for all that more is due. */
+/** Marks the first result that was stored, which says for all that more is due. */
 function withNextDue(outcomes: readonly FinishReply[]): readonly FinishReply[] {
   const first = outcomes.find(({ kind }) => kind === "stored");
   return outcomes.map((outcome) =>
@@ -136,9 +136,9 @@ interface LeasedDelivery {
   readonly attempt: number;
   readonly failures: number;
   readonly last_error: string | null;
-  /** Who took it; `null` for one that evreg sent. */
+  /** Who took the delivery; `null` for one that evreg sent. */
   readonly consumer: string | null;
-  /** Its key, where it has a place in an order. */
+  /** The key of the delivery, where it has a place in an order. */
   readonly key: number | null;
 }
 
@@ -206,7 +206,7 @@ function collect(
     outcome,
     statusCode,
     errorCode ?? (outcome === "returned" ? "interrupted" : null),
-    // substr counts from 1.
+    // In SQL, `substr` counts from 1.
     textBytes === null ? null : row.textOffset + 1,
     textBytes ?? 0,
   ];
@@ -238,18 +238,18 @@ interface FinishWrites {
   readonly delivered: number[];
   readonly filtered: number[];
   readonly moved: unknown[];
-  /** Those moved that failed for good. */
+  /** Rowids of those of `moved` that failed for good. */
   readonly failed: number[];
-  /** Those moved that their subscriptions block for from now on. */
+  /** Rowids of those of `moved` that their subscriptions block for from now on. */
   readonly blocked: number[];
   readonly attempts: unknown[];
-  /** Those that had a connection made for them. */
+  /** Attempts that had a connection made for them. */
   readonly connected: unknown[];
-  /** Those that consumers made. */
+  /** Attempts that consumers made. */
   readonly pulled: unknown[];
   /** Rowids of deliveries that have more attempts than are stored. */
   readonly long: number[];
-  /** Of which something has ended, or goes on waiting. */
+  /** The keys of which something has ended, or goes on waiting. */
   readonly keys: OrderKey[];
   readonly wanted: WantedNext[];
 }

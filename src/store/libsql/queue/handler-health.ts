@@ -7,10 +7,10 @@ import type { Sql } from "../thread/sql.ts";
 import { settingOf } from "./delivery-state.ts";
 import { endRetryWait } from "./key-order.ts";
 
-/** Longer waits cannot be asked for: such a one was stored before the clock was set back, and does not count. */
+/** The longest wait that counts. No longer one can be asked for, so it was stored before the clock was set back. */
 const LONGEST_SLOWDOWN_MS = 4 * LONGEST_WAIT_MS;
 
-/** When the wait of the subscription `s` ends or ended, at the time `?1`; 0 where there was none. */
+/** SQL of when the wait of the subscription `s` ends or ended, at the time `?1`; 0 where there was none. */
 export const WAIT_END = `iif(s.slowed_until_ms <= ?1 + ${LONGEST_SLOWDOWN_MS}, s.slowed_until_ms, 0)`;
 
 /** A subscription of which something was attempted. */
@@ -106,7 +106,7 @@ export function storeHealth(sql: Sql, changed: ReadonlyMap<number, HandlerHealth
   );
 }
 
-/** For a subscription that gets another handler, or is activated by a person. */
+/** Forgets what is known of a handler, for a subscription that gets another one, or is activated by a person. */
 export function resetHealth(sql: Sql, subscriptionId: number, nowMs: number): void {
   sql.run(
     "UPDATE subscription SET failing_since_ms = NULL, last_failure_ms = NULL, failing_total_ms = 0 WHERE rowid = ?",
@@ -115,7 +115,7 @@ export function resetHealth(sql: Sql, subscriptionId: number, nowMs: number): vo
   clearWaits(sql, subscriptionId, nowMs);
 }
 
-/** Lets the next delivery be sent at once, where there is one order also after a failure. */
+/** Lets the next delivery be sent at once, also one that waits for its retry where there is one order. */
 export function clearWaits(sql: Sql, subscriptionId: number, nowMs: number): void {
   sql.run("UPDATE subscription SET slowed_until_ms = NULL WHERE rowid = ?", subscriptionId);
   endRetryWait(sql, subscriptionId, nowMs);

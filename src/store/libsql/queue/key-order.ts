@@ -27,7 +27,7 @@ export type OrderKey = readonly [subscriptionId: number, key: number];
 
 const { pending: PENDING, behind: BEHIND, failed: FAILED } = DELIVERY_STATE;
 
-/** True of the unfinished deliveries of the key `p`. */
+/** SQL that is true of the unfinished deliveries of the key `p`. */
 function ofKey(delivery: string): string {
   return `${delivery}.subscription_id = p.value ->> 0 AND ${delivery}.key = p.value ->> 1 AND ${delivery}.state IN ${UNFINISHED_STATES}`;
 }
@@ -35,7 +35,8 @@ function ofKey(delivery: string): string {
 const FROM_KEYS = (delivery: string): string => `FROM delivery AS ${delivery} INDEXED BY delivery_key`;
 
 /**
- * Makes the first of each key due: what a person requested, then by event. None while one of the key is leased.
+ * Makes the first delivery of each key due: what a person requested comes first, then the first event. Makes none of a key due
+ * while one of it is leased.
  * @param mayBePending whether another one may be due, as none was leased that has ended
  * @returns how many are due now that were not
  */
@@ -65,7 +66,9 @@ function putBehind(sql: Sql, keys: string): void {
   );
 }
 
-/** Of each key of which none is pending, the first. It counts as due since it was made: so long it has waited. */
+/**
+ * Makes the first delivery of each key due of which none is pending. It counts as due since it was made: so long it has waited.
+ */
 function promote(sql: Sql, keys: string, nowMs: number): number {
   return sql.run(
     `UPDATE delivery SET state = ${PENDING}, due_ms = min(created_ms, ?2) WHERE rowid IN (
@@ -78,7 +81,7 @@ function promote(sql: Sql, keys: string, nowMs: number): number {
   );
 }
 
-/** Of the subscriptions whose one key is among these, those that have no order any more. */
+/** Answers those of the subscriptions whose one key is among these that have no order any more. */
 function endedOrders(sql: Sql, keys: readonly OrderKey[]): ReadonlySet<number> {
   const whole = keys.flatMap(([subscription, key]) => (key === WHOLE_KEY ? [subscription] : []));
   if (whole.length === 0) return new Set();
@@ -89,16 +92,16 @@ function endedOrders(sql: Sql, keys: readonly OrderKey[]): ReadonlySet<number> {
   return new Set(ended.map(({ id }) => id));
 }
 
-/** Follows `SELECT`: what is in the one order of the subscription `?1` with this state. */
+/** SQL that follows `SELECT`: what is in the one order of the subscription `?1` with this state. */
 function ofOneOrder(state: number): string {
   return `FROM delivery INDEXED BY delivery_key
     WHERE subscription_id = ?1 AND key = ${WHOLE_KEY} AND state IN ${UNFINISHED_STATES} AND state = ${state}`;
 }
 
-/** More are not made due at once: a million would hold up all other writes for seconds. */
+/** So many deliveries of an order that has ended are due at a time: a million would hold up all other writes for seconds. */
 const MAX_ENDED_DUE = 1_000;
 
-/** What waited in orders that have ended is due, the first thousand of each at once, and the rest as those end. */
+/** Makes what waited in orders that have ended due: the first thousand of each at once, and the rest as those end. */
 function releaseEnded(sql: Sql, subscriptions: ReadonlySet<number>, nowMs: number): number {
   let released = 0;
   for (const id of subscriptions) {
@@ -113,7 +116,7 @@ function releaseEnded(sql: Sql, subscriptions: ReadonlySet<number>, nowMs: numbe
   return released;
 }
 
-/** Where a subscription has one order, what it waits for is due at once. */
+/** Makes what a subscription waits for due at once, where it has one order. */
 export function endRetryWait(sql: Sql, subscriptionId: number, nowMs: number): void {
   sql.run(
     `UPDATE delivery SET due_ms = min(due_ms, ?2) WHERE rowid IN (
@@ -125,7 +128,7 @@ export function endRetryWait(sql: Sql, subscriptionId: number, nowMs: number): v
   );
 }
 
-/** Until when the subscription `s` waits in its one order for a retry, as a value; `NULL` where it does not. */
+/** SQL of until when the subscription `s` waits in its one order for a retry; `NULL` where it does not. */
 export const RETRY_WAIT_END = `iif(s.order_key = '${WHOLE_ORDER}', (SELECT max(f.due_ms)
   FROM delivery AS f INDEXED BY delivery_key_failing
   WHERE f.subscription_id = s.rowid AND f.key IS NOT NULL AND f.due_ms IS NOT NULL AND f.failures > 0), NULL)`;
@@ -137,7 +140,7 @@ export function distinct(keys: readonly OrderKey[]): readonly OrderKey[] {
 /** The active subscriptions of an action that are ordered, with the steps of their pointers. */
 export type KeyedReceivers = readonly (readonly [subscriptionId: number, steps: readonly string[]])[];
 
-/** Whether any subscription at all is ordered, as a value: one look-up where none is. */
+/** SQL that says whether any subscription at all is ordered: one look-up where none is. */
 export const ANY_KEYED = `EXISTS (SELECT 1 FROM subscription AS ordered INDEXED BY subscription_keyed
   WHERE ordered.order_key IS NOT NULL AND ordered.deleted_ms IS NULL)`;
 
@@ -162,8 +165,8 @@ export function keysOfEvent(
 }
 
 /**
- * What a delivery to the subscription `s` is as it is recorded: in an order, until `placeRecorded`, behind all others. Where all
- * have one key, it has it already.
+ * SQL of what a delivery to the subscription `s` is as it is recorded: in an order, until `placeRecorded`, behind all others.
+ * Where all have one key, it has it already.
  */
 export const STATE_WHEN_RECORDED = `iif(s.order_key IS NULL, ${PENDING}, ${BEHIND})`;
 export const KEY_WHEN_RECORDED = `iif(s.order_key = '${WHOLE_ORDER}', ${WHOLE_KEY}, NULL)`;
@@ -180,7 +183,7 @@ export function placeRecorded(sql: Sql, keys: readonly EventKey[], nowMs: number
 
 function setKeys(sql: Sql, keys: readonly EventKey[]): void {
   if (keys.length === 0) return;
-  // In one statement with the update, the engine would read all deliveries there are.
+  // The rowids are read apart. In one statement with the update, the engine would read all deliveries there are.
   const rows = sql.value<string>(
     `SELECT json_group_array(json_array(d.rowid, g.value ->> 2)) FROM json_each(?) AS g
       CROSS JOIN delivery AS d INDEXED BY delivery_event
@@ -201,7 +204,7 @@ interface Placed {
   readonly key: number | null;
 }
 
-/** What a subscription is ordered by; `null` if it is not ordered. */
+/** Answers what a subscription is ordered by; `null` if it is not ordered. */
 export function keyPointerOf(sql: Sql, subscriptionId: number): string | null {
   return sql.value<string | null>("SELECT order_key FROM subscription WHERE rowid = ?", subscriptionId);
 }
@@ -264,7 +267,7 @@ function keysOf(sql: Sql, placed: readonly Placed[], steps: readonly string[]): 
   return placed.map(({ event_id }) => keys.get(event_id) ?? NO_KEY);
 }
 
-/** The key of one delivery as a text, if its subscription still orders by it. */
+/** Answers the key of one delivery as a text, if its subscription still orders by it. */
 export function findKeyText(sql: Sql, deliveryId: number): string | undefined {
   const [keyed] = sql.rows<{ eventId: number; payloadBytes: number; key: number; pointer: string }>(
     `SELECT d.event_id AS eventId, ${PAYLOAD_BYTES} AS payloadBytes, d.key, s.order_key AS pointer
@@ -281,7 +284,7 @@ export function findKeyText(sql: Sql, deliveryId: number): string | undefined {
   return text !== undefined && text.length <= DELIVERY_LIMITS.keyLength ? text : undefined;
 }
 
-/** More are not given keys, as each is rewritten in one transaction. */
+/** So many deliveries may be given keys at once, as each is rewritten in one transaction. */
 const MAX_PLACED = 10_000;
 const MAX_PLACED_BYTES = 64 * 1_024 * 1_024;
 const TOO_MANY =
@@ -319,7 +322,7 @@ export function placeAll(sql: Sql, subscriptionId: number, pointer: string, nowM
   );
 }
 
-/** The keys of these deliveries, which may have ended. */
+/** Answers the keys of these deliveries, which may have ended. */
 export function keysOfDeliveries(sql: Sql, deliveryIds: readonly number[]): readonly OrderKey[] {
   const rows = sql.rows<{ id: number; key: number }>(
     `SELECT DISTINCT d.subscription_id AS id, d.key FROM json_each(?) AS g
@@ -329,7 +332,10 @@ export function keysOfDeliveries(sql: Sql, deliveryIds: readonly number[]): read
   return rows.map(({ id, key }) => [id, key]);
 }
 
-/** Follows `SELECT`: `blocked`, at most so many pending deliveries of the subscription `s` that have used up their retries. */
+/**
+ * SQL that follows `SELECT`: `blocked`, at most so many pending deliveries of the subscription `s` that have used up their
+ * retries.
+ */
 function blockedOf(subscription: string, max: number): string {
   return `FROM (SELECT f.rowid AS id FROM delivery AS f INDEXED BY delivery_key_failing
     WHERE f.subscription_id = ${subscription}.rowid AND f.key IS NOT NULL AND f.due_ms IS NOT NULL AND f.failures > 0
@@ -338,15 +344,15 @@ function blockedOf(subscription: string, max: number): string {
 
 const BLOCKS = `s.order_key IS NOT NULL AND ${settingOf("on_exhausted")} = 'block'`;
 
-/** The first delivery that the subscription `s` blocks for, as a value. */
+/** SQL of the first delivery that the subscription `s` blocks for. */
 export const BLOCKED_BY = `iif(${BLOCKS}, (SELECT min(blocked.id) ${blockedOf("s", MAX_BLOCKED_KEYS)}), NULL)`;
-/** How many keys it blocks for; `NULL` where it has none, or one for all. */
+/** SQL of how many keys the subscription `s` blocks for; `NULL` where it has none, or one for all. */
 export const BLOCKED_KEYS = `iif(s.order_key <> '${WHOLE_ORDER}',
   iif(${BLOCKS}, (SELECT count(*) ${blockedOf("s", MAX_BLOCKED_KEYS)}), 0), NULL)`;
 
 /**
- * Fails those that have used up their retries, for a subscription that blocks no more or has fewer retries now: of more than a
- * thousand keys, the rest fails with its next attempt. Answers what has failed.
+ * Fails deliveries that have used up their retries, for a subscription that blocks no more or has fewer retries now. Of more
+ * than a thousand keys, the rest fails with its next attempt. Answers what has failed.
  */
 export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly number[] {
   const ids = sql.value<string>(

@@ -4,8 +4,8 @@ import type { Sql } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 
 /**
- * After the clock was set back by so much: what is to come stays as far away as it was, and what was due stays due. Safe to
- * repeat at once with the same `nowMs`, where nobody knows whether it was committed.
+ * Moves what waits, after the clock was set back by so much: what is to come stays as far away as it was, and what was due
+ * stays due. Safe to repeat at once with the same `nowMs`, where nobody knows whether it was committed.
  * @returns how many deliveries, leases and subscriptions have other times now
  */
 export function moveWaits(sql: Sql, backMs: number, nowMs: number): number {
@@ -25,7 +25,8 @@ export function moveWaits(sql: Sql, backMs: number, nowMs: number): number {
     nowMs,
     backMs,
   );
-  // What the file knows of the past is not behind the clock any more: it would be moved again at the next start.
+  // The times that the file knows of the past are no later than the clock any more: otherwise all would be moved again at the
+  // next start.
   sql.run(
     `UPDATE subscription SET last_failure_ms = min(last_failure_ms, ?1), failing_since_ms = min(failing_since_ms, ?1)
       WHERE last_failure_ms > ?1 OR failing_since_ms > ?1`,
@@ -35,7 +36,10 @@ export function moveWaits(sql: Sql, backMs: number, nowMs: number): number {
   return deliveries + leases + subscriptions;
 }
 
-/** Steps that are stored as something is recorded have that behind them, and this has nothing yet. */
+/**
+ * Says whether this very step is stored already. Steps that are stored as something is recorded have that behind them, and this
+ * one has nothing yet.
+ */
 function isStored(sql: Sql, { event, delivery, noticedMs }: TimelineSegment): boolean {
   const stored = sql.first(
     "SELECT rowid FROM clock_step WHERE first_event = ? AND first_delivery = ? AND noticed_ms = ?",
@@ -47,7 +51,8 @@ function isStored(sql: Sql, { event, delivery, noticedMs }: TimelineSegment): bo
 }
 
 /**
- * For a file that is opened: where the clock is behind the latest time that the file knows, it was set back since.
+ * Moves what waits in a file that is opened: where the clock is behind the latest time that the file knows, it was set back
+ * since.
  * @returns by how much at least, and how many waits were moved
  */
 export function moveWaitsAtStart(

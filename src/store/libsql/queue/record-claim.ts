@@ -39,7 +39,8 @@ export function recordAndClaim(
 }
 
 /**
- * Not leased are deliveries behind others of their key. Those of subscriptions that wait are left due for claims.
+ * Leases deliveries that were just recorded. It leases none behind others of their key, and leaves those of subscriptions that
+ * wait due for claims.
  * @returns by event
  */
 function leaseRecorded(

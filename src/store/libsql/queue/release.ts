@@ -27,7 +27,7 @@ export function releaseLeases(sql: Sql, which: "expired" | "all", nowMs: number)
   );
   if (ended.length === 0) return 0;
   const results = ended.map((lease): FinishedRow => Object.assign(lease, NO_ANSWER, { nowMs }));
-  // The driver binds empty bytes as NULL.
+  // The buffer has a byte, as the driver binds empty bytes as NULL.
   const { answer } = finishAttempts(sql, results, new Uint8Array(1));
   return answer.filter(({ kind }) => kind === "stored").length;
 }

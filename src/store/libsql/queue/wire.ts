@@ -22,7 +22,7 @@ import type { PayloadSpan } from "../events/payloads.ts";
 import { bytesAt, type ByteWriter } from "../thread/protocol.ts";
 import { parseStored } from "../stored-record.ts";
 
-// What writes of events, claims and results are as they cross the thread.
+// This file says what writes of events, claims and results are as they cross the thread.
 
 export interface RecordCall {
   readonly events: readonly EventRecord[];
@@ -31,7 +31,7 @@ export interface RecordCall {
   readonly claim?: RecordClaim | undefined;
 }
 
-/** A call as it crosses. */
+/** A call that records events, as it crosses the thread. */
 export interface EventBatch extends RecordingCall<Incoming> {
   readonly claim?: RecordClaim | undefined;
 }
@@ -46,7 +46,7 @@ export interface Incoming extends EventCandidate {
 /** Deliveries of one event that were leased as they were made. */
 export interface RecordedLeases {
   readonly claimId: number;
-  /** As in `ClaimReply`, of these and others. */
+  /** The subscriptions of these leases and of others, as in `ClaimReply`. */
   readonly subscriptions: string;
   readonly deliveries: readonly { readonly deliveryId: number; readonly subscriptionId: number }[];
 }
@@ -56,7 +56,7 @@ export type WireRecordOutcome =
   | Exclude<RecordDecision, { kind: "recorded" }>
   | (RecordDecision & { readonly kind: "recorded"; readonly leases?: RecordedLeases });
 
-/** Revisions count from 1. */
+/** Stands for no revision, as these count from 1. */
 const NO_REVISION = 0;
 
 /** @param bytes takes the payloads */
@@ -70,17 +70,17 @@ export function eventBatch({ events, nowMs, atomic, claim }: RecordCall, bytes: 
   return { atomic, events: incoming, claim };
 }
 
-/** A request as it crosses the thread. */
+/** A request for claims as it crosses the thread. */
 export interface ClaimCall extends Omit<ClaimRequest, "quotas"> {
   readonly quotas: readonly (readonly [subscriptionId: number, quota: ClaimQuota])[];
 }
 
-/** The request of consumers. */
+/** A request of consumers as it crosses the thread. */
 export interface ConsumerCall extends Omit<ConsumerRequest, "consumers"> {
   readonly consumers: readonly (readonly [subscriptionId: number, consumer: PullConsumer])[];
 }
 
-/** An answer as it crosses the thread. */
+/** An answer with claims as it crosses the thread. */
 export interface ClaimReply extends Omit<ClaimAnswer, "claims"> {
   readonly rows: readonly ClaimedRow[];
   /** The `ClaimedSubscriptionRow`s of all of them, as JSON. */
@@ -114,7 +114,7 @@ export function consumerCall(request: ConsumerRequest): ConsumerCall {
   return { ...request, consumers: [...request.consumers] };
 }
 
-/** Reads the subscriptions of claims. The last ones are retained, as many claims are for the same. */
+/** Reads the subscriptions of claims. It keeps the last ones, as many claims are for the same. */
 export class ClaimedSubscriptions {
   readonly #secrets: OpenedSecrets;
   #lastRows = "[]";
@@ -141,7 +141,7 @@ export class ClaimedSubscriptions {
   }
 }
 
-/** The claims of a delivery's first attempt that were made with its event. */
+/** Makes the claims of deliveries that were leased with their event, for their first attempts. */
 export function recordedClaims(
   { claimId, subscriptions, deliveries }: RecordedLeases,
   event: ClaimedEvent,
@@ -180,15 +180,15 @@ export interface FinishedRow
   extends
     AttemptFacts,
     Pick<AttemptResult, "deliveryId" | "claimId" | "startedAtMs" | "durationMs" | "nextLeaseMs"> {
-  /** `null` where it is of no interest. */
+  /** The time from publishing to the delivery; `null` where it is of no interest. */
   readonly latencyMs: number | null;
-  /** `null` where there is no text. */
+  /** The length of the attempt's text; `null` where there is no text. */
   readonly textBytes: number | null;
   /** Where its text lies in the batch's bytes. */
   readonly textOffset: number;
   readonly connection?: AttemptResult["connection"] | undefined;
   readonly nowMs: number;
-  /** Left out where they do not matter, as for nearly all results. */
+  /** The options of the call; left out where they do not matter, as for nearly all results. */
   readonly options?: FinishOptions | undefined;
 }
 
@@ -220,7 +220,7 @@ export function finishedRow(
   return dependsOnSettings(result.ending) ? { ...row, options } : row;
 }
 
-/** Settings as they are stored: JSON of those that are set. */
+/** Makes JSON of the settings that are set, as they are stored. */
 export function settingsToJson(settings: SubscriptionSettings): string | null {
   const named = Object.entries(settings).filter(
     ([name, value]) => value !== NO_SETTINGS[name as keyof SubscriptionSettings],
@@ -228,14 +228,16 @@ export function settingsToJson(settings: SubscriptionSettings): string | null {
   return named.length === 0 ? null : JSON.stringify(Object.fromEntries(named));
 }
 
-/** Limited by characters, as filters are long and take several times as much once parsed. */
+/**
+ * The settings that were read last, limited by their characters: filters are long and take several times as much once parsed.
+ */
 const parsedSettings = new LRUCache<string, SubscriptionSettings>({
   maxSize: 16_000_000,
   sizeCalculation: (_, text) => text.length,
 });
 
 /**
- * The same object for the same text, as claims bring it by the thousand.
+ * Reads stored settings. It answers the same object for the same text, as claims bring it by the thousand.
  * @throws EvregError `internal` for what evreg could not have written
  */
 export function settingsFromJson(text: string | null): SubscriptionSettings {
