@@ -38,7 +38,7 @@ interface ComposeOptions extends AppOptions {
   readonly findings?: () => readonly Finding[];
 }
 
-/** Opens the store (the folder, its lock, the migrations) and puts the service in front of it. */
+/** Opens the store (the folder, its lock, the upgrade of its file) and puts the service in front of it. */
 export async function compose(options: ComposeOptions) {
   const { config, version, logger, random = systemRandom } = options;
   const clock = new WatchedClock(options.clock ?? systemClock);

@@ -12,14 +12,14 @@ import type { Bearer, Subscription } from "../domain/subscription.ts";
 
 /** Actions with their revisions, and the subscriptions to them. */
 export interface CatalogStore {
-  /** `conflict` when the name is taken. */
+  /** Creates an action. Rejects with `conflict` when the name is taken. */
   createAction(input: ActionRecord, nowMs: number, by?: Actor): Promise<Action>;
   findAction(name: string): Promise<StoredAction | undefined>;
   /** Lists actions by name, those after `after`. `applications` limits them to what a token may see. */
   listActions(query: ActionSelection): Promise<readonly Action[]>;
   /**
-   * Applies a change. A schema or an application makes the next revision, settings make none. `stale` when the action was
-   * changed since `expectedVersion`; `undefined` when there is none.
+   * Applies a change to an action. A schema or an application makes the next revision, settings make none. Answers `stale`
+   * when the action was changed since `expectedVersion`, and `undefined` when there is none.
    */
   reviseAction(input: ActionChange, nowMs: number, by?: Actor): Promise<Action | "stale" | undefined>;
   /** Answers `undefined` when there is no such action or revision. */
@@ -31,8 +31,9 @@ export interface CatalogStore {
   listRevisions(query: RevisionSelection): Promise<readonly ActionRevision[]>;
 
   /**
-   * `conflict` when (application, subscription, action) is taken, `not_found` when the action does not exist; a pattern matches
-   * what comes. It shares the secret of others with its application, name and mode.
+   * Creates a subscription. Rejects with `conflict` when (application, subscription, action) is taken, and with `not_found`
+   * when the action does not exist; a pattern matches what comes. The subscription shares the secret of others with its
+   * application, name and mode.
    */
   createSubscription(input: SubscriptionRecord, nowMs: number, by?: Actor): Promise<Subscription>;
   /** Answers `undefined` where the secret cannot be read, and after its subscription was deleted. */
@@ -92,7 +93,7 @@ export interface StoredAction extends Action {
 export interface ActionChange {
   readonly action: string;
   readonly schemata?: Schemata;
-  /** Stored with the new revision, if there is one. */
+  /** What is stored with the new revision, if there is one. */
   readonly admission?: Admission;
   readonly application?: string;
   readonly settings?: Partial<ActionSettings>;
@@ -102,7 +103,7 @@ export interface ActionChange {
 export interface ActionSelection {
   readonly application?: string;
   readonly applications?: readonly string[];
-  /** Unlimited if omitted. */
+  /** The most that are listed; all if it is left out. */
   readonly limit?: number;
   readonly after?: string;
 }
@@ -146,7 +147,7 @@ export interface SubscriptionSelection {
   readonly action?: string;
   readonly active?: boolean;
   readonly applications?: readonly string[];
-  /** Unlimited if omitted. */
+  /** The most that are listed; all if it is left out. */
   readonly limit?: number;
   readonly after?: number;
 }

@@ -31,8 +31,8 @@ export interface EventStore {
     applications?: readonly string[],
   ): Promise<readonly DeliveryCounts[]>;
   /**
-   * Events after a rowid, oldest first. Rowids are given in the order of commits, so whoever goes on after `through` misses
-   * none. A page costs about the same wherever it begins.
+   * Reads the events after a rowid, oldest first. Rowids are given in the order of commits, so whoever goes on after `through`
+   * misses none. A page costs about the same wherever it begins.
    */
   next(query: NextEvents): Promise<NextPage>;
   /** Answers where the events end, where those of a time begin, and which were removed. */
@@ -91,8 +91,8 @@ export type StoredEvent = Omit<Event, "payload" | "payload_bytes" | "deliveries"
 export interface EventPage {
   readonly events: readonly StoredEvent[];
   /**
-   * For each of the events, the how manieth it was of those that were looked at: more than `events` where `holding` left some
-   * out.
+   * The place of each of the events among those that were looked at, from 1. These are more than `events` where `holding` left
+   * some out.
    */
   readonly places: readonly number[];
   /** How many were looked at, and the last of them. */

@@ -121,7 +121,7 @@ export interface StatsTime {
   readonly toMs: number;
 }
 
-/** Whose figures are read; where nothing is named, those of everything. */
+/** Says whose figures are read; where nothing is named, those of everything. */
 export interface StatsOf {
   readonly applications?: readonly string[] | undefined;
   /** A name or a pattern. */
@@ -154,7 +154,7 @@ export interface StatsTotals extends StatsOf {
   readonly pieces: readonly StatsPiece[];
 }
 
-/** `action` or `subscription`, by what was asked. */
+/** The totals of an action or of a subscription, whichever was asked for. */
 export interface StoredTotal {
   readonly action: string;
   readonly subscription: number;

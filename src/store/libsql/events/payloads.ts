@@ -40,7 +40,7 @@ function isPossible({ payloadBytes }: PayloadRequest): boolean {
   return payloadBytes <= EVENT_LIMITS.payloadMaxBytes;
 }
 
-/** Requests of some megabytes each, as lengths by event. */
+/** Divides requests into slices of some megabytes each, as lengths by event. */
 function slices(requested: readonly PayloadRequest[]): readonly ReadonlyMap<number, number>[] {
   const all: ReadonlyMap<number, number>[] = [];
   let slice = new Map<number, number>();

@@ -398,7 +398,7 @@ function triggersAndViews(sql: Sql): readonly string[] {
   return objects.map(({ what }) => what);
 }
 
-/** Objects that are unknown, changed or missing, each as a part of a sentence. */
+/** Answers the objects that are unknown, changed or missing, each as a part of a sentence. */
 function foreignObjects(sql: Sql): readonly string[] {
   const objects = sql.rows<SchemaObject>(
     "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT GLOB 'sqlite_*'",

@@ -106,7 +106,7 @@ export function countPublished(
   counts.write(sql);
 }
 
-/** Deliveries that failed for good. */
+/** Counts deliveries that failed for good. */
 export function countFailed(sql: Sql, deliveryIds: readonly number[], nowMs: number): void {
   if (deliveryIds.length === 0) return;
   sql.run(

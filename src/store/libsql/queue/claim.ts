@@ -291,7 +291,10 @@ function lease(
   );
 }
 
-/** Leases deliveries that evreg sends. */
+/**
+ * Leases deliveries that evreg sends.
+ * @returns the id of the claim
+ */
 export function leaseToSend(
   sql: Sql,
   deliveryIds: readonly number[],

@@ -69,7 +69,7 @@ export type WriteCall = readonly [operation: string, call: unknown];
 
 /** Writes that are done in one transaction. */
 export interface WriteBatch {
-  /** `WriteCall`s as JSON, which costs half of what clones of as many objects do. */
+  /** The calls as JSON of `WriteCall`s, which costs half of what clones of as many objects do. */
   readonly calls: string;
   /** The bytes that calls refer to. */
   readonly bytes?: ArrayBuffer | undefined;
@@ -84,7 +84,7 @@ export interface Committed {
   readonly outcomes: string;
   /** What the writes did besides what they were asked to do. */
   readonly changes: readonly StoreChange[];
-  /** `undefined` when the only write was refused, so that nothing was committed. */
+  /** The measures of the commit; `undefined` when the only write was refused, so that nothing was committed. */
   readonly commit: CommitReport | undefined;
 }
 
@@ -111,8 +111,8 @@ export interface WriteTraits {
   /** About how many rows a call writes. */
   readonly rows: number;
   /**
-   * `later` for writes that a power cut may undo: they give nothing an id, what was claimed is due again after any end, and
-   * counts that were folded are open again.
+   * When a write must be on the disk. It is `later` for writes that a power cut may undo: they give nothing an id, what was
+   * claimed is due again after any end, and counts that were folded are open again.
    */
   readonly durable: Durable;
   /** Whether all calls of a batch are done together. */
@@ -123,7 +123,7 @@ export interface OpenReport {
   /** The operations that can be asked for. */
   readonly operations: OperationsTraits;
   readonly file: FileId;
-  /** See `files/id-reservation.ts`. */
+  /** Names the data, see `files/id-reservation.ts`. */
   readonly dataId: string;
   /** The largest rowid an event ever had. */
   readonly lastEvent: number;
