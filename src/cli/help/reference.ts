@@ -5,7 +5,8 @@ const STATES_HEAD =
   "An event goes to each active subscription to its action as one delivery, in one of these states. `evreg deliveries` lists them, and `evreg deliveries get ID` shows each attempt.";
 
 const STATES: Readonly<Record<DeliveryStatus, string>> = {
-  pending: "The next attempt is due now: the first one, or one that you asked for.",
+  pending:
+    "The next attempt is due now, the first one or one that you asked for; or it waits for its place in an order.",
   delivering: "An attempt is under way.",
   waiting: "The last attempt failed; the next has its time.",
   held: "Its subscription is paused; it goes on when that is active again.",
