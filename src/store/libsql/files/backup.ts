@@ -82,7 +82,8 @@ export class Backups {
       closing.addEventListener("abort", onClosing);
       return { bytes, sha256: hash.digest("hex"), content: () => piecesOf(file, closing), close };
     } catch (error) {
-      await target?.close();
+      // Whether it can be closed or not, the next backup may begin.
+      await target?.close().catch(() => undefined);
       end();
       throw asUnavailable(error);
     }
