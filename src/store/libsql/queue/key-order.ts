@@ -309,8 +309,8 @@ export function placeAll(sql: Sql, subscriptionId: number, pointer: string, nowM
   );
   const bytes = pointer === WHOLE_ORDER ? 0 : all.reduce((sum, one) => sum + one.bytes, 0);
   if (all.length > MAX_PLACED || bytes > MAX_PLACED_BYTES) {
-    const most = bytes > MAX_PLACED_BYTES ? `${MAX_PLACED_BYTES / 1_024 / 1_024} MiB` : MAX_PLACED;
-    const message = `it has more than ${most} of unfinished deliveries, ${TOO_MANY}`;
+    const most = bytes > MAX_PLACED_BYTES ? `${MAX_PLACED_BYTES / 1_024 / 1_024} MiB of` : MAX_PLACED;
+    const message = `it has more than ${most} unfinished deliveries, ${TOO_MANY}`;
     throw new EvregError("conflict", `ordered: ${message}.`, { field: "ordered", message });
   }
   placeByKey(
