@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { StoreThreads } from "../../src/store/libsql/thread/store-threads.ts";
@@ -8,8 +9,10 @@ const scratch = useScratch();
 
 // The driver aborts the process when a thread is ended inside a call; without the wait this file never reports back.
 test("threads that are ended while they work answer first, let go of the file, and take nothing else", async () => {
+  const path = join(scratch.path, "evreg.db");
+  writeFileSync(path, "");
   for (let round = 0; round < 10; round += 1) {
-    const setup = { path: join(scratch.path, "evreg.db"), encryption: undefined, nowMs: 1_000 };
+    const setup = { path, encryption: undefined, nowMs: 1_000 };
     const threads = await StoreThreads.start(setup, () => undefined, { committed() {} });
     const write = threads.write(singleWrite("file.probe", 4 * 1024 * 1024));
     const reads = Array.from({ length: 40 }, () => threads.read("tokens.list", []));
