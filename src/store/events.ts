@@ -167,8 +167,8 @@ export interface EventBounds {
   readonly removed: { readonly event: number; readonly ms: number };
 }
 
-/** Events by their rowids, both ends included. */
-export interface EventRange {
+/** Rows by their rowids, both ends included. */
+export interface RowidRange {
   readonly low: number;
   readonly high: number;
 }

@@ -2,7 +2,7 @@ import type { Actor, AuditEntry } from "../domain/audit.ts";
 import type { Replay, ReplaySelection, ReplayStatus } from "../domain/replay.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, TEN_SECONDS_MS } from "../domain/stats/stats.ts";
 import type { StoredFigures } from "../domain/stats/tally.ts";
-import type { EventRange } from "./events.ts";
+import type { RowidRange } from "./events.ts";
 
 /** Replays: past events that are sent to a subscription again. */
 export interface ReplayStore {
@@ -40,7 +40,7 @@ export interface ReplayPlan extends ReplayRequest {
   /** What the subscription is bound to: a name or a pattern. */
   readonly action: string;
   /** The events that the replay goes through, in rising ranges. */
-  readonly scope: readonly EventRange[];
+  readonly scope: readonly RowidRange[];
 }
 
 export interface ReplayStep {

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EventSelection } from "../../src/store/events.ts";
-import { deleteEvents, closeBlocks, closePassedBlocks } from "../../src/store/libsql/events/counts.ts";
+import { BLOCK_ROWIDS, deleteEvents, recountEvents } from "../../src/store/libsql/events/counts.ts";
 import { listEvents, nextEvents } from "../../src/store/libsql/events/list.ts";
 import { recordEvents } from "../../src/store/libsql/events/record.ts";
 import { loadLastNumbers } from "../../src/store/libsql/events/timeline.ts";
@@ -12,9 +12,6 @@ import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 import { eventBatch } from "./batches.ts";
-
-/** Rowids of a block: so few that some dozen events fill several. */
-const SMALL = 4;
 
 /** Of each action, its application. */
 const APPLICATIONS = ["x", "x", "y", "y", "y"];
@@ -29,7 +26,7 @@ type Query = Pick<EventSelection, "action" | "applications" | "fromMs" | "toMs">
 
 const scratch = useScratch();
 
-describe("counts of sealed blocks", () => {
+describe("counts of events by blocks", () => {
   let connection: WriteConnection;
   /** What must be in the file. */
   let events: Recorded[] = [];
@@ -54,27 +51,25 @@ describe("counts of sealed blocks", () => {
   function record(actions: readonly number[], aheadMs: number): void {
     nowMs += aheadMs;
     connection.write((sql) => {
-      const before = loadLastNumbers(sql).event;
       const rows = actions.flatMap((action) => [action + 1, 1, 0, 2]);
       const [outcomes = []] = recordEvents(sql, [eventBatch({ nowMs, rows })], Buffer.from("{}"));
       for (const [index, outcome] of outcomes.entries()) {
         if (outcome.kind !== "recorded") throw new Error(outcome.kind);
         events.push({ rowid: outcome.rowid, action: actions[index] ?? 0, atMs: outcome.timestampedMs });
       }
-      closePassedBlocks(sql, before, loadLastNumbers(sql).event, SMALL);
     });
   }
 
   function remove(ids: readonly number[]): void {
     const gone = new Set(ids);
     const there = events.filter(({ rowid }) => gone.has(rowid)).length;
-    expect(connection.write((sql) => deleteEvents(sql, ids, SMALL))).toBe(there);
+    expect(connection.write((sql) => deleteEvents(sql, ids))).toBe(there);
     events = events.filter(({ rowid }) => !gone.has(rowid));
   }
 
   function list(given: Partial<EventSelection>): { ids: number[]; total: number } {
     const query = { order: "desc" as const, limit: 3, page: 1, ...given };
-    const { events: found, total } = listEvents(connection.read, query, new ByteWriter(), SMALL);
+    const { events: found, total } = listEvents(connection.read, query, new ByteWriter());
     return { ids: found.map(({ rowid }) => rowid), total };
   }
 
@@ -120,19 +115,15 @@ describe("counts of sealed blocks", () => {
     expect(walked).toEqual(rising);
   }
 
-  /** As a restore does: what comes next has rowids far beyond. */
+  /** Passes over numbers, as a restore does: what comes next has rowids far beyond. */
   function skip(rowids: number): void {
-    connection.write((sql) => {
-      sql.run("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'event'", rowids);
-      const { event } = loadLastNumbers(sql);
-      closeBlocks(sql, event, SMALL);
-    });
+    connection.write((sql) =>
+      sql.run("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'event'", rowids),
+    );
   }
 
-  function blocksByAction(): unknown {
-    return connection.read.rows(
-      "SELECT action_id, count(*) AS blocks, sum(events) AS events FROM event_count GROUP BY action_id",
-    );
+  function counts(): readonly { action_id: number; block: number; events: number }[] {
+    return connection.read.rows("SELECT action_id, block, events FROM event_count ORDER BY 1, 2");
   }
 
   const some = fc.oneof(
@@ -148,7 +139,10 @@ describe("counts of sealed blocks", () => {
     }),
     fc.record({
       kind: fc.constant("skip" as const),
-      rowids: fc.oneof(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 2 ** 30, max: 2 ** 45 })),
+      rowids: fc.oneof(
+        fc.integer({ min: 1, max: 3 * BLOCK_ROWIDS }),
+        fc.integer({ min: 2 ** 30, max: 2 ** 45 }),
+      ),
     }),
     fc.record({
       kind: fc.constant("empty" as const),
@@ -185,57 +179,51 @@ describe("counts of sealed blocks", () => {
           else remove(events.slice(at(step.from), at(step.from) + step.length).map(({ rowid }) => rowid));
         }
         for (const asked of queries) expectExact(asked, limit);
+        const kept = counts();
+        connection.write((sql) => {
+          sql.run("DELETE FROM event_count");
+          expect(recountEvents(sql, loadLastNumbers(sql).event)).toBe(true);
+        });
+        expect(counts()).toEqual(kept);
       }),
       { numRuns: 60 },
     );
   });
 
-  it("exist once per sealed block, and none remains for what was deleted", () => {
-    record(
-      Array.from({ length: 80 }, (_, index) => index % 2),
-      1,
-    );
-    // Rowids 1 to 80: 20 blocks of 4 end by 79.
-    expect(blocksByAction()).toEqual([
-      { action_id: 0, blocks: 20, events: 79 },
-      { action_id: 1, blocks: 20, events: 40 },
-      { action_id: 2, blocks: 20, events: 39 },
+  it("are those of each action and of all, and none remains for what was deleted", () => {
+    record([0, 1, 0], 1);
+    skip(BLOCK_ROWIDS);
+    record([1, 1], 1);
+    expect(counts()).toEqual([
+      { action_id: 0, block: 0, events: 3 },
+      { action_id: 0, block: 1, events: 2 },
+      { action_id: 1, block: 0, events: 2 },
+      { action_id: 2, block: 0, events: 1 },
+      { action_id: 2, block: 1, events: 2 },
     ]);
-    remove(Array.from({ length: 60 }, (_, index) => index + 1));
-    expect(blocksByAction()).toEqual([
-      { action_id: 0, blocks: 5, events: 19 },
-      { action_id: 1, blocks: 5, events: 10 },
-      { action_id: 2, blocks: 5, events: 9 },
+    remove([1, 3, BLOCK_ROWIDS + 4]);
+    expect(counts()).toEqual([
+      { action_id: 0, block: 0, events: 1 },
+      { action_id: 0, block: 1, events: 1 },
+      { action_id: 2, block: 0, events: 1 },
+      { action_id: 2, block: 1, events: 1 },
     ]);
-    // The last one shows how far blocks are closed.
-    remove(Array.from({ length: 20 }, (_, index) => index + 61));
-    expect(blocksByAction()).toEqual([{ action_id: 0, blocks: 1, events: 0 }]);
+    remove([2, BLOCK_ROWIDS + 5]);
+    expect(counts()).toEqual([]);
   });
 
-  it.each([60, 2 ** 40])("are exact on both sides of %d skipped numbers", (rowids) => {
-    const actions = Array.from({ length: 20 }, (_, index) => index % 3);
-    record(actions, 1);
-    skip(rowids);
-    record(actions, 1);
-    record(actions, 1);
-    expectExact({}, 7);
-    expectExact({ applications: ["x", "y"], fromMs: 1_000_002 }, 7);
-    const { n } = connection.read.first<{ n: number }>("SELECT count(*) AS n FROM event_count")!;
-    expect(n).toBeLessThan(200);
-  });
-
-  it("are created where they are missing", () => {
-    connection.write((sql) =>
+  it("are created at the start where they are missing", () => {
+    record([0, 1, 2], 1);
+    connection.write((sql) => {
       sql.run(
         `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 90)
           INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
-          SELECT n * 2, 1 + n % 5, 1, n, x'7b7d' FROM n`,
-      ),
-    );
-    for (let n = 1; n <= 90; n += 1) events.push({ rowid: n * 2, action: n % 5, atMs: n });
+          SELECT n * 200, 1 + n % 5, 1, 1000001, x'7b7d' FROM n`,
+      );
+      recountEvents(sql, loadLastNumbers(sql).event);
+    });
+    for (let n = 1; n <= 90; n += 1) events.push({ rowid: n * 200, action: n % 5, atMs: 1_000_001 });
+    expectExact({}, 40);
     expectExact({ applications: ["y"], fromMs: 10 }, 7);
-    connection.write((sql) => closeBlocks(sql, 180, SMALL));
-    expect(blocksByAction()).toContainEqual({ action_id: 0, blocks: 45, events: 89 });
-    expectExact({}, 7);
   });
 });

@@ -5,7 +5,7 @@ import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
 import { BACKLOG_CAUSES } from "../../src/domain/stats/stats.ts";
 import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
 import type { EventSelection } from "../../src/store/events.ts";
-import { deleteEvents, closeBlocks } from "../../src/store/libsql/events/counts.ts";
+import { deleteEvents, recountEvents } from "../../src/store/libsql/events/counts.ts";
 import { createAction } from "../../src/store/libsql/catalog/actions.ts";
 import { retryDelivery } from "../../src/store/libsql/queue/deliveries.ts";
 import {
@@ -293,7 +293,7 @@ describe("query plans", () => {
   });
 
   it("events are counted and deleted without reading all of them", () => {
-    searchesOf((sql) => closeBlocks(sql, 2, 2));
+    searchesOf((sql) => recountEvents(sql, 2));
     searchesOf((sql) => {
       sql.run("DELETE FROM delivery WHERE event_id = 2");
       deleteEvents(sql, [2]);

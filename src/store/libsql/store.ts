@@ -11,7 +11,7 @@ import type {
 } from "../queue.ts";
 import type { ReplayStore } from "../history.ts";
 import type { FileAdmin, Store } from "../store.ts";
-import type { WireEvent, WireNextEvent } from "./events/list.ts";
+import type { WireEvent } from "./events/list.ts";
 import type { Backups } from "./files/backup.ts";
 import type { OPERATIONS } from "./operations.ts";
 import { countWholeReplay, listAllDeliveries, readAllSteps, readAllTotals } from "./paged-reads.ts";
@@ -136,7 +136,10 @@ function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: Claimed
     return { ...event, payload: payload ? bytesAt(bytes, payload) : undefined };
   }
 
-  function nextEvent({ payload, ...event }: WireNextEvent, bytes: ArrayBuffer | undefined): NextEvent {
+  function nextEvent(
+    { payload, payloadBytes: _bytes, ...event }: WireEvent,
+    bytes: ArrayBuffer | undefined,
+  ): NextEvent {
     if (payload === undefined) return event;
     if (payload === null) damaged.note(event.rowid);
     return { ...event, payload: payload === null ? null : bytesAt(bytes, payload) };

@@ -4,7 +4,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import { ensureServiceActions } from "./catalog/actions.ts";
 import { deleteExpiredSecrets } from "./catalog/credentials.ts";
-import { closeBlocks, isIndexWhole } from "./events/counts.ts";
+import { recountEvents } from "./events/counts.ts";
 import { loadLastNumbers } from "./events/timeline.ts";
 import { dataIdentity } from "./files/id-reservation.ts";
 import { openDataFile } from "./files/open-file.ts";
@@ -108,8 +108,6 @@ function prepare(
   const setBack = isFirst ? connection.write((sql) => moveWaitsAtStart(sql, nowMs)) : undefined;
   const released = isFirst ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
   const { event: lastEvent } = loadLastNumbers(connection.read);
-  // Only in a file that was just upgraded, or one that another program wrote events into, are blocks left open.
-  connection.write((sql) => closeBlocks(sql, lastEvent));
   return {
     operations: operationTraits(),
     file: connection.file,
@@ -118,7 +116,7 @@ function prepare(
     released,
     setBack,
     taken,
-    isIndexWhole: isIndexWhole(connection.read, lastEvent),
+    isIndexWhole: connection.write((sql) => recountEvents(sql, lastEvent)),
   };
 }
 

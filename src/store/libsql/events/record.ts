@@ -10,7 +10,7 @@ import {
   STATE_WHEN_RECORDED,
 } from "../queue/key-order.ts";
 import type { Sql } from "../thread/sql.ts";
-import { closePassedBlocks } from "./counts.ts";
+import { countEvents } from "./counts.ts";
 import { loadKeyUses } from "./idempotency-keys.ts";
 import { eventChecksum } from "./payloads.ts";
 import type { EventBatch, Incoming, WireRecordOutcome } from "../queue/wire.ts";
@@ -30,11 +30,10 @@ export function recordEvents(
   bytes: Uint8Array,
 ): readonly (readonly WireRecordOutcome[])[] {
   const actions = loadActions(sql, batches);
-  const last = loadLastNumbers(sql);
   const recording = new Recording<Incoming>({
     actions,
     storedUses: loadKeyUses(sql, batches, actions, bytes),
-    last,
+    last: loadLastNumbers(sql),
     haveSamePayload: (one, other) => Buffer.compare(payloadOf(one, bytes), payloadOf(other, bytes)) === 0,
   });
   const outcomes = batches.map((batch) => recording.decide(batch));
@@ -51,7 +50,7 @@ export function recordEvents(
       return keyed.length === 0 ? [] : keysOfEvent(event.rowid, payloadOf(event, bytes), keyed);
     });
     placeRecorded(sql, orderKeys, newest.nowMs);
-    closePassedBlocks(sql, last.event, newest.rowid);
+    countEvents(sql, alike.values());
   }
   return outcomes;
 }

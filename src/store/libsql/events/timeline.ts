@@ -1,11 +1,6 @@
+import type { RowidRange } from "../../events.ts";
 import type { LastNumbers, TimelineSegment } from "../../rules/recording.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
-
-/** Rows with `low <= rowid <= high`. */
-export interface RowidRange {
-  readonly low: number;
-  readonly high: number;
-}
 
 const TABLES = {
   event: { time: "timestamped_ms", step: "first_event" },

@@ -106,7 +106,7 @@ CREATE TABLE removed_events (
   last_ms INTEGER NOT NULL CHECK (last_ms ${TIME})
 ) STRICT;
 
--- How many events of an action (of all actions: 0) are in a closed block of rowids; see events/counts.ts. The blocks of an action
+-- How many events of an action (of all actions: 0) are in a block of rowids; see events/counts.ts. The blocks of an action
 -- are together, so that their sum is quick.
 CREATE TABLE event_count (
   action_id INTEGER NOT NULL CHECK (action_id ${COUNT}),

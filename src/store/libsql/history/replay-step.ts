@@ -2,13 +2,8 @@ import type { ReplaySelection } from "../../../domain/replay.ts";
 import { nextTime } from "../../rules/recording.ts";
 import { type QueuedDeliveries, replayCapacity } from "../../rules/replays.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
-import {
-  idRangesOf,
-  insertSegments,
-  rangesAfter,
-  type RowidRange,
-  loadLastNumbers,
-} from "../events/timeline.ts";
+import { idRangesOf, insertSegments, loadLastNumbers, rangesAfter } from "../events/timeline.ts";
+import type { RowidRange } from "../../events.ts";
 import type { ReplayPlan, ReplayProgress, ReplayRequest, ReplayStep } from "../../history.ts";
 import { DELIVERY_STATE, LEASE_OF, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { keyPointerOf, placeByKey } from "../queue/key-order.ts";

@@ -8,7 +8,7 @@ import {
   causeOf,
   type SubscriptionCondition,
 } from "../../rules/attention.ts";
-import { EventCounter } from "../events/counts.ts";
+import { SelectedEvents } from "../events/selected-events.ts";
 import { idRangesOf } from "../events/timeline.ts";
 import { changedActivity } from "../history/audit.ts";
 import { isoOrNull } from "../stored-record.ts";
@@ -138,7 +138,7 @@ function countMissed(sql: Sql, subscription: number, sinceMs: number): number {
     subscription,
   );
   const actions = matched.map(({ id }) => id);
-  return new EventCounter(sql, { actions }).count(idRangesOf(sql, "event", sinceMs, undefined));
+  return new SelectedEvents(sql, actions).count(idRangesOf(sql, "event", sinceMs, undefined));
 }
 
 interface FailedRow {
