@@ -67,15 +67,13 @@ export type ThreadScript = keyof typeof THREADS;
 /**
  * Starts a thread of this program.
  * @param name for tools that list threads
- * @param task what it finds as `workerData`
  */
-export function startThread(name: string, script: ThreadScript, task?: unknown): Worker {
+export function startThread(name: string, script: ThreadScript): Worker {
   const compileCache = getCompileCacheDir();
   const text = isSea() ? getAsset(`${script}.cjs`, "utf8") : undefined;
   return new Worker(text ?? scriptUrl(script), {
     name,
     eval: text !== undefined,
-    workerData: task,
     // Not the host's flags, such as a test runner's loader or an inspector.
     execArgv: [],
     // By default, the heap for short-lived objects grows to 128 MiB a thread under load, without any gain.

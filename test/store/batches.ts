@@ -1,6 +1,8 @@
 import { commitBatch } from "../../src/store/libsql/group-commit.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
+import { Task, type Work } from "../../src/store/libsql/thread/operation.ts";
 import type { WriteCall } from "../../src/store/libsql/thread/protocol.ts";
+import type { Sql } from "../../src/store/libsql/thread/sql.ts";
 import type { FinishOptions } from "../../src/store/queue.ts";
 import type { EventBatch, FinishedRow } from "../../src/store/libsql/queue/wire.ts";
 
@@ -32,6 +34,11 @@ export function finished(
   const attempt = { startedAtMs: 1, durationMs: 1, latencyMs: null, statusCode: null, errorCode: null };
   const text = { textBytes: null, textOffset: 0 };
   return rows.map((row) => ({ ...attempt, ...text, ...row, nowMs, options }));
+}
+
+/** What operations work with, and these bytes. */
+export function withBytes(sql: Sql, bytes: Uint8Array): Work {
+  return new Task(sql, undefined, new Uint8Array(bytes).buffer);
 }
 
 export function call(operation: string, ...args: readonly unknown[]): WriteCall {

@@ -157,10 +157,10 @@ describe("a data file that was taken away", () => {
     const connection = WriteConnection.open(file(), (sql) => admitFile(sql, file()));
     const { file: expected } = connection;
     renameSync(file(), aside());
-    expect(() => WriteConnection.open(file(), admitAny, expected)).toThrow(FATAL);
+    expect(() => WriteConnection.open(file(), admitAny, { expected })).toThrow(FATAL);
     expect(existsSync(file())).toBe(false);
     writeFileSync(file(), "");
-    expect(() => WriteConnection.open(file(), admitAny, expected)).toThrow(FATAL);
+    expect(() => WriteConnection.open(file(), admitAny, { expected })).toThrow(FATAL);
   });
 
   it("may be a link, which is followed and watched too", async () => {

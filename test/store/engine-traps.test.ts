@@ -65,9 +65,9 @@ describe("the connection", () => {
     expect(connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
     expect(connection.write(synchronous)).toEqual({ synchronous: 2 });
     expect(connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
-    expect(connection.lastFsyncs).toBe(0);
+    expect(connection.lastCommit.fsyncs).toBe(0);
     expect(connection.write(synchronous)).toEqual({ synchronous: 2 });
-    expect(connection.lastFsyncs).toBe(1);
+    expect(connection.lastCommit.fsyncs).toBe(1);
   });
 
   it("refuses text that the engine would change, and binds whole numbers as integers", () => {

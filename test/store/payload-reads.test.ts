@@ -6,7 +6,7 @@ import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import { bytesAt, ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
-import { eventBatch } from "./batches.ts";
+import { eventBatch, withBytes } from "./batches.ts";
 
 const scratch = useScratch();
 /** Two of them are more than is read in one step, and four as many as in two. */
@@ -19,7 +19,7 @@ it("a page of large payloads is read in parts, each in its place", () => {
     const bytes = new Uint8Array(5 * BYTES);
     for (let n = 0; n < 5; n += 1) bytes.fill(49 + n, n * BYTES, (n + 1) * BYTES);
     const rows = [0, 1, 2, 3, 4].flatMap((n) => [1, 1, n * BYTES, BYTES]);
-    recordAndClaim(sql, [eventBatch({ nowMs: 1, rows })], bytes);
+    recordAndClaim(withBytes(sql, bytes), [eventBatch({ nowMs: 1, rows })]);
   });
   const out = new ByteWriter();
   const { events } = listEvents(connection.read, { order: "asc", limit: 50, page: 1 }, out);

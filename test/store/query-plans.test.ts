@@ -33,11 +33,12 @@ import { dropMiddleAttempts } from "../../src/store/libsql/queue/attempts.ts";
 import { claimCall } from "../../src/store/libsql/queue/wire.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
+import type { Work } from "../../src/store/libsql/thread/operation.ts";
 import type { Sql, SqlValue } from "../../src/store/libsql/thread/sql.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
-import { eventBatch, finished } from "./batches.ts";
+import { eventBatch, finished, withBytes } from "./batches.ts";
 
 /** The tables that grow without end; by the names they have in the statements. */
 const GROWING = /^SCAN (event|e|event_count|c|delivery|d|w|b|f|attempt)\b(?! VIRTUAL TABLE)/;
@@ -60,12 +61,12 @@ describe("query plans", () => {
       const subscription = { application: "x", subscription: "s", handler: "h", maxRetries: 1, active: true };
       for (const action of ["a", "b"]) createSubscription(sql, { ...subscription, action, secret: "s" }, 1);
       const call = { nowMs: 1, atomic: false, rows: [1, 1, 0, 1, 1, 1, 0, 1], keys: ["k", null] };
-      recordAndClaim(sql, [eventBatch(call)], Buffer.from("0"));
+      recordAndClaim(withBytes(sql, Buffer.from("0")), [eventBatch(call)]);
     });
   });
 
   /** The engine's plan for every statement that `task` runs. */
-  function plansOf(task: (sql: Sql) => unknown): string[] {
+  function plansOf(task: (sql: Work) => unknown): string[] {
     const plans: string[] = [];
     const explain = (sql: Sql, text: string, values: SqlValue[]): void => {
       const rows = sql.rows<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`, ...values);
@@ -93,7 +94,7 @@ describe("query plans", () => {
     const done = new Error("undo");
     const undone = (): void =>
       connection.write((sql) => {
-        task(observed(sql));
+        task(withBytes(observed(sql), new Uint8Array(1)));
         throw done;
       });
     expect(undone).toThrow(done);
@@ -102,14 +103,14 @@ describe("query plans", () => {
   }
 
   /** The same for a task that may scan nothing that grows. */
-  function searchesOf(task: (sql: Sql) => unknown): string[] {
+  function searchesOf(task: (sql: Work) => unknown): string[] {
     const plans = plansOf(task);
     expect(scans(plans)).toEqual([]);
     return plans;
   }
 
   /** And that sorts nothing. */
-  function walksOf(task: (sql: Sql) => unknown): string[] {
+  function walksOf(task: (sql: Work) => unknown): string[] {
     const plans = searchesOf(task);
     expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
     return plans;
@@ -121,14 +122,14 @@ describe("query plans", () => {
     const ending = "delivered";
     const finish = (claimId: number) => finished([{ deliveryId: 1, claimId, statusCode: 200, ending }], 9);
     const bytes = new Uint8Array(1);
-    searchesOf((sql) => recordAndClaim(sql, [eventBatch(call)], bytes));
-    const deliver = (sql: Sql): unknown => {
-      const { claimId } = claimDue(sql, claim, new ByteWriter()).rows[0]!;
-      return finishAttempts(sql, finish(claimId), bytes);
+    searchesOf((sql) => recordAndClaim(withBytes(sql, bytes), [eventBatch(call)]));
+    const deliver = (sql: Work): unknown => {
+      const { claimId } = claimDue(sql, claim).rows[0]!;
+      return finishAttempts(sql, finish(claimId));
     };
     searchesOf(deliver);
-    const refuse = (sql: Sql): unknown => {
-      const { claimId } = claimDue(sql, claim, new ByteWriter()).rows[0]!;
+    const refuse = (sql: Work): unknown => {
+      const { claimId } = claimDue(sql, claim).rows[0]!;
       const times = { dnsMs: 1, connectMs: 1, firstByteMs: 1 };
       const row = {
         deliveryId: 1,
@@ -139,14 +140,14 @@ describe("query plans", () => {
         handler: "h",
         slowUntilMs: 99,
       } as const;
-      finishAttempts(sql, finished([row], 9, { disableAfterMs: 9 }), bytes);
-      expect(claimDue(sql, claim, new ByteWriter())).toMatchObject({ rows: [], nextDueAtMs: 99 });
+      finishAttempts(sql, finished([row], 9, { disableAfterMs: 9 }));
+      expect(claimDue(sql, claim)).toMatchObject({ rows: [], nextDueAtMs: 99 });
       retryDelivery(sql, 1, 9);
-      return claimDue(sql, claim, new ByteWriter());
+      return claimDue(sql, claim);
     };
     searchesOf(refuse);
     // However many are behind the one that is due.
-    expect(searchesOf((sql) => claimNext(sql, [[1, 1]], 9, 1, new ByteWriter()))).toContain(
+    expect(searchesOf((sql) => claimNext(sql, [[1, 1]], 9, 1))).toContain(
       "SEARCH d USING INDEX delivery_key (subscription_id=? AND key=? AND state=?)",
     );
     searchesOf((sql) => releaseLeases(sql, "expired", 5));
@@ -232,9 +233,9 @@ describe("query plans", () => {
     const claim = claimCall(claimRequest({ nowMs: 9 }));
     const ending = "delivered";
     const plans = walksOf((sql) => {
-      recordAndClaim(sql, [events], payload);
-      const { claimId } = claimDue(sql, claim, new ByteWriter()).rows[0]!;
-      finishAttempts(sql, finished([{ deliveryId: 1, claimId, ending }], 9), payload);
+      recordAndClaim(withBytes(sql, payload), [events]);
+      const { claimId } = claimDue(sql, claim).rows[0]!;
+      finishAttempts(sql, finished([{ deliveryId: 1, claimId, ending }], 9));
       retryDelivery(sql, 1, 9);
       releaseLeases(sql, "expired", 9_999_999);
       findSubscription(sql, 1);

@@ -7,7 +7,7 @@ import { createSubscription } from "../../src/store/libsql/catalog/subscriptions
 import { DELIVERY_STATE } from "../../src/store/libsql/queue/delivery-state.ts";
 import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import { bytesAt, ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
-import { eventBatch } from "./batches.ts";
+import { eventBatch, withBytes } from "./batches.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -51,7 +51,7 @@ it.each([
       offset += texts[index]!.length;
       return row;
     });
-    recordAndClaim(sql, [eventBatch({ nowMs: 5, rows, keys })], Buffer.from(texts.join("")));
+    recordAndClaim(withBytes(sql, Buffer.from(texts.join(""))), [eventBatch({ nowMs: 5, rows, keys })]);
     return made;
   });
   const stored = given.flatMap(([action, revision], index) =>

@@ -10,7 +10,7 @@ import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
-import { eventBatch } from "./batches.ts";
+import { eventBatch, withBytes } from "./batches.ts";
 
 const scratch = useScratch();
 const EVENTS = 20;
@@ -25,7 +25,7 @@ beforeEach(() => {
       createSubscription(sql, { ...names, subscription: `active ${active}`, active }, 1);
     }
     const rows = Array.from({ length: EVENTS }, () => [1, 1, 0, 1]).flat();
-    recordAndClaim(sql, [eventBatch({ nowMs: 1, rows })], new Uint8Array(1));
+    recordAndClaim(withBytes(sql, new Uint8Array(1)), [eventBatch({ nowMs: 1, rows })]);
     updateSubscription(sql, 2, { active: true }, 1);
     sql.run("UPDATE delivery SET state = 3, due_ms = NULL, finished_ms = 1 WHERE due_ms = ?", 1);
   });
@@ -44,7 +44,7 @@ it.each<[ReplaySelection, number]>([
   const step = { nowMs: 5, maxQueued: 4, maxDue: 4, maxUnfinished: 100, total };
   connection.write((sql) => {
     startReplay(sql, plan, 5);
-    expect(advanceReplay(sql, 1, step).answer).toEqual({ queued: 4, state: "running" });
+    expect(advanceReplay(sql, 1, step)).toEqual({ queued: 4, state: "running" });
     // From the passed ones, those right behind them, those in the middle and the last.
     const removed = [1, 5, 6, 12, EVENTS];
     sql.run(
@@ -56,7 +56,7 @@ it.each<[ReplaySelection, number]>([
   const next = (): string =>
     connection.write((sql) => {
       sql.run("UPDATE delivery SET state = 2, due_ms = NULL, finished_ms = 6 WHERE due_ms = ?", 5);
-      return advanceReplay(sql, 1, step).answer.state;
+      return advanceReplay(sql, 1, step).state;
     });
   while (next() !== "ended");
   expect(findReplay(connection.read, 1)).toMatchObject({ status: "done", total, queued: 16, skipped: 4 });

@@ -8,11 +8,10 @@ import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
 import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import { claimAnswer, claimCall, ClaimedSubscriptions } from "../../src/store/libsql/queue/wire.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
-import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
-import { eventBatch, finished } from "./batches.ts";
+import { eventBatch, finished, withBytes } from "./batches.ts";
 
 describe("removing events", () => {
   const scratch = useScratch();
@@ -37,7 +36,7 @@ describe("removing events", () => {
     const fill = (): void => {
       for (let call = 0; call < 10; call += 1) {
         const rows = Array.from({ length: 500 }, () => [1, 1, 0, 900]).flat();
-        file.write((sql) => recordAndClaim(sql, [eventBatch({ nowMs: 1, rows })], payload));
+        file.write((sql) => recordAndClaim(withBytes(sql, payload), [eventBatch({ nowMs: 1, rows })]));
         deliverAll(file, payload);
       }
     };
@@ -61,7 +60,7 @@ describe("removing events", () => {
     file.write((sql) => createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
     const payload = Buffer.alloc(1_000_000, "x");
     const rows = Array.from({ length: 7 }, () => [1, 1, 0, payload.length]).flat();
-    file.write((sql) => recordAndClaim(sql, [eventBatch({ nowMs: 1, rows })], payload));
+    file.write((sql) => recordAndClaim(withBytes(sql, payload), [eventBatch({ nowMs: 1, rows })]));
     expect(removeAll(file)).toEqual([2, 2, 2, 1]);
   });
 
@@ -70,7 +69,7 @@ describe("removing events", () => {
     file.write((sql) => createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
     for (const nowMs of [90_000, 50_000, 60_000, 20_000, 30_000]) {
       const call = { nowMs, atomic: false, rows: [1, 1, 0, 2] };
-      file.write((sql) => recordAndClaim(sql, [eventBatch(call)], Buffer.from("{}")));
+      file.write((sql) => recordAndClaim(withBytes(sql, Buffer.from("{}")), [eventBatch(call)]));
     }
     const steps = (): unknown => file.read.rows("SELECT first_event FROM clock_step ORDER BY 1");
     expect(steps()).toEqual([{ first_event: 2 }, { first_event: 4 }]);
@@ -95,17 +94,16 @@ function removeAll(file: WriteConnection): readonly number[] {
 
 function deliverAll(file: WriteConnection, payload: Uint8Array): void {
   file.write((sql) => {
-    const out = new ByteWriter();
     const request = claimRequest({ nowMs: 9, limit: 10_000, most: 10_000 });
     const { claims } = claimAnswer(
-      claimDue(sql, claimCall(request), out),
-      out.pack(),
+      claimDue(sql, claimCall(request)),
+      undefined,
       new ClaimedSubscriptions(undefined),
     );
     const ending = "delivered" as const;
     const rows = claims.map(({ deliveryId, claimId }) => {
       return { deliveryId, claimId, statusCode: 200, textBytes: 300, ending };
     });
-    finishAttempts(sql, finished(rows, 9), payload);
+    finishAttempts(withBytes(sql, payload), finished(rows, 9));
   });
 }

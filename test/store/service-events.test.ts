@@ -129,11 +129,12 @@ it("with no room for it nothing of the finish is done, and with room both", () =
   const unwatched = (): void =>
     connection.write((sql) => {
       sql.run("UPDATE subscription SET active = 0 WHERE subscription = ?", "watch");
-      const { answer, serviceEvents } = finishAttempts(sql, calls, bytes);
-      const stored = answer.filter((outcome) => outcome.kind === "stored" && outcome.state === "failed");
-      throw new Error(`${stored.length} fit, told ${serviceEvents?.events}`);
+      const stored = finishAttempts(sql, calls).filter(
+        (outcome) => outcome.kind === "stored" && outcome.state === "failed",
+      );
+      throw new Error(`${stored.length} fit, told ${JSON.stringify(sql.changes)}`);
     });
-  expect(unwatched).toThrow("200 fit, told undefined");
+  expect(unwatched).toThrow("200 fit, told []");
   expect(() => commit(connection, finish)).toThrow(expect.objectContaining({ kind: "full" }));
   expect(state()).toEqual(before);
 

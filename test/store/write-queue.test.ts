@@ -20,7 +20,9 @@ function queueByHand(onChange: (change: StoreChange) => void = () => undefined) 
       new Promise((resolve, reject) => {
         const names = (JSON.parse(calls) as WriteCall[]).map(([, call]) => call);
         const outcomes = names.map((ok) => ({ ok }));
-        const commit: Sent["commit"] = (changes = []) => resolve({ outcomes, changes, bytes: undefined });
+        const value = { outcomes: JSON.stringify(outcomes), commit: undefined };
+        const commit: Sent["commit"] = (changes = []) =>
+          resolve({ value: { ...value, changes }, bytes: undefined });
         const text = Buffer.from(bytes ?? new ArrayBuffer(0)).toString();
         sent.push({ names, bytes: text, commit, fail: reject });
       }),

@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { setFlagsFromString } from "node:v8";
 import { compileFunction, runInNewContext } from "node:vm";
 import threads, { type MessagePort } from "node:worker_threads";
+import type { ToThread } from "../../src/store/libsql/thread/protocol.ts";
 
 // A thread of `thread-pool.ts`. It runs the store's script again and again, each time with variables of its own.
 
@@ -11,7 +12,6 @@ export interface ScriptRun {
   readonly path: string;
   /** What the script has as its `parentPort`. */
   readonly port: MessagePort;
-  readonly workerData: unknown;
 }
 
 type Timing = (callback: () => void, delayMs?: number) => NodeJS.Timeout;
@@ -23,7 +23,7 @@ const MAX_TRIES = 5;
 const OPEN_FILES = "/proc/self/fd";
 const scripts = new Map<string, Script>();
 
-threads.parentPort?.on("message", ({ path, port, workerData }: ScriptRun) => {
+threads.parentPort?.on("message", ({ path, port }: ScriptRun) => {
   const timers = new Set<NodeJS.Timeout>();
   const timing: Timing = (callback, delayMs) => {
     const timer = setTimeout(callback, delayMs);
@@ -33,16 +33,17 @@ threads.parentPort?.on("message", ({ path, port, workerData }: ScriptRun) => {
   port.on("close", () => {
     for (const timer of timers) clearTimeout(timer);
     // The running event still refers to the port, which has the objects of the engine.
-    setImmediate(release, JSON.stringify(workerData));
+    setImmediate(release, tasks.join("\n"));
   });
+  // The tasks name their files.
+  const tasks: string[] = [];
+  port.on("message", ({ kind, ask }: ToThread) => kind === "task" && tasks.push(...ask.args.map(String)));
   const required = createRequire(path);
-  const own = { ...threads, parentPort: port, workerData };
+  const own = { ...threads, parentPort: port };
   const require = ((name: string) =>
     name === "node:worker_threads" ? own : required(name)) as NodeJS.Require;
   const module = { exports: {} };
   scriptAt(path)(require, module, module.exports, timing);
-  // Then the script is done with a single task.
-  if (port.listenerCount("message") === 0) port.close();
 });
 
 function scriptAt(path: string): Script {

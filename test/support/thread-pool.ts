@@ -19,7 +19,7 @@ class StoreThread extends EventEmitter {
   readonly #port: MessagePort;
   readonly #ended = Promise.withResolvers<number>();
 
-  constructor(script: URL, { workerData, ...options }: WorkerOptions) {
+  constructor(script: URL, options: WorkerOptions) {
     super();
     const { port1, port2: port } = new MessageChannel();
     this.#port = port1;
@@ -34,7 +34,7 @@ class StoreThread extends EventEmitter {
     port1.on("message", (message: unknown) => this.emit("message", message));
     port1.on("messageerror", (error: Error) => this.emit("messageerror", error));
     void Promise.all([this.#ended.promise, closed]).then(([code]) => this.emit("exit", code));
-    const run: ScriptRun = { path: fileURLToPath(script), port, workerData };
+    const run: ScriptRun = { path: fileURLToPath(script), port };
     this.#thread.postMessage(run, [port]);
   }
 

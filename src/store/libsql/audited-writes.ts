@@ -6,7 +6,7 @@ import type { Subscription } from "../../domain/subscription.ts";
 import type { Token } from "../../domain/token.ts";
 import type { SubscriptionPatch } from "../catalog.ts";
 import { recordChange } from "./history/audit.ts";
-import { type Work, type WriteOperation, writeWith } from "./thread/operation.ts";
+import { type Work, write, type WriteOperation } from "./thread/operation.ts";
 import type { Sql } from "./thread/sql.ts";
 
 /** What changes are kept of. */
@@ -30,16 +30,16 @@ export function audited<A extends readonly unknown[], R, B>(
   { before, members = () => [] }: AuditOptions<A, Extract<R, AuditedRecord>, B> = {},
 ): WriteOperation<readonly [...A, by?: Actor], R> {
   const argCount = run.length - 1;
-  return writeWith((work: Work, ...call: readonly [...A, by?: Actor]): R => {
+  return write((work: Work, ...call: readonly [...A, by?: Actor]): R => {
     const args = call.slice(0, argCount) as readonly unknown[] as A;
     const by = call[argCount] as Actor | undefined;
     if (by === undefined) return run(work, ...args);
-    const earlier = before?.(work.sql, args);
+    const earlier = before?.(work, args);
     const answer = run(work, ...args);
     const changed = isRecord(answer) ? members(answer, earlier, args) : undefined;
     if (isRecord(answer) && changed !== undefined) {
       const nowMs = args.at(-1) as number;
-      recordChange(work.sql, { change, ...subjectOf(answer), members: changed }, nowMs, by);
+      recordChange(work, { change, ...subjectOf(answer), members: changed }, nowMs, by);
     }
     return answer;
   });

@@ -22,6 +22,7 @@ import {
 import { restoreAdvice } from "./files/earlier-data.ts";
 import { acceptLoss } from "./files/restore.ts";
 import { FORM } from "./files/schema.ts";
+import { OPERATIONS } from "./operations.ts";
 import { createLibsqlStore, type FileStore } from "./store.ts";
 import type { FileId } from "./thread/file-guard.ts";
 import type { OpenReport } from "./thread/protocol.ts";
@@ -85,7 +86,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     if (owner.command === "serve") warnOfLeftovers(logger, folder);
     return createLibsqlStore({
       supervisor,
-      calls: threadCalls(report.operations, supervisor, queue),
+      calls: threadCalls(OPERATIONS, supervisor, queue),
       damaged: new DamagedEvents(logger),
       backups,
       dataId: report.dataId,
@@ -126,20 +127,18 @@ async function openFile(
     const upgrade = { file: path, form, bytes: sizeOf(path) + sizeOf(`${path}-wal`) };
     logger.info(upgrade, `The data file is being brought to form ${FORM}. A GB takes about a minute.`);
   }
-  const checkpoints = new CheckpointLog(logger, commits);
   let supervisor: WorkerSupervisor | undefined;
   const start = (expected?: FileId): Promise<StoreThreads> =>
-    StoreThreads.start(
-      { path, expected, encryption, nowMs: clock.now() },
-      (reason) => supervisor?.stop(reason),
-      checkpoints,
+    StoreThreads.start({ path, expected, encryption, nowMs: clock.now() }, (reason) =>
+      supervisor?.stop(reason),
     );
   const threads = await start().catch((error: unknown) => {
     throw openFailure(folder, error);
   });
   const { report } = threads;
   const startThreads = (): Promise<StoreThreads> => start(report.file);
-  supervisor = new WorkerSupervisor({ clock, logger, startThreads, onFatal }, threads);
+  const dependencies = { clock, logger, startThreads, commits: new CheckpointLog(logger, commits), onFatal };
+  supervisor = new WorkerSupervisor(dependencies, threads);
   return { supervisor, report };
 }
 

@@ -1,15 +1,5 @@
 import { type Actor, changedMembers } from "../../domain/audit.ts";
-import type {
-  ActionChange,
-  ActionRecord,
-  SecretReplacement,
-  SubscriptionPatch,
-  SubscriptionRecord,
-} from "../catalog.ts";
 import type { EventSelection, NextEvents } from "../events.ts";
-import type { BacklogOf, DeliverySelection } from "../queue.ts";
-import type { ReplayPlan } from "../history.ts";
-import type { TokenRecord } from "../store.ts";
 import { audited, newValue, subjectOf, updatedMembers } from "./audited-writes.ts";
 import {
   createAction,
@@ -66,20 +56,8 @@ import { extendLeases, findLeased } from "./queue/pull-leases.ts";
 import { releaseLeases } from "./queue/release.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { recordAndClaim } from "./queue/record-claim.ts";
-import type { ClaimCall, ConsumerCall, EventBatch, FinishedRow } from "./queue/wire.ts";
 import { pauseCheckpoints, resumeCheckpoints } from "./thread/connection.ts";
-import {
-  joined,
-  longRead,
-  type Operations,
-  read,
-  readWith,
-  report,
-  reporting,
-  write,
-  writeWith,
-} from "./thread/operation.ts";
-import type { Sql } from "./thread/sql.ts";
+import { joined, longRead, type Operations, read, write } from "./thread/operation.ts";
 
 interface Revocation {
   readonly managed?: boolean;
@@ -95,121 +73,85 @@ const ALONE_ROWS = 10_000;
  */
 export const OPERATIONS = {
   catalog: {
-    createAction: audited("action.created", ({ sql }, input: ActionRecord, nowMs: number) =>
-      createAction(sql, input, nowMs),
-    ),
+    createAction: audited("action.created", createAction),
     findAction: read(findAction),
     listActions: read(listActions),
-    reviseAction: audited(
-      "action.updated",
-      ({ sql }, input: ActionChange, nowMs: number) => reviseAction(sql, input, nowMs),
-      {
-        before: (sql, [{ action }]) => findAction(sql, action),
-        members: (after, before) => before && changedMembers(before, after),
-      },
-    ),
+    reviseAction: audited("action.updated", reviseAction, {
+      before: (sql, [{ action }]) => findAction(sql, action),
+      members: (after, before) => before && changedMembers(before, after),
+    }),
     findRevision: read(findRevision),
     listRevisions: read(listRevisions),
-    createSubscription: audited(
-      "subscription.created",
-      ({ sql, key }, input: SubscriptionRecord, nowMs: number) => createSubscription(sql, input, nowMs, key),
-    ),
-    findSecret: readWith(({ sql, key }, id: number) => findSecret(sql, id, key)),
+    createSubscription: audited("subscription.created", createSubscription),
+    findSecret: read(findSecret),
     findSubscription: read(findSubscription),
     findDeletedSubscription: read(findDeletedSubscription),
     listSubscriptions: read(listSubscriptions),
-    updateSubscription: audited(
-      "subscription.updated",
-      (work, id: number, patch: SubscriptionPatch, nowMs: number) =>
-        report(work, updateSubscription(work.sql, id, patch, nowMs, work.key)),
-      {
-        before: (sql, [id]) => findSubscription(sql, id),
-        members: (after, before, [, patch]) => before && updatedMembers(after, before, patch),
-      },
-    ),
-    rotateSecret: audited(
-      "subscription.secret_rotated",
-      ({ sql, key }, id: number, rotation: SecretReplacement, nowMs: number) =>
-        rotateSecret(sql, id, rotation, nowMs, key),
-    ),
-    noteSecretUse: write((sql: Sql, id: number, consumer: string, nowMs: number, by?: Actor) => {
+    updateSubscription: audited("subscription.updated", updateSubscription, {
+      before: (sql, [id]) => findSubscription(sql, id),
+      members: (after, before, [, patch]) => before && updatedMembers(after, before, patch),
+    }),
+    rotateSecret: audited("subscription.secret_rotated", rotateSecret),
+    noteSecretUse: write((sql, id: number, consumer: string, nowMs: number, by?: Actor) => {
       const used = findSubscription(sql, id);
       if (used === undefined) return;
       const members = newValue("consumer", consumer);
       recordChange(sql, { change: "subscription.secret_used", ...subjectOf(used), members }, nowMs, by);
     }),
-    deleteSubscription: audited("subscription.deleted", (work, id: number, nowMs: number) =>
-      report(work, deleteSubscription(work.sql, id, nowMs)),
-    ),
+    deleteSubscription: audited("subscription.deleted", deleteSubscription),
   },
   events: {
-    record: joined(({ sql, bytes }, calls: readonly EventBatch[]) => recordAndClaim(sql, calls, bytes)),
-    list: readWith(({ sql, out }, query: EventSelection) => listEvents(sql, query, out), true),
-    find: readWith(({ sql, out }, id: number) => findEvent(sql, id, out)),
+    record: joined(recordAndClaim),
+    list: longRead((work, query: EventSelection) => listEvents(work, query, work.out)),
+    find: read((work, id: number) => findEvent(work, id, work.out)),
     withDeliveries: read(eventsWithDeliveries),
     countDeliveries: longRead(countDeliveries),
-    next: readWith(({ sql, out }, query: NextEvents) => nextEvents(sql, query, out), true),
+    next: longRead((work, query: NextEvents) => nextEvents(work, query, work.out)),
     bounds: read(eventBounds),
     removeExpired: write(removeExpired, { rows: MAX_REMOVED_ROWS }),
   },
   queue: {
-    claim: writeWith(({ sql, out }, call: ClaimCall) => claimDue(sql, call, out), { durable: "later" }),
-    claimForConsumers: writeWith(({ sql, out }, call: ConsumerCall) => claimForConsumers(sql, call, out), {
-      durable: "later",
-    }),
-    finish: joined((work, results: readonly FinishedRow[]) =>
-      report(work, finishAttempts(work.sql, results, work.bytes, work.out)),
-    ),
+    claim: write(claimDue, { durable: "later" }),
+    claimForConsumers: write(claimForConsumers, { durable: "later" }),
+    finish: joined(finishAttempts),
     extend: write(extendLeases, { durable: "later" }),
     findLeased: read(findLeased),
-    releaseExpired: write((sql: Sql, nowMs: number) => releaseLeases(sql, "expired", nowMs), {
+    releaseExpired: write((work, nowMs: number) => releaseLeases(work, "expired", nowMs), {
       durable: "later",
     }),
     moveWaits: write(moveWaits, { rows: ALONE_ROWS }),
-    list: longRead((sql: Sql, query: DeliverySelection) => listDeliveries(sql, query)),
+    list: longRead(listDeliveries),
     find: read(findDelivery),
-    retry: audited("delivery.retried", ({ sql }, id: number, nowMs: number) => retryDelivery(sql, id, nowMs)),
-    skip: audited("delivery.skipped", (work, id: number, nowMs: number) =>
-      report(work, skipDelivery(work.sql, id, nowMs)),
-    ),
+    retry: audited("delivery.retried", retryDelivery),
+    skip: audited("delivery.skipped", skipDelivery),
     findSendable: read(findSendable),
     attempts: longRead(listAttempts),
     attention: longRead(listAttention),
     countPending: longRead(countPending),
-    backlog: longRead((sql: Sql, nowMs: number, selection?: BacklogOf) =>
-      countBacklog(sql, nowMs, selection),
-    ),
+    backlog: longRead(countBacklog),
   },
   replays: {
     plan: longRead(planReplay),
     count: longRead(countReplay),
-    start: audited(
-      "replay.started",
-      ({ sql }, plan: ReplayPlan, nowMs: number) => startReplay(sql, plan, nowMs),
-      { members: ({ selection }) => newValue("selection", selection) },
-    ),
-    advance: reporting(advanceReplay),
+    start: audited("replay.started", startReplay, {
+      members: ({ selection }) => newValue("selection", selection),
+    }),
+    advance: write(advanceReplay),
     running: read(runningReplays),
     find: read(findReplay),
     list: read(listReplays),
-    cancel: audited(
-      "replay.cancelled",
-      (work, id: number, nowMs: number) => report(work, cancelReplay(work.sql, id, nowMs)),
-      {
-        before: (sql, [id]) => findReplay(sql, id),
-        members: (_after, before) => (before?.status === "running" ? [] : undefined),
-      },
-    ),
+    cancel: audited("replay.cancelled", cancelReplay, {
+      before: (sql, [id]) => findReplay(sql, id),
+      members: (_after, before) => (before?.status === "running" ? [] : undefined),
+    }),
   },
   tokens: {
-    create: audited(
-      "token.created",
-      ({ sql }, input: TokenRecord, nowMs: number) => createToken(sql, input, nowMs),
-      { members: ({ scopes }) => newValue("scopes", scopes.join(" ")) },
-    ),
+    create: audited("token.created", createToken, {
+      members: ({ scopes }) => newValue("scopes", scopes.join(" ")),
+    }),
     find: read(findToken),
     list: read(listTokens),
-    revoke: write((sql: Sql, id: number, nowMs: number, { managed = false, by }: Revocation = {}) => {
+    revoke: write((sql, id: number, nowMs: number, { managed = false, by }: Revocation = {}) => {
       const revoked = revokeToken(sql, id, managed ? nowMs : undefined);
       for (const token of revoked) {
         recordChange(sql, { change: "token.revoked", ...subjectOf(token) }, nowMs, by);
@@ -237,7 +179,7 @@ export const OPERATIONS = {
     resumeCheckpoints: read(resumeCheckpoints),
     noteBackup: write(noteBackup),
     /** Makes a real write of this many bytes, to find out whether the disk takes them. The next one frees them. */
-    probe: write((sql: Sql, bytes: number) =>
+    probe: write((sql, bytes: number) =>
       sql.run(
         `INSERT INTO write_check (one, filler) VALUES (1, zeroblob(?))
           ON CONFLICT DO UPDATE SET filler = excluded.filler`,
@@ -252,10 +194,3 @@ export const OPERATIONS = {
  * open.
  */
 export const FILE_TASKS = { examineFile, settleFile, moveNumbers, addLog, moveLog } as const;
-
-export type FileTask = {
-  readonly [N in keyof typeof FILE_TASKS]: {
-    readonly run: N;
-    readonly args: Readonly<Parameters<(typeof FILE_TASKS)[N]>>;
-  };
-}[keyof typeof FILE_TASKS];

@@ -1,24 +1,160 @@
-import { type MessagePort, parentPort, workerData } from "node:worker_threads";
-import { FILE_TASKS, type FileTask } from "./operations.ts";
-import { ReaderThread } from "./reader.ts";
-import { type StoreThreadTask, toWireError, type WireOutcome } from "./thread/protocol.ts";
-import { WriterThread } from "./writer.ts";
+import { type MessagePort, parentPort, receiveMessageOnPort } from "node:worker_threads";
+import { messageOf } from "../../domain/error.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
+import { ensureServiceActions } from "./catalog/actions.ts";
+import { deleteExpiredSecrets } from "./catalog/credentials.ts";
+import { recountEvents } from "./events/counts.ts";
+import { loadLastNumbers } from "./events/timeline.ts";
+import { dataIdentity } from "./files/id-reservation.ts";
+import { openDataFile } from "./files/open-file.ts";
+import { commitBatch, readOf, runRead } from "./group-commit.ts";
+import { FILE_TASKS } from "./operations.ts";
+import { moveWaitsAtStart } from "./queue/move-waits.ts";
+import { releaseLeases } from "./queue/release.ts";
+import { ReadConnection, WriteConnection } from "./thread/connection.ts";
+import type { Work } from "./thread/operation.ts";
+import {
+  type Committed,
+  type NamedCall,
+  type OpenReport,
+  respond,
+  type ThreadAnswer,
+  type ToThread,
+  type WriteBatch,
+  type WriterSetup,
+} from "./thread/protocol.ts";
+import { EngineFailure } from "./thread/sql.ts";
 
-// This is the entry of the store's threads: the one that writes the data file, the one that reads it, and one for a single task
-// on a file. A file is closed only when its thread ends, however that comes about (see WriteConnection).
+/**
+ * A thread of the store: it writes the data file, or reads it beside the thread that writes, or does single tasks on a file. It does
+ * one thing at a time. A file is closed only when its thread ends, however that comes about (see `WriteConnection`).
+ */
+class StoreWorker {
+  readonly #port: MessagePort;
+  #connection: WriteConnection | ReadConnection | undefined;
+  /** After this, the connection might acknowledge writes that never reach the file. */
+  #failure: EngineFailure | undefined;
+  readonly #requests: ToThread[] = [];
+  /** Long reads, of which one at most goes before other requests, and the request to close, which comes last. */
+  readonly #long: ToThread[] = [];
 
-if (parentPort === null) throw new Error("this module runs as a worker thread");
-const port: MessagePort = parentPort;
-const task = workerData as FileTask | StoreThreadTask;
+  constructor(port: MessagePort) {
+    this.#port = port;
+  }
 
-if ("run" in task) port.postMessage(outcomeOf(task));
-else if (task.role === "reader") new ReaderThread(port).start();
-else new WriterThread(port).start();
+  start(): void {
+    this.#port.on("message", (message: ToThread) => {
+      this.#take(message);
+      this.#serve();
+    });
+    onIdle(systemClock, threadCpuMs, () => {
+      this.#connection?.shrink();
+      compactHeap();
+    });
+  }
 
-function outcomeOf({ run, args }: FileTask): WireOutcome {
-  try {
-    return { ok: (FILE_TASKS[run] as (...all: readonly unknown[]) => unknown)(...args) };
-  } catch (error) {
-    return { error: toWireError(error) };
+  #take(message: ToThread): void {
+    const isLong =
+      message.kind === "close" || (message.kind === "read" && readOf(message.ask.operation).isLong);
+    (isLong ? this.#long : this.#requests).push(message);
+  }
+
+  #serve(): void {
+    for (;;) {
+      // The messages that wait are taken without a turn of the event loop.
+      for (let next = receiveMessageOnPort(this.#port); next; next = receiveMessageOnPort(this.#port)) {
+        this.#take(next.message as ToThread);
+      }
+      const request = this.#requests.shift() ?? this.#long.shift();
+      if (request === undefined) return;
+      respond(this.#port, request.id, () => this.#answer(request));
+      if (request.kind === "close") return this.#port.close();
+    }
+  }
+
+  #answer({ kind, ask }: ToThread): ThreadAnswer {
+    switch (kind) {
+      case "openToWrite":
+        return { value: this.#open(ask) };
+      case "openToRead":
+        this.#connection = ReadConnection.open(ask);
+        return {};
+      case "write":
+        return this.#write(ask);
+      case "read":
+        return runRead(this.#opened(), ask);
+      case "task":
+        return { value: runTask(ask) };
+      case "close":
+        break;
+    }
+    if (this.#connection instanceof WriteConnection) this.#connection.checkpointIfPossible();
+    this.#connection?.close();
+    return {};
+  }
+
+  #opened(): WriteConnection | ReadConnection {
+    if (this.#connection === undefined) throw new Error("the data file is not open");
+    return this.#connection;
+  }
+
+  #open(setup: WriterSetup): OpenReport {
+    const { connection, ...opened } = openDataFile(setup.path, setup);
+    this.#connection = connection;
+    return { ...opened, ...prepare(connection, setup) };
+  }
+
+  #write(batch: WriteBatch): ThreadAnswer {
+    if (this.#failure !== undefined) throw this.#failure;
+    const connection = this.#opened();
+    if (!(connection instanceof WriteConnection)) throw new Error("this thread only reads");
+    try {
+      const { bytes, outcomes, ...committed } = commitBatch(connection, batch);
+      return { value: { ...committed, outcomes: JSON.stringify(outcomes) } satisfies Committed, bytes };
+    } catch (error) {
+      const failure =
+        error instanceof EngineFailure
+          ? error
+          : new EngineFailure("replace", messageOf(error), { cause: error });
+      if (failure.kind !== "full") this.#failure = failure;
+      throw failure;
+    }
   }
 }
+
+function runTask({ operation, args }: NamedCall): unknown {
+  const task = FILE_TASKS[operation as keyof typeof FILE_TASKS] as (...all: readonly unknown[]) => unknown;
+  return task(...args);
+}
+
+function prepare(
+  connection: WriteConnection,
+  { expected, nowMs }: WriterSetup,
+): Omit<OpenReport, "copy" | "encrypted" | "dropped"> {
+  const taken = ensureServiceActions(connection, nowMs);
+  // At a first start the file's lock proves that nobody works on its leases. Otherwise the main thread of this process still
+  // does.
+  const isFirst = expected === undefined;
+  const setBack = isFirst ? connection.write((sql) => moveWaitsAtStart(sql, nowMs)) : undefined;
+  const released = isFirst ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
+  const { event: lastEvent } = loadLastNumbers(connection.read);
+  return {
+    file: connection.file,
+    dataId: dataIdentity(connection.read),
+    lastEvent,
+    released,
+    setBack,
+    taken,
+    isIndexWhole: connection.write((sql) => recountEvents(sql, lastEvent)),
+  };
+}
+
+/** Deletes expired secrets and releases leases. Returns how many leases were released. */
+function cleanUp(work: Work, nowMs: number): number {
+  deleteExpiredSecrets(work, nowMs);
+  return releaseLeases(work, "all", nowMs);
+}
+
+if (parentPort === null) throw new Error("this module runs as a worker thread");
+new StoreWorker(parentPort).start();

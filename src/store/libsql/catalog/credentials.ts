@@ -5,6 +5,7 @@ import { toIso } from "../../../runtime/clock.ts";
 import { aboutSecret, type SecretOwner, Vault } from "../../secret-cipher.ts";
 import type { CallerToken, TokenRecord } from "../../store.ts";
 import { isoOrNull, readableOr, type StoredRecord } from "../stored-record.ts";
+import type { Work } from "../thread/operation.ts";
 import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
 
 /**
@@ -43,22 +44,18 @@ function sharedSecret(sql: Sql, id: number): SharedSecret | undefined {
   );
 }
 
-/**
- * @param input of the subscription `id`; its secret is for the first of its application and name
- * @param key encrypts the secrets, if there is one
- */
+/** @param input of the subscription `id`; its secret is for the first of its application and name */
 export function insertSecrets(
-  sql: Sql,
+  work: Work,
   id: number,
   input: SecretOwner & { readonly secret: string; readonly bearer?: BearerSetting },
-  key: Uint8Array | undefined,
 ): void {
-  const vault = new Vault(key);
+  const vault = new Vault(work.key);
   const about = aboutSecret(input, "secret");
-  const shared = sharedSecret(sql, id);
+  const shared = sharedSecret(work, id);
   const isReadable = shared !== undefined && vault.open(about, shared.secret) !== undefined;
   change(
-    sql,
+    work,
     `INSERT INTO subscription_secret (subscription_id, secret, previous_secret, previous_until_ms, bearer)
       VALUES (?, ?, ?, ?, 'secret')`,
     id,
@@ -66,33 +63,29 @@ export function insertSecrets(
     isReadable ? shared.previous_secret : null,
     isReadable ? shared.previous_until_ms : null,
   );
-  if (input.bearer !== undefined) setBearer(sql, id, input, input.bearer, key);
+  if (input.bearer !== undefined) setBearer(work, id, input, input.bearer);
 }
 
 /** Answers `undefined` if the secret cannot be read. */
-export function findSecret(sql: Sql, id: number, key?: Uint8Array): string | undefined {
-  const stored = sql.first<SecretOwner & { readonly secret: string }>(
+export function findSecret(work: Work, id: number): string | undefined {
+  const stored = work.first<SecretOwner & { readonly secret: string }>(
     `SELECT s.application, s.subscription, k.secret
       FROM subscription_secret AS k CROSS JOIN subscription AS s ON s.rowid = k.subscription_id
       WHERE k.subscription_id = ?`,
     id,
   );
-  return stored === undefined ? undefined : new Vault(key).open(aboutSecret(stored, "secret"), stored.secret);
+  return stored === undefined
+    ? undefined
+    : new Vault(work.key).open(aboutSecret(stored, "secret"), stored.secret);
 }
 
-export function setBearer(
-  sql: Sql,
-  id: number,
-  owner: SecretOwner,
-  bearer: BearerSetting,
-  key: Uint8Array | undefined,
-): void {
+export function setBearer(work: Work, id: number, owner: SecretOwner, bearer: BearerSetting): void {
   const about = aboutSecret(owner, "bearer token");
   change(
-    sql,
+    work,
     "UPDATE subscription_secret SET bearer = ?, bearer_token = ? WHERE subscription_id = ?",
     bearer.kind,
-    bearer.kind === "own" ? new Vault(key).seal(about, bearer.token) : null,
+    bearer.kind === "own" ? new Vault(work.key).seal(about, bearer.token) : null,
     id,
   );
 }
@@ -102,14 +95,13 @@ export function setBearer(
  * @throws EvregError `conflict` for an overlap while another one lasts
  */
 export function replaceSecrets(
-  sql: Sql,
+  work: Work,
   owner: SecretOwner & { readonly mode: string },
   rotation: { readonly secret: string; readonly overlapMs: number },
   nowMs: number,
-  key: Uint8Array | undefined,
 ): void {
-  deleteExpiredSecrets(sql, nowMs);
-  const rows = sql.rows<{ id: number; secret: string; until_ms: number | null }>(
+  deleteExpiredSecrets(work, nowMs);
+  const rows = work.rows<{ id: number; secret: string; until_ms: number | null }>(
     `SELECT k.subscription_id AS id, k.secret, k.previous_until_ms AS until_ms
       FROM subscription AS s INDEXED BY subscription_living
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid
@@ -127,13 +119,13 @@ export function replaceSecrets(
       { field: "overlap_ms", previous_secret_until: until },
     );
   }
-  const vault = new Vault(key);
+  const vault = new Vault(work.key);
   const about = aboutSecret(owner, "secret");
   for (const { id, secret } of rows) {
     // A secret that cannot be read signs nothing, so it has no overlap.
     const overlaps = rotation.overlapMs > 0 && vault.open(about, secret) !== undefined;
     change(
-      sql,
+      work,
       `UPDATE subscription_secret SET secret = ?, previous_secret = ?, previous_until_ms = ?
         WHERE subscription_id = ?`,
       vault.seal(about, rotation.secret),

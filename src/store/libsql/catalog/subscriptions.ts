@@ -37,21 +37,16 @@ import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { isRowid, type Sql, textOf, timeOf } from "../thread/sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecrets, setBearer } from "./credentials.ts";
 import { endMatches, matchActions } from "./matching.ts";
-import type { ReportedAnswer } from "../thread/operation.ts";
+import type { Work } from "../thread/operation.ts";
 
 /** What is stored for a subscription that has no handler. */
 const NO_HANDLER = "";
 
 /** @param key encrypts its secrets, if given; so for the other writes here */
-export function createSubscription(
-  sql: Sql,
-  input: SubscriptionRecord,
-  nowMs: number,
-  key?: Uint8Array,
-): Subscription {
-  checkBinding(sql, input);
+export function createSubscription(work: Work, input: SubscriptionRecord, nowMs: number): Subscription {
+  checkBinding(work, input);
   const settings = changedSettings(NO_SETTINGS, input.settings ?? {});
-  const { id } = sql.first<{ id: number }>(
+  const { id } = work.first<{ id: number }>(
     `INSERT INTO subscription (application, subscription, action, mode, handler, max_retries, active, created_ms, settings,
         order_key)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
@@ -66,9 +61,9 @@ export function createSubscription(
     settingsToJson(settings),
     orderPointer(settings.ordered),
   )!;
-  matchActions(sql, id, input.action);
-  insertSecrets(sql, id, input, key);
-  return findSubscription(sql, id)!;
+  matchActions(work, id, input.action);
+  insertSecrets(work, id, input);
+  return findSubscription(work, id)!;
 }
 
 export function findSubscription(sql: Sql, id: number): Subscription | undefined {
@@ -107,20 +102,19 @@ export function listSubscriptions(sql: Sql, query: SubscriptionSelection): reado
 }
 
 export function updateSubscription(
-  sql: Sql,
+  work: Work,
   id: number,
   patch: SubscriptionPatch,
   nowMs: number,
-  key?: Uint8Array,
-): ReportedAnswer<Subscription | undefined> {
-  const row = findRow(sql, id);
-  if (row === undefined) return { answer: undefined };
+): Subscription | undefined {
+  const row = findRow(work, id);
+  if (row === undefined) return undefined;
   const before = stateOf(row);
   const { after, isRebound, resetsHealth, failsExhausted } = subscriptionAfter(before, patch);
   const { handler, maxRetries, active, action, disabledReason, settings } = after;
-  const endedReplay = isRebound ? bindAnew(sql, { ...row, action }, nowMs) : undefined;
-  if (before.settings.ordered === true && settings.ordered !== true) clearWaits(sql, id, nowMs);
-  sql.run(
+  const endedReplay = isRebound ? bindAnew(work, { ...row, action }, nowMs) : undefined;
+  if (before.settings.ordered === true && settings.ordered !== true) clearWaits(work, id, nowMs);
+  work.run(
     "UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action = ?, disabled_reason = ? WHERE rowid = ?",
     handler ?? NO_HANDLER,
     maxRetries,
@@ -131,22 +125,23 @@ export function updateSubscription(
   );
   // Damaged settings stay until new ones replace them.
   if (patch.settings !== undefined) {
-    sql.run(
+    work.run(
       "UPDATE subscription SET settings = ?, order_key = ? WHERE rowid = ?",
       settingsToJson(settings),
       orderPointer(settings.ordered),
       id,
     );
   }
-  changeOrder(sql, id, before.settings.ordered, settings.ordered, nowMs);
-  const failed = failsExhausted ? failExhausted(sql, id, nowMs) : [];
-  if (resetsHealth) resetHealth(sql, id, nowMs);
-  if (patch.bearer !== undefined) setBearer(sql, id, row, patch.bearer, key);
-  const answer = findSubscription(sql, id)!;
+  changeOrder(work, id, before.settings.ordered, settings.ordered, nowMs);
+  const failed = failsExhausted ? failExhausted(work, id, nowMs) : [];
+  if (resetsHealth) resetHealth(work, id, nowMs);
+  if (patch.bearer !== undefined) setBearer(work, id, row, patch.bearer);
+  const answer = findSubscription(work, id)!;
   const { blocked_by } = answer;
   const blocked = blocked_by === null || row.blocked_by !== null ? [] : [blocked_by];
-  const serviceEvents = recordServiceEvents(sql, { failed, blocked, endedReplay }, nowMs);
-  return { answer, serviceEvents, failed: failed.length };
+  recordServiceEvents(work, { failed, blocked, endedReplay }, nowMs);
+  if (failed.length > 0) work.changes.push({ failed: failed.length });
+  return answer;
 }
 
 /** Binds a subscription to another action. Answers the replay that ends by that. */
@@ -170,31 +165,27 @@ function changeOrder(sql: Sql, id: number, from: Order, to: Order, nowMs: number
 }
 
 export function rotateSecret(
-  sql: Sql,
+  work: Work,
   id: number,
   rotation: SecretReplacement,
   nowMs: number,
-  key?: Uint8Array,
 ): Subscription | undefined {
-  const owner = findRow(sql, id);
+  const owner = findRow(work, id);
   if (owner === undefined) return undefined;
-  replaceSecrets(sql, owner, rotation, nowMs, key);
-  return findSubscription(sql, id);
+  replaceSecrets(work, owner, rotation, nowMs);
+  return findSubscription(work, id);
 }
 
-export function deleteSubscription(
-  sql: Sql,
-  id: number,
-  nowMs: number,
-): ReportedAnswer<Subscription | undefined> {
-  const deleted = findSubscription(sql, id);
-  if (deleted === undefined) return { answer: undefined };
-  sql.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
-  endMatches(sql, id);
-  deleteSecrets(sql, id);
+export function deleteSubscription(work: Work, id: number, nowMs: number): Subscription | undefined {
+  const deleted = findSubscription(work, id);
+  if (deleted === undefined) return undefined;
+  work.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
+  endMatches(work, id);
+  deleteSecrets(work, id);
   const reason = "The subscription was deleted.";
-  const endedReplay = endRunning(sql, id, "cancelled", reason, nowMs);
-  return { answer: deleted, serviceEvents: recordServiceEvents(sql, { endedReplay }, nowMs) };
+  const endedReplay = endRunning(work, id, "cancelled", reason, nowMs);
+  recordServiceEvents(work, { endedReplay }, nowMs);
+  return deleted;
 }
 
 /** Checks that a subscription may be bound to its action. */

@@ -12,6 +12,7 @@ import {
 } from "../../rules/service-events.ts";
 import { receiversOf } from "../catalog/matching.ts";
 import { countFailed } from "../history/stats-counts.ts";
+import type { Work } from "../thread/operation.ts";
 import type { Sql } from "../thread/sql.ts";
 import { recordEvents } from "./record.ts";
 import type { Incoming } from "../queue/wire.ts";
@@ -31,27 +32,28 @@ interface ReportedChanges {
 
 /** Reports changes together, however many there are, and counts what failed. */
 export function recordServiceEvents(
-  sql: Sql,
+  work: Work,
   { failed = [], blocked = [], deactivated = [], endedReplay }: ReportedChanges,
   nowMs: number,
-): ServiceEventCounts | undefined {
-  countFailed(sql, failed, nowMs);
+): void {
+  countFailed(work, failed, nowMs);
   const isQuiet = failed.length + blocked.length + deactivated.length === 0;
-  if (isQuiet && endedReplay === undefined) return undefined;
-  const subscribed = loadSubscribedActions(sql);
+  if (isQuiet && endedReplay === undefined) return;
+  const subscribed = loadSubscribedActions(work);
   const wanted = <T>(name: ServiceEventName, changes: readonly T[]): readonly T[] =>
     subscribed.has(name) ? changes : [];
   const events = [
-    ...loadDeliveries(sql, wanted("evreg.delivery.failed", failed)).map((row) => deliveryFailed(row, nowMs)),
-    ...loadDeliveries(sql, wanted("evreg.subscription.blocked", blocked)).map((row) =>
+    ...loadDeliveries(work, wanted("evreg.delivery.failed", failed)).map((row) => deliveryFailed(row, nowMs)),
+    ...loadDeliveries(work, wanted("evreg.subscription.blocked", blocked)).map((row) =>
       subscriptionBlocked(row, nowMs),
     ),
     ...wanted("evreg.subscription.deactivated", deactivated).map(({ subscriptionId, reason }) =>
-      subscriptionDeactivated(loadSubscription(sql, subscriptionId), reason, nowMs),
+      subscriptionDeactivated(loadSubscription(work, subscriptionId), reason, nowMs),
     ),
     endedReplay && replayFinished(endedReplay, nowMs),
   ];
-  return recordSubscribed(sql, subscribed, events, nowMs);
+  const serviceEvents = recordSubscribed(work, subscribed, events, nowMs);
+  if (serviceEvents !== undefined) work.changes.push({ serviceEvents });
 }
 
 function loadDeliveries(sql: Sql, ids: readonly number[]): readonly ReportedDeliveryRow[] {

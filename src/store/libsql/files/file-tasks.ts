@@ -1,7 +1,6 @@
-import { EvregError, messageOf } from "../../../domain/error.ts";
+import { EvregError } from "../../../domain/error.ts";
 import type { FILE_TASKS } from "../operations.ts";
-import { fromWireError, type WireOutcome } from "../thread/protocol.ts";
-import { storeThread } from "../thread/store-threads.ts";
+import { StoreThread } from "../thread/store-threads.ts";
 import type { Examined, ExamineOptions } from "./closed-file.ts";
 
 type Tasks = typeof FILE_TASKS;
@@ -11,25 +10,22 @@ type Tasks = typeof FILE_TASKS;
  * need a file that this process does not have open. Resolves once the thread has ended: only then are the file, and what the
  * engine put beside it, let go of.
  */
-export function fileTask<K extends keyof Tasks>(
+export async function fileTask<K extends keyof Tasks>(
   run: K,
   ...args: Parameters<Tasks[K]>
 ): Promise<ReturnType<Tasks[K]>> {
-  const thread = storeThread({ run, args });
-  return new Promise((resolve, reject) => {
-    let outcome: WireOutcome | undefined;
-    thread.on("message", (message: WireOutcome) => (outcome = message));
-    thread.on("error", (cause) => {
-      // Such a failure says nothing of the file: the engine may not be there to be loaded.
-      const message = `${args[0]} could not be looked at: the store's thread failed: ${messageOf(cause)}.`;
-      reject(new EvregError("unavailable", message, {}, { cause }));
-    });
-    thread.on("exit", () => {
-      if (outcome === undefined) reject(new Error("a thread of the store ended without an answer"));
-      else if ("error" in outcome) reject(fromWireError(outcome.error));
-      else resolve(outcome.ok as ReturnType<Tasks[K]>);
-    });
-  });
+  let crash: string | undefined;
+  const thread = new StoreThread((reason) => (crash = reason));
+  try {
+    const { value } = await thread.request("task", { operation: run, args });
+    return value as ReturnType<Tasks[K]>;
+  } catch (cause) {
+    if (crash === undefined) throw cause;
+    // Such a failure says nothing of the file: the engine may not be there to be loaded.
+    throw new EvregError("unavailable", `${args[0]} could not be looked at: ${crash}.`, {}, { cause });
+  } finally {
+    await thread.close();
+  }
 }
 
 /** Examines a data file in a thread of its own; see `examineFile` in `closed-file.ts`. */

@@ -26,7 +26,8 @@ interface OpenFileOptions {
  */
 export function openDataFile(path: string, { encryption, expected }: OpenFileOptions = {}): OpenedFile {
   const admit = (sql: Sql): void => admitFile(sql, path, encryption);
-  const connection = WriteConnection.open(path, admit, expected);
+  const key = encryption?.key;
+  const connection = WriteConnection.open(path, admit, { expected, key });
   if (isEmpty(connection.read)) makeFile(connection, encryption);
   const { commitsBehind: dropped, pagesBehind, pageBytes } = connection.log;
   // Numbers are passed over before anything gets one.
@@ -34,7 +35,7 @@ export function openDataFile(path: string, { encryption, expected }: OpenFileOpt
   const rewritten = rewriteFile(connection, path, encryption);
   if (rewritten === undefined) return { connection, dropped };
   connection.close();
-  return { connection: WriteConnection.open(path, admit), dropped, ...rewritten };
+  return { connection: WriteConnection.open(path, admit, { key }), dropped, ...rewritten };
 }
 
 /** Refuses a file that is not evreg's, is newer, or has secrets that none of the keys opens. Only reads. */

@@ -10,32 +10,32 @@ import { keyPointerOf, placeByKey } from "../queue/key-order.ts";
 import { isPattern } from "../../../domain/names.ts";
 import type { Sql, SqlValue } from "../thread/sql.ts";
 import { boundAction, endReplay, loadRunning } from "./replays.ts";
-import type { ReportedAnswer } from "../thread/operation.ts";
+import type { Work } from "../thread/operation.ts";
 
-export function advanceReplay(sql: Sql, id: number, step: ReplayStep): ReportedAnswer<ReplayProgress> {
-  const [running] = loadRunning(sql, "r.rowid = ?", id);
-  if (running === undefined) return { answer: { queued: 0, state: "ended" } };
-  if (step.total !== undefined) sql.run("UPDATE replay SET total = ? WHERE rowid = ?", step.total, id);
+export function advanceReplay(work: Work, id: number, step: ReplayStep): ReplayProgress {
+  const [running] = loadRunning(work, "r.rowid = ?", id);
+  if (running === undefined) return { queued: 0, state: "ended" };
+  if (step.total !== undefined) work.run("UPDATE replay SET total = ? WHERE rowid = ?", step.total, id);
   const { plan } = running;
   const [range] = plan.scope;
   if (range === undefined) {
-    const endedReplay = endReplay(sql, id, "done", null, step.nowMs);
-    const serviceEvents = recordServiceEvents(sql, { endedReplay }, step.nowMs);
-    return { answer: { queued: 0, state: "ended" }, serviceEvents };
+    const endedReplay = endReplay(work, id, "done", null, step.nowMs);
+    recordServiceEvents(work, { endedReplay }, step.nowMs);
+    return { queued: 0, state: "ended" };
   }
-  if (!running.isActive) return { answer: { queued: 0, state: "paused" } };
-  const capacity = capacityOf(sql, plan, step);
-  if (capacity === 0) return { answer: { queued: 0, state: "saturated" } };
+  if (!running.isActive) return { queued: 0, state: "paused" };
+  const capacity = capacityOf(work, plan, step);
+  if (capacity === 0) return { queued: 0, state: "saturated" };
 
-  const { chosen, passed } = chooseNext(sql, plan, range, capacity);
-  makeDue(sql, plan, chosen, step.nowMs);
-  sql.run(
+  const { chosen, passed } = chooseNext(work, plan, range, capacity);
+  makeDue(work, plan, chosen, step.nowMs);
+  work.run(
     "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
     JSON.stringify(rangesAfter(plan.scope, passed, "asc").map(({ low, high }) => [low, high])),
     chosen.length,
     id,
   );
-  return { answer: { queued: chosen.length, state: "running" } };
+  return { queued: chosen.length, state: "running" };
 }
 
 function capacityOf(sql: Sql, { subscription, selection }: ReplayPlan, step: ReplayStep): number {

@@ -6,7 +6,7 @@ import { checkReplayStart, isToBeCancelled, replayCounts } from "../../rules/rep
 import { isoOrNull, parseStored, type StoredRecord } from "../stored-record.ts";
 import { clearWaits } from "../queue/handler-health.ts";
 import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
-import type { ReportedAnswer } from "../thread/operation.ts";
+import type { Work } from "../thread/operation.ts";
 
 interface ReplayRow extends StoredRecord<
   Omit<Replay, "skipped">,
@@ -77,11 +77,12 @@ export function listReplays(sql: Sql, query: ReplaySelector): readonly Replay[] 
   return rows.map(replayOf);
 }
 
-export function cancelReplay(sql: Sql, id: number, nowMs: number): ReportedAnswer<Replay | undefined> {
-  const replay = findReplay(sql, id);
-  if (replay === undefined || !isToBeCancelled(replay)) return { answer: replay };
-  const endedReplay = endReplay(sql, id, "cancelled", null, nowMs);
-  return { answer: endedReplay, serviceEvents: recordServiceEvents(sql, { endedReplay }, nowMs) };
+export function cancelReplay(work: Work, id: number, nowMs: number): Replay | undefined {
+  const replay = findReplay(work, id);
+  if (replay === undefined || !isToBeCancelled(replay)) return replay;
+  const endedReplay = endReplay(work, id, "cancelled", null, nowMs);
+  recordServiceEvents(work, { endedReplay }, nowMs);
+  return endedReplay;
 }
 
 /** Ends the running replay of a subscription, if there is one. */

@@ -8,7 +8,7 @@ import {
   type Picked,
   type WaitingDelivery,
 } from "../../rules/fair-share.ts";
-import type { ByteWriter } from "../thread/protocol.ts";
+import type { Work } from "../thread/operation.ts";
 import { isRowid, type Sql, timeOf } from "../thread/sql.ts";
 import { DELIVERY_STATE, LEASE_OF, NORMAL, REQUESTED, UNFINISHED_STATES } from "./delivery-state.ts";
 import { WAIT_END } from "./handler-health.ts";
@@ -22,17 +22,17 @@ const CLAIM_IDS = 2 ** 47;
  * Leases due deliveries. The subscription with the fewest leased comes first, so that none with a long backlog or slow answers
  * delays others. Only subscriptions with pending deliveries are looked at, and no delivery of one without capacity.
  */
-export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply {
+export function claimDue(work: Work, call: ClaimCall): ClaimReply {
   const { nowMs, leaseMs, defaultQuota } = call;
   const known = new Map(call.quotas);
   const quotaOf = (id: number): ClaimQuota => known.get(id) ?? defaultQuota;
-  const due = selectDue(sql, { ...call, mode: "push", quotaOf });
-  const claimId = leaseToSend(sql, deliveriesOf(due.rows), nowMs, leaseMs);
-  return replyOf(sql, due, () => claimId, out);
+  const due = selectDue(work, { ...call, mode: "push", quotaOf });
+  const claimId = leaseToSend(work, deliveriesOf(due.rows), nowMs, leaseMs);
+  return replyOf(work, due, () => claimId);
 }
 
 /** Leases due deliveries for those who take them. */
-export function claimForConsumers(sql: Sql, call: ConsumerCall, out: ByteWriter): ClaimReply {
+export function claimForConsumers(work: Work, call: ConsumerCall): ClaimReply {
   const { nowMs, maxClaims, maxPayloadBytes } = call;
   const consumers = new Map(call.consumers);
   // Consumers that wait for deliveries have none, as far as their shares are concerned.
@@ -40,9 +40,9 @@ export function claimForConsumers(sql: Sql, call: ConsumerCall, out: ByteWriter)
     return { leased: 0, capacity: consumers.get(id)?.maxClaims ?? 0, tier: 0 };
   };
   const tiers = [{ maxClaims, isNewestFirst: false }];
-  const due = selectDue(sql, { nowMs, mode: "pull", quotaOf, tiers, maxPayloadBytes });
-  const claimIds = leaseForConsumers(sql, due.rows, consumers, nowMs);
-  return replyOf(sql, due, ({ subscriptionId }) => claimIds.get(subscriptionId)!, out);
+  const due = selectDue(work, { nowMs, mode: "pull", quotaOf, tiers, maxPayloadBytes });
+  const claimIds = leaseForConsumers(work, due.rows, consumers, nowMs);
+  return replyOf(work, due, ({ subscriptionId }) => claimIds.get(subscriptionId)!);
 }
 
 /** So many bytes of payloads may be leased by a transaction that stores results. */
@@ -54,14 +54,13 @@ const MAX_NEXT_BYTES = 8 * 1_024 * 1_024;
  * @returns each delivery by itself, as they go to the results
  */
 export function claimNext(
-  sql: Sql,
+  work: Work,
   keys: readonly OrderKey[],
   nowMs: number,
   leaseMs: number,
-  out: ByteWriter,
 ): readonly ClaimReply[] {
   // Where an order of all has ended, a thousand of its one key may be due.
-  const due = sql.rows<DueRow>(
+  const due = work.rows<DueRow>(
     `SELECT ${DUE_ROW} FROM json_each(?2) AS p CROSS JOIN subscription AS s ON s.rowid = p.value ->> 0
       CROSS JOIN delivery AS d INDEXED BY delivery_key
         ON d.subscription_id = s.rowid AND d.key = p.value ->> 1 AND d.state IN ${UNFINISHED_STATES}
@@ -72,10 +71,10 @@ export function claimNext(
     JSON.stringify(keys),
   );
   const rows = withinBytes(due, MAX_NEXT_BYTES);
-  const claimId = leaseToSend(sql, deliveriesOf(rows), nowMs, leaseMs);
+  const claimId = leaseToSend(work, deliveriesOf(rows), nowMs, leaseMs);
   const ids = new Set(rows.map(({ subscriptionId }) => subscriptionId));
-  const subscriptions = new Map([...ids].map((id) => [id, readSubscriptions(sql, [id])]));
-  const claimed = claimedRows(sql, rows, () => claimId, out);
+  const subscriptions = new Map([...ids].map((id) => [id, readSubscriptions(work, [id])]));
+  const claimed = claimedRows(work, rows, () => claimId);
   return claimed.map((row): ClaimReply => {
     const own = subscriptions.get(row.subscriptionId)!;
     return { rows: [row], subscriptions: own, nextDueAtMs: undefined, limitedTiers: [] };
@@ -112,21 +111,19 @@ function selectDue(sql: Sql, query: DueQuery): DueDeliveries {
 }
 
 function replyOf(
-  sql: Sql,
+  work: Work,
   { rows, ...due }: DueDeliveries,
   claimIdOf: (row: DueRow) => number,
-  out: ByteWriter,
 ): ClaimReply {
-  return { ...due, rows: claimedRows(sql, rows, claimIdOf, out) };
+  return { ...due, rows: claimedRows(work, rows, claimIdOf) };
 }
 
 function claimedRows(
-  sql: Sql,
+  work: Work,
   rows: readonly DueRow[],
   claimIdOf: (row: DueRow) => number,
-  out: ByteWriter,
 ): readonly ClaimedRow[] {
-  const spans = addPayloads(sql, rows, out);
+  const spans = addPayloads(work, rows, work.out);
   return rows.map(({ payloadBytes: _bytes, ...row }, index): ClaimedRow => {
     return { ...row, claimId: claimIdOf(rows[index]!), payload: spans.get(row.eventId) ?? null };
   });

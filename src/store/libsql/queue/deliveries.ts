@@ -15,7 +15,7 @@ import {
 } from "./delivery-state.ts";
 import { clearWaits } from "./handler-health.ts";
 import { findKeyText, keyPointerOf, keysOfDeliveries, placeByKey, releaseKeys } from "./key-order.ts";
-import type { ReportedAnswer } from "../thread/operation.ts";
+import type { Work } from "../thread/operation.ts";
 
 export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undefined {
   const row = findRow(sql, id);
@@ -39,21 +39,22 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
 }
 
 /** Fails a delivery for good that has failed so far; what waited behind it comes up. */
-export function skipDelivery(sql: Sql, id: number, nowMs: number): ReportedAnswer<Delivery | undefined> {
-  const row = findRow(sql, id);
-  if (row === undefined) return { answer: undefined };
-  checkSkip(requestedOf(row), (delivery) => findBefore(sql, delivery));
-  const isFirst = findBefore(sql, id) === undefined;
-  sql.run(
+export function skipDelivery(work: Work, id: number, nowMs: number): Delivery | undefined {
+  const row = findRow(work, id);
+  if (row === undefined) return undefined;
+  checkSkip(requestedOf(row), (delivery) => findBefore(work, delivery));
+  const isFirst = findBefore(work, id) === undefined;
+  work.run(
     `UPDATE delivery SET state = ${DELIVERY_STATE.failed}, due_ms = NULL, finished_ms = ? WHERE rowid = ?`,
     nowMs,
     id,
   );
-  releaseKeys(sql, keysOfDeliveries(sql, [id]), nowMs);
-  const isOneOrder = keyPointerOf(sql, row.subscription_id) === WHOLE_ORDER;
-  if (isOneOrder && isFirst) clearWaits(sql, row.subscription_id, nowMs);
-  const serviceEvents = recordServiceEvents(sql, { failed: [id] }, nowMs);
-  return { answer: deliveryOf(findRow(sql, id)!), serviceEvents, failed: 1 };
+  releaseKeys(work, keysOfDeliveries(work, [id]), nowMs);
+  const isOneOrder = keyPointerOf(work, row.subscription_id) === WHOLE_ORDER;
+  if (isOneOrder && isFirst) clearWaits(work, row.subscription_id, nowMs);
+  recordServiceEvents(work, { failed: [id] }, nowMs);
+  work.changes.push({ failed: 1 });
+  return deliveryOf(findRow(work, id)!);
 }
 
 function requestedOf({ deleted_ms: deletedMs, ...row }: DeliveryRow): RequestedDelivery {

@@ -5,31 +5,25 @@ import { recordServiceEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats-counts.ts";
 import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
-import { ByteWriter } from "../thread/protocol.ts";
 import { dropMiddleAttempts, isPastLimit } from "./attempts.ts";
 import { claimNext } from "./claim.ts";
 import { DELIVERY_STATE, NORMAL } from "./delivery-state.ts";
 import { loadAttempted, storeHealth } from "./handler-health.ts";
 import { distinct, type OrderKey, releaseKeys } from "./key-order.ts";
 import type { ClaimedRow, ClaimReply, FinishedRow, FinishReply } from "./wire.ts";
-import type { ReportedAnswer } from "../thread/operation.ts";
+import type { Work } from "../thread/operation.ts";
 
 /**
  * Records attempts and moves their deliveries on, set-wise. A result counts once, while its claim is still the delivery's.
  * A subscription that was paused or deleted meanwhile needs no care: what is due again is then held or cancelled.
  */
-export function finishAttempts(
-  sql: Sql,
-  results: readonly FinishedRow[],
-  bytes: Uint8Array,
-  out = new ByteWriter(),
-): ReportedAnswer<readonly FinishReply[]> {
+export function finishAttempts(work: Work, results: readonly FinishedRow[]): readonly FinishReply[] {
   // Results that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
   const options = results.find((result) => result.options !== undefined)?.options ?? {};
-  const leases = loadLeased(sql, results);
+  const leases = loadLeased(work, results);
   const subscriptionIds = new Set([...leases.values()].map((leased) => leased.subscription_id));
-  const attempted = loadAttempted(sql, subscriptionIds, options.retryScheduleMs);
+  const attempted = loadAttempted(work, subscriptionIds, options.retryScheduleMs);
   const writes: FinishWrites = {
     ended: [],
     first: [],
@@ -76,17 +70,17 @@ export function finishAttempts(
     deactivated.push({ subscriptionId, reason });
     return { ...outcome, deactivated: { subscriptionId, reason } };
   });
-  writeChanges(sql, writes, nowMs, bytes);
-  counts.write(sql);
-  storeHealth(sql, healths);
+  writeChanges(work, writes, nowMs, work.bytes);
+  counts.write(work);
+  storeHealth(work, healths);
   // A key has nothing that is leased any more.
   const isAnyPending = outcomes.some((outcome) => outcome.kind === "stored" && outcome.state === "pending");
-  const released = releaseKeys(sql, writes.keys, nowMs, isAnyPending);
+  const released = releaseKeys(work, writes.keys, nowMs, isAnyPending);
   const { failed, blocked } = writes;
-  const serviceEvents = recordServiceEvents(sql, { failed, blocked, deactivated }, nowMs);
-  const next = leaseNext(sql, writes.wanted, nowMs, out);
+  recordServiceEvents(work, { failed, blocked, deactivated }, nowMs);
+  const next = leaseNext(work, writes.wanted, nowMs);
   for (const [index, claimed] of next) outcomes[index] = { ...outcomes[index]!, claimed };
-  return { answer: released > next.size ? withNextDue(outcomes) : outcomes, serviceEvents };
+  return released > next.size ? withNextDue(outcomes) : outcomes;
 }
 
 /** A result that came with a wish for what comes next in its order. */
@@ -98,10 +92,9 @@ interface WantedNext {
 
 /** @returns what was leased, each with a result of its subscription, which has capacity for it */
 function leaseNext(
-  sql: Sql,
+  work: Work,
   wanted: readonly WantedNext[],
   nowMs: number,
-  out: ByteWriter,
 ): ReadonlyMap<number, ClaimReply> {
   const [first] = wanted;
   const leased = new Map<number, ClaimReply>();
@@ -109,7 +102,7 @@ function leaseNext(
   // What was under way as an order began may be several deliveries of a key.
   const keys = distinct(wanted.map(({ key }) => key));
   const bySubscription = Map.groupBy(wanted, ({ key: [subscription] }) => subscription);
-  for (const reply of claimNext(sql, keys, nowMs, first.leaseMs, out)) {
+  for (const reply of claimNext(work, keys, nowMs, first.leaseMs)) {
     const [{ subscriptionId }] = reply.rows as [ClaimedRow];
     const { index } = bySubscription.get(subscriptionId)!.pop()!;
     leased.set(index, reply);

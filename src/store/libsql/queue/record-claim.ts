@@ -1,6 +1,7 @@
 import { recordEvents } from "../events/record.ts";
 import type { EventBatch, RecordedLeases, WireRecordOutcome } from "./wire.ts";
 import { countPublished } from "../history/stats-counts.ts";
+import type { Work } from "../thread/operation.ts";
 import type { Sql } from "../thread/sql.ts";
 import { leaseToSend, REQUESTED_SUBSCRIPTIONS, SUBSCRIPTION_SQL } from "./claim.ts";
 import { WAIT_END } from "./handler-health.ts";
@@ -10,12 +11,11 @@ type WantedLease = readonly [eventId: number, subscriptionId: number];
 
 /** Records events, and leases the deliveries that their calls claim, so that no claim has to look for them. */
 export function recordAndClaim(
-  sql: Sql,
+  work: Work,
   batches: readonly EventBatch[],
-  bytes: Uint8Array,
 ): readonly (readonly WireRecordOutcome[])[] {
-  const outcomes = recordEvents(sql, batches, bytes);
-  countPublished(sql, batches, outcomes);
+  const outcomes = recordEvents(work, batches, work.bytes);
+  countPublished(work, batches, outcomes);
   const wanted: WantedLease[] = [];
   let nowMs = -Infinity;
   let leaseMs = Infinity;
@@ -29,7 +29,7 @@ export function recordAndClaim(
     leaseMs = Math.min(leaseMs, claim.leaseMs);
   }
   if (wanted.length === 0) return outcomes;
-  const leased = leaseRecorded(sql, wanted, nowMs, leaseMs);
+  const leased = leaseRecorded(work, wanted, nowMs, leaseMs);
   return outcomes.map((ofCall) =>
     ofCall.map((outcome) => {
       const leases = outcome.kind === "recorded" ? leased.get(outcome.rowid) : undefined;

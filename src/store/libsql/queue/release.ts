@@ -1,4 +1,4 @@
-import type { Sql } from "../thread/sql.ts";
+import type { Work } from "../thread/operation.ts";
 import { finishAttempts } from "./finish.ts";
 import type { FinishedRow } from "./wire.ts";
 
@@ -19,15 +19,13 @@ const NO_ANSWER = {
  * consumers have taken
  * @returns how many
  */
-export function releaseLeases(sql: Sql, which: "expired" | "all", nowMs: number): number {
-  const ended = sql.rows<EndedLease>(
+export function releaseLeases(work: Work, which: "expired" | "all", nowMs: number): number {
+  const ended = work.rows<EndedLease>(
     `SELECT delivery_id AS deliveryId, claim_id AS claimId, claimed_ms AS startedAtMs, max(0, ?1 - claimed_ms) AS durationMs
       FROM lease WHERE until_ms <= ?1 ${which === "all" ? "OR consumer IS NULL" : ""}`,
     nowMs,
   );
   if (ended.length === 0) return 0;
   const results = ended.map((lease): FinishedRow => Object.assign(lease, NO_ANSWER, { nowMs }));
-  // The buffer has a byte, as the driver binds empty bytes as NULL.
-  const { answer } = finishAttempts(sql, results, new Uint8Array(1));
-  return answer.filter(({ kind }) => kind === "stored").length;
+  return finishAttempts(work, results).filter(({ kind }) => kind === "stored").length;
 }

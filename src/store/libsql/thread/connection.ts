@@ -12,17 +12,14 @@ import {
   MovedFile,
   mustBeAt,
 } from "./file-guard.ts";
-import { type Database, EngineFailure, engineFailure, type Sql, type Statement, Statements } from "./sql.ts";
+import type { CommitReport } from "../health.ts";
+import { type Durable, Task, type Work } from "./operation.ts";
+import type { ReaderSetup } from "./protocol.ts";
+import { type Database, EngineFailure, engineFailure, type Sql, Statements } from "./sql.ts";
 import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged } from "./wal-check.ts";
 
 /** Pages in the log at which the engine moves it into the file: 16 MiB. */
 const LOG_PAGES = 4_000;
-
-/**
- * When a transaction is on the disk: before `write` returns, or with the next one that is `now`, or the next checkpoint.
- * After a power cut the file holds all transactions up to some point, and none of the later ones.
- */
-export type Durable = "now" | "later";
 
 /** So long the log waits for readers to end; a read takes some ten milliseconds at most. */
 const READERS_END_MS = 1_000;
@@ -45,45 +42,70 @@ const PRAGMAS: readonly string[] = [
 ];
 
 /**
- * The connection that writes the data file. Beside it is only one that reads (see `ReadConnection`).
- *
- * It is the only one of the client's pool: the client itself prepares each statement anew, and may silently replace a
- * connection whose rollback failed by one without pragmas and without the lock. After an `EngineFailure` a connection is
- * closed and never written with again.
+ * A connection to the data file. It is the only one of the client's pool: the client itself prepares each statement anew, and may
+ * silently replace a connection whose rollback failed by one without pragmas and without the lock. After an `EngineFailure` a
+ * connection is closed and never written with again.
  *
  * The file is released only when the garbage collector has taken the last statement, or when the thread ends.
  */
-export class WriteConnection {
-  readonly #pool: ConnectionPool;
-  readonly #database: Database;
+abstract class Connection {
+  readonly #opened: OpenedDatabase;
+  readonly #key: Uint8Array | undefined;
+
+  constructor(opened: OpenedDatabase, key: Uint8Array | undefined) {
+    this.#opened = opened;
+    this.#key = key;
+  }
+
+  /** Runs statements between two transactions: reads, and what cannot be in a transaction. */
+  get read(): Sql {
+    return this.#opened.sql;
+  }
+
+  protected get isInTransaction(): boolean {
+    return this.#opened.database.inTransaction;
+  }
+
+  /** Does a read that was asked for. */
+  abstract answer<T>(read: (work: Work) => T): T;
+
+  /** @param bytes what came with a write batch */
+  task(bytes?: ArrayBuffer): Work {
+    return new Task(this.#opened.sql, this.#key, bytes);
+  }
+
+  /** Gives back the memory of its cache. */
+  shrink(): void {
+    this.read.run("PRAGMA shrink_memory");
+  }
+
+  close(): void {
+    this.#opened.pool.close();
+  }
+}
+
+/** The connection that writes the data file. Beside it is only one that reads (see `ReadConnection`). */
+export class WriteConnection extends Connection {
   readonly #guard: FileGuard;
-  readonly #steps = new Map<string, Statement>();
   #durable: Durable = "now";
   /** Commits since the last one that was durable at once. */
   #unsynced = 0;
   /** What the log was like before it was opened. */
   readonly log: LogCheck;
-  /** Runs statements between two transactions: reads, and what cannot be in a transaction. */
-  readonly read: Sql;
-  /** How long the last commit took; to measure a certain one, clear it before. */
-  lastCommitMs: number | undefined;
-  /** How often the last commit waited until the disk had what was written. */
-  lastFsyncs = 0;
+  /** The measures of the last commit. */
+  lastCommit: Pick<CommitReport, "commitMs" | "fsyncs"> = { commitMs: 0, fsyncs: 0 };
   /** Why the log could not be moved into the file when it was time; absent while it can. */
   checkpointFailure: string | undefined;
   /** Whether what an earlier process left in the log is in the file. */
   #isLogMoved = false;
 
   private constructor(
-    { pool, log }: { pool: ConnectionPool; log: LogCheck },
-    database: Database,
-    sql: Sql,
-    guard: FileGuard,
+    opened: OpenedDatabase,
+    key: Uint8Array | undefined,
+    { log, guard }: { readonly log: LogCheck; readonly guard: FileGuard },
   ) {
-    this.#pool = pool;
-    this.#database = database;
+    super(opened, key);
     this.log = log;
-    this.read = sql;
     this.#guard = guard;
   }
 
@@ -93,14 +115,18 @@ export class WriteConnection {
    * @throws EngineFailure `in_use` at once when another process has it, or is just putting another file in its place; `fatal`
    * when it is not the one expected
    */
-  static open(path: string, admit: (sql: Sql) => void, expected?: FileId): WriteConnection {
+  static open(
+    path: string,
+    admit: (sql: Sql) => void,
+    { expected, key }: { readonly expected?: FileId | undefined; readonly key?: Uint8Array | undefined } = {},
+  ): WriteConnection {
     if (expected !== undefined) mustBeAt(path, expected);
     const id = expected ?? fileIdAt(path);
     // The engine would create one where there is none.
     if (id === undefined) throw beingReplaced(path);
     const log = mustBeUndamaged(path);
-    const { pool, database, sql } = acquire(path);
-    try {
+    return opening(path, (opened) => {
+      const { sql } = opened;
       // The first read takes the lock. It is that of the file that was opened, and another may have taken its place since.
       sql.value("PRAGMA user_version");
       if (!isAt(path, id)) throw beingReplaced(path);
@@ -109,13 +135,10 @@ export class WriteConnection {
       if (sql.value("PRAGMA journal_mode = WAL") !== "wal") {
         throw new EngineFailure("fatal", "the engine does not keep a log of the file");
       }
-      const connection = new WriteConnection({ pool, log }, database, sql, new FileGuard(path, id));
+      const connection = new WriteConnection(opened, key, { log, guard: new FileGuard(path, id) });
       connection.#moveFoundLog();
       return connection;
-    } catch (error) {
-      pool.close();
-      throw error;
-    }
+    });
   }
 
   /**
@@ -123,29 +146,34 @@ export class WriteConnection {
    * at its path. After `MAX_UNSYNCED` that may be later, the next one is fsync'd all the same. What `work` throws undoes the
    * transaction and is passed on; an engine's failure is an `EngineFailure`.
    */
-  write<T>(work: (sql: Sql) => T, allowed: Durable = "now"): T {
+  write<T>(work: (work: Work) => T, allowed: Durable = "now", bytes?: ArrayBuffer): T {
     this.mustBeInPlace();
     if (!this.#isLogMoved) this.checkpoint();
     const durable = this.#unsynced < MAX_UNSYNCED ? allowed : "now";
     // The setting is changed here, as the engine refuses it inside a transaction.
     if (durable !== this.#durable) this.read.run(SYNCHRONOUS[durable]);
     this.#durable = durable;
-    this.#step("begin", "BEGIN IMMEDIATE");
+    this.read.run("BEGIN IMMEDIATE");
     try {
-      const result = work(this.read);
+      const result = work(this.task(bytes));
       const startedMs = performance.now();
-      this.#step("commit", "COMMIT");
-      this.lastCommitMs = performance.now() - startedMs;
+      this.read.run("COMMIT");
+      this.lastCommit = { commitMs: performance.now() - startedMs, fsyncs: durable === "now" ? 1 : 0 };
       this.#unsynced = durable === "now" ? 0 : this.#unsynced + 1;
       // The file is looked at again, as it may have been moved meanwhile, and then nobody would find this commit in it.
       this.mustBeInPlace();
-      this.lastFsyncs = durable === "now" ? 1 : 0;
       this.#checkCheckpoint();
       return result;
     } finally {
       // Nothing is open any more after a commit, and after some failures of the engine.
-      if (this.#database.inTransaction) this.#step("begin", "ROLLBACK");
+      if (this.isInTransaction) this.read.run("ROLLBACK");
     }
+  }
+
+  /** Reads between two transactions. */
+  answer<T>(read: (work: Work) => T): T {
+    this.mustBeInPlace();
+    return read(this.task());
   }
 
   /** @throws EngineFailure `fatal` when the file it has open is not the one at its path any more, or was cut short */
@@ -232,20 +260,6 @@ export class WriteConnection {
       if (!(error instanceof EngineFailure) || error.kind !== "full") throw error;
     }
   }
-
-  close(): void {
-    this.#pool.close();
-  }
-
-  #step(step: "begin" | "commit", text: "BEGIN IMMEDIATE" | "COMMIT" | "ROLLBACK"): void {
-    try {
-      const statement = this.#steps.get(text) ?? this.#database.prepare(text);
-      this.#steps.set(text, statement);
-      statement.run();
-    } catch (error) {
-      throw engineFailure(error, step) ?? error;
-    }
-  }
 }
 
 /**
@@ -255,61 +269,43 @@ export class WriteConnection {
 const READ_PRAGMAS = ["query_only = ON", "busy_timeout = 1000", "temp_store = MEMORY", "cache_size = -4096"];
 
 /** The connection that reads. The file must be open for writing already: that is where it is checked and brought up to date. */
-export class ReadConnection {
+export class ReadConnection extends Connection {
   readonly #path: string;
   readonly #file: FileId;
-  readonly #pool: ConnectionPool;
-  readonly #sql: Sql;
 
-  private constructor(path: string, file: FileId, { pool, sql }: { pool: ConnectionPool; sql: Sql }) {
+  private constructor(opened: OpenedDatabase, { path, file, key }: ReaderSetup) {
+    super(opened, key);
     this.#path = path;
     this.#file = file;
-    this.#pool = pool;
-    this.#sql = sql;
   }
 
-  /**
-   * @param file which the other connection has open
-   * @throws EngineFailure `fatal` when it is not the one at the path
-   */
-  static open(path: string, file: FileId): ReadConnection {
+  /** @throws EngineFailure `fatal` when the file that the other connection has open is not the one at the path */
+  static open(setup: ReaderSetup): ReadConnection {
+    const { path, file } = setup;
     mustBeAt(path, file);
-    const { pool, sql } = acquire(path);
-    try {
-      for (const pragma of READ_PRAGMAS) sql.run(`PRAGMA ${pragma}`);
+    return opening(path, (opened) => {
+      for (const pragma of READ_PRAGMAS) opened.sql.run(`PRAGMA ${pragma}`);
       mustBeAt(path, file);
-      return new ReadConnection(path, file, { pool, sql });
-    } catch (error) {
-      pool.close();
-      throw error;
-    }
+      return new ReadConnection(opened, setup);
+    });
   }
 
   /**
-   * Does `work` in one transaction, so that all of it sees the same commits. As long as it takes, the log cannot restart.
+   * Reads in one transaction, so that all of it sees the same commits. As long as it takes, the log cannot restart.
    * @throws EngineFailure `fatal` when the file it has open is not the one at its path any more
    */
-  read<T>(work: (sql: Sql) => T): T {
+  answer<T>(read: (work: Work) => T): T {
     mustBeAt(this.#path, this.#file);
-    this.#sql.run("BEGIN");
+    this.read.run("BEGIN");
     try {
-      const result = work(this.#sql);
-      this.#sql.run("COMMIT");
+      const result = read(this.task());
+      this.read.run("COMMIT");
       return result;
     } catch (error) {
       // After an engine's failure nothing may be open any more, and this connection is ended anyway.
-      if (!(error instanceof EngineFailure)) this.#sql.run("ROLLBACK");
+      if (!(error instanceof EngineFailure)) this.read.run("ROLLBACK");
       throw error;
     }
-  }
-
-  /** Gives back the memory of its cache. */
-  shrink(): void {
-    this.#sql.run("PRAGMA shrink_memory");
-  }
-
-  close(): void {
-    this.#pool.close();
   }
 }
 
@@ -334,6 +330,17 @@ export function acquire(path: string): OpenedDatabase {
     return { pool, database, sql: new Statements(database) };
   } catch (error) {
     throw engineFailure(error, "begin") ?? error;
+  }
+}
+
+/** Opens a file for what `begin` makes of it. Where that throws, the file is closed. */
+function opening<T>(path: string, begin: (opened: OpenedDatabase) => T): T {
+  const opened = acquire(path);
+  try {
+    return begin(opened);
+  } catch (error) {
+    opened.pool.close();
+    throw error;
   }
 }
 

@@ -1,13 +1,12 @@
 import type { StoreChange } from "../../store.ts";
-import type { ByteWriter, WriteTraits } from "./protocol.ts";
-import type { Sql } from "./sql.ts";
+import { ByteWriter } from "./protocol.ts";
+import type { Sql, SqlValue } from "./sql.ts";
 
 // What the store can do is a list of operations (`operations.ts`). Each is one definition: the store's thread runs it, and the
-// main thread's side is made from its type and its traits.
+// main thread's side is made from it.
 
-/** What an operation works with in the store's thread. */
-export interface Work {
-  readonly sql: Sql;
+/** What operations work with in the store's thread: the connection, and what comes and goes with a write batch or a read. */
+export interface Work extends Sql {
   /** The bytes that came with the write batch. Never empty, as the driver binds an empty BLOB as NULL. */
   readonly bytes: Uint8Array;
   /** Takes the bytes that go with the answer. */
@@ -18,6 +17,46 @@ export interface Work {
   readonly changes: StoreChange[];
 }
 
+/** Stands for no bytes; it is not empty, as the driver binds an empty BLOB as NULL. */
+const NO_BYTES = new Uint8Array(1);
+
+/** One write batch, or one read. */
+export class Task implements Work {
+  readonly #sql: Sql;
+  readonly key: Uint8Array | undefined;
+  readonly bytes: Uint8Array;
+  readonly out = new ByteWriter();
+  readonly changes: StoreChange[] = [];
+
+  constructor(sql: Sql, key: Uint8Array | undefined, bytes: ArrayBuffer | undefined) {
+    this.#sql = sql;
+    this.key = key;
+    this.bytes = bytes === undefined ? NO_BYTES : new Uint8Array(bytes);
+  }
+
+  rows<T>(text: string, ...values: SqlValue[]): readonly T[] {
+    return this.#sql.rows(text, ...values);
+  }
+
+  first<T>(text: string, ...values: SqlValue[]): T | undefined {
+    return this.#sql.first(text, ...values);
+  }
+
+  value<T>(text: string, ...values: SqlValue[]): T {
+    return this.#sql.value(text, ...values);
+  }
+
+  run(text: string, ...values: SqlValue[]): number {
+    return this.#sql.run(text, ...values);
+  }
+}
+
+/**
+ * When a transaction is on the disk: before `write` returns, or with the next one that is `now`, or the next checkpoint.
+ * After a power cut the file holds all transactions up to some point, and none of the later ones.
+ */
+export type Durable = "now" | "later";
+
 export interface ReadOperation<A extends readonly unknown[] = readonly unknown[], R = unknown> {
   readonly kind: "read";
   /** Whether the read may look at many rows. Short reads then go before it. */
@@ -25,69 +64,46 @@ export interface ReadOperation<A extends readonly unknown[] = readonly unknown[]
   run(work: Work, ...args: A): R;
 }
 
-export interface WriteOperation<C = unknown, R = unknown> extends WriteTraits {
+export interface WriteOperation<C = unknown, R = unknown> {
+  readonly kind: "write";
+  /** About how many rows a call writes. */
+  readonly rows: number;
+  /**
+   * When a write must be on the disk. It is `later` for writes that a power cut may undo: they give nothing an id, what was
+   * claimed is due again after any end, and counts that were folded are open again.
+   */
+  readonly durable: Durable;
+  /** Whether all calls of a batch are done together, and whoever asks counts the rows. */
+  readonly isJoined: boolean;
   /** Does the calls, and answers each of them, in order. */
   run(work: Work, calls: readonly C[]): readonly R[];
 }
 
-export type StoreOperation = ReadOperation | WriteOperation;
+/** The operations by the parts of the store. */
+export type Operations = Readonly<Record<string, Readonly<Record<string, ReadOperation | WriteOperation>>>>;
 
-type WriteOptions = Partial<Pick<WriteTraits, "rows" | "durable">>;
-
-/** A read by the connection alone. */
-export function read<A extends readonly unknown[], R>(run: (sql: Sql, ...args: A) => R): ReadOperation<A, R> {
-  return readWith(({ sql }, ...args) => run(sql, ...args));
+export function read<A extends readonly unknown[], R>(
+  run: (work: Work, ...args: A) => R,
+): ReadOperation<A, R> {
+  return { kind: "read", isLong: false, run };
 }
 
 /** A read that may look at many rows: a list, a count or a search. */
 export function longRead<A extends readonly unknown[], R>(
-  run: (sql: Sql, ...args: A) => R,
-): ReadOperation<A, R> {
-  return { ...read(run), isLong: true };
-}
-
-export function readWith<A extends readonly unknown[], R>(
   run: (work: Work, ...args: A) => R,
-  isLong = false,
 ): ReadOperation<A, R> {
-  return { kind: "read", isLong, run };
+  return { kind: "read", isLong: true, run };
 }
 
-/** A write by the connection alone; its calls are done one by one. */
+/** A write whose calls are done one by one. */
 export function write<A extends readonly unknown[], R>(
-  run: (sql: Sql, ...args: A) => R,
-  options: WriteOptions = {},
-): WriteOperation<A, R> {
-  return writeWith(({ sql }, ...args) => run(sql, ...args), options);
-}
-
-export function writeWith<A extends readonly unknown[], R>(
   run: (work: Work, ...args: A) => R,
-  options: WriteOptions = {},
+  options: Partial<Pick<WriteOperation, "rows" | "durable">> = {},
 ): WriteOperation<A, R> {
-  const traits = { kind: "write", rows: 1, durable: "now", isJoined: false } as const;
-  return { ...traits, ...options, run: (work, calls) => calls.map((args) => run(work, ...args)) };
-}
-
-/** A write of the connection alone that also says what else it did. */
-export function reporting<A extends readonly unknown[], R>(
-  run: (sql: Sql, ...args: A) => ReportedAnswer<R>,
-): WriteOperation<A, R> {
-  return writeWith((work, ...args) => report(work, run(work.sql, ...args)));
-}
-
-/** An answer, and what else was done. */
-export type ReportedAnswer<R> = StoreChange & { readonly answer: R };
-
-export function report<R>({ changes }: Work, { answer, ...change }: ReportedAnswer<R>): R {
-  changes.push(change);
-  return answer;
+  return { ...joined((work, calls) => calls.map((args) => run(work, ...args))), isJoined: false, ...options };
 }
 
 /** A write of which all calls in a batch are done together, and rows are counted by whoever asks. */
 export function joined<C, R>(run: (work: Work, calls: readonly C[]) => readonly R[]): WriteOperation<C, R> {
   return { kind: "write", rows: 1, durable: "now", isJoined: true, run };
 }
-
-/** The operations by the parts of the store. */
-export type Operations = Readonly<Record<string, Readonly<Record<string, StoreOperation>>>>;

@@ -3,18 +3,18 @@ import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from
 import type { CommitReport } from "../health.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { StoreChange } from "../../store.ts";
-import type { Durable } from "./connection.ts";
 import type { FileId } from "./file-guard.ts";
 import { EngineFailure, type FailureKind } from "./sql.ts";
 
-/** What the two threads that have a data file open are asked, and what they answer. */
+/** What threads of the store are asked, and what they answer. */
 export interface ThreadRequests {
   /** Opens the file and brings it up to date. Comes first, to the thread that writes. */
   readonly openToWrite: { readonly ask: WriterSetup; readonly answer: OpenReport };
   /** Comes first to the thread that reads, once the other one has the file open. */
   readonly openToRead: { readonly ask: ReaderSetup; readonly answer: void };
   readonly write: { readonly ask: WriteBatch; readonly answer: Committed };
-  readonly read: { readonly ask: ReadCall; readonly answer: unknown };
+  readonly read: { readonly ask: NamedCall; readonly answer: unknown };
+  readonly task: { readonly ask: NamedCall; readonly answer: unknown };
   /** Lets go of the file. The thread ends then. */
   readonly close: { readonly ask: null; readonly answer: void };
 }
@@ -37,11 +37,6 @@ export interface FromThread {
   readonly bytes?: ArrayBuffer | undefined;
 }
 
-/** What a thread is started with. */
-export interface StoreThreadTask {
-  readonly role: "writer" | "reader";
-}
-
 export interface WriterSetup {
   /** The data file. */
   readonly path: string;
@@ -51,15 +46,15 @@ export interface WriterSetup {
   readonly nowMs: number;
 }
 
-export interface ReaderSetup {
-  readonly path: string;
+export interface ReaderSetup extends Pick<WriterSetup, "path"> {
   /** The file that the thread which writes has open. */
   readonly file: FileId;
   /** What secrets are encrypted with, where they are. */
   readonly key: Uint8Array | undefined;
 }
 
-export interface ReadCall {
+/** A read of the data file by the name of its operation, or a task on a file. */
+export interface NamedCall {
   readonly operation: string;
   readonly args: readonly unknown[];
 }
@@ -100,28 +95,7 @@ export type WireError =
 
 export type WireOutcome = { readonly ok: unknown } | { readonly error: WireError };
 
-/** What the main thread has to know of an operation. */
-export type OperationTraits = { readonly kind: "read" } | WriteTraits;
-
-/** The traits of all operations, by the parts of the store and their own names. */
-export type OperationsTraits = Readonly<Record<string, Readonly<Record<string, OperationTraits>>>>;
-
-export interface WriteTraits {
-  readonly kind: "write";
-  /** About how many rows a call writes. */
-  readonly rows: number;
-  /**
-   * When a write must be on the disk. It is `later` for writes that a power cut may undo: they give nothing an id, what was
-   * claimed is due again after any end, and counts that were folded are open again.
-   */
-  readonly durable: Durable;
-  /** Whether all calls of a batch are done together. */
-  readonly isJoined: boolean;
-}
-
 export interface OpenReport {
-  /** The operations that can be asked for. */
-  readonly operations: OperationsTraits;
   readonly file: FileId;
   /** Names the data, see `files/id-reservation.ts`. */
   readonly dataId: string;

@@ -39,10 +39,7 @@ const STATEMENT_CODES: ReadonlySet<number> = new Set([ERROR, CONSTRAINT, MISMATC
  * @param step where it happened: a failed `commit` with an unclear answer leaves the outcome unknown
  * @returns the failure, or `undefined` when only the statement failed
  */
-export function engineFailure(
-  error: unknown,
-  step: "statement" | "begin" | "commit",
-): EngineFailure | undefined {
+export function engineFailure(error: unknown, step: Step): EngineFailure | undefined {
   if (error instanceof EngineFailure) return error;
   if (!isDriverError(error)) return undefined;
   const code = error.rawCode & 0xff;
@@ -194,7 +191,7 @@ export class Statements implements Sql {
       if (!statement.reader) return statement.run(bound).changes;
       statement.all(bound);
       return 0;
-    });
+    }, STEPS[text]);
   }
 
   #statement(text: string): Statement {
@@ -233,11 +230,20 @@ function jsonOf<T>(gathered: ArrayBuffer): T {
   return JSON.parse(Buffer.from(gathered).toString()) as T;
 }
 
-function attempted<T>(act: () => T): T {
+type Step = "statement" | "begin" | "commit";
+
+/** What a failure of these statements says of their transaction. */
+const STEPS: Readonly<Record<string, Step>> = {
+  "BEGIN IMMEDIATE": "begin",
+  COMMIT: "commit",
+  ROLLBACK: "begin",
+};
+
+function attempted<T>(act: () => T, step: Step = "statement"): T {
   try {
     return act();
   } catch (error) {
-    throw engineFailure(error, "statement") ?? error;
+    throw engineFailure(error, step) ?? error;
   }
 }
 

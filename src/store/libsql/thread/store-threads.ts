@@ -1,17 +1,12 @@
 import type { Worker } from "node:worker_threads";
 import { messageOf } from "../../../domain/error.ts";
 import { startThread } from "../../../runtime/process.ts";
-import type { StoreChange } from "../../store.ts";
-import type { CommitObserver } from "../health.ts";
 import {
   fromWireError,
   type FromThread,
   type OpenReport,
   type RequestKind,
   type ThreadRequests,
-  type StoreThreadTask,
-  type WireOutcome,
-  type WriteBatch,
   type WriterSetup,
 } from "./protocol.ts";
 import { EngineFailure } from "./sql.ts";
@@ -22,84 +17,43 @@ export interface ThreadReply<T = unknown> {
   readonly bytes: ArrayBuffer | undefined;
 }
 
-/** A committed batch. */
-export interface WriteReply {
-  /** What came of each call, in order. */
-  readonly outcomes: readonly WireOutcome[];
-  readonly changes: readonly StoreChange[];
-  readonly bytes: ArrayBuffer | undefined;
-}
-
 /** The two threads that have the data file open. They are started and ended together: one failure is the end of both. */
 export class StoreThreads {
-  readonly #writer: ThreadClient;
-  readonly #reader: ThreadClient;
-  readonly #commits: CommitObserver;
+  readonly writer: StoreThread;
+  readonly reader: StoreThread;
   readonly report: OpenReport;
 
-  private constructor(
-    { writer, reader }: { readonly writer: ThreadClient; readonly reader: ThreadClient },
-    { path, encryption }: WriterSetup,
-    report: OpenReport,
-    commits: CommitObserver,
-  ) {
-    this.#writer = writer;
-    this.#reader = reader;
-    this.#commits = commits;
+  private constructor(writer: StoreThread, reader: StoreThread, report: OpenReport) {
+    this.writer = writer;
+    this.reader = reader;
     this.report = report;
-    const opening = reader.request("openToRead", { path, file: report.file, key: encryption?.key });
-    // Where opening the file to read fails, each read fails with it.
-    opening.catch(() => undefined);
   }
 
   /** @throws EngineFailure, EvregError why the file could not be opened, once both threads have let go of it */
-  static async start(
-    setup: WriterSetup,
-    onCrash: (reason: string) => void,
-    commits: CommitObserver,
-  ): Promise<StoreThreads> {
-    const writer = new ThreadClient("writer", onCrash);
+  static async start(setup: WriterSetup, onCrash: (reason: string) => void): Promise<StoreThreads> {
+    const writer = new StoreThread(onCrash);
     // The thread that reads loads while the other one brings the file up to date, which has to be alone with it.
-    const reader = new ThreadClient("reader", onCrash);
+    const reader = new StoreThread(onCrash);
     try {
-      const { value } = await writer.request("openToWrite", setup);
-      return new StoreThreads({ writer, reader }, setup, value, commits);
+      const { value: report } = await writer.request("openToWrite", setup);
+      const { path, encryption } = setup;
+      await reader.request("openToRead", { path, file: report.file, key: encryption?.key });
+      return new StoreThreads(writer, reader, report);
     } catch (error) {
       await Promise.all([reader.terminate(), writer.terminate()]);
       throw error;
     }
   }
 
-  /** @throws EngineFailure when none of it was done, or (`fatal`) nobody knows */
-  async write(batch: WriteBatch): Promise<WriteReply> {
-    const { value, bytes } = await this.#writer.request("write", batch, batch.bytes);
-    const { outcomes, changes, commit } = value;
-    if (commit !== undefined) this.#commits.committed(commit);
-    return { outcomes: JSON.parse(outcomes) as WireOutcome[], changes, bytes };
-  }
-
-  /**
-   * Does a read, which sees every commit that was reported before the call.
-   * @throws EngineFailure; EvregError as the read does
-   */
-  read(operation: string, args: readonly unknown[]): Promise<ThreadReply> {
-    return this.#reader.request("read", { operation, args });
-  }
-
-  /** Does what needs to be between two transactions, on the connection that writes. */
-  readByWriter(operation: string, args: readonly unknown[]): Promise<ThreadReply> {
-    return this.#writer.request("read", { operation, args });
-  }
-
   /** Lets both threads finish what was requested, and ends them. The log is moved into the file once nobody reads it. */
   async close(): Promise<void> {
-    await this.#reader.close();
-    await this.#writer.close();
+    await this.reader.close();
+    await this.writer.close();
   }
 
   /** Ends both threads. The file is free when this resolves. */
   async terminate(): Promise<void> {
-    await Promise.all([this.#reader.terminate(), this.#writer.terminate()]);
+    await Promise.all([this.reader.terminate(), this.writer.terminate()]);
   }
 }
 
@@ -113,10 +67,10 @@ interface PendingAnswer {
 const TERMINATE_TIMEOUT_MS = 2_000;
 
 /**
- * One thread that has the data file open, from its start to its end. After an `EngineFailure` the only thing left to do with
- * it is to end it.
+ * A thread that has the engine, from its start to its end. After an `EngineFailure` the only thing left to do with it is to end
+ * it.
  */
-class ThreadClient {
+export class StoreThread {
   readonly #worker: Worker;
   /**
    * The requests under way, by id. An id is used again once it is answered, so the list stays short. V8 keeps the tables that a
@@ -127,8 +81,8 @@ class ThreadClient {
   readonly #exited: Promise<void>;
 
   /** @param onCrash called when it has ended and nobody asked it to */
-  constructor(role: StoreThreadTask["role"], onCrash: (reason: string) => void) {
-    const worker = storeThread({ role } satisfies StoreThreadTask);
+  constructor(onCrash: (reason: string) => void) {
+    const worker = startThread("evreg-store", "store-thread");
     this.#worker = worker;
     let crash = "it ended by itself";
     worker.on("message", (message: FromThread) => this.#receive(message));
@@ -197,9 +151,4 @@ class ThreadClient {
     this.#ended ??= failure;
     for (const pending of this.#pending.splice(0)) pending?.reject(this.#ended);
   }
-}
-
-/** Starts a thread that has the engine: one of the two that have a data file open, or one for a single task on a file. */
-export function storeThread(task: unknown): Worker {
-  return startThread("evreg-store", "store-thread", task);
 }

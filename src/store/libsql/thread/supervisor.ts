@@ -2,15 +2,17 @@ import { type ErrorDetails, EvregError, messageOf } from "../../../domain/error.
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Logger } from "../../../runtime/logger.ts";
 import type { StoreCondition } from "../../store.ts";
-import { singleWrite, type WriteBatch } from "./protocol.ts";
+import type { CommitObserver } from "../health.ts";
+import { type Committed, singleWrite, type WireOutcome, type WriteBatch } from "./protocol.ts";
 import { EngineFailure } from "./sql.ts";
-import type { ThreadReply, StoreThreads, WriteReply } from "./store-threads.ts";
+import type { StoreThread, StoreThreads, ThreadReply } from "./store-threads.ts";
 
 export interface SupervisorDependencies {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Starts threads on the same file, and leaves its leases. */
   readonly startThreads: () => Promise<StoreThreads>;
+  readonly commits: CommitObserver;
   /** Called at most once, when the store can never commit again. */
   readonly onFatal: ((error: EvregError) => void) | undefined;
 }
@@ -61,21 +63,23 @@ export class WorkerSupervisor {
   }
 
   /** @throws EvregError `unavailable` while nothing can be committed, with `NOTHING_STORED` where that is certain */
-  async write(batch: WriteBatch): Promise<WriteReply> {
+  async write(batch: WriteBatch): Promise<ThreadReply<Committed>> {
     // The size is read before the message takes the buffer away.
     const size = batch.bytes?.byteLength ?? 0;
-    return this.#byWriter(size, (threads) => threads.write(batch));
+    const reply = await this.#byWriter(size, (writer) => writer.request("write", batch, batch.bytes));
+    if (reply.value.commit !== undefined) this.#dependencies.commits.committed(reply.value.commit);
+    return reply;
   }
 
   /** Does what needs to be between two transactions, on the connection that writes. */
   readByWriter(operation: string, args: readonly unknown[]): Promise<ThreadReply> {
-    return this.#byWriter(0, (threads) => threads.readByWriter(operation, args));
+    return this.#byWriter(0, (writer) => writer.request("read", { operation, args }));
   }
 
-  async #byWriter<T>(bytes: number, ask: (threads: StoreThreads) => Promise<T>): Promise<T> {
+  async #byWriter<T>(bytes: number, ask: (writer: StoreThread) => Promise<T>): Promise<T> {
     if (this.#status !== "ok" || this.#threads === undefined) throw this.#unavailable(NOTHING_STORED);
     try {
-      return await ask(this.#threads);
+      return await ask(this.#threads.writer);
     } catch (error) {
       if (!(error instanceof EngineFailure)) throw error;
       this.#checkBytes = Math.min(bytes + CHECK_EXTRA_BYTES, CHECK_MAX_BYTES);
@@ -95,7 +99,7 @@ export class WorkerSupervisor {
         continue;
       }
       try {
-        return await threads.read(operation, args);
+        return await threads.reader.request("read", { operation, args });
       } catch (error) {
         if (!(error instanceof EngineFailure)) throw error;
         // Other threads were ended to be replaced; the next ones get the request.
@@ -208,7 +212,7 @@ export class WorkerSupervisor {
 
 /** @throws EngineFailure when these bytes cannot be committed */
 async function writeCheck(threads: StoreThreads, bytes: number): Promise<void> {
-  const { outcomes } = await threads.write(singleWrite("file.probe", bytes));
-  if (outcomes.some((outcome) => "error" in outcome))
-    throw new EngineFailure("replace", "a test write failed");
+  const { value } = await threads.writer.request("write", singleWrite("file.probe", bytes));
+  const [outcome] = JSON.parse(value.outcomes) as WireOutcome[];
+  if (outcome === undefined || "error" in outcome) throw new EngineFailure("replace", "a test write failed");
 }

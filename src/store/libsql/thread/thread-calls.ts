@@ -1,5 +1,5 @@
 import type { Operations, ReadOperation, WriteOperation } from "./operation.ts";
-import type { ByteWriter, OperationsTraits, OperationTraits } from "./protocol.ts";
+import type { ByteWriter } from "./protocol.ts";
 import type { ThreadReply } from "./store-threads.ts";
 import type { WorkerSupervisor } from "./supervisor.ts";
 import type { WriteQueue } from "./write-queue.ts";
@@ -38,15 +38,15 @@ export interface ThreadCalls<O extends Operations> {
 
 type AnyAsk = (...args: readonly unknown[]) => Promise<ThreadReply>;
 
-/** @param traits of all operations, as the store's thread reports them when it has opened the file */
+/** Makes the main thread's side of operations. */
 export function threadCalls<O extends Operations>(
-  traits: OperationsTraits,
+  all: O,
   supervisor: WorkerSupervisor,
   queue: WriteQueue,
 ): ThreadCalls<O> {
   const replies: Record<string, Record<string, AnyAsk>> = {};
   const methods: Record<string, Record<string, (...args: readonly unknown[]) => Promise<unknown>>> = {};
-  for (const [part, operations] of Object.entries(traits)) {
+  for (const [part, operations] of Object.entries(all)) {
     const own = Object.entries(operations).map(
       ([name, one]) => [name, askFor(`${part}.${name}`, one, supervisor, queue)] as const,
     );
@@ -60,7 +60,7 @@ export function threadCalls<O extends Operations>(
 
 function askFor(
   operation: string,
-  traits: OperationTraits,
+  traits: ReadOperation | WriteOperation,
   supervisor: WorkerSupervisor,
   queue: WriteQueue,
 ): AnyAsk {

@@ -1,7 +1,14 @@
 import { EvregError } from "../../../domain/error.ts";
 import type { StoreChange } from "../../store.ts";
-import { ByteWriter, fromWireError, type WriteBatch, type WriteCall } from "./protocol.ts";
-import type { ThreadReply, WriteReply } from "./store-threads.ts";
+import {
+  ByteWriter,
+  type Committed,
+  fromWireError,
+  type WireOutcome,
+  type WriteBatch,
+  type WriteCall,
+} from "./protocol.ts";
+import type { ThreadReply } from "./store-threads.ts";
 import { NOTHING_STORED } from "./supervisor.ts";
 
 /** A write to be sent. */
@@ -15,7 +22,7 @@ export interface PendingWrite {
 
 /** Commits a batch. */
 interface BatchWriter {
-  write(batch: WriteBatch): Promise<WriteReply>;
+  write(batch: WriteBatch): Promise<ThreadReply<Committed>>;
 }
 
 /** Writes that are sent together. */
@@ -141,12 +148,13 @@ export class WriteQueue {
     if (this.#heldBytes === 0) this.#idle?.resolve();
   }
 
-  #answer({ callers }: Batch, { outcomes, changes, bytes }: WriteReply): void {
+  #answer({ callers }: Batch, { value, bytes }: ThreadReply<Committed>): void {
+    const outcomes = JSON.parse(value.outcomes) as WireOutcome[];
     for (const [place, { resolve, reject }] of callers.entries()) {
       const outcome = outcomes[place]!;
       if ("error" in outcome) reject(fromWireError(outcome.error));
       else resolve({ value: outcome.ok, bytes });
     }
-    for (const change of changes) this.#onChange(change);
+    for (const change of value.changes) this.#onChange(change);
   }
 }
