@@ -66,8 +66,8 @@ it("a list is the same whatever index leads to it, and however many parts it is 
   )) {
     const walked = { lookedAt: 100_000, gathered: 0 };
     const whole = listDeliveries(connection.read, query, walked);
-    expect(whole.after).toBeUndefined();
-    const rowids = whole.deliveries.map(({ rowid }) => rowid);
+    expect(whole.rest).toBeUndefined();
+    const rowids = whole.items.map(({ rowid }) => rowid);
     expect(rowids).toEqual(rowids.toSorted((one, other) => other - one));
     found += rowids.length;
     for (const extent of [
@@ -76,11 +76,10 @@ it("a list is the same whatever index leads to it, and however many parts it is 
       { lookedAt: 7, gathered: 100_000 },
     ]) {
       const inParts: number[] = [];
-      for (let rest: DeliverySelection = query; ;) {
-        const { deliveries, after } = listDeliveries(connection.read, rest, extent);
-        inParts.push(...deliveries.map(({ rowid }) => rowid));
-        if (after === undefined) break;
-        rest = { ...query, after, limit: query.limit - inParts.length };
+      for (let rest: DeliverySelection | undefined = query; rest !== undefined;) {
+        const part = listDeliveries(connection.read, rest, extent);
+        inParts.push(...part.items.map(({ rowid }) => rowid));
+        ({ rest } = part);
       }
       expect({ query, inParts }).toEqual({ query, inParts: rowids });
     }

@@ -39,7 +39,7 @@ it.each<[ReplaySelection, number]>([
   ["all", 1],
 ])("%s: events removed before their turn are skipped and counted", (selection, subscription) => {
   const plan = planReplay(connection.read, { subscription, selection, fromMs: 0 })!;
-  const { count: total } = countReplay(connection.read, plan);
+  const total = countReplay(connection.read, plan).items[0]!;
   expect(total).toBe(EVENTS);
   const step = { nowMs: 5, maxQueued: 4, maxDue: 4, maxUnfinished: 100, total };
   connection.write((sql) => {

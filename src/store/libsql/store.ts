@@ -9,12 +9,10 @@ import type {
   FinishOutcome,
   RecordClaim,
 } from "../queue.ts";
-import type { ReplayStore } from "../history.ts";
 import type { FileAdmin, Store } from "../store.ts";
 import type { WireEvent } from "./events/list.ts";
 import type { Backups } from "./files/backup.ts";
 import type { OPERATIONS } from "./operations.ts";
-import { countWholeReplay, listAllDeliveries, readAllSteps, readAllTotals } from "./paged-reads.ts";
 import {
   claimAnswer,
   claimCall,
@@ -26,6 +24,7 @@ import {
   recordedClaims,
   type WireRecordOutcome,
 } from "./queue/wire.ts";
+import type { Part } from "./thread/operation.ts";
 import { bytesAt } from "./thread/protocol.ts";
 import { checkText } from "./thread/sql.ts";
 import type { WorkerSupervisor } from "./thread/supervisor.ts";
@@ -63,13 +62,19 @@ export function createLibsqlStore(parts: StoreParts): FileStore {
     catalog,
     events: eventStore(parts, claimed),
     queue: deliveryQueue(parts, claimed),
-    replays: replayStore(replays),
+    replays: {
+      ...replays,
+      async count(plan, signal) {
+        const counts = await readParts(replays.count, plan, signal);
+        return counts.reduce((sum, count) => sum + count, 0);
+      },
+    },
     tokens,
     audit,
     stats: {
       ...stats,
-      steps: (query) => readAllSteps(stats, query),
-      totals: (query) => readAllTotals(stats, query),
+      steps: (query) => readParts(stats.steps, query),
+      totals: (query) => readParts(stats.totals, query),
     },
     files: {
       backup: (signal) => backups.make(signal),
@@ -194,14 +199,23 @@ function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscript
       if (first !== undefined && results.length === 1) return [await finish(first, nowMs, options)];
       return Promise.all(results.map((result) => finish(result, nowMs, options)));
     },
-    list: (query) => listAllDeliveries(queue, query),
+    list: (query) => readParts(queue.list, query),
     findSendable: async (id) => claimed.read(await queue.findSendable(id)).get(id),
   };
 }
 
-function replayStore(replays: ThreadCalls<typeof OPERATIONS>["methods"]["replays"]): ReplayStore {
-  return {
-    ...replays,
-    count: (plan, signal) => countWholeReplay(replays, plan, signal),
-  };
+/** @param signal ends it before the next part; rejects with its reason */
+async function readParts<T, Q>(
+  ask: (query: Q) => Promise<Part<T, Q>>,
+  query: Q,
+  signal?: AbortSignal,
+): Promise<readonly T[]> {
+  const all: T[] = [];
+  for (let rest: Q | undefined = query; rest !== undefined;) {
+    signal?.throwIfAborted();
+    const part: Part<T, Q> = await ask(rest);
+    all.push(...part.items);
+    ({ rest } = part);
+  }
+  return all;
 }

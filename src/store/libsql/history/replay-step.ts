@@ -10,7 +10,7 @@ import { keyPointerOf, placeByKey } from "../queue/key-order.ts";
 import { isPattern } from "../../../domain/names.ts";
 import type { Sql, SqlValue } from "../thread/sql.ts";
 import { boundAction, endReplay, loadRunning } from "./replays.ts";
-import type { Work } from "../thread/operation.ts";
+import type { Part, Work } from "../thread/operation.ts";
 
 export function advanceReplay(work: Work, id: number, step: ReplayStep): ReplayProgress {
   const [running] = loadRunning(work, "r.rowid = ?", id);
@@ -209,20 +209,20 @@ export function planReplay(sql: Sql, request: ReplayRequest): ReplayPlan | undef
   return { ...request, action, scope: idRangesOf(sql, "event", fromMs, toMs) };
 }
 
-export function countReplay(sql: Sql, plan: ReplayPlan): { count: number; rest: readonly RowidRange[] } {
-  let rest = plan.scope;
+export function countReplay(sql: Sql, plan: ReplayPlan): Part<number, ReplayPlan> {
+  let { scope } = plan;
   let count = 0;
   for (let windows = 0; windows < MAX_WINDOWS; windows += 1) {
-    const [range] = rest;
-    if (range === undefined) break;
+    const [range] = scope;
+    if (range === undefined) return { items: [count] };
     const high = windowEnd(sql, plan, range);
     count += sql.first<{ count: number }>(
       `SELECT count(*) AS count FROM (${chosenBy(walkOf(plan))})`,
       ...valuesOf(sql, plan, { low: range.low, high }),
     )!.count;
-    rest = rangesAfter(rest, high, "asc");
+    scope = rangesAfter(scope, high, "asc");
   }
-  return { count, rest };
+  return { items: [count], rest: { ...plan, scope } };
 }
 
 /** Makes deliveries of past events. They are created now, so that the rowids of deliveries still rise with their times. */

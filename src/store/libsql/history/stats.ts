@@ -17,6 +17,7 @@ import {
   type SubscriptionSubject,
 } from "../../history.ts";
 import { matchOf } from "../catalog/matching.ts";
+import type { Part } from "../thread/operation.ts";
 import { type Sql, type SqlValue, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 import { tenSecondsOf } from "./stats-counts.ts";
 
@@ -231,10 +232,16 @@ function kindOf({ applications, action, subscription }: StatsOf): keyof typeof K
   return applications === undefined ? "all" : "application";
 }
 
-export function readStatsSteps(sql: Sql, query: StatsSteps): readonly StoredStep[] {
+/** One call adds up so many spans of figures. */
+const ADDED_SPANS = 50;
+
+export function readStatsSteps(sql: Sql, query: StatsSteps): Part<StoredStep, StatsSteps> {
   const { span, fromMs, toMs, stepMs } = query;
+  // Each part ends with a step, so that none is in two.
+  const steps = Math.ceil((ADDED_SPANS * STATS_SPANS[span]) / stepMs);
+  const endMs = Math.min(toMs, (Math.floor(fromMs / stepMs) + steps) * stepMs);
   const starts: number[] = [];
-  for (let ms = fromMs; ms < toMs; ms += STATS_SPANS[span]) starts.push(startOf(ms, span));
+  for (let ms = fromMs; ms < endMs; ms += STATS_SPANS[span]) starts.push(startOf(ms, span));
   const values = [stepMs / unitOf(span), JSON.stringify(starts), SPAN[span]];
   const inSteps = "FROM json_each(?) AS sought CROSS JOIN stats ON span = ? AND at = sought.value WHERE";
   // What is known of everything is known of each: nothing happened where there is no row of its own.
@@ -250,20 +257,20 @@ export function readStatsSteps(sql: Sql, query: StatsSteps): readonly StoredStep
     ...condition.values,
   );
   for (const row of rows) tallies.get(row.step)?.add(figuresOf(row));
-  return [...tallies].map(([step, tally]) => ({ startMs: step * stepMs, figures: tally.stored() }));
+  const items = [...tallies].map(([step, tally]) => ({ startMs: step * stepMs, figures: tally.stored() }));
+  return endMs < toMs ? { items, rest: { ...query, fromMs: endMs } } : { items };
 }
 
 /** One call adds up the figures of so many actions or subscriptions. */
 const TOTALS_AT_ONCE = 64;
 
-/** Totals of some of the actions or subscriptions, and after which rowid the others come; absent where there are none. */
-export interface TotalsPart {
-  readonly totals: readonly StoredTotal[];
+interface TotalsQuery extends StatsTotals {
+  /** Only actions or subscriptions with a larger rowid count. */
   readonly after?: number;
 }
 
-export function readStatsTotals(sql: Sql, query: StatsTotals, after = 0): TotalsPart {
-  const { by, pieces } = query;
+export function readStatsTotals(sql: Sql, query: TotalsQuery): Part<StoredTotal, TotalsQuery> {
+  const { by, pieces, after = 0 } = query;
   const ids = sql.rows<{ id: number }>(
     `SELECT rowid AS id FROM ${by} WHERE rowid > ? ORDER BY rowid LIMIT ${TOTALS_AT_ONCE}`,
     after,
@@ -281,8 +288,8 @@ export function readStatsTotals(sql: Sql, query: StatsTotals, after = 0): Totals
   );
   const tallies = new Map<number, Tally>();
   for (const row of rows) tallyOf(tallies, row.id).add(figuresOf(row));
-  const totals = named(sql, by, tallies);
-  return ids.length < TOTALS_AT_ONCE ? { totals } : { totals, after: last };
+  const items = named(sql, by, tallies);
+  return ids.length < TOTALS_AT_ONCE ? { items } : { items, rest: { ...query, after: last } };
 }
 
 function named(sql: Sql, by: StatsSubject, tallies: ReadonlyMap<number, Tally>): readonly StoredTotal[] {

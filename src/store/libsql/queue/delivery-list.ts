@@ -4,6 +4,7 @@ import type { BacklogCause } from "../../../domain/stats/stats.ts";
 import type { DeliverySelection } from "../../queue.ts";
 import { matchOf } from "../catalog/matching.ts";
 import { idRangesOf, rangesAfter } from "../events/timeline.ts";
+import type { Part } from "../thread/operation.ts";
 import type { Sql, SqlValue } from "../thread/sql.ts";
 import { activeReceivers, type DuePosition, filterByCause, FIRST_DUE } from "./backlog.ts";
 import {
@@ -32,14 +33,9 @@ const EXTENT: Extent = { lookedAt: 8_000, gathered: 20_000 };
 /** Up to so many subscriptions are walked side by side through their index; for more, all deliveries are. */
 const MAX_WALKED = 100;
 
-/** What one call has found of a list. */
-export interface DeliveryPart {
-  readonly deliveries: readonly Delivery[];
-  /** All deliveries from this rowid on were looked at, and the older ones were not; absent when the list is complete. */
-  readonly after?: number;
-}
+type DeliveryPart = Part<Delivery, DeliverySelection>;
 
-const NONE: DeliveryPart = { deliveries: [] };
+const NONE: DeliveryPart = { items: [] };
 
 /** Causes that are a status of their own. */
 const STATUS_OF: Partial<Record<BacklogCause, DeliveryStatus>> = {
@@ -70,15 +66,18 @@ export function listDeliveries(sql: Sql, query: DeliverySelection, extent = EXTE
     ...filter.values,
     query.limit,
   );
-  const deliveries = rows.map(deliveryOf);
-  if (rows.length === query.limit) return { deliveries };
+  const items = rows.map(deliveryOf);
+  if (rows.length === query.limit) return { items };
   const cut = sql.first<{ lowest: number }>(
     `SELECT min(id) AS lowest FROM ${candidates} HAVING count(*) = ?`,
     ...bound,
     extent.lookedAt,
   );
-  if (cut !== undefined) return { deliveries, after: cut.lowest };
-  return ranges.length > 1 ? { deliveries, after: range.low } : { deliveries };
+  // All deliveries from this rowid on were looked at, and the older ones were not.
+  const after = cut?.lowest ?? (ranges.length > 1 ? range.low : undefined);
+  return after === undefined
+    ? { items }
+    : { items, rest: { ...query, after, limit: query.limit - items.length } };
 }
 
 /** Selects deliveries. */

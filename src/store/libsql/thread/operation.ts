@@ -82,6 +82,13 @@ export interface WriteOperation<C = unknown, R = unknown> {
 /** The operations by the parts of the store. */
 export type Operations = Readonly<Record<string, Readonly<Record<string, ReadOperation | WriteOperation>>>>;
 
+/** What one call of a long read answers: other reads get their turn before the next, and the log is free to restart. */
+export interface Part<T, Q> {
+  readonly items: readonly T[];
+  /** What is to be asked for the rest; absent where there is none. */
+  readonly rest?: Q;
+}
+
 export function read<A extends readonly unknown[], R>(
   run: (work: Work, ...args: A) => R,
 ): ReadOperation<A, R> {
