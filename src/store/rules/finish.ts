@@ -84,6 +84,9 @@ const NEVER_STARTED: DeliveryVerdict = {
   handler: "unknown",
 };
 
+/** A schedule may end with a wait of 0, and what an order is blocked by is tried again without end. */
+const LEAST_BLOCKED_WAIT_MS = 1_000;
+
 /** Whether the verdict depends on what the server's configuration says. For most results it does not, and they come without it. */
 export function dependsOnSettings(ending: AttemptEnding): boolean {
   return ending === "failed" || ending === "gone";
@@ -131,8 +134,10 @@ function failed(
   const isSameHandler = handler === undefined || handler === settings.handler;
   const isGone = facts.ending === "gone" && isSameHandler;
   const blocks = isOrdered && onExhausted === "block";
-  const isRetried = blocks || (failures < maxRetries && !isGone);
-  const waitMs = facts.ending === "gone" ? 0 : retryWait(facts, failures, settings);
+  const isExhausted = failures >= maxRetries;
+  const isRetried = blocks || (!isExhausted && !isGone);
+  const leastMs = blocks && isExhausted ? LEAST_BLOCKED_WAIT_MS : 0;
+  const waitMs = facts.ending === "gone" ? 0 : Math.max(leastMs, retryWait(facts, failures, settings));
   const retryAtMs = isRetried ? Math.ceil(nowMs + waitMs) : undefined;
   return {
     state: isRetried ? "pending" : "failed",
