@@ -102,9 +102,9 @@ It needs a token with the scopes listen and read, or one that may write. On a te
       flags,
       async (evreg) => {
         const wanted = { application, subscription, actions, ordered };
-        const signer = flags["secret-of"];
-        const signAs = signer === undefined ? undefined : await signerOf(evreg, signer);
-        const found = await subscriptionsFor(evreg, wanted).catch(async (error: unknown) => {
+        const secretOf = flags["secret-of"];
+        const signer = secretOf === undefined ? undefined : await signerOf(evreg, secretOf);
+        const found = await subscriptionsFor(evreg, wanted, signer).catch(async (error: unknown) => {
           const hint = await scopeHint(evreg, error, wanted);
           if (hint !== undefined) note(hint);
           throw error;
@@ -115,7 +115,7 @@ It needs a token with the scopes listen and read, or one that may write. On a te
         note(
           `Listening: ${found.map(nameOf).join(", ")}. ${what}${readsKeys ? " r: last one again, q: quit." : ""}`,
         );
-        const taking = { concurrency, leaseMs, signAs, signal, graceMs: GRACE_MS, max };
+        const taking = { concurrency, leaseMs, signAs: signer?.rowid, signal, graceMs: GRACE_MS, max };
         const options = { attempt, program, report, readsKeys, ...taking };
         await listen(evreg, found, options);
       },

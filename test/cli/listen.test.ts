@@ -284,6 +284,26 @@ test("a program that answers 401 is said to know another secret, once, and gets 
   expect(verify(sent!.headers, sent!.body, known.secret)).toMatchObject({ action: "order.created" });
 });
 
+test("a subscription made with --secret-of says whose secret signs, and not its own", async () => {
+  const handler = { application: "billing", subscription: `signer-${name}`, action: "order.created" };
+  await served.evreg.subscriptions.create({ ...handler, handler: receiver.url, active: false });
+  await publish();
+  const first = listen(
+    1,
+    "--since",
+    "1h",
+    "--forward-to",
+    receiver.url,
+    "--secret-of",
+    `billing/signer-${name}`,
+  );
+  const { stderr } = await first;
+  expect(stderr).toContain(
+    `Its deliveries are signed with the secret of billing/signer-${name} to order.created (`,
+  );
+  expect(stderr).not.toContain("whsec_");
+});
+
 test("a secret that cannot be used is refused before a subscription is made", async () => {
   const refused = await listen(1, "--secret-of", "nobody/none");
   expect(refused).toMatchObject({ code: 3, stderr: expect.not.stringContaining("Made the") });

@@ -34,8 +34,15 @@ export function listenerName(): string {
   return `${user}@${hostname()}`.slice(0, NAME_LENGTH - "listen-".length);
 }
 
-/** The pull subscriptions to the actions, one for each; what is not there is made, and its secret told. */
-export async function subscriptionsFor(evreg: Evreg, listened: Listened): Promise<Subscription[]> {
+/**
+ * The pull subscriptions to the actions, one for each. What is not there is made, and the secret that signs its deliveries shown.
+ * @param signer whose secret signs them instead
+ */
+export async function subscriptionsFor(
+  evreg: Evreg,
+  listened: Listened,
+  signer?: Subscription,
+): Promise<Subscription[]> {
   const application = listened.application ?? (await applicationOf(evreg));
   const subscription = listened.subscription ?? `listen-${listenerName()}`;
   const named = await listNamed(evreg, application, subscription);
@@ -43,7 +50,7 @@ export async function subscriptionsFor(evreg: Evreg, listened: Listened): Promis
   for (const action of new Set(listened.actions)) {
     const { ordered } = listened;
     const wanted = { application, subscription, action, ordered };
-    found.push(await ensure(evreg, wanted, [...named, ...found]));
+    found.push(await ensure(evreg, wanted, [...named, ...found], signer));
   }
   for (const other of named) {
     if (other.mode !== "pull" || found.some(({ rowid }) => rowid === other.rowid)) continue;
@@ -109,6 +116,7 @@ async function ensure(
   { subscriptions }: Evreg,
   wanted: Wanted,
   named: readonly Subscription[],
+  signer: Subscription | undefined,
 ): Promise<Subscription> {
   const known = named.find(({ action }) => action === wanted.action);
   if (known !== undefined) {
@@ -119,11 +127,9 @@ async function ensure(
     const input = { ...wanted, mode: "pull", expires_after_ms: EXPIRES_AFTER_MS } as const;
     const { data } = await subscriptions.create(input);
     const { secret, ...created } = data;
-    const signing =
-      named.length === 0
-        ? `Its deliveries are signed with ${secret} (shown only now).`
-        : "Its deliveries are signed with the secret that all of this name have.";
-    note(`Made the subscription ${nameOf(created)}. ${signing}`);
+    const own = named.length === 0 ? `${secret} (shown only now)` : "the secret that all of this name have";
+    const signing = signer === undefined ? own : `the secret of ${nameOf(signer)}`;
+    note(`Made the subscription ${nameOf(created)}. Its deliveries are signed with ${signing}.`);
     return created;
   } catch (error) {
     const id = error instanceof EvregError && error.code === "conflict" ? error.details["rowid"] : undefined;
@@ -153,17 +159,17 @@ function mustFit(found: Subscription, { ordered }: Wanted): void {
 }
 
 /**
- * The ID of the subscription whose secret is to sign, checked before anything is made.
+ * The subscription whose secret is to sign, checked before anything is made.
  * @throws EvregError `not_found`; `forbidden` with the scope that the token lacks
  */
-export async function signerOf(evreg: Evreg, typed: TypedSubscription): Promise<number> {
+export async function signerOf(evreg: Evreg, typed: TypedSubscription): Promise<Subscription> {
   const { data: signer } = await evreg.subscriptions.get(await subscriptionId(evreg, typed));
   const { data: caller } = await evreg.whoami();
   const isAllowed = caller.scopes.some((scope) => {
     const { name, application = signer.application } = parseScope(scope) ?? {};
     return (name === "write" || name === "admin") && application === signer.application;
   });
-  if (isAllowed) return signer.rowid;
+  if (isAllowed) return signer;
   const scope = `write:${signer.application}`;
   throw new EvregError(
     "forbidden",
