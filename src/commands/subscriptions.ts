@@ -42,7 +42,7 @@ import { HANDLER_TEST_RECORD, NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../
 const SECRET = recordColumns<SubscriptionWithSecret>({ secret: "Secret" });
 
 /**
- * When the last retry of a new one is, and where that is set. A failure is answered with the bare facts: the secret, which is
+ * Says when the last retry is, and where that is set. A failure is answered with the bare facts: the secret, which is
  * shown once, must not go down with it.
  */
 async function retriesNote(
@@ -227,9 +227,14 @@ export class SubscriptionsUpdate extends TargetCommand {
         "Nothing to change: give at least one flag, such as --handler, --max-retries, --[no-]active or --filter; see --help.",
       );
     }
-    await this.showRecord(flags, SUBSCRIPTIONS.record, async (evreg) =>
-      evreg.subscriptions.update(await subscriptionId(evreg, args.id), change),
-    );
+    let retries: string | undefined;
+    const output = await this.showRecord(flags, SUBSCRIPTIONS.record, async (evreg) => {
+      const answer = await evreg.subscriptions.update(await subscriptionId(evreg, args.id), change);
+      const isOfRetries = "max_retries" in change || "retry_schedule" in change;
+      if (isOfRetries) retries = await retriesNote(evreg, answer.data);
+      return answer;
+    });
+    if (retries !== undefined) output.note(retries);
   }
 }
 

@@ -33,6 +33,10 @@ test("the configuration sets the retries of subscriptions that say nothing else,
   expect(usual.stderr).toContain("6 retries, the last 7 h 11 min after the first attempt (");
   const own = await run(subscribe("own", "--retry-schedule", "1s,2s"));
   expect(own.stderr).toContain("2 retries, the last 3 s after the first attempt (");
+  const changed = await run(["subscriptions", "update", "billing/own", "--max-retries", "3"]);
+  expect(changed.stderr).toContain("3 retries, the last 5 s after the first attempt (");
+  const paused = await run(["subscriptions", "update", "billing/own", "--no-active"]);
+  expect(paused.stderr).not.toContain("retries");
   expect((await json<{ retries: unknown }>(["whoami"])).data.retries).toEqual({
     max_retries: 6,
     retry_schedule: [0, 5_000, 60_000, 600_000, 3_600_000, 21_600_000],
