@@ -51,6 +51,22 @@ test.each([
   }
 });
 
+test("a checkout's entry that was typed by its path is suggested by that path", () => {
+  const [, before] = process.argv;
+  const typed = process.env["_"];
+  try {
+    process.argv[1] = "/opt/my evreg/bin/run.js";
+    process.env["_"] = "/opt/my evreg/bin/run.js";
+    expect(nextCommand("events")).toBe("'/opt/my evreg/bin/run.js' events");
+    process.env["_"] = "/usr/bin/node";
+    expect(nextCommand("events")).toBe("evreg events");
+  } finally {
+    process.argv[1] = before!;
+    if (typed === undefined) delete process.env["_"];
+    else process.env["_"] = typed;
+  }
+});
+
 test("a folder's own token is replaced only where a folder and a token were typed", () => {
   const areReplaced = [{ data: "mine" }, { token: "bad" }, { data: "mine", token: "bad" }].map((flags) => {
     setTarget(flags);

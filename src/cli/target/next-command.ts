@@ -1,4 +1,4 @@
-import { relative } from "node:path";
+import { basename, relative, resolve } from "node:path";
 import { isSea } from "node:sea";
 import { shellWord } from "../../domain/formats.ts";
 import { flagWords, escapeControl } from "../io/text.ts";
@@ -14,18 +14,28 @@ export interface TargetFlags {
 
 const NAME = "evreg";
 
-/** How a person types the program: `./evreg` for an executable in a folder, `npx evreg` where that started it. */
+/** The file of a checkout that is executable, see bin/run.js. */
+const ENTRY = "run.js";
+
+/**
+ * How a person types the program: `./evreg` for an executable in a folder, `npx evreg` where that started it, and the path of a
+ * checkout's entry where a shell says that it was typed (`_`).
+ */
 export function programName(): string {
   const {
     npm_lifecycle_event: event,
     npm_lifecycle_script: script = "",
     npm_config_local_prefix: prefix,
+    _: typedPath = "",
   } = process.env;
   // Of a script it is the name of Node.
   const { argv0 } = process;
   if (isSea()) return /[/\\]/.test(argv0) ? escapeControl(shellWord(argv0)) : NAME;
   const isStartedByNpm = event === "npx" ? /^["']?evreg\b/.test(script) : event === "start";
-  if (!isStartedByNpm) return NAME;
+  if (!isStartedByNpm) {
+    const isEntry = basename(typedPath) === ENTRY && resolve(typedPath) === process.argv[1];
+    return isEntry ? escapeControl(shellWord(typedPath)) : NAME;
+  }
   const isElsewhere = prefix !== undefined && relative(prefix, process.cwd()).startsWith("..");
   return isElsewhere ? escapeControl(`npx --prefix ${shellWord(prefix)} ${NAME}`) : `npx ${NAME}`;
 }
