@@ -13,6 +13,7 @@ import {
   UNFINISHED_STATES,
 } from "./delivery-state.ts";
 import { WAIT_END } from "./handler-health.ts";
+import { BLOCKS, FAILING, IS_EXHAUSTED } from "./key-order.ts";
 
 // This file says why deliveries are unfinished: each for one cause, by which they are counted here and listed in
 // delivery-list.ts.
@@ -27,53 +28,31 @@ const NEVER_MS = Number.MIN_SAFE_INTEGER;
 /** A subscription with unfinished deliveries, and what decides about their causes. */
 interface Receiver {
   readonly id: number;
-  readonly isActive: boolean;
+  readonly isActive: number;
   /** When the subscription's wait ends or ended; 0 where there was none. */
   readonly waitEndMs: number;
   /** Whether the subscription waits, so that only what persons requested is sent. */
-  readonly isWaiting: boolean;
+  readonly isWaiting: number;
   /** The cause of what is to be sent now. */
   readonly nowCause: BacklogCause;
-  readonly leased: LeasedCount;
-}
-
-/** How much of a subscription is leased. */
-interface LeasedCount {
-  readonly deliveries: number;
-  /** How many of them persons requested. */
-  readonly requested: number;
-  readonly sinceMs: number | undefined;
-}
-
-const NONE_LEASED: LeasedCount = { deliveries: 0, requested: 0, sinceMs: undefined };
-
-function loadLeased(sql: Sql): ReadonlyMap<number, LeasedCount> {
-  const rows = sql.rows<LeasedCount & { id: number }>(
-    `SELECT d.subscription_id AS id, count(*) AS deliveries, count(*) FILTER (WHERE d.priority = ${REQUESTED}) AS requested,
-        min(l.claimed_ms) AS sinceMs
-      FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id GROUP BY 1`,
-  );
-  return new Map(rows.map((row) => [row.id, row]));
-}
-
-interface ReceiverRow {
-  readonly id: number;
-  readonly active: number;
-  readonly wait_end_ms: number;
-  readonly is_paced: number;
+  /** How many deliveries are leased, how many of those persons requested, and since when the first is. */
+  readonly leased: number;
+  readonly leasedRequested: number;
+  readonly leasedSinceMs: number | null;
 }
 
 /** Reads the subscriptions that have something unfinished, without deleted ones. */
-function loadReceivers(
-  sql: Sql,
-  nowMs: number,
-  { applications, subscription, action }: BacklogOf = {},
-  leased = loadLeased(sql),
-): readonly Receiver[] {
+function loadReceivers(sql: Sql, nowMs: number, selection: BacklogOf = {}): readonly Receiver[] {
+  const { applications, subscription, action } = selection;
   const match = matchOf(action ?? "*", "a.action");
-  const rows = sql.rows<ReceiverRow>(
-    `SELECT s.rowid AS id, s.active, ${WAIT_END} AS wait_end_ms, s.mode = 'pull' OR ${settingOf("rate_limit")} IS NOT NULL AS is_paced
-      FROM subscription AS s
+  return sql.rows<Receiver>(
+    `SELECT s.rowid AS id, s.active AS isActive, ${WAIT_END} AS waitEndMs, s.active = 1 AND ${WAIT_END} > ?1 AS isWaiting,
+        CASE WHEN s.active = 0 THEN 'held' WHEN s.mode = 'pull' OR ${settingOf("rate_limit")} IS NOT NULL THEN 'paced'
+          WHEN leased.deliveries > 0 THEN 'busy' ELSE 'due' END AS nowCause,
+        coalesce(leased.deliveries, 0) AS leased, coalesce(leased.requested, 0) AS leasedRequested, leased.since_ms AS leasedSinceMs
+      FROM subscription AS s LEFT JOIN (
+        SELECT d.subscription_id, count(*) AS deliveries, sum(d.priority = ${REQUESTED}) AS requested, min(l.claimed_ms) AS since_ms
+        FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id GROUP BY 1) AS leased ON leased.subscription_id = s.rowid
       WHERE s.deleted_ms IS NULL AND (?2 IS NULL OR s.rowid = ?2)
         AND (?3 IS NULL OR s.application IN (SELECT value FROM json_each(?3)))
         AND EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE subscription_id = s.rowid AND due_ms IS NOT NULL)
@@ -85,36 +64,21 @@ function loadReceivers(
     action ?? null,
     ...match.values,
   );
-  return rows.map(({ id, active, wait_end_ms: waitEndMs, is_paced: isPaced }) => {
-    const own = leased.get(id) ?? NONE_LEASED;
-    const isActive = active === 1;
-    const unpaced = own.deliveries > 0 ? "busy" : "due";
-    const nowCause = !isActive ? "held" : isPaced === 1 ? "paced" : unpaced;
-    return {
-      id,
-      isActive,
-      waitEndMs,
-      isWaiting: isActive && waitEndMs > nowMs,
-      nowCause,
-      leased: own,
-    };
-  });
 }
 
-const NONE: Backlog["due"] = { deliveries: 0, sinceMs: undefined };
+type BacklogParts = Record<BacklogCause, Backlog["due"]>;
 
-function noParts(): Record<BacklogCause, Backlog["due"]> {
-  return { due: NONE, busy: NONE, paced: NONE, waiting: NONE, blocked: NONE, delivering: NONE, held: NONE };
+function noParts(): BacklogParts {
+  const none = { deliveries: 0, sinceMs: undefined };
+  return { due: none, busy: none, paced: none, waiting: none, blocked: none, delivering: none, held: none };
 }
 
-type BacklogParts = ReturnType<typeof noParts>;
-
-function add(parts: BacklogParts, cause: BacklogCause, deliveries: number, sinceMs?: number): void {
+function add(parts: BacklogParts, cause: BacklogCause, deliveries: number, sinceMs: number | null): void {
   const part = parts[cause];
   parts[cause] = {
     // After the clock was set back, more may be leased than are due.
     deliveries: part.deliveries + Math.max(0, deliveries),
-    sinceMs: sinceMs === undefined ? part.sinceMs : earliestOf(part.sinceMs, sinceMs),
+    sinceMs: earliestOf(part.sinceMs, sinceMs ?? undefined),
   };
 }
 
@@ -124,15 +88,12 @@ function add(parts: BacklogParts, cause: BacklogCause, deliveries: number, since
  * @param selection whose deliveries count; by default all
  */
 export function countBacklog(sql: Sql, nowMs: number, selection?: BacklogOf, max = MAX_COUNTED): Backlog {
-  const leased = loadLeased(sql);
-  const receivers = loadReceivers(sql, nowMs, selection, leased);
   const parts = noParts();
-  const delivering = selection === undefined ? [...leased.values()] : receivers.map((one) => one.leased);
-  for (const { deliveries, sinceMs } of delivering) add(parts, "delivering", deliveries, sinceMs);
   let remaining = max;
   let isWhole = true;
+  const receivers = loadReceivers(sql, nowMs, selection);
   // What is paused counts last, where there is too much.
-  for (const receiver of receivers.toSorted((one, other) => Number(other.isActive) - Number(one.isActive))) {
+  for (const receiver of receivers.toSorted((one, other) => other.isActive - one.isActive)) {
     const limit = Math.max(remaining, LEAST_EACH);
     const counted = countOf(sql, receiver, nowMs, limit);
     remaining -= counted.pending + counted.behind;
@@ -142,36 +103,31 @@ export function countBacklog(sql: Sql, nowMs: number, selection?: BacklogOf, max
   return { ...parts, isWhole };
 }
 
-function addCounted(
-  parts: BacklogParts,
-  { isActive, isWaiting, waitEndMs, nowCause, leased }: Receiver,
-  { pending, now, first, behind, blocked, blockedMs }: CountedDeliveries,
-): void {
-  // What was due all along could only be sent since its wait ended; what a person requested does not wait.
-  const sinceMs =
-    first === undefined || !isActive || first.priority === REQUESTED
-      ? first?.dueMs
-      : Math.max(first.dueMs, waitEndMs);
+function addCounted(parts: BacklogParts, receiver: Receiver, counted: CountedDeliveries): void {
+  const { isActive, isWaiting, nowCause, leased, leasedRequested } = receiver;
+  const { pending, now, nowSinceMs, behind, blocked, blockedSinceMs } = counted;
   // What is leased is among what is due.
-  const leasedNow = isWaiting ? leased.requested : leased.deliveries;
-  add(parts, nowCause, now - leasedNow, sinceMs);
-  add(parts, isActive ? "waiting" : "held", pending - now - (leased.deliveries - leasedNow));
-  add(parts, isActive ? "waiting" : "held", isActive ? behind - blocked : behind);
-  if (isActive && blocked > 0) add(parts, "blocked", blocked, blockedMs ?? undefined);
+  const leasedNow = isWaiting ? leasedRequested : leased;
+  const later = pending - now - (leased - leasedNow);
+  const isBlocked = isActive && blocked > 0;
+  add(parts, "delivering", leased, receiver.leasedSinceMs);
+  add(parts, nowCause, now - leasedNow, nowSinceMs);
+  add(parts, isActive ? "waiting" : "held", later, null);
+  add(parts, isActive ? "waiting" : "held", behind - (isBlocked ? blocked : 0), null);
+  if (isBlocked) add(parts, "blocked", blocked, blockedSinceMs);
 }
 
 /** The deliveries of a subscription, up to a limit of each. */
 interface CountedDeliveries {
   readonly pending: number;
-  /** How many of them are due. */
+  /** How many of them are due, and since when the first is that is not leased. */
   readonly now: number;
-  /** The first delivery that is due and not leased. */
-  readonly first: { readonly priority: number; readonly dueMs: number } | undefined;
+  readonly nowSinceMs: number | null;
   /** How many are behind others of their keys. */
   readonly behind: number;
   /** How many of those are behind one that blocks, and when the first that blocks was made. */
   readonly blocked: number;
-  readonly blockedMs: number | null;
+  readonly blockedSinceMs: number | null;
 }
 
 const PENDING =
@@ -179,50 +135,41 @@ const PENDING =
 const BEHIND = `FROM delivery AS b INDEXED BY delivery_key
   WHERE b.subscription_id = ?1 AND b.key IS NOT NULL AND b.state IN ${UNFINISHED_STATES} AND b.state = ${DELIVERY_STATE.behind}`;
 
-function countOf(sql: Sql, { id, isWaiting }: Receiver, nowMs: number, limit: number): CountedDeliveries {
-  const dueByMs = isWaiting ? NEVER_MS : nowMs;
-  const { pending, now } = sql.first<{ pending: number; now: number }>(
-    `SELECT count(*) AS pending, coalesce(sum(priority = ${REQUESTED} OR due_ms <= ?2), 0) AS now
+function countOf(sql: Sql, receiver: Receiver, nowMs: number, limit: number): CountedDeliveries {
+  const { id, isActive, isWaiting, waitEndMs } = receiver;
+  // What was due all along could only be sent since its wait ended; what a person requested does not wait.
+  const due = sql.first<Pick<CountedDeliveries, "pending" | "now" | "nowSinceMs">>(
+    `SELECT count(*) AS pending, coalesce(sum(priority = ${REQUESTED} OR due_ms <= ?2), 0) AS now,
+        (SELECT iif(d.priority = ${REQUESTED}, d.due_ms, max(d.due_ms, ?4)) ${PENDING}
+          AND (d.priority, d.due_ms) <= (${NORMAL}, ?2) AND NOT ${LEASE_OF("d")}
+          ORDER BY d.priority, d.due_ms LIMIT 1) AS nowSinceMs
       FROM (SELECT d.priority, d.due_ms ${PENDING} ORDER BY d.priority, d.due_ms LIMIT ?3)`,
     id,
-    dueByMs,
+    isWaiting ? NEVER_MS : nowMs,
     limit,
+    isActive ? waitEndMs : NEVER_MS,
   )!;
-  const first = sql.first<{ priority: number; dueMs: number }>(
-    `SELECT d.priority, ${timeOf("d.due_ms")} AS dueMs ${PENDING} AND (d.priority, d.due_ms) <= (${NORMAL}, ?2) AND NOT ${LEASE_OF("d")}
-      ORDER BY d.priority, d.due_ms LIMIT 1`,
-    id,
-    dueByMs,
-  );
   const behind = countBehind(sql, id, limit);
-  const { blocked, blockedMs } = behind === 0 ? NONE_BLOCKED : countBlocked(sql, id, limit);
-  return { pending, now, first, behind, blocked, blockedMs };
+  return { ...due, behind, ...(behind === 0 ? NONE_BLOCKED : countBlocked(sql, id, limit)) };
 }
 
 function countBehind(sql: Sql, subscription: number, limit: number): number {
   return sql.value(`SELECT count(*) FROM (SELECT 1 ${BEHIND} LIMIT ?2)`, subscription, limit);
 }
 
-type Blocked = Pick<CountedDeliveries, "blocked" | "blockedMs">;
+const NONE_BLOCKED = { blocked: 0, blockedSinceMs: null };
 
-const NONE_BLOCKED: Blocked = { blocked: 0, blockedMs: null };
-
-function countBlocked(sql: Sql, subscription: number, limit: number): Blocked {
-  return sql.first<Blocked>(
-    `SELECT count(*) AS blocked, min(since_ms) AS blockedMs FROM (
+function countBlocked(sql: Sql, subscription: number, limit: number): typeof NONE_BLOCKED {
+  return sql.first(
+    `SELECT count(*) AS blocked, min(since_ms) AS blockedSinceMs FROM (
         SELECT ${timeOf("f.created_ms")} AS since_ms
-        FROM subscription AS s CROSS JOIN delivery AS f INDEXED BY delivery_key_failing
-          ON f.subscription_id = s.rowid AND f.key IS NOT NULL AND f.due_ms IS NOT NULL AND f.failures > 0 AND f.failures > s.max_retries
-        CROSS JOIN delivery AS b INDEXED BY delivery_key
+        FROM subscription AS s CROSS JOIN ${FAILING} CROSS JOIN delivery AS b INDEXED BY delivery_key
           ON b.subscription_id = s.rowid AND b.key = f.key AND b.state IN ${UNFINISHED_STATES} AND b.state = ${DELIVERY_STATE.behind}
-        WHERE s.rowid = ?1 AND ${BLOCKS} LIMIT ?2)`,
+        WHERE s.rowid = ?1 AND ${BLOCKS} AND ${IS_EXHAUSTED} LIMIT ?2)`,
     subscription,
     limit,
   )!;
 }
-
-/** SQL that says whether the subscription `s` waits for a person where a delivery has used up its retries. */
-const BLOCKS = `s.order_key IS NOT NULL AND ${settingOf("on_exhausted")} IS 'block'`;
 
 const IS_BLOCKED = `(d.state = ${DELIVERY_STATE.behind} AND ${BLOCKS} AND EXISTS (SELECT 1 FROM delivery AS f INDEXED BY delivery_key
   WHERE f.subscription_id = s.rowid AND f.key = d.key AND f.state IN ${UNFINISHED_STATES} AND f.state = ${DELIVERY_STATE.pending}
@@ -249,13 +196,13 @@ export type DuePosition = readonly [priority: number, dueMs: number];
 export const FIRST_DUE: DuePosition = [REQUESTED, NEVER_MS];
 
 export function activeReceivers(sql: Sql, nowMs: number): readonly Receiver[] {
-  return loadReceivers(sql, nowMs).filter(({ isActive }) => isActive);
+  return loadReceivers(sql, nowMs).filter(({ isActive }) => isActive === 1);
 }
 
 /** @param name a cause that is no status as well */
 export function filterByCause(sql: Sql, name: BacklogCause, nowMs: number): CauseFilter {
   const active = activeReceivers(sql, nowMs);
-  const waiting = active.filter(({ isWaiting }) => isWaiting).map(({ id }) => id);
+  const waiting = active.filter(({ isWaiting }) => isWaiting === 1).map(({ id }) => id);
   const isOfAny = name === "waiting" || name === "blocked";
   const having = active.filter(({ nowCause }) => isOfAny || nowCause === name);
   const isLater = `${IS_OPEN} AND NOT ${IS_NOW} AND NOT ${IS_BLOCKED}`;
@@ -282,5 +229,9 @@ export function countUnfinished(
 /** Counts what is unfinished of a subscription, or was cancelled with it, without what is under way. */
 export function countPending(sql: Sql, subscription: number): number {
   const { deliveries } = countUnfinished(sql, subscription, Number.MAX_SAFE_INTEGER);
-  return deliveries - (loadLeased(sql).get(subscription)?.deliveries ?? 0);
+  const leased = sql.value<number>(
+    "SELECT count(*) FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id WHERE d.subscription_id = ?",
+    subscription,
+  );
+  return deliveries - leased;
 }

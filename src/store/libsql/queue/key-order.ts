@@ -332,23 +332,21 @@ export function keysOfDeliveries(sql: Sql, deliveryIds: readonly number[]): read
   return rows.map(({ id, key }) => [id, key]);
 }
 
-/**
- * SQL that follows `SELECT`: `blocked`, at most so many pending deliveries of the subscription `s` that have used up their
- * retries.
- */
-function blockedOf(subscription: string, max: number): string {
-  return `FROM (SELECT f.rowid AS id FROM delivery AS f INDEXED BY delivery_key_failing
-    WHERE f.subscription_id = ${subscription}.rowid AND f.key IS NOT NULL AND f.due_ms IS NOT NULL AND f.failures > 0
-      AND f.failures > ${subscription}.max_retries LIMIT ${max}) AS blocked`;
-}
+/** SQL of `f`, the pending deliveries in an order of the subscription `s` that have used up their retries. */
+export const FAILING = "delivery AS f INDEXED BY delivery_key_failing";
+export const IS_EXHAUSTED = `f.subscription_id = s.rowid AND f.key IS NOT NULL AND f.due_ms IS NOT NULL
+  AND f.failures > 0 AND f.failures > s.max_retries`;
 
-const BLOCKS = `s.order_key IS NOT NULL AND ${settingOf("on_exhausted")} = 'block'`;
+/** SQL that follows `SELECT`: so many of them at most. */
+const SOME_EXHAUSTED = `FROM (SELECT f.rowid AS id FROM ${FAILING} WHERE ${IS_EXHAUSTED} LIMIT ${MAX_BLOCKED_KEYS}) AS blocked`;
+
+/** SQL that says whether the subscription `s` waits for a person where a delivery has used up its retries. */
+export const BLOCKS = `(s.order_key IS NOT NULL AND ${settingOf("on_exhausted")} IS 'block')`;
 
 /** SQL of the first delivery that the subscription `s` blocks for. */
-export const BLOCKED_BY = `iif(${BLOCKS}, (SELECT min(blocked.id) ${blockedOf("s", MAX_BLOCKED_KEYS)}), NULL)`;
+export const BLOCKED_BY = `iif(${BLOCKS}, (SELECT min(blocked.id) ${SOME_EXHAUSTED}), NULL)`;
 /** SQL of how many keys the subscription `s` blocks for; `NULL` where it has none, or one for all. */
-export const BLOCKED_KEYS = `iif(s.order_key <> '${WHOLE_ORDER}',
-  iif(${BLOCKS}, (SELECT count(*) ${blockedOf("s", MAX_BLOCKED_KEYS)}), 0), NULL)`;
+export const BLOCKED_KEYS = `iif(s.order_key <> '${WHOLE_ORDER}', iif(${BLOCKS}, (SELECT count(*) ${SOME_EXHAUSTED}), 0), NULL)`;
 
 /**
  * Fails deliveries that have used up their retries, for a subscription that blocks no more or has fewer retries now. Of more
@@ -356,7 +354,7 @@ export const BLOCKED_KEYS = `iif(s.order_key <> '${WHOLE_ORDER}',
  */
 export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly number[] {
   const ids = sql.value<string>(
-    `SELECT (SELECT json_group_array(blocked.id) ${blockedOf("s", MAX_BLOCKED_KEYS)} WHERE NOT ${LEASE_OF("blocked", "id")})
+    `SELECT (SELECT json_group_array(blocked.id) ${SOME_EXHAUSTED} WHERE NOT ${LEASE_OF("blocked", "id")})
       FROM subscription AS s WHERE s.rowid = ?`,
     subscriptionId,
   );
