@@ -59,30 +59,13 @@ interface MovedDelivery {
 }
 
 const NOTHING_MORE = {
+  attempt: undefined,
   moved: undefined,
   retryAtMs: undefined,
   startsBlocking: false,
+  handler: "unknown",
   slowedUntilMs: undefined,
 } as const;
-
-const DELIVERED: DeliveryVerdict = {
-  ...NOTHING_MORE,
-  state: "delivered",
-  attempt: "delivered",
-  handler: "accepts",
-};
-const FILTERED: DeliveryVerdict = {
-  ...NOTHING_MORE,
-  state: "filtered",
-  attempt: undefined,
-  handler: "unknown",
-};
-const NEVER_STARTED: DeliveryVerdict = {
-  ...NOTHING_MORE,
-  state: "pending",
-  attempt: undefined,
-  handler: "unknown",
-};
 
 /** A schedule may end with a wait of 0, and what an order is blocked by is tried again without end. */
 const LEAST_BLOCKED_WAIT_MS = 1_000;
@@ -102,25 +85,21 @@ export function verdictOn(
   settings: SettingsInForce,
   nowMs: number,
 ): DeliveryVerdict {
+  const unmoved = { failures: delivery.failures, lastError: delivery.lastError };
   switch (facts.ending) {
     case "delivered":
-      return DELIVERED;
+      return { ...NOTHING_MORE, state: "delivered", attempt: "delivered", handler: "accepts" };
     case "filtered":
-      return FILTERED;
+      return { ...NOTHING_MORE, state: "filtered", moved: { ...unmoved, dueMs: null } };
     case "never started":
-      return NEVER_STARTED;
+      return { ...NOTHING_MORE, state: "pending" };
     case "interrupted":
-      return interrupted(delivery, nowMs);
+      return { ...NOTHING_MORE, state: "pending", attempt: "returned", moved: { ...unmoved, dueMs: nowMs } };
     case "failed":
     case "gone":
       break;
   }
   return failed(facts, delivery, settings, nowMs);
-}
-
-function interrupted({ failures, lastError }: AttemptedDelivery, nowMs: number): DeliveryVerdict {
-  const moved = { failures, lastError, dueMs: nowMs };
-  return { ...NOTHING_MORE, state: "pending", attempt: "returned", moved, handler: "unknown" };
 }
 
 function failed(

@@ -59,7 +59,7 @@ describe("what becomes of a delivery", () => {
   >([
     ["delivered", {}, "delivered", "delivered"],
     ["delivered", { failures: 5 }, "delivered", "delivered"],
-    ["filtered", {}, "filtered", undefined],
+    ["filtered", {}, "filtered", undefined, 0, null],
     ["never started", { failures: 2 }, "pending", undefined],
     ["interrupted", { failures: 5 }, "pending", "returned", 5, 0],
     ["failed", {}, "pending", "failed", 1, 0],

@@ -26,15 +26,12 @@ export function finishAttempts(work: Work, results: readonly FinishedRow[]): rea
   const attempted = loadAttempted(work, subscriptionIds, options.retryScheduleMs);
   const writes: FinishWrites = {
     ended: [],
-    first: [],
     delivered: [],
-    filtered: [],
     moved: [],
+    attempts: [],
+    detailed: [],
     failed: [],
     blocked: [],
-    attempts: [],
-    connected: [],
-    pulled: [],
     long: [],
     keys: [],
     wanted: [],
@@ -47,8 +44,8 @@ export function finishAttempts(work: Work, results: readonly FinishedRow[]): rea
     const leased = leases.get(row.deliveryId);
     if (leased?.claim_id !== row.claimId) return { kind: "fenced" };
     const { subscription_id: subscriptionId } = leased;
-    const { settings, health: stored } = attempted.get(subscriptionId)!;
-    const verdict = verdictOn(row, deliveryOf(leased), settings, row.nowMs);
+    const subscription = attempted.get(subscriptionId)!;
+    const verdict = verdictOn(row, leased, subscription, row.nowMs);
     leases.delete(leased.id);
     collect(writes, leased, row, verdict, nowMs);
     if (verdict.attempt !== undefined && verdict.attempt !== "returned") {
@@ -61,7 +58,7 @@ export function finishAttempts(work: Work, results: readonly FinishedRow[]): rea
     }
     const { state, retryAtMs } = verdict;
     const outcome = { kind: "stored", state, ...(retryAtMs === undefined ? {} : { retryAtMs }) } as const;
-    const before = healths.get(subscriptionId) ?? stored;
+    const before = healths.get(subscriptionId) ?? subscription;
     const health = healthAfter(before, verdict, nowMs, options.disableAfterMs);
     if (health === before) return outcome;
     healths.set(subscriptionId, health);
@@ -119,7 +116,7 @@ function withNextDue(outcomes: readonly FinishReply[]): readonly FinishReply[] {
 }
 
 /** A delivery that is leased. */
-interface LeasedDelivery {
+interface LeasedDelivery extends AttemptedDelivery {
   readonly id: number;
   readonly claim_id: number;
   readonly subscription_id: number;
@@ -127,8 +124,6 @@ interface LeasedDelivery {
   readonly action_id: number;
   /** The number of the attempt under way. */
   readonly attempt: number;
-  readonly failures: number;
-  readonly last_error: string | null;
   /** Who took the delivery; `null` for one that evreg sent. */
   readonly consumer: string | null;
   /** The key of the delivery, where it has a place in an order. */
@@ -138,8 +133,8 @@ interface LeasedDelivery {
 function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, LeasedDelivery> {
   const ids = new Set(rows.map(({ deliveryId }) => deliveryId));
   const leased = sql.rows<LeasedDelivery>(
-    `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error, l.consumer, d.key,
-        coalesce((SELECT e.action_id FROM event AS e WHERE e.rowid = d.event_id), 0) AS action_id
+    `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error AS lastError, l.consumer,
+        d.key, coalesce((SELECT e.action_id FROM event AS e WHERE e.rowid = d.event_id), 0) AS action_id
       FROM json_each(?) AS r
       CROSS JOIN lease AS l ON l.delivery_id = r.value
       CROSS JOIN delivery AS d ON d.rowid = l.delivery_id`,
@@ -148,9 +143,43 @@ function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, LeasedD
   return new Map(leased.map((row) => [row.id, row]));
 }
 
-function deliveryOf({ failures, last_error: lastError }: LeasedDelivery): AttemptedDelivery {
-  return { failures, lastError };
+/** What is to be written for the results of finished attempts that count. */
+interface FinishWrites {
+  /** Rowids of deliveries that are not leased any more. */
+  readonly ended: number[];
+  /** Rows of `DELIVERED`. */
+  readonly delivered: unknown[];
+  /** Rows of `MOVED`. */
+  readonly moved: unknown[];
+  /** Rows of `ATTEMPT`; `detailed` are those with details. */
+  readonly attempts: unknown[];
+  readonly detailed: unknown[];
+  /** Rowids of those of `moved` that failed for good. */
+  readonly failed: number[];
+  /** Rowids of those of `moved` that their subscriptions block for from now on. */
+  readonly blocked: number[];
+  /** Rowids of deliveries that have more attempts than are stored. */
+  readonly long: number[];
+  /** The keys of which something has ended, or goes on waiting. */
+  readonly keys: OrderKey[];
+  readonly wanted: WantedNext[];
 }
+
+// The rows of these are packed in the order of the names, as each is made of one result.
+const DELIVERED = columns("id", "startedMs", "durationMs", "statusCode");
+const MOVED = columns("id", "state", "attempt", "failures", "due_ms", "finished_ms", "last_error");
+const STORED = [
+  "delivery_id",
+  "attempt",
+  "started_ms",
+  "duration_ms",
+  "outcome",
+  "status_code",
+  "error_code",
+] as const;
+/** What few attempts have: a connection that was made for them, or a consumer. */
+const DETAILS = ["dns_ms", "connect_ms", "first_byte_ms", "consumer"] as const;
+const ATTEMPT = columns(...STORED, "text_start", "text_bytes", ...DETAILS);
 
 function collect(
   writes: FinishWrites,
@@ -159,57 +188,51 @@ function collect(
   verdict: DeliveryVerdict,
   nowMs: number,
 ): void {
-  const { deliveryId: id, startedAtMs, durationMs, statusCode, errorCode, textBytes, connection } = row;
+  const { deliveryId: id, statusCode, errorCode, textBytes } = row;
   const { state, attempt: outcome, moved } = verdict;
+  const startedMs = Math.round(row.startedAtMs);
+  const durationMs = rounded(row.durationMs);
   writes.ended.push(id);
-  if (state === "filtered") writes.filtered.push(id);
-  if (outcome === undefined) return;
-  const startedMs = Math.round(startedAtMs);
-  const attemptMs = Math.max(0, Math.round(durationMs));
-  if (isPlainFirst(leased, row)) {
-    writes.first.push(FIRST.pack({ id, startedMs, durationMs: attemptMs, statusCode }));
-    return;
-  }
-  if (state === "delivered") writes.delivered.push(id);
   if (moved !== undefined) {
-    const { failures, dueMs, lastError: last_error } = moved;
-    const { attempt } = leased;
-    writes.moved.push(
-      MOVED.pack({
-        id,
-        state: DELIVERY_STATE[state],
-        attempt,
-        failures,
-        due_ms: dueMs,
-        finished_ms: state === "failed" ? nowMs : null,
-        last_error,
-      }),
-    );
+    const { failures, dueMs, lastError } = moved;
+    const attempt = outcome === undefined ? leased.attempt - 1 : leased.attempt;
+    const finishedMs = dueMs === null ? nowMs : null;
+    writes.moved.push([id, DELIVERY_STATE[state], attempt, failures, dueMs, finishedMs, lastError]);
     if (state === "failed") writes.failed.push(id);
     if (verdict.startsBlocking) writes.blocked.push(id);
   }
-  if (isPastLimit(leased.attempt)) writes.long.push(id);
-  const { dnsMs, connectMs, firstByteMs } = connection ?? {};
-  // The members have the order of `ATTEMPT`, as each attempt is packed.
-  const attempt = [
+  if (outcome === undefined) return;
+  const isPlain = isPlainFirst(leased, row);
+  if (state === "delivered") {
+    writes.delivered.push(isPlain ? [id, startedMs, durationMs, statusCode] : [id]);
+  }
+  if (isPlain) return;
+  const { attempt, consumer } = leased;
+  const stored = [
     id,
-    leased.attempt,
+    attempt,
     startedMs,
-    attemptMs,
+    durationMs,
     outcome,
     statusCode,
     errorCode ?? (outcome === "returned" ? "interrupted" : null),
     // In SQL, `substr` counts from 1.
     textBytes === null ? null : row.textOffset + 1,
-    textBytes ?? 0,
+    textBytes,
   ];
-  const { consumer } = leased;
-  if (consumer !== null) writes.pulled.push([...attempt, null, null, null, consumer]);
-  else if (connection === undefined) writes.attempts.push(attempt);
-  else writes.connected.push([...attempt, rounded(dnsMs), rounded(connectMs), rounded(firstByteMs)]);
+  const { connection } = row;
+  if (connection === undefined && consumer === null) writes.attempts.push(stored);
+  else {
+    const { dnsMs, connectMs, firstByteMs } = connection ?? {};
+    writes.detailed.push([...stored, rounded(dnsMs), rounded(connectMs), rounded(firstByteMs), consumer]);
+  }
+  if (isPastLimit(attempt)) writes.long.push(id);
 }
 
-/** Whether it is a first attempt that delivered, with nothing to be stored but what its delivery has columns for. */
+/**
+ * Whether it is a first attempt that delivered, with nothing to be stored but what its delivery has columns for. A row of its
+ * own would take a tenth of the room of a small event, and a third of the time of this.
+ */
 function isPlainFirst(
   { attempt, consumer }: LeasedDelivery,
   { ending, errorCode, textBytes, connection }: FinishedRow,
@@ -222,105 +245,47 @@ function rounded(durationMs: number | undefined): number | null {
   return durationMs === undefined ? null : Math.max(0, Math.round(durationMs));
 }
 
-/** What is to be written for the results of finished attempts that count. */
-interface FinishWrites {
-  /** Rowids of deliveries that are not leased any more. */
-  readonly ended: number[];
-  /** First attempts that delivered, and are stored with their deliveries. */
-  readonly first: unknown[];
-  readonly delivered: number[];
-  readonly filtered: number[];
-  readonly moved: unknown[];
-  /** Rowids of those of `moved` that failed for good. */
-  readonly failed: number[];
-  /** Rowids of those of `moved` that their subscriptions block for from now on. */
-  readonly blocked: number[];
-  readonly attempts: unknown[];
-  /** Attempts that had a connection made for them. */
-  readonly connected: unknown[];
-  /** Attempts that consumers made. */
-  readonly pulled: unknown[];
-  /** Rowids of deliveries that have more attempts than are stored. */
-  readonly long: number[];
-  /** The keys of which something has ended, or goes on waiting. */
-  readonly keys: OrderKey[];
-  readonly wanted: WantedNext[];
-}
-
 function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number, bytes: Uint8Array): void {
-  const { ended, first, delivered, filtered, moved, attempts, connected, pulled, long } = writes;
-  if (ended.length === 0) return;
-  sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
+  const { ended, delivered, moved, attempts, detailed, long } = writes;
+  if (ended.length > 0) {
+    sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
+  }
   insertAttempts(sql, STORED, attempts, bytes);
-  // Few have connection times, and each value that is taken out of the JSON costs something.
-  insertAttempts(sql, [...STORED, ...CONNECTION_TIMES], connected, bytes);
-  insertAttempts(sql, [...STORED, "consumer"], pulled, bytes);
-  const asDelivered = `state = ${DELIVERY_STATE.delivered}, attempt = attempt + 1, last_error = NULL`;
-  if (first.length > 0) endFirst(sql, first, nowMs, asDelivered);
-  endAll(sql, delivered, nowMs, asDelivered);
-  endAll(sql, filtered, nowMs, `state = ${DELIVERY_STATE.filtered}`);
-  if (moved.length > 0) moveAll(sql, moved);
+  // Each value that is taken out of the JSON costs something.
+  insertAttempts(sql, [...STORED, ...DETAILS], detailed, bytes);
+  if (delivered.length > 0) {
+    sql.run(
+      `UPDATE delivery SET state = ${DELIVERY_STATE.delivered}, attempt = attempt + 1, last_error = NULL, due_ms = NULL, finished_ms = ?2,
+          first_start_ms = coalesce(r.startedMs - created_ms, first_start_ms),
+          first_duration_ms = coalesce(r.durationMs, first_duration_ms),
+          first_status_code = coalesce(r.statusCode, first_status_code)
+        FROM (SELECT ${DELIVERED.values} FROM json_each(?1)) AS r WHERE delivery.rowid = r.id`,
+      JSON.stringify(delivered),
+      nowMs,
+    );
+  }
+  if (moved.length > 0) {
+    sql.run(
+      `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, priority = ${NORMAL},
+          due_ms = r.due_ms, finished_ms = r.finished_ms, last_error = r.last_error
+        FROM (SELECT ${MOVED.values} FROM json_each(?)) AS r WHERE delivery.rowid = r.id`,
+      JSON.stringify(moved),
+    );
+  }
   if (long.length > 0) dropMiddleAttempts(sql, long);
 }
 
-function endAll(sql: Sql, ids: readonly number[], nowMs: number, assignments: string): void {
-  if (ids.length === 0) return;
-  sql.run(
-    `UPDATE delivery SET ${assignments}, due_ms = NULL, finished_ms = ?2
-      WHERE rowid IN (SELECT value FROM json_each(?1))`,
-    JSON.stringify(ids),
-    nowMs,
-  );
-}
-
-const FIRST = columns("id", "startedMs", "durationMs", "statusCode");
-
-function endFirst(sql: Sql, first: readonly unknown[], nowMs: number, assignments: string): void {
-  sql.run(
-    `UPDATE delivery SET ${assignments}, due_ms = NULL, finished_ms = ?2, first_start_ms = r.startedMs - created_ms,
-        first_duration_ms = r.durationMs, first_status_code = r.statusCode
-      FROM (SELECT ${FIRST.values} FROM json_each(?1)) AS r WHERE delivery.rowid = r.id`,
-    JSON.stringify(first),
-    nowMs,
-  );
-}
-
-const MOVED = columns("id", "state", "attempt", "failures", "due_ms", "finished_ms", "last_error");
-
-function moveAll(sql: Sql, moved: readonly unknown[]): void {
-  sql.run(
-    `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, priority = ${NORMAL},
-        due_ms = r.due_ms, finished_ms = r.finished_ms, last_error = r.last_error
-      FROM (SELECT ${MOVED.values} FROM json_each(?)) AS r
-      WHERE delivery.rowid = r.id`,
-    JSON.stringify(moved),
-  );
-}
-
-const STORED = [
-  "delivery_id",
-  "attempt",
-  "started_ms",
-  "duration_ms",
-  "outcome",
-  "status_code",
-  "error_code",
-] as const;
-const CONNECTION_TIMES = ["dns_ms", "connect_ms", "first_byte_ms"] as const;
-const ATTEMPT = columns(...STORED, "text_start", "text_bytes", ...CONNECTION_TIMES, "consumer");
-
 function insertAttempts(
   sql: Sql,
-  stored: readonly ((typeof STORED | typeof CONNECTION_TIMES)[number] | "consumer")[],
+  names: readonly (typeof STORED | typeof DETAILS)[number][],
   attempts: readonly unknown[],
   bytes: Uint8Array,
 ): void {
   if (attempts.length === 0) return;
-  const start = ATTEMPT.value("text_start");
   sql.run(
-    `INSERT INTO attempt (${stored.join(", ")}, response)
-      SELECT ${stored.map((name) => ATTEMPT.value(name)).join(", ")},
-        CASE WHEN ${start} IS NOT NULL THEN substr(?2, ${start}, ${ATTEMPT.value("text_bytes")}) END
+    `INSERT INTO attempt (${names.join(", ")}, response)
+      SELECT ${names.map((name) => ATTEMPT.value(name)).join(", ")},
+        substr(?2, ${ATTEMPT.value("text_start")}, ${ATTEMPT.value("text_bytes")})
       FROM json_each(?1)`,
     JSON.stringify(attempts),
     bytes,
