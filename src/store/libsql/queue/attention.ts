@@ -14,12 +14,15 @@ import { changedActivity } from "../history/audit.ts";
 import { isoOrNull } from "../stored-record.ts";
 import { type Sql, textOf } from "../thread/sql.ts";
 import { countUnfinished } from "./backlog.ts";
-import { DELIVERY_STATE, NORMAL, REQUESTED } from "./delivery-state.ts";
+import { DELIVERY_STATE, LEASE_OF, NORMAL, REQUESTED } from "./delivery-state.ts";
 import { WAIT_END } from "./handler-health.ts";
 import { BLOCKED_BY, RETRY_WAIT_END } from "./key-order.ts";
 
 // What an answer costs is bounded by the subscriptions there are, and not by their deliveries: those are counted in indexes,
 // and only so far.
+
+/** SQL of what has failed for good of the subscription `?1`. */
+const FAILED = `FROM delivery INDEXED BY delivery_failed_event WHERE subscription_id = ?1 AND state = ${DELIVERY_STATE.failed}`;
 
 /** One answer looks at so many failed deliveries, of all subscriptions and of each. */
 const MAX_FAILED = 20_000;
@@ -31,11 +34,9 @@ const MAX_COUNTED_EACH = 10_000;
 const MAX_PAUSED = 200;
 const DAY_MS = 86_400_000;
 
-interface AttentionRow extends SubscriptionCondition {
+interface AttentionRow
+  extends SubscriptionCondition, Pick<Attention, "application" | "subscription" | "action"> {
   readonly id: number;
-  readonly application: string;
-  readonly subscription: string;
-  readonly action: string;
   readonly createdMs: number;
   readonly hasDue: number;
   readonly hasFailed: number;
@@ -50,7 +51,7 @@ interface Entry extends AttentionCause {
 export function listAttention(sql: Sql, query: AttentionSelection): AttentionPage {
   const { nowMs, limit } = query;
   const candidates = loadCandidates(sql, query);
-  const entries = [
+  const entries: readonly Entry[] = [
     ...candidates.flatMap((row) => {
       const cause = causeOf(row, nowMs);
       return cause === undefined ? [] : [{ row, ...cause }];
@@ -58,24 +59,22 @@ export function listAttention(sql: Sql, query: AttentionSelection): AttentionPag
     ...pausedOnes(sql, candidates),
     ...failedOnes(sql, candidates, nowMs),
   ];
-  const first = entries.toSorted(inOrder).slice(0, limit);
+  const first = entries
+    .toSorted((one, other) => byGravity(one, other) || one.row.id - other.row.id)
+    .slice(0, limit);
   const max = Math.min(MAX_COUNTED_EACH, Math.ceil(MAX_COUNTED / Math.max(1, first.length)));
   const items = first.map((one) => itemOf(sql, one, nowMs, max));
   return { items, total: entries.length, subscriptions: new Set(entries.map(({ row }) => row.id)).size };
 }
 
-function inOrder(one: Entry, other: Entry): number {
-  return byGravity(one, other) || one.row.id - other.row.id;
-}
-
 /** SQL of when what is due of the subscription `s` came due. What is leased is due as well, but somebody has it. */
 const OLDEST_DUE = [REQUESTED, NORMAL].map(
-  (priority) => `(SELECT iif(EXISTS (SELECT 1 FROM lease WHERE delivery_id = d.rowid), NULL, d.due_ms)
-    FROM delivery AS d INDEXED BY delivery_due WHERE d.subscription_id = s.rowid AND d.due_ms IS NOT NULL AND d.priority = ${priority}
-    ORDER BY d.due_ms LIMIT 1)`,
+  (
+    priority,
+  ) => `coalesce((SELECT iif(${LEASE_OF("d")}, NULL, d.due_ms) FROM delivery AS d INDEXED BY delivery_due
+    WHERE d.subscription_id = s.rowid AND d.due_ms IS NOT NULL AND d.priority = ${priority} ORDER BY d.due_ms LIMIT 1), ${Number.MAX_SAFE_INTEGER})`,
 );
-const UNCLAIMED_SINCE = `iif(s.mode = 'pull', max(coalesce(s.last_claim_ms, s.created_ms),
-  min(${OLDEST_DUE.map((due) => `coalesce(${due}, ${Number.MAX_SAFE_INTEGER})`).join(", ")})), NULL)`;
+const UNCLAIMED_SINCE = `iif(s.mode = 'pull', max(coalesce(s.last_claim_ms, s.created_ms), min(${OLDEST_DUE.join(", ")})), NULL)`;
 
 /** SQL that says of the subscription `s` what `isLeft` of `domain/subscription.ts` says. */
 const IS_LEFT = `iif(s.mode = 'pull' AND json_valid(s.settings),
@@ -111,7 +110,7 @@ function pausedOnes(sql: Sql, candidates: readonly AttentionRow[]): readonly Ent
   const entries: Entry[] = [];
   for (const [index, row] of paused.entries()) {
     const sinceMs = changed.get(row.id) ?? null;
-    const missed = index < MAX_PAUSED ? countMissed(sql, row.id, sinceMs ?? lastReceivedMs(sql, row)) : null;
+    const missed = index < MAX_PAUSED ? countMissed(sql, row, sinceMs) : null;
     if (row.hasDue === 0 && (missed ?? 0) === 0) continue;
     entries.push({ row, reason: "paused", sinceMs, more: { missed } });
   }
@@ -119,30 +118,27 @@ function pausedOnes(sql: Sql, candidates: readonly AttentionRow[]): readonly Ent
 }
 
 /**
- * Answers from when on a paused subscription has received nothing, where the audit does not tell: it was paused by an older
- * evreg, or too long ago. While it was active, each of its events made a delivery at once.
+ * Counts the events that a subscription has not got since it receives none.
+ * @param sinceMs `null` where the audit does not tell: it was paused by an older evreg, or too long ago
  */
-function lastReceivedMs(sql: Sql, { id, createdMs }: AttentionRow): number {
-  const last = sql.first<{ ms: number }>(
-    "SELECT created_ms AS ms FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ? ORDER BY rowid DESC LIMIT 1",
-    id,
-  );
-  // An event that was published in the same millisecond has a delivery, too.
-  return last === undefined ? createdMs : last.ms + 1;
-}
-
-/** Counts the events that a subscription has not got since it receives none. */
-function countMissed(sql: Sql, subscription: number, sinceMs: number): number {
+function countMissed(sql: Sql, { id, createdMs }: AttentionRow, sinceMs: number | null): number {
   const matched = sql.rows<{ id: number }>(
     `SELECT action_id AS id FROM binding INDEXED BY binding_subscription WHERE subscription_id = ? AND receives = 1`,
-    subscription,
+    id,
   );
-  const actions = matched.map(({ id }) => id);
-  return new SelectedEvents(sql, actions).count(idRangesOf(sql, "event", sinceMs, undefined));
+  const actions = matched.map(({ id: action }) => action);
+  // While it was active, each of its events made a delivery at once, also those of the last one's millisecond.
+  const lastMs = (): number | undefined =>
+    sql.value(
+      "SELECT created_ms + 1 FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ? ORDER BY rowid DESC LIMIT 1",
+      id,
+    );
+  const fromMs = sinceMs ?? lastMs() ?? createdMs;
+  return new SelectedEvents(sql, actions).count(idRangesOf(sql, "event", fromMs, undefined));
 }
 
 interface FailedRow {
-  readonly id: number;
+  readonly delivery_id: number;
   readonly error: string | null;
   readonly deliveries: number;
   readonly sinceMs: number;
@@ -153,38 +149,28 @@ interface FailedRow {
 function failedOnes(sql: Sql, candidates: readonly AttentionRow[], nowMs: number): readonly Entry[] {
   const failed = candidates.filter((one) => one.hasFailed === 1);
   const each = Math.min(MAX_FAILED_EACH, Math.ceil(MAX_FAILED / Math.max(1, failed.length)));
-  return failed.flatMap((row) => {
+  return failed.flatMap((row): readonly Entry[] => {
     const last = sql.first<FailedRow>(
-      `SELECT id, error, count(*) OVER () AS deliveries, min(finished_ms) OVER () AS sinceMs,
+      `SELECT id AS delivery_id, error, count(*) OVER () AS deliveries, min(finished_ms) OVER () AS sinceMs,
           min((SELECT timestamped_ms FROM event WHERE event.rowid = event_id)) OVER () AS publishedMs
-        FROM (SELECT rowid AS id, event_id, finished_ms, ${textOf("last_error")} AS error
-          FROM delivery INDEXED BY delivery_failed_event
-          WHERE subscription_id = ?1 AND state = ${DELIVERY_STATE.failed} ORDER BY event_id DESC LIMIT ?2)
+        FROM (SELECT rowid AS id, event_id, finished_ms, ${textOf("last_error")} AS error ${FAILED} ORDER BY event_id DESC LIMIT ?2)
         WHERE finished_ms >= ?3 ORDER BY finished_ms DESC, event_id LIMIT 1`,
       row.id,
       each,
       nowMs - DAY_MS,
     );
     if (last === undefined) return [];
-    const { id, error, deliveries, sinceMs } = last;
-    const isLeast = deliveries === each;
-    const publishedMs = isLeast ? Math.min(last.publishedMs, oldestFailed(sql, row.id)) : last.publishedMs;
-    const more = {
-      published_from: toIso(publishedMs),
-      deliveries,
-      at_least: isLeast,
-      delivery_id: id,
-      error,
-    };
-    return { row, reason: "failed" as const, sinceMs, more };
+    const { sinceMs, publishedMs, ...more } = last;
+    const at_least = more.deliveries === each;
+    const published_from = toIso(at_least ? Math.min(publishedMs, oldestFailed(sql, row.id)) : publishedMs);
+    return [{ row, reason: "failed", sinceMs, more: { ...more, at_least, published_from } }];
   });
 }
 
 /** Answers when the first event was published whose delivery has failed for good. */
 function oldestFailed(sql: Sql, subscription: number): number {
   return sql.value<number>(
-    `SELECT timestamped_ms FROM event WHERE rowid = (SELECT event_id FROM delivery INDEXED BY delivery_failed_event
-      WHERE subscription_id = ? AND state = ${DELIVERY_STATE.failed} ORDER BY event_id LIMIT 1)`,
+    `SELECT timestamped_ms FROM event WHERE rowid = (SELECT event_id ${FAILED} ORDER BY event_id LIMIT 1)`,
     subscription,
   );
 }
@@ -215,14 +201,13 @@ function itemOf(
   };
   if (reason === "failed") return item;
   const { deliveries, isLeast } = countUnfinished(sql, id, max);
-  const counted = { deliveries, at_least: isLeast };
-  if (reason === "paused") return { ...item, ...counted };
-  if (reason === "deactivated") {
-    return { ...item, ...counted, missed: countMissed(sql, id, sinceMs ?? lastReceivedMs(sql, row)) };
-  }
+  const counted = { ...item, deliveries, at_least: isLeast };
+  if (reason === "paused") return counted;
+  if (reason === "deactivated") return { ...counted, missed: countMissed(sql, row, sinceMs) };
   const error = lastErrorOf(sql, id, item.delivery_id);
-  if (reason !== "blocked") return { ...item, ...counted, error };
-  return { ...item, ...counted, error, deliveries: Math.max(0, deliveries - 1) };
+  if (reason !== "blocked") return { ...counted, error };
+  // The one that blocks does not wait behind itself.
+  return { ...counted, error, deliveries: Math.max(0, deliveries - 1) };
 }
 
 /** So many deliveries are looked at for an error; those that wait for a retry are due last. */
@@ -239,8 +224,7 @@ function lastErrorOf(sql: Sql, subscription: number, delivery: number | null): s
         (SELECT last_error FROM (SELECT last_error FROM delivery INDEXED BY delivery_due
           WHERE subscription_id = ?1 AND due_ms IS NOT NULL ORDER BY priority DESC, due_ms DESC LIMIT ${ERRORS})
           WHERE last_error IS NOT NULL LIMIT 1),
-        (SELECT last_error FROM delivery INDEXED BY delivery_failed_event
-          WHERE subscription_id = ?1 AND state = ${DELIVERY_STATE.failed} ORDER BY event_id DESC LIMIT 1)) AS error)`,
+        (SELECT last_error ${FAILED} ORDER BY event_id DESC LIMIT 1)) AS error)`,
     subscription,
     delivery,
   );
