@@ -27,7 +27,7 @@ import { listDeliveries } from "../../src/store/libsql/queue/delivery-list.ts";
 import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
 import { listAttempts } from "../../src/store/libsql/queue/attempts.ts";
 import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
-import { releaseLeases } from "../../src/store/libsql/queue/release.ts";
+import { releaseLeases } from "../../src/store/libsql/queue/leases.ts";
 import { countBacklog, countPending } from "../../src/store/libsql/queue/backlog.ts";
 import { dropMiddleAttempts } from "../../src/store/libsql/queue/attempts.ts";
 import { claimCall } from "../../src/store/libsql/queue/wire.ts";

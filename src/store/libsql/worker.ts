@@ -11,7 +11,7 @@ import { openDataFile } from "./files/open-file.ts";
 import { commitBatch, readOf, runRead } from "./group-commit.ts";
 import { FILE_TASKS } from "./operations.ts";
 import { moveWaitsAtStart } from "./queue/move-waits.ts";
-import { releaseLeases } from "./queue/release.ts";
+import { releaseLeases } from "./queue/leases.ts";
 import { ReadConnection, WriteConnection } from "./thread/connection.ts";
 import type { Work } from "./thread/operation.ts";
 import {

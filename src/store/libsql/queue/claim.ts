@@ -9,7 +9,7 @@ import {
   type WaitingDelivery,
 } from "../../rules/fair-share.ts";
 import type { Work } from "../thread/operation.ts";
-import { isRowid, type Sql, timeOf } from "../thread/sql.ts";
+import { type Sql, timeOf } from "../thread/sql.ts";
 import { DELIVERY_STATE, LEASE_OF, NORMAL, REQUESTED, UNFINISHED_STATES } from "./delivery-state.ts";
 import { WAIT_END } from "./handler-health.ts";
 import type { OrderKey } from "./key-order.ts";
@@ -26,9 +26,9 @@ export function claimDue(work: Work, call: ClaimCall): ClaimReply {
   const { nowMs, leaseMs, defaultQuota } = call;
   const known = new Map(call.quotas);
   const quotaOf = (id: number): ClaimQuota => known.get(id) ?? defaultQuota;
-  const due = selectDue(work, { ...call, mode: "push", quotaOf });
-  const claimId = leaseToSend(work, deliveriesOf(due.rows), nowMs, leaseMs);
-  return replyOf(work, due, () => claimId);
+  const { rows, ...due } = selectDue(work, { ...call, mode: "push", quotaOf });
+  const claimId = lease(work, rows, nowMs, leaseMs);
+  return { ...due, rows: claimedRows(work, rows, () => claimId) };
 }
 
 /** Leases due deliveries for those who take them. */
@@ -40,9 +40,9 @@ export function claimForConsumers(work: Work, call: ConsumerCall): ClaimReply {
     return { leased: 0, capacity: consumers.get(id)?.maxClaims ?? 0, tier: 0 };
   };
   const tiers = [{ maxClaims, isNewestFirst: false }];
-  const due = selectDue(work, { nowMs, mode: "pull", quotaOf, tiers, maxPayloadBytes });
-  const claimIds = leaseForConsumers(work, due.rows, consumers, nowMs);
-  return replyOf(work, due, ({ subscriptionId }) => claimIds.get(subscriptionId)!);
+  const { rows, ...due } = selectDue(work, { nowMs, mode: "pull", quotaOf, tiers, maxPayloadBytes });
+  const claimIds = leaseForConsumers(work, rows, consumers, nowMs);
+  return { ...due, rows: claimedRows(work, rows, ({ subscriptionId }) => claimIds.get(subscriptionId)!) };
 }
 
 /** So many bytes of payloads may be leased by a transaction that stores results. */
@@ -71,9 +71,9 @@ export function claimNext(
     JSON.stringify(keys),
   );
   const rows = withinBytes(due, MAX_NEXT_BYTES);
-  const claimId = leaseToSend(work, deliveriesOf(rows), nowMs, leaseMs);
+  const claimId = lease(work, rows, nowMs, leaseMs);
   const ids = new Set(rows.map(({ subscriptionId }) => subscriptionId));
-  const subscriptions = new Map([...ids].map((id) => [id, readSubscriptions(work, [id])]));
+  const subscriptions = new Map([...ids].map((id) => [id, findSendable(work, id)]));
   const claimed = claimedRows(work, rows, () => claimId);
   return claimed.map((row): ClaimReply => {
     const own = subscriptions.get(row.subscriptionId)!;
@@ -89,33 +89,24 @@ interface DueQuery {
   readonly maxPayloadBytes: number;
 }
 
-interface DueDeliveries extends Pick<ClaimReply, "nextDueAtMs" | "limitedTiers" | "subscriptions"> {
-  readonly rows: readonly DueRow[];
-}
+type DueDeliveries = Omit<ClaimReply, "rows"> & { readonly rows: readonly DueRow[] };
 
+/** Selects what is due, with all that sending needs. */
 function selectDue(sql: Sql, query: DueQuery): DueDeliveries {
   const { tiers, maxPayloadBytes } = query;
-  const isClosed = ({ tier }: Claimable): boolean => (tiers[tier]?.maxClaims ?? 0) === 0;
   const { claimables, recheckAtMs } = loadClaimables(sql, query);
-  const [closed, open] = [claimables.filter(isClosed), claimables.filter((one) => !isClosed(one))];
-  const selected = select(sql, open, tiers);
-  const { chosen, nextDueAtMs, cutTiers } = selected;
-  const rows = withinBytes(selected.rows, maxPayloadBytes);
-  const limited = [...closed, ...chosen.slice(rows.length)].map(({ tier }) => tier);
+  const { chosen, nextDueAtMs, cutTiers } = selectFairly(
+    (some, limit) => loadWaiting(sql, some, limit),
+    claimables,
+    tiers,
+  );
+  const rows = withinBytes(loadRows(sql, chosen), maxPayloadBytes);
   return {
     rows,
-    subscriptions: rows.length === 0 ? "[]" : selected.subscriptions,
+    subscriptions: readSubscriptions(sql, new Set(rows.map(({ subscriptionId }) => subscriptionId))),
     nextDueAtMs: earliestOf(nextDueAtMs, recheckAtMs),
-    limitedTiers: [...new Set([...limited, ...cutTiers])],
+    limitedTiers: [...new Set([...cutTiers, ...chosen.slice(rows.length).map(({ tier }) => tier)])],
   };
-}
-
-function replyOf(
-  work: Work,
-  { rows, ...due }: DueDeliveries,
-  claimIdOf: (row: DueRow) => number,
-): ClaimReply {
-  return { ...due, rows: claimedRows(work, rows, claimIdOf) };
 }
 
 function claimedRows(
@@ -206,22 +197,6 @@ function loadWaiting(
   return JSON.parse(rows) as WaitingDelivery[][];
 }
 
-interface Selected extends Picked {
-  readonly rows: readonly DueRow[];
-  /** The subscriptions of all of them, as JSON. */
-  readonly subscriptions: string;
-}
-
-/** Selects what is due, with all that sending needs. */
-function select(sql: Sql, claimables: readonly Claimable[], tiers: readonly TierLimit[]): Selected {
-  const picked = selectFairly((some, limit) => loadWaiting(sql, some, limit), claimables, tiers);
-  const rows = loadRows(
-    sql,
-    picked.chosen.map(({ id }) => id),
-  );
-  return { ...picked, rows, subscriptions: loadSubscriptions(sql, rows) };
-}
-
 /** A due delivery before it is leased. */
 type DueRow = Omit<ClaimedRow, "claimId" | "payload"> & PayloadRequest;
 
@@ -242,11 +217,11 @@ const DUE_ROW = `d.rowid AS deliveryId, d.attempt + 1 AS attempt, d.failures AS 
 const JOIN_EVENT =
   "LEFT JOIN event AS e ON e.rowid = d.event_id LEFT JOIN action AS a ON a.rowid = e.action_id";
 
-function loadRows(sql: Sql, ids: readonly number[]): readonly DueRow[] {
-  if (ids.length === 0) return [];
+function loadRows(sql: Sql, chosen: Picked["chosen"]): readonly DueRow[] {
+  if (chosen.length === 0) return [];
   return sql.rows<DueRow>(
     `SELECT ${DUE_ROW} FROM json_each(?) AS requested CROSS JOIN delivery AS d ON d.rowid = requested.value ${JOIN_EVENT}`,
-    JSON.stringify(ids),
+    JSON.stringify(chosen.map(({ id }) => id)),
   );
 }
 
@@ -263,43 +238,29 @@ function withinBytes(rows: readonly DueRow[], maxBytes: number): readonly DueRow
   return rows;
 }
 
-interface LeaseTerms {
-  readonly claimId: number;
-  readonly nowMs: number;
-  readonly leaseMs: number;
-  /** Who takes the deliveries, of pull subscriptions. */
-  readonly consumer?: string;
-}
-
-function lease(
+/**
+ * Leases deliveries.
+ * @param consumer who takes them, of pull subscriptions; `null` for those that evreg sends
+ * @returns the id of the claim
+ */
+export function lease(
   sql: Sql,
-  deliveryIds: readonly number[],
-  { claimId, nowMs, leaseMs, consumer }: LeaseTerms,
-): void {
-  if (deliveryIds.length === 0) return;
+  deliveries: readonly Pick<DueRow, "deliveryId">[],
+  nowMs: number,
+  leaseMs: number,
+  consumer: string | null = null,
+): number {
+  const claimId = randomInt(1, CLAIM_IDS);
+  if (deliveries.length === 0) return claimId;
   sql.run(
     `INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms, consumer)
       SELECT value, ?2, ?3, ?4, ?5 FROM json_each(?1)`,
-    JSON.stringify(deliveryIds),
+    JSON.stringify(deliveries.map(({ deliveryId }) => deliveryId)),
     claimId,
     nowMs,
     nowMs + leaseMs,
-    consumer ?? null,
+    consumer,
   );
-}
-
-/**
- * Leases deliveries that evreg sends.
- * @returns the id of the claim
- */
-export function leaseToSend(
-  sql: Sql,
-  deliveryIds: readonly number[],
-  nowMs: number,
-  leaseMs: number,
-): number {
-  const claimId = randomInt(1, CLAIM_IDS);
-  lease(sql, deliveryIds, { claimId, nowMs, leaseMs });
   return claimId;
 }
 
@@ -315,12 +276,9 @@ function leaseForConsumers(
   nowMs: number,
 ): ReadonlyMap<number, number> {
   const claimIds = new Map<number, number>();
-  const bySubscription = Map.groupBy(rows, ({ subscriptionId }) => subscriptionId);
-  for (const [id, own] of bySubscription) {
+  for (const [id, own] of Map.groupBy(rows, ({ subscriptionId }) => subscriptionId)) {
     const { leaseMs, consumer } = consumers.get(id)!;
-    const claimId = randomInt(1, CLAIM_IDS);
-    claimIds.set(id, claimId);
-    lease(sql, deliveriesOf(own), { claimId, nowMs, leaseMs, consumer });
+    claimIds.set(id, lease(sql, own, nowMs, leaseMs, consumer));
   }
   const timed = [...consumers].filter(([, { isTimeStored }]) => isTimeStored).map(([id]) => id);
   if (timed.length === 0) return claimIds;
@@ -332,27 +290,19 @@ function leaseForConsumers(
   return claimIds;
 }
 
-function deliveriesOf(rows: readonly DueRow[]): number[] {
-  return rows.map(({ deliveryId }) => deliveryId);
-}
-
-/** Reads the subscriptions of these rows, as `ClaimedSubscriptionRow`s in JSON. */
-function loadSubscriptions(sql: Sql, rows: readonly DueRow[]): string {
-  if (rows.length === 0) return "[]";
-  return readSubscriptions(sql, [...new Set(rows.map(({ subscriptionId }) => subscriptionId))]);
-}
-
 /** Reads a subscription that was not deleted, as a claim would have it, in a list as JSON. */
 export function findSendable(sql: Sql, id: number): string {
-  return readSubscriptions(sql, isRowid(id) ? [id] : []);
+  return readSubscriptions(sql, new Set([id]));
 }
 
-function readSubscriptions(sql: Sql, ids: readonly number[]): string {
+/** Reads subscriptions, as `ClaimedSubscriptionRow`s in JSON. */
+function readSubscriptions(sql: Sql, ids: ReadonlySet<number>): string {
+  if (ids.size === 0) return "[]";
   const rows = sql.value<ArrayBuffer>(
     `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) ${REQUESTED_SUBSCRIPTIONS}`,
     // This is the time, which nothing here asks for.
     null,
-    JSON.stringify(ids),
+    JSON.stringify([...ids]),
   );
   return Buffer.from(rows).toString();
 }

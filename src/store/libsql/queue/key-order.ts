@@ -222,30 +222,22 @@ export function placeByKey(
   nowMs: number,
 ): void {
   if (deliveryIds.length === 0) return;
-  const ids = JSON.stringify(deliveryIds);
   const placed = sql.rows<Placed>(
     `SELECT d.rowid AS id, d.event_id, ${PAYLOAD_BYTES} AS bytes, d.key FROM json_each(?) AS g
       CROSS JOIN delivery AS d ON d.rowid = g.value LEFT JOIN event AS e ON e.rowid = d.event_id`,
-    ids,
+    JSON.stringify(deliveryIds),
   );
   const before = placed.flatMap(({ key }) => (key === null ? [] : [key]));
-  if (pointer === null) {
-    if (before.length === 0) return;
-    sql.run(
-      `UPDATE delivery SET key = NULL, state = ${PENDING}, due_ms = coalesce(due_ms, ?2)
-        WHERE rowid IN (SELECT value FROM json_each(?1))`,
-      ids,
-      nowMs,
-    );
-  }
+  if (pointer === null && before.length === 0) return;
   const keys = pointer === null ? [] : keysOf(sql, placed, pointerSteps(pointer));
-  if (pointer !== null) {
-    sql.run(
-      `UPDATE delivery SET key = r.key, state = iif(${LEASE_OF("delivery")}, state, ${BEHIND}), due_ms = iif(${LEASE_OF("delivery")}, due_ms, NULL)
-        FROM (SELECT value ->> 0 AS id, value ->> 1 AS key FROM json_each(?)) AS r WHERE delivery.rowid = r.id`,
-      JSON.stringify(placed.map(({ id }, index) => [id, keys[index]])),
-    );
-  }
+  const isLeased = LEASE_OF("delivery");
+  sql.run(
+    `UPDATE delivery SET key = r.key, state = iif(${isLeased} OR r.key IS NULL, ${PENDING}, ${BEHIND}),
+        due_ms = iif(${isLeased} OR r.key IS NULL, coalesce(due_ms, ?2), NULL)
+      FROM (SELECT value ->> 0 AS id, value ->> 1 AS key FROM json_each(?1)) AS r WHERE delivery.rowid = r.id`,
+    JSON.stringify(placed.map(({ id }, index) => [id, keys[index] ?? null])),
+    nowMs,
+  );
   releaseKeys(sql, distinct([...before, ...keys].map((key) => [subscriptionId, key])), nowMs);
 }
 

@@ -3,7 +3,7 @@ import type { EventBatch, RecordedLeases, WireRecordOutcome } from "./wire.ts";
 import { countPublished } from "../history/stats-counts.ts";
 import type { Work } from "../thread/operation.ts";
 import type { Sql } from "../thread/sql.ts";
-import { leaseToSend, REQUESTED_SUBSCRIPTIONS, SUBSCRIPTION_SQL } from "./claim.ts";
+import { lease, REQUESTED_SUBSCRIPTIONS, SUBSCRIPTION_SQL } from "./claim.ts";
 import { WAIT_END } from "./handler-health.ts";
 
 /** A delivery that a call claims with its event. */
@@ -64,9 +64,8 @@ function leaseRecorded(
         ON d.event_id = wanted.value ->> 0 AND d.subscription_id = wanted.value ->> 1 AND d.due_ms IS NOT NULL`,
     JSON.stringify(wanted.filter(([, subscriptionId]) => open.has(subscriptionId))),
   );
-  const deliveryIds = deliveries.map(({ deliveryId }) => deliveryId);
   const shared = {
-    claimId: leaseToSend(sql, deliveryIds, nowMs, leaseMs),
+    claimId: lease(sql, deliveries, nowMs, leaseMs),
     subscriptions: Buffer.from(subscriptions).toString(),
   };
   const byEvent = Map.groupBy(deliveries, ({ eventId }) => eventId);
