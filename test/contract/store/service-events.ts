@@ -137,7 +137,8 @@ export function serviceEventSuite(open: OpenStore): void {
     const subscription = await on.subscription(action, { maxRetries: 1, settings });
     const [event] = await on.publish(action, 2);
     for (let attempt = 1; attempt <= 3; attempt += 1) {
-      const { claims } = await on.claim({ nowMs: LATER, most: 1 });
+      // What blocks is tried again after a second.
+      const { claims } = await on.claim({ nowMs: LATER + 1_000, most: 1 });
       await on.finish(claims[0]!, "failed", { statusCode: 500 });
     }
     const [first] = await payloadsOf("evreg.subscription.blocked");
