@@ -139,7 +139,8 @@ export function serviceEventSuite(open: OpenStore): void {
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       // What blocks is tried again after a second.
       const { claims } = await on.claim({ nowMs: LATER + 1_000, most: 1 });
-      await on.finish(claims[0]!, "failed", { statusCode: 500 });
+      const claim = claims.find((one) => one.subscription.subscriptionId === subscription.rowid);
+      await on.finish(claim!, "failed", { statusCode: 500 });
     }
     const [first] = await payloadsOf("evreg.subscription.blocked");
     expect(first).toEqual({
