@@ -1,4 +1,3 @@
-import { LRUCache } from "lru-cache";
 import {
   createCipheriv,
   createDecipheriv,
@@ -32,10 +31,6 @@ export class Vault {
     this.#key = createSecretKey(key);
     const id = createHmac("sha256", this.#key).update("evreg key id").digest("hex").slice(0, 8);
     this.#head = `${MARK}${id} `;
-  }
-
-  get encrypts(): boolean {
-    return this.#key !== undefined;
   }
 
   seal(about: string, text: string): string {
@@ -98,43 +93,21 @@ export interface StoredSecrets {
   readonly bearerToken: string | null;
 }
 
-type OpenedValues = Pick<ClaimedSubscription, "secret" | "previous" | "bearer">;
-
-const MAX_TEXTS = 20_000;
-
-/** Decrypts what claims bring, each text once: that costs some microseconds, and claims come by the thousand. */
-export class OpenedSecrets {
-  readonly #vault: Vault;
-  readonly #opened = new LRUCache<string, string>({ max: MAX_TEXTS });
-
-  constructor(key: Uint8Array | undefined) {
-    this.#vault = new Vault(key);
-  }
-
-  of(owner: SecretOwner, stored: StoredSecrets): OpenedValues {
-    const { secret, previousSecret, previousUntilMs: untilMs, bearer, bearerToken } = stored;
-    const about = aboutSecret(owner, "secret");
-    const own =
-      bearerToken === null ? undefined : this.#open(aboutSecret(owner, "bearer token"), bearerToken);
-    const previous =
-      previousSecret === null || untilMs === null ? undefined : this.#open(about, previousSecret);
-    // Without its own bearer value nothing is sent.
-    const isReadable = bearer !== "own" || own !== undefined;
-    return {
-      secret: isReadable ? this.#open(about, secret) : undefined,
-      ...(previous === undefined ? {} : { previous: { secret: previous, untilMs: untilMs! } }),
-      ...(bearer === "secret" ? {} : { bearer: own ?? null }),
-    };
-  }
-
-  #open(about: string, stored: string): string | undefined {
-    if (!this.#vault.encrypts) return this.#vault.open(about, stored);
-    const key = `${about}: ${stored}`;
-    let text = this.#opened.get(key);
-    if (text === undefined) {
-      text = this.#vault.open(about, stored);
-      if (text !== undefined) this.#opened.set(key, text);
-    }
-    return text;
-  }
+/** Answers what a claim brings of a subscription's secrets; `secret` is absent where they cannot be read. */
+export function openSecrets(
+  vault: Vault,
+  owner: SecretOwner,
+  stored: StoredSecrets,
+): Pick<ClaimedSubscription, "secret" | "previous" | "bearer"> {
+  const { previousSecret, previousUntilMs: untilMs, bearer, bearerToken } = stored;
+  const about = aboutSecret(owner, "secret");
+  const own = bearerToken === null ? undefined : vault.open(aboutSecret(owner, "bearer token"), bearerToken);
+  const previous = previousSecret === null ? undefined : vault.open(about, previousSecret);
+  // Without its own bearer value nothing is sent.
+  const isReadable = bearer !== "own" || own !== undefined;
+  return {
+    secret: isReadable ? vault.open(about, stored.secret) : undefined,
+    ...(previous === undefined || untilMs === null ? {} : { previous: { secret: previous, untilMs } }),
+    ...(bearer === "secret" ? {} : { bearer: own ?? null }),
+  };
 }

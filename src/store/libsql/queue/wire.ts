@@ -17,7 +17,7 @@ import type {
 } from "../../queue.ts";
 import { type AttemptFacts, dependsOnSettings } from "../../rules/finish.ts";
 import type { EventCandidate, RecordDecision, RecordingCall } from "../../rules/recording.ts";
-import { OpenedSecrets, type StoredSecrets } from "../../secret-cipher.ts";
+import { openSecrets, type StoredSecrets, Vault } from "../../secret-cipher.ts";
 import type { PayloadSpan } from "../events/payloads.ts";
 import { bytesAt, type ByteWriter } from "../thread/protocol.ts";
 import { parseStored } from "../stored-record.ts";
@@ -116,12 +116,12 @@ export function consumerCall(request: ConsumerRequest): ConsumerCall {
 
 /** Reads the subscriptions of claims. It keeps the last ones, as many claims are for the same. */
 export class ClaimedSubscriptions {
-  readonly #secrets: OpenedSecrets;
+  readonly #vault: Vault;
   #lastRows = "[]";
   #last: ReadonlyMap<number, ClaimedSubscription> = new Map();
 
   constructor(key: Uint8Array | undefined) {
-    this.#secrets = new OpenedSecrets(key);
+    this.#vault = new Vault(key);
   }
 
   /** @param rows `ClaimedSubscriptionRow`s as JSON */
@@ -135,7 +135,7 @@ export class ClaimedSubscriptions {
 
   #subscription(row: ClaimedSubscriptionRow): ClaimedSubscription {
     const { subscriptionId, application, name, handler, maxRetries } = row;
-    const secrets = this.#secrets.of({ application, subscription: name }, row);
+    const secrets = openSecrets(this.#vault, { application, subscription: name }, row);
     const settings = settingsFromJson(row.settings);
     return { subscriptionId, application, name, handler, maxRetries, ...secrets, settings };
   }
