@@ -22,7 +22,7 @@ import { certificateFindings, permissionsFinding, transportFindings } from "./do
 export { findServer } from "../runtime/find-server.ts";
 
 /** For looking at the form of a data folder's file, or bringing it up to date, without serving it. */
-export const loadMigrations = () => import("../store/libsql/migration-status.ts");
+export const loadMigrations = () => import("../store/libsql/open.ts");
 
 /** For looking through a data file that nobody has open, such as a backup. */
 export const loadFileChecks = () => import("../store/libsql/files/file-tasks.ts");

@@ -77,13 +77,13 @@ describe("the tables of a data file", () => {
     ["a view", "CREATE VIEW tokens AS SELECT * FROM token", "view tokens"],
     ["a table", "CREATE TABLE more (x)", "table more"],
     ["an index", "CREATE INDEX more ON event (revision)", "index more"],
-    ["a column", "ALTER TABLE token ADD COLUMN more INTEGER AS (abs(rowid))", "a changed table token"],
-    ["no index", "DROP INDEX event_action", "no index event_action"],
+    ["a column", "ALTER TABLE token ADD COLUMN more INTEGER AS (abs(rowid))", "table token"],
+    ["no index", "DROP INDEX event_action", "index event_action"],
   ])(
     "changed by another program, with %s, are refused by name, by restore, serve and doctor",
     async (_, statement, name) => {
       const folder = crafted(statement);
-      const refused = { code: "invalid", message: expect.stringContaining(`it has ${name}.`) };
+      const refused = { code: "invalid", message: expect.stringContaining(`What differs: ${name}.`) };
       await expect(restored(folder)).rejects.toMatchObject(refused);
       await expect(open(folder)).rejects.toMatchObject(refused);
       expect(() => examined(folder)).toThrow(expect.objectContaining(refused));

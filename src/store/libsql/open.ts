@@ -1,27 +1,31 @@
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
 import { CheckpointLog, type CommitObserver, DamagedEvents } from "./health.ts";
-import { type Clock, systemClock } from "../../runtime/clock.ts";
+import { type Clock, systemClock, toIso } from "../../runtime/clock.ts";
 import { unfinishedCopies } from "../../runtime/data-files.ts";
 import { sizeOf } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
-import type { Logger } from "../../runtime/logger.ts";
+import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import { type Owner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import type { StoreChange } from "../store.ts";
 import { Backups } from "./files/backup.ts";
 import {
+  admittedVersion,
   copiesIn,
   dataFileOf,
+  fileBehindLink,
   fileExists,
-  hasDataAt,
   holdFolder,
   inUse,
   prepareFile,
   prepareFolder,
 } from "./files/data-folder.ts";
 import { restoreAdvice } from "./files/earlier-data.ts";
+import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/older-forms.ts";
 import { acceptLoss } from "./files/restore.ts";
-import { FORM } from "./files/schema.ts";
+import { FORM, FORM_NAME } from "./files/schema.ts";
 import { OPERATIONS } from "./operations.ts";
 import { createLibsqlStore, type FileStore } from "./store.ts";
 import type { FileId } from "./thread/file-guard.ts";
@@ -69,7 +73,15 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     // A server's lock is on the data file that it opened, and does not help once that file was moved. So the server that the
     // owner file names is asked. Where none answers, or that file cannot be trusted, the lock decides.
     if ((await findServer(folder).catch(() => undefined)) !== undefined) throw inUse(folder);
-    if (options.acceptsLoss === true) await acceptLogLoss(options, clock);
+    if (options.acceptsLoss === true) {
+      const accepted = await acceptLoss(dataFileOf(folder), clock.now());
+      if (accepted !== undefined) {
+        logger.warn(
+          accepted,
+          `The data go on without the ${accepted.transactions} transactions behind the damage in the log. Both files are kept as they were, as ${accepted.kept} and ${accepted.kept}-wal, and no number is given twice.`,
+        );
+      }
+    }
     const { supervisor, report } = await openFile(options, clock);
     const queue = new WriteQueue(supervisor, options.onChange ?? (() => undefined));
     const backups = new Backups(dataFileOf(folder), report.file, supervisor, clock);
@@ -83,7 +95,13 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     };
     writeOwner(folder, owner, logger);
     logReport(logger, report, folder);
-    if (owner.command === "serve") warnOfLeftovers(logger, folder);
+    const left = owner.command === "serve" ? unfinishedCopies(folder) : [];
+    if (left.length > 0) {
+      // They do no harm to this start, but somebody may take them for something else.
+      const message =
+        "A restore or an upgrade was cut off and left these copies in the data folder; evreg doctor says how to remove them.";
+      logger.warn({ left }, message);
+    }
     return createLibsqlStore({
       supervisor,
       calls: threadCalls(OPERATIONS, supervisor, queue),
@@ -99,24 +117,12 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
   }
 }
 
-async function acceptLogLoss({ folder, logger }: OpenOptions, clock: Clock): Promise<void> {
-  const accepted = await acceptLoss(dataFileOf(folder), clock.now());
-  if (accepted === undefined) return;
-  const { log, replaced } = accepted;
-  logger.warn(
-    { transactions: log.commitsBehind, pages: log.pagesBehind, kept: replaced },
-    `The data go on without the ${log.commitsBehind} transactions behind the damage in the log. Both files are kept as they were, as ${replaced} and ${replaced}-wal, and no number is given twice.`,
-  );
-}
-
 async function openFile(
   { folder, logger, onFatal, encryption, refusesOlderForm = false, needsData = false, commits }: OpenOptions,
   clock: Clock,
 ): Promise<{ supervisor: WorkerSupervisor; report: OpenReport }> {
   // The file is looked at before the engine opens it, which would write to it.
-  const dataFile = dataFileOf(folder);
-  const isEmpty = fileExists(dataFile) && !hasDataAt(dataFile);
-  const { path, form } = prepareFile(folder, { needsData, refusesOlderForm });
+  const { path, form, isEmpty } = prepareFile(folder, { needsData, refusesOlderForm });
   if (isEmpty) {
     logger.warn(
       { file: path },
@@ -140,16 +146,6 @@ async function openFile(
   const dependencies = { clock, logger, startThreads, commits: new CheckpointLog(logger, commits), onFatal };
   supervisor = new WorkerSupervisor(dependencies, threads);
   return { supervisor, report };
-}
-
-/** Warns of files that were left over. They do no harm to this start, but somebody may take them for something else. */
-function warnOfLeftovers(logger: Logger, folder: string): void {
-  const left = unfinishedCopies(folder);
-  if (left.length === 0) return;
-  logger.warn(
-    { left },
-    "A restore or an upgrade was cut off and left these copies in the data folder; evreg doctor says how to remove them.",
-  );
 }
 
 function logReport(logger: Logger, report: OpenReport, folder: string): void {
@@ -206,4 +202,73 @@ export function openFailure(folder: string, error: unknown): unknown {
   // A command ends here as it does where a server answers that its disk is full.
   if (error.kind === "full") failure.retryAfterMs = FULL_RETRY_MS;
   return failure;
+}
+
+export interface MigrationStatus {
+  /** The data file. */
+  readonly file: string;
+  readonly exists: boolean;
+  /** The form of the data file; 0 when it is empty or missing. */
+  readonly current: number;
+  /** The form this evreg brings it to. */
+  readonly latest: number;
+  /** What is to be done: one step that brings the file to the latest form, or none. */
+  readonly pending: readonly { readonly version: number; readonly name: string }[];
+  /** The room that the upgrade needs at most; absent where there is nothing to do. */
+  readonly room?: UpgradeRoom;
+  /** The forms that the file was brought to now; none for a dry run. */
+  readonly applied?: readonly number[];
+  /** Where the file is as it was before. */
+  readonly copy?: string;
+}
+
+/**
+ * Answers what a start would do to the folder's file. Reads a few bytes and takes no lock, so it also works while a server has
+ * the folder.
+ * @throws EvregError as `openLibsqlStore` for a file that is not evreg's or is newer, or is missing beside what is left of it
+ */
+export function inspectMigrations(folder: string): MigrationStatus {
+  const file = dataFileOf(folder);
+  const exists = fileExists(file);
+  let current = 0;
+  if (existsSync(folder)) {
+    const releaseFolder = holdFolder(folder);
+    try {
+      current = admittedVersion(folder);
+    } finally {
+      releaseFolder();
+    }
+  }
+  const pending = current === FORM ? [] : [{ version: FORM, name: FORM_NAME }];
+  const room = upgradeRoom(file, current);
+  return { file, exists, current, latest: FORM, pending, ...(room === undefined ? {} : { room }) };
+}
+
+/**
+ * Brings the folder's file up to date, as a start does.
+ * @param options `dryRun`: changes nothing; the others as for `openLibsqlStore`
+ * @throws EvregError as `openLibsqlStore`
+ */
+export async function migrate(
+  folder: string,
+  {
+    dryRun = false,
+    ...options
+  }: Partial<Pick<OpenOptions, "encryption" | "acceptsLoss" | "logger">> & { readonly dryRun?: boolean } = {},
+): Promise<MigrationStatus> {
+  const before = inspectMigrations(folder);
+  if (dryRun) {
+    mustHaveUpgradeRoom(before.file, before.current);
+    return { ...before, applied: [] };
+  }
+  const started_at = toIso(systemClock.now());
+  const owner = { pid: process.pid, command: "migrate", instance: randomUUID(), started_at };
+  await (await openLibsqlStore({ logger: silentLogger, ...options, folder, owner })).close();
+  const applied = before.pending.map(({ version }) => version);
+  const isUpgraded = applied.length > 0 && before.current > 0;
+  return {
+    ...inspectMigrations(folder),
+    applied,
+    ...(isUpgraded ? { copy: `${fileBehindLink(before.file)}.${KEPT_AS}` } : {}),
+  };
 }

@@ -28,7 +28,6 @@ import {
 } from "./catalog/subscriptions.ts";
 import { eventBounds, findEvent, listEvents, nextEvents } from "./events/list.ts";
 import { examineFile, settleFile } from "./files/closed-file.ts";
-import { addLog, moveLog } from "./files/copied-log.ts";
 import { moveNumbers, noteBackup } from "./files/id-reservation.ts";
 import { countReplay, planReplay, advanceReplay } from "./history/replay-step.ts";
 import { listAudit, recordChange, removeAudit } from "./history/audit.ts";
@@ -55,8 +54,9 @@ import { moveWaits } from "./queue/move-waits.ts";
 import { extendLeases, findLeased, releaseLeases } from "./queue/leases.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { recordAndClaim } from "./queue/record-claim.ts";
-import { pauseCheckpoints, resumeCheckpoints } from "./thread/connection.ts";
+import { moveLog, pauseCheckpoints, resumeCheckpoints } from "./thread/connection.ts";
 import { joined, longRead, type Operations, read, write } from "./thread/operation.ts";
+import { addLog } from "./thread/wal-check.ts";
 
 interface Revocation {
   readonly managed?: boolean;

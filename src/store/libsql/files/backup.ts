@@ -37,6 +37,8 @@ export class Backups {
   #source: FileHandle | undefined;
   /** The end of the backup that is being made or read. */
   #current: Promise<void> | undefined;
+  /** Closes the copy that is being read. */
+  #closeCopy: () => Promise<void> = () => Promise.resolve();
 
   /** @param path of the data file, which the store has open as `file` */
   constructor(path: string, file: FileId, supervisor: WorkerSupervisor, clock: Clock) {
@@ -67,19 +69,14 @@ export class Backups {
     let target: FileHandle | undefined;
     try {
       // The copy is made beside the data file, where nobody else has access and the room is known.
-      target = await namelessFile(`${this.#path}.backup-${randomUUID()}`);
-      const bytes = await this.#copyTo(target, stop);
+      const file = (target = await namelessFile(`${this.#path}.backup-${randomUUID()}`));
+      const bytes = await this.#copyTo(file, stop);
       const hash = createHash("sha256");
-      for await (const piece of piecesOf(target, stop)) hash.update(piece);
+      for await (const piece of piecesOf(file, stop)) hash.update(piece);
       closing.throwIfAborted();
-      const file = target;
       let closed: Promise<void> | undefined;
-      const onClosing = (): void => void close();
-      const close = (): Promise<void> => {
-        closing.removeEventListener("abort", onClosing);
-        return (closed ??= free(file, bytes).finally(end));
-      };
-      closing.addEventListener("abort", onClosing);
+      const close = (): Promise<void> => (closed ??= free(file, bytes).finally(end));
+      this.#closeCopy = close;
       return { bytes, sha256: hash.digest("hex"), content: () => piecesOf(file, closing), close };
     } catch (error) {
       // Whether it can be closed or not, the next backup may begin.
@@ -92,6 +89,7 @@ export class Backups {
   /** Ends what is made or read. To be called while the store still answers. */
   async end(): Promise<void> {
     this.#closing.abort(new EvregError("unavailable", "The server stopped before the backup was made."));
+    await this.#closeCopy().catch(() => undefined);
     await this.#current;
   }
 
@@ -143,7 +141,13 @@ export class Backups {
       await target.datasync();
       const waiting = await this.#logBytes();
       this.#mustHaveFreeSpace(waiting);
-      if (waiting > MAX_LOG_BYTES) throw tooMuchWritten(waiting);
+      if (waiting > MAX_LOG_BYTES) {
+        throw new EvregError(
+          "unavailable",
+          `The backup was given up: ${waiting} bytes were written to the log while the data file was copied, and that cannot grow without end. Try again when less is published, or on a faster disk; nothing was changed.`,
+          { bytes: waiting },
+        );
+      }
     }
   }
 
@@ -163,14 +167,6 @@ export class Backups {
       { free: left, needed },
     );
   }
-}
-
-function tooMuchWritten(bytes: number): EvregError {
-  return new EvregError(
-    "unavailable",
-    `The backup was given up: ${bytes} bytes were written to the log while the data file was copied, and that cannot grow without end. Try again when less is published, or on a faster disk; nothing was changed.`,
-    { bytes },
-  );
 }
 
 async function* piecesOf(file: FileHandle, stop: AbortSignal): AsyncGenerator<Uint8Array> {

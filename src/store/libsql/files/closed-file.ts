@@ -1,17 +1,17 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
-import { EvregError } from "../../../domain/error.ts";
+import type { EvregError } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { WriteConnection, withDatabase } from "../thread/connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { Sequences } from "../thread/protocol.ts";
 import { EngineFailure, engineFailure, type Sql } from "../thread/sql.ts";
 import { mustBeWritable } from "./data-folder.ts";
-import { admitKeys, isEncrypted } from "./file-key.ts";
+import { fileError } from "./earlier-data.ts";
 import { loadSequences } from "./id-reservation.ts";
-import { isKnownForm, unknownForm } from "./older-forms.ts";
+import { forEachPayload, isKnownForm, UNCHECKED_FORM, unknownForm } from "./older-forms.ts";
+import { admitKeys, findProof } from "./open-file.ts";
 import { APPLICATION_ID, FORM, mustBeAsMade, readForm } from "./schema.ts";
-import { forEachPayload } from "./stored-payloads.ts";
 
 /** What a whole data file holds. */
 export interface FileFacts {
@@ -52,8 +52,6 @@ export interface ExamineOptions {
 
 const MAX_PROBLEMS = 5;
 const MAX_DAMAGED = 1_000;
-/** The form that brought checksums. */
-const CHECKSUMS_SINCE = 11;
 /** The size of the cache in KiB, which the engine takes below 0: an index that is compared with its table should fit. */
 const CACHE = -65_536;
 
@@ -74,7 +72,11 @@ export function examineFile(
     return withDatabase(path, (sql) => {
       sql.run("PRAGMA query_only = ON");
       sql.run(`PRAGMA cache_size = ${CACHE}`);
-      const form = formOf(sql, name);
+      const { applicationId, version: form } = readForm(sql);
+      if (applicationId !== APPLICATION_ID || form < 1) {
+        throw fileError("invalid", name, `${name} was not made by evreg.`);
+      }
+      if (!isKnownForm(form)) throw unknownForm("invalid", name, form);
       mustBeAsMade(sql, name, form);
       mustBeWhole(sql, name);
       if (encryption !== undefined) admitKeys(sql, name, encryption.keys);
@@ -87,44 +89,34 @@ export function examineFile(
   }
 }
 
-function formOf(sql: Sql, name: string): number {
-  const { applicationId, version: form } = readForm(sql);
-  if (applicationId !== APPLICATION_ID || form < 1) {
-    throw new EvregError("invalid", `${name} was not made by evreg.`, { file: name });
-  }
-  if (!isKnownForm(form)) throw unknownForm("invalid", name, form);
-  return form;
-}
-
 function mustBeWhole(sql: Sql, name: string): void {
   const findings = sql.rows<{ integrity_check: string }>(`PRAGMA integrity_check(${MAX_PROBLEMS})`);
   // One problem that the engine names may be several lines.
   const lines = findings.flatMap((row) => row.integrity_check.split("\n").map((line) => line.trim()));
   const problems = lines.filter((line) => line !== "" && line !== "ok");
-  problems.push(...danglingRows(sql));
+  const dangling = sql.rows<{ child: string; row: number | null; parent: string }>(
+    `SELECT "table" AS child, rowid AS row, parent FROM pragma_foreign_key_check LIMIT ${MAX_PROBLEMS}`,
+  );
+  problems.push(
+    ...dangling.map(({ child, row, parent }) => `${child} ${row ?? "row"} without its ${parent}`),
+  );
   if (problems.length > 0) throw damaged(name, problems.join("; "));
 }
 
-/** Answers rows whose foreign keys lead nowhere. */
-function danglingRows(sql: Sql): readonly string[] {
-  const rows = sql.rows<{ child: string; row: number | null; parent: string }>(
-    `SELECT "table" AS child, rowid AS row, parent FROM pragma_foreign_key_check LIMIT ${MAX_PROBLEMS}`,
-  );
-  return rows.map(({ child, row, parent }) => `${child} ${row ?? "row"} without its ${parent}`);
-}
+type EventFacts = Pick<FileFacts, "damaged_events" | "events_without_checksum">;
 
-function eventsOf(sql: Sql, form: number): Pick<Examined, "damaged_events" | "events_without_checksum"> {
+function eventsOf(sql: Sql, form: number): EventFacts {
   const damagedEvents: number[] = [];
-  forEachPayload(sql, (payloads) => {
+  forEachPayload(sql, form, (payloads) => {
     if (damagedEvents.length >= MAX_DAMAGED) return;
     damagedEvents.push(...payloads.filter(({ isDamaged }) => isDamaged).map(({ eventId }) => eventId));
   });
-  const condition = form < CHECKSUMS_SINCE ? "" : " WHERE checksum IS NULL";
+  const condition = form === UNCHECKED_FORM ? "" : " WHERE checksum IS NULL";
   const unknown = sql.value<number>(`SELECT count(*) FROM event${condition}`);
   return { damaged_events: damagedEvents.slice(0, MAX_DAMAGED), events_without_checksum: unknown };
 }
 
-function factsOf(sql: Sql, path: string, form: number): Omit<FileFacts, keyof ReturnType<typeof eventsOf>> {
+function factsOf(sql: Sql, path: string, form: number): Omit<FileFacts, keyof EventFacts> {
   const last = sql.first<{ id: number; ms: number }>(
     "SELECT rowid AS id, timestamped_ms AS ms FROM event ORDER BY rowid DESC LIMIT 1",
   );
@@ -141,17 +133,13 @@ function factsOf(sql: Sql, path: string, form: number): Omit<FileFacts, keyof Re
         WHERE s.active = 1 AND s.deleted_ms IS NULL AND d.due_ms IS NOT NULL`,
     ),
     tokens: sql.value("SELECT count(*) FROM token"),
-    encrypted: isEncrypted(sql),
+    encrypted: findProof(sql) !== undefined,
   };
 }
 
 function damaged(name: string, why: string, cause?: unknown): EvregError {
-  return new EvregError(
-    "invalid",
-    `${name} is damaged: ${why}. What is in it cannot be relied on; go back to a backup that is whole.`,
-    { file: name },
-    { cause },
-  );
+  const message = `${name} is damaged: ${why}. What is in it cannot be relied on; go back to a backup that is whole.`;
+  return fileError("invalid", name, message, {}, cause);
 }
 
 function explained(error: unknown, name: string): unknown {
@@ -159,15 +147,14 @@ function explained(error: unknown, name: string): unknown {
   if (failure === undefined) return error;
   const { code, message } = failure.cause as Error & { code?: string };
   if (code === "SQLITE_NOTADB") {
-    const what = `${name} was not made by evreg, or its beginning is damaged.`;
-    return new EvregError("invalid", what, { file: name });
+    return fileError("invalid", name, `${name} was not made by evreg, or its beginning is damaged.`);
   }
   if (failure.kind === "fatal") return damaged(name, message, error);
   if (failure.kind === "in_use") {
-    return new EvregError("conflict", `${name} is in use by another process.`, { file: name });
+    return fileError("conflict", name, `${name} is in use by another process.`);
   }
   const what = `${name} could not be looked through: ${failure.message}.`;
-  return new EvregError("unavailable", what, {}, { cause: error });
+  return fileError("unavailable", name, what, {}, error);
 }
 
 /**
@@ -186,6 +173,6 @@ export function settleFile(path: string): Sequences {
   } catch (error) {
     if (!(error instanceof EngineFailure)) throw error;
     const code = error.kind === "in_use" ? "conflict" : "unavailable";
-    throw new EvregError(code, `The log of ${path} cannot be moved into it: ${error.message}.`);
+    throw fileError(code, path, `The log of ${path} cannot be moved into it: ${error.message}.`);
   }
 }

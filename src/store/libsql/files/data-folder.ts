@@ -2,19 +2,25 @@ import {
   accessSync,
   closeSync,
   constants,
+  existsSync,
+  linkSync,
   lstatSync,
   openSync,
   readdirSync,
+  readlinkSync,
   realpathSync,
+  renameSync,
+  rmSync,
   statSync,
 } from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { EvregError, type EvregErrorCode, messageOf } from "../../../domain/error.ts";
+import { basename, dirname, join, resolve } from "node:path";
+import { EvregError, messageOf } from "../../../domain/error.ts";
 import { DATA_FILE, heldFolders } from "../../../runtime/data-files.ts";
 import { makeFolder, sizeOf, syncFolderOf } from "../../../runtime/files.ts";
 import { describeOwner, assertNotForeignLink, readOwner } from "../../../runtime/owner-file.ts";
 import {
   type FileHeader,
+  fileError,
   mustNeverHaveHeldData,
   readHeader,
   restoreAdvice,
@@ -58,14 +64,14 @@ export function prepareFolder(folder: string): readonly string[] {
  * To be called only while this process has no connection to the file.
  * @param options `needsData`: whether a folder that holds no data yet is refused, and left as it is; `refusesOlderForm`:
  * see `mustBeOfLatestForm`
- * @returns its path, and the form that it has; 0 for an empty one
+ * @returns its path, the form that it has, which is 0 for one without tables, and whether it was there and holds nothing
  * @throws EvregError as above; `usage` for a file that is not evreg's or is newer; `unavailable` also where
  * the data are gone, and without room for an upgrade; `not_found` without the data it needs
  */
 export function prepareFile(
   folder: string,
   { needsData, refusesOlderForm }: { needsData: boolean; refusesOlderForm: boolean },
-): { readonly path: string; readonly form: number } {
+): { readonly path: string; readonly form: number; readonly isEmpty: boolean } {
   const path = dataFileOf(folder);
   const form = admittedVersion(folder);
   if (refusesOlderForm) mustBeOfLatestForm(path, form);
@@ -77,20 +83,23 @@ export function prepareFile(
       { folder },
     );
   }
-  if (form !== 0) {
-    // One that is gone by now is being replaced, and none must be created in its place.
-    mustBeWritable(path);
-    return { path, form };
-  }
+  const isNew = form === 0 && createFile(path);
+  // A file that is gone by now is being replaced, and none must be created in its place.
+  mustBeWritable(path);
+  return { path, form, isEmpty: !isNew && sizeOf(path) === 0 };
+}
+
+/** Creates an empty file. Answers false where there is one. */
+function createFile(path: string): boolean {
   try {
     closeSync(openSync(path, "wx", 0o600));
     // The folder is synced before the engine makes a log beside the file: after a power cut there is no log without its file.
     syncFolderOf(path);
+    return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(folder, error);
-    mustBeWritable(path);
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw unusable(dirname(path), error);
   }
-  return { path, form };
 }
 
 /** @throws EvregError `unavailable` with what to do */
@@ -105,10 +114,6 @@ export function mustBeWritable(path: string): void {
 /** Whether anything would be lost with the data file. A log without its file is somebody's data too. */
 export function hasDataAt(file: string): boolean {
   return (fileExists(file) && sizeOf(file) > 0) || sizeOf(`${file}-wal`) > 0;
-}
-
-function fileError(code: EvregErrorCode, file: string, message: string, cause?: unknown): EvregError {
-  return new EvregError(code, message, { file }, { cause });
 }
 
 function notAFolder(folder: string): EvregError {
@@ -177,10 +182,10 @@ export function readFileVersion(path: string): number {
   try {
     header = readHeader(path);
   } catch (error) {
-    throw unreadable(path, error);
+    throw fileError("unavailable", path, `${path} cannot be read (${messageOf(error)}).`, {}, error);
   }
-  const { bytes, isDatabase, applicationId, version } = header;
-  if (bytes === 0) return 0;
+  const { isEmpty, isDatabase, applicationId, version } = header;
+  if (isEmpty) return 0;
   if (!isDatabase) throw notEvreg(path);
   // Both are 0 in a file from a first start that was cut off; the engine then reads its log.
   if (version !== 0 || applicationId !== 0) checkForm(path, applicationId, version);
@@ -216,12 +221,13 @@ export function checkForm(path: string, applicationId: number, version: number):
  */
 function mustBeOfLatestForm(path: string, version: number): void {
   if (version === 0 || version === FORM) return;
-  throw new EvregError(
+  throw fileError(
     "usage",
+    path,
     `The data file ${path} has form ${version}, and this evreg needs form ${FORM}. Only the start of a server and ` +
       "`evreg migrate` bring it there, and keep a copy: an older evreg cannot open it afterwards. Run one of them, or use the " +
       "evreg that made it. The file was not changed.",
-    { file: path, version, latest: FORM },
+    { version, latest: FORM },
   );
 }
 
@@ -240,10 +246,6 @@ export function notEvreg(path: string): EvregError {
   return fileError("usage", path, message);
 }
 
-function unreadable(path: string, error: unknown): EvregError {
-  return fileError("unavailable", path, `The data file ${path} cannot be read (${messageOf(error)}).`, error);
-}
-
 /**
  * Takes the folder for this process.
  * @returns gives it back
@@ -254,4 +256,53 @@ export function holdFolder(folder: string): () => void {
   if (heldFolders.has(path)) throw inUse(folder);
   heldFolders.add(path);
   return () => heldFolders.delete(path);
+}
+
+// A file that takes the place of the data file is made beside it, and is whole and on the disk before it gets the name.
+
+/**
+ * Gives a whole copy that is on the disk the name of the data file. The file before stays beside it.
+ *
+ * It gets a second name, and then the copy takes the first one in one step: cut off anywhere, this leaves the old data or the new
+ * at their path. A log that could not be moved into the old file has to go with that file, as it would be taken for the new
+ * one's. Then, and where files cannot have two names, no data file is there for a moment, and a start that finds none refuses
+ * (see `earlier-data.ts`).
+ * @param keptAs how the name of the file before goes on
+ * @returns the path of the file before
+ */
+export function replaceFile(file: string, copy: string, keptAs: string): string {
+  const kept = `${file}.${keptAs}`;
+  const log = `${file}-wal`;
+  if (existsSync(file) && (sizeOf(log) > 0 || !isLinked(file, kept))) move(file, kept);
+  if (sizeOf(log) > 0) move(log, `${kept}-wal`);
+  move(copy, file);
+  return kept;
+}
+
+function isLinked(file: string, kept: string): boolean {
+  try {
+    rmSync(kept, { force: true });
+    linkSync(file, kept);
+    syncFolderOf(kept);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Renames a file; the new name is on the disk before anything that relies on it. */
+export function move(from: string, to: string): void {
+  renameSync(from, to);
+  syncFolderOf(to);
+}
+
+/** Removes a file that did not become the data file, with whatever the engine put beside it. */
+export function removeCopy(copy: string): void {
+  for (const path of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(path, { force: true });
+}
+
+/** Answers where the data file itself is: it may be a link to another disk, on which what replaces it belongs. */
+export function fileBehindLink(file: string): string {
+  const isLink = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  return isLink ? resolve(dirname(file), readlinkSync(file)) : file;
 }

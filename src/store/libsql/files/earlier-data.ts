@@ -1,6 +1,6 @@
 import { readdirSync, readSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { EvregError } from "../../../domain/error.ts";
+import { type ErrorDetails, EvregError, type EvregErrorCode } from "../../../domain/error.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { DATA_FILE } from "../../../runtime/data-files.ts";
 import { isSameFile, sizeOf, withFile } from "../../../runtime/files.ts";
@@ -12,19 +12,18 @@ import { APPLICATION_ID } from "./schema.ts";
  */
 const LATER_FILE = /^(?:evreg\.db(?:-shm|\.(?:before|cut-short|restore)-.*)|(?:token|owner\.json)(?:\..*)?)$/;
 
-const MAGIC = "SQLite format 3\0";
-const HEADER_BYTES = 100;
 /**
- * The header has these bytes from its 20th on: nothing is reserved in a page, and these are the shares of a page that a row may
- * take.
+ * How each file of evreg begins, as hexadecimal digits: the engine's mark, pages of 4,096 bytes, with a log or without one,
+ * nothing reserved in a page, and the shares of a page that a row may take.
  */
-const FIXED = Buffer.from([0, 64, 32, 32]);
+const BEGINNING = /^53514c69746520666f726d617420330010000[12]0[12]00402020/;
+const HEADER_BYTES = 100;
 const MAX_NAMED = 3;
 
 /** What the first bytes of a file say. */
 export interface FileHeader {
-  /** The bytes that could be read; 0 for an empty file. */
-  readonly bytes: number;
+  readonly isEmpty: boolean;
+  /** Whether it begins as evreg's files do. Of others the rest says nothing. */
   readonly isDatabase: boolean;
   readonly applicationId: number;
   readonly version: number;
@@ -39,30 +38,28 @@ export function readHeader(path: string): FileHeader {
   const header = Buffer.alloc(HEADER_BYTES);
   const bytes = withFile(path, "r", (descriptor) => readSync(descriptor, header, 0, HEADER_BYTES, 0));
   return {
-    bytes,
-    isDatabase: bytes === HEADER_BYTES && isWhole(header),
+    isEmpty: bytes === 0,
+    isDatabase: BEGINNING.test(header.toString("hex")) && header.readUInt32BE(44) <= 4,
     applicationId: header.readUInt32BE(68),
     version: header.readInt32BE(60),
   };
-}
-
-/** Whether all that the engine needs of a header is as it writes it. */
-function isWhole(header: Buffer): boolean {
-  const pageBytes = header.readUInt16BE(16);
-  const isPageSize = pageBytes === 1 || (pageBytes >= 512 && (pageBytes & (pageBytes - 1)) === 0);
-  const [writeFormat = 0, readFormat = 0] = header.subarray(18, 20);
-  const areFormats = [1, 2].includes(writeFormat) && [1, 2].includes(readFormat);
-  const isFixed = header.subarray(20, 20 + FIXED.length).equals(FIXED);
-  const isSchemaFormat = header.readUInt32BE(44) <= 4;
-  const isEncoding = header.readUInt32BE(56) <= 3;
-  const isMagic = header.toString("latin1", 0, MAGIC.length) === MAGIC;
-  return isMagic && isPageSize && areFormats && isFixed && isSchemaFormat && isEncoding;
 }
 
 /** Answers the names of files in the folder which show that it has had data, whatever has become of the data file. */
 export function tracesOfData(folder: string): readonly string[] {
   const names = readdirSync(folder);
   return names.filter((name) => LATER_FILE.test(name) || isCopy(join(folder, name))).toSorted();
+}
+
+/** Makes the error of a file that is refused. */
+export function fileError(
+  code: EvregErrorCode,
+  file: string,
+  message: string,
+  details: ErrorDetails = {},
+  cause?: unknown,
+): EvregError {
+  return new EvregError(code, message, { file, ...details }, { cause });
 }
 
 /**
@@ -74,10 +71,10 @@ export function mustNeverHaveHeldData(path: string, traces: readonly string[]): 
   const folder = dirname(path);
   const log = `${path}-wal`;
   const isMissing = statSync(path, { throwIfNoEntry: false }) === undefined;
-  const isEmpty = isMissing ? "is missing" : "holds nothing";
   // The engine would take the log, which is the newest part of the data, for a leftover and remove it.
   if (isMissing && sizeOf(log) > 0) {
-    throw refusal(
+    throw fileError(
+      "unavailable",
       path,
       `The data file ${path} is missing, and its log ${log}, which has the newest part of the data, is there. ` +
         `Put the data file back beside it, or ${restoreAdvice(folder, " --force")}; or, to begin without that data, move the log away.`,
@@ -85,9 +82,10 @@ export function mustNeverHaveHeldData(path: string, traces: readonly string[]): 
   }
   if (traces.length === 0) return;
   const more = traces.length > MAX_NAMED ? ` and ${traces.length - MAX_NAMED} more` : "";
-  throw refusal(
+  throw fileError(
+    "unavailable",
     path,
-    `The data file ${path} ${isEmpty}, but the folder has had data: it has ${traces.slice(0, MAX_NAMED).join(", ")}${more}. ` +
+    `The data file ${path} ${isMissing ? "is missing" : "holds nothing"}, but the folder has had data: it has ${traces.slice(0, MAX_NAMED).join(", ")}${more}. ` +
       `Nothing was changed. Put the data file back, or ${restoreAdvice(folder)}. ` +
       "To begin without that data, move these files away, or name another folder with --data.",
   );
@@ -121,8 +119,4 @@ function isCopy(path: string): boolean {
   } catch {
     return false;
   }
-}
-
-function refusal(path: string, message: string): EvregError {
-  return new EvregError("unavailable", message, { file: path });
 }

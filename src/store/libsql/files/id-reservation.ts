@@ -1,9 +1,11 @@
 import { LOCAL_ACTOR } from "../../../domain/audit.ts";
 import { recordChange } from "../history/audit.ts";
+import { loadLastNumbers } from "../events/timeline.ts";
 import { withDatabase } from "../thread/connection.ts";
 import type { Numbered, Sequences } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";
-import { loadLastNumbers } from "../events/timeline.ts";
+import { UNCHECKED_FORM } from "./older-forms.ts";
+import { readForm } from "./schema.ts";
 
 // A backup does not know what was published since it was made, and receivers remember those numbers. So restored data
 // give none of the numbers that may have been given since: their own go on far beyond.
@@ -46,25 +48,20 @@ export function moveNumbers(path: string, nowMs: number, replaced: Sequences = {
     // The journal is in memory, as nothing beside the file is to remain, and nobody would roll back.
     sql.run("PRAGMA journal_mode = MEMORY");
     sql.run("PRAGMA synchronous = FULL");
-    const seconds = ageMs(sql, nowMs) / 1_000;
+    // A file of form 10 does not keep who changed what, nor when its backup was begun.
+    const isUnchecked = readForm(sql).version === UNCHECKED_FORM;
+    const seconds = ageMs(sql, nowMs, isUnchecked) / 1_000;
     const sequences = loadSequences(sql);
-    const moved = NUMBERED.map((table) => {
-      const next = (sequences[table] ?? 0) + Math.ceil(seconds * PER_SECOND[table]);
-      return [table, Math.max(next, replaced[table] ?? 0)];
-    });
     sql.run("BEGIN IMMEDIATE");
-    setSequences(sql, moved);
+    setSequences(sql, (table) => {
+      const next = (sequences[table] ?? 0) + Math.ceil(seconds * PER_SECOND[table]);
+      return Math.max(next, replaced[table] ?? 0);
+    });
     renewDataIdentity(sql);
-    noteRestore(sql, nowMs, name);
+    if (!isUnchecked) recordChange(sql, { change: "data.restored", id: null, name }, nowMs, LOCAL_ACTOR);
     sql.run("COMMIT");
     return loadSequences(sql);
   });
-}
-
-/** A backup of form 10 is from before evreg kept who changed what. */
-function noteRestore(sql: Sql, nowMs: number, name: string): void {
-  if (!hasTable(sql, "audit")) return;
-  recordChange(sql, { change: "data.restored", id: null, name }, nowMs, LOCAL_ACTOR);
 }
 
 export function loadSequences(sql: Sql): Sequences {
@@ -74,9 +71,9 @@ export function loadSequences(sql: Sql): Sequences {
   );
 }
 
-/** Makes the next row of each table get the number after these. Tables that the file does not have yet are left out. */
-function setSequences(sql: Sql, sequences: readonly unknown[]): void {
-  const tables = JSON.stringify(sequences);
+/** Makes the next row of each table get the number after this one. Tables that the file does not have yet are left out. */
+function setSequences(sql: Sql, last: (table: Numbered) => number): void {
+  const tables = JSON.stringify(NUMBERED.map((table) => [table, last(table)]));
   sql.run("DELETE FROM sqlite_sequence WHERE name IN (SELECT value ->> 0 FROM json_each(?))", tables);
   sql.run(
     `INSERT INTO sqlite_sequence (name, seq)
@@ -89,26 +86,20 @@ function setSequences(sql: Sql, sequences: readonly unknown[]): void {
 /** Moves all numbers on by what so many unreadable bytes of the log may have given: each row takes at least its cell. */
 export function passNumbers(sql: Sql, bytes: number): void {
   const sequences = loadSequences(sql);
-  const rows = Math.ceil(bytes / MIN_ROW_BYTES);
-  setSequences(
-    sql,
-    NUMBERED.map((table) => [table, (sequences[table] ?? 0) + rows]),
-  );
+  setSequences(sql, (table) => (sequences[table] ?? 0) + Math.ceil(bytes / MIN_ROW_BYTES));
 }
 
-/** Answers how long ago the last number in the file may have been given; rather more than less. */
-function ageMs(sql: Sql, nowMs: number): number {
-  const age = nowMs - lastMs(sql) + CLOCK_DOUBT_MS;
-  return Math.min(Math.max(age, CLOCK_DOUBT_MS), MAX_AGE_MS);
-}
-
-/** Answers when the backup was begun; for one that does not say so, such as one of form 10, the time of its newest record. */
-function lastMs(sql: Sql): number {
-  const startedMs = hasTable(sql, "last_backup")
-    ? (sql.value<number | undefined>("SELECT started_ms FROM last_backup") ?? 0)
-    : 0;
-  const last = Math.max(startedMs, loadLastNumbers(sql).lastMs);
-  return last > 0 ? last : sql.value<number>("SELECT coalesce(max(created_ms), 0) FROM action");
+/**
+ * Answers how long ago the last number in the file may have been given; rather more than less. The backup says when it was
+ * begun; where it does not, the time of its newest record counts.
+ */
+function ageMs(sql: Sql, nowMs: number, isUnchecked: boolean): number {
+  const startedMs = isUnchecked
+    ? 0
+    : (sql.value<number | undefined>("SELECT started_ms FROM last_backup") ?? 0);
+  const lastMs = Math.max(startedMs, loadLastNumbers(sql).lastMs);
+  const since = lastMs || sql.value<number>("SELECT coalesce(max(created_ms), 0) FROM action");
+  return Math.min(Math.max(nowMs - since + CLOCK_DOUBT_MS, CLOCK_DOUBT_MS), MAX_AGE_MS);
 }
 
 /** Stores in the file that a backup of it starts. */
@@ -128,8 +119,4 @@ export function dataIdentity(sql: Sql): string {
 
 export function renewDataIdentity(sql: Sql): void {
   sql.run("INSERT OR REPLACE INTO data_identity (one, id) VALUES (1, lower(hex(randomblob(16))))");
-}
-
-export function hasTable(sql: Sql, name: string): boolean {
-  return sql.value("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", name) === 1;
 }

@@ -1,11 +1,14 @@
-import { statfsSync } from "node:fs";
+import { realpathSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
-import { EvregError } from "../../../domain/error.ts";
+import type { EvregError } from "../../../domain/error.ts";
+import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { byteCount } from "../../../domain/formats.ts";
 import { WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
 import { sizeOf } from "../../../runtime/files.ts";
+import { eventChecksum } from "../events/payloads.ts";
 import { DELIVERY_STATE } from "../queue/delivery-state.ts";
-import { fileBehindLink } from "./replace-file.ts";
+import type { Sql } from "../thread/sql.ts";
+import { fileError } from "./earlier-data.ts";
 import { FORM } from "./schema.ts";
 
 /** What is different in an older form: columns and tables that are not named here keep their names and meanings. */
@@ -17,6 +20,11 @@ export interface OlderForm {
   /** The column of a subscription that says until when it waits in its one order for a retry. */
   readonly retryWait?: string;
 }
+
+/** The form that version 0.2.0 writes, in which events have no checksums. */
+export const UNCHECKED_FORM = 10;
+/** The form that version 0.3.0 writes, in which names of payload members are shortened. */
+export const SHORTENED_FORM = 21;
 
 /** In both older forms `subscription.ordered` says that there is one order, in which all deliveries are due. */
 const IS_ORDERED = "o.subscription_id IN (SELECT rowid FROM main.subscription WHERE ordered = 1)";
@@ -90,16 +98,11 @@ const FORM_21: OlderForm = {
   retryWait: "retry_wait_until_ms",
 };
 
-const AS_IT_IS: OlderForm = { tables: {}, columns: {} };
-
-/** The form that version 0.3.0 writes, in which names of payload members are shortened, see stored-payloads.ts. */
-export const SHORTENED_FORM = 21;
-
 /** The forms that are brought to today's. Today's own is copied as it is where secrets are to be encrypted. */
 const FORMS: ReadonlyMap<number, OlderForm> = new Map([
-  [10, FORM_10],
+  [UNCHECKED_FORM, FORM_10],
   [SHORTENED_FORM, FORM_21],
-  [FORM, AS_IT_IS],
+  [FORM, { tables: {}, columns: {} }],
 ]);
 
 export function isKnownForm(form: number): boolean {
@@ -113,16 +116,13 @@ export function olderForm(form: number): OlderForm {
 }
 
 /** Says why a file is refused whose form this evreg neither has nor brings up to date, and what to do. */
-export function unknownForm(code: "usage" | "invalid", file: string, form: number): EvregError {
+export function unknownForm(code: "usage" | "invalid", what: string, form: number): EvregError {
   const why =
     form > FORM
       ? `and this evreg knows forms up to ${FORM}. A newer evreg made it: use that one`
       : `which this evreg cannot bring to form ${FORM}. Start evreg 0.3.0 on it once, which brings it to form ${SHORTENED_FORM}; then start this one`;
-  return new EvregError(code, `${file} has form ${form}, ${why}. The file was not changed.`, {
-    file,
-    version: form,
-    latest: FORM,
-  });
+  const message = `${what} has form ${form}, ${why}. The file was not changed.`;
+  return fileError(code, what, message, { version: form, latest: FORM });
 }
 
 /** How the name of an older file goes on which an upgrade has replaced. */
@@ -145,7 +145,7 @@ const EXTRA_BYTES = 8 * 1024 * 1024;
 /** Answers the room that an upgrade needs; `undefined` for a file that needs none. */
 export function upgradeRoom(path: string, form: number): UpgradeRoom | undefined {
   if (form === 0 || form >= FORM) return undefined;
-  const { bavail, bsize } = statfsSync(dirname(fileBehindLink(path)));
+  const { bavail, bsize } = statfsSync(dirname(realpathSync(path)));
   const bytes = sizeOf(path) + sizeOf(`${path}-wal`);
   return { needed_bytes: Math.ceil(bytes * SHARE_OF_FILE) + EXTRA_BYTES, free_bytes: bavail * bsize };
 }
@@ -154,10 +154,147 @@ export function upgradeRoom(path: string, form: number): UpgradeRoom | undefined
 export function mustHaveUpgradeRoom(path: string, form: number): void {
   const room = upgradeRoom(path, form);
   if (room === undefined || room.free_bytes >= room.needed_bytes) return;
-  throw new EvregError(
+  throw fileError(
     "unavailable",
+    path,
     `There is no room to bring the data file ${path} from form ${form} to ${FORM}: beside the file that is kept, that takes up to ${byteCount(room.needed_bytes)} on its disk, and ${byteCount(room.free_bytes)} are free. ` +
       "Nothing was changed. Make room, or move the data folder to a larger disk.",
-    { file: path, ...room },
+    { ...room },
   );
+}
+
+// In form 21 a member's name that the schema has, too, is with its quotes and its colon a control character, or two characters
+// that begin with one: JSON contains none of them as it is. Names are numbered as their revision's row in `payload_names` has
+// them.
+
+export interface StoredPayload {
+  readonly eventId: number;
+  /** The bytes as they were published. */
+  readonly payload: Uint8Array;
+  /** Whether the payload is known not to be what was published. */
+  readonly isDamaged: boolean;
+}
+
+interface StoredPayloadRow {
+  readonly eventId: number;
+  readonly bytes: number;
+  readonly actionId: number;
+  readonly revision: number;
+  readonly checksum: number | null;
+}
+
+const EVENTS_AT_ONCE = 1_000;
+const BYTES_AT_ONCE = 4 * 1_024 * 1_024;
+
+/**
+ * Reads the payloads of a whole file.
+ * @param take gets all events in the order of their rowids, some megabytes at a time
+ */
+export function forEachPayload(
+  sql: Sql,
+  form: number,
+  take: (payloads: readonly StoredPayload[]) => void,
+): void {
+  const names = form === SHORTENED_FORM ? new Names(sql) : undefined;
+  const checksum = form === UNCHECKED_FORM ? "NULL" : "checksum";
+  for (let after = 0; ;) {
+    const rows = sql.rows<StoredPayloadRow>(
+      `SELECT rowid AS eventId, octet_length(payload) AS bytes, action_id AS actionId, revision, ${checksum} AS checksum
+        FROM main.event WHERE rowid > ? ORDER BY rowid LIMIT ${EVENTS_AT_ONCE}`,
+      after,
+    );
+    if (rows.length === 0) return;
+    let bytes = 0;
+    const end = rows.findIndex((row) => (bytes += row.bytes) > BYTES_AT_ONCE);
+    const portion = end < 0 ? rows : rows.slice(0, Math.max(1, end));
+    take(payloadsOf(sql, portion, names));
+    after = portion.at(-1)!.eventId;
+  }
+}
+
+/** The engine joins them as text, which for it is any bytes with a length: each BLOB from the driver costs as much as 2 KiB. */
+function payloadsOf(
+  sql: Sql,
+  portion: readonly StoredPayloadRow[],
+  names: Names | undefined,
+): readonly StoredPayload[] {
+  // A payload that is larger could not be published, and may not fit into memory.
+  const isReadable = ({ bytes }: StoredPayloadRow): boolean => bytes <= EVENT_LIMITS.payloadMaxBytes;
+  const joined = sql.value<ArrayBuffer | null>(
+    `SELECT CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB)
+      FROM json_each(?) AS j CROSS JOIN main.event AS e ON e.rowid = j.value`,
+    JSON.stringify(portion.filter(isReadable).map(({ eventId }) => eventId)),
+  );
+  let at = 0;
+  return portion.map((row) => {
+    const { eventId, actionId, checksum } = row;
+    if (!isReadable(row)) return { eventId, payload: new Uint8Array(0), isDamaged: true };
+    const stored = new Uint8Array(joined ?? new ArrayBuffer(0), at, row.bytes);
+    at += row.bytes;
+    const payload = names?.restored(row, stored) ?? stored;
+    const isDamaged = checksum !== null && eventChecksum(eventId, actionId, payload) !== checksum;
+    return { eventId, payload, isDamaged };
+  });
+}
+
+/** The characters that stand for a name each: control characters that are no white space, and not NUL. */
+const SINGLE = Array.from({ length: 0x1a }, (_, index) => String.fromCharCode(index + 1))
+  .filter((character) => !"\t\n\r".includes(character))
+  .join("");
+/** The control characters from this one on stand for 256 names each, and the next character says which. */
+const FIRST_LEAD = 0x1b;
+const CODES = new RegExp(`[${SINGLE}]|[\\x1b-\\x1f][^]`, "g");
+/** Longer payloads are stored as they came. */
+const MAX_SHORTENED_BYTES = 4_096;
+/** How many revisions' names are held in memory. */
+const MAX_REVISIONS = 200;
+
+/** The names of members, of each revision as its row in `payload_names` has them. */
+class Names {
+  readonly #sql: Sql;
+  /** By action and revision. Bytes are characters here, in the names as in the payloads that they are put into. */
+  readonly #names = new Map<string, readonly string[]>();
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  restored(row: StoredPayloadRow, stored: Uint8Array): Uint8Array {
+    if (stored.length > MAX_SHORTENED_BYTES) return stored;
+    const text = Buffer.from(stored).toString("latin1");
+    const restored = text.replaceAll(CODES, (code) => this.#namesOf(row)[numberOf(code)] ?? code);
+    return Buffer.from(restored, "latin1");
+  }
+
+  #namesOf({ actionId, revision }: StoredPayloadRow): readonly string[] {
+    const key = `${actionId} ${revision}`;
+    let names = this.#names.get(key);
+    if (names === undefined) {
+      const stored = this.#sql.value<string | undefined>(
+        "SELECT names FROM main.payload_names WHERE action_id = ? AND revision = ?",
+        actionId,
+        revision,
+      );
+      names = namesIn(stored ?? "[]").map((name) => Buffer.from(`"${name}":`).toString("latin1"));
+      if (this.#names.size >= MAX_REVISIONS) this.#names.clear();
+      this.#names.set(key, names);
+    }
+    return names;
+  }
+}
+
+function namesIn(text: string): readonly string[] {
+  try {
+    const names: unknown = JSON.parse(text);
+    return Array.isArray(names) ? names.filter((name) => typeof name === "string") : [];
+  } catch {
+    return [];
+  }
+}
+
+function numberOf(code: string): number {
+  const first = code.charCodeAt(0);
+  return first < FIRST_LEAD
+    ? SINGLE.indexOf(code)
+    : SINGLE.length + ((first - FIRST_LEAD) << 8) + code.charCodeAt(1);
 }

@@ -1,11 +1,11 @@
-import type { EncryptionKeys } from "../../secret-cipher.ts";
+import { EvregError } from "../../../domain/error.ts";
+import { type EncryptionKeys, Vault } from "../../secret-cipher.ts";
 import { WriteConnection } from "../thread/connection.ts";
 import type { FileId } from "../thread/file-guard.ts";
 import type { Sql } from "../thread/sql.ts";
 import { checkForm, notEvreg } from "./data-folder.ts";
-import { admitKeys, proofOf } from "./file-key.ts";
 import { passNumbers, renewDataIdentity } from "./id-reservation.ts";
-import { rewriteFile, type Rewritten } from "./rewrite.ts";
+import { type NewSecrets, rewriteFile, type Rewritten } from "./rewrite.ts";
 import { createTables, markForm, mustBeAsMade, readForm } from "./schema.ts";
 
 interface OpenedFile extends Partial<Rewritten> {
@@ -29,10 +29,10 @@ export function openDataFile(path: string, { encryption, expected }: OpenFileOpt
   const key = encryption?.key;
   const connection = WriteConnection.open(path, admit, { expected, key });
   if (isEmpty(connection.read)) makeFile(connection, encryption);
-  const { commitsBehind: dropped, pagesBehind, pageBytes } = connection.log;
+  const { commitsBehind: dropped, bytesBehind } = connection.log;
   // Numbers are passed over before anything gets one.
-  if (dropped > 0) connection.write((sql) => passNumbers(sql, pagesBehind * pageBytes));
-  const rewritten = rewriteFile(connection, path, encryption);
+  if (dropped > 0) connection.write((sql) => passNumbers(sql, bytesBehind));
+  const rewritten = rewriteFile(connection, path, newSecrets(connection.read, encryption));
   if (rewritten === undefined) return { connection, dropped };
   connection.close();
   return { connection: WriteConnection.open(path, admit, { key }), dropped, ...rewritten };
@@ -64,4 +64,60 @@ function makeFile(connection: WriteConnection, encryption: EncryptionKeys | unde
   });
   // The form must be readable from the file itself, see readFileVersion.
   connection.checkpoint();
+}
+
+// A file whose secrets are encrypted holds a known text under the same key, which tells whether a key is the right one.
+
+const ABOUT_PROOF = "proof of the key";
+const PROOF = "evreg";
+
+/**
+ * Refuses a file whose secrets none of these keys opens. Only reads.
+ * @throws EvregError `usage` with the key that is missing or wrong
+ */
+export function admitKeys(sql: Sql, path: string, keys: EncryptionKeys | undefined): void {
+  if (currentVault(sql, keys) !== undefined) return;
+  throw new EvregError("usage", `The secrets in ${path} are encrypted${refusal(keys)} Nothing was changed.`);
+}
+
+/** Answers the known text as it is stored; `undefined` where secrets are stored as they are. */
+export function findProof(sql: Sql): string | undefined {
+  return sql.value<string | undefined>("SELECT proof FROM encryption");
+}
+
+function proofOf(key: Uint8Array): string {
+  return new Vault(key).seal(ABOUT_PROOF, PROOF);
+}
+
+function newSecrets(sql: Sql, keys: EncryptionKeys | undefined): NewSecrets {
+  const current = currentVault(sql, keys);
+  if (current === undefined) throw new Error("the file's key was not checked");
+  const next = new Vault(keys?.key);
+  const stored = findProof(sql);
+  const isNewKey = keys !== undefined && (stored === undefined || !provesKey(next, stored));
+  return { current, next, isNewKey, proof: keys === undefined ? undefined : proofOf(keys.key) };
+}
+
+/** Answers what opens the file's secrets; `undefined` where none of the keys does. */
+function currentVault(sql: Sql, keys: EncryptionKeys | undefined): Vault | undefined {
+  const proof = findProof(sql);
+  if (proof === undefined) return new Vault(undefined);
+  return [keys?.key, keys?.previous]
+    .filter((key) => key !== undefined)
+    .map((key) => new Vault(key))
+    .find((vault) => provesKey(vault, proof));
+}
+
+function provesKey(vault: Vault, proof: string): boolean {
+  return vault.open(ABOUT_PROOF, proof) === PROOF;
+}
+
+function refusal(keys: EncryptionKeys | undefined): string {
+  if (keys === undefined) {
+    return ", and no key was given: set EVREG_ENCRYPTION_KEY or EVREG_ENCRYPTION_KEY_FILE to the one they were encrypted with.";
+  }
+  if (keys.previous === undefined) {
+    return " with another key than the one given: set EVREG_ENCRYPTION_KEY to the right one or, if the key is to be changed, EVREG_ENCRYPTION_KEY_PREVIOUS to the one before.";
+  }
+  return " with neither of the keys given, EVREG_ENCRYPTION_KEY and EVREG_ENCRYPTION_KEY_PREVIOUS: set one of them to the one they were encrypted with.";
 }

@@ -9,21 +9,23 @@ import { isSameFile, removeCreated, sizeOf } from "../../../runtime/files.ts";
 import { findServer, readTokenFile, setTokenFileAside, tokenFileOf } from "../../../runtime/find-server.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { Sequences } from "../thread/protocol.ts";
-import { checkLog, type LogCheck, logOf } from "../thread/wal-check.ts";
+import { checkLog, logOf } from "../thread/wal-check.ts";
 import type { FileFacts } from "./closed-file.ts";
 import {
   dataFileOf,
+  fileBehindLink,
+  fileExists,
   hasDataAt,
   holdFolder,
   inUse,
-  fileExists,
   prepareFolder,
   readFileVersion,
+  removeCopy,
+  replaceFile,
 } from "./data-folder.ts";
-import { restoreAdvice } from "./earlier-data.ts";
+import { fileError, restoreAdvice } from "./earlier-data.ts";
 import { checkFile, fileTask } from "./file-tasks.ts";
 import { makePlain } from "./backup.ts";
-import { fileBehindLink, removeCopy, replaceFile } from "./replace-file.ts";
 
 // Data are replaced by a copy that was made and checked beside them: by a backup, or by what a damaged log has left of them.
 
@@ -69,7 +71,13 @@ export async function restore(options: RestoreOptions): Promise<RestoredData> {
   try {
     if ((await findServer(folder)) !== undefined) throw inUse(folder);
     const hasData = hasDataAt(file);
-    if (hasData && !force) throw hasDataAlready(folder);
+    if (hasData && !force) {
+      throw new EvregError(
+        "conflict",
+        `The data folder ${folder} has data. Name another with --data; or use --force to put the backup in its place, which keeps what is there beside it.`,
+        { folder },
+      );
+    }
     options.onUnfinished?.(copy);
     await write(copy, content);
     const token = readTokenFile(folder);
@@ -83,17 +91,14 @@ export async function restore(options: RestoreOptions): Promise<RestoredData> {
     if (hasDataAt(file) !== hasData || existsSync(`${file}.${before}`)) throw inUse(folder);
     if (!hasData) rmSync(file, { force: true });
     const replacedPath = replaceFile(file, copy, before);
-    const kept = hasData ? replacedPath : null;
-    // The token file is renamed like the data that it is a token of: the backup's data would refuse it.
-    const tokenFileKept = hasToken ? null : setTokenFileAside(folder, before);
-    const tokenFile = hasToken ? (tokenFileOf(folder) ?? null) : null;
     return {
       file,
       ...facts,
       next_event: event + 1,
-      kept,
-      token_file: tokenFile,
-      token_file_kept: tokenFileKept,
+      kept: hasData ? replacedPath : null,
+      token_file: hasToken ? (tokenFileOf(folder) ?? null) : null,
+      // The token file is renamed like the data that it is a token of: the backup's data would refuse it.
+      token_file_kept: hasToken ? null : setTokenFileAside(folder, before),
     };
   } finally {
     removeCopy(copy);
@@ -110,18 +115,12 @@ export async function restore(options: RestoreOptions): Promise<RestoredData> {
  */
 export function mustBeBackup(backup: string, folder: string): void {
   if (isSameFile(backup, dataFileOf(folder))) {
-    throw new EvregError(
-      "usage",
-      `${backup} is the data file of ${folder} itself, and no backup. Name a file that evreg backup wrote.`,
-      { file: backup },
-    );
+    const message = `${backup} is the data file of ${folder} itself, and no backup. Name a file that evreg backup wrote.`;
+    throw fileError("usage", backup, message);
   }
   if (sizeOf(`${backup}-wal`) === 0) return;
-  throw new EvregError(
-    "usage",
-    `${backup} has a log beside it, ${backup}-wal, which holds its newest part: it is a data file, and no backup. Start evreg on its folder, or make a backup of that with --data.`,
-    { file: backup },
-  );
+  const message = `${backup} has a log beside it, ${backup}-wal, which holds its newest part: it is a data file, and no backup. Start evreg on its folder, or make a backup of that with --data.`;
+  throw fileError("usage", backup, message);
 }
 
 async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
@@ -159,18 +158,11 @@ function mustBeEvregs(file: string): void {
   }
 }
 
-function hasDataAlready(folder: string): EvregError {
-  return new EvregError(
-    "conflict",
-    `The data folder ${folder} has data. Name another with --data; or use --force to put the backup in its place, which keeps what is there beside it.`,
-    { folder },
-  );
-}
-
 interface AcceptedLoss {
-  readonly log: LogCheck;
+  /** How many transactions were given up. */
+  readonly transactions: number;
   /** Where the data file is as it was before, with its log. */
-  readonly replaced: string;
+  readonly kept: string;
 }
 
 /**
@@ -195,17 +187,13 @@ export async function acceptLoss(path: string, nowMs: number): Promise<AcceptedL
     await fileTask("settleFile", copy);
     await checkFile(copy, { name: `What ${file} holds without the end of its log` });
     await fileTask("moveNumbers", copy, nowMs);
-    return { log, replaced: replaceFile(file, copy, keptAs(nowMs)) };
+    return { transactions: log.commitsBehind, kept: replaceFile(file, copy, keptAs(nowMs)) };
   } catch (error) {
     const { code, message } = error as Error & { code?: string };
     const why = code === "ENOSPC" ? "there is no room for a copy of it" : message.replace(/\.$/, "");
     const advice = `${restoreAdvice(dirname(file), " --force")}, which keeps the two files.`;
-    throw new EvregError(
-      "unavailable",
-      `The data of ${file} cannot go on without the end of its log: ${why}. Nothing was changed; ${advice}`,
-      { file },
-      { cause: error },
-    );
+    const what = `The data of ${file} cannot go on without the end of its log: ${why}.`;
+    throw fileError("unavailable", file, `${what} Nothing was changed; ${advice}`, {}, error);
   } finally {
     removeCopy(copy);
   }

@@ -1,17 +1,16 @@
 import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
-import { EvregError, messageOf } from "../../../domain/error.ts";
+import { messageOf } from "../../../domain/error.ts";
+import { WHOLE_KEY } from "../../../domain/order-key.ts";
 import { withFile } from "../../../runtime/files.ts";
-import { aboutSecret, type EncryptionKeys } from "../../secret-cipher.ts";
+import { aboutSecret, type Vault } from "../../secret-cipher.ts";
+import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { addressOf, type WriteConnection } from "../thread/connection.ts";
 import { mustBeAt } from "../thread/file-guard.ts";
 import type { Sql } from "../thread/sql.ts";
-import { WHOLE_KEY } from "../../../domain/order-key.ts";
-import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
-import { type FileVaults, fileVaults, proofOf } from "./file-key.ts";
-import { KEPT_AS, type OlderForm, olderForm, SHORTENED_FORM } from "./older-forms.ts";
-import { fileBehindLink, move, removeCopy, replaceFile } from "./replace-file.ts";
+import { fileBehindLink, move, removeCopy, replaceFile } from "./data-folder.ts";
+import { fileError } from "./earlier-data.ts";
+import { forEachPayload, KEPT_AS, type OlderForm, olderForm, SHORTENED_FORM } from "./older-forms.ts";
 import { createTables, FORM, markForm, readForm } from "./schema.ts";
-import { forEachPayload } from "./stored-payloads.ts";
 
 // A file of an older form, or one whose secrets get another key, is written anew beside itself: the rows of each table are copied
 // into a file of today's form, which then takes its place. Nothing is changed in the old file, so a kill at any moment leaves
@@ -24,42 +23,51 @@ export interface Rewritten {
   readonly encrypted: number | undefined;
 }
 
-/** Answers the path of the file that becomes the data file; a start removes one that was cut off. */
-function unfinishedOf(file: string): string {
-  return `${file}.unfinished`;
+/** What opens the secrets as they are stored, and what seals them as they are to be. */
+export interface NewSecrets {
+  readonly current: Vault;
+  readonly next: Vault;
+  /** Whether the next key is another one than that of the file, or its first one. */
+  readonly isNewKey: boolean;
+  /** A known text under the next key. */
+  readonly proof: string | undefined;
 }
 
 /**
  * Writes the file anew where that is needed. The connection is not to be used afterwards, as it has the old file.
- * @param keys which `admitKeys` has admitted
  * @returns `undefined` where the file is as it should be
  * @throws EvregError `unavailable` when it cannot be done, and nothing was changed
  */
 export function rewriteFile(
   connection: WriteConnection,
   path: string,
-  keys: EncryptionKeys | undefined,
+  secrets: NewSecrets,
 ): Rewritten | undefined {
   const file = fileBehindLink(path);
-  const made = unfinishedOf(file);
+  // One from a start that was cut off is removed.
+  const made = `${file}.unfinished`;
   removeCopy(made);
   const sql = connection.read;
   const { version } = readForm(sql);
-  const vaults = fileVaults(sql, keys);
-  if (version === FORM && !vaults.isNewKey) return undefined;
+  const isOlder = version !== FORM;
+  if (!isOlder && !secrets.isNewKey) return undefined;
   try {
     withoutLog(sql, file);
-    const secrets = writeAnew(sql, made, { version, vaults, key: keys?.key });
+    const subscriptions = writeAnew(sql, made, version, secrets);
     mustBeAt(path, connection.file);
-    return { copy: takePlace(file, made, version), encrypted: vaults.isNewKey ? secrets : undefined };
+    const copy = isOlder ? replaceFile(file, made, KEPT_AS) : undefined;
+    // The old file is not kept where its secrets were to be encrypted: it holds them as they are.
+    if (!isOlder) move(made, file);
+    return { copy, encrypted: secrets.isNewKey ? subscriptions : undefined };
   } catch (error) {
     removeCopy(made);
-    const what = version === FORM ? "encrypted" : `brought from form ${version} to ${FORM}`;
-    throw new EvregError(
+    const what = isOlder ? `brought from form ${version} to ${FORM}` : "encrypted";
+    throw fileError(
       "unavailable",
+      path,
       `The data file ${path} could not be ${what}: ${messageOf(error)}. Nothing was changed.`,
-      { file: path, version },
-      { cause: error },
+      { version },
+      error,
     );
   }
 }
@@ -73,25 +81,8 @@ function withoutLog(sql: Sql, file: string): void {
   rmSync(`${file}-journal`, { force: true });
 }
 
-/**
- * Gives the new file the place of the old one. An old file is not kept where its secrets were to be encrypted: it holds them as
- * they are.
- */
-function takePlace(file: string, made: string, version: number): string | undefined {
-  if (version !== FORM) return replaceFile(file, made, KEPT_AS);
-  move(made, file);
-  return undefined;
-}
-
-interface Rewriting {
-  /** The form of the old file. */
-  readonly version: number;
-  readonly vaults: FileVaults;
-  readonly key: Uint8Array | undefined;
-}
-
 /** @returns how many subscriptions have secrets */
-function writeAnew(sql: Sql, path: string, { version, vaults, key }: Rewriting): number {
+function writeAnew(sql: Sql, path: string, version: number, secrets: NewSecrets): number {
   closeSync(openSync(path, "wx", 0o600));
   sql.run("ATTACH ? AS made", addressOf(path));
   // Nothing of the new file counts before all of it is on the disk.
@@ -103,14 +94,18 @@ function writeAnew(sql: Sql, path: string, { version, vaults, key }: Rewriting):
   createTables(sql, "made");
   copyTables(sql, version);
   placeFirst(sql, olderForm(version));
-  if (version === SHORTENED_FORM) copyRestored(sql);
-  const secrets = copySecrets(sql, version, vaults);
-  if (key !== undefined) sql.run("INSERT INTO made.encryption (one, proof) VALUES (1, ?)", proofOf(key));
-  copySequences(sql);
+  if (version === SHORTENED_FORM) copyRestored(sql, version);
+  const subscriptions = copySecrets(sql, version, secrets);
+  if (secrets.proof !== undefined) {
+    sql.run("INSERT INTO made.encryption (one, proof) VALUES (1, ?)", secrets.proof);
+  }
+  // Which numbers were given, those of what was removed included, so that none is given again.
+  sql.run("DELETE FROM made.sqlite_sequence");
+  sql.run("INSERT INTO made.sqlite_sequence (name, seq) SELECT name, seq FROM main.sqlite_sequence");
   markForm(sql, "made");
   sql.run("DETACH made");
   withFile(path, "r+", fsyncSync);
-  return secrets;
+  return subscriptions;
 }
 
 /** The size of the cache in KiB, which the engine takes below 0: all indexes of a table are written to at once. */
@@ -167,9 +162,9 @@ function columnsOf(sql: Sql, table: string, database: "main" | "made"): readonly
 }
 
 /** Copies events with their payloads as they were published. */
-function copyRestored(sql: Sql): void {
+function copyRestored(sql: Sql, version: number): void {
   const columns = columnsOf(sql, "event", "made").filter((column) => column !== "payload");
-  forEachPayload(sql, (payloads) => {
+  forEachPayload(sql, version, (payloads) => {
     let start = 1;
     const places = payloads.map(({ eventId, payload }) => {
       const place = [eventId, start, payload.length];
@@ -189,6 +184,7 @@ function copyRestored(sql: Sql): void {
 }
 
 interface SecretRow {
+  readonly id: number;
   readonly application: string;
   readonly subscription: string;
   readonly secret: string;
@@ -197,27 +193,22 @@ interface SecretRow {
 }
 
 /** @returns how many subscriptions have secrets */
-function copySecrets(sql: Sql, version: number, vaults: FileVaults): number {
-  const rows = sql.rows<{ id: number }>(
-    "SELECT subscription_id AS id FROM main.subscription_secret ORDER BY subscription_id",
+function copySecrets(sql: Sql, version: number, { current, next }: NewSecrets): number {
+  const texts = ["s.application", "s.subscription", "k.secret", "k.previous_secret", "k.bearer_token"];
+  const rows = sql.rows<SecretRow>(
+    `SELECT k.subscription_id AS id, ${texts.map((text) => `CAST(${text} AS TEXT) AS ${text.slice(2)}`).join(", ")}
+      FROM main.subscription_secret AS k JOIN main.subscription AS s ON s.rowid = k.subscription_id`,
   );
-  for (const { id } of rows) {
-    const row = sql.first<SecretRow>(
-      `SELECT s.application, s.subscription, k.secret, k.previous_secret, k.bearer_token
-        FROM main.subscription_secret AS k CROSS JOIN main.subscription AS s ON s.rowid = k.subscription_id
-        WHERE k.subscription_id = ?`,
-      id,
-    );
-    if (row === undefined) continue;
-    const sealed = (column: keyof SecretRow): string | null => {
+  for (const row of rows) {
+    const sealed = (column: "secret" | "previous_secret" | "bearer_token"): string | null => {
       const stored = row[column];
       if (stored === null) return null;
       const about = aboutSecret(row, column === "bearer_token" ? "bearer token" : "secret");
       // Older forms bound a secret to the number of its subscription.
-      const before = version === FORM ? about : `${column.replace("_", " ")} of subscription ${id}`;
-      const text = vaults.current.open(before, stored);
+      const before = version === FORM ? about : `${column.replace("_", " ")} of subscription ${row.id}`;
+      const text = current.open(before, stored);
       // A secret that cannot be read stays as it is: its subscription sends nothing until it gets a new one.
-      return text === undefined ? stored : vaults.next.seal(about, text);
+      return text === undefined ? stored : next.seal(about, text);
     };
     within("subscription_secret", () =>
       sql.run(
@@ -225,7 +216,7 @@ function copySecrets(sql: Sql, version: number, vaults: FileVaults): number {
             (subscription_id, secret, previous_secret, previous_until_ms, bearer, bearer_token)
           SELECT subscription_id, ?2, ?3, previous_until_ms, bearer, ?4
           FROM main.subscription_secret WHERE subscription_id = ?1`,
-        id,
+        row.id,
         sealed("secret"),
         sealed("previous_secret"),
         sealed("bearer_token"),
@@ -233,12 +224,6 @@ function copySecrets(sql: Sql, version: number, vaults: FileVaults): number {
     );
   }
   return rows.length;
-}
-
-/** Copies which numbers were given, those of what was removed included, so that none is given again. */
-function copySequences(sql: Sql): void {
-  sql.run("DELETE FROM made.sqlite_sequence");
-  sql.run("INSERT INTO made.sqlite_sequence (name, seq) SELECT name, seq FROM main.sqlite_sequence");
 }
 
 /** Does `work`, and names the table in what the engine says, such as that a row is not as evreg could have written it. */

@@ -351,20 +351,9 @@ export function markForm(sql: Sql, database: "main" | "made" = "main"): void {
   sql.run(`PRAGMA ${database}.user_version = ${FORM}`);
 }
 
-export interface FileForm {
-  readonly applicationId: number;
-  /** The form of the file; 0 for an empty one. */
-  readonly version: number;
-}
-
-export function readForm(sql: Sql): FileForm {
+/** Reads the marks of a file. Both are 0 in an empty one. */
+export function readForm(sql: Sql): { readonly applicationId: number; readonly version: number } {
   return { applicationId: sql.value("PRAGMA application_id"), version: sql.value("PRAGMA user_version") };
-}
-
-interface SchemaObject {
-  readonly type: string;
-  readonly name: string;
-  readonly sql: string;
 }
 
 const MADE: ReadonlyMap<string, string> = new Map(
@@ -382,35 +371,22 @@ const MADE: ReadonlyMap<string, string> = new Map(
  * @throws EvregError `invalid`
  */
 export function mustBeAsMade(sql: Sql, file: string, form: number): void {
-  const objects = form === FORM ? foreignObjects(sql) : triggersAndViews(sql);
+  const rows = sql.rows<{ title: string; sql: string }>(
+    `SELECT type || ' ' || name AS title, sql FROM sqlite_schema
+      WHERE type IN ('trigger', 'view') OR (sql IS NOT NULL AND name NOT GLOB 'sqlite_*')`,
+  );
+  const existing = new Map(rows.map((row) => [row.title, normalized(row.sql)]));
+  const titles = [...new Set([...existing.keys(), ...MADE.keys()])];
+  const objects =
+    form === FORM
+      ? titles.filter((title) => existing.get(title) !== MADE.get(title))
+      : titles.filter((title) => /^(?:trigger|view) /.test(title));
   if (objects.length === 0) return;
   throw new EvregError(
     "invalid",
-    `${file} is not as evreg makes it: it has ${objects.join(", ")}. A trigger or a view can change what evreg stores, so the file is left alone. Restore a backup that you trust. If you made the change yourself, undo it with sqlite3 first.`,
+    `${file} is not as evreg makes it. What differs: ${objects.join(", ")}. A trigger or a view can change what evreg stores, so the file is left alone. Restore a backup that you trust. If you made the change yourself, undo it with sqlite3 first.`,
     { file, objects },
   );
-}
-
-function triggersAndViews(sql: Sql): readonly string[] {
-  const objects = sql.rows<{ what: string }>(
-    "SELECT type || ' ' || name AS what FROM sqlite_schema WHERE type IN ('trigger', 'view')",
-  );
-  return objects.map(({ what }) => what);
-}
-
-/** Answers the objects that are unknown, changed or missing, each as a part of a sentence. */
-function foreignObjects(sql: Sql): readonly string[] {
-  const objects = sql.rows<SchemaObject>(
-    "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT GLOB 'sqlite_*'",
-  );
-  const existing = new Map(objects.map((one) => [`${one.type} ${one.name}`, normalized(one.sql)]));
-  return [
-    ...[...existing.keys()].filter((title) => !MADE.has(title)),
-    ...[...existing]
-      .filter(([title, made]) => (MADE.get(title) ?? made) !== made)
-      .map(([title]) => `a changed ${title}`),
-    ...[...MADE.keys()].filter((title) => !existing.has(title)).map((title) => `no ${title}`),
-  ];
 }
 
 function normalized(sql: string): string {

@@ -323,7 +323,7 @@ interface OpenedDatabase {
  * Opens a file with the engine, through the file layer that `addressOf` names.
  * @throws EngineFailure
  */
-export function acquire(path: string): OpenedDatabase {
+function acquire(path: string): OpenedDatabase {
   try {
     const pool = new ConnectionPool(addressOf(path), {}, 1);
     const database = pool.acquireSync();
@@ -350,6 +350,17 @@ export function pauseCheckpoints(sql: Sql): void {
   // The log is moved once more, so that it is short, and the next commit either restarts it or is the first that has to be
   // copied from it.
   sql.run("PRAGMA wal_checkpoint(PASSIVE)");
+}
+
+/** Moves most of a long log into the data file, which the other threads have open as `file` and go on with meanwhile. */
+export function moveLog(path: string, file: FileId): void {
+  mustBeAt(path, file);
+  const { pool, sql } = acquire(path);
+  try {
+    sql.run("PRAGMA wal_checkpoint(PASSIVE)");
+  } finally {
+    pool.close();
+  }
 }
 
 /** @throws EvregError `unavailable` when checkpoints were not paused any more, so that the file may have changed */

@@ -14,11 +14,7 @@ export interface FileId {
 }
 
 /** The engine has a file open that is not at its path any more. */
-export class MovedFile extends EngineFailure {
-  constructor(message: string) {
-    super("fatal", message);
-  }
-}
+export class MovedFile extends EngineFailure {}
 
 /**
  * Answers which file is at a path, without opening it: closing the data file would drop the process's locks on it (see
@@ -50,10 +46,7 @@ export class FileGuard {
   readonly logPath: string;
   /** The length of the data file, which only grows. */
   #bytes = 0n;
-  /**
-   * What the log was when it was last looked at. It is unknown until the engine has created it, with the first commit into a
-   * file that was empty.
-   */
+  /** What the log was when it was last looked at. It is unknown until the engine has created it. */
   #log: BigIntStats | undefined;
   #logCheckedMs = -Infinity;
   #isLogLong: boolean | undefined;
@@ -72,10 +65,8 @@ export class FileGuard {
    */
   check(): void {
     const stats = look(this.#path);
-    if (stats === undefined || !isFile(stats, this.id)) throw dataFileMoved(this.#path);
-    if (stats.size < this.#bytes) {
-      throw this.#cutShort(`the data file ${basename(this.#realPath)}`, this.#bytes, stats.size);
-    }
+    if (!isFile(stats, this.id)) throw dataFileMoved(this.#path);
+    if (stats.size < this.#bytes) throw this.#cutShort(this.#realPath);
     this.#bytes = stats.size;
     const nowMs = performance.now();
     if (nowMs - this.#logCheckedMs < LOG_CHECK_MS) return;
@@ -101,18 +92,19 @@ export class FileGuard {
     this.#log = stats;
     this.#isLogLong = (stats?.size ?? 0n) > LOG_LIMIT_BYTES;
     if (before === undefined) return;
-    if (stats === undefined || !isFile(stats, before)) throw logMoved(this.logPath);
-    const shortest = before.size < LOG_LIMIT_BYTES ? before.size : BigInt(LOG_LIMIT_BYTES);
-    if (stats.size >= shortest) return;
-    const name = `${basename(this.logPath)}, which holds the newest part of the data,`;
-    throw this.#cutShort(name, before.size, stats.size);
+    if (!isFile(stats, before)) {
+      const advice = "leave the files of the data folder alone while evreg runs";
+      throw moved(`${basename(this.logPath)}, which holds the newest part of the data,`, advice);
+    }
+    // The engine cuts a longer log to the limit.
+    if (stats.size < before.size && stats.size < LOG_LIMIT_BYTES) throw this.#cutShort(this.logPath);
   }
 
   /**
    * Renames what is left of the data file. At its path the engine would move the damaged log into it when it closes, and the
    * next start might go on with that.
    */
-  #cutShort(what: string, before: bigint, bytes: bigint): EngineFailure {
+  #cutShort(cut: string): EngineFailure {
     const aside = `${this.#realPath}.cut-short-${fileTimestamp(Date.now())}`;
     let next = "restore a backup before the next start, as what is left of the data is damaged";
     try {
@@ -122,8 +114,7 @@ export class FileGuard {
     } catch {
       // The file stays where it is, as the message says.
     }
-    const cut = `${what} was cut from ${before} to ${bytes} bytes while evreg was running`;
-    return new EngineFailure("fatal", `${cut}; ${next}`);
+    return new EngineFailure("fatal", `${basename(cut)} was cut short while evreg was running; ${next}`);
   }
 }
 
@@ -133,12 +124,11 @@ export function mustBeAt(path: string, id: FileId): void {
 }
 
 export function isAt(path: string, id: FileId): boolean {
-  const stats = look(path);
-  return stats !== undefined && isFile(stats, id);
+  return isFile(look(path), id);
 }
 
-function isFile(stats: BigIntStats, id: FileId): boolean {
-  return stats.ino === id.ino && stats.dev === id.dev;
+function isFile(stats: BigIntStats | undefined, id: FileId): stats is BigIntStats {
+  return stats !== undefined && stats.ino === id.ino && stats.dev === id.dev;
 }
 
 /** Answers `undefined` for what cannot be seen, which is as bad as gone. */
@@ -150,20 +140,12 @@ function look(path: string): BigIntStats | undefined {
   }
 }
 
-/**
- * Says that the data file is not at its path. The message has names without the folder, as it is shown to anyone who requests
- * the server's health.
- */
 function dataFileMoved(path: string): MovedFile {
-  return new MovedFile(
-    `the data file ${basename(path)} was removed, moved or replaced while evreg was running; ` +
-      "put the right one back first, as the next start uses whatever is there",
-  );
+  const advice = "put the right one back first, as the next start uses whatever is there";
+  return moved(`the data file ${basename(path)}`, advice);
 }
 
-function logMoved(path: string): MovedFile {
-  return new MovedFile(
-    `${basename(path)}, which holds the newest part of the data, was removed, moved or replaced while evreg was ` +
-      "running; leave the files of the data folder alone while evreg runs",
-  );
+/** @param what without its folder, as the message is shown to anyone who requests the server's health */
+function moved(what: string, advice: string): MovedFile {
+  return new MovedFile("fatal", `${what} was removed, moved or replaced while evreg was running; ${advice}`);
 }

@@ -1,9 +1,18 @@
-import { existsSync, readSync, realpathSync, statSync } from "node:fs";
+import {
+  existsSync,
+  fdatasyncSync,
+  fstatSync,
+  ftruncateSync,
+  readSync,
+  realpathSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
-import { EvregError } from "../../../domain/error.ts";
+import type { EvregError } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { sizeOf, withFile } from "../../../runtime/files.ts";
-import { restoreAdvice } from "../files/earlier-data.ts";
+import { fileError, restoreAdvice } from "../files/earlier-data.ts";
 
 // The engine reads the log up to the first frame that is not whole and silently drops the rest. That is right for what a
 // power cut leaves, and wrong for a log that was damaged later: what lies behind was acknowledged. So the log is read
@@ -29,9 +38,8 @@ export interface LogCheck {
   readonly wholeBytes: number;
   /** How many commits there are from the first frame that is not whole, themselves whole or not. */
   readonly commitsBehind: number;
-  /** How many pages there are from that frame to the last of those commits. */
-  readonly pagesBehind: number;
-  readonly pageBytes: number;
+  /** The bytes from that frame to the last of those commits. */
+  readonly bytesBehind: number;
   /** Whether those commits, or all but the last few, were acknowledged. */
   readonly isDamaged: boolean;
 }
@@ -39,10 +47,11 @@ export interface LogCheck {
 // The log (WAL) of SQLite is a header, then a frame with its own header for each page that was written.
 // See https://sqlite.org/fileformat2.html#walformat. No lock is ever held on it, so opening and closing it is harmless.
 
-export const LOG_HEADER_BYTES = 32;
-export const FRAME_HEADER_BYTES = 24;
+const LOG_HEADER_BYTES = 32;
+const FRAME_HEADER_BYTES = 24;
 /** The page size of every file that evreg makes. */
 const PAGE_BYTES = 4_096;
+const FRAME_BYTES = FRAME_HEADER_BYTES + PAGE_BYTES;
 /**
  * The number with which a log begins whose checksums are made of words with the lowest byte first, as on every machine that
  * evreg runs on.
@@ -51,12 +60,8 @@ const MAGIC = 0x377f0682;
 const BLOCK_FRAMES = 256;
 const RECHECK_MS = 250;
 
-export function framePage(block: Buffer, at = 0): number {
-  return block.readUInt32BE(at);
-}
-
 /** Answers, for the last frame of a commit, how many pages the data file has with it; 0 for all others. */
-export function committedPages(block: Buffer, at = 0): number {
+function committedPages(block: Buffer, at = 0): number {
   return block.readUInt32BE(at + 4);
 }
 
@@ -65,13 +70,7 @@ function saltsAt(block: Buffer, at: number): string {
   return block.toString("latin1", at, at + 8);
 }
 
-const NOTHING: LogCheck = {
-  wholeBytes: 0,
-  commitsBehind: 0,
-  pagesBehind: 0,
-  pageBytes: PAGE_BYTES,
-  isDamaged: false,
-};
+const NOTHING: LogCheck = { wholeBytes: 0, commitsBehind: 0, bytesBehind: 0, isDamaged: false };
 
 /**
  * Reads the whole log of a data file, some hundred frames at a time. Blocks its thread, about a second a GB.
@@ -84,12 +83,10 @@ export function checkLog(file: string, recheckMs = RECHECK_MS): LogCheck {
   const log = logOf(file);
   const first = walk(log);
   if (!first.isDamaged) return first;
-  const before = look(log);
+  const before = writtenAtNs(log);
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, recheckMs);
   const again = walk(log);
-  const after = look(log);
-  const isAtRest = before?.mtimeNs === after?.mtimeNs && before?.size === after?.size;
-  return isAtRest ? again : { ...again, isDamaged: false };
+  return writtenAtNs(log) === before ? again : { ...again, isDamaged: false };
 }
 
 /**
@@ -100,11 +97,11 @@ export function mustBeUndamaged(file: string): LogCheck {
   const check = checkLog(file);
   if (check.isDamaged) throw damagedLog(file, check);
   if (check.wholeBytes === 0 || sizeOf(file) > 0) return check;
-  throw new EvregError(
+  throw fileError(
     "unavailable",
+    file,
     `The data file ${file} is empty, and its log is not. Nothing was changed. ` +
       `Put it back from a copy, or ${restoreAdvice(dirname(file), " --force")}, which keeps what is there.`,
-    { file },
   );
 }
 
@@ -113,31 +110,29 @@ export function logOf(file: string): string {
   return `${statSync(file, { throwIfNoEntry: false }) === undefined ? file : realpathSync(file)}-wal`;
 }
 
-function look(path: string): { mtimeNs: bigint; size: bigint; mtimeMs: bigint } | undefined {
-  return statSync(path, { bigint: true, throwIfNoEntry: false });
+function writtenAtNs(path: string): bigint | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false })?.mtimeNs;
 }
 
-function damagedLog(file: string, { commitsBehind, pagesBehind }: LogCheck): EvregError {
+function damagedLog(file: string, { commitsBehind }: LogCheck): EvregError {
   const log = logOf(file);
-  return new EvregError(
+  const [since, until] = [file, log].map((path) => toIso(Number((writtenAtNs(path) ?? 0n) / 1_000_000n)));
+  return fileError(
     "unavailable",
+    log,
     `The log ${log} is damaged, and the engine would drop what lies behind the damage: at least ${commitsBehind} ` +
-      `transactions on ${pagesBehind} pages, which were acknowledged between ${writtenAt(file)} and ${writtenAt(log)}. ` +
+      `transactions, which were acknowledged between ${since} and ${until}. ` +
       `Nothing was changed. Put back the two files from a copy, or ${restoreAdvice(dirname(file), " --force")}; ` +
       "or go on without those transactions with `evreg serve --accept-loss`, or `evreg migrate --accept-loss`, " +
       "which keep both files as they are beside the data.",
-    { file: log, transactions: commitsBehind, pages: pagesBehind },
+    { transactions: commitsBehind },
   );
-}
-
-function writtenAt(path: string): string {
-  return toIso(Number(look(path)?.mtimeMs ?? 0n));
 }
 
 type Sum = readonly [number, number];
 
 /** Reads a log once, as it is; whoever writes it may have added to it meanwhile. */
-export function walk(log: string): LogCheck {
+function walk(log: string): LogCheck {
   try {
     return withFile(log, "r", (descriptor) => {
       const header = alignedBuffer(LOG_HEADER_BYTES);
@@ -147,34 +142,36 @@ export function walk(log: string): LogCheck {
   } catch (error) {
     // There is no log, or its owner has just removed it.
     if ((error as NodeJS.ErrnoException).code === "ENOENT" && !existsSync(log)) return NOTHING;
-    throw unreadable(log, error);
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why = `cannot be read: ${code ?? message}. Nothing was changed.`;
+    const what = `The log ${log}, which holds the newest part of the data, ${why}`;
+    throw fileError("unavailable", log, what, {}, error);
   }
 }
 
 function walkFrames(descriptor: number, header: Buffer): LogCheck {
   let sum = sumAt(header, 24);
   const isHeaderWhole = header.readUInt32BE(0) === MAGIC && isSame(sumOf(wordsOf(header), 0, 6, [0, 0]), sum);
-  const pageBytes = isHeaderWhole ? header.readUInt32BE(8) : PAGE_BYTES;
   let salts = isHeaderWhole ? saltsAt(header, 16) : undefined;
-  const frameBytes = FRAME_HEADER_BYTES + pageBytes;
-  const block = alignedBuffer(BLOCK_FRAMES * frameBytes);
+  const block = alignedBuffer(BLOCK_FRAMES * FRAME_BYTES);
   const words = wordsOf(block);
   /** The first frame that is not whole. */
   let broken = isHeaderWhole ? undefined : 0;
+  /** How many frames there are to the last commit that is whole, and to the last one of all. */
   let whole = 0;
+  let all = 0;
   let commitsBehind = 0;
   let wholeBehind = 0;
-  let lastBehind = 0;
   let isOfThisLog = true;
   for (let first = 0; ; first += BLOCK_FRAMES) {
-    const read = readSync(descriptor, block, 0, block.length, LOG_HEADER_BYTES + first * frameBytes);
-    const count = Math.floor(read / frameBytes);
+    const read = readSync(descriptor, block, 0, block.length, LOG_HEADER_BYTES + first * FRAME_BYTES);
+    const count = Math.floor(read / FRAME_BYTES);
     if (count === 0) break;
     for (let index = 0; index < count; index += 1) {
-      const at = index * frameBytes;
+      const at = index * FRAME_BYTES;
       const stored = sumAt(block, at + 16);
       const hasSalts = saltsAt(block, at + 8) === (salts ??= saltsAt(block, at + 8));
-      const follows = isSame(frameSum(words, at, frameBytes, sum), stored);
+      const follows = isSame(frameSum(words, at, sum), stored);
       sum = stored;
       const isWhole = hasSalts && follows;
       if (!isWhole) broken ??= first + index;
@@ -184,29 +181,28 @@ function walkFrames(descriptor: number, header: Buffer): LogCheck {
       isOfThisLog = hasSalts;
       const isCommit = isOurs && committedPages(block, at) !== 0;
       if (!isCommit) continue;
+      all = first + index + 1;
       if (broken === undefined) {
-        whole = first + index + 1;
+        whole = all;
         continue;
       }
       commitsBehind += 1;
-      wholeBehind += isWhole ? 1 : 0;
-      lastBehind = first + index;
+      if (isWhole) wholeBehind += 1;
     }
   }
   return {
-    wholeBytes: whole === 0 ? 0 : LOG_HEADER_BYTES + whole * frameBytes,
+    wholeBytes: whole === 0 ? 0 : LOG_HEADER_BYTES + whole * FRAME_BYTES,
     commitsBehind,
-    pagesBehind: commitsBehind === 0 ? 0 : lastBehind - (broken ?? 0) + 1,
-    pageBytes,
+    bytesBehind: commitsBehind === 0 ? 0 : (all - (broken ?? 0)) * FRAME_BYTES,
     isDamaged: isHeaderWhole ? wholeBehind > MAX_UNSYNCED + 1 : commitsBehind > 0,
   };
 }
 
 /** Answers the checksum over the first two words of a frame's header and its page. */
-function frameSum(words: Int32Array, at: number, frameBytes: number, before: Sum): Sum {
+function frameSum(words: Int32Array, at: number, before: Sum): Sum {
   const word = at / 4;
   const ofHeader = sumOf(words, word, word + 2, before);
-  return sumOf(words, word + FRAME_HEADER_BYTES / 4, word + frameBytes / 4, ofHeader);
+  return sumOf(words, word + FRAME_HEADER_BYTES / 4, word + FRAME_BYTES / 4, ofHeader);
 }
 
 /** Answers the engine's checksum. Each frame continues that of the one before. */
@@ -238,12 +234,31 @@ function wordsOf(bytes: Buffer): Int32Array {
   return new Int32Array(bytes.buffer);
 }
 
-function unreadable(log: string, error: unknown): EvregError {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return new EvregError(
-    "unavailable",
-    `The log ${log}, which holds the newest part of the data, cannot be read: ${code ?? message}. Nothing was changed.`,
-    { file: log },
-    { cause: error },
-  );
+/** So many pages are written before they are stored on the disk: a commit's fsync waits for what others have written. */
+const SYNC_PAGES = 2_000;
+
+/**
+ * Adds the log of a data file to a copy of that file, up to the last commit that is whole. Since the copy began, the log was
+ * neither moved nor restarted (see `files/backup.ts`).
+ * @param copy an open descriptor
+ * @returns the copy's bytes
+ */
+export function addLog(path: string, copy: number): number {
+  const log = logOf(path);
+  const { wholeBytes } = walk(log);
+  if (wholeBytes === 0) return fstatSync(copy).size;
+  const frame = Buffer.alloc(FRAME_BYTES);
+  withFile(log, "r", (descriptor) => {
+    let written = 0;
+    for (let at = LOG_HEADER_BYTES; at < wholeBytes; at += FRAME_BYTES) {
+      readSync(descriptor, frame, 0, FRAME_BYTES, at);
+      const page = frame.readUInt32BE(0);
+      writeSync(copy, frame, FRAME_HEADER_BYTES, PAGE_BYTES, (page - 1) * PAGE_BYTES);
+      written += 1;
+      if (written % SYNC_PAGES === 0) fdatasyncSync(copy);
+    }
+  });
+  const bytes = committedPages(frame) * PAGE_BYTES;
+  ftruncateSync(copy, bytes);
+  return bytes;
 }
