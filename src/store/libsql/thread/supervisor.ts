@@ -55,7 +55,8 @@ export class WorkerSupervisor {
   condition(): StoreCondition {
     if (this.#status === "ok") return { status: "ok" };
     if (this.#status === "closed") return { status: "closed", reason: "The store is closed." };
-    return { status: "unavailable", reason: this.#sentence() };
+    const next = this.#status === "failed" ? " Start evreg again." : "";
+    return { status: "unavailable", reason: `Nothing can be stored: ${this.#failure.message}.${next}` };
   }
 
   noteRecorded(rowid: number): void {
@@ -91,13 +92,9 @@ export class WorkerSupervisor {
   /** Reads go on while the disk is full, and wait while the threads are replaced. */
   async read(operation: string, args: readonly unknown[]): Promise<ThreadReply> {
     for (let tries = 0; tries < 3; tries += 1) {
-      if (this.#status === "closed" || this.#status === "failed") break;
+      if (this.#threads === undefined) await this.#recovering;
       const threads = this.#threads;
-      if (threads === undefined) {
-        if (this.#recovering === undefined) break;
-        await this.#recovering;
-        continue;
-      }
+      if (threads === undefined || this.#status === "closed") break;
       try {
         return await threads.reader.request("read", { operation, args });
       } catch (error) {
@@ -197,14 +194,9 @@ export class WorkerSupervisor {
     this.#dependencies.onFatal?.(error);
   }
 
-  #sentence(): string {
-    const next = this.#status === "failed" ? " Start evreg again." : "";
-    return `Nothing can be stored: ${this.#failure.message}.${next}`;
-  }
-
   #unavailable(details: ErrorDetails = {}): EvregError {
-    if (this.#status === "closed") return new EvregError("unavailable", "The store is closed.", details);
-    const error = new EvregError("unavailable", this.#sentence(), details);
+    const { reason = "The store cannot be read." } = this.condition();
+    const error = new EvregError("unavailable", reason, details);
     if (this.#status === "recovering") error.retryAfterMs = TRY_AGAIN_MS;
     return error;
   }
