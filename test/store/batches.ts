@@ -25,15 +25,13 @@ export function eventBatch({ nowMs, atomic = false, rows, keys }: Events): Event
 
 type Given = Pick<FinishedRow, "deliveryId" | "claimId" | "ending"> & Partial<FinishedRow>;
 
-/** Results of attempts of a millisecond as the store's thread has them, whose texts all start at the first byte. */
+/** Results of attempts of a millisecond as the store's thread has them. */
 export function finished(
   rows: readonly Given[],
   nowMs: number,
   options: FinishOptions = {},
 ): readonly FinishedRow[] {
-  const attempt = { startedAtMs: 1, durationMs: 1, latencyMs: null, statusCode: null, errorCode: null };
-  const text = { textBytes: null, textOffset: 0 };
-  return rows.map((row) => ({ ...attempt, ...text, ...row, nowMs, options }));
+  return rows.map((row) => ({ startedAtMs: 1, durationMs: 1, ...row, nowMs, options }));
 }
 
 /** What operations work with, and these bytes. */

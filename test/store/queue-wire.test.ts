@@ -1,15 +1,12 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import {
   claimAnswer,
   ClaimedSubscriptions,
   type ClaimReply,
-  finishedRow,
   type ClaimedSubscriptionRow,
 } from "../../src/store/libsql/queue/wire.ts";
 import { columns } from "../../src/store/libsql/thread/columns.ts";
-import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
-import type { AttemptResult } from "../../src/store/queue.ts";
 
 const MAX = Number.MAX_SAFE_INTEGER;
 
@@ -17,31 +14,6 @@ test("columns give SQL and arrays the same order", () => {
   const made = columns("id", "state", "due_ms");
   expect(made.values).toBe("value ->> 0 AS id, value ->> 1 AS state, value ->> 2 AS due_ms");
   expect(made.value("state")).toBe("value ->> 1");
-});
-
-describe("a result to be stored", () => {
-  const result: AttemptResult = {
-    deliveryId: MAX,
-    claimId: 2 ** 47 - 1,
-    startedAtMs: 1_790_000_000_001.5,
-    durationMs: 3,
-    ending: "delivered",
-  };
-
-  test.each([
-    ["no text", {}, null, ""],
-    ["what was answered", { statusCode: 503, response: "n\u00e9" }, 3, "n\u00e9"],
-    ["why TLS failed", { tlsReason: "expired" }, 7, "expired"],
-    ["why the address was refused, which may be empty", { refusal: "" }, 0, ""],
-    ["a text with half a surrogate pair, which has no UTF-8", { response: "\ud83d" }, 3, "\ufffd"],
-  ] as const)("has %s", (_, more, textBytes, text) => {
-    const bytes = new ByteWriter();
-    bytes.add(Buffer.from("before"));
-    const row = finishedRow({ ...result, ...more }, 12, {}, bytes);
-    expect(row).toMatchObject({ textBytes, textOffset: textBytes === null ? 0 : 6, nowMs: 12 });
-    expect(Buffer.from(bytes.pack() ?? new ArrayBuffer(0)).toString()).toBe(`before${text}`);
-    expect(JSON.parse(JSON.stringify(row))).toEqual(row);
-  });
 });
 
 test("an answer to claims is read with events that several deliveries share, also damaged ones and empty payloads", () => {

@@ -37,7 +37,7 @@ describe("removing events", () => {
       for (let call = 0; call < 10; call += 1) {
         const rows = Array.from({ length: 500 }, () => [1, 1, 0, 900]).flat();
         file.write((sql) => recordAndClaim(withBytes(sql, payload), [eventBatch({ nowMs: 1, rows })]));
-        deliverAll(file, payload);
+        deliverAll(file);
       }
     };
     const payload = Buffer.alloc(900, "x");
@@ -92,7 +92,7 @@ function removeAll(file: WriteConnection): readonly number[] {
   return calls;
 }
 
-function deliverAll(file: WriteConnection, payload: Uint8Array): void {
+function deliverAll(file: WriteConnection): void {
   file.write((sql) => {
     const request = claimRequest({ nowMs: 9, limit: 10_000, most: 10_000 });
     const { claims } = claimAnswer(
@@ -102,8 +102,8 @@ function deliverAll(file: WriteConnection, payload: Uint8Array): void {
     );
     const ending = "delivered" as const;
     const rows = claims.map(({ deliveryId, claimId }) => {
-      return { deliveryId, claimId, statusCode: 200, textBytes: 300, ending };
+      return { deliveryId, claimId, statusCode: 200, response: "x".repeat(300), ending };
     });
-    finishAttempts(withBytes(sql, payload), finished(rows, 9));
+    finishAttempts(sql, finished(rows, 9));
   });
 }

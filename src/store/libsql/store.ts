@@ -20,7 +20,6 @@ import {
   type ClaimReply,
   consumerCall,
   eventBatch,
-  finishedRow,
   recordedClaims,
   type WireRecordOutcome,
 } from "./queue/wire.ts";
@@ -177,7 +176,7 @@ function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscript
     nowMs: number,
     options: FinishOptions,
   ): Promise<FinishOutcome> {
-    const { value, bytes } = await asked.finish(1, (batch) => finishedRow(result, nowMs, options, batch));
+    const { value, bytes } = await asked.finish(1, () => ({ ...result, nowMs, options }));
     if (value.kind !== "stored" || value.claimed === undefined) return value;
     const { claimed: reply, ...outcome } = value;
     const [next] = answered({ value: reply, bytes }).claims;

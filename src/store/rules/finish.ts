@@ -23,8 +23,8 @@ export interface SettingsInForce {
 /** What an attempt reports; see `AttemptResult`. */
 export interface AttemptFacts {
   readonly ending: AttemptEnding;
-  readonly statusCode: number | null;
-  readonly errorCode: AttemptErrorCode | null;
+  readonly statusCode?: number | undefined;
+  readonly errorCode?: AttemptErrorCode | undefined;
   /** The rest comes only with some of the attempts that failed. */
   readonly handler?: string | undefined;
   readonly retryAfterMs?: number | undefined;
@@ -69,11 +69,6 @@ const NOTHING_MORE = {
 
 /** A schedule may end with a wait of 0, and what an order is blocked by is tried again without end. */
 const LEAST_BLOCKED_WAIT_MS = 1_000;
-
-/** Whether the verdict depends on what the server's configuration says. For most results it does not, and they come without it. */
-export function dependsOnSettings(ending: AttemptEnding): boolean {
-  return ending === "failed" || ending === "gone";
-}
 
 /**
  * Decides what becomes of a delivery: what was accepted is delivered, what was cut short or never started counts for nothing,
@@ -145,5 +140,5 @@ function retryWait(
 
 /** Answers the last error of a delivery whose attempt failed so, in a word. */
 function errorOf({ statusCode, errorCode }: Pick<AttemptFacts, "statusCode" | "errorCode">): string {
-  return errorCode ?? (statusCode === null ? "network_error" : `HTTP ${statusCode}`);
+  return errorCode ?? (statusCode === undefined ? "network_error" : `HTTP ${statusCode}`);
 }

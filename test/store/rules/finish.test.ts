@@ -34,7 +34,7 @@ function judged(ending: AttemptEnding, given: Given = {}) {
     jitter,
     ...rest
   } = given;
-  const { statusCode = 500, errorCode = null, ...settings } = rest;
+  const { statusCode, errorCode, ...settings } = { statusCode: 500, ...rest };
   return verdictOn(
     { ending, statusCode, errorCode, handler, retryAfterMs, slowUntilMs, jitter },
     { ...FRESH, failures: failures ?? 0, lastError: lastError ?? null },
@@ -125,7 +125,7 @@ describe("what becomes of a delivery", () => {
   it("has the last error in a word, until it is delivered", () => {
     expect(judged("failed", { statusCode: 404 }).moved?.lastError).toBe("HTTP 404");
     expect(judged("failed", { errorCode: "timeout" }).moved?.lastError).toBe("timeout");
-    expect(judged("failed", { statusCode: null }).moved?.lastError).toBe("network_error");
+    expect(judged("failed", { statusCode: undefined }).moved?.lastError).toBe("network_error");
     expect(judged("interrupted", { lastError: "HTTP 404" }).moved?.lastError).toBe("HTTP 404");
   });
 });

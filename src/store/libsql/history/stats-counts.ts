@@ -1,7 +1,7 @@
 import { bucketOf } from "../../../domain/stats/histogram.ts";
 import { TEN_SECONDS_MS } from "../../../domain/stats/stats.ts";
 import { MEASURE } from "../../../domain/stats/tally.ts";
-import type { AttemptEnding } from "../../queue.ts";
+import type { AttemptResult } from "../../queue.ts";
 import type { RefusedCount } from "../../history.ts";
 import type { EventBatch, WireRecordOutcome } from "../queue/wire.ts";
 import type { Sql } from "../thread/sql.ts";
@@ -19,15 +19,6 @@ function addingTo(rows: string): string {
 /** Answers what `stats_open.at` is for a time. */
 export function tenSecondsOf(ms: number): number {
   return Math.floor(ms / TEN_SECONDS_MS);
-}
-
-/** An attempt that ended by itself; a member is `null` where there was no such thing. */
-interface CountedAttempt {
-  readonly ending: AttemptEnding;
-  readonly durationMs: number;
-  readonly latencyMs: number | null;
-  readonly statusCode: number | null;
-  readonly errorCode: string | null;
 }
 
 /** A row of `stats_open`, by its columns in order. */
@@ -68,7 +59,7 @@ export class StatsCounts {
   attempted(
     actionId: number,
     subscriptionId: number,
-    { ending, durationMs, latencyMs, statusCode, errorCode }: CountedAttempt,
+    { ending, durationMs, latencyMs, statusCode, errorCode }: AttemptResult,
     nowMs: number,
   ): void {
     const add = (measure: number, error?: string): void =>
@@ -76,7 +67,7 @@ export class StatsCounts {
     add(MEASURE.attempt + bucketOf(durationMs));
     if (ending === "delivered") {
       add(MEASURE.delivered);
-      if (latencyMs !== null) add(MEASURE.latency + bucketOf(latencyMs));
+      if (latencyMs !== undefined) add(MEASURE.latency + bucketOf(latencyMs));
     } else {
       add(MEASURE.failedAttempts, errorCode ?? String(statusCode));
     }

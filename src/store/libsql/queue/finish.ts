@@ -20,7 +20,7 @@ import type { Work } from "../thread/operation.ts";
 export function finishAttempts(work: Work, results: readonly FinishedRow[]): readonly FinishReply[] {
   // Results that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
-  const options = results.find((result) => result.options !== undefined)?.options ?? {};
+  const options = results.at(-1)?.options ?? {};
   const leases = loadLeased(work, results);
   const subscriptionIds = new Set([...leases.values()].map((leased) => leased.subscription_id));
   const attempted = loadAttempted(work, subscriptionIds, options.retryScheduleMs);
@@ -67,7 +67,7 @@ export function finishAttempts(work: Work, results: readonly FinishedRow[]): rea
     deactivated.push({ subscriptionId, reason });
     return { ...outcome, deactivated: { subscriptionId, reason } };
   });
-  writeChanges(work, writes, nowMs, work.bytes);
+  writeChanges(work, writes, nowMs);
   counts.write(work);
   storeHealth(work, healths);
   // A key has nothing that is leased any more.
@@ -179,7 +179,7 @@ const STORED = [
 ] as const;
 /** What few attempts have: a connection that was made for them, or a consumer. */
 const DETAILS = ["dns_ms", "connect_ms", "first_byte_ms", "consumer"] as const;
-const ATTEMPT = columns(...STORED, "text_start", "text_bytes", ...DETAILS);
+const ATTEMPT = columns(...STORED, "text", ...DETAILS);
 
 function collect(
   writes: FinishWrites,
@@ -188,7 +188,7 @@ function collect(
   verdict: DeliveryVerdict,
   nowMs: number,
 ): void {
-  const { deliveryId: id, statusCode, errorCode, textBytes } = row;
+  const { deliveryId: id, statusCode } = row;
   const { state, attempt: outcome, moved } = verdict;
   const startedMs = Math.round(row.startedAtMs);
   const durationMs = rounded(row.durationMs);
@@ -202,7 +202,8 @@ function collect(
     if (verdict.startsBlocking) writes.blocked.push(id);
   }
   if (outcome === undefined) return;
-  const isPlain = isPlainFirst(leased, row);
+  const text = row.refusal ?? row.tlsReason ?? row.response;
+  const isPlain = text === undefined && isPlainFirst(leased, row);
   if (state === "delivered") {
     writes.delivered.push(isPlain ? [id, startedMs, durationMs, statusCode] : [id]);
   }
@@ -215,10 +216,9 @@ function collect(
     durationMs,
     outcome,
     statusCode,
-    errorCode ?? (outcome === "returned" ? "interrupted" : null),
-    // In SQL, `substr` counts from 1.
-    textBytes === null ? null : row.textOffset + 1,
-    textBytes,
+    row.errorCode ?? (outcome === "returned" ? "interrupted" : null),
+    // Half a surrogate pair has no UTF-8; an attempt must not be lost for it, so it becomes U+FFFD.
+    text?.toWellFormed(),
   ];
   const { connection } = row;
   if (connection === undefined && consumer === null) writes.attempts.push(stored);
@@ -230,14 +230,14 @@ function collect(
 }
 
 /**
- * Whether it is a first attempt that delivered, with nothing to be stored but what its delivery has columns for. A row of its
+ * Whether it is a first attempt that delivered, with nothing to be stored but a text and what its delivery has columns for. A row of its
  * own would take a tenth of the room of a small event, and a third of the time of this.
  */
 function isPlainFirst(
   { attempt, consumer }: LeasedDelivery,
-  { ending, errorCode, textBytes, connection }: FinishedRow,
+  { ending, errorCode, connection }: FinishedRow,
 ): boolean {
-  const isBare = errorCode === null && textBytes === null && connection === undefined;
+  const isBare = errorCode === undefined && connection === undefined;
   return attempt === 1 && consumer === null && ending === "delivered" && isBare;
 }
 
@@ -245,14 +245,14 @@ function rounded(durationMs: number | undefined): number | null {
   return durationMs === undefined ? null : Math.max(0, Math.round(durationMs));
 }
 
-function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number, bytes: Uint8Array): void {
+function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): void {
   const { ended, delivered, moved, attempts, detailed, long } = writes;
   if (ended.length > 0) {
     sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
   }
-  insertAttempts(sql, STORED, attempts, bytes);
+  insertAttempts(sql, STORED, attempts);
   // Each value that is taken out of the JSON costs something.
-  insertAttempts(sql, [...STORED, ...DETAILS], detailed, bytes);
+  insertAttempts(sql, [...STORED, ...DETAILS], detailed);
   if (delivered.length > 0) {
     sql.run(
       `UPDATE delivery SET state = ${DELIVERY_STATE.delivered}, attempt = attempt + 1, last_error = NULL, due_ms = NULL, finished_ms = ?2,
@@ -279,15 +279,12 @@ function insertAttempts(
   sql: Sql,
   names: readonly (typeof STORED | typeof DETAILS)[number][],
   attempts: readonly unknown[],
-  bytes: Uint8Array,
 ): void {
   if (attempts.length === 0) return;
   sql.run(
     `INSERT INTO attempt (${names.join(", ")}, response)
-      SELECT ${names.map((name) => ATTEMPT.value(name)).join(", ")},
-        substr(?2, ${ATTEMPT.value("text_start")}, ${ATTEMPT.value("text_bytes")})
-      FROM json_each(?1)`,
+      SELECT ${names.map((name) => ATTEMPT.value(name)).join(", ")}, CAST(${ATTEMPT.value("text")} AS BLOB)
+      FROM json_each(?)`,
     JSON.stringify(attempts),
-    bytes,
   );
 }

@@ -43,15 +43,6 @@ export function findLeased(
 
 type EndedLease = Pick<FinishedRow, "deliveryId" | "claimId" | "startedAtMs" | "durationMs">;
 
-const NO_ANSWER = {
-  ending: "interrupted",
-  statusCode: null,
-  errorCode: null,
-  latencyMs: null,
-  textBytes: null,
-  textOffset: 0,
-} as const;
-
 /**
  * Makes leased deliveries due again: what held them is gone, so their attempts were cut short.
  * @param which those whose lease ended by `nowMs`; with `all`, as whoever sent deliveries is gone, all but those that
@@ -65,6 +56,6 @@ export function releaseLeases(work: Work, which: "expired" | "all", nowMs: numbe
     nowMs,
   );
   if (ended.length === 0) return 0;
-  const results = ended.map((lease): FinishedRow => Object.assign(lease, NO_ANSWER, { nowMs }));
+  const results = ended.map((lease): FinishedRow => ({ ...lease, ending: "interrupted", nowMs }));
   return finishAttempts(work, results).filter(({ kind }) => kind === "stored").length;
 }

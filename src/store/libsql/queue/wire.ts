@@ -15,7 +15,6 @@ import type {
   PullConsumer,
   RecordClaim,
 } from "../../queue.ts";
-import { type AttemptFacts, dependsOnSettings } from "../../rules/finish.ts";
 import type { EventCandidate, RecordDecision, RecordingCall } from "../../rules/recording.ts";
 import { openSecrets, type StoredSecrets, Vault } from "../../secret-cipher.ts";
 import type { PayloadSpan } from "../events/payloads.ts";
@@ -176,49 +175,13 @@ export function claimAnswer(
 }
 
 /** A result to be stored. */
-export interface FinishedRow
-  extends
-    AttemptFacts,
-    Pick<AttemptResult, "deliveryId" | "claimId" | "startedAtMs" | "durationMs" | "nextLeaseMs"> {
-  /** The time from publishing to the delivery; `null` where it is of no interest. */
-  readonly latencyMs: number | null;
-  /** The length of the attempt's text; `null` where there is no text. */
-  readonly textBytes: number | null;
-  /** Where its text lies in the batch's bytes. */
-  readonly textOffset: number;
-  readonly connection?: AttemptResult["connection"] | undefined;
+export interface FinishedRow extends AttemptResult {
   readonly nowMs: number;
-  /** The options of the call; left out where they do not matter, as for nearly all results. */
-  readonly options?: FinishOptions | undefined;
+  readonly options?: FinishOptions;
 }
 
 /** What became of a result, with what comes next in its order if that was leased. */
 export type FinishReply = FinishOutcome & { readonly claimed?: ClaimReply };
-
-const encoder = new TextEncoder();
-
-/** @param bytes takes the answer's text, or why the address was refused or TLS failed, if there is any */
-export function finishedRow(
-  result: AttemptResult,
-  nowMs: number,
-  options: FinishOptions,
-  bytes: ByteWriter,
-): FinishedRow {
-  const {
-    response,
-    tlsReason,
-    refusal,
-    latencyMs = null,
-    statusCode = null,
-    errorCode = null,
-    ...facts
-  } = result;
-  const text = refusal ?? tlsReason ?? response;
-  // Half a surrogate pair has no UTF-8; an attempt must not be lost for it, so it becomes U+FFFD.
-  const [textOffset, textBytes] = text === undefined ? [0, null] : bytes.add(encoder.encode(text));
-  const row = { ...facts, latencyMs, statusCode, errorCode, textBytes, textOffset, nowMs };
-  return dependsOnSettings(result.ending) ? { ...row, options } : row;
-}
 
 /** Makes JSON of the settings that are set, as they are stored. */
 export function settingsToJson(settings: SubscriptionSettings): string | null {
