@@ -91,7 +91,7 @@ it("a user's older action with such a name stays the user's, and that event is n
 it("with no room for it nothing of the finish is done, and with room both", () => {
   const file = join(scratch.path, "full.db");
   const connection = openFile(file);
-  ensureServiceActions(connection, 1);
+  connection.write((sql) => ensureServiceActions(sql, 1));
   const failures = 200;
   const payload = Buffer.from("{}");
   const actionId = SERVICE_EVENT_NAMES.length + 1;

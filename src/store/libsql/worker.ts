@@ -132,7 +132,7 @@ function prepare(
   connection: WriteConnection,
   { expected, nowMs }: WriterSetup,
 ): Omit<OpenReport, "copy" | "encrypted" | "dropped"> {
-  const taken = ensureServiceActions(connection, nowMs);
+  const taken = connection.write((sql) => ensureServiceActions(sql, nowMs));
   // At a first start the file's lock proves that nobody works on its leases. Otherwise the main thread of this process still
   // does.
   const isFirst = expected === undefined;

@@ -21,7 +21,6 @@ import {
 } from "../../../domain/service-events.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { actionAfter, actionExists, type ChangeableAction } from "../../rules/catalog.ts";
-import type { WriteConnection } from "../thread/connection.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
 import { parseStored } from "../stored-record.ts";
 import { matchNewAction } from "./matching.ts";
@@ -152,7 +151,8 @@ function schemataOf(row: { readonly schemata: string }): Schemata {
   return parseStored(row.schemata) as Schemata;
 }
 
-interface RevisionRow extends Pick<Action, "action" | "revision"> {
+interface RevisionRow {
+  readonly revision: number;
   readonly schemata: string;
   readonly created_ms: number;
   readonly compatibility: CompatibilityMode | null;
@@ -168,47 +168,33 @@ export function findRevision(sql: Sql, action: string, revision: number): Action
 export function listRevisions(sql: Sql, query: RevisionSelection): readonly ActionRevision[] {
   const { action, limit, after = Number.MAX_SAFE_INTEGER } = query;
   const rows = sql.rows<RevisionRow>(
-    `SELECT a.action, r.revision, r.schemata, r.created_ms, r.compatibility, r.breaks
+    `SELECT r.revision, r.schemata, r.created_ms, r.compatibility, r.breaks
       FROM action a JOIN action_revision r ON r.action_id = a.rowid
       WHERE a.action = ? AND r.revision < ? ORDER BY r.revision DESC LIMIT ?`,
     action,
     after,
     limit,
   );
-  return rows.map(revisionOf);
-}
-
-function revisionOf(row: RevisionRow): ActionRevision {
-  const { action, revision, compatibility, breaks } = row;
-  const admission = compatibility === null || breaks === null ? null : { compatibility, breaks };
-  return { action, revision, schemata: schemataOf(row), admission, timestamped: toIso(row.created_ms) };
+  return rows.map(({ compatibility, breaks, ...row }) => {
+    const admission = compatibility === null || breaks === null ? null : { compatibility, breaks };
+    const timestamped = toIso(row.created_ms);
+    return { action, revision: row.revision, schemata: schemataOf(row), admission, timestamped };
+  });
 }
 
 /**
  * Makes sure that the file has the actions of the service's own events, with the schemas of this evreg. Answers the names
  * that persons took in an earlier evreg: those actions stay as they are, and their service events are not published.
  */
-export function ensureServiceActions(
-  connection: WriteConnection,
-  nowMs: number,
-): readonly ServiceEventName[] {
-  const actions = SERVICE_EVENT_NAMES.map((name) => [name, findRow(connection.read, name)] as const);
-  const outdated = actions.filter(
-    ([name, row]) =>
-      row === undefined ||
-      (row.built_in === 1 && row.schemata !== JSON.stringify(SERVICE_EVENT_SCHEMAS[name])),
-  );
-  if (outdated.length > 0) {
-    connection.write((sql) => {
-      for (const [action, row] of outdated) {
-        const schemata = SERVICE_EVENT_SCHEMAS[action];
-        if (row === undefined) {
-          insertAction(sql, { action, application: SERVICE_APPLICATION, schemata }, nowMs, true);
-        } else {
-          reviseAction(sql, { action, schemata, expectedVersion: row.version }, nowMs);
-        }
-      }
-    });
-  }
-  return actions.flatMap(([name, row]) => (row?.built_in === 0 ? [name] : []));
+export function ensureServiceActions(sql: Sql, nowMs: number): readonly ServiceEventName[] {
+  return SERVICE_EVENT_NAMES.filter((action) => {
+    const schemata = SERVICE_EVENT_SCHEMAS[action];
+    const row = findRow(sql, action);
+    if (row === undefined) {
+      insertAction(sql, { action, application: SERVICE_APPLICATION, schemata }, nowMs, true);
+    } else if (row.built_in === 1 && row.schemata !== JSON.stringify(schemata)) {
+      reviseAction(sql, { action, schemata, expectedVersion: row.version }, nowMs);
+    }
+    return row?.built_in === 0;
+  });
 }

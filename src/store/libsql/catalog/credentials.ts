@@ -1,4 +1,4 @@
-import type { BearerSetting } from "../../catalog.ts";
+import type { BearerSetting, SecretReplacement } from "../../catalog.ts";
 import { EvregError } from "../../../domain/error.ts";
 import type { Token } from "../../../domain/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
@@ -21,19 +21,12 @@ function change(sql: Sql, text: string, ...values: SqlValue[]): void {
   }
 }
 
-/** The secret of a name as it is stored, and the one before while that is still valid. */
-interface SharedSecret {
-  readonly secret: string;
-  readonly previous_secret: string | null;
-  readonly previous_until_ms: number | null;
-}
-
 /**
- * Answers the secret of the oldest other subscription of the same application, name and mode, as these share it. Subscriptions
- * of mode pull have one of their own: whoever takes their deliveries knows it, and must not sign for a handler.
+ * Answers the stored secret of the oldest other subscription of the same application, name and mode, as these share it.
+ * Subscriptions of mode pull have one of their own: whoever takes their deliveries knows it, and must not sign for a handler.
  */
-function sharedSecret(sql: Sql, id: number): SharedSecret | undefined {
-  return sql.first<SharedSecret>(
+function sharedSecret(sql: Sql, id: number) {
+  return sql.first<{ secret: string; previous_secret: string | null; previous_until_ms: number | null }>(
     `SELECT k.secret, k.previous_secret, k.previous_until_ms
       FROM subscription AS s CROSS JOIN subscription AS o INDEXED BY subscription_living
       CROSS JOIN subscription_secret AS k ON k.subscription_id = o.rowid
@@ -81,13 +74,9 @@ export function findSecret(work: Work, id: number): string | undefined {
 
 export function setBearer(work: Work, id: number, owner: SecretOwner, bearer: BearerSetting): void {
   const about = aboutSecret(owner, "bearer token");
-  change(
-    work,
-    "UPDATE subscription_secret SET bearer = ?, bearer_token = ? WHERE subscription_id = ?",
-    bearer.kind,
-    bearer.kind === "own" ? new Vault(work.key).seal(about, bearer.token) : null,
-    id,
-  );
+  const token = bearer.kind === "own" ? new Vault(work.key).seal(about, bearer.token) : null;
+  const update = "UPDATE subscription_secret SET bearer = ?, bearer_token = ? WHERE subscription_id = ?";
+  change(work, update, bearer.kind, token, id);
 }
 
 /**
@@ -97,7 +86,7 @@ export function setBearer(work: Work, id: number, owner: SecretOwner, bearer: Be
 export function replaceSecrets(
   work: Work,
   owner: SecretOwner & { readonly mode: string },
-  rotation: { readonly secret: string; readonly overlapMs: number },
+  rotation: SecretReplacement,
   nowMs: number,
 ): void {
   deleteExpiredSecrets(work, nowMs);
@@ -166,11 +155,17 @@ const IS_OF_BROWSER = "parent_id IS NOT NULL";
 const MAX_FAMILY = 32;
 const MANAGED_FOR_MS = 60 * 60_000;
 
+/** A token, and those that it was made for, all the way up. */
+const UP = `up (id, parent_id) AS (
+    SELECT rowid, parent_id FROM token WHERE rowid = ?
+    UNION SELECT t.rowid, t.parent_id FROM up AS u JOIN token AS t ON t.rowid = u.parent_id)`;
+
 export function createToken(sql: Sql, input: TokenRecord, nowMs: number): Token {
   sql.run(`DELETE FROM token WHERE expires_ms <= ? AND ${IS_OF_BROWSER}`, nowMs);
   checkParent(sql, input.parentId ?? 0, nowMs);
-  const existing = sql.first("SELECT 1 FROM token WHERE hash = ?", input.hash);
-  if (existing !== undefined) throw new EvregError("conflict", "This token exists already.");
+  if (sql.first("SELECT 1 FROM token WHERE hash = ?", input.hash) !== undefined) {
+    throw new EvregError("conflict", "This token exists already.");
+  }
   const row = sql.first<TokenRow>(
     `INSERT INTO token (name, scopes, hash, expires_ms, created_ms, parent_id) VALUES (?, ?, ?, ?, ?, ?)
       RETURNING ${COLUMNS}`,
@@ -190,24 +185,17 @@ export function createToken(sql: Sql, input: TokenRecord, nowMs: number): Token 
  */
 function checkParent(sql: Sql, id: number, nowMs: number): void {
   if (id === 0) return;
-  const parent = sql.first(
-    "SELECT 1 FROM token WHERE rowid = ? AND (expires_ms IS NULL OR expires_ms > ?)",
-    id,
-    nowMs,
-  );
-  if (parent === undefined) {
+  const living = "SELECT 1 FROM token WHERE rowid = ? AND (expires_ms IS NULL OR expires_ms > ?)";
+  if (sql.first(living, id, nowMs) === undefined) {
     throw new EvregError("unauthorized", "The token that this code was made with holds no longer.");
   }
-  const { count } = sql.first<{ count: number }>(
-    `WITH RECURSIVE up (id, parent_id) AS (
-        SELECT rowid, parent_id FROM token WHERE rowid = ?
-        UNION SELECT t.rowid, t.parent_id FROM up AS u JOIN token AS t ON t.rowid = u.parent_id),
-      family (id) AS (
+  const count = sql.value<number>(
+    `WITH RECURSIVE ${UP}, family (id) AS (
         SELECT id FROM up WHERE parent_id IS NULL
         UNION SELECT t.rowid FROM family AS f JOIN token AS t ON t.parent_id = f.id)
-      SELECT count(*) - 1 AS count FROM family`,
+      SELECT count(*) - 1 FROM family`,
     id,
-  )!;
+  );
   if (count < MAX_FAMILY) return;
   throw new EvregError(
     "rate_limited",
@@ -219,13 +207,7 @@ export function findToken(sql: Sql, hash: string): CallerToken | undefined {
   const row = sql.first<TokenRow>(`SELECT ${COLUMNS} FROM token WHERE hash = ?`, hash);
   if (row === undefined) return undefined;
   // A token is made while its parent exists, so the first one up has the smallest rowid.
-  const { callerId } = sql.first<{ callerId: number }>(
-    `WITH RECURSIVE up (id, parent_id) AS (
-        SELECT rowid, parent_id FROM token WHERE rowid = ?
-        UNION SELECT t.rowid, t.parent_id FROM up AS u JOIN token AS t ON t.rowid = u.parent_id)
-      SELECT min(id) AS callerId FROM up`,
-    row.rowid,
-  )!;
+  const callerId = sql.value<number>(`WITH RECURSIVE ${UP} SELECT min(id) FROM up`, row.rowid);
   return { ...tokenOf(row), callerId };
 }
 
@@ -260,12 +242,13 @@ export function revokeToken(sql: Sql, id: number, managedAtMs?: number): readonl
 
 /** Whether a token can manage others at that time, and for long enough to make another. */
 function isManaged(sql: Sql, atMs: number): boolean {
-  const admin = sql.first(
-    `SELECT 1 FROM token AS t WHERE (t.expires_ms IS NULL OR t.expires_ms > ?) AND NOT (${IS_OF_BROWSER})
-      AND EXISTS (SELECT 1 FROM json_each(t.scopes) AS s WHERE s.value = 'admin') LIMIT 1`,
-    atMs + MANAGED_FOR_MS,
+  return (
+    sql.value<number>(
+      `SELECT EXISTS (SELECT 1 FROM token AS t WHERE (t.expires_ms IS NULL OR t.expires_ms > ?) AND NOT (${IS_OF_BROWSER})
+      AND EXISTS (SELECT 1 FROM json_each(t.scopes) AS s WHERE s.value = 'admin'))`,
+      atMs + MANAGED_FOR_MS,
+    ) === 1
   );
-  return admin !== undefined;
 }
 
 export function recordTokenUses(sql: Sql, uses: readonly { rowid: number; atMs: number }[]): undefined {
@@ -277,15 +260,15 @@ export function recordTokenUses(sql: Sql, uses: readonly { rowid: number; atMs: 
   );
 }
 
-function isTexts(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((each) => typeof each === "string");
+function textsIn(value: unknown): readonly string[] | undefined {
+  return Array.isArray(value) && value.every((each) => typeof each === "string") ? value : undefined;
 }
 
 function tokenOf(row: TokenRow): Token {
   return {
     ...row,
     // Damaged scopes grant nothing.
-    scopes: readableOr([], row.scopes, (value) => (isTexts(value) ? value : undefined)),
+    scopes: readableOr([], row.scopes, textsIn),
     expires_at: isoOrNull(row.expires_at),
     last_used_at: isoOrNull(row.last_used_at),
     timestamped: toIso(row.timestamped),

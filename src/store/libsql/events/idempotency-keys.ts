@@ -21,20 +21,13 @@ function isAllNew(sql: Sql, batch: readonly Incoming[]): boolean {
     if (first === undefined || key < first) first = key;
     if (last === undefined || key > last) last = key;
   }
-  // Keys are ASCII, which the engine and strings here order alike.
   if (first === undefined || last === undefined) return true;
-  const between = sql.first<{ used: number }>(
-    "SELECT EXISTS (SELECT 1 FROM event WHERE idempotency_key BETWEEN ? AND ?) AS used",
-    first,
-    last,
-  );
-  return between?.used === 0;
+  // Keys are ASCII, which the engine and strings here order alike.
+  const between = "SELECT 1 FROM event WHERE idempotency_key BETWEEN ? AND ? LIMIT 1";
+  return sql.first(between, first, last) === undefined;
 }
 
-interface KeyUseRow {
-  readonly rowid: number;
-  readonly timestamped_ms: number;
-  readonly revision: number;
+interface KeyUseRow extends Omit<KeyUse, "isSame"> {
   readonly action_id: number;
   /** Which candidate uses the key now. */
   readonly position: number;
@@ -56,7 +49,7 @@ export function loadKeyUses(
     .filter(({ idempotencyKey }) => idempotencyKey !== null);
   if (candidates.length === 0) return new Map();
   const rows = sql.rows<KeyUseRow>(
-    `SELECT e.rowid, ${timeOf("e.timestamped_ms")} AS timestamped_ms, ${wholeOf("e.revision")} AS revision, e.action_id,
+    `SELECT e.rowid, ${timeOf("e.timestamped_ms")} AS timestampedMs, ${wholeOf("e.revision")} AS revision, e.action_id,
         c.value ->> 1 AS position,
         e.action_id = c.value ->> 2 AND e.payload = substr(?2, c.value ->> 3, c.value ->> 4) AS is_same
       FROM json_each(?1) AS c CROSS JOIN event AS e
@@ -76,11 +69,11 @@ export function loadKeyUses(
     bytes,
   );
   const uses = new Map<Incoming, KeyUse>();
-  for (const { rowid, timestamped_ms: timestampedMs, revision, action_id, position, is_same } of rows) {
+  for (const { action_id, position, is_same, ...use } of rows) {
     const candidate = candidates[position]!;
     // Where an action has moved, its own event comes before one of its new application.
     if (uses.has(candidate) && action_id !== candidate.actionId) continue;
-    uses.set(candidate, { rowid, timestampedMs, revision, isSame: is_same === 1 });
+    uses.set(candidate, { ...use, isSame: is_same === 1 });
   }
   return uses;
 }

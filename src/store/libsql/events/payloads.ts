@@ -30,35 +30,24 @@ export function addPayloads(
   out: ByteWriter,
 ): ReadonlyMap<number, PayloadSpan> {
   const spans = new Map<number, PayloadSpan>();
-  // A payload that is larger could not be published, and may not fit into memory.
-  for (const { eventId } of requested.filter((one) => !isPossible(one))) spans.set(eventId, null);
-  for (const slice of slices(requested.filter(isPossible))) readSlice(sql, slice, out, spans);
-  return spans;
-}
-
-function isPossible({ payloadBytes }: PayloadRequest): boolean {
-  return payloadBytes <= EVENT_LIMITS.payloadMaxBytes;
-}
-
-/** Divides requests into slices of some megabytes each, as lengths by event. */
-function slices(requested: readonly PayloadRequest[]): readonly ReadonlyMap<number, number>[] {
-  const all: ReadonlyMap<number, number>[] = [];
+  /** Lengths by event. */
   let slice = new Map<number, number>();
   let sliceBytes = 0;
-  const seen = new Set<number>();
   for (const { eventId, payloadBytes } of requested) {
-    if (seen.has(eventId)) continue;
-    seen.add(eventId);
+    if (spans.has(eventId)) continue;
+    spans.set(eventId, null);
+    // A payload that is larger could not be published, and may not fit into memory.
+    if (payloadBytes > EVENT_LIMITS.payloadMaxBytes) continue;
     if (slice.size > 0 && sliceBytes + payloadBytes > SLICE_BYTES) {
-      all.push(slice);
+      readSlice(sql, slice, out, spans);
       slice = new Map();
       sliceBytes = 0;
     }
     slice.set(eventId, payloadBytes);
     sliceBytes += payloadBytes;
   }
-  if (slice.size > 0) all.push(slice);
-  return all;
+  if (slice.size > 0) readSlice(sql, slice, out, spans);
+  return spans;
 }
 
 /** Stands for an event without a checksum, as no checksum has this value. */
@@ -87,22 +76,16 @@ function readSlice(
   const read = new Uint8Array(row.bytes ?? new ArrayBuffer(0));
   const base = out.length;
   let start = 0;
-  let end = 0;
   for (const [index, [eventId, length]] of [...lengths].entries()) {
     const checksum = checksums[index] ?? null;
+    const payload = read.subarray(start, start + length);
     // Events of old versions have no checksum.
-    const isWhole =
-      checksum === null ||
-      eventChecksum(eventId, actions[index]!, read.subarray(start, start + length)) === checksum;
-    spans.set(eventId, isWhole ? [base + end, length] : null);
-    if (isWhole) {
-      // Nothing of a damaged payload is passed on: the next one takes its place.
-      if (end < start) read.copyWithin(end, start, start + length);
-      end += length;
-    }
+    const isWhole = checksum === null || eventChecksum(eventId, actions[index]!, payload) === checksum;
+    if (isWhole) spans.set(eventId, [base + start, length]);
+    else payload.fill(0);
     start += length;
   }
-  out.add(end === read.byteLength ? read.buffer : read.slice(0, end).buffer);
+  out.add(read.buffer);
 }
 
 /**

@@ -127,27 +127,21 @@ interface RecordableAction extends ActionInForce {
   readonly keyed: KeyedReceivers;
 }
 
-interface ActionStateRow extends ActionInForce {
-  readonly any_keyed: number;
-}
-
 /** Reads the existing actions that are named, one by one, as nearly all events name the same. */
 function loadActions(sql: Sql, batches: readonly EventBatch[]): ReadonlyMap<number, RecordableAction> {
   const actions = new Map<number, RecordableAction>();
-  const seen = new Set<number>();
-  for (const { actionId } of batches.flatMap(({ events }) => events)) {
-    if (seen.has(actionId)) continue;
-    seen.add(actionId);
-    const row = sql.first<ActionStateRow>(
+  const ids = new Set(batches.flatMap(({ events }) => events.map(({ actionId }) => actionId)));
+  for (const actionId of ids) {
+    const row = sql.first<ActionInForce & { readonly any_keyed: number }>(
       `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, a.application, (SELECT count(*) FROM ${receiversOf("a.rowid")}) AS subscribers,
           ${ANY_KEYED} AS any_keyed
         FROM action AS a WHERE a.rowid = ?`,
       actionId,
     );
     if (row === undefined) continue;
-    const { revision, application, subscribers } = row;
-    const keyed = subscribers > 0 && row.any_keyed === 1 ? keyedReceivers(sql, actionId) : [];
-    actions.set(actionId, { revision, application, subscribers, keyed });
+    const { any_keyed, ...action } = row;
+    const keyed = action.subscribers > 0 && any_keyed === 1 ? keyedReceivers(sql, actionId) : [];
+    actions.set(actionId, { ...action, keyed });
   }
   return actions;
 }

@@ -78,22 +78,16 @@ function loadSubscription(sql: Sql, id: number): ReportedSubscriptionRow {
   )!;
 }
 
-interface SubscribedAction {
-  readonly name: ServiceEventName;
-  readonly id: number;
-  readonly revision: number;
-}
-
-type SubscribedActions = ReadonlyMap<ServiceEventName, SubscribedAction>;
+type SubscribedActions = ReadonlyMap<ServiceEventName, Pick<Incoming, "actionId" | "revision">>;
 
 /** The service's own actions that have an active subscription. */
 function loadSubscribedActions(sql: Sql): SubscribedActions {
-  const actions = sql.rows<SubscribedAction>(
-    `SELECT a.action AS name, a.rowid AS id, a.revision FROM action AS a
+  const actions = sql.rows<{ name: ServiceEventName; actionId: number; revision: number }>(
+    `SELECT a.action AS name, a.rowid AS actionId, a.revision FROM action AS a
       WHERE a.action BETWEEN 'evreg.' AND 'evreg/' AND a.built_in = 1
         AND EXISTS (SELECT 1 FROM ${receiversOf("a.rowid")})`,
   );
-  return new Map(actions.map((action) => [action.name, action]));
+  return new Map(actions.map(({ name, ...action }) => [name, action]));
 }
 
 /** Records those that somebody subscribed to like published events, as an atomic batch: all of them go in. */
@@ -110,14 +104,16 @@ function recordSubscribed(
     const action = event === undefined ? undefined : subscribed.get(event.name);
     if (event === undefined || action === undefined) continue;
     const payload = Buffer.from(JSON.stringify(event.payload));
-    const length = payload.byteLength;
+    const { byteLength: length } = payload;
     payloads.push(payload);
-    const { id: actionId, revision } = action;
-    incoming.push({ actionId, revision, offset, length, idempotencyKey: null, nowMs });
+    incoming.push({ ...action, offset, length, idempotencyKey: null, nowMs });
     offset += length;
   }
   if (incoming.length === 0) return undefined;
-  const outcomes = recordEvents(sql, [{ atomic: true, events: incoming }], Buffer.concat(payloads)).flat();
-  const deliveries = outcomes.map((outcome) => (outcome.kind === "recorded" ? outcome.deliveries : 0));
-  return { events: incoming.length, deliveries: deliveries.reduce((sum, one) => sum + one, 0) };
+  const [outcomes = []] = recordEvents(sql, [{ atomic: true, events: incoming }], Buffer.concat(payloads));
+  let deliveries = 0;
+  for (const outcome of outcomes) {
+    if (outcome.kind === "recorded") deliveries += outcome.deliveries;
+  }
+  return { events: incoming.length, deliveries };
 }

@@ -34,13 +34,10 @@ export function recordChange(
   );
 }
 
-type AuditRow = Omit<AuditEntry, "timestamped" | "members"> & {
-  readonly changed_ms: number;
-  readonly members: string | null;
-};
-
 export function listAudit(sql: Sql, { fromMs, toMs, limit, after }: AuditSelection): readonly AuditEntry[] {
-  const rows = sql.rows<AuditRow>(
+  const rows = sql.rows<
+    Omit<AuditEntry, "timestamped" | "members"> & { changed_ms: number; members: string | null }
+  >(
     `SELECT rowid AS rowid, changed_ms, change, record_id, name, by_name AS "by", token_id, address, members FROM audit
       WHERE (?1 IS NULL OR changed_ms >= ?1) AND (?2 IS NULL OR changed_ms < ?2) AND (?3 IS NULL OR rowid < ?3)
       ORDER BY rowid DESC LIMIT ?4`,

@@ -9,7 +9,7 @@ import { DELIVERY_STATE, LEASE_OF, NORMAL, UNFINISHED_STATES } from "../queue/de
 import { keyPointerOf, placeByKey } from "../queue/key-order.ts";
 import { isPattern } from "../../../domain/names.ts";
 import type { Sql, SqlValue } from "../thread/sql.ts";
-import { boundAction, endReplay, loadRunning } from "./replays.ts";
+import { boundAction, endReplay, loadRunning, rangesToJson } from "./replays.ts";
 import type { Part, Work } from "../thread/operation.ts";
 
 export function advanceReplay(work: Work, id: number, step: ReplayStep): ReplayProgress {
@@ -31,7 +31,7 @@ export function advanceReplay(work: Work, id: number, step: ReplayStep): ReplayP
   makeDue(work, plan, chosen, step.nowMs);
   work.run(
     "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
-    JSON.stringify(rangesAfter(plan.scope, passed, "asc").map(({ low, high }) => [low, high])),
+    rangesToJson(rangesAfter(plan.scope, passed, "asc")),
     chosen.length,
     id,
   );
@@ -58,15 +58,15 @@ function capacityOf(sql: Sql, { subscription, selection }: ReplayPlan, step: Rep
 
 function makeDue(
   sql: Sql,
-  { subscription, selection }: Pick<ReplayPlan, "subscription" | "selection">,
+  { subscription, selection }: ReplayPlan,
   chosen: readonly WalkedEvent[],
   nowMs: number,
 ): void {
   const again = chosen.flatMap(({ delivery }) => (delivery === null ? [] : [delivery]));
-  if (selection === "waiting") return endWaits(sql, again, nowMs);
+  sendAgain(sql, again, selection === "waiting" ? "waiting" : "finished", nowMs);
+  if (selection === "waiting") return;
   const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
   insertReplayDeliveries(sql, subscription, missing, nowMs);
-  if (again.length > 0) sendAgain(sql, again, nowMs);
   const pointer = keyPointerOf(sql, subscription);
   if (pointer === null) return;
   const made = sql.rows<{ id: number }>(
@@ -78,23 +78,16 @@ function makeDue(
   placeByKey(sql, subscription, [...again, ...made.map(({ id }) => id)], pointer, nowMs);
 }
 
-/** Makes these deliveries due, with all their retries again. What is due already keeps its place. */
-function endWaits(sql: Sql, waiting: readonly number[], nowMs: number): void {
-  sql.run(
-    "UPDATE delivery SET failures = 0, due_ms = min(due_ms, ?2) WHERE rowid IN (SELECT value FROM json_each(?1))",
-    JSON.stringify(waiting),
-    nowMs,
-  );
-}
+/** What deliveries that are made due get: all their retries again. What waits and is due already keeps its place. */
+const DUE_AGAIN = {
+  waiting: "failures = 0, due_ms = min(due_ms, ?2)",
+  finished: `state = ${DELIVERY_STATE.pending}, failures = 0, finished_ms = NULL, priority = ${NORMAL}, due_ms = ?2, key = NULL`,
+} as const;
 
-function sendAgain(sql: Sql, again: readonly number[], nowMs: number): void {
-  sql.run(
-    `UPDATE delivery SET state = ${DELIVERY_STATE.pending}, failures = 0, finished_ms = NULL, priority = ${NORMAL}, due_ms = ?2,
-        key = NULL
-      WHERE rowid IN (SELECT value FROM json_each(?1))`,
-    JSON.stringify(again),
-    nowMs,
-  );
+function sendAgain(sql: Sql, again: readonly number[], state: keyof typeof DUE_AGAIN, nowMs: number): void {
+  if (again.length === 0) return;
+  const update = `UPDATE delivery SET ${DUE_AGAIN[state]} WHERE rowid IN (SELECT value FROM json_each(?1))`;
+  sql.run(update, JSON.stringify(again), nowMs);
 }
 
 /** An event of the walk and its delivery, where there is one. */
@@ -124,13 +117,11 @@ const DELIVERIES = "d.subscription_id = ?1 AND d.event_id BETWEEN ?3 AND ?4";
 const RECEIVED =
   "SELECT 1 FROM binding AS b WHERE b.action_id = e.action_id AND b.subscription_id = ?1 AND b.receives = 1";
 
-type WalkedReplay = Pick<ReplayPlan, "subscription" | "action" | "selection">;
-
 /**
  * Answers how a replay walks. With a pattern it walks all events, as several walks of the index of actions would have to be
  * merged.
  */
-function walkOf({ action, selection }: WalkedReplay): ReplayWalk {
+function walkOf({ action, selection }: ReplayPlan): ReplayWalk {
   const isForAll = isPattern(action);
   const from = `event AS e ${isForAll ? "NOT INDEXED" : "INDEXED BY event_action"}`;
   const candidate = `${isForAll ? "" : "e.action_id = ?2 AND "}e.rowid BETWEEN ?3 AND ?4`;
@@ -164,15 +155,15 @@ function walkOf({ action, selection }: WalkedReplay): ReplayWalk {
 }
 
 /** Answers the values for ?1 to ?4 of a walk. */
-function valuesOf(sql: Sql, { subscription, action }: WalkedReplay, { low, high }: RowidRange): SqlValue[] {
-  const id = sql.first<{ id: number }>("SELECT rowid AS id FROM action WHERE action = ?", action)?.id;
+function valuesOf(sql: Sql, { subscription, action }: ReplayPlan, { low, high }: RowidRange): SqlValue[] {
+  const id = sql.value<number | undefined>("SELECT rowid FROM action WHERE action = ?", action);
   return [subscription, id ?? null, low, high];
 }
 
 /** Answers the first `max` of the next window that are to be sent, and how far it looked. */
 function chooseNext(
   sql: Sql,
-  plan: WalkedReplay,
+  plan: ReplayPlan,
   range: RowidRange,
   max: number,
 ): { readonly chosen: readonly WalkedEvent[]; readonly passed: number } {
@@ -190,9 +181,9 @@ function chosenBy({ columns, from, candidate, chosen }: ReplayWalk): string {
 }
 
 /** Answers where the next window ends: after so many events, or at the end of the range. */
-function windowEnd(sql: Sql, plan: WalkedReplay, range: RowidRange): number {
+function windowEnd(sql: Sql, plan: ReplayPlan, range: RowidRange): number {
   const { columns, from, candidate } = walkOf(plan);
-  const last = sql.first<{ event: number }>(
+  const last = sql.first<WalkedEvent>(
     `SELECT ${columns} FROM ${from} WHERE ${candidate} ORDER BY event LIMIT 1 OFFSET ${WINDOW - 1}`,
     ...valuesOf(sql, plan, range),
   );
@@ -216,10 +207,10 @@ export function countReplay(sql: Sql, plan: ReplayPlan): Part<number, ReplayPlan
     const [range] = scope;
     if (range === undefined) return { items: [count] };
     const high = windowEnd(sql, plan, range);
-    count += sql.first<{ count: number }>(
-      `SELECT count(*) AS count FROM (${chosenBy(walkOf(plan))})`,
+    count += sql.value<number>(
+      `SELECT count(*) FROM (${chosenBy(walkOf(plan))})`,
       ...valuesOf(sql, plan, { low: range.low, high }),
-    )!.count;
+    );
     scope = rangesAfter(scope, high, "asc");
   }
   return { items: [count], rest: { ...plan, scope } };

@@ -1,5 +1,6 @@
 import type { Replay, ReplayStatus } from "../../../domain/replay.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
+import type { RowidRange } from "../../events.ts";
 import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../history.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { checkReplayStart, isToBeCancelled, replayCounts } from "../../rules/replays.ts";
@@ -29,7 +30,7 @@ export function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Replay |
   const current = boundAction(sql, subscription);
   if (current === undefined) return undefined;
   checkReplayStart(plan, current, loadRunning(sql, "r.subscription_id = ?", subscription)[0]);
-  const { id } = sql.first<{ id: number }>(
+  const id = sql.value<number>(
     `INSERT INTO replay (subscription_id, action, selection, from_ms, to_ms, ranges, created_ms)
       VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
     subscription,
@@ -37,9 +38,9 @@ export function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Replay |
     selection,
     fromMs,
     toMs,
-    JSON.stringify(scope.map(({ low, high }) => [low, high])),
+    rangesToJson(scope),
     nowMs,
-  )!;
+  );
   if (selection === "waiting") clearWaits(sql, subscription, nowMs);
   return findReplay(sql, id);
 }
@@ -47,10 +48,11 @@ export function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Replay |
 /** Answers the action of a subscription that was not deleted. */
 export function boundAction(sql: Sql, subscription: number): string | undefined {
   if (!isRowid(subscription)) return undefined;
-  return sql.first<{ action: string }>(
-    "SELECT action FROM subscription WHERE rowid = ? AND deleted_ms IS NULL",
-    subscription,
-  )?.action;
+  return sql.value("SELECT action FROM subscription WHERE rowid = ? AND deleted_ms IS NULL", subscription);
+}
+
+export function rangesToJson(ranges: readonly RowidRange[]): string {
+  return JSON.stringify(ranges.map(({ low, high }) => [low, high]));
 }
 
 export function findReplay(sql: Sql, id: number): Replay | undefined {
@@ -105,13 +107,8 @@ export function endReplay(
   reason: string | null,
   nowMs: number,
 ): Replay {
-  sql.run(
-    "UPDATE replay SET status = ?, reason = ?, finished_ms = ? WHERE rowid = ?",
-    status,
-    reason,
-    nowMs,
-    id,
-  );
+  const update = "UPDATE replay SET status = ?, reason = ?, finished_ms = ? WHERE rowid = ?";
+  sql.run(update, status, reason, nowMs, id);
   return findReplay(sql, id)!;
 }
 

@@ -1,4 +1,4 @@
-import type { ExpiredRange, RemovedEvents } from "../../events.ts";
+import type { EventBounds, ExpiredRange, RemovedEvents } from "../../events.ts";
 import { deleteEvents } from "../events/counts.ts";
 import { idRangesOf, rangesAfter } from "../events/timeline.ts";
 import { STORED_AT_EACH_END } from "../queue/attempts.ts";
@@ -103,11 +103,11 @@ function storeRemoved(sql: Sql, eventIds: readonly number[]): void {
 }
 
 /** Answers what retention has removed; 0 where it has removed nothing. */
-export function loadRemoved(sql: Sql): { readonly event: number; readonly ms: number } {
-  const row = sql.first<{ event: number; ms: number }>(
+export function loadRemoved(sql: Sql): EventBounds["removed"] {
+  const row = sql.first<EventBounds["removed"]>(
     "SELECT last_event AS event, last_ms AS ms FROM removed_events",
   );
-  return { event: row?.event ?? 0, ms: row?.ms ?? 0 };
+  return row ?? { event: 0, ms: 0 };
 }
 
 /** Removes clock steps that separate nothing, as no rows are left before them. */

@@ -39,31 +39,23 @@ function startOf(ms: number, span: StatsSpan): number {
 /** The values of `stats.kind`: figures of everything, or of one application, action or subscription. */
 const KIND = { all: 0, application: 1, action: 2, subscription: 3 } as const;
 
-const COUNTS = ["published", "refused", "delivered", "failed_attempts", "failed"] as const;
+const COUNT_NAMES = ["published", "refused", "delivered", "failedAttempts", "failed"] as const;
+const COLUMNS = "published, refused, delivered, failed_attempts, failed";
 
-interface FiguresRow extends Record<(typeof COUNTS)[number], number> {
-  readonly latency: string;
-  readonly attempts: string;
-  readonly last_error: string | null;
+/** SQL of `StoredFigures`: those of a row, or with `sum` of many. Histograms one after the other are their sum. */
+function figures(sum: boolean): string {
+  const counts = COLUMNS.split(", ").map(
+    (column, place) => `${sum ? "sum" : ""}(${wholeOf(column)}) AS ${COUNT_NAMES[place]}`,
+  );
+  const times = ["latency", "attempts"].map((column) => {
+    const hex = sum ? `group_concat(hex(${column}), '')` : `hex(${column})`;
+    return `coalesce(${hex}, '') AS ${column}`;
+  });
+  const lastError = sum ? "NULL" : textOf("last_error");
+  return [...counts, ...times, `${lastError} AS lastError`].join(", ");
 }
-
-const FIGURES = `${COUNTS.map((name) => wholeOf(name) + ` AS ${name}`).join(", ")},
-  ${hexOf("latency")} AS latency, ${hexOf("attempts")} AS attempts, ${textOf("last_error")} AS last_error`;
-
-/** SQL that adds figures up. Histograms one after the other are their sum. */
-const SUMS = `${COUNTS.map((name) => `sum(${wholeOf(name)}) AS ${name}`).join(", ")},
-  coalesce(group_concat(${hexOf("latency")}, ''), '') AS latency,
-  coalesce(group_concat(${hexOf("attempts")}, ''), '') AS attempts, NULL AS last_error`;
-
-function hexOf(column: string): string {
-  return `coalesce(hex(${column}), '')`;
-}
-
-function figuresOf(row: FiguresRow): StoredFigures {
-  const { published, refused, delivered, failed_attempts: failedAttempts, failed } = row;
-  const { latency, attempts, last_error: lastError } = row;
-  return { published, refused, delivered, failedAttempts, failed, latency, attempts, lastError };
-}
+const FIGURES = figures(false);
+const SUMS = figures(true);
 
 /** Answers what a map has for a key, and gives it new tallies where it has none. */
 function tallyOf<K>(tallies: Map<K, Tally>, key: K): Tally {
@@ -134,7 +126,7 @@ export function foldStats(sql: Sql, beforeMs: number, known?: StatsTime): boolea
 function noteKnown(sql: Sql, { fromMs, toMs }: StatsTime): void {
   for (const span of SPANS) {
     sql.run(
-      `INSERT OR IGNORE INTO stats (span, at, kind, id, application, ${COUNTS.join(", ")})
+      `INSERT OR IGNORE INTO stats (span, at, kind, id, application, ${COLUMNS})
         WITH RECURSIVE known (at) AS (SELECT ?2 UNION ALL SELECT at + ?4 FROM known WHERE at + ?4 < ?3)
         SELECT ?1, at, ${KIND.all}, 0, '', 0, 0, 0, 0, 0 FROM known`,
       SPAN[span],
@@ -147,7 +139,7 @@ function noteKnown(sql: Sql, { fromMs, toMs }: StatsTime): void {
 
 /** Adds figures to what is stored of a span. */
 function addFigures(sql: Sql, span: StatsSpan, at: number, added: ReadonlyMap<string, Tally>): void {
-  const stored = sql.rows<FiguresRow & { key: string }>(
+  const stored = sql.rows<StoredFigures & { key: string }>(
     `SELECT sought.value AS key, ${FIGURES} FROM json_each(?3) AS sought CROSS JOIN stats
       ON span = ?1 AND at = ?2 AND kind = sought.value ->> 0 AND stats.id = sought.value ->> 1
         AND application = sought.value ->> 2`,
@@ -155,10 +147,17 @@ function addFigures(sql: Sql, span: StatsSpan, at: number, added: ReadonlyMap<st
     at,
     JSON.stringify([...added.keys()]),
   );
-  const before = new Map(stored.map((row) => [row.key, figuresOf(row)]));
-  const cells = [...added].map(([key, tally]) => written(key, before.get(key), tally.stored()));
+  const sums = new Map<string, Tally>();
+  for (const row of stored) tallyOf(sums, row.key).add(row);
+  const cells = [...added].map(([key, tally]) => {
+    const sum = tallyOf(sums, key);
+    sum.add(tally.stored());
+    const { latency, attempts, lastError, ...counts } = sum.stored();
+    const values = COUNT_NAMES.map((name) => counts[name]);
+    return [JSON.parse(key) as unknown[], values, [latency, attempts, lastError]].flat();
+  });
   sql.run(
-    `INSERT OR REPLACE INTO stats (span, at, kind, id, application, ${COUNTS.join(", ")}, latency, attempts, last_error)
+    `INSERT OR REPLACE INTO stats (span, at, kind, id, application, ${COLUMNS}, latency, attempts, last_error)
       SELECT ?1, ?2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
         nullif(unhex(value ->> 8), x''), nullif(unhex(value ->> 9), x''), value ->> 10
       FROM json_each(?3)`,
@@ -166,17 +165,6 @@ function addFigures(sql: Sql, span: StatsSpan, at: number, added: ReadonlyMap<st
     at,
     JSON.stringify(cells),
   );
-}
-
-function written(key: string, before: StoredFigures | undefined, added: StoredFigures): readonly unknown[] {
-  const sum = new Tally();
-  if (before !== undefined) sum.add(before);
-  sum.add(added);
-  const { published, refused, delivered, failedAttempts, failed, latency, attempts, lastError } =
-    sum.stored();
-  const [kind, id, application] = JSON.parse(key) as unknown[];
-  const counts = [published, refused, delivered, failedAttempts, failed];
-  return [kind, id, application, ...counts, latency, attempts, lastError];
 }
 
 interface Condition {
@@ -251,12 +239,12 @@ export function readStatsSteps(sql: Sql, query: StatsSteps): Part<StoredStep, St
   );
   const tallies = new Map(known.map(({ step }) => [step, new Tally()]));
   const condition = isStored(sql, query, kindOf(query));
-  const rows = sql.rows<FiguresRow & { step: number }>(
+  const rows = sql.rows<StoredFigures & { step: number }>(
     `SELECT at / ? AS step, ${SUMS} ${inSteps} ${condition.sql} GROUP BY 1`,
     ...values,
     ...condition.values,
   );
-  for (const row of rows) tallies.get(row.step)?.add(figuresOf(row));
+  for (const row of rows) tallies.get(row.step)?.add(row);
   const items = [...tallies].map(([step, tally]) => ({ startMs: step * stepMs, figures: tally.stored() }));
   return endMs < toMs ? { items, rest: { ...query, fromMs: endMs } } : { items };
 }
@@ -277,7 +265,7 @@ export function readStatsTotals(sql: Sql, query: TotalsQuery): Part<StoredTotal,
   );
   const last = ids.at(-1)?.id ?? after;
   const condition = isStored(sql, query, by);
-  const rows = sql.rows<FiguresRow & { id: number }>(
+  const rows = sql.rows<StoredFigures & { id: number }>(
     `SELECT stats.id, ${FIGURES} FROM json_each(?) AS piece CROSS JOIN stats
         ON span = piece.value ->> 0 AND at = piece.value ->> 1
       WHERE ${condition.sql} AND stats.id > ? AND stats.id <= ?`,
@@ -287,7 +275,7 @@ export function readStatsTotals(sql: Sql, query: TotalsQuery): Part<StoredTotal,
     last,
   );
   const tallies = new Map<number, Tally>();
-  for (const row of rows) tallyOf(tallies, row.id).add(figuresOf(row));
+  for (const row of rows) tallyOf(tallies, row.id).add(row);
   const items = named(sql, by, tallies);
   return ids.length < TOTALS_AT_ONCE ? { items } : { items, rest: { ...query, after: last } };
 }
