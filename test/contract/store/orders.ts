@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import { EvregError } from "../../../src/domain/error.ts";
 import type { Order, SubscriptionSettings } from "../../../src/domain/subscription-settings.ts";
+import type { SubscriptionPatch } from "../../../src/store/catalog.ts";
 import type { AttemptEnding, Claim } from "../../../src/store/queue.ts";
 import { agreedBacklog } from "./agreed-backlog.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid, resultOf } from "./fixture.ts";
@@ -28,26 +29,8 @@ export function orderSuite(open: OpenStore): void {
   describe("ordered by several keys", () => keyOrderSuite(on));
 }
 
-async function claimedBy(on: Fixture, nowMs = AFTER): Promise<readonly Claim[]> {
-  return (await on.claim({ nowMs })).claims.toSorted((a, b) => a.event.eventId - b.event.eventId);
-}
-
-/** Takes all there is, one after the other, each delivered. */
-async function drainedBy(on: Fixture, nowMs: number): Promise<number[]> {
-  const events: number[] = [];
-  for (;;) {
-    const claims = await claimedBy(on, nowMs);
-    if (claims.length === 0) return events;
-    expect(claims).toHaveLength(1);
-    events.push(...eventsOf(claims));
-    await on.finish(claims[0]!, "delivered", { statusCode: 200 });
-  }
-}
-
-function sharedOrderSuite(on: Fixture, order: Order): void {
-  const claimed = (nowMs?: number): Promise<readonly Claim[]> => claimedBy(on, nowMs);
-  const drain = (nowMs = AFTER): Promise<number[]> => drainedBy(on, nowMs);
-
+/** What the suites do with subscriptions in an order. */
+function actsOn(on: Fixture, order: Order) {
   async function ordered(
     settings: Partial<SubscriptionSettings> = {},
     maxRetries = 1,
@@ -57,14 +40,44 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
     return { action, id: made.rowid };
   }
 
+  async function claimed(nowMs = AFTER): Promise<readonly Claim[]> {
+    return (await on.claim({ nowMs })).claims.toSorted((a, b) => a.event.eventId - b.event.eventId);
+  }
+
   async function claimOne(nowMs?: number): Promise<Claim> {
     const [claim] = await claimed(nowMs);
     if (claim === undefined) throw new Error("one was to be claimed");
     return claim;
   }
 
+  const deliver = (claim: Claim): Promise<boolean> => on.finish(claim, "delivered", { statusCode: 200 });
+
+  /** Takes all there is, one after the other, each delivered. */
+  async function drain(nowMs = AFTER): Promise<number[]> {
+    const events: number[] = [];
+    for (;;) {
+      const claims = await claimed(nowMs);
+      if (claims.length === 0) return events;
+      expect(claims).toHaveLength(1);
+      events.push(...eventsOf(claims));
+      await deliver(claims[0]!);
+    }
+  }
+
   /** Fails an attempt whose handler asks for no other one before that time. */
   const fail = (claim: Claim, atMs: number): Promise<boolean> => on.fail(claim, atMs, { statusCode: 500 });
+
+  const find = (id: number) => on.store.catalog.findSubscription(id);
+  const change = (id: number, patch: SubscriptionPatch, nowMs = NOW) =>
+    on.store.catalog.updateSubscription(id, patch, nowMs);
+  const set = (id: number, settings: Partial<SubscriptionSettings>, nowMs?: number) =>
+    change(id, { settings }, nowMs);
+
+  return { ordered, claimed, claimOne, deliver, drain, fail, find, change, set };
+}
+
+function sharedOrderSuite(on: Fixture, order: Order): void {
+  const { ordered, claimed, claimOne, drain, fail, find, change, set } = actsOn(on, order);
 
   it("report what delays a delivery that a person retried", async () => {
     const { action } = await ordered({ on_exhausted: "block" }, 0);
@@ -130,9 +143,9 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
       return outcome?.kind === "stored" ? outcome.next : undefined;
     };
     const first = await claimOne();
-    await on.store.catalog.updateSubscription(id, { active: false }, AFTER);
+    await change(id, { active: false }, AFTER);
     expect(await next(first, "delivered")).toBeUndefined();
-    await on.store.catalog.updateSubscription(id, { active: true }, AFTER);
+    await change(id, { active: true }, AFTER);
     const second = await claimOne();
     expect(await next(second, "failed", { retryAfterMs: 5_000 })).toBeUndefined();
     const again = await claimOne(AFTER + 5_000);
@@ -141,13 +154,11 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
 
   it("lease one next one with the results of several that were under way before they became ordered", async () => {
     const { action, id } = await ordered();
-    const change = (settings: Partial<SubscriptionSettings>): Promise<unknown> =>
-      on.store.catalog.updateSubscription(id, { settings }, NOW);
-    await change({ ordered: false });
+    await set(id, { ordered: false });
     await on.publish(action, 2);
     const claims = await claimed();
     expect(claims).toHaveLength(2);
-    await change({ ordered: order });
+    await set(id, { ordered: order });
     const [third] = await on.publish(action, 1);
     const results = claims.map((claim) => resultOf(claim, "delivered", { nextLeaseMs: 1_000 }));
     const outcomes = await on.store.queue.finish(results, AFTER);
@@ -171,23 +182,14 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
     const atMs = NOW + HOUR_MS;
     await fail(await claimOne(), atMs);
     expect(await on.claim({ nowMs: atMs - 1 })).toEqual({ claims: [], nextDueAtMs: atMs, limitedTiers: [] });
-    expect(await on.store.catalog.findSubscription(id)).toMatchObject({
+    expect(await find(id)).toMatchObject({
       slowed_until: order === true ? new Date(atMs).toISOString() : null,
     });
     const [last, , first] = await on.store.queue.list({ limit: 9 });
     expect(first).toMatchObject({ status: "waiting", next_attempt_at: new Date(atMs).toISOString() });
     expect(last).toMatchObject({ status: "pending", next_attempt_at: null });
     expect(await drain(atMs)).toEqual(events);
-    expect(await on.store.catalog.findSubscription(id)).toMatchObject({ slowed_until: null });
-  });
-
-  it("wait as long as the schedule says, also for days", async () => {
-    const { action } = await ordered({ retry_schedule: [7 * DAY_MS] });
-    await on.publish(action, 2);
-    await on.finish(await claimOne(), "failed", { statusCode: 500 });
-    const retryAtMs = NOW + 61_000 + 7 * DAY_MS;
-    expect(await claimed(retryAtMs - 1)).toEqual([]);
-    expect(await claimed(retryAtMs)).toHaveLength(1);
+    expect(await find(id)).toMatchObject({ slowed_until: null });
   });
 
   it.each([
@@ -235,48 +237,34 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
       last_error: "HTTP 500",
       finished_at: new Date(NOW + 61_000).toISOString(),
     });
-    expect(await on.store.catalog.findSubscription(id)).toMatchObject({ slowed_until: null });
+    expect(await find(id)).toMatchObject({ slowed_until: null });
     expect(await drain()).toEqual(events.slice(1));
   });
 
-  it("continue after what blocks them when they are changed to skip", async () => {
-    const { action, id } = await ordered({}, 0);
+  const SKIP = { on_exhausted: "skip" } as const;
+
+  it.each<[string, Partial<SubscriptionSettings>, number, SubscriptionPatch, boolean]>([
+    ["continue after what blocks them when they are changed to skip", {}, 0, { settings: SKIP }, true],
+    ["wait for one with retries left when they are changed to skip", {}, 1, { settings: SKIP }, false],
+    [
+      "continue after one without retries left when they get fewer and skip",
+      SKIP,
+      5,
+      { maxRetries: 0 },
+      true,
+    ],
+    ["wait for one that still has retries when they get fewer and skip", SKIP, 5, { maxRetries: 1 }, false],
+    ["keep trying what blocks them, however few retries they are given", {}, 5, { maxRetries: 0 }, false],
+  ])("%s", async (_, settings, maxRetries, patch, isSkipped) => {
+    const { action, id } = await ordered(settings, maxRetries);
     const events = await on.publish(action, 3);
     const first = await claimOne();
     await fail(first, NOW + HOUR_MS);
-    const { on_exhausted } = (await on.store.catalog.updateSubscription(
-      id,
-      { settings: { on_exhausted: "skip" } },
-      NOW + 62_000,
-    ))!;
-    expect(on_exhausted).toBe("skip");
-    expect(await on.store.queue.find(first.deliveryId)).toMatchObject({ status: "failed" });
-    expect(await drain()).toEqual(events.slice(1));
-  });
-
-  it("continue after one without retries left when they get fewer retries and skip", async () => {
-    const { action, id } = await ordered({ on_exhausted: "skip" }, 5);
-    const events = await on.publish(action, 3);
-    const first = await claimOne();
-    await fail(first, NOW + 60_000);
-    await fail(await claimOne(), NOW + HOUR_MS);
-    await on.store.catalog.updateSubscription(id, { maxRetries: 2 }, NOW + 62_000);
-    expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
-    await on.store.catalog.updateSubscription(id, { maxRetries: 1 }, NOW + 63_000);
-    expect(await on.store.queue.find(first.deliveryId)).toMatchObject({
-      status: "failed",
-      finished_at: new Date(NOW + 63_000).toISOString(),
-    });
-    expect(await drain()).toEqual(events.slice(1));
-  });
-
-  it("keep trying what blocks them, however few retries they are given", async () => {
-    const { action, id } = await ordered({}, 5);
-    const [first] = await on.publish(action, 2);
-    await fail(await claimOne(), NOW + HOUR_MS);
-    await on.store.catalog.updateSubscription(id, { maxRetries: 0 }, NOW + 62_000);
-    expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
-    expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([first]);
+    await change(id, patch, NOW + 62_000);
+    const finished_at = isSkipped ? new Date(NOW + 62_000).toISOString() : null;
+    expect(await on.store.queue.find(first.deliveryId)).toMatchObject({ finished_at });
+    if (!isSkipped) expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
+    expect(await drain(isSkipped ? AFTER : NOW + HOUR_MS)).toEqual(isSkipped ? events.slice(1) : events);
   });
 
   it("block for one that had no retries left before they became ordered", async () => {
@@ -284,9 +272,9 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
     const { rowid: id } = await on.subscription(action, { maxRetries: 0 });
     const [first] = await on.publish(action, 2);
     const claim = (await on.claim({ most: 1 })).claims[0]!;
-    await on.store.catalog.updateSubscription(id, { settings: { ordered: order } }, NOW + 60_500);
+    await set(id, { ordered: order }, NOW + 60_500);
     await on.fail(claim, NOW + HOUR_MS, { statusCode: 500 });
-    expect(await on.store.catalog.findSubscription(id)).toMatchObject({
+    expect(await find(id)).toMatchObject({
       blocked_by: claim.deliveryId,
       blocked_keys: order === true ? null : 1,
     });
@@ -297,15 +285,14 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   it("report what blocks them: the first delivery, from its last retry until it is accepted, gets more, or is skipped", async () => {
     const { action, id } = await ordered({}, 1);
     await on.publish(action, 2);
-    const blockedBy = async () => (await on.store.catalog.findSubscription(id))?.blocked_by;
+    const blockedBy = async () => (await find(id))?.blocked_by;
     const first = await claimOne();
     await fail(first, NOW + 60_000);
     expect(await blockedBy()).toBeNull();
     await fail(await claimOne(), NOW + HOUR_MS);
     expect(await blockedBy()).toBe(first.deliveryId);
     expect(await on.store.catalog.listSubscriptions({})).toMatchObject([{ blocked_by: first.deliveryId }]);
-    const update = (maxRetries: number) =>
-      on.store.catalog.updateSubscription(id, { maxRetries }, NOW + 62_000);
+    const update = (maxRetries: number) => change(id, { maxRetries }, NOW + 62_000);
     expect(await update(2)).toMatchObject({ blocked_by: null });
     expect(await update(1)).toMatchObject({ blocked_by: first.deliveryId });
     await on.finish(await claimOne(NOW + HOUR_MS), "delivered");
@@ -333,22 +320,13 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
       next_attempt_at: null,
       finished_at: new Date(NOW + 62_000).toISOString(),
     });
-    expect(await on.store.catalog.findSubscription(id)).toMatchObject({
+    expect(await find(id)).toMatchObject({
       blocked_by: null,
       slowed_until: null,
     });
     await expect(skip(first.deliveryId)).rejects.toMatchObject({ code: "conflict" });
     expect(await drain()).toEqual(events.slice(1));
     expect(await skip(99)).toBeUndefined();
-  });
-
-  it("keep waiting for one with retries left when they are changed to skip", async () => {
-    const { action, id } = await ordered({}, 1);
-    const events = await on.publish(action, 2);
-    await fail(await claimOne(), NOW + HOUR_MS);
-    await on.store.catalog.updateSubscription(id, { settings: { on_exhausted: "skip" } }, NOW + 62_000);
-    expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
-    expect(await drain(NOW + HOUR_MS)).toEqual(events);
   });
 
   it.each([
@@ -360,13 +338,13 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
       const { action, id } = await ordered({ on_exhausted: how });
       const events = await on.publish(action, 2);
       await on.finish(await claimOne(), "gone", { statusCode: 410 });
-      expect(await on.store.catalog.findSubscription(id)).toMatchObject({
+      expect(await find(id)).toMatchObject({
         active: false,
         disabled_reason: "The handler answered 410 Gone.",
       });
       const listed = await on.store.queue.list({ limit: 9 });
       expect(listed.map(({ status }) => status).toReversed()).toEqual(statuses);
-      await on.store.catalog.updateSubscription(id, { active: true }, NOW + 62_000);
+      await change(id, { active: true }, NOW + 62_000);
       expect(await drain()).toEqual(how === "block" ? events : events.slice(1));
     },
   );
@@ -375,7 +353,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
     const { action, id } = await ordered({ on_exhausted: "skip" });
     const events = await on.publish(action, 2);
     const claim = await claimOne();
-    await on.store.catalog.updateSubscription(id, { handler: "https://moved.example/" }, NOW + 60_500);
+    await change(id, { handler: "https://moved.example/" }, NOW + 60_500);
     await on.finish(claim, "gone", { statusCode: 410 });
     expect(await drain()).toEqual(events);
   });
@@ -388,11 +366,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
     const second = await claimOne();
     await on.finish(second, "failed", { statusCode: 500 });
     await fail(await claimOne(), NOW + HOUR_MS);
-    await on.store.catalog.updateSubscription(
-      first.subscription.subscriptionId,
-      { maxRetries: 5 },
-      NOW + 61_000,
-    );
+    await change(first.subscription.subscriptionId, { maxRetries: 5 }, NOW + 61_000);
     await on.store.queue.retry(second.deliveryId, NOW + 62_000);
     await on.store.queue.retry(first.deliveryId, NOW + 63_000);
     const asked = await claimOne();
@@ -419,7 +393,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
     const missed = await on.publish(action, 2);
     const subscription = await on.subscription(action);
     const id = subscription.rowid;
-    await on.store.catalog.updateSubscription(id, { settings: { ordered: order } }, NOW);
+    await set(id, { ordered: order });
     const live = await on.publish(action, 3, NOW + 1_000);
     await on.finish(await claimOne(), "delivered");
     const plan = await on.store.replays.plan({ subscription: id, selection: "all", fromMs: NOW - DAY_MS });
@@ -448,12 +422,12 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
     const { action, id } = await ordered();
     const events = await on.publish(action, 3);
     await fail(await claimOne(), NOW + HOUR_MS);
-    await on.store.catalog.updateSubscription(id, { active: false }, NOW + 62_000);
+    await change(id, { active: false }, NOW + 62_000);
     expect(await claimed(NOW + DAY_MS)).toEqual([]);
     expect(await agreedBacklog(on.store.queue, NOW + DAY_MS)).toMatchObject({
       held: { deliveries: 3 },
     });
-    await on.store.catalog.updateSubscription(id, { active: true }, NOW + 63_000);
+    await change(id, { active: true }, NOW + 63_000);
     // A person who activates one that waits as a whole ends its wait.
     expect(await drain(order === true ? AFTER : NOW + HOUR_MS)).toEqual(events);
   });
@@ -462,7 +436,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
     const { action, id } = await ordered();
     const other = await on.action("other");
     const before = await on.publish(action, 2);
-    await on.store.catalog.updateSubscription(id, { action: "other" }, NOW);
+    await change(id, { action: "other" });
     const after = await on.publish(other, 2);
     expect(await drain()).toEqual([...before, ...after]);
   });
@@ -472,53 +446,48 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
     const { rowid: id } = await on.subscription(action);
     const batch = Array.from({ length: 1_000 }, () => eventOf(action));
     for (let round = 0; round < 10; round += 1) await on.store.events.record(batch, NOW);
-    await on.store.catalog.updateSubscription(id, { settings: { ordered: order } }, NOW);
-    await on.store.catalog.updateSubscription(id, { settings: { ordered: false } }, NOW);
+    await set(id, { ordered: order });
+    await set(id, { ordered: false });
     await on.publish(action);
-    const refused = on.store.catalog.updateSubscription(id, { settings: { ordered: order } }, NOW);
+    const refused = set(id, { ordered: order });
     await expect(refused).rejects.toThrow(EvregError);
     await expect(refused).rejects.toMatchObject({ code: "conflict", details: { field: "ordered" } });
-    expect(await on.store.catalog.findSubscription(id)).toMatchObject({ ordered: false });
+    expect(await find(id)).toMatchObject({ ordered: false });
   });
 }
 
 function endedOrderSuite(on: Fixture): void {
-  async function subscribe(): Promise<{ readonly action: Action; readonly id: number }> {
-    const action = await on.action();
-    return { action, id: (await on.subscription(action, { settings: { ordered: true } })).rowid };
-  }
-
-  const endOrder = (id: number): Promise<unknown> =>
-    on.store.catalog.updateSubscription(id, { settings: { ordered: false } }, NOW + 62_000);
+  const { ordered: subscribe, claimed, claimOne, find, set } = actsOn(on, true);
+  const endOrder = (id: number) => set(id, { ordered: false }, NOW + 62_000);
 
   it("have nothing wait for its place, or for a retry", async () => {
     const { action, id } = await subscribe();
     const events = await on.publish(action, 3);
-    const [first] = await claimedBy(on);
-    await on.fail(first!, NOW + HOUR_MS, { slowUntilMs: NOW + HOUR_MS });
+    const first = await claimOne();
+    await on.fail(first, NOW + HOUR_MS, { slowUntilMs: NOW + HOUR_MS });
     expect(await endOrder(id)).toMatchObject({ slowed_until: null });
-    expect(eventsOf(await claimedBy(on, NOW + 62_000))).toEqual(events);
+    expect(eventsOf(await claimed(NOW + 62_000))).toEqual(events);
   });
 
   it("let one that is under way as the order ends wait by itself", async () => {
     const { action, id } = await subscribe();
     const [, second] = await on.publish(action, 2);
-    const [first] = await claimedBy(on);
+    const first = await claimOne();
     await endOrder(id);
-    await on.fail(first!, NOW + HOUR_MS);
-    expect(await on.store.catalog.findSubscription(id)).toMatchObject({ slowed_until: null });
-    expect(eventsOf(await claimedBy(on, NOW + 62_000))).toEqual([second]);
+    await on.fail(first, NOW + HOUR_MS);
+    expect(await find(id)).toMatchObject({ slowed_until: null });
+    expect(eventsOf(await claimed(NOW + 62_000))).toEqual([second]);
   });
 
   it("lease nothing with a result that asked for the next one before the order ended", async () => {
     const { action, id } = await subscribe();
     const [, ...others] = await on.publish(action, 4);
-    const [first] = await claimedBy(on);
+    const first = await claimOne();
     await endOrder(id);
-    const result = resultOf(first!, "delivered", { nextLeaseMs: DAY_MS });
+    const result = resultOf(first, "delivered", { nextLeaseMs: DAY_MS });
     const [outcome] = await on.store.queue.finish([result], NOW + 62_000);
     expect(outcome).toEqual({ kind: "stored", state: "delivered" });
-    expect(eventsOf(await claimedBy(on, NOW + 62_000))).toEqual(others);
+    expect(eventsOf(await claimed(NOW + 62_000))).toEqual(others);
   });
 
   it("have a thousand due at once, and more as these end", async () => {
@@ -551,16 +520,7 @@ function nested(value: number): string {
 }
 
 function keyOrderSuite(on: Fixture): void {
-  const claimed = (nowMs?: number): Promise<readonly Claim[]> => claimedBy(on, nowMs);
-
-  async function keyed(
-    settings: Partial<SubscriptionSettings> = {},
-    maxRetries = 1,
-  ): Promise<{ readonly action: Action; readonly id: number }> {
-    const action = await on.action();
-    const made = await on.subscription(action, { maxRetries, settings: { ordered: BY_KEY, ...settings } });
-    return { action, id: made.rowid };
-  }
+  const { ordered: keyed, claimed, deliver, drain, fail, find, change, set } = actsOn(on, BY_KEY);
 
   /** Records an event for each key, a millisecond apart. */
   async function publish(action: Action, keys: readonly unknown[], nowMs = NOW): Promise<number[]> {
@@ -571,16 +531,6 @@ function keyOrderSuite(on: Fixture): void {
       ids.push(recordedRowid(outcome));
     }
     return ids;
-  }
-
-  const deliver = (claim: Claim): Promise<boolean> => on.finish(claim, "delivered", { statusCode: 200 });
-
-  function fail(claim: Claim, atMs: number): Promise<unknown> {
-    return on.fail(claim, atMs, { statusCode: 500 });
-  }
-
-  async function order(id: number, ordered: Order): Promise<unknown> {
-    return on.store.catalog.updateSubscription(id, { settings: { ordered } }, NOW);
   }
 
   async function deliveryOf(event: number): Promise<number> {
@@ -660,78 +610,39 @@ function keyOrderSuite(on: Fixture): void {
     await fail(b!, NOW + HOUR_MS);
     await deliver(c!);
     expect(await claimed()).toEqual([]);
-    const found = await on.store.catalog.findSubscription(id);
+    const found = await find(id);
     expect(found).toMatchObject({ blocked_by: a!.deliveryId, blocked_keys: 2, slowed_until: null });
     expect(await agreedBacklog(on.store.queue, NOW + 61_000)).toMatchObject({
       waiting: { deliveries: 2 },
       blocked: { deliveries: 2, sinceMs: NOW },
     });
     await on.store.queue.skip(a!.deliveryId, NOW + 61_000);
-    expect(await on.store.catalog.findSubscription(id)).toMatchObject({
+    expect(await find(id)).toMatchObject({
       blocked_by: b!.deliveryId,
       blocked_keys: 1,
     });
     expect(eventsOf(await claimed())).toEqual([a2]);
   });
 
-  it("go on past one that failed for good where they skip, also what they blocked for before", async () => {
-    const { action, id } = await keyed({ on_exhausted: "block" }, 0);
-    const [, , a2, b2] = await publish(action, ["a", "b", "a", "b"]);
-    const [a, b] = await claimed();
-    await fail(a!, NOW + HOUR_MS);
-    const patch = { settings: { on_exhausted: "skip" } } as const;
-    expect(await on.store.catalog.updateSubscription(id, patch, NOW)).toMatchObject({ blocked_keys: 0 });
-    expect(eventsOf(await claimed())).toEqual([a2]);
-    await on.finish(b!, "failed", { statusCode: 500 });
-    expect(eventsOf(await claimed())).toEqual([b2]);
-  });
-
-  it("send a requested one first, whatever its place among those behind", async () => {
+  it("put replayed events before later ones of their key, behind what a person requested", async () => {
     const { action, id } = await keyed({ on_exhausted: "skip" }, 0);
-    await on.store.catalog.updateSubscription(id, { active: false }, NOW);
-    const [missed] = await publish(action, ["a"]);
-    await on.store.catalog.updateSubscription(id, { active: true }, NOW);
-    const [sent] = await publish(action, ["a", "a"], NOW + 10);
-    const [first] = await claimed();
-    await deliver(first!);
-    const [second] = await claimed();
-    const plan = await on.store.replays.plan({ subscription: id, selection: "missed", fromMs: NOW });
-    const replay = (await on.store.replays.start(plan!, NOW + 100))!;
-    const step = { nowMs: NOW + 100, maxQueued: 10, maxDue: 50, maxUnfinished: 100 };
-    await on.store.replays.advance(replay.rowid, step);
-    await on.store.queue.retry(await deliveryOf(sent!), NOW + 61_000);
-    await deliver(second!);
-    const [requested] = await claimed();
-    expect(requested!.event.eventId).toBe(sent);
-    await deliver(requested!);
-    expect(eventsOf(await claimed())).toEqual([missed]);
-  });
-
-  it("make due again what a lease has left, and still one of a key at a time", async () => {
-    const { action } = await keyed();
-    const events = await publish(action, ["a", "b", "a"]);
-    await on.claim({ nowMs: NOW + 10, leaseMs: 1_000 });
-    expect(await on.store.queue.releaseExpired(NOW + 2_000)).toBe(2);
-    expect(eventsOf(await claimed())).toEqual(events.slice(0, 2));
-  });
-
-  it("put replayed events before later ones of their key, also where these came first", async () => {
-    const { action, id } = await keyed();
-    await on.store.catalog.updateSubscription(id, { active: false }, NOW);
+    await change(id, { active: false });
     const [a, b] = await publish(action, ["a", "b"]);
-    await on.store.catalog.updateSubscription(id, { active: true }, NOW);
-    const [a2, a3] = await publish(action, ["a", "a"], NOW + 10);
+    await change(id, { active: true });
+    const [sent, a2, a3] = await publish(action, ["a", "a", "a"], NOW + 10);
+    await deliver((await claimed())[0]!);
+    const [second] = await claimed();
+    expect(second!.event.eventId).toBe(a2);
     const plan = await on.store.replays.plan({ subscription: id, selection: "missed", fromMs: NOW });
     const replay = (await on.store.replays.start(plan!, NOW + 100))!;
     const step = { nowMs: NOW + 100, maxQueued: 10, maxDue: 50, maxUnfinished: 100 };
     expect(await on.store.replays.advance(replay.rowid, step)).toEqual({ queued: 2, state: "running" });
+    await on.store.queue.retry(await deliveryOf(sent!), NOW + 61_000);
+    await deliver(second!);
     const claims = await claimed();
-    expect(eventsOf(claims)).toEqual([a, b]);
-    await deliver(claims[0]!);
-    const [next] = await claimed();
-    expect(next!.event.eventId).toBe(a2);
-    await deliver(next!);
-    expect(eventsOf(await claimed())).toEqual([a3]);
+    expect(eventsOf(claims)).toEqual([b, sent]);
+    for (const claim of claims) await deliver(claim);
+    expect(await drain()).toEqual([a, a3]);
   });
 
   it("list, count and hold what waits behind others like all that waits", async () => {
@@ -773,23 +684,23 @@ function keyOrderSuite(on: Fixture): void {
     for (const [k, l] of ["ax", "ay", "bx", "by"]) await record({ k, l });
     const events = (await on.rowids()).toReversed();
     const [first, second, third, fourth] = events;
-    await order(id, { key: "/l" });
+    await set(id, { ordered: { key: "/l" } });
     expect(eventsOf(await claimed())).toEqual([first, second]);
     // What is leased goes on; then the order is another one.
-    await order(id, { key: "/k" });
+    await set(id, { ordered: { key: "/k" } });
     expect(eventsOf(await claimed())).toEqual([third]);
     await on.store.queue.releaseExpired(NOW + HOUR_MS);
     expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([first, third]);
     await on.store.queue.releaseExpired(NOW + 2 * HOUR_MS);
-    await order(id, true);
+    await set(id, { ordered: true });
     const [head] = (await on.claim({ most: 1 })).claims;
     expect(head!.event.eventId).toBe(first);
     await deliver(head!);
-    await order(id, { key: "/l" });
+    await set(id, { ordered: { key: "/l" } });
     expect(eventsOf(await claimed())).toEqual([second, third]);
     await on.store.queue.releaseExpired(NOW + HOUR_MS);
     // All at once again, apart from what has its place in an order.
-    await order(id, false);
+    await set(id, { ordered: false });
     await record({ l: "x" });
     const [fifth] = await on.rowids({ limit: 1 });
     const last = await claimed(NOW + HOUR_MS);
