@@ -7,7 +7,6 @@ import { auditSuite } from "./store/audit.ts";
 import { backlogSuite } from "./store/backlog.ts";
 import { claimSuite } from "./store/claims.ts";
 import { concurrencySuite } from "./store/concurrency.ts";
-import { deliveryFilterSuite } from "./store/delivery-filters.ts";
 import { deliveryListSuite } from "./store/delivery-list.ts";
 import { eventListSuite } from "./store/event-list.ts";
 import type { OpenStore } from "./store/fixture.ts";
@@ -47,7 +46,6 @@ export function storeContract(name: string, open: OpenStore): void {
     describe("handler health", () => handlerHealthSuite(open));
     describe("ordered subscriptions", () => orderSuite(open));
     describe("listing and retrying deliveries", () => deliveryListSuite(open));
-    describe("filtering deliveries", () => deliveryFilterSuite(open));
     describe("deliveries of pull subscriptions", () => pullSuite(open));
     describe("attempts of a subscription", () => attemptSuite(open));
     describe("what needs a person", () => attentionSuite(open));

@@ -72,24 +72,15 @@ describe("query plans", () => {
       const rows = sql.rows<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`, ...values);
       plans.push(...rows.map(({ detail }) => detail));
     };
-    const observed = (sql: Sql): Sql => ({
-      rows<T>(text: string, ...values: SqlValue[]) {
-        explain(sql, text, values);
-        return sql.rows<T>(text, ...values);
-      },
-      first<T>(text: string, ...values: SqlValue[]) {
-        explain(sql, text, values);
-        return sql.first<T>(text, ...values);
-      },
-      value<T>(text: string, ...values: SqlValue[]) {
-        explain(sql, text, values);
-        return sql.value<T>(text, ...values);
-      },
-      run(text, ...values) {
-        explain(sql, text, values);
-        return sql.run(text, ...values);
-      },
-    });
+    const observed = (sql: Sql): Sql =>
+      new Proxy(sql, {
+        get:
+          (_, method: keyof Sql) =>
+          (text: string, ...values: SqlValue[]) => {
+            explain(sql, text, values);
+            return sql[method](text, ...values);
+          },
+      });
     // The driver leaves the explanation of a write open, and nothing can be committed beside an open statement.
     const done = new Error("undo");
     const undone = (): void =>

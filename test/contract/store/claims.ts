@@ -25,6 +25,16 @@ function limits(...all: number[]): TierLimit[] {
 export function claimSuite(open: OpenStore): void {
   const on = Fixture.use(open);
 
+  /** Records events in a call that leases the first one's deliveries to these subscriptions. */
+  const recordClaimed = (
+    events: readonly ReturnType<typeof eventOf>[],
+    subscriptions: readonly number[],
+    nowMs = NOW,
+  ) =>
+    on.store.events.record(events, nowMs, {
+      claim: { action: "user.created", subscriptions, leaseMs: 60_000 },
+    });
+
   it("returns all that is needed to send", async () => {
     const action = await on.action();
     const mine = await on.subscription(action, { maxRetries: 3 });
@@ -76,8 +86,7 @@ export function claimSuite(open: OpenStore): void {
       await on.subscription(action, { subscription: "other" }),
     ];
     const payload = '{"id": 1.0}';
-    const claim = { action: "user.created", subscriptions: [named.rowid], leaseMs: 60_000, changes: 0 };
-    const [outcome] = await on.store.events.record([eventOf(action, payload)], NOW, { claim });
+    const [outcome] = await recordClaimed([eventOf(action, payload)], [named.rowid]);
     const rowid = recordedRowid(outcome);
     expect(outcome).toMatchObject({ deliveries: 2, claims: [{ attempt: 1, failures: 0 }] });
     const [claimed] = outcome?.kind === "recorded" ? (outcome.claims ?? []) : [];
@@ -105,8 +114,7 @@ export function claimSuite(open: OpenStore): void {
   it("makes due again what was leased as it was made, once the lease has ended", async () => {
     const action = await on.action();
     const { rowid } = await on.subscription(action);
-    const claim = { action: "user.created", subscriptions: [rowid], leaseMs: 60_000, changes: 0 };
-    const [outcome] = await on.store.events.record([eventOf(action)], NOW, { claim });
+    const [outcome] = await recordClaimed([eventOf(action)], [rowid]);
     const [claimed] = outcome?.kind === "recorded" ? (outcome.claims ?? []) : [];
     expect(await on.store.queue.releaseExpired(NOW + 59_999)).toBe(0);
     expect(await on.store.queue.releaseExpired(NOW + 60_000)).toBe(1);
@@ -130,13 +138,8 @@ export function claimSuite(open: OpenStore): void {
     await on.store.catalog.updateSubscription(paused!.rowid, { active: false }, NOW);
     await on.store.catalog.deleteSubscription(gone!.rowid, NOW);
     const subscriptions = [ordered, slow, paused, gone].map((one) => one!.rowid);
-    const claim = {
-      action: "user.created",
-      subscriptions: [...subscriptions, 999_999],
-      leaseMs: 60_000,
-      changes: 0,
-    };
-    const [outcome] = await on.store.events.record([eventOf(action)], NOW + 61_000, { claim });
+    const named = [...subscriptions, 999_999];
+    const [outcome] = await recordClaimed([eventOf(action)], named, NOW + 61_000);
     expect(outcome).toMatchObject({ kind: "recorded", deliveries: 2 });
     expect(outcome).not.toHaveProperty("claims");
   });
@@ -144,13 +147,10 @@ export function claimSuite(open: OpenStore): void {
   it("leases nothing with an event that is not recorded, and with many only for the first that is", async () => {
     const action = await on.action();
     const { rowid } = await on.subscription(action);
-    const claim = { action: "user.created", subscriptions: [rowid], leaseMs: 60_000, changes: 0 };
     const keyed = eventOf(action, "{}", "key");
     const stale = { ...eventOf(action), revision: 99 };
     await on.store.events.record([keyed], NOW);
-    const outcomes = await on.store.events.record([keyed, stale, eventOf(action), eventOf(action)], NOW, {
-      claim,
-    });
+    const outcomes = await recordClaimed([keyed, stale, eventOf(action), eventOf(action)], [rowid]);
     expect(outcomes.map(({ kind }) => kind)).toEqual(["replayed", "stale", "recorded", "recorded"]);
     expect(outcomes.map((outcome) => "claims" in outcome)).toEqual([false, false, true, false]);
     expect((await on.claim()).claims).toHaveLength(2);
@@ -183,16 +183,6 @@ export function claimSuite(open: OpenStore): void {
       leased: new Map(Object.entries(per(first.claims)).map(([id, n]) => [Number(id), n])),
     });
     expect(per(second.claims)).toEqual({ [long.rowid]: 6, [one.rowid]: 1, [two.rowid]: 1 });
-  });
-
-  it("prefers the subscription with the fewest in flight, even with a single place", async () => {
-    const [old, fresh] = [await on.action("old"), await on.action("fresh")];
-    const backlogged = await on.subscription(old, { subscription: "backlogged" });
-    await on.publish(old, 10);
-    const newcomer = await on.subscription(fresh, { subscription: "newcomer" });
-    await on.publish(fresh, 1, NOW + 5_000);
-    const { claims } = await on.claim({ limit: 1, leased: new Map([[backlogged.rowid, 3]]) });
-    expect(per(claims)).toEqual({ [newcomer.rowid]: 1 });
   });
 
   it("leases at most a subscription's capacity, and does not ask for another claim meanwhile", async () => {

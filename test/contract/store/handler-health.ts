@@ -154,35 +154,6 @@ export function handlerHealthSuite(open: OpenStore): void {
     expect(await found(id)).toMatchObject({ active: true, disabled_reason: null });
   });
 
-  it("counts little of a time in which nothing was tried, or that a clock has leapt over", async () => {
-    const { id } = await due(1);
-    await fail(NOW);
-    const [only] = await on.store.queue.list({ limit: 1 });
-    // Down for a year, then back a year, and forward again. A person requests each attempt, so it is due at any time.
-    for (const atMs of [NOW + 365 * DAY_MS, NOW, NOW + 365 * DAY_MS]) {
-      await on.store.queue.retry(only!.rowid, atMs);
-      expect(await fail(atMs)).toEqual([RETRIED]);
-    }
-    expect((await found(id))?.failing_since).toBe(new Date(NOW).toISOString());
-    // Two leaps forward count a day each; three days with an attempt each make it five.
-    const sinceMs = NOW + 365 * DAY_MS;
-    for (const day of [1, 2]) expect(await fail(sinceMs + day * DAY_MS)).toEqual([RETRIED]);
-    expect(await fail(sinceMs + 3 * DAY_MS)).toMatchObject([{ deactivated: { subscriptionId: id } }]);
-  });
-
-  it("deactivates none for failing when not told to", async () => {
-    const { id } = await due(1);
-    for (let atMs = NOW; atMs < NOW + 50 * DAY_MS; atMs += DAY_MS) {
-      const claim = await claimOne(atMs);
-      const result = resultOf(claim, "failed", { errorCode: "timeout" });
-      expect(await on.store.queue.finish([result], atMs)).toEqual([RETRIED]);
-    }
-    expect(await found(id)).toMatchObject({
-      active: true,
-      failing_since: new Date(NOW).toISOString(),
-    });
-  });
-
   it("keeps where the time of an attempt went that had a connection made for it", async () => {
     await due(2);
     const connection = { dnsMs: 3.4, connectMs: 21.6, firstByteMs: undefined };

@@ -199,15 +199,6 @@ export function serviceEventSuite(open: OpenStore): void {
     );
   });
 
-  it("record a burst together: each failure once, in order", async () => {
-    await operator("evreg.delivery.failed");
-    await on.subscription(action, NO_RETRIES);
-    const events = await on.publish(action, 80);
-    await finishAll("failed");
-    const payloads = (await payloadsOf("evreg.delivery.failed")) as { event_id: number }[];
-    expect(payloads.map(({ event_id }) => event_id)).toEqual(events);
-  });
-
   it("record that a subscription was deactivated, and why", async () => {
     await operator("evreg.subscription.deactivated");
     const subscription = await on.subscription(action);
