@@ -56,6 +56,8 @@ export function releaseLeases(work: Work, which: "expired" | "all", nowMs: numbe
     nowMs,
   );
   if (ended.length === 0) return 0;
-  const results = ended.map((lease): FinishedRow => ({ ...lease, ending: "interrupted", nowMs }));
+  const results = ended.map((lease): FinishedRow =>
+    Object.assign(lease, { ending: "interrupted", nowMs } as const),
+  );
   return finishAttempts(work, results).filter(({ kind }) => kind === "stored").length;
 }
