@@ -3,7 +3,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { LENGTHS } from "./test/faults/lengths.ts";
-import { storeThreadInOneFile } from "./test/support/store-thread.ts";
+import { threadsInOneFile } from "./test/support/threads-in-one-file.ts";
 import { findChromium } from "./test/ui/chromium.ts";
 
 const TESTS: Readonly<Record<string, string[]>> = {
@@ -43,7 +43,7 @@ if (process.env["npm_lifecycle_event"] === "test") {
  * checkout in other folders; `--mode ui` the page in a browser; `--mode docs` runs the examples of all documents, not of the front page alone.
  */
 export default defineConfig(({ mode }) => ({
-  plugins: [storeThreadInOneFile()],
+  plugins: [threadsInOneFile()],
   test: {
     include: TESTS[mode] ?? ["test/!(exe|places|ui)/**/*.test.ts", "test/ui-parts/*.test.ts"],
     // Files run one after the other in the same processes, with what they import loaded once: a process for each takes

@@ -9,7 +9,6 @@ import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { ManualClock } from "../support/manual-clock.ts";
-import { withPooledThreads } from "../support/thread-pool.ts";
 
 /** One empty evreg, with nothing sending its deliveries. */
 export interface EvregUnderTest {
@@ -52,7 +51,7 @@ interface Slot {
 }
 
 async function fill(slot: Slot, open: OpenEvreg): Promise<void> {
-  slot.current = await withPooledThreads(open);
+  slot.current = await open();
 }
 
 async function empty(slot: Slot): Promise<void> {

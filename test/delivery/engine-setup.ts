@@ -17,6 +17,7 @@ import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store, StoreChange } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { inNewFolder } from "../support/thread-pool.ts";
 import { until } from "../support/until.ts";
 
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
@@ -53,7 +54,7 @@ export class Bench {
 
   static async open(onFailed?: (deliveries: number) => void): Promise<Bench> {
     const bench = new Bench(await mkdtemp(join(tmpdir(), "evreg-delivery-")), onFailed);
-    await bench.#openStore(new KeptLog());
+    await inNewFolder(() => bench.#openStore(new KeptLog()));
     return bench;
   }
 

@@ -5,6 +5,7 @@ import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { OpenedStore } from "../contract/store/fixture.ts";
+import { inNewFolder } from "../support/thread-pool.ts";
 import { testOwner } from "./owner.ts";
 
 /**
@@ -17,5 +18,9 @@ export async function openNewStore(
   const folder = mkdtempSync(join(tmpdir(), "evreg-store-"));
   const reopen = (): Promise<Store> => openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
   await prepare(folder, reopen);
-  return { store: await reopen(), reopen, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  return {
+    store: await inNewFolder(reopen),
+    reopen,
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
 }

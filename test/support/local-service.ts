@@ -27,6 +27,7 @@ import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "./manual-clock.ts";
+import { inNewFolder } from "./thread-pool.ts";
 
 /** Most bytes of a payload in the services made here: small, so that tests can go past it. */
 export const PAYLOAD_BYTES = 16 * 1024;
@@ -59,7 +60,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const clock = new ManualClock();
   const owner = { pid: process.pid, command: "test", instance: "test", started_at: new Date().toISOString() };
   const commits = new CommitCounts();
-  const opened = await openLibsqlStore({ folder, owner, logger, commits });
+  const opened = await inNewFolder(() => openLibsqlStore({ folder, owner, logger, commits }));
   const store = around(opened);
   let wakes = 0;
   const countWake = (): void => {

@@ -1,29 +1,45 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { setFlagsFromString } from "node:v8";
 import { compileFunction, runInNewContext } from "node:vm";
 import threads, { type MessagePort } from "node:worker_threads";
-import type { ToThread } from "../../src/store/libsql/thread/protocol.ts";
 
-// A thread of `thread-pool.ts`. It runs the store's script again and again, each time with variables of its own.
+// A thread of `thread-pool.ts`. It runs scripts one after the other, each time with variables of their own.
 
-/** One run of the script, as `thread-pool.ts` asks for it. */
+/** One run of a script, as `thread-pool.ts` asks for it. */
 export interface ScriptRun {
   readonly path: string;
   /** What the script has as its `parentPort`. */
   readonly port: MessagePort;
+  /** Whether the engine may hold the file until later. */
+  readonly releasesLater: boolean;
 }
 
 type Timing = (callback: () => void, delayMs?: number) => NodeJS.Timeout;
 type Script = (require: NodeJS.Require, module: object, exports: object, timing: Timing) => void;
+type Prepare = (this: unknown, ...values: unknown[]) => object;
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 const MAX_TRIES = 5;
-const OPEN_FILES = "/proc/self/fd";
+/** To collect takes as much as all else that an empty store does. */
+const RUNS_TO_COLLECT = 16;
+let runs = 0;
 const scripts = new Map<string, Script>();
 
-threads.parentPort?.on("message", ({ path, port }: ScriptRun) => {
+// The engine lets go of a file once the last of its statements was collected.
+let statements = 0;
+const collected = new FinalizationRegistry(() => (statements -= 1));
+const { prototype } = createRequire(import.meta.url)("libsql") as { prototype: { prepare: Prepare } };
+const { prepare } = prototype;
+prototype.prepare = function (...values) {
+  const statement = prepare.apply(this, values);
+  statements += 1;
+  collected.register(statement, undefined);
+  return statement;
+};
+
+threads.parentPort?.on("message", ({ path, port, releasesLater }: ScriptRun) => {
   const timers = new Set<NodeJS.Timeout>();
   const timing: Timing = (callback, delayMs) => {
     const timer = setTimeout(callback, delayMs);
@@ -32,12 +48,11 @@ threads.parentPort?.on("message", ({ path, port }: ScriptRun) => {
   };
   port.on("close", () => {
     for (const timer of timers) clearTimeout(timer);
+    runs += 1;
+    if (releasesLater && runs % RUNS_TO_COLLECT !== 0) threads.parentPort?.postMessage("released");
     // The running event still refers to the port, which has the objects of the engine.
-    setImmediate(release, tasks.join("\n"));
+    else setImmediate(release);
   });
-  // The tasks name their files.
-  const tasks: string[] = [];
-  port.on("message", ({ kind, ask }: ToThread) => kind === "task" && tasks.push(...ask.args.map(String)));
   const required = createRequire(path);
   const own = { ...threads, parentPort: port };
   const require = ((name: string) =>
@@ -56,25 +71,14 @@ function scriptAt(path: string): Script {
   return script;
 }
 
-/** The engine lets go of a file once the last of its objects was collected and, in the next turn, finalized. */
-function release(task: string, tries = 1): void {
+/** What was collected is finalized in the next turn. A thread that cannot let go of a file ends, which does. */
+function release(tries = 1): void {
   collect();
-  setImmediate(() => {
-    if (tries < MAX_TRIES && hasFileOf(task)) release(task, tries + 1);
-    else threads.parentPort?.postMessage("released");
-  });
-}
-
-/** Whether this process has a data file open that the task names, or `false` where the system does not show that. */
-function hasFileOf(task: string): boolean {
-  if (!existsSync(OPEN_FILES)) return false;
-  return readdirSync(OPEN_FILES).some((descriptor) => {
-    try {
-      const path = readlinkSync(`${OPEN_FILES}/${descriptor}`).replace(/ \(deleted\)$/, "");
-      return path.startsWith("/") && task.includes(path);
-    } catch {
-      // It was closed meanwhile.
-      return false;
-    }
-  });
+  setImmediate(() =>
+    setImmediate(() => {
+      if (statements === 0) threads.parentPort?.postMessage("released");
+      else if (tries < MAX_TRIES) release(tries + 1);
+      else process.exit();
+    }),
+  );
 }

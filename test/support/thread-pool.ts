@@ -34,7 +34,7 @@ class StoreThread extends EventEmitter {
     port1.on("message", (message: unknown) => this.emit("message", message));
     port1.on("messageerror", (error: Error) => this.emit("messageerror", error));
     void Promise.all([this.#ended.promise, closed]).then(([code]) => this.emit("exit", code));
-    const run: ScriptRun = { path: fileURLToPath(script), port };
+    const run: ScriptRun = { path: fileURLToPath(script), port, releasesLater };
     this.#thread.postMessage(run, [port]);
   }
 
@@ -60,21 +60,21 @@ class StoreThread extends EventEmitter {
   readonly #onExit = (code: number): void => this.#ended.resolve(code);
 }
 
-/** Set while a suite opens a store that no other process opens after it: a thread of the pool may hold a file for a moment longer. */
-const POOLED_THREADS = "TEST_POOLED_THREADS";
+/** Set while a store is opened that nobody opens after it. */
+let releasesLater = false;
 
-/** Called with `new`: starts the store's script on a thread of the pool where that is set, else as `node:worker_threads` does. */
+/** Called with `new`: starts a store's thread in the pool, and any other as `node:worker_threads` does. */
 export function Worker(script: URL, options: WorkerOptions): StoreThread | Thread {
-  const isPooled = script.pathname.endsWith(".cjs") && process.env[POOLED_THREADS] !== undefined;
-  return isPooled ? new StoreThread(script, options) : new Thread(script, options);
+  const isOfStore = options.name === "evreg-store" && script.pathname.endsWith(".cjs");
+  return isOfStore ? new StoreThread(script, options) : new Thread(script, options);
 }
 
-/** Does `open` with threads of the pool. */
-export async function withPooledThreads<T>(open: () => Promise<T>): Promise<T> {
-  process.env[POOLED_THREADS] = "yes";
+/** Does `open`, which opens a store in a folder that nobody opens again once it is closed: its threads may let go of the file later. */
+export async function inNewFolder<T>(open: () => Promise<T>): Promise<T> {
+  releasesLater = true;
   try {
     return await open();
   } finally {
-    delete process.env[POOLED_THREADS];
+    releasesLater = false;
   }
 }

@@ -6,7 +6,6 @@ import type { EventSelection, RecordOutcome } from "../../../src/store/events.ts
 import type { AttemptResult, Claim, ClaimAnswer, AttemptEnding } from "../../../src/store/queue.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { claimRequest } from "../../support/claim-request.ts";
-import { withPooledThreads } from "../../support/thread-pool.ts";
 
 /** A store of its own for a suite. */
 export interface OpenedStore {
@@ -57,7 +56,7 @@ export class Fixture {
   }
 
   async #open(open: OpenStore): Promise<void> {
-    this.#opened ??= await withPooledThreads(open);
+    this.#opened ??= await open();
   }
 
   async #close(): Promise<void> {

@@ -6,41 +6,46 @@ import { build } from "esbuild";
 import type { Plugin } from "vitest/config";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const SOURCE = "src/store/libsql/worker.ts";
-/** As `HOST` names it, and what it starts threads with. */
-const NAMED = '"store/libsql/worker.ts"';
+/** The threads' scripts, as `HOST` names them below `src`. */
+const SCRIPTS = ["store/libsql/worker.ts", "service/validation-worker.ts"];
+/** What `HOST` starts threads with. */
 const THREADS = '"node:worker_threads"';
 const POOL = fileURLToPath(new URL("thread-pool.ts", import.meta.url));
 const HOST = "/src/runtime/process.ts";
 
 /**
- * Has the store's thread run from one file, as in the single executable, made of the source as it is now, on a thread of the
- * pool. Two thousand tests open a store; with a thread of its own, whose sixty modules are loaded one by one, each takes
- * four times as long.
+ * Has each thread run from one file, as in the single executable, made of the source as it is now, on a thread of the pool.
+ * Two thousand tests open a store; with threads of its own, whose sixty modules are loaded one by one, each takes five times as
+ * long.
  */
-export function storeThreadInOneFile(): Plugin {
+export function threadsInOneFile(): Plugin {
   return {
-    name: "store-thread-in-one-file",
+    name: "threads-in-one-file",
     // What vitest keeps of earlier runs goes by that one module, and would start the thread as it was then.
     configureVitest: ({ defineCacheKeyGenerator }) =>
       defineCacheKeyGenerator(({ id }) => (id.endsWith(HOST) ? false : undefined)),
     async transform(code, id) {
       if (!id.endsWith(HOST)) return undefined;
-      const { file, inputs } = await bundleThread();
-      for (const input of inputs) this.addWatchFile(join(ROOT, input));
-      if (!code.includes(NAMED) || !code.includes(THREADS)) {
-        throw new Error(`The store's thread is no longer started from ${NAMED} by ${THREADS}`);
+      let pooled = replaced(code, THREADS, POOL);
+      for (const script of SCRIPTS) {
+        const { file, inputs } = await bundle(join("src", script));
+        for (const input of inputs) this.addWatchFile(join(ROOT, input));
+        pooled = replaced(pooled, JSON.stringify(script), pathToFileURL(file).href);
       }
-      const pooled = code.replace(THREADS, JSON.stringify(POOL));
-      return { code: pooled.replace(NAMED, JSON.stringify(pathToFileURL(file).href)), map: null };
+      return { code: pooled, map: null };
     },
   };
 }
 
-async function bundleThread(): Promise<{ file: string; inputs: string[] }> {
+function replaced(code: string, text: string, by: string): string {
+  if (!code.includes(text)) throw new Error(`${HOST} no longer starts threads with ${text}`);
+  return code.replace(text, JSON.stringify(by));
+}
+
+async function bundle(source: string): Promise<{ file: string; inputs: string[] }> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: ROOT,
-    entryPoints: [SOURCE],
+    entryPoints: [source],
     bundle: true,
     platform: "node",
     format: "cjs",
@@ -53,7 +58,7 @@ async function bundleThread(): Promise<{ file: string; inputs: string[] }> {
     outdir: "out",
   });
   const text = outputFiles[0]!.text;
-  const folder = join(ROOT, "node_modules/.cache/store-thread");
+  const folder = join(ROOT, "node_modules/.cache/threads");
   const file = join(folder, `${createHash("sha256").update(text).digest("hex").slice(0, 16)}.cjs`);
   mkdirSync(folder, { recursive: true });
   // In one step: another run may start threads from it at this moment.
