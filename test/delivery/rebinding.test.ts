@@ -9,10 +9,13 @@ import { systemClock } from "../../src/runtime/clock.ts";
 import { type Canaries, startCanaries } from "../support/canaries.ts";
 import { type DnsRecord, type DnsServer, startDnsServer } from "../support/dns-server.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { lengthOf } from "../faults/length.ts";
 import { Bench } from "./engine-setup.ts";
 
 /** Stands for a public address: the one that is opened here. Its receiver shares its port with the canaries. */
 const HARMLESS = "127.77.7.7";
+/** After so long without an answer a question is repeated. */
+const REPEATED_MS = 1_500;
 const OPENED = [`${HARMLESS}/32`];
 
 let dns: DnsServer;
@@ -131,12 +134,12 @@ it("the test's canaries notice a connection", async () => {
 });
 
 describe("rebinding", () => {
-  const NAMES_EACH = 40;
+  const NAMES_EACH = lengthOf("delivery/rebinding")["names each"];
   const ROUNDS = 3;
+  const ANSWERS = 25 * NAMES_EACH;
 
-  it("reaches none of the canaries in 1,000 answers", async () => {
+  it(`reaches none of the canaries in ${ANSWERS} answers`, async () => {
     const before = canaries.accepted;
-    const asked = dns.questions.length;
     const plans = new Map<string, { readonly answers: Answers; round: number }>();
     let picked = 0;
     const pick = (type: "A" | "AAAA"): string => {
@@ -156,18 +159,20 @@ describe("rebinding", () => {
     const ended: Record<string, number> = {};
     for (const [name, plan] of plans) {
       for (plan.round = 0; plan.round < ROUNDS; plan.round += 1) {
+        const asked = dns.questions.length;
+        const startedMs = performance.now();
         const sent = await post(sender, name);
+        // No attempt asks twice: what was checked is what is connected to. Only a question that got no answer is repeated.
+        if (performance.now() - startedMs < REPEATED_MS) expect(dns.questions.length - asked).toBe(2);
         const end = sent.kind === "error" ? sent.errorCode : String(sent.statusCode);
         ended[end] = (ended[end] ?? 0) + 1;
       }
     }
     await close();
-    expect(picked).toBeGreaterThanOrEqual(1_000);
+    expect(picked).toBeGreaterThanOrEqual(ANSWERS);
     expect(canaries.accepted).toBe(before);
     // What was harmless was delivered: once for each name of the first three scenarios.
     expect(ended).toEqual({ "200": 3 * NAMES_EACH, address_refused: 27 * NAMES_EACH });
-    // No attempt asked twice: what was checked is what was connected to.
-    expect(dns.questions.length - asked).toBe(2 * ROUNDS * plans.size);
   }, 60_000);
 });
 
