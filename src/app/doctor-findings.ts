@@ -7,7 +7,6 @@ import { byteCount } from "../domain/formats.ts";
 import { type Finding, fine, problem, warning } from "../domain/operations.ts";
 import { versionText } from "../runtime/build.ts";
 import { toIso } from "../runtime/clock.ts";
-import { unfinishedCopies } from "../runtime/data-files.ts";
 import { folderTrustProblem } from "../runtime/owner-file.ts";
 
 const TOKEN_FILES = /^token(?:\.|$)/;
@@ -27,13 +26,7 @@ const LEAST_BYTES = 4 * 1024 * 1024;
  * (see `store/libsql/files/data-folder.ts`).
  */
 export function folderFindings(folder: string): readonly Finding[] {
-  return [
-    permissionsFinding(folder),
-    ...readableFiles(folder),
-    diskSpace(folder),
-    sizes(folder),
-    ...leftovers(folder),
-  ];
+  return [permissionsFinding(folder), ...readableFiles(folder), diskSpace(folder), sizes(folder)];
 }
 
 /** Who may write to the data folder. */
@@ -114,20 +107,6 @@ function sizes(folder: string): Finding {
     `${data}; copies from an upgrade or a restore take ${byteCount(bytes)}: ${copies.join(", ")}.`,
     "Remove the copies once nobody wants to go back; they hold secrets as they were kept then.",
   );
-}
-
-function leftovers(folder: string): readonly Finding[] {
-  const names = unfinishedCopies(folder);
-  if (names.length === 0) return [];
-  const found = names.map((name) => `${name} is a copy that did not get its place`);
-  const paths = names.map((name) => join(folder, name)).join(" ");
-  return [
-    warning(
-      "restore",
-      `A restore or an upgrade was cut off, or is under way: ${found.join("; ")}.`,
-      `Unless one is under way, remove what it left: rm ${paths}`,
-    ),
-  ];
 }
 
 function sizeOf(folder: string, name: string): number {

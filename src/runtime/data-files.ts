@@ -14,7 +14,7 @@ const MARKS = [DATA_FILE, `${DATA_FILE}-wal`, OWNER_FILE, TOKEN_FILE];
 
 /** The names that evreg gives its files in a data folder, but for those of backups. */
 const OWN_NAME =
-  /^(?:evreg\.db(?:-(?:wal|shm|journal)|\.(?:before|restore|backup|cut-short)-.*|\.unfinished)?|(?:token|owner\.json)(?:\..*)?)$/;
+  /^(?:evreg\.db(?:-(?:wal|shm|journal)|\.(?:before|unfinished|backup|cut-short)-.*)?|(?:token|owner\.json)(?:\..*)?)$/;
 
 /** What the engine has beside a database. */
 const LOG_NAME = /-(?:wal|shm|journal)$/;
@@ -90,12 +90,4 @@ function isWrittenWithLog(path: string): boolean {
 
 function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-}
-
-/**
- * Copies of the data that never became the data file, because a restore or an upgrade was cut off or is under way: names in the
- * folder.
- */
-export function unfinishedCopies(folder: string): readonly string[] {
-  return readdirSync(folder).filter((name) => /^evreg\.db\.(?:restore-[-\da-f]{36}|unfinished)$/.test(name));
 }

@@ -156,7 +156,7 @@ describe("a file that gets its key later", () => {
     const plain = await open();
     await fill(plain, 10);
     await plain.close();
-    writeFileSync(`${file()}.unfinished`, "whsec_half");
+    writeFileSync(`${file()}.unfinished-1`, "whsec_half");
     const store = await open({ key: A });
     expectAll(await claimed(store), upTo(10));
     await store.close();
@@ -177,28 +177,24 @@ describe("a file that gets its key later", () => {
     },
   );
 
-  it.each([10, 21] as const)(
-    "has its secrets read by the numbers of subscriptions in form %i",
-    async (form) => {
-      const vault = new Vault(A);
-      const proof = vault.seal("proof of the key", "evreg");
-      const secret = vault.seal("secret of subscription 1", secretOf(1));
-      const bearer = vault.seal("bearer token of subscription 1", "bearer-of-1");
-      writeOlderFile(
-        file(),
-        form,
-        ...oldSubscription(form, secret),
-        `UPDATE subscription_secret SET bearer = 'own', bearer_token = '${bearer}'`,
-        `INSERT INTO encryption (one, proof) VALUES (1, '${proof}')`,
-      );
-      await expect(open({ key: B })).rejects.toMatchObject({ code: "usage" });
-      await expect(open()).rejects.toMatchObject({ code: "usage" });
-      const store = await open({ key: B, previous: A });
-      expect((await claimed(store)).get(1)).toMatchObject({ secret: secretOf(1), bearer: "bearer-of-1" });
-      await store.close();
-      await (await open({ key: B })).close();
-    },
-  );
+  it.each([10, 21] as const)("has secrets of form %i read by the numbers of subscriptions", async (form) => {
+    const vault = new Vault(A);
+    const proof = vault.seal("proof of the key", "evreg");
+    const secret = vault.seal("secret of subscription 1", secretOf(1));
+    const bearer = vault.seal("bearer token of subscription 1", "bearer-of-1");
+    writeOlderFile(
+      file(),
+      form,
+      ...oldSubscription(form, secret),
+      `UPDATE subscription_secret SET bearer = 'own', bearer_token = '${bearer}'`,
+      `INSERT INTO encryption (one, proof) VALUES (1, '${proof}')`,
+    );
+    await expect(open({ key: B })).rejects.toMatchObject({ code: "usage" });
+    const store = await open({ key: B, previous: A });
+    expect((await claimed(store)).get(1)).toMatchObject({ secret: secretOf(1), bearer: "bearer-of-1" });
+    await store.close();
+    await (await open({ key: B })).close();
+  });
 });
 
 async function encrypted(): Promise<void> {
@@ -209,9 +205,9 @@ async function encrypted(): Promise<void> {
 
 describe("the key of an encrypted file", () => {
   it.each([
-    ["no key", undefined, "no key was given: set EVREG_ENCRYPTION_KEY"],
-    ["another key", { key: B }, "with another key than the one given"],
-    ["two other keys", { key: B, previous: C }, "with neither of the keys given"],
+    ["no key", undefined, "no key was given"],
+    ["another key", { key: B }, "no key that was given is the one"],
+    ["two other keys", { key: B, previous: C }, "no key that was given is the one"],
   ] as const)("is required: with %s the start ends before anything is changed", async (_, keys, words) => {
     await encrypted();
     const before = folder();
@@ -221,9 +217,6 @@ describe("the key of an encrypted file", () => {
       for (const form of ["hex", "base64"] as const) expect(String(error)).not.toContain(key.toString(form));
     }
     expect(folder()).toEqual(before);
-    const store = await open({ key: A });
-    expectAll(await claimed(store), upTo(10));
-    await store.close();
   });
 
   it("is changed by one start with both keys, after which the old one opens nothing", async () => {

@@ -5,8 +5,6 @@ import { getCompileCacheDir } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { folderFindings } from "../../src/app/doctor-findings.ts";
-import { unfinishedCopies } from "../../src/runtime/data-files.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { temporaryFolder } from "../support/program.ts";
@@ -70,7 +68,7 @@ describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may
     ["rename", "before the new data has its name", 1],
   ])("at its %s, %s, leaves the old data, and can be repeated", async (call, _, keptCopies) => {
     expect(restore(`${call}:signal=KILL:when=1`)).toBe("SIGKILL");
-    expect(unfinishedCopies(data)).toHaveLength(1);
+    expect(readdirSync(data).filter((name) => name.includes("unfinished"))).toHaveLength(1);
     expect(keptNames()).toHaveLength(keptCopies);
     expect(await actions()).toEqual(["was.there"]);
     expect(restore()).toBeNull();
@@ -102,27 +100,19 @@ describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may
   });
 });
 
-it("a server's start and the doctor report what an interrupted restore has left", async () => {
-  const copy = `evreg.db.restore-${randomUUID()}`;
+it("a server's start removes what an interrupted restore has left, and no other command does", async () => {
+  const copy = `evreg.db.unfinished-${randomUUID()}`;
   writeFileSync(join(data, copy), "half");
-  const left: unknown[] = [];
-  const warn = (fields: object): void => void left.push(fields);
-  const logger = { ...silentLogger, warn };
-  for (const command of ["serve", "events"]) {
-    await (await openLibsqlStore({ folder: data, owner: testOwner(command), logger })).close();
+  for (const command of ["events", "serve"]) {
+    expect(readdirSync(data)).toEqual(["evreg.db", copy]);
+    await (await openLibsqlStore({ folder: data, owner: testOwner(command), logger: silentLogger })).close();
   }
-  expect(left).toEqual([{ left: [copy] }]);
-  const finding = folderFindings(data).find(({ check }) => check === "restore");
-  expect(finding?.found).toContain(`${copy} is a copy that did not get its place`);
-  expect(finding?.remedy).toContain(`rm ${join(data, copy)}`);
-  rmSync(join(data, copy));
-  expect(folderFindings(data).map(({ check }) => check)).toEqual(["folder", "disk", "size"]);
-  expect(await actions()).toEqual(["was.there"]);
+  expect(readdirSync(data)).toEqual(["evreg.db"]);
 });
 
 it("a start on a folder whose first restore was interrupted does not begin anew", async () => {
   rmSync(file);
-  const copy = `evreg.db.restore-${randomUUID()}`;
+  const copy = `evreg.db.unfinished-${randomUUID()}`;
   writeFileSync(join(data, copy), "half");
   await expect(actions()).rejects.toMatchObject({
     code: "unavailable",

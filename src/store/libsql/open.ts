@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
 import { CheckpointLog, type CommitObserver, DamagedEvents } from "./health.ts";
 import { type Clock, systemClock, toIso } from "../../runtime/clock.ts";
-import { unfinishedCopies } from "../../runtime/data-files.ts";
 import { sizeOf } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
@@ -21,6 +20,7 @@ import {
   inUse,
   prepareFile,
   prepareFolder,
+  removeUnfinished,
 } from "./files/data-folder.ts";
 import { restoreAdvice } from "./files/earlier-data.ts";
 import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/older-forms.ts";
@@ -95,13 +95,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     };
     writeOwner(folder, owner, logger);
     logReport(logger, report, folder);
-    const left = owner.command === "serve" ? unfinishedCopies(folder) : [];
-    if (left.length > 0) {
-      // They do no harm to this start, but somebody may take them for something else.
-      const message =
-        "A restore or an upgrade was cut off and left these copies in the data folder; evreg doctor says how to remove them.";
-      logger.warn({ left }, message);
-    }
+    if (owner.command === "serve") removeUnfinished(fileBehindLink(dataFileOf(folder)));
     return createLibsqlStore({
       supervisor,
       calls: threadCalls(OPERATIONS, supervisor, queue),

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   accessSync,
   closeSync,
@@ -200,11 +201,7 @@ export function admittedVersion(folder: string): number {
   const path = dataFileOf(folder);
   const traces = tracesOfData(folder);
   const version = readFileVersion(path);
-  if (version === 0) {
-    // The data file may have become one of the copies since; a first start makes none.
-    const copies = copiesIn(folder).map((copy) => basename(copy));
-    mustNeverHaveHeldData(path, [...new Set([...traces, ...copies])]);
-  }
+  if (version === 0) mustNeverHaveHeldData(path, traces);
   return version;
 }
 
@@ -296,9 +293,21 @@ export function move(from: string, to: string): void {
   syncFolderOf(to);
 }
 
+/** Answers the name of a copy that is to become the data file. */
+export function unfinishedCopy(file: string): string {
+  return `${file}.unfinished-${randomUUID()}`;
+}
+
 /** Removes a file that did not become the data file, with whatever the engine put beside it. */
 export function removeCopy(copy: string): void {
   for (const path of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(path, { force: true });
+}
+
+/** Removes the copies that an upgrade or a restore has left which was cut off. */
+export function removeUnfinished(file: string): void {
+  const beginning = `${basename(file)}.unfinished-`;
+  const left = readdirSync(dirname(file)).filter((name) => name.startsWith(beginning));
+  for (const name of left) rmSync(join(dirname(file), name), { force: true });
 }
 
 /** Answers where the data file itself is: it may be a link to another disk, on which what replaces it belongs. */

@@ -10,7 +10,8 @@ import { APPLICATION_ID } from "./schema.ts";
  * Names of files that evreg puts into a data folder only once the data file is on the disk. A first start that was cut off
  * before that leaves none of them.
  */
-const LATER_FILE = /^(?:evreg\.db(?:-shm|\.(?:before|cut-short|restore)-.*)|(?:token|owner\.json)(?:\..*)?)$/;
+const LATER_FILE =
+  /^(?:evreg\.db(?:-shm|\.(?:before|cut-short|unfinished)-.*)|(?:token|owner\.json)(?:\..*)?)$/;
 
 /**
  * How each file of evreg begins, as hexadecimal digits: the engine's mark, pages of 4,096 bytes, with a log or without one,
@@ -43,6 +44,11 @@ export function readHeader(path: string): FileHeader {
     applicationId: header.readUInt32BE(68),
     version: header.readInt32BE(60),
   };
+}
+
+/** Whether it is a file that an evreg has made. */
+export function isEvregs({ isDatabase, applicationId, version }: FileHeader): boolean {
+  return isDatabase && applicationId === APPLICATION_ID && version > 0;
 }
 
 /** Answers the names of files in the folder which show that it has had data, whatever has become of the data file. */
@@ -114,8 +120,7 @@ function isCopy(path: string): boolean {
   if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return false;
   if (sizeOf(`${path}-wal`) > 0) return false;
   try {
-    const { isDatabase, applicationId, version } = readHeader(path);
-    return isDatabase && applicationId === APPLICATION_ID && version > 0;
+    return isEvregs(readHeader(path));
   } catch {
     return false;
   }

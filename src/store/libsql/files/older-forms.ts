@@ -56,22 +56,9 @@ const FORM_10: OlderForm = {
         SELECT action_id, subscription_id, 0 AS receives FROM main.binding
         UNION ALL SELECT action_id, rowid, 1 FROM main.subscription WHERE deleted_ms IS NULL)
       GROUP BY action_id, subscription_id)`,
-    // What was removed is missing below the last rowid, and its time is that of the event behind it. So long a jump behind a
-    // stored event was made by a restore, see id-reservation.ts: retention would have removed that event first.
-    removed_events: `(
-      WITH stored (last) AS (SELECT max(rowid) FROM main.event),
-        behind_all (event, ms) AS (
-          SELECT seq, unixepoch() * 1000 FROM main.sqlite_sequence, stored
-          WHERE name = 'event' AND seq > coalesce(last, 0) AND coalesce(seq - last, 0) < 600000000
-        ),
-        before_one (event, ms) AS (
-          SELECT e.rowid - 1, e.timestamped_ms FROM main.event AS e
-          WHERE e.rowid > 1 AND NOT EXISTS (SELECT 1 FROM main.event AS p WHERE p.rowid = e.rowid - 1)
-            AND coalesce(e.rowid - (SELECT max(p.rowid) FROM main.event AS p WHERE p.rowid < e.rowid), 0) < 600000000
-          ORDER BY e.rowid DESC LIMIT 1
-        )
-      SELECT 1 AS one, event AS last_event, ms AS last_ms
-        FROM (SELECT * FROM behind_all UNION ALL SELECT * FROM before_one) ORDER BY event DESC LIMIT 1)`,
+    // Retention removes the oldest events first, so they are missing below the first one that is left.
+    removed_events: `(SELECT 1 AS one, min(rowid) - 1 AS last_event, min(timestamped_ms) AS last_ms
+      FROM main.event HAVING min(rowid) > 1)`,
   },
   columns: {
     "action.version": "o.edition",

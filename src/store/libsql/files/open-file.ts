@@ -1,9 +1,9 @@
-import { EvregError } from "../../../domain/error.ts";
 import { type EncryptionKeys, Vault } from "../../secret-cipher.ts";
 import { WriteConnection } from "../thread/connection.ts";
 import type { FileId } from "../thread/file-guard.ts";
 import type { Sql } from "../thread/sql.ts";
 import { checkForm, notEvreg } from "./data-folder.ts";
+import { fileError } from "./earlier-data.ts";
 import { passNumbers, renewDataIdentity } from "./id-reservation.ts";
 import { type NewSecrets, rewriteFile, type Rewritten } from "./rewrite.ts";
 import { createTables, markForm, mustBeAsMade, readForm } from "./schema.ts";
@@ -77,7 +77,12 @@ const PROOF = "evreg";
  */
 export function admitKeys(sql: Sql, path: string, keys: EncryptionKeys | undefined): void {
   if (currentVault(sql, keys) !== undefined) return;
-  throw new EvregError("usage", `The secrets in ${path} are encrypted${refusal(keys)} Nothing was changed.`);
+  const why = keys === undefined ? "no key was given" : "no key that was given is the one";
+  throw fileError(
+    "usage",
+    path,
+    `The secrets in ${path} are encrypted, and ${why}: set EVREG_ENCRYPTION_KEY or EVREG_ENCRYPTION_KEY_FILE to the key they were encrypted with or, to change the key, EVREG_ENCRYPTION_KEY_PREVIOUS. Nothing was changed.`,
+  );
 }
 
 /** Answers the known text as it is stored; `undefined` where secrets are stored as they are. */
@@ -110,14 +115,4 @@ function currentVault(sql: Sql, keys: EncryptionKeys | undefined): Vault | undef
 
 function provesKey(vault: Vault, proof: string): boolean {
   return vault.open(ABOUT_PROOF, proof) === PROOF;
-}
-
-function refusal(keys: EncryptionKeys | undefined): string {
-  if (keys === undefined) {
-    return ", and no key was given: set EVREG_ENCRYPTION_KEY or EVREG_ENCRYPTION_KEY_FILE to the one they were encrypted with.";
-  }
-  if (keys.previous === undefined) {
-    return " with another key than the one given: set EVREG_ENCRYPTION_KEY to the right one or, if the key is to be changed, EVREG_ENCRYPTION_KEY_PREVIOUS to the one before.";
-  }
-  return " with neither of the keys given, EVREG_ENCRYPTION_KEY and EVREG_ENCRYPTION_KEY_PREVIOUS: set one of them to the one they were encrypted with.";
 }

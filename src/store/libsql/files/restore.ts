@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { chmodSync, constants, copyFileSync, existsSync, rmSync, truncateSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -19,11 +18,11 @@ import {
   holdFolder,
   inUse,
   prepareFolder,
-  readFileVersion,
   removeCopy,
   replaceFile,
+  unfinishedCopy,
 } from "./data-folder.ts";
-import { fileError, restoreAdvice } from "./earlier-data.ts";
+import { fileError, isEvregs, readHeader, restoreAdvice } from "./earlier-data.ts";
 import { checkFile, fileTask } from "./file-tasks.ts";
 import { makePlain } from "./backup.ts";
 
@@ -67,7 +66,7 @@ export async function restore(options: RestoreOptions): Promise<RestoredData> {
   const made = prepareFolder(folder);
   const releaseFolder = holdFolder(folder);
   const file = fileBehindLink(dataFileOf(folder));
-  const copy = copyOf(file);
+  const copy = unfinishedCopy(file);
   try {
     if ((await findServer(folder)) !== undefined) throw inUse(folder);
     const hasData = hasDataAt(file);
@@ -136,25 +135,14 @@ async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<
 
 /** Moves the log of the old data file into it: two files could not be renamed in one step. */
 async function settleOld(file: string, folder: string): Promise<Sequences> {
-  // The engine would remove the log of an empty file, and somebody's data may be in that.
-  if (!fileExists(file) || sizeOf(file) === 0) return {};
-  mustBeEvregs(file);
+  // The engine would write to another program's file, and remove the log of an empty one, which may be somebody's data.
+  if (!fileExists(file) || !isEvregs(readHeader(file))) return {};
   try {
     return await fileTask("settleFile", file);
   } catch (error) {
     if (error instanceof EvregError && error.code === "conflict") throw inUse(folder);
     // The old file may be damaged, and stays as it is.
     return {};
-  }
-}
-
-/** A newer evreg's file may be replaced, as that is a way back to an older one, and so may a damaged one. */
-function mustBeEvregs(file: string): void {
-  try {
-    readFileVersion(file);
-  } catch (error) {
-    if (!(error instanceof EvregError)) throw error;
-    if (error.code !== "invalid" && error.details["version"] === undefined) throw error;
   }
 }
 
@@ -176,7 +164,7 @@ export async function acceptLoss(path: string, nowMs: number): Promise<AcceptedL
   const file = fileBehindLink(path);
   const log = checkLog(file);
   if (!log.isDamaged) return undefined;
-  const copy = copyOf(file);
+  const copy = unfinishedCopy(file);
   try {
     copyFileSync(file, copy, constants.COPYFILE_EXCL);
     chmodSync(copy, 0o600);
@@ -197,10 +185,6 @@ export async function acceptLoss(path: string, nowMs: number): Promise<AcceptedL
   } finally {
     removeCopy(copy);
   }
-}
-
-function copyOf(file: string): string {
-  return `${file}.restore-${randomUUID()}`;
 }
 
 /** Says how the name of replaced data goes on. */

@@ -7,7 +7,14 @@ import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../queue/delivery-sta
 import { addressOf, type WriteConnection } from "../thread/connection.ts";
 import { mustBeAt } from "../thread/file-guard.ts";
 import type { Sql } from "../thread/sql.ts";
-import { fileBehindLink, move, removeCopy, replaceFile } from "./data-folder.ts";
+import {
+  fileBehindLink,
+  move,
+  removeCopy,
+  removeUnfinished,
+  replaceFile,
+  unfinishedCopy,
+} from "./data-folder.ts";
 import { fileError } from "./earlier-data.ts";
 import { forEachPayload, KEPT_AS, type OlderForm, olderForm, SHORTENED_FORM } from "./older-forms.ts";
 import { createTables, FORM, markForm, readForm } from "./schema.ts";
@@ -44,13 +51,12 @@ export function rewriteFile(
   secrets: NewSecrets,
 ): Rewritten | undefined {
   const file = fileBehindLink(path);
-  // One from a start that was cut off is removed.
-  const made = `${file}.unfinished`;
-  removeCopy(made);
+  const made = unfinishedCopy(file);
   const sql = connection.read;
   const { version } = readForm(sql);
   const isOlder = version !== FORM;
   if (!isOlder && !secrets.isNewKey) return undefined;
+  removeUnfinished(file);
   try {
     withoutLog(sql, file);
     const subscriptions = writeAnew(sql, made, version, secrets);
