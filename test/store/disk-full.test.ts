@@ -7,19 +7,16 @@ import { type EvregError, exitCodeFor } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore, openFailure } from "../../src/store/libsql/open.ts";
 import { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
-import type { WriteCall } from "../../src/store/libsql/thread/protocol.ts";
 import { EngineFailure } from "../../src/store/libsql/thread/sql.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
-import { call, commit, eventBatch } from "./batches.ts";
 import { openFile } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 
-/** Where none can be mounted, the same failure is made with a limit on the engine's pages, below. */
 const small = mountSmallDisk(8);
 
 afterAll(() => small?.remove());
@@ -84,12 +81,9 @@ describe.skipIf(small === undefined)(
       const [outcome] = await publish();
       expect(outcome).toMatchObject({ kind: "recorded", rowid: recorded + 1 });
       expect((await store.events.list({ order: "desc", limit: 1, page: 1 })).total).toBe(recorded + 1);
-    });
-
-    it("leaves an intact file", async () => {
       await store.close();
-      const file = join(folder, "evreg.db");
-      expect(rawSql(file, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+      const whole = rawSql(join(folder, "evreg.db"), "PRAGMA integrity_check");
+      expect(whole).toEqual([{ integrity_check: "ok" }]);
     });
 
     it("is reported at the start as well", async () => {
@@ -168,38 +162,6 @@ it.each([
     expect(exitCodeFor(error)).toBe(code);
   },
 );
-
-function record(payload: Uint8Array): WriteCall {
-  const rows = [1, 1, 0, payload.byteLength];
-  return ["events.record", eventBatch({ nowMs: 1, rows })];
-}
-
-function createAction(action: string): WriteCall {
-  return call("catalog.createAction", { action, application: "x", schemata: {} }, 1);
-}
-
-describe("an engine that finds no room", () => {
-  const scratch = useScratch();
-
-  it("fails the whole commit and nothing else, and writes again once there is room", async () => {
-    const connection = openFile(join(scratch.path, "full.db"));
-    const bytes = new Uint8Array(100_000);
-    commit(connection, [createAction("a.b")]);
-    const pages = connection.read.first<{ page_count: number }>("PRAGMA page_count");
-    connection.read.run(`PRAGMA max_page_count = ${pages?.page_count ?? 0}`);
-
-    const two = [createAction("c.d"), record(bytes)];
-    expect(() => commit(connection, two, bytes)).toThrow(expect.objectContaining({ kind: "full" }));
-    expect(connection.read.rows("SELECT action FROM action")).toMatchObject([{ action: "a.b" }]);
-
-    connection.read.run("PRAGMA max_page_count = 1000000");
-    expect(commit(connection, two, bytes).outcomes).toMatchObject([
-      { ok: { action: "c.d" } },
-      { ok: [{ kind: "recorded", rowid: 1 }] },
-    ]);
-    connection.close();
-  });
-});
 
 describe("a file system that fails under a commit", () => {
   const scratch = useScratch();

@@ -189,16 +189,6 @@ describe.each([10, 21] as const)("a file of form %i", (form) => {
     expect(readdirSync(scratch.path).filter((name) => name.includes("before"))).toHaveLength(1);
     expect(inspectMigrations(scratch.path)).toMatchObject({ current: FORM });
   });
-
-  it("with a trigger or a view is refused", async () => {
-    writeOlderFile(file(), form, "CREATE VIEW tokens AS SELECT * FROM token");
-    const refused = {
-      code: "invalid",
-      message: expect.stringContaining("What differs: view tokens.") as string,
-    };
-    await expect(open()).rejects.toMatchObject(refused);
-    await expect(checkFile(file())).rejects.toMatchObject(refused);
-  });
 });
 
 it("A file of another old form is refused, with the version that brings it on", async () => {
@@ -209,6 +199,16 @@ it("A file of another old form is refused, with the version that brings it on", 
   expect(() => inspectMigrations(scratch.path)).toThrow("Start evreg 0.3.0 on it once");
   await expect(checkFile(file())).rejects.toMatchObject({ code: "invalid", message });
   expect(readFileSync(file()).equals(before)).toBe(true);
+});
+
+it("A file of an old form with a trigger or a view is refused", async () => {
+  writeOlderFile(file(), 21, "CREATE VIEW tokens AS SELECT * FROM token");
+  const refused = {
+    code: "invalid",
+    message: expect.stringContaining("What differs: view tokens.") as string,
+  };
+  await expect(open()).rejects.toMatchObject(refused);
+  await expect(checkFile(file())).rejects.toMatchObject(refused);
 });
 
 const insert = (rowid: number, payload: Buffer, published: string): string =>
