@@ -8,7 +8,6 @@ import { recordEvents } from "../../src/store/libsql/events/record.ts";
 import { loadLastNumbers } from "../../src/store/libsql/events/timeline.ts";
 import { createAction } from "../../src/store/libsql/catalog/actions.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
-import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 import { eventBatch } from "./batches.ts";
@@ -69,7 +68,7 @@ describe("counts of events by blocks", () => {
 
   function list(given: Partial<EventSelection>): { ids: number[]; total: number } {
     const query = { order: "desc" as const, limit: 3, page: 1, ...given };
-    const { events: found, total } = listEvents(connection.read, query, new ByteWriter());
+    const { events: found, total } = listEvents(connection.task(), query);
     return { ids: found.map(({ rowid }) => rowid), total };
   }
 
@@ -107,7 +106,7 @@ describe("counts of events by blocks", () => {
     const walked: number[] = [];
     for (let after = 0, isFull = true; isFull;) {
       const asked = { ...query, after, limit, maxBytes: 1_000, payloads: false };
-      const next = nextEvents(connection.read, asked, new ByteWriter());
+      const next = nextEvents(connection.task(), asked);
       walked.push(...next.events.map(({ rowid }) => rowid));
       expect(next.through).toBeGreaterThanOrEqual(after);
       ({ through: after, isFull } = next);

@@ -30,7 +30,7 @@ it("undoes and answers a write that fails by itself, and does the others", () =>
   const connection = open();
   const [result] = finished([{ deliveryId: 9, claimId: 9, ending: "delivered" }], 1);
   const creations = ["a", "b", "a", "c"].map(createAction);
-  const { outcomes, changes } = commit(connection, [
+  const { outcomes, work } = commit(connection, [
     ["queue.finish", result],
     ["queue.finish", null],
     ...creations,
@@ -43,7 +43,7 @@ it("undoes and answers a write that fails by itself, and does the others", () =>
     { error: { code: "conflict" } },
     { ok: { action: "c" } },
   ]);
-  expect(changes).toEqual([]);
+  expect(work.changes).toEqual([]);
   expect(connection.read.rows("SELECT action FROM action")).toMatchObject([
     { action: "a" },
     { action: "b" },

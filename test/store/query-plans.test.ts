@@ -30,9 +30,7 @@ import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import { releaseLeases } from "../../src/store/libsql/queue/leases.ts";
 import { countBacklog, countPending } from "../../src/store/libsql/queue/backlog.ts";
 import { dropMiddleAttempts } from "../../src/store/libsql/queue/attempts.ts";
-import { claimCall } from "../../src/store/libsql/queue/wire.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
-import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import type { Work } from "../../src/store/libsql/thread/operation.ts";
 import type { Sql, SqlValue } from "../../src/store/libsql/thread/sql.ts";
 import { claimRequest } from "../support/claim-request.ts";
@@ -109,7 +107,7 @@ describe("query plans", () => {
 
   it("writes read only the rows they need", () => {
     const call = { nowMs: 2, atomic: false, rows: [1, 1, 0, 1], keys: ["l"] };
-    const claim = claimCall(claimRequest({ nowMs: 9 }));
+    const claim = { ...claimRequest({ nowMs: 9 }), quotas: [] };
     const ending = "delivered";
     const finish = (claimId: number) => finished([{ deliveryId: 1, claimId, statusCode: 200, ending }], 9);
     const bytes = new Uint8Array(1);
@@ -154,8 +152,7 @@ describe("query plans", () => {
 
   it("lists of events walk in order, or sort what is in one block", () => {
     const page = { order: "desc" as const, limit: 1, page: 1 };
-    const list = (query: Partial<EventSelection>) => (sql: Sql) =>
-      listEvents(sql, { ...page, ...query }, new ByteWriter());
+    const list = (query: Partial<EventSelection>) => (sql: Work) => listEvents(sql, { ...page, ...query });
     const times = { fromMs: 1, toMs: 9 };
     for (const query of [{}, { after: 2 }, { page: 2 }, times]) {
       walksOf(list(query));
@@ -221,7 +218,7 @@ describe("query plans", () => {
     connection.write((sql) => void updateSubscription(sql, 1, { settings: { ordered } }, 1));
     const payload = Buffer.from('{"k":1}');
     const events = eventBatch({ nowMs: 2, rows: [1, 1, 0, 7, 1, 1, 0, 7] });
-    const claim = claimCall(claimRequest({ nowMs: 9 }));
+    const claim = { ...claimRequest({ nowMs: 9 }), quotas: [] };
     const ending = "delivered";
     const plans = walksOf((sql) => {
       recordAndClaim(withBytes(sql, payload), [events]);

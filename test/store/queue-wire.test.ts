@@ -33,19 +33,19 @@ test("an answer to claims is read with events that several deliveries share, als
   };
   const reply: ClaimReply = {
     rows: [
-      { ...claim, deliveryId: MAX, eventId: MAX, payload: [1, 2], isFromReplay: 0 },
-      { ...claim, deliveryId: 7, eventId: MAX, payload: [1, 2], isFromReplay: 0 },
-      { ...claim, deliveryId: 8, eventId: 6, payload: [3, 0], isFromReplay: 1 },
+      { ...claim, deliveryId: MAX, eventId: MAX, payload: 0, isFromReplay: 0 },
+      { ...claim, deliveryId: 7, eventId: MAX, payload: 0, isFromReplay: 0 },
+      { ...claim, deliveryId: 8, eventId: 6, payload: 1, isFromReplay: 1 },
       { ...claim, deliveryId: 9, eventId: 5, payload: null, isFromReplay: 0 },
     ],
     subscriptions: JSON.stringify([subscription]),
     nextDueAtMs: 42,
     limitedTiers: [0],
   };
-  const bytes = Uint8Array.from([0, 123, 125]).buffer;
+  const payloads = [Buffer.from("{}"), new Uint8Array(0)];
   const { claims, ...answer } = claimAnswer(
     JSON.parse(JSON.stringify(reply)) as ClaimReply,
-    bytes,
+    payloads,
     new ClaimedSubscriptions(undefined),
   );
   expect(answer).toEqual({ nextDueAtMs: 42, limitedTiers: [0] });

@@ -6,7 +6,6 @@ import { createAction } from "../../src/store/libsql/catalog/actions.ts";
 import { createSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
 import { DELIVERY_STATE } from "../../src/store/libsql/queue/delivery-state.ts";
 import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
-import { bytesAt, ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { eventBatch, withBytes } from "./batches.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
@@ -57,13 +56,11 @@ it.each([
   const stored = given.flatMap(([action, revision], index) =>
     revision === STALE ? [] : [{ action: `a.${"abc"[action - 1]}`, text: texts[index], key: keys[index] }],
   );
-  const out = new ByteWriter();
   const page = { order: "asc" as const, limit: 100, page: 1 };
-  const listed = listEvents(connection.read, page, out).events;
-  const bytes = out.pack();
+  const listed = listEvents(connection.task(), page).events;
   const found = listed.map(({ rowid, action, payload }) => {
     const key = connection.read.value("SELECT idempotency_key FROM event WHERE rowid = ?", rowid);
-    return { action, text: Buffer.from(bytesAt(bytes, payload!)).toString(), key };
+    return { action, text: Buffer.from(payload!).toString(), key };
   });
   expect(found).toEqual(stored);
   expect(listed.map(({ rowid }) => rowid)).toEqual(stored.map((_one, index) => index + 1));

@@ -6,7 +6,7 @@ import { createSubscription } from "../../src/store/libsql/catalog/subscriptions
 import { claimDue } from "../../src/store/libsql/queue/claim.ts";
 import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
 import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
-import { claimAnswer, claimCall, ClaimedSubscriptions } from "../../src/store/libsql/queue/wire.ts";
+import { claimAnswer, ClaimedSubscriptions } from "../../src/store/libsql/queue/wire.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
@@ -96,8 +96,8 @@ function deliverAll(file: WriteConnection): void {
   file.write((sql) => {
     const request = claimRequest({ nowMs: 9, limit: 10_000, most: 10_000 });
     const { claims } = claimAnswer(
-      claimDue(sql, claimCall(request)),
-      undefined,
+      claimDue(sql, { ...request, quotas: [...request.quotas] }),
+      [],
       new ClaimedSubscriptions(undefined),
     );
     const ending = "delivered" as const;

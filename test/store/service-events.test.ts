@@ -139,9 +139,9 @@ it("with no room for it nothing of the finish is done, and with room both", () =
   expect(state()).toEqual(before);
 
   connection.read.run("PRAGMA max_page_count = 1000000");
-  const { outcomes, changes } = commit(connection, finish);
+  const { outcomes, work } = commit(connection, finish);
   expect(outcomes).toEqual(results.map(() => ({ ok: { kind: "stored", state: "failed" } })));
-  expect(changes).toEqual([{ serviceEvents: { events: failures, deliveries: failures } }]);
+  expect(work.changes).toEqual([{ serviceEvents: { events: failures, deliveries: failures } }]);
   expect(state()).toEqual({ leased: 0, attempts: 200, failed: 200, events: 400, deliveries: 400 });
   connection.close();
 });

@@ -20,9 +20,8 @@ function queueByHand(onChange: (change: StoreChange) => void = () => undefined) 
       new Promise((resolve, reject) => {
         const names = (JSON.parse(calls) as WriteCall[]).map(([, call]) => call);
         const outcomes = names.map((ok) => ({ ok }));
-        const value = { outcomes: JSON.stringify(outcomes), commit: undefined };
-        const commit: Sent["commit"] = (changes = []) =>
-          resolve({ value: { ...value, changes }, bytes: undefined });
+        const committed = { outcomes: JSON.stringify(outcomes), payloads: [], commit: undefined };
+        const commit: Sent["commit"] = (changes = []) => resolve({ ...committed, changes });
         const text = Buffer.from(bytes ?? new ArrayBuffer(0)).toString();
         sent.push({ names, bytes: text, commit, fail: reject });
       }),

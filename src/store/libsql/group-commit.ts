@@ -36,7 +36,7 @@ export function runRead(
 ): ThreadAnswer {
   return connection.answer((work) => {
     const value = readOf(operation).run(work, ...args);
-    return { value, bytes: work.out.pack() };
+    return { value, transfer: work.transfer, damaged: work.damaged };
   });
 }
 
@@ -54,24 +54,25 @@ export function commitBatch(connection: WriteConnection, batch: WriteBatch): Com
     const tookMs = performance.now() - startedMs;
     const { lastCommit, checkpointFailure } = connection;
     const report = { ...lastCommit, checkpointFailure, writes: calls.length, tookMs };
-    return { outcomes, changes: work.changes, bytes: work.out.pack(), commit: report };
+    return { outcomes, work, commit: report };
   };
   try {
     return commit((work) => runTogether(work, calls));
   } catch (error) {
     if (error instanceof EngineFailure) throw error;
     if (calls.length === 1)
-      return { outcomes: [{ error: toWireError(error) }], changes: [], commit: undefined, bytes: undefined };
+      return { outcomes: [{ error: toWireError(error) }], work: connection.task(), commit: undefined };
   }
   // All of it was undone, and nothing says which call is at fault. So each is done in a savepoint, for which the engine copies
   // every page that changes.
   return commit((work) => calls.map((call) => runAlone(work, call)));
 }
 
-/** What came of a batch: of each call, in order, and of all. */
-interface CommittedBatch extends Omit<Committed, "outcomes"> {
+interface CommittedBatch extends Pick<Committed, "commit"> {
+  /** What came of each call, in order. */
   readonly outcomes: readonly WireOutcome[];
-  readonly bytes: ArrayBuffer | undefined;
+  /** What goes with the answer. */
+  readonly work: Work;
 }
 
 /** Does the calls, those of one operation together. */

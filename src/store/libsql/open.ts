@@ -82,7 +82,8 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
         );
       }
     }
-    const { supervisor, report } = await openFile(options, clock);
+    const damaged = new DamagedEvents(logger);
+    const { supervisor, report } = await openFile(options, clock, damaged);
     const queue = new WriteQueue(supervisor, options.onChange ?? (() => undefined));
     const backups = new Backups(dataFileOf(folder), report.file, supervisor, clock);
     const close = async (): Promise<void> => {
@@ -99,7 +100,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     return createLibsqlStore({
       supervisor,
       calls: threadCalls(OPERATIONS, supervisor, queue),
-      damaged: new DamagedEvents(logger),
+      damaged,
       backups,
       dataId: report.dataId,
       key: options.encryption?.key,
@@ -114,6 +115,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
 async function openFile(
   { folder, logger, onFatal, encryption, refusesOlderForm = false, needsData = false, commits }: OpenOptions,
   clock: Clock,
+  damaged: DamagedEvents,
 ): Promise<{ supervisor: WorkerSupervisor; report: OpenReport }> {
   // The file is looked at before the engine opens it, which would write to it.
   const { path, form, isEmpty } = prepareFile(folder, { needsData, refusesOlderForm });
@@ -129,8 +131,9 @@ async function openFile(
   }
   let supervisor: WorkerSupervisor | undefined;
   const start = (expected?: FileId): Promise<StoreThreads> =>
-    StoreThreads.start({ path, expected, encryption, nowMs: clock.now() }, (reason) =>
-      supervisor?.stop(reason),
+    StoreThreads.start(
+      { path, expected, encryption, nowMs: clock.now() },
+      { crashed: (reason) => supervisor?.stop(reason), damaged: (event) => damaged.note(event) },
     );
   const threads = await start().catch((error: unknown) => {
     throw openFailure(folder, error);

@@ -1,5 +1,4 @@
 import { type Actor, changedMembers } from "../../domain/audit.ts";
-import type { EventSelection, NextEvents } from "../events.ts";
 import { audited, newValue, subjectOf, updatedMembers } from "./audited-writes.ts";
 import {
   createAction,
@@ -54,6 +53,7 @@ import { moveWaits } from "./queue/move-waits.ts";
 import { extendLeases, findLeased, releaseLeases } from "./queue/leases.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { recordAndClaim } from "./queue/record-claim.ts";
+import type { ClaimCall, ConsumerCall } from "./queue/wire.ts";
 import { moveLog, pauseCheckpoints, resumeCheckpoints } from "./thread/connection.ts";
 import { joined, longRead, type Operations, read, write } from "./thread/operation.ts";
 import { addLog } from "./thread/wal-check.ts";
@@ -101,17 +101,22 @@ export const OPERATIONS = {
   },
   events: {
     record: joined(recordAndClaim),
-    list: longRead((work, query: EventSelection) => listEvents(work, query, work.out)),
-    find: read((work, id: number) => findEvent(work, id, work.out)),
+    list: longRead(listEvents),
+    find: read(findEvent),
     withDeliveries: read(eventsWithDeliveries),
     countDeliveries: longRead(countDeliveries),
-    next: longRead((work, query: NextEvents) => nextEvents(work, query, work.out)),
+    next: longRead(nextEvents),
     bounds: read(eventBounds),
     removeExpired: write(removeExpired, { rows: MAX_REMOVED_ROWS }),
   },
   queue: {
-    claim: write(claimDue, { durable: "later" }),
-    claimForConsumers: write(claimForConsumers, { durable: "later" }),
+    claim: joined((work, calls: readonly ClaimCall[]) => calls.map((call) => claimDue(work, call)), {
+      durable: "later",
+    }),
+    claimForConsumers: joined(
+      (work, calls: readonly ConsumerCall[]) => calls.map((call) => claimForConsumers(work, call)),
+      { durable: "later" },
+    ),
     finish: joined(finishAttempts),
     extend: write(extendLeases, { durable: "later" }),
     findLeased: read(findLeased),

@@ -1,34 +1,21 @@
 import { asEvregError } from "../../domain/error.ts";
-import type { EventRecord, EventStore, NextEvent, RecordOutcome, StoredEvent } from "../events.ts";
+import type { EventRecord, EventStore, RecordOutcome } from "../events.ts";
 import type { DamagedEvents } from "./health.ts";
-import type {
-  AttemptResult,
-  ClaimAnswer,
-  DeliveryQueue,
-  FinishOptions,
-  FinishOutcome,
-  RecordClaim,
-} from "../queue.ts";
+import type { AttemptResult, DeliveryQueue, FinishOptions, FinishOutcome, RecordClaim } from "../queue.ts";
 import type { FileAdmin, Store } from "../store.ts";
-import type { WireEvent } from "./events/list.ts";
 import type { Backups } from "./files/backup.ts";
 import type { OPERATIONS } from "./operations.ts";
 import {
   claimAnswer,
-  claimCall,
   ClaimedSubscriptions,
-  type ClaimReply,
-  consumerCall,
   eventBatch,
   recordedClaims,
   type WireRecordOutcome,
 } from "./queue/wire.ts";
 import type { Part } from "./thread/operation.ts";
-import { bytesAt } from "./thread/protocol.ts";
 import { checkText } from "./thread/sql.ts";
 import type { WorkerSupervisor } from "./thread/supervisor.ts";
 import type { ThreadCalls } from "./thread/thread-calls.ts";
-import type { ThreadReply } from "./thread/store-threads.ts";
 
 /** A store on files. */
 export type FileStore = Store & { readonly files: FileAdmin };
@@ -53,7 +40,7 @@ interface StoreParts {
  */
 export function createLibsqlStore(parts: StoreParts): FileStore {
   const { calls, damaged, backups, supervisor, dataId } = parts;
-  const { catalog, replays, tokens, audit, stats } = calls.methods;
+  const { catalog, replays, tokens, audit, stats } = calls;
   const claimed = new ClaimedSubscriptions(parts.key);
   let closing: Promise<void> | undefined;
   return {
@@ -84,9 +71,8 @@ export function createLibsqlStore(parts: StoreParts): FileStore {
   };
 }
 
-function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: ClaimedSubscriptions): EventStore {
-  const { events } = calls.methods;
-  const asked = calls.replies.events;
+function eventStore({ supervisor, calls }: StoreParts, claimed: ClaimedSubscriptions): EventStore {
+  const { events } = calls;
 
   /** Records events, in several transactions where all of it would be too much for one. */
   async function record(
@@ -107,7 +93,7 @@ function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: Claimed
       const call = { events: own, nowMs, atomic, claim: isFirst ? claim : undefined };
       let taken: readonly WireRecordOutcome[];
       try {
-        taken = await events.record(own.length, (bytes) => eventBatch(call, bytes));
+        ({ value: taken } = await events.record(own.length, (bytes) => eventBatch(call, bytes)));
       } catch (error) {
         if (outcomes.length === 0) throw error;
         const failed = { kind: "failed", error: asEvregError(error) } as const;
@@ -135,63 +121,39 @@ function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: Claimed
     return { ...recorded, claims: recordedClaims(leases, event, claimed) };
   }
 
-  function storedEvent({ payload, ...event }: WireEvent, bytes: ArrayBuffer | undefined): StoredEvent {
-    if (payload === null) damaged.note(event.rowid);
-    return { ...event, payload: payload ? bytesAt(bytes, payload) : undefined };
-  }
-
-  function nextEvent(
-    { payload, payloadBytes: _bytes, ...event }: WireEvent,
-    bytes: ArrayBuffer | undefined,
-  ): NextEvent {
-    if (payload === undefined) return event;
-    if (payload === null) damaged.note(event.rowid);
-    return { ...event, payload: payload === null ? null : bytesAt(bytes, payload) };
-  }
-
   return {
     ...events,
     record: (batch, nowMs, { atomic = false, claim } = {}) => record(batch, nowMs, atomic, claim),
-    async list(query) {
-      const { value, bytes } = await asked.list(query);
-      return { ...value, events: value.events.map((event) => storedEvent(event, bytes)) };
-    },
-    async find(id) {
-      const { value, bytes } = await asked.find(id);
-      return value === undefined ? undefined : storedEvent(value, bytes);
-    },
-    async next(query) {
-      const { value, bytes } = await asked.next(query);
-      return { ...value, events: value.events.map((event) => nextEvent(event, bytes)) };
-    },
   };
 }
 
-function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscriptions): DeliveryQueue {
-  const { queue } = calls.methods;
-  const asked = calls.replies.queue;
+function deliveryQueue({ calls }: StoreParts, claimed: ClaimedSubscriptions): DeliveryQueue {
+  const { queue } = calls;
 
   async function finish(
     result: AttemptResult,
     nowMs: number,
     options: FinishOptions,
   ): Promise<FinishOutcome> {
-    const { value, bytes } = await asked.finish(1, () => ({ ...result, nowMs, options }));
+    const { value, payloads } = await queue.finish(1, () => ({ ...result, nowMs, options }));
     if (value.kind !== "stored" || value.claimed === undefined) return value;
     const { claimed: reply, ...outcome } = value;
-    const [next] = answered({ value: reply, bytes }).claims;
+    const [next] = claimAnswer(reply, payloads, claimed).claims;
     return next === undefined ? outcome : { ...outcome, next };
-  }
-
-  function answered({ value, bytes }: ThreadReply<ClaimReply>): ClaimAnswer {
-    for (const { eventId, payload } of value.rows) if (payload === null) damaged.note(eventId);
-    return claimAnswer(value, bytes, claimed);
   }
 
   return {
     ...queue,
-    claim: async (request) => answered(await asked.claim(claimCall(request))),
-    claimForConsumers: async (request) => answered(await asked.claimForConsumers(consumerCall(request))),
+    async claim(request) {
+      const call = { ...request, quotas: [...request.quotas] };
+      const { value, payloads } = await queue.claim(1, () => call);
+      return claimAnswer(value, payloads, claimed);
+    },
+    async claimForConsumers(request) {
+      const call = { ...request, consumers: [...request.consumers] };
+      const { value, payloads } = await queue.claimForConsumers(1, () => call);
+      return claimAnswer(value, payloads, claimed);
+    },
     async finish(results, nowMs, options = {}) {
       const [first] = results;
       // There is nearly always one result; `all` would take as long as everything else here.

@@ -110,8 +110,10 @@ class StoreWorker {
     const connection = this.#opened();
     if (!(connection instanceof WriteConnection)) throw new Error("this thread only reads");
     try {
-      const { bytes, outcomes, ...committed } = commitBatch(connection, batch);
-      return { value: { ...committed, outcomes: JSON.stringify(outcomes) } satisfies Committed, bytes };
+      const { outcomes, work, commit } = commitBatch(connection, batch);
+      const { changes, payloads, transfer, damaged } = work;
+      const value: Committed = { outcomes: JSON.stringify(outcomes), payloads, changes, commit };
+      return { value, transfer, damaged };
     } catch (error) {
       const failure =
         error instanceof EngineFailure

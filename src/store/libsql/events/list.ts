@@ -3,22 +3,18 @@ import type {
   EventBounds,
   EventPage,
   EventSelection,
+  NextEvent,
   NextEvents,
   NextPage,
   RowidRange,
   StoredEvent,
 } from "../../events.ts";
 import { loadRemoved } from "../history/retention.ts";
-import type { ByteWriter } from "../thread/protocol.ts";
+import type { Work } from "../thread/operation.ts";
 import { isRowid, type Sql, timeOf, wholeOf } from "../thread/sql.ts";
-import { addPayloads, PAYLOAD_BYTES, type PayloadRequest, type PayloadSpan } from "./payloads.ts";
+import { PAYLOAD_BYTES, type PayloadRequest, readPayloads } from "./payloads.ts";
 import { SelectedEvents } from "./selected-events.ts";
 import { idRangesOf, loadLastNumbers, rangesAfter } from "./timeline.ts";
-
-/** An event as it crosses the thread, with its payload if that was asked for. */
-export type WireEvent = Omit<StoredEvent, "payload"> & { readonly payload?: PayloadSpan };
-
-type WirePage = Omit<EventPage, "events"> & { readonly events: readonly WireEvent[] };
 
 interface EventRow extends PayloadRequest {
   readonly action: string;
@@ -31,19 +27,19 @@ const SELECT_EVENT = `
   SELECT e.rowid AS eventId, a.action, a.application, ${PAYLOAD_BYTES} AS payloadBytes,
     ${wholeOf("e.revision")} AS revision, ${timeOf("e.timestamped_ms")} AS timestamped_ms`;
 
-export function findEvent(sql: Sql, id: number, out: ByteWriter): WireEvent | undefined {
-  return isRowid(id) ? readEvents(sql, [id], out).events[0] : undefined;
+export function findEvent(work: Work, id: number): StoredEvent | undefined {
+  return isRowid(id) ? readEvents(work, [id]).events.map(storedEvent)[0] : undefined;
 }
 
 /**
  * Lists events newest or oldest first by rowid, so that an `after` walk never changes behind itself. A page begins after the
  * last event of the page before it, which is found by counts, as the total is (see `counts.ts`).
  */
-export function listEvents(sql: Sql, query: EventSelection, out: ByteWriter): WirePage {
+export function listEvents(work: Work, query: EventSelection): EventPage {
   const { after, order, limit, idempotencyKey: key } = query;
-  const selected = SelectedEvents.matching(sql, query);
-  const time = idRangesOf(sql, "event", query.fromMs, query.toMs);
-  const ranges = key === undefined ? time : rangesWithKey(sql, key, time);
+  const selected = SelectedEvents.matching(work, query);
+  const time = idRangesOf(work, "event", query.fromMs, query.toMs);
+  const ranges = key === undefined ? time : rangesWithKey(work, key, time);
   const isCounted = after === undefined || query.total !== false;
   const total = isCounted ? selected.count(ranges) : 0;
   const skip = after === undefined ? (query.page - 1) * limit : 0;
@@ -53,13 +49,12 @@ export function listEvents(sql: Sql, query: EventSelection, out: ByteWriter): Wi
   const last = skip === 0 ? after : selected.rowidAt(ranges, order === "asc" ? skip - 1 : total - skip);
   const onward = last === undefined ? ranges : rangesAfter(ranges, last, order);
   const ids = selected.walk(onward, order, limit);
-  const possible = query.holding === undefined ? ids : idsHolding(sql, ids, query.holding);
-  const hasPayloads = query.payloads !== false;
-  const { events, isCut } = readEvents(sql, possible, hasPayloads ? out : undefined, query.maxBytes);
+  const possible = query.holding === undefined ? ids : idsHolding(work, ids, query.holding);
+  const { events, isCut } = readEvents(work, possible, query);
   const placeOf = new Map(ids.map((id, index) => [id, index + 1]));
   const places = events.map(({ rowid }) => placeOf.get(rowid)!);
   const seen = isCut ? places.at(-1)! : ids.length;
-  return { events, places, seen, last: ids[seen - 1], total, isCut };
+  return { events: events.map(storedEvent), places, seen, last: ids[seen - 1], total, isCut };
 }
 
 /**
@@ -103,30 +98,33 @@ function needsNoEscape(text: string): boolean {
   return JSON.stringify(text) === `"${text}"`;
 }
 
-/**
- * Reads the first of the events whose payloads fit, and at least one.
- * @param out takes the payloads; without it none are read
- */
+/** An event with its payload, if that was asked for; the payload is `null` if it is damaged. */
+type ReadEvent = NextEvent & Pick<StoredEvent, "payloadBytes">;
+
+function storedEvent(event: ReadEvent): StoredEvent {
+  return { ...event, payload: event.payload ?? undefined };
+}
+
+/** Reads the first of the events whose payloads fit, and at least one. */
 function readEvents(
-  sql: Sql,
+  work: Work,
   ids: readonly number[],
-  out: ByteWriter | undefined,
-  maxBytes = Infinity,
-): { readonly events: readonly WireEvent[]; readonly isCut: boolean } {
-  const rows = sql.rows<EventRow>(
+  { payloads = true, maxBytes = Infinity }: Pick<EventSelection, "payloads" | "maxBytes"> = {},
+): { readonly events: readonly ReadEvent[]; readonly isCut: boolean } {
+  const rows = work.rows<EventRow>(
     `${SELECT_EVENT} FROM json_each(?) AS page
       CROSS JOIN event AS e ON e.rowid = page.value CROSS JOIN action AS a ON a.rowid = e.action_id`,
     JSON.stringify(ids),
   );
   let bytes = 0;
   const end = rows.findIndex(({ payloadBytes }, index) => (bytes += payloadBytes) > maxBytes && index > 0);
-  const isCut = out !== undefined && end >= 0;
+  const isCut = payloads && end >= 0;
   const fitting = isCut ? rows.slice(0, end) : rows;
-  const spans = out === undefined ? undefined : addPayloads(sql, fitting, out);
-  const events = fitting.map((row): WireEvent => {
+  const read = payloads ? readPayloads(work, fitting) : undefined;
+  const events = fitting.map((row): ReadEvent => {
     const { eventId: rowid, action, application, payloadBytes, revision, timestamped_ms: ms } = row;
     const event = { rowid, action, application, payloadBytes, revision, timestamped: toIso(ms) };
-    return spans === undefined ? event : Object.assign(event, { payload: spans.get(rowid)! });
+    return read === undefined ? event : Object.assign(event, { payload: read.get(rowid)! });
   });
   return { events, isCut };
 }
@@ -135,16 +133,13 @@ function readEvents(
  * Reads the events after a rowid. The one thread that writes gives each event the next rowid in the transaction that commits
  * it, so an event with a smaller rowid than one that was read never comes later.
  */
-export function nextEvents(
-  sql: Sql,
-  query: NextEvents,
-  out: ByteWriter,
-): Omit<NextPage, "events"> & { readonly events: readonly WireEvent[] } {
-  const { after, limit, maxBytes, payloads } = query;
-  const { event: newest } = loadLastNumbers(sql);
-  const { event: removed } = loadRemoved(sql);
-  const ids = SelectedEvents.matching(sql, query).walk([{ low: after + 1, high: newest }], "asc", limit);
-  const { events, isCut } = readEvents(sql, ids, payloads ? out : undefined, maxBytes);
+export function nextEvents(work: Work, query: NextEvents): NextPage {
+  const { after, limit } = query;
+  const { event: newest } = loadLastNumbers(work);
+  const { event: removed } = loadRemoved(work);
+  const ids = SelectedEvents.matching(work, query).walk([{ low: after + 1, high: newest }], "asc", limit);
+  const { events: read, isCut } = readEvents(work, ids, query);
+  const events = read.map(({ payloadBytes: _bytes, ...event }): NextEvent => event);
   const isFull = isCut || ids.length === limit;
   const through = (isFull ? events.at(-1)?.rowid : undefined) ?? Math.max(after, newest);
   return { events, through, isFull, removed };

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { EVENT_LIMITS } from "../../../domain/event.ts";
-import type { ByteWriter, ByteRange } from "../thread/protocol.ts";
+import type { Work } from "../thread/operation.ts";
 import { FIRST_MS, LAST_MS, type Sql } from "../thread/sql.ts";
 
 /** A payload to be read: its event, and its length. */
@@ -9,8 +9,8 @@ export interface PayloadRequest {
   readonly payloadBytes: number;
 }
 
-/** Where a payload lies; `null` for a damaged one, which is neither shown nor sent. */
-export type PayloadSpan = ByteRange | null;
+/** Payloads by event; `null` for a damaged one, which is neither shown nor sent. */
+type Payloads = Map<number, Uint8Array<ArrayBuffer> | null>;
 
 /** The length of the payload of the event `e`, whatever type damage gave it. */
 export const PAYLOAD_BYTES = "coalesce(octet_length(e.payload), 0)";
@@ -18,36 +18,40 @@ export const PAYLOAD_BYTES = "coalesce(octet_length(e.payload), 0)";
 /** So many bytes of payloads are joined by the engine at once; a larger payload is a slice of its own. */
 const SLICE_BYTES = 4 * 1024 * 1024;
 
+/** Reads payloads that go with an answer. */
+export function readPayloads(work: Work, requested: readonly PayloadRequest[]): Readonly<Payloads> {
+  const payloads = loadPayloads(work, requested);
+  for (const [event, payload] of payloads) {
+    if (payload === null) work.damaged.push(event);
+    else work.transfer.add(payload.buffer);
+  }
+  return payloads;
+}
+
 /**
- * Adds the payloads to `out`, each event's once, and answers where they lie by event. Of a damaged one nothing is added.
- *
  * The engine joins those of a slice into one BLOB, as each BLOB from the driver costs about as much as 2 KiB of payload. It
  * joins them as text, which for the engine is any bytes with a length.
  */
-export function addPayloads(
-  sql: Sql,
-  requested: readonly PayloadRequest[],
-  out: ByteWriter,
-): ReadonlyMap<number, PayloadSpan> {
-  const spans = new Map<number, PayloadSpan>();
+export function loadPayloads(sql: Sql, requested: readonly PayloadRequest[]): Readonly<Payloads> {
+  const payloads: Payloads = new Map();
   /** Lengths by event. */
   let slice = new Map<number, number>();
   let sliceBytes = 0;
   for (const { eventId, payloadBytes } of requested) {
-    if (spans.has(eventId)) continue;
-    spans.set(eventId, null);
+    if (payloads.has(eventId)) continue;
+    payloads.set(eventId, null);
     // A payload that is larger could not be published, and may not fit into memory.
     if (payloadBytes > EVENT_LIMITS.payloadMaxBytes) continue;
     if (slice.size > 0 && sliceBytes + payloadBytes > SLICE_BYTES) {
-      readSlice(sql, slice, out, spans);
+      readSlice(sql, slice, payloads);
       slice = new Map();
       sliceBytes = 0;
     }
     slice.set(eventId, payloadBytes);
     sliceBytes += payloadBytes;
   }
-  if (slice.size > 0) readSlice(sql, slice, out, spans);
-  return spans;
+  if (slice.size > 0) readSlice(sql, slice, payloads);
+  return payloads;
 }
 
 /** Stands for an event without a checksum, as no checksum has this value. */
@@ -57,12 +61,7 @@ const CHECKSUM = `iif((e.checksum IS NULL OR typeof(e.checksum) = 'integer') AND
   AND e.timestamped_ms BETWEEN ${FIRST_MS} AND ${LAST_MS}, e.checksum, ${NONE})`;
 
 /** @param lengths of the payloads by event */
-function readSlice(
-  sql: Sql,
-  lengths: ReadonlyMap<number, number>,
-  out: ByteWriter,
-  spans: Map<number, PayloadSpan>,
-): void {
+function readSlice(sql: Sql, lengths: ReadonlyMap<number, number>, payloads: Payloads): void {
   const ids = JSON.stringify([...lengths.keys()]);
   const row = sql.first<{ bytes: ArrayBuffer | null; actions: string; checksums: string }>(
     `SELECT CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB) AS bytes,
@@ -74,18 +73,16 @@ function readSlice(
   const actions = JSON.parse(row.actions) as number[];
   const checksums = JSON.parse(row.checksums) as (number | null)[];
   const read = new Uint8Array(row.bytes ?? new ArrayBuffer(0));
-  const base = out.length;
   let start = 0;
   for (const [index, [eventId, length]] of [...lengths].entries()) {
     const checksum = checksums[index] ?? null;
     const payload = read.subarray(start, start + length);
     // Events of old versions have no checksum.
     const isWhole = checksum === null || eventChecksum(eventId, actions[index]!, payload) === checksum;
-    if (isWhole) spans.set(eventId, [base + start, length]);
+    if (isWhole) payloads.set(eventId, payload);
     else payload.fill(0);
     start += length;
   }
-  out.add(read.buffer);
 }
 
 /**

@@ -15,10 +15,12 @@ export async function fileTask<K extends keyof Tasks>(
   ...args: Parameters<Tasks[K]>
 ): Promise<ReturnType<Tasks[K]>> {
   let crash: string | undefined;
-  const thread = new StoreThread((reason) => (crash = reason));
+  const thread = new StoreThread({
+    crashed: (reason) => (crash = reason),
+    damaged: () => undefined,
+  });
   try {
-    const { value } = await thread.request("task", { operation: run, args });
-    return value as ReturnType<Tasks[K]>;
+    return (await thread.request("task", { operation: run, args })) as ReturnType<Tasks[K]>;
   } catch (cause) {
     if (crash === undefined) throw cause;
     // Such a failure says nothing of the file: the engine may not be there to be loaded.

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { addPayloads, PAYLOAD_BYTES, type PayloadRequest } from "../events/payloads.ts";
+import { PAYLOAD_BYTES, type PayloadRequest, readPayloads } from "../events/payloads.ts";
 import type { ClaimQuota, PullConsumer, TierLimit } from "../../queue.ts";
 import {
   type Claimable,
@@ -114,9 +114,12 @@ function claimedRows(
   rows: readonly DueRow[],
   claimIdOf: (row: DueRow) => number,
 ): readonly ClaimedRow[] {
-  const spans = addPayloads(work, rows, work.out);
+  const places = new Map<number, number>();
+  for (const [eventId, payload] of readPayloads(work, rows)) {
+    if (payload !== null) places.set(eventId, work.payloads.push(payload) - 1);
+  }
   return rows.map(({ payloadBytes: _bytes, ...row }, index): ClaimedRow => {
-    return { ...row, claimId: claimIdOf(rows[index]!), payload: spans.get(row.eventId) ?? null };
+    return { ...row, claimId: claimIdOf(rows[index]!), payload: places.get(row.eventId) ?? null };
   });
 }
 

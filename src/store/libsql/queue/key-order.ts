@@ -10,8 +10,7 @@ import {
 } from "../../../domain/order-key.ts";
 import { MAX_BLOCKED_KEYS } from "../../../domain/subscription.ts";
 import { receiversOf } from "../catalog/matching.ts";
-import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
-import { bytesAt, ByteWriter } from "../thread/protocol.ts";
+import { loadPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
 import type { Sql } from "../thread/sql.ts";
 import { DELIVERY_STATE, LEASE_OF, settingOf, UNFINISHED_STATES } from "./delivery-state.ts";
 
@@ -248,12 +247,9 @@ function keysOf(sql: Sql, placed: readonly Placed[], steps: readonly string[]): 
   const keys = new Map<number, number>();
   for (let at = 0; at < placed.length; at += PAYLOADS_AT_ONCE) {
     const some = placed.slice(at, at + PAYLOADS_AT_ONCE);
-    const out = new ByteWriter();
     const requested = some.map(({ event_id: eventId, bytes: payloadBytes }) => ({ eventId, payloadBytes }));
-    const spans = addPayloads(sql, requested, out);
-    const bytes = out.pack();
-    for (const [eventId, span] of spans) {
-      keys.set(eventId, orderKeyOf(span === null ? undefined : bytesAt(bytes, span), steps));
+    for (const [eventId, payload] of loadPayloads(sql, requested)) {
+      keys.set(eventId, orderKeyOf(payload ?? undefined, steps));
     }
   }
   return placed.map(({ event_id }) => keys.get(event_id) ?? NO_KEY);
@@ -269,10 +265,9 @@ export function findKeyText(sql: Sql, deliveryId: number): string | undefined {
     deliveryId,
   );
   if (keyed === undefined) return undefined;
-  const out = new ByteWriter();
-  const span = addPayloads(sql, [keyed], out).get(keyed.eventId);
-  if (span === undefined || span === null) return undefined;
-  const text = keyTextOf(bytesAt(out.pack(), span), pointerSteps(keyed.pointer), keyed.key);
+  const payload = loadPayloads(sql, [keyed]).get(keyed.eventId) ?? undefined;
+  if (payload === undefined) return undefined;
+  const text = keyTextOf(payload, pointerSteps(keyed.pointer), keyed.key);
   return text !== undefined && text.length <= DELIVERY_LIMITS.keyLength ? text : undefined;
 }
 

@@ -17,8 +17,7 @@ import type {
 } from "../../queue.ts";
 import type { EventCandidate, RecordDecision, RecordingCall } from "../../rules/recording.ts";
 import { openSecrets, type StoredSecrets, Vault } from "../../secret-cipher.ts";
-import type { PayloadSpan } from "../events/payloads.ts";
-import { bytesAt, type ByteWriter } from "../thread/protocol.ts";
+import type { ByteWriter } from "../thread/protocol.ts";
 import { parseStored } from "../stored-record.ts";
 
 // This file says what writes of events, claims and results are as they cross the thread.
@@ -63,8 +62,8 @@ export function eventBatch({ events, nowMs, atomic, claim }: RecordCall, bytes: 
   const incoming = events.map((event): Incoming => {
     const { actionId, payload, idempotencyKey = null } = event;
     const revision = event.lookupOnly === true ? NO_REVISION : event.revision;
-    const [offset, length] = bytes.add(payload);
-    return { actionId, revision, offset, length, idempotencyKey, nowMs };
+    const offset = bytes.add(payload);
+    return { actionId, revision, offset, length: payload.byteLength, idempotencyKey, nowMs };
   });
   return { atomic, events: incoming, claim };
 }
@@ -93,8 +92,8 @@ export interface ClaimedRow extends Required<Omit<Claim, "event" | "subscription
   readonly timestampedMs: number;
   readonly action: string;
   readonly isFromReplay: 0 | 1;
-  /** Where the payload lies in the answer's bytes; one place for all deliveries of an event. */
-  readonly payload: PayloadSpan;
+  /** Which of the answer's payloads it is; one for all deliveries of an event, and `null` if it is damaged. */
+  readonly payload: number | null;
 }
 
 /** A subscription as claims have it from the file. */
@@ -103,14 +102,6 @@ export interface ClaimedSubscriptionRow
     StoredSecrets,
     Pick<ClaimedSubscription, "subscriptionId" | "application" | "name" | "handler" | "maxRetries"> {
   readonly settings: string | null;
-}
-
-export function claimCall(request: ClaimRequest): ClaimCall {
-  return { ...request, quotas: [...request.quotas] };
-}
-
-export function consumerCall(request: ConsumerRequest): ConsumerCall {
-  return { ...request, consumers: [...request.consumers] };
 }
 
 /** Reads the subscriptions of claims. It keeps the last ones, as many claims are for the same. */
@@ -154,7 +145,7 @@ export function recordedClaims(
 
 export function claimAnswer(
   { rows, nextDueAtMs, limitedTiers, ...reply }: ClaimReply,
-  bytes: ArrayBuffer | undefined,
+  payloads: readonly Uint8Array[],
   subscriptionsOf: ClaimedSubscriptions,
 ): ClaimAnswer {
   const subscriptions = subscriptionsOf.read(reply.subscriptions);
@@ -163,7 +154,7 @@ export function claimAnswer(
     const { deliveryId, claimId, attempt, failures, subscriptionId, eventId, action, timestampedMs } = row;
     let event = events.get(eventId);
     if (event === undefined) {
-      const payload = row.payload === null ? undefined : bytesAt(bytes, row.payload);
+      const payload = row.payload === null ? undefined : payloads[row.payload];
       events.set(eventId, (event = { eventId, action, payload, timestampedMs }));
     }
     const isFromReplay = row.isFromReplay === 1;

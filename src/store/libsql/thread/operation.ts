@@ -1,5 +1,4 @@
 import type { StoreChange } from "../../store.ts";
-import { ByteWriter } from "./protocol.ts";
 import type { Sql, SqlValue } from "./sql.ts";
 
 // What the store can do is a list of operations (`operations.ts`). Each is one definition: the store's thread runs it, and the
@@ -9,8 +8,12 @@ import type { Sql, SqlValue } from "./sql.ts";
 export interface Work extends Sql {
   /** The bytes that came with the write batch. Never empty, as the driver binds an empty BLOB as NULL. */
   readonly bytes: Uint8Array;
-  /** Takes the bytes that go with the answer. */
-  readonly out: ByteWriter;
+  /** The payloads that go with the answers to writes, which are JSON. */
+  readonly payloads: Uint8Array[];
+  /** The memory of what goes with an answer, which need not be copied. */
+  readonly transfer: Set<ArrayBuffer>;
+  /** Events whose payloads were found damaged. */
+  readonly damaged: number[];
   /** What the file's secrets are encrypted with, where they are. */
   readonly key: Uint8Array | undefined;
   /** What was done besides what was asked; it goes with the answer once that is committed. */
@@ -25,7 +28,9 @@ export class Task implements Work {
   readonly #sql: Sql;
   readonly key: Uint8Array | undefined;
   readonly bytes: Uint8Array;
-  readonly out = new ByteWriter();
+  readonly payloads: Uint8Array[] = [];
+  readonly transfer = new Set<ArrayBuffer>();
+  readonly damaged: number[] = [];
   readonly changes: StoreChange[] = [];
 
   constructor(sql: Sql, key: Uint8Array | undefined, bytes: ArrayBuffer | undefined) {
@@ -73,7 +78,7 @@ export interface WriteOperation<C = unknown, R = unknown> {
    * claimed is due again after any end, and counts that were folded are open again.
    */
   readonly durable: Durable;
-  /** Whether all calls of a batch are done together, and whoever asks counts the rows. */
+  /** Whether all calls of a batch are done together, see `joined`. */
   readonly isJoined: boolean;
   /** Does the calls, and answers each of them, in order. */
   run(work: Work, calls: readonly C[]): readonly R[];
@@ -102,15 +107,21 @@ export function longRead<A extends readonly unknown[], R>(
   return { kind: "read", isLong: true, run };
 }
 
+type WriteOptions = Partial<Pick<WriteOperation, "rows" | "durable">>;
+
 /** A write whose calls are done one by one. */
 export function write<A extends readonly unknown[], R>(
   run: (work: Work, ...args: A) => R,
-  options: Partial<Pick<WriteOperation, "rows" | "durable">> = {},
+  options: WriteOptions = {},
 ): WriteOperation<A, R> {
-  return { ...joined((work, calls) => calls.map((args) => run(work, ...args))), isJoined: false, ...options };
+  const all = joined<A, R>((work, calls) => calls.map((args) => run(work, ...args)), options);
+  return { ...all, isJoined: false };
 }
 
-/** A write of which all calls in a batch are done together, and rows are counted by whoever asks. */
-export function joined<C, R>(run: (work: Work, calls: readonly C[]) => readonly R[]): WriteOperation<C, R> {
-  return { kind: "write", rows: 1, durable: "now", isJoined: true, run };
+/** A write of which all calls in a batch are done together. Whoever asks counts the rows, and gets payloads with the answer. */
+export function joined<C, R>(
+  run: (work: Work, calls: readonly C[]) => readonly R[],
+  options: WriteOptions = {},
+): WriteOperation<C, R> {
+  return { kind: "write", rows: 1, durable: "now", isJoined: true, ...options, run };
 }

@@ -4,6 +4,7 @@ import type { CommitReport } from "../health.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { StoreChange } from "../../store.ts";
 import type { FileId } from "./file-guard.ts";
+import type { Work } from "./operation.ts";
 import { EngineFailure, type FailureKind } from "./sql.ts";
 
 /** What threads of the store are asked, and what they answer. */
@@ -33,8 +34,8 @@ export interface FromThread {
   /** The id of the request that is answered. */
   readonly id: number;
   readonly outcome: WireOutcome;
-  /** The bytes that the answer refers to. */
-  readonly bytes?: ArrayBuffer | undefined;
+  /** Events whose payloads were found damaged. */
+  readonly damaged: readonly number[];
 }
 
 export interface WriterSetup {
@@ -77,6 +78,8 @@ export function singleWrite(operation: string, ...args: readonly unknown[]): Wri
 export interface Committed {
   /** A `WireOutcome` for each call, as JSON. */
   readonly outcomes: string;
+  /** The payloads that the outcomes refer to. */
+  readonly payloads: readonly Uint8Array[];
   /** What the writes did besides what they were asked to do. */
   readonly changes: readonly StoreChange[];
   /** The measures of the commit; `undefined` when the only write was refused, so that nothing was committed. */
@@ -116,22 +119,23 @@ export interface OpenReport {
   readonly encrypted?: number | undefined;
 }
 
-/** An answer in a thread, with the bytes that it refers to. */
-export interface ThreadAnswer {
+/** An answer in a thread. */
+export interface ThreadAnswer extends Partial<Pick<Work, "transfer" | "damaged">> {
   readonly value?: unknown;
-  readonly bytes?: ArrayBuffer | undefined;
 }
 
-/** Answers a request with what `answer` returns or throws. Bytes go over as they are, without a copy. */
+/** Answers a request with what `answer` returns or throws. */
 export function respond(port: MessagePort, id: number, answer: () => ThreadAnswer): void {
-  let message: FromThread;
+  let answered: ThreadAnswer = {};
+  let outcome: WireOutcome;
   try {
-    const { value, bytes } = answer();
-    message = { id, outcome: { ok: value }, bytes };
+    answered = answer();
+    outcome = { ok: answered.value };
   } catch (error) {
-    message = { id, outcome: { error: toWireError(error) } };
+    outcome = { error: toWireError(error) };
   }
-  port.postMessage(message, message.bytes === undefined ? [] : [message.bytes]);
+  const { damaged = [], transfer = [] } = answered;
+  port.postMessage({ id, outcome, damaged } satisfies FromThread, [...transfer]);
 }
 
 export function toWireError(error: unknown): WireError {
@@ -153,30 +157,23 @@ export type Sequences = Readonly<Partial<Record<Numbered, number>>>;
 
 export type Numbered = "event" | "delivery" | "action" | "subscription" | "replay" | "token";
 
-/** Where bytes lie in the one buffer that goes with a message. */
-export type ByteRange = readonly [offset: number, length: number];
-
 /** Gathers byte strings into the one buffer of a message, which is transferred. */
 export class ByteWriter {
   readonly #parts: Uint8Array[] = [];
-  readonly #owned: ArrayBuffer[] = [];
   #length = 0;
 
-  /** @param bytes a buffer that nobody else uses from now on, or a view of one that is only read */
-  add(bytes: ArrayBuffer | Uint8Array): ByteRange {
-    if (bytes instanceof ArrayBuffer) this.#owned.push(bytes);
-    const part = bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes;
-    const range: ByteRange = [this.#length, part.byteLength];
-    this.#parts.push(part);
-    this.#length += part.byteLength;
-    return range;
+  /** @returns where they begin */
+  add(bytes: Uint8Array): number {
+    this.#parts.push(bytes);
+    this.#length += bytes.byteLength;
+    return this.#length - bytes.byteLength;
   }
 
   get length(): number {
     return this.#length;
   }
 
-  /** Answers all bytes in one buffer; `undefined` when there is not a byte. To be called once. */
+  /** Answers all bytes in one buffer; `undefined` when there is not a byte. */
   pack(): ArrayBuffer | undefined {
     if (this.#length === 0) return undefined;
     const packed = new Uint8Array(this.#length);
@@ -185,12 +182,6 @@ export class ByteWriter {
       packed.set(part, offset);
       offset += part.byteLength;
     }
-    // The buffers are freed here: V8 seldom collects a heap of few and small objects, whatever they hold outside it.
-    for (const buffer of this.#owned) buffer.transfer(0);
     return packed.buffer;
   }
-}
-
-export function bytesAt(buffer: ArrayBuffer | undefined, [offset, length]: ByteRange): Uint8Array {
-  return buffer === undefined ? new Uint8Array(0) : new Uint8Array(buffer, offset, length);
 }

@@ -11,10 +11,12 @@ import {
 } from "./protocol.ts";
 import { EngineFailure } from "./sql.ts";
 
-/** What a thread has answered to a request, with the bytes that its value refers to. */
-export interface ThreadReply<T = unknown> {
-  readonly value: T;
-  readonly bytes: ArrayBuffer | undefined;
+/** Notices what a thread comes upon. */
+export interface ThreadObserver {
+  /** It has ended, and nobody asked it to. */
+  crashed(reason: string): void;
+  /** The payload of an event is damaged. */
+  damaged(event: number): void;
 }
 
 /** The two threads that have the data file open. They are started and ended together: one failure is the end of both. */
@@ -30,12 +32,12 @@ export class StoreThreads {
   }
 
   /** @throws EngineFailure, EvregError why the file could not be opened, once both threads have let go of it */
-  static async start(setup: WriterSetup, onCrash: (reason: string) => void): Promise<StoreThreads> {
-    const writer = new StoreThread(onCrash);
+  static async start(setup: WriterSetup, observer: ThreadObserver): Promise<StoreThreads> {
+    const writer = new StoreThread(observer);
     // The thread that reads loads while the other one brings the file up to date, which has to be alone with it.
-    const reader = new StoreThread(onCrash);
+    const reader = new StoreThread(observer);
     try {
-      const { value: report } = await writer.request("openToWrite", setup);
+      const report = await writer.request("openToWrite", setup);
       const { path, encryption } = setup;
       await reader.request("openToRead", { path, file: report.file, key: encryption?.key });
       return new StoreThreads(writer, reader, report);
@@ -58,8 +60,8 @@ export class StoreThreads {
 }
 
 interface PendingAnswer {
-  readonly promise: Promise<ThreadReply>;
-  readonly resolve: (reply: ThreadReply) => void;
+  readonly promise: Promise<unknown>;
+  readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -80,8 +82,10 @@ export class StoreThread {
   #ended: EngineFailure | undefined;
   readonly #exited: Promise<void>;
 
-  /** @param onCrash called when it has ended and nobody asked it to */
-  constructor(onCrash: (reason: string) => void) {
+  readonly #observer: ThreadObserver;
+
+  constructor(observer: ThreadObserver) {
+    this.#observer = observer;
     const worker = startThread("evreg-store", "store-thread");
     this.#worker = worker;
     let crash = "it ended by itself";
@@ -94,7 +98,7 @@ export class StoreThread {
         if (this.#ended !== undefined) return;
         const failure = new EngineFailure("fatal", `the store's thread failed: ${crash}`);
         this.#end(failure);
-        onCrash(failure.message);
+        observer.crashed(failure.message);
       });
     });
   }
@@ -104,9 +108,9 @@ export class StoreThread {
     kind: K,
     ask: ThreadRequests[K]["ask"],
     bytes?: ArrayBuffer,
-  ): Promise<ThreadReply<ThreadRequests[K]["answer"]>> {
+  ): Promise<ThreadRequests[K]["answer"]> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
-    const pending = Promise.withResolvers<ThreadReply<ThreadRequests[K]["answer"]>>();
+    const pending = Promise.withResolvers<unknown>();
     const free = this.#pending.indexOf(undefined);
     const id = free === -1 ? this.#pending.length : free;
     this.#pending[id] = pending;
@@ -140,11 +144,12 @@ export class StoreThread {
     await this.#exited;
   }
 
-  #receive({ id, outcome, bytes }: FromThread): void {
+  #receive({ id, outcome, damaged }: FromThread): void {
+    for (const event of damaged) this.#observer.damaged(event);
     const pending = this.#pending[id];
     this.#pending[id] = undefined;
     if ("error" in outcome) pending?.reject(fromWireError(outcome.error));
-    else pending?.resolve({ value: outcome.ok, bytes });
+    else pending?.resolve(outcome.ok);
   }
 
   #end(failure: EngineFailure): void {

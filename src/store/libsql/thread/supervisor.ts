@@ -5,7 +5,7 @@ import type { StoreCondition } from "../../store.ts";
 import type { CommitObserver } from "../health.ts";
 import { type Committed, singleWrite, type WireOutcome, type WriteBatch } from "./protocol.ts";
 import { EngineFailure } from "./sql.ts";
-import type { StoreThread, StoreThreads, ThreadReply } from "./store-threads.ts";
+import type { StoreThread, StoreThreads } from "./store-threads.ts";
 
 export interface SupervisorDependencies {
   readonly clock: Clock;
@@ -64,16 +64,16 @@ export class WorkerSupervisor {
   }
 
   /** @throws EvregError `unavailable` while nothing can be committed, with `NOTHING_STORED` where that is certain */
-  async write(batch: WriteBatch): Promise<ThreadReply<Committed>> {
+  async write(batch: WriteBatch): Promise<Committed> {
     // The size is read before the message takes the buffer away.
     const size = batch.bytes?.byteLength ?? 0;
-    const reply = await this.#byWriter(size, (writer) => writer.request("write", batch, batch.bytes));
-    if (reply.value.commit !== undefined) this.#dependencies.commits.committed(reply.value.commit);
-    return reply;
+    const committed = await this.#byWriter(size, (writer) => writer.request("write", batch, batch.bytes));
+    if (committed.commit !== undefined) this.#dependencies.commits.committed(committed.commit);
+    return committed;
   }
 
   /** Does what needs to be between two transactions, on the connection that writes. */
-  readByWriter(operation: string, args: readonly unknown[]): Promise<ThreadReply> {
+  readByWriter(operation: string, args: readonly unknown[]): Promise<unknown> {
     return this.#byWriter(0, (writer) => writer.request("read", { operation, args }));
   }
 
@@ -90,7 +90,7 @@ export class WorkerSupervisor {
   }
 
   /** Reads go on while the disk is full, and wait while the threads are replaced. */
-  async read(operation: string, args: readonly unknown[]): Promise<ThreadReply> {
+  async read(operation: string, args: readonly unknown[]): Promise<unknown> {
     for (let tries = 0; tries < 3; tries += 1) {
       if (this.#threads === undefined) await this.#recovering;
       const threads = this.#threads;
@@ -204,7 +204,7 @@ export class WorkerSupervisor {
 
 /** @throws EngineFailure when these bytes cannot be committed */
 async function writeCheck(threads: StoreThreads, bytes: number): Promise<void> {
-  const { value } = await threads.writer.request("write", singleWrite("file.probe", bytes));
-  const [outcome] = JSON.parse(value.outcomes) as WireOutcome[];
+  const { outcomes } = await threads.writer.request("write", singleWrite("file.probe", bytes));
+  const [outcome] = JSON.parse(outcomes) as WireOutcome[];
   if (outcome === undefined || "error" in outcome) throw new EngineFailure("replace", "a test write failed");
 }

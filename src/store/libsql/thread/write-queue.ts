@@ -8,7 +8,6 @@ import {
   type WriteBatch,
   type WriteCall,
 } from "./protocol.ts";
-import type { ThreadReply } from "./store-threads.ts";
 import { NOTHING_STORED } from "./supervisor.ts";
 
 /** A write to be sent. */
@@ -20,9 +19,16 @@ export interface PendingWrite {
   readonly call: (bytes: ByteWriter) => unknown;
 }
 
+/** What came of a committed write. */
+export interface WriteReply<R = unknown> {
+  readonly value: R;
+  /** The payloads of its batch, to which the value refers. */
+  readonly payloads: readonly Uint8Array[];
+}
+
 /** Commits a batch. */
 interface BatchWriter {
-  write(batch: WriteBatch): Promise<ThreadReply<Committed>>;
+  write(batch: WriteBatch): Promise<Committed>;
 }
 
 /** Writes that are sent together. */
@@ -30,7 +36,7 @@ interface Batch {
   readonly calls: WriteCall[];
   /** The callers, in the order of the calls. */
   readonly callers: {
-    readonly resolve: (reply: ThreadReply) => void;
+    readonly resolve: (reply: WriteReply) => void;
     readonly reject: (error: unknown) => void;
   }[];
   readonly bytes: ByteWriter;
@@ -79,7 +85,7 @@ export class WriteQueue {
   }
 
   /** Takes a write. Resolves once it is committed; rejects with why it was not. */
-  append({ operation, rows, call }: PendingWrite): Promise<ThreadReply> {
+  append({ operation, rows, call }: PendingWrite): Promise<WriteReply> {
     return new Promise((resolve, reject) => {
       const refusal = this.#refusal();
       if (refusal !== undefined) return reject(new EvregError("unavailable", refusal, NOTHING_STORED));
@@ -148,13 +154,13 @@ export class WriteQueue {
     if (this.#heldBytes === 0) this.#idle?.resolve();
   }
 
-  #answer({ callers }: Batch, { value, bytes }: ThreadReply<Committed>): void {
-    const outcomes = JSON.parse(value.outcomes) as WireOutcome[];
+  #answer({ callers }: Batch, { payloads, changes, ...committed }: Committed): void {
+    const outcomes = JSON.parse(committed.outcomes) as WireOutcome[];
     for (const [place, { resolve, reject }] of callers.entries()) {
       const outcome = outcomes[place]!;
       if ("error" in outcome) reject(fromWireError(outcome.error));
-      else resolve({ value: outcome.ok, bytes });
+      else resolve({ value: outcome.ok, payloads });
     }
-    for (const change of value.changes) this.#onChange(change);
+    for (const change of changes) this.#onChange(change);
   }
 }
