@@ -1,9 +1,15 @@
 import type { Actor } from "../domain/audit.ts";
 import type { BacklogCause } from "../domain/stats/stats.ts";
-import type { AttemptErrorCode, DeliveryStatus, TlsReason } from "../domain/delivery.ts";
+import type {
+  AttemptErrorCode,
+  Delivery,
+  DeliveryStatus,
+  DeliveryWithAttempts,
+  SubscriptionAttempt,
+  TlsReason,
+} from "../domain/delivery.ts";
 import type { Attention } from "../domain/operations.ts";
 import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
-import type { Delivery, DeliveryWithAttempts, SubscriptionAttempt } from "../domain/delivery.ts";
 
 /** Deliveries: leased, finished and looked at. */
 export interface DeliveryQueue {
@@ -93,14 +99,11 @@ export interface ClaimRequest {
   readonly defaultQuota: ClaimQuota;
 }
 
-export interface ConsumerRequest {
-  readonly nowMs: number;
+export interface ConsumerRequest extends Pick<ClaimRequest, "nowMs" | "maxPayloadBytes"> {
   /** The entries are by the rowid of the subscription. */
   readonly consumers: ReadonlyMap<number, PullConsumer>;
   /** The most deliveries that are leased for all of them. */
   readonly maxClaims: number;
-  /** Each event's payload counts once; one delivery is leased whatever its size. */
-  readonly maxPayloadBytes: number;
 }
 
 /** Takes deliveries of a pull subscription. Its leases outlive whoever has the store open. */
@@ -114,17 +117,14 @@ export interface PullConsumer {
   readonly isTimeStored: boolean;
 }
 
-export interface LeaseKey {
-  readonly deliveryId: number;
-  readonly claimId: number;
-}
+export type LeaseKey = Pick<Claim, "deliveryId" | "claimId">;
 
 export interface LeaseExtension extends LeaseKey {
   readonly untilMs: number;
 }
 
 /** What judging the result of an attempt needs. */
-export interface LeasedAttempt extends Pick<Claim, "deliveryId" | "claimId" | "attempt" | "failures"> {
+export interface LeasedAttempt extends LeaseKey, Pick<Claim, "attempt" | "failures"> {
   readonly claimedMs: number;
   readonly eventId: number;
   readonly action: string;
@@ -168,11 +168,8 @@ export interface ClaimAnswer {
   readonly limitedTiers: readonly number[];
 }
 
-export interface ConsumerAnswer {
-  readonly claims: readonly Claim[];
-  /** When the next delivery of one of these subscriptions comes due; `undefined` when there is none. */
-  readonly nextDueAtMs: number | undefined;
-}
+/** `nextDueAtMs` is that of the subscriptions whose consumers claim. */
+export type ConsumerAnswer = Omit<ClaimAnswer, "limitedTiers">;
 
 /** One leased delivery with all that is needed to send it. */
 export interface Claim {
@@ -331,10 +328,8 @@ export interface BacklogOf {
   readonly action?: string | undefined;
 }
 
-export interface AttentionSelection {
+export interface AttentionSelection extends Pick<DeliverySelection, "applications" | "limit"> {
   readonly nowMs: number;
-  readonly applications?: readonly string[];
-  readonly limit: number;
 }
 
 export interface AttentionPage {

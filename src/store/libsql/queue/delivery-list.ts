@@ -13,7 +13,7 @@ import {
   type DeliveryRow,
   JOIN_NAMES,
   SELECT_DELIVERY,
-  STATUS_IS,
+  STATUS,
   UNFINISHED_STATES,
 } from "./delivery-state.ts";
 
@@ -100,7 +100,7 @@ function filterOf(sql: Sql, query: DeliverySelection, status: DeliveryStatus | u
   const selected = selectSubscriptions(sql, query, status);
   const subscriptions = ofCause?.subscriptions.filter((id) => selected?.includes(id) !== false) ?? selected;
   const conditions = [
-    ...(status === undefined ? [] : [STATUS_IS[status]]),
+    ...(status === undefined ? [] : [`${STATUS} = '${status}'`]),
     ...(ofCause ? [ofCause.condition] : []),
   ];
   const values = [...(ofCause?.values ?? [])];

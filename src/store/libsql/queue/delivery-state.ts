@@ -35,26 +35,24 @@ export function LEASE_OF(delivery: string, id = "rowid"): string {
 
 const LEASED = LEASE_OF("d");
 
-/** SQL of the status of the delivery `d` with the subscription `s`. */
-export const STATUS = `CASE d.state WHEN ${DELIVERY_STATE.delivered} THEN 'delivered' WHEN ${DELIVERY_STATE.failed} THEN 'failed'
-    WHEN ${DELIVERY_STATE.filtered} THEN 'filtered' ELSE CASE WHEN ${LEASED} THEN 'delivering' WHEN s.deleted_ms IS NOT NULL THEN 'cancelled'
-      WHEN s.active = 0 THEN 'held' WHEN d.failures > 0 THEN 'waiting' ELSE 'pending' END
-  END`;
-
-export const IS_OPEN = `(d.due_ms IS NOT NULL OR d.state = ${DELIVERY_STATE.behind})`;
-const WAITS = `${IS_OPEN} AND NOT ${LEASED}`;
-
-/** SQL that says whether the delivery `d` with the subscription `s` has a status. */
-export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
-  pending: `${WAITS} AND s.deleted_ms IS NULL AND s.active = 1 AND d.failures = 0`,
-  waiting: `${WAITS} AND s.deleted_ms IS NULL AND s.active = 1 AND d.failures > 0`,
-  held: `${WAITS} AND s.deleted_ms IS NULL AND s.active = 0`,
-  cancelled: `${WAITS} AND s.deleted_ms IS NOT NULL`,
-  delivering: LEASED,
+/** When the delivery `d` with the subscription `s` has a status, where none of those before it is true. */
+const STATUSES: Readonly<Record<DeliveryStatus, string>> = {
   delivered: `d.state = ${DELIVERY_STATE.delivered}`,
   failed: `d.state = ${DELIVERY_STATE.failed}`,
   filtered: `d.state = ${DELIVERY_STATE.filtered}`,
+  delivering: LEASED,
+  cancelled: "s.deleted_ms IS NOT NULL",
+  held: "s.active = 0",
+  waiting: "d.failures > 0",
+  pending: "TRUE",
 };
+
+/** SQL of the status of the delivery `d` with the subscription `s`. */
+export const STATUS = `CASE ${Object.entries(STATUSES)
+  .map(([status, condition]) => `WHEN ${condition} THEN '${status}'`)
+  .join(" ")} END`;
+
+export const IS_OPEN = `(d.due_ms IS NOT NULL OR d.state = ${DELIVERY_STATE.behind})`;
 
 /** SQL that is 1 for a delivery that is `pending`, `waiting`, `held` or `delivering`, else 0. */
 export const UNFINISHED = `(${IS_OPEN} AND (s.deleted_ms IS NULL OR ${LEASED}))`;
