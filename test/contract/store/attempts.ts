@@ -37,9 +37,8 @@ export function attemptSuite(open: OpenStore): void {
   });
 
   it("are listed with each try of one delivery, also those that failed and were cut short", async () => {
-    const action = await on.action();
-    const { rowid } = await on.subscription(action);
-    const [event] = await on.publish(action);
+    const { id: rowid, events } = await on.due();
+    const [event] = events;
     const [first] = (await on.claim()).claims;
     const failed = { startedAtMs: LATER, errorCode: "timeout" } as const;
     await on.fail(first!, LATER + 1_000, failed);
@@ -117,9 +116,7 @@ export function attemptSuite(open: OpenStore): void {
   });
 
   it("can be made of any subscription there is, also of a paused one, as a claim would have it", async () => {
-    const action = await on.action();
-    const { rowid } = await on.subscription(action);
-    await on.publish(action);
+    const { id: rowid } = await on.due();
     const [claim] = (await on.claim()).claims;
     expect(await on.store.queue.findSendable(rowid)).toEqual(claim?.subscription);
     await on.store.catalog.updateSubscription(rowid, { active: false }, NOW);

@@ -14,9 +14,7 @@ export function attentionSuite(open: OpenStore): void {
     on.store.queue.attention({ nowMs: LATER, limit: 10, ...query });
 
   it("is nothing where all is well", async () => {
-    const action = await on.action();
-    await on.subscription(action);
-    await on.publish(action, 2);
+    await on.due(2);
     for (const claim of (await on.claim()).claims) await on.finish(claim, "delivered");
     expect(await attention()).toEqual({ items: [], total: 0, subscriptions: 0 });
   });

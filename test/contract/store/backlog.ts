@@ -26,9 +26,7 @@ export function backlogSuite(open: OpenStore): void {
   });
 
   it("counts each unfinished delivery once, by what it waits for", async () => {
-    const action = await on.action();
-    await on.subscription(action);
-    await on.publish(action, 5);
+    await on.due(5);
     const { claims } = await on.claim({ nowMs: NOW + 10, limit: 3 });
     const [first, second] = claims;
     await on.finish(first!, "delivered");
@@ -66,9 +64,7 @@ export function backlogSuite(open: OpenStore): void {
   });
 
   it("counts a throttled handler's as waiting, but not one that a person retried", async () => {
-    const action = await on.action();
-    await on.subscription(action);
-    await on.publish(action, 5);
+    await on.due(5);
     const { claims } = await on.claim({ limit: 3 });
     const untilMs = NOW + 300_000;
     await on.finish(claims[0]!, "failed", { statusCode: 503, slowUntilMs: untilMs });
@@ -99,9 +95,7 @@ export function backlogSuite(open: OpenStore): void {
   });
 
   it("counts the first of an ordered subscription as due at its time, and those after it as waiting", async () => {
-    const action = await on.action();
-    await on.subscription(action, { settings: { ordered: true } });
-    await on.publish(action, 4);
+    await on.due(4, { settings: { ordered: true } });
     expect(await backlog(NOW + 10)).toEqual({
       ...EMPTY,
       due: { deliveries: 1, sinceMs: NOW },
@@ -148,9 +142,7 @@ export function backlogSuite(open: OpenStore): void {
   });
 
   it("does not count what has ended", async () => {
-    const action = await on.action();
-    await on.subscription(action, { maxRetries: 0 });
-    await on.publish(action, 2);
+    await on.due(2, { maxRetries: 0 });
     const { claims } = await on.claim();
     await on.finish(claims[0]!, "delivered");
     await on.finish(claims[1]!, "failed");

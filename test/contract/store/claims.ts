@@ -186,9 +186,7 @@ export function claimSuite(open: OpenStore): void {
   });
 
   it("leases at most a subscription's capacity, and does not ask for another claim meanwhile", async () => {
-    const action = await on.action();
-    const mine = await on.subscription(action);
-    await on.publish(action, 10);
+    const { subscription: mine } = await on.due(10);
     const first = await on.claim({ most: 4, leased: new Map([[mine.rowid, 1]]) });
     expect(first.claims).toHaveLength(3);
     // Seven more are due, but not before one of these has ended.
@@ -200,9 +198,7 @@ export function claimSuite(open: OpenStore): void {
   });
 
   it("returns when to claim again: once there is capacity, else at the next due time", async () => {
-    const action = await on.action();
-    await on.subscription(action);
-    await on.publish(action, 3);
+    await on.due(3);
     const some = await on.claim({ limit: 2 });
     expect([some.nextDueAtMs, some.limitedTiers]).toEqual([undefined, [0]]);
     const [claim, other] = some.claims;
@@ -216,9 +212,8 @@ export function claimSuite(open: OpenStore): void {
   });
 
   it("leases the longest due of a subscription first", async () => {
-    const action = await on.action();
-    await on.subscription(action);
-    const [first = 0, second = 0] = await on.publish(action, 2);
+    const { events } = await on.due(2);
+    const [first = 0, second = 0] = events;
     const { claims } = await on.claim({ limit: 1 });
     const [claim] = claims;
     if (claim === undefined) throw new Error("one was due");

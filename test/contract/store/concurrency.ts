@@ -40,9 +40,7 @@ export function concurrencySuite(open: OpenStore): void {
   });
 
   it("fails one write of a burst alone", async () => {
-    const action = await on.action();
-    const mine = await on.subscription(action);
-    await on.publish(action);
+    const { action, subscription: mine } = await on.due();
     const answers = await Promise.allSettled([
       on.store.events.record([eventOf(action)], NOW),
       on.action("user.created"),

@@ -107,9 +107,7 @@ export function deliveryListSuite(open: OpenStore): void {
   });
 
   it("allows to retry a failed, waiting or delivered one with all its retries", async () => {
-    const action = await on.action();
-    await on.subscription(action);
-    await on.publish(action, 3);
+    await on.due(3);
     const { claims } = await on.claim();
     const ends = [
       (claim: Claim) => on.finish(claim, "delivered", { statusCode: 200 }),
@@ -134,9 +132,7 @@ export function deliveryListSuite(open: OpenStore): void {
   });
 
   it("does not allow to retry what is in progress, held or cancelled", async () => {
-    const action = await on.action();
-    const mine = await on.subscription(action);
-    await on.publish(action, 2);
+    const { subscription: mine } = await on.due(2);
     const [second = 0, first = 0] = (await on.store.queue.list({ limit: 9 })).map(({ rowid }) => rowid);
     const refused = async (id: number): Promise<void> => {
       await expect(on.store.queue.retry(id, NOW)).rejects.toMatchObject({ code: "conflict" });

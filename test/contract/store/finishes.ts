@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { SubscriptionPatch } from "../../../src/store/catalog.ts";
 import type { Claim } from "../../../src/store/queue.ts";
 import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
@@ -15,12 +16,18 @@ export function finishSuite(open: OpenStore): void {
     return claim;
   }
 
+  const stored = (claim: Claim) => on.store.queue.find(claim.deliveryId);
+  const subscriptionOf = ({ subscription }: Claim) =>
+    on.store.catalog.findSubscription(subscription.subscriptionId);
+  const change = ({ subscription }: Claim, patch: SubscriptionPatch) =>
+    on.store.catalog.updateSubscription(subscription.subscriptionId, patch, NOW);
+
   it("records a success with its attempt", async () => {
     const claim = await oneClaim();
     expect(await on.finish(claim, "delivered", { statusCode: 204, response: "", durationMs: 7.4 })).toBe(
       true,
     );
-    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
+    expect(await stored(claim)).toMatchObject({
       status: "delivered",
       attempt: 1,
       last_error: null,
@@ -43,7 +50,7 @@ export function finishSuite(open: OpenStore): void {
   it("stores the first 50 and the last 50 attempts of a delivery", async () => {
     const first = await oneClaim();
     const kept = async (): Promise<number[]> =>
-      ((await on.store.queue.find(first.deliveryId))?.attempts ?? []).map(({ attempt }) => attempt);
+      ((await stored(first))?.attempts ?? []).map(({ attempt }) => attempt);
     for (let n = 1; n <= 130; n += 1) {
       const hour = NOW + n * 3_600_000;
       const [claim] = n === 1 ? [first] : (await on.claim({ nowMs: hour })).claims;
@@ -56,22 +63,22 @@ export function finishSuite(open: OpenStore): void {
       else expect(await kept()).toEqual([...rising(1, 50), ...rising(n - 49, n)]);
       await on.store.queue.retry(first.deliveryId, NOW).catch(() => {});
     }
-    expect(await on.store.queue.find(first.deliveryId)).toMatchObject({ attempt: 130 });
+    expect(await stored(first)).toMatchObject({ attempt: 130 });
   });
 
   it.each([
     ["whatever is in it", "a\u0000b \ud83e\udd89 \"'\\ \u2028 \ufffd é".repeat(20), undefined],
     ["also one that ends within a character", "x\ud83e", "x\ufffd"],
-  ])("stores the answer's text, %s", async (_, response, stored = response) => {
+  ])("stores the answer's text, %s", async (_, response, kept = response) => {
     const claim = await oneClaim();
     expect(await on.finish(claim, "failed", { statusCode: 500, response })).toBe(true);
-    expect((await on.store.queue.find(claim.deliveryId))?.attempts[0]?.response).toBe(stored);
+    expect((await stored(claim))?.attempts[0]?.response).toBe(kept);
   });
 
   it("schedules a retry, counts the failure and stores the last error", async () => {
     const claim = await oneClaim(1);
     await on.fail(claim, NOW + 90_000, { statusCode: 503 });
-    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
+    expect(await stored(claim)).toMatchObject({
       status: "waiting",
       last_error: "HTTP 503",
       next_attempt_at: "2026-03-01T12:01:30.000Z",
@@ -81,7 +88,7 @@ export function finishSuite(open: OpenStore): void {
     expect(again).toMatchObject({ attempt: 2, failures: 1 });
     if (again === undefined) return;
     await on.finish(again, "failed", { errorCode: "timeout" });
-    const failed = await on.store.queue.find(claim.deliveryId);
+    const failed = await stored(claim);
     expect(failed).toMatchObject({ status: "failed", last_error: "timeout", next_attempt_at: null });
     expect(failed?.attempts.map(({ outcome, error_code }) => [outcome, error_code])).toEqual([
       ["failed", null],
@@ -97,7 +104,7 @@ export function finishSuite(open: OpenStore): void {
     const [newer] = (await on.claim({ nowMs: NOW + 90_000 })).claims;
     expect(newer?.claimId).not.toBe(claim.claimId);
     expect(await on.finish(claim, "delivered")).toBe(false);
-    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({ status: "delivering", attempt: 2 });
+    expect(await stored(claim)).toMatchObject({ status: "delivering", attempt: 2 });
     if (newer !== undefined) expect(await on.finish(newer, "delivered")).toBe(true);
   });
 
@@ -114,14 +121,14 @@ export function finishSuite(open: OpenStore): void {
         .map(({ kind }) => kind)
         .toSorted(),
     ).toEqual(["fenced", "fenced", "stored"]);
-    expect((await on.store.queue.find(claim.deliveryId))?.attempts).toHaveLength(1);
+    expect((await stored(claim))?.attempts).toHaveLength(1);
     expect(await on.store.queue.finish([], NOW)).toEqual([]);
   });
 
   it("makes one whose attempt was cut short due again at once, and does not count it", async () => {
     const claim = await oneClaim();
     await on.finish(claim, "interrupted");
-    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
+    expect(await stored(claim)).toMatchObject({
       status: "pending",
       last_error: null,
       attempts: [{ outcome: "returned", error_code: "interrupted" }],
@@ -135,7 +142,7 @@ export function finishSuite(open: OpenStore): void {
     expect(before[0]).toMatchObject({ status: "delivering", attempt: 1 });
     expect(await on.finish(claim, "never started")).toBe(true);
     expect(await on.finish(claim, "never started")).toBe(false);
-    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
+    expect(await stored(claim)).toMatchObject({
       status: "pending",
       attempt: 0,
       // Due since it was published, so that none that came after it goes before it.
@@ -160,7 +167,7 @@ export function finishSuite(open: OpenStore): void {
       finished_at: "2026-03-01T12:01:01.000Z",
       attempts: [],
     };
-    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject(filtered);
+    expect(await stored(claim)).toMatchObject(filtered);
     expect((await on.claim({ nowMs: NOW + 999_999 })).claims).toEqual([]);
 
     expect(await on.store.queue.retry(claim.deliveryId, NOW)).toMatchObject({ status: "pending" });
@@ -171,7 +178,7 @@ export function finishSuite(open: OpenStore): void {
     const [third] = (await on.claim()).claims;
     if (third !== undefined) await on.finish(third, "filtered");
     // What its attempts showed stays as it is.
-    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
+    expect(await stored(claim)).toMatchObject({
       ...filtered,
       attempt: 1,
       last_error: "HTTP 500",
@@ -185,7 +192,7 @@ export function finishSuite(open: OpenStore): void {
     const action = await on.store.catalog.findAction("user.created");
     if (action !== undefined) await on.publish(action, 1);
     await on.finish(claim, "gone", { statusCode: 410 });
-    expect(await on.store.catalog.findSubscription(claim.subscription.subscriptionId)).toMatchObject({
+    expect(await subscriptionOf(claim)).toMatchObject({
       active: false,
       disabled_reason: "The handler answered 410 Gone.",
     });
@@ -197,11 +204,7 @@ export function finishSuite(open: OpenStore): void {
       nextDueAtMs: undefined,
       limitedTiers: [],
     });
-    const back = await on.store.catalog.updateSubscription(
-      claim.subscription.subscriptionId,
-      { active: true },
-      NOW,
-    );
+    const back = await change(claim, { active: true });
     expect(back).toMatchObject({ active: true, disabled_reason: null });
     expect((await on.claim({ nowMs: NOW + 999_999 })).claims).toHaveLength(2);
   });
@@ -209,12 +212,9 @@ export function finishSuite(open: OpenStore): void {
   it("keeps the subscription active when a former handler is gone, and tries the new one", async () => {
     const claim = await oneClaim();
     const handler = "https://moved.example/welcome";
-    await on.store.catalog.updateSubscription(claim.subscription.subscriptionId, { handler }, NOW);
+    await change(claim, { handler });
     expect(await on.finish(claim, "gone", { statusCode: 410 })).toBe(true);
-    expect(await on.store.catalog.findSubscription(claim.subscription.subscriptionId)).toMatchObject({
-      active: true,
-      disabled_reason: null,
-    });
+    expect(await subscriptionOf(claim)).toMatchObject({ active: true, disabled_reason: null });
     const [again] = (await on.claim({ nowMs: NOW + 61_000 })).claims;
     expect(again).toMatchObject({
       deliveryId: claim.deliveryId,
@@ -224,16 +224,11 @@ export function finishSuite(open: OpenStore): void {
     });
 
     // One without retries left ends as failed, the subscription still active.
-    await on.store.catalog.updateSubscription(claim.subscription.subscriptionId, { maxRetries: 1 }, NOW);
+    await change(claim, { maxRetries: 1 });
     if (again !== undefined)
       await on.finish(again, "gone", { statusCode: 410, handler: claim.subscription.handler });
-    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
-      status: "failed",
-      last_error: "HTTP 410",
-    });
-    expect(await on.store.catalog.findSubscription(claim.subscription.subscriptionId)).toMatchObject({
-      active: true,
-    });
+    expect(await stored(claim)).toMatchObject({ status: "failed", last_error: "HTTP 410" });
+    expect(await subscriptionOf(claim)).toMatchObject({ active: true });
   });
 
   it("releases expired leases, and no others", async () => {
@@ -241,7 +236,7 @@ export function finishSuite(open: OpenStore): void {
     expect(await on.store.queue.releaseExpired(NOW + 89_999)).toBe(0);
     expect(await on.store.queue.releaseExpired(NOW + 90_000)).toBe(1);
     expect(await on.store.queue.releaseExpired(NOW + 90_000)).toBe(0);
-    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
+    expect(await stored(claim)).toMatchObject({
       status: "pending",
       next_attempt_at: "2026-03-01T12:01:30.000Z",
       attempts: [{ attempt: 1, outcome: "returned", error_code: "interrupted", duration_ms: 30_000 }],

@@ -132,6 +132,14 @@ export class Fixture {
     return rowids;
   }
 
+  /** A subscription to an action that it makes, and `count` deliveries that are due. */
+  async due(count = 1, given: Parameters<Fixture["subscription"]>[1] = {}) {
+    const action = await this.action();
+    const subscription = await this.subscription(action, given);
+    const events = await this.publish(action, count);
+    return { action, subscription, id: subscription.rowid, events };
+  }
+
   claim(given: Partial<Parameters<typeof claimRequest>[0]> = {}): Promise<ClaimAnswer> {
     return this.store.queue.claim(claimRequest({ nowMs: NOW + 60_000, ...given }));
   }

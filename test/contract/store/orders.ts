@@ -31,14 +31,9 @@ export function orderSuite(open: OpenStore): void {
 
 /** What the suites do with subscriptions in an order. */
 function actsOn(on: Fixture, order: Order) {
-  async function ordered(
-    settings: Partial<SubscriptionSettings> = {},
-    maxRetries = 1,
-  ): Promise<{ readonly action: Action; readonly id: number }> {
-    const action = await on.action();
-    const made = await on.subscription(action, { maxRetries, settings: { ordered: order, ...settings } });
-    return { action, id: made.rowid };
-  }
+  /** A subscription in this order, and so many of its deliveries. */
+  const ordered = (count = 0, settings: Partial<SubscriptionSettings> = {}, maxRetries = 1) =>
+    on.due(count, { maxRetries, settings: { ordered: order, ...settings } });
 
   async function claimed(nowMs = AFTER): Promise<readonly Claim[]> {
     return (await on.claim({ nowMs })).claims.toSorted((a, b) => a.event.eventId - b.event.eventId);
@@ -80,8 +75,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   const { ordered, claimed, claimOne, drain, fail, find, change, set } = actsOn(on, order);
 
   it("report what delays a delivery that a person retried", async () => {
-    const { action } = await ordered({ on_exhausted: "block" }, 0);
-    await on.publish(action, 2);
+    await ordered(2, { on_exhausted: "block" }, 0);
     const [second, first] = await on.store.queue.list({ limit: 10 });
     const ask = (): Promise<unknown> => on.store.queue.retry(second!.rowid, NOW);
     const before = order === true ? "is ordered, and delivery" : "is ordered by key, and delivery";
@@ -104,8 +98,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   });
 
   it("are claimed in the order of publication, and not while one of them is leased", async () => {
-    const { action } = await ordered();
-    const events = await on.publish(action, 5);
+    const { events } = await ordered(5);
     const claims = await claimed();
     expect(eventsOf(claims)).toEqual([events[0]]);
     expect(await claimed()).toEqual([]);
@@ -116,8 +109,8 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   });
 
   it("lease the next one with a result that asks for it, and no more than that", async () => {
-    const { action } = await ordered();
-    const [first, second, third] = await on.publish(action, 3);
+    const { events } = await ordered(3);
+    const [first, second, third] = events;
     const finish = async (claim: Claim, wanted: object = {}) =>
       (await on.store.queue.finish([resultOf(claim, "delivered", wanted)], AFTER))[0];
     const claim = await claimOne();
@@ -135,8 +128,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   });
 
   it("lease no next one of a paused subscription, or where it is not due yet", async () => {
-    const { action, id } = await ordered();
-    await on.publish(action, 3);
+    const { id } = await ordered(3);
     const next = async (claim: Claim, ending: AttemptEnding, wanted: object = {}) => {
       const result = resultOf(claim, ending, { ...wanted, nextLeaseMs: 1_000 });
       const [outcome] = await on.store.queue.finish([result], AFTER);
@@ -177,8 +169,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   });
 
   it("wait for the retry of their first delivery, which then goes first", async () => {
-    const { action, id } = await ordered();
-    const events = await on.publish(action, 3);
+    const { id, events } = await ordered(3);
     const atMs = NOW + HOUR_MS;
     await fail(await claimOne(), atMs);
     expect(await on.claim({ nowMs: atMs - 1 })).toEqual({ claims: [], nextDueAtMs: atMs, limitedTiers: [] });
@@ -196,15 +187,13 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
     ["interrupted", "interrupted"],
     ["never started", "never started"],
   ] as const)("keep the place of one that was %s", async (_, ending) => {
-    const { action } = await ordered();
-    const events = await on.publish(action, 3);
+    const { events } = await ordered(3);
     await on.finish(await claimOne(), ending);
     expect(await drain()).toEqual(events);
   });
 
   it("keep the place of what a dead worker had leased", async () => {
-    const { action } = await ordered();
-    const events = await on.publish(action, 4);
+    const { events } = await ordered(4);
     await on.finish(await claimOne(), "delivered");
     const lost = await claimed();
     expect(await claimed(AFTER + 29_999)).toEqual([]);
@@ -215,8 +204,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   });
 
   it("keep trying a delivery that used up its retries, and block those after it", async () => {
-    const { action } = await ordered({ on_exhausted: "block", retry_schedule: [0] }, 0);
-    const events = await on.publish(action, 2);
+    const { events } = await ordered(2, { on_exhausted: "block", retry_schedule: [0] }, 0);
     for (const failures of [0, 1, 2]) {
       const claim = await claimOne();
       expect([claim.event.eventId, claim.failures]).toEqual([events[0], failures]);
@@ -226,8 +214,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   });
 
   it("with skip, continue after one that used up its retries", async () => {
-    const { action, id } = await ordered({ on_exhausted: "skip" }, 1);
-    const events = await on.publish(action, 3);
+    const { id, events } = await ordered(3, { on_exhausted: "skip" }, 1);
     await fail(await claimOne(), NOW + 60_000);
     const again = await claimOne();
     expect([again.event.eventId, again.failures]).toEqual([events[0], 1]);
@@ -256,8 +243,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
     ["wait for one that still has retries when they get fewer and skip", SKIP, 5, { maxRetries: 1 }, false],
     ["keep trying what blocks them, however few retries they are given", {}, 5, { maxRetries: 0 }, false],
   ])("%s", async (_, settings, maxRetries, patch, isSkipped) => {
-    const { action, id } = await ordered(settings, maxRetries);
-    const events = await on.publish(action, 3);
+    const { id, events } = await ordered(3, settings, maxRetries);
     const first = await claimOne();
     await fail(first, NOW + HOUR_MS);
     await change(id, patch, NOW + 62_000);
@@ -283,8 +269,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   });
 
   it("report what blocks them: the first delivery, from its last retry until it is accepted, gets more, or is skipped", async () => {
-    const { action, id } = await ordered({}, 1);
-    await on.publish(action, 2);
+    const { id } = await ordered(2, {}, 1);
     const blockedBy = async () => (await find(id))?.blocked_by;
     const first = await claimOne();
     await fail(first, NOW + 60_000);
@@ -300,8 +285,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   });
 
   it("continue at once after one that a person skips, and after no other", async () => {
-    const { action, id } = await ordered({}, 0);
-    const events = await on.publish(action, 3);
+    const { id, events } = await ordered(3, {}, 0);
     const first = await claimOne();
     await fail(first, NOW + HOUR_MS);
     const [third, second] = await on.store.queue.list({ limit: 2 });
@@ -320,10 +304,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
       next_attempt_at: null,
       finished_at: new Date(NOW + 62_000).toISOString(),
     });
-    expect(await find(id)).toMatchObject({
-      blocked_by: null,
-      slowed_until: null,
-    });
+    expect(await find(id)).toMatchObject({ blocked_by: null, slowed_until: null });
     await expect(skip(first.deliveryId)).rejects.toMatchObject({ code: "conflict" });
     expect(await drain()).toEqual(events.slice(1));
     expect(await skip(99)).toBeUndefined();
@@ -335,7 +316,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   ] as const)(
     "are deactivated when the handler is gone, and one to %s keeps its place",
     async (how, statuses) => {
-      const { action, id } = await ordered({ on_exhausted: how });
+      const { action, id } = await ordered(0, { on_exhausted: how });
       const events = await on.publish(action, 2);
       await on.finish(await claimOne(), "gone", { statusCode: 410 });
       expect(await find(id)).toMatchObject({
@@ -350,8 +331,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   );
 
   it("continue in place when another handler was set before the former one was gone", async () => {
-    const { action, id } = await ordered({ on_exhausted: "skip" });
-    const events = await on.publish(action, 2);
+    const { id, events } = await ordered(2, { on_exhausted: "skip" });
     const claim = await claimOne();
     await change(id, { handler: "https://moved.example/" }, NOW + 60_500);
     await on.finish(claim, "gone", { statusCode: 410 });
@@ -359,8 +339,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   });
 
   it("send what a person retries first, and in its place again when that fails", async () => {
-    const { action } = await ordered({ on_exhausted: "skip" }, 0);
-    const events = await on.publish(action, 4);
+    const { events } = await ordered(4, { on_exhausted: "skip" }, 0);
     const first = await claimOne();
     await on.finish(first, "delivered");
     const second = await claimOne();
@@ -380,8 +359,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   });
 
   it("continue at once when a person retries the first one with success", async () => {
-    const { action } = await ordered();
-    const events = await on.publish(action, 2);
+    const { events } = await ordered(2);
     const first = await claimOne();
     await fail(first, NOW + 6 * HOUR_MS);
     await on.store.queue.retry(first.deliveryId, NOW + 62_000);
@@ -419,8 +397,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   });
 
   it("continue after a pause, and count what is held", async () => {
-    const { action, id } = await ordered();
-    const events = await on.publish(action, 3);
+    const { id, events } = await ordered(3);
     await fail(await claimOne(), NOW + HOUR_MS);
     await change(id, { active: false }, NOW + 62_000);
     expect(await claimed(NOW + DAY_MS)).toEqual([]);
@@ -461,8 +438,7 @@ function endedOrderSuite(on: Fixture): void {
   const endOrder = (id: number) => set(id, { ordered: false }, NOW + 62_000);
 
   it("have nothing wait for its place, or for a retry", async () => {
-    const { action, id } = await subscribe();
-    const events = await on.publish(action, 3);
+    const { id, events } = await subscribe(3);
     const first = await claimOne();
     await on.fail(first, NOW + HOUR_MS, { slowUntilMs: NOW + HOUR_MS });
     expect(await endOrder(id)).toMatchObject({ slowed_until: null });
@@ -470,8 +446,8 @@ function endedOrderSuite(on: Fixture): void {
   });
 
   it("let one that is under way as the order ends wait by itself", async () => {
-    const { action, id } = await subscribe();
-    const [, second] = await on.publish(action, 2);
+    const { id, events } = await subscribe(2);
+    const [, second] = events;
     const first = await claimOne();
     await endOrder(id);
     await on.fail(first, NOW + HOUR_MS);
@@ -480,8 +456,8 @@ function endedOrderSuite(on: Fixture): void {
   });
 
   it("lease nothing with a result that asked for the next one before the order ended", async () => {
-    const { action, id } = await subscribe();
-    const [, ...others] = await on.publish(action, 4);
+    const { id, events } = await subscribe(4);
+    const [, ...others] = events;
     const first = await claimOne();
     await endOrder(id);
     const result = resultOf(first, "delivered", { nextLeaseMs: DAY_MS });
@@ -585,7 +561,7 @@ function keyOrderSuite(on: Fixture): void {
   });
 
   it("find the value at any depth, also where names have escapes and lists are in between", async () => {
-    const { action, id } = await keyed({ ordered: { key: "/a~1b/1/~0/x" } });
+    const { action, id } = await keyed(0, { ordered: { key: "/a~1b/1/~0/x" } });
     for (const value of [1, 2, 1]) await on.store.events.record([eventOf(action, nested(value))], NOW);
     expect(await claimed()).toHaveLength(2);
     expect(await on.store.queue.list({ subscription: id, key: "1", limit: 9 })).toHaveLength(2);
@@ -603,7 +579,7 @@ function keyOrderSuite(on: Fixture): void {
   });
 
   it("block a key whose delivery has used up its retries, and show how many are blocked", async () => {
-    const { action, id } = await keyed({ on_exhausted: "block" }, 0);
+    const { action, id } = await keyed(0, { on_exhausted: "block" }, 0);
     const [, , a2] = await publish(action, ["a", "b", "a", "b", "c"]);
     const [a, b, c] = await claimed();
     await fail(a!, NOW + HOUR_MS);
@@ -617,15 +593,12 @@ function keyOrderSuite(on: Fixture): void {
       blocked: { deliveries: 2, sinceMs: NOW },
     });
     await on.store.queue.skip(a!.deliveryId, NOW + 61_000);
-    expect(await find(id)).toMatchObject({
-      blocked_by: b!.deliveryId,
-      blocked_keys: 1,
-    });
+    expect(await find(id)).toMatchObject({ blocked_by: b!.deliveryId, blocked_keys: 1 });
     expect(eventsOf(await claimed())).toEqual([a2]);
   });
 
   it("put replayed events before later ones of their key, behind what a person requested", async () => {
-    const { action, id } = await keyed({ on_exhausted: "skip" }, 0);
+    const { action, id } = await keyed(0, { on_exhausted: "skip" }, 0);
     await change(id, { active: false });
     const [a, b] = await publish(action, ["a", "b"]);
     await change(id, { active: true });
