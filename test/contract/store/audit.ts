@@ -58,7 +58,7 @@ export function auditSuite(open: OpenStore): void {
     const action = await on.action();
     await on.subscription(action);
     const taken = { action: action.action, application: "crm", schemata: {} };
-    await expect(on.store.catalog.createAction(taken, NOW, ADA)).rejects.toMatchObject({ code: "conflict" });
+    await expect(on.catalog.createAction(taken, NOW, ADA)).rejects.toMatchObject({ code: "conflict" });
     expect((await entries()).filter(({ by }) => by === "ada")).toEqual([]);
   });
 

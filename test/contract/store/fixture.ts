@@ -1,9 +1,16 @@
 import { afterAll, afterEach, beforeEach } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
+import type { Delivery } from "../../../src/domain/delivery.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
-import type { SubscriptionRecord } from "../../../src/store/catalog.ts";
-import type { EventSelection, RecordOutcome } from "../../../src/store/events.ts";
-import type { AttemptResult, Claim, ClaimAnswer, AttemptEnding } from "../../../src/store/queue.ts";
+import type { SubscriptionPatch, SubscriptionRecord } from "../../../src/store/catalog.ts";
+import type { EventRecord, EventSelection, RecordOutcome } from "../../../src/store/events.ts";
+import type {
+  AttemptEnding,
+  AttemptResult,
+  Claim,
+  ClaimAnswer,
+  DeliverySelection,
+} from "../../../src/store/queue.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 
@@ -92,6 +99,30 @@ export class Fixture {
     return this.#opened.store;
   }
 
+  get catalog(): Store["catalog"] {
+    return this.store.catalog;
+  }
+
+  get events(): Store["events"] {
+    return this.store.events;
+  }
+
+  get queue(): Store["queue"] {
+    return this.store.queue;
+  }
+
+  get replays(): Store["replays"] {
+    return this.store.replays;
+  }
+
+  get tokens(): Store["tokens"] {
+    return this.store.tokens;
+  }
+
+  get stats(): Store["stats"] {
+    return this.store.stats;
+  }
+
   async action(action = "user.created", application = "crm"): Promise<Action> {
     const previous = this.#actions.get(action);
     const isPrevious = previous?.application === application && !this.#own.has(action);
@@ -138,6 +169,22 @@ export class Fixture {
     const subscription = await this.subscription(action, given);
     const events = await this.publish(action, count);
     return { action, subscription, id: subscription.rowid, events };
+  }
+
+  record(
+    batch: readonly EventRecord[],
+    nowMs = NOW,
+    options?: { readonly atomic: boolean },
+  ): Promise<readonly RecordOutcome[]> {
+    return this.events.record(batch, nowMs, options);
+  }
+
+  update(id: number, patch: SubscriptionPatch, nowMs = NOW): Promise<Subscription | undefined> {
+    return this.catalog.updateSubscription(id, patch, nowMs);
+  }
+
+  deliveries(query: Partial<DeliverySelection> = {}): Promise<readonly Delivery[]> {
+    return this.queue.list({ limit: 50, ...query });
   }
 
   claim(given: Partial<Parameters<typeof claimRequest>[0]> = {}): Promise<ClaimAnswer> {

@@ -5,27 +5,28 @@ import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.
 export function idempotencySuite(open: OpenStore): void {
   const on = Fixture.use(open);
   const record = async (...events: readonly EventRecord[]): Promise<string[]> =>
-    (await on.store.events.record(events, NOW)).map(({ kind }) => kind);
+    (await on.record(events)).map(({ kind }) => kind);
 
   it("returns the first event for the same key, action and payload", async () => {
     const action = await on.action();
     await on.subscription(action);
-    const [first] = await on.store.events.record([eventOf(action, '{"a":1}', "key 1")], NOW);
-    const [again] = await on.store.events.record([eventOf(action, '{"a":1}', "key 1")], NOW + 5_000);
+    const [first] = await on.record([eventOf(action, '{"a":1}', "key 1")]);
+    const [again] = await on.record([eventOf(action, '{"a":1}', "key 1")], NOW + 5_000);
     expect(again).toEqual({ kind: "replayed", rowid: recordedRowid(first), timestampedMs: NOW, revision: 1 });
-    expect(await on.store.queue.list({ limit: 10 })).toHaveLength(1);
+    expect(await on.deliveries()).toHaveLength(1);
   });
 
   it("refuses the key with another payload or action", async () => {
     const action = await on.action("a.one");
     const other = await on.action("a.two");
-    const [first] = await on.store.events.record([eventOf(action, '{"a":1}', "k")], NOW);
+    const [first] = await on.record([eventOf(action, '{"a":1}', "k")]);
     const refusal = { kind: "key_conflict", rowid: recordedRowid(first) };
     expect(
-      await on.store.events.record(
-        [eventOf(action, '{"a":2}', "k"), eventOf(other, '{"a":1}', "k"), eventOf(action, '{"a":1} ', "k")],
-        NOW,
-      ),
+      await on.record([
+        eventOf(action, '{"a":2}', "k"),
+        eventOf(other, '{"a":1}', "k"),
+        eventOf(action, '{"a":1} ', "k"),
+      ]),
     ).toEqual([refusal, refusal, refusal]);
     expect(await on.rowids()).toHaveLength(1);
   });
@@ -48,17 +49,14 @@ export function idempotencySuite(open: OpenStore): void {
     it("are each listed by those that may read it", async () => {
       const own = await on.action("a.one");
       const foreign = await on.action("b.one", "billing");
-      const outcomes = await on.store.events.record(
-        [own, foreign].map((action) => eventOf(action, "{}", "k")),
-        NOW,
-      );
+      const outcomes = await on.record([own, foreign].map((action) => eventOf(action, "{}", "k")));
       const [first, second] = outcomes.map(recordedRowid);
       expect(await on.rowids({ idempotencyKey: "k" })).toEqual([second, first]);
       expect(await on.rowids({ idempotencyKey: "k", order: "asc" })).toEqual([first, second]);
       expect(await on.rowids({ idempotencyKey: "k", applications: ["billing"] })).toEqual([second]);
       expect(await on.rowids({ idempotencyKey: "k", action: "a.one" })).toEqual([first]);
       const all = { order: "asc" as const, limit: 1, page: 2, idempotencyKey: "k" };
-      expect(await on.store.events.list(all)).toMatchObject({ events: [{ rowid: second }], total: 2 });
+      expect(await on.events.list(all)).toMatchObject({ events: [{ rowid: second }], total: 2 });
     });
 
     it("stay where they were used when an action moves, and still answer for it", async () => {
@@ -67,7 +65,7 @@ export function idempotencySuite(open: OpenStore): void {
       const there = await on.action("b.one", "billing");
       await record(eventOf(moved, "{}", "k"), eventOf(there, "{}", "k"), eventOf(there, "{}", "l"));
       const change = { action: moved.action, application: "billing", expectedVersion: 1 };
-      await on.store.catalog.reviseAction(change, NOW);
+      await on.catalog.reviseAction(change, NOW);
       expect(await record(eventOf(moved, "{}", "k"), eventOf(moved, "{}", "l"))).toEqual([
         "replayed",
         "key_conflict",
@@ -91,15 +89,12 @@ export function idempotencySuite(open: OpenStore): void {
 
   it("checks a key repeated within a batch by its first use", async () => {
     const action = await on.action();
-    const outcomes = await on.store.events.record(
-      [
-        eventOf(action, "{}", "k"),
-        eventOf(action, "{}", "k"),
-        eventOf(action, "[]", "k"),
-        eventOf(action, "{}", "l"),
-      ],
-      NOW,
-    );
+    const outcomes = await on.record([
+      eventOf(action, "{}", "k"),
+      eventOf(action, "{}", "k"),
+      eventOf(action, "[]", "k"),
+      eventOf(action, "{}", "l"),
+    ]);
     const rowid = recordedRowid(outcomes[0]);
     expect(outcomes.map(({ kind }) => kind)).toEqual(["recorded", "replayed", "key_conflict", "recorded"]);
     expect(outcomes[1]).toMatchObject({ rowid });
@@ -109,7 +104,7 @@ export function idempotencySuite(open: OpenStore): void {
   it("records one of many concurrent events", async () => {
     const action = await on.action();
     const outcomes = await Promise.all(
-      Array.from({ length: 50 }, () => on.store.events.record([eventOf(action, "{}", "same")], NOW)),
+      Array.from({ length: 50 }, () => on.record([eventOf(action, "{}", "same")])),
     );
     const kinds = outcomes.flat().map(({ kind }) => kind);
     expect(kinds.filter((kind) => kind === "recorded")).toHaveLength(1);
@@ -118,18 +113,18 @@ export function idempotencySuite(open: OpenStore): void {
 
   it("returns the first event although the schema has changed since", async () => {
     const action = await on.action();
-    await on.store.events.record([eventOf(action, "{}", "k")], NOW);
-    await on.store.catalog.reviseAction({ action: action.action, schemata: {}, expectedVersion: 1 }, NOW);
-    const [again] = await on.store.events.record([eventOf({ ...action, revision: 2 }, "{}", "k")], NOW);
+    await on.record([eventOf(action, "{}", "k")]);
+    await on.catalog.reviseAction({ action: action.action, schemata: {}, expectedVersion: 1 }, NOW);
+    const [again] = await on.record([eventOf({ ...action, revision: 2 }, "{}", "k")]);
     expect(again).toMatchObject({ kind: "replayed", revision: 1 });
   });
 
   it("accepts a repeated key in an atomic batch, and refuses a conflict", async () => {
     const action = await on.action();
-    await on.store.events.record([eventOf(action, "{}", "k")], NOW);
+    await on.record([eventOf(action, "{}", "k")]);
     const kindsOf = async (payload: string): Promise<string[]> => {
       const batch = [eventOf(action, payload, "k"), eventOf(action, "[]")];
-      return (await on.store.events.record(batch, NOW, { atomic: true })).map(({ kind }) => kind);
+      return (await on.record(batch, NOW, { atomic: true })).map(({ kind }) => kind);
     };
     expect(await kindsOf("{}")).toEqual(["replayed", "recorded"]);
     expect(await kindsOf("[]")).toEqual(["key_conflict", "withheld"]);
@@ -140,7 +135,7 @@ export function idempotencySuite(open: OpenStore): void {
     const batch = (keys: readonly (number | undefined)[]) =>
       keys.map((key) => eventOf(action, "{}", key === undefined ? undefined : `bulk:${100 + key}`));
     const replayed = async (keys: readonly (number | undefined)[]): Promise<(number | undefined)[]> => {
-      const outcomes = await on.store.events.record(batch(keys), NOW);
+      const outcomes = await on.record(batch(keys));
       return keys.filter((_, at) => outcomes[at]?.kind === "replayed");
     };
     expect(await replayed(from(0))).toEqual([]);
@@ -157,20 +152,15 @@ export function idempotencySuite(open: OpenStore): void {
   it("distinguishes similar keys", async () => {
     const action = await on.action();
     const keys = ["k", "K", "k ", " k", "k'", 'k"', "k\\u0000", "k~"];
-    const outcomes = await on.store.events.record(
-      keys.map((key) => eventOf(action, "{}", key)),
-      NOW,
-    );
+    const outcomes = await on.record(keys.map((key) => eventOf(action, "{}", key)));
     expect(outcomes.map(({ kind }) => kind)).toEqual(keys.map(() => "recorded"));
   });
 
   it("refuses a key that it could not store unchanged", async () => {
     const action = await on.action();
-    await on.store.events.record([eventOf(action, "{}", "k")], NOW);
+    await on.record([eventOf(action, "{}", "k")]);
     for (const key of ["k\u0000x", "k\ud800"]) {
-      await expect(on.store.events.record([eventOf(action, "{}", key)], NOW)).rejects.toMatchObject({
-        code: "invalid",
-      });
+      await expect(on.record([eventOf(action, "{}", key)])).rejects.toMatchObject({ code: "invalid" });
     }
     expect(await on.rowids()).toHaveLength(1);
   });

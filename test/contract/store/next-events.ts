@@ -5,7 +5,7 @@ import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 export function nextEventSuite(open: OpenStore): void {
   const on = Fixture.use(open);
   const next = (query: Partial<NextEvents>) =>
-    on.store.events.next({ after: 0, limit: 100, maxBytes: 1_000_000, payloads: false, ...query });
+    on.events.next({ after: 0, limit: 100, maxBytes: 1_000_000, payloads: false, ...query });
   const rowids = async (query: Partial<NextEvents>): Promise<readonly number[]> =>
     (await next(query)).events.map(({ rowid }) => rowid);
 
@@ -33,7 +33,7 @@ export function nextEventSuite(open: OpenStore): void {
     const after = all[0]! - 1;
     const [first] = (await next({ after })).events;
     expect(first).not.toHaveProperty("payload");
-    const found = (await on.store.events.find(all[0]!))!;
+    const found = (await on.events.find(all[0]!))!;
     const { payload, payloadBytes, ...rest } = found;
     expect(payloadBytes).toBe(payload?.length);
     expect(first).toEqual(rest);

@@ -4,7 +4,7 @@ import type { Action } from "../../../src/domain/action.ts";
 import type { Replay, ReplaySelection } from "../../../src/domain/replay.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
 import type { AttemptEnding } from "../../../src/store/queue.ts";
-import type { ReplayProgress } from "../../../src/store/history.ts";
+import type { ReplayProgress, ReplayRequest, ReplayStep } from "../../../src/store/history.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid, resultOf } from "./fixture.ts";
 
@@ -18,49 +18,16 @@ const NO_RETRIES = { maxRetries: 0 } as const;
 export function replaySuite(open: OpenStore): void {
   const on = Fixture.use(open);
 
-  async function plan(
-    { rowid }: Subscription,
-    selection: ReplaySelection,
-    range: { fromMs?: number; toMs?: number } = {},
-  ) {
-    const planned = await on.store.replays.plan({ subscription: rowid, selection, fromMs: 0, ...range });
-    if (planned === undefined) throw new Error("there is no such subscription");
-    return planned;
-  }
+  type Planned = [subscription: Subscription, selection: ReplaySelection, range?: Partial<ReplayRequest>];
 
-  async function count(
-    subscription: Subscription,
-    selection: ReplaySelection,
-    range: { fromMs?: number; toMs?: number } = {},
-  ): Promise<number> {
-    return on.store.replays.count(await plan(subscription, selection, range));
-  }
+  const plan = async (...[{ rowid }, selection, range]: Planned) =>
+    (await on.replays.plan({ subscription: rowid, selection, fromMs: 0, ...range }))!;
+  const count = async (...planned: Planned) => on.replays.count(await plan(...planned));
+  const start = async (...planned: Planned) => (await on.replays.start(await plan(...planned), LATER))!;
 
-  async function start(
-    subscription: Subscription,
-    selection: ReplaySelection,
-    range: { fromMs?: number; toMs?: number } = {},
-  ): Promise<Replay> {
-    return (await on.store.replays.start(await plan(subscription, selection, range), LATER))!;
-  }
-
-  const step = (
-    { rowid }: Replay,
-    given: {
-      nowMs?: number;
-      maxQueued?: number;
-      maxDue?: number;
-      maxUnfinished?: number;
-      total?: number;
-    } = {},
-  ): Promise<ReplayProgress> =>
-    on.store.replays.advance(rowid, {
-      nowMs: LATER,
-      maxQueued: 1_000,
-      maxDue: 1_000,
-      maxUnfinished: 10_000,
-      ...given,
-    });
+  const STEP = { nowMs: LATER, maxQueued: 1_000, maxDue: 1_000, maxUnfinished: 10_000 };
+  const step = ({ rowid }: Replay, given: Partial<ReplayStep> = {}): Promise<ReplayProgress> =>
+    on.replays.advance(rowid, { ...STEP, ...given });
 
   async function toTheEnd(replay: Replay): Promise<number> {
     let queued = 0;
@@ -80,13 +47,13 @@ export function replaySuite(open: OpenStore): void {
   ): Promise<number[]> {
     const ended: number[] = [];
     for (;;) {
-      const { claims } = await on.store.queue.claim(claimRequest({ nowMs, limit: 500, most: 500 }));
+      const { claims } = await on.queue.claim(claimRequest({ nowMs, limit: 500, most: 500 }));
       if (claims.length === 0) return ended;
       ended.push(...claims.map(({ event }) => event.eventId));
       const results = claims.map((claim) =>
         resultOf(claim, endingOf(claim.event.eventId), { statusCode: 500, retryAfterMs }),
       );
-      await on.store.queue.finish(results, nowMs);
+      await on.queue.finish(results, nowMs);
     }
   }
 
@@ -102,17 +69,11 @@ export function replaySuite(open: OpenStore): void {
     const replay = await start(subscription, "failed");
     expect(replay).toMatchObject({ status: "running", selection: "failed", total: null, queued: 0 });
     expect(await toTheEnd(replay)).toBe(3);
-    const due = await on.store.queue.list({
-      subscription: subscription.rowid,
-      status: "pending",
-      limit: 9,
-    });
+    const due = await on.deliveries({ subscription: subscription.rowid, status: "pending" });
     expect(due.map(({ event_id: id }) => id).toReversed()).toEqual(failed);
     const { claims } = await on.claim({ nowMs: LATER });
     expect(claims.map(({ attempt, failures }) => [attempt, failures])).toEqual(failed.map(() => [2, 0]));
-    expect(await on.store.queue.list({ subscription: other.rowid, status: "failed", limit: 9 })).toHaveLength(
-      3,
-    );
+    expect(await on.deliveries({ subscription: other.rowid, status: "failed" })).toHaveLength(3);
   });
 
   it("missed: makes deliveries for events that have none, and only for those of its present action", async () => {
@@ -120,11 +81,11 @@ export function replaySuite(open: OpenStore): void {
     const subscription = await on.subscription(before);
     const early = await on.publish(action, 2);
     await on.publish(before, 2);
-    await on.store.catalog.updateSubscription(subscription.rowid, { action: "now" }, NOW);
+    await on.update(subscription.rowid, { action: "now" });
     await on.publish(action, 2);
-    await on.store.catalog.updateSubscription(subscription.rowid, { active: false }, NOW);
+    await on.update(subscription.rowid, { active: false });
     const paused = await on.publish(action, 2);
-    await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, NOW);
+    await on.update(subscription.rowid, { active: true });
     await endAll(delivered);
 
     expect(await count(subscription, "missed")).toBe(4);
@@ -168,11 +129,11 @@ export function replaySuite(open: OpenStore): void {
   it("never select an event that was published after the start", async () => {
     const action = await on.action();
     const subscription = await on.subscription(action);
-    await on.store.catalog.updateSubscription(subscription.rowid, { active: false }, NOW);
+    await on.update(subscription.rowid, { active: false });
     await on.publish(action, 3);
     const replay = await start(subscription, "missed", { toMs: LATER + HOUR });
     await on.publish(action, 3, LATER + 1);
-    await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, NOW);
+    await on.update(subscription.rowid, { active: true });
     expect(await toTheEnd(replay)).toBe(3);
   });
 
@@ -187,19 +148,15 @@ export function replaySuite(open: OpenStore): void {
     const late = { ...limits, nowMs: LATER + 10 };
     expect(await step(replay, { ...late, total: 20 })).toEqual({ queued: 7, state: "running" });
     expect(await step(replay, late)).toEqual({ queued: 0, state: "saturated" });
-    await on.store.catalog.updateSubscription(subscription.rowid, { maxRetries: 5 }, LATER);
+    await on.update(subscription.rowid, { maxRetries: 5 }, LATER);
     await endAll(() => "failed", LATER + HOUR, 4 * HOUR);
     expect(await step(replay, { ...late, maxUnfinished: 10 })).toEqual({ queued: 0, state: "saturated" });
-    await on.store.catalog.updateSubscription(subscription.rowid, { active: false }, LATER);
+    await on.update(subscription.rowid, { active: false }, LATER);
     expect(await step(replay, late)).toEqual({ queued: 0, state: "paused" });
-    await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, LATER);
+    await on.update(subscription.rowid, { active: true }, LATER);
     expect(await step(replay, { ...late, maxQueued: 4 })).toEqual({ queued: 4, state: "running" });
     expect(await step(replay, late)).toEqual({ queued: 6, state: "running" });
-    expect(await on.store.replays.find(replay.rowid)).toMatchObject({
-      total: 20,
-      queued: 17,
-      status: "running",
-    });
+    expect(await on.replays.find(replay.rowid)).toMatchObject({ total: 20, queued: 17, status: "running" });
   });
 
   it("count as skipped what somebody else sent before", async () => {
@@ -209,10 +166,10 @@ export function replaySuite(open: OpenStore): void {
     await endAll(() => "failed");
     const replay = await start(subscription, "failed");
     expect(await step(replay, { maxQueued: 2, total: 5 })).toMatchObject({ queued: 2 });
-    const [last] = await on.store.queue.list({ status: "failed", limit: 1 });
-    await on.store.queue.retry(last?.rowid ?? 0, LATER);
+    const [last] = await on.queue.list({ status: "failed", limit: 1 });
+    await on.queue.retry(last?.rowid ?? 0, LATER);
     expect(await toTheEnd(replay)).toBe(2);
-    expect(await on.store.replays.find(replay.rowid)).toMatchObject({
+    expect(await on.replays.find(replay.rowid)).toMatchObject({
       status: "done",
       total: 5,
       queued: 4,
@@ -232,11 +189,11 @@ export function replaySuite(open: OpenStore): void {
       details: { rowid: first.rowid },
     });
     const second = await start(other, "all");
-    expect((await on.store.replays.running()).map(({ rowid }) => rowid)).toEqual([first.rowid, second.rowid]);
+    expect((await on.replays.running()).map(({ rowid }) => rowid)).toEqual([first.rowid, second.rowid]);
     await toTheEnd(first);
     const third = await start(subscription, "all");
     const listed = async (query: object): Promise<number[]> =>
-      (await on.store.replays.list({ limit: 99, ...query }))
+      (await on.replays.list({ limit: 99, ...query }))
         .map(({ rowid }) => rowid)
         // Those of earlier tests are in the list as well.
         .filter((rowid) => rowid >= first.rowid);
@@ -253,19 +210,16 @@ export function replaySuite(open: OpenStore): void {
     const subscription = await on.subscription(action);
     const replay = await start(subscription, "missed");
     await step(replay, { maxQueued: 2, total: 5 });
-    expect(await on.store.replays.cancel(replay.rowid, LATER)).toMatchObject({
-      status: "cancelled",
-      queued: 2,
-    });
+    expect(await on.replays.cancel(replay.rowid, LATER)).toMatchObject({ status: "cancelled", queued: 2 });
     expect(await step(replay)).toEqual({ queued: 0, state: "ended" });
-    expect(await on.store.replays.cancel(replay.rowid, LATER + 1)).toMatchObject({
+    expect(await on.replays.cancel(replay.rowid, LATER + 1)).toMatchObject({
       finished_at: new Date(LATER).toISOString(),
     });
-    expect(await on.store.queue.list({ limit: 9 })).toHaveLength(2);
+    expect(await on.deliveries()).toHaveLength(2);
     const done = await start(subscription, "missed");
     await toTheEnd(done);
-    await expect(on.store.replays.cancel(done.rowid, LATER)).rejects.toMatchObject({ code: "conflict" });
-    expect(await on.store.replays.cancel(99, LATER)).toBeUndefined();
+    await expect(on.replays.cancel(done.rowid, LATER)).rejects.toMatchObject({ code: "conflict" });
+    expect(await on.replays.cancel(99, LATER)).toBeUndefined();
   });
 
   it("end with their subscription, and when it moves to another action", async () => {
@@ -274,26 +228,24 @@ export function replaySuite(open: OpenStore): void {
     const [gone, moved] = [await on.subscription(a), await on.subscription(a, { subscription: "moved" })];
     const replays = [await start(gone, "missed"), await start(moved, "missed")];
     const planned = await plan(moved, "all");
-    await on.store.catalog.deleteSubscription(gone.rowid, LATER);
-    await on.store.catalog.updateSubscription(moved.rowid, { action: "b" }, LATER);
-    const ends = await Promise.all(replays.map(({ rowid }) => on.store.replays.find(rowid)));
+    await on.catalog.deleteSubscription(gone.rowid, LATER);
+    await on.update(moved.rowid, { action: "b" }, LATER);
+    const ends = await Promise.all(replays.map(({ rowid }) => on.replays.find(rowid)));
     expect(ends.map((end) => [end?.status, end?.reason])).toEqual([
       ["cancelled", "The subscription was deleted."],
       ["failed", "The subscription was bound to another action, b."],
     ]);
-    expect(await on.store.replays.running()).toEqual([]);
-    expect(await on.store.queue.list({ limit: 9 })).toEqual([]);
-    await expect(on.store.replays.start(planned, LATER)).rejects.toMatchObject({ code: "conflict" });
-    expect(
-      await on.store.replays.plan({ subscription: gone.rowid, selection: "all", fromMs: 0 }),
-    ).toBeUndefined();
+    expect(await on.replays.running()).toEqual([]);
+    expect(await on.deliveries()).toEqual([]);
+    await expect(on.replays.start(planned, LATER)).rejects.toMatchObject({ code: "conflict" });
+    expect(await on.replays.plan({ subscription: gone.rowid, selection: "all", fromMs: 0 })).toBeUndefined();
   });
 
   it("keep deliveries in the order of their times, wherever the clock is set", async () => {
     const action = await on.action();
     const subscription = await on.subscription(action, { active: false });
     const missed = await on.publish(action, 4, NOW + HOUR);
-    await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, NOW);
+    await on.update(subscription.rowid, { active: true });
     const replay = await start(subscription, "missed");
     // Set back before the replay, forward in it, and back a little after it.
     await step(replay, { nowMs: NOW, maxQueued: 2 });
@@ -304,7 +256,7 @@ export function replaySuite(open: OpenStore): void {
       ...(await on.publish(action, 1, NOW + 40_000)),
     ];
     const listed = async (fromMs: number, toMs: number): Promise<number[]> =>
-      (await on.store.queue.list({ fromMs, toMs, limit: 9 })).map(({ event_id: id }) => id).toReversed();
+      (await on.deliveries({ fromMs, toMs })).map(({ event_id: id }) => id).toReversed();
     expect(await listed(NOW, NOW + 1)).toEqual(missed.slice(0, 2));
     expect(await listed(NOW + 1, NOW + 30_001)).toEqual([...missed.slice(2), live[0]]);
     expect(await listed(NOW + 30_001, NOW + HOUR)).toEqual([live[1]]);
@@ -331,19 +283,16 @@ export function replaySuite(open: OpenStore): void {
         for (const [index, command] of story.entries()) {
           const [verb, name = ""] = command.split(" ");
           if (verb === "publish") {
-            const [outcome] = await on.store.events.record(
-              [eventOf(actions[name]!)],
-              NOW + round * 100 + index,
-            );
+            const [outcome] = await on.record([eventOf(actions[name]!)], NOW + round * 100 + index);
             events.push({ id: recordedRowid(outcome), action: name, live: active && bound === name });
             continue;
           }
           if (verb === "to") bound = name;
           else active = verb === "resume";
           const patch = verb === "to" ? { action: `${name}${round}` } : { active };
-          await on.store.catalog.updateSubscription(subscription.rowid, patch, NOW);
+          await on.update(subscription.rowid, patch);
         }
-        await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, NOW);
+        await on.update(subscription.rowid, { active: true });
         const live = events.filter((event) => event.live).map(({ id }) => id);
         expect(await endAll(delivered)).toEqual(live);
         const missed = events.filter((event) => !event.live && event.action === bound).map(({ id }) => id);

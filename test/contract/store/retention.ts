@@ -15,7 +15,7 @@ export function retentionSuite(open: OpenStore): void {
   ): Promise<{ events: number; deliveries: number; calls: number }> {
     const sum = { events: 0, deliveries: 0, calls: 0 };
     for (let next: number | undefined; sum.calls === 0 || next !== undefined; sum.calls += 1) {
-      const removed = await on.store.events.removeExpired({ beforeMs: LATER, ...range }, next);
+      const removed = await on.events.removeExpired({ beforeMs: LATER, ...range }, next);
       sum.events += removed.events;
       sum.deliveries += removed.deliveries;
       ({ next } = removed);
@@ -73,7 +73,7 @@ export function retentionSuite(open: OpenStore): void {
     const [delivering = 0] = await on.publish(action);
     const claim = await claimOf(delivering);
     const [pending = 0] = await on.publish(action);
-    await on.store.catalog.updateSubscription(subscription.rowid, { active: false }, NOW);
+    await on.update(subscription.rowid, { active: false });
     await on.publish(action);
     const remaining = (): Promise<readonly number[]> => on.rowids({ order: "asc" });
     // What is held is not finished.
@@ -81,33 +81,33 @@ export function retentionSuite(open: OpenStore): void {
     expect(await remaining()).toEqual([waiting, delivering, pending]);
 
     // What is cancelled is, once it is not under way any more.
-    await on.store.catalog.deleteSubscription(subscription.rowid, NOW);
+    await on.catalog.deleteSubscription(subscription.rowid, NOW);
     expect(await remove()).toMatchObject({ events: 2, deliveries: 2 });
     expect(await remaining()).toEqual([delivering]);
     await on.fail(claim, LATER);
     expect(await remove()).toMatchObject({ events: 1, deliveries: 1 });
-    expect(await on.store.queue.list({ limit: 50 })).toEqual([]);
+    expect(await on.deliveries()).toEqual([]);
   });
 
   it("removes all that belongs to an event, and nothing else", async () => {
     const action = await on.action();
     await on.subscription(action);
     const [first, second] = [await deliver(action), await deliver(action, NOW + 10)];
-    const [gone, left] = (await on.store.queue.list({ limit: 2 })).toReversed();
+    const [gone, left] = (await on.queue.list({ limit: 2 })).toReversed();
     expect(await remove({ beforeMs: NOW + 10 })).toEqual({ events: 1, deliveries: 1, calls: 1 });
-    expect(await on.store.events.find(first)).toBeUndefined();
-    expect(await on.store.queue.find(gone?.rowid ?? 0)).toBeUndefined();
-    expect(await on.store.events.find(second)).toMatchObject({ rowid: second });
-    expect((await on.store.queue.find(left?.rowid ?? 0))?.attempts).toHaveLength(1);
-    expect(await on.store.events.list({ order: "desc", limit: 5, page: 1 })).toMatchObject({ total: 1 });
+    expect(await on.events.find(first)).toBeUndefined();
+    expect(await on.queue.find(gone?.rowid ?? 0)).toBeUndefined();
+    expect(await on.events.find(second)).toMatchObject({ rowid: second });
+    expect((await on.queue.find(left?.rowid ?? 0))?.attempts).toHaveLength(1);
+    expect(await on.events.list({ order: "desc", limit: 5, page: 1 })).toMatchObject({ total: 1 });
     expect(await remove({ beforeMs: NOW + 10 })).toEqual({ events: 0, deliveries: 0, calls: 1 });
   });
 
   it("removes an event's idempotency key with it", async () => {
     const action = await on.action();
     const record = async (payload: string): Promise<unknown> =>
-      (await on.store.events.record([eventOf(action, payload, "once")], NOW))[0];
-    await on.store.events.record([eventOf(action, "{}", "once")], NOW);
+      (await on.record([eventOf(action, payload, "once")]))[0];
+    await on.record([eventOf(action, "{}", "once")]);
     expect(await record("{}")).toMatchObject({ kind: "replayed" });
     await remove();
     expect(await record('{"other":1}')).toMatchObject({ kind: "recorded" });
@@ -124,11 +124,11 @@ export function retentionSuite(open: OpenStore): void {
       await Promise.all(claims.map((claim) => on.finish(claim, "delivered")));
     };
     await finish(2_699);
-    const [last] = await on.store.queue.list({ status: "pending", limit: 1 });
+    const [last] = await on.queue.list({ status: "pending", limit: 1 });
     const removed = await remove();
     expect(removed).toMatchObject({ events: 2, deliveries: 1_800 });
     expect(await on.rowids()).toEqual(ids.filter((id) => id === last?.event_id));
-    expect(await on.store.queue.list({ event: last?.event_id ?? 0, limit: 500 })).toHaveLength(500);
+    expect(await on.queue.list({ event: last?.event_id ?? 0, limit: 500 })).toHaveLength(500);
     await finish(1);
     expect(await remove()).toMatchObject({ events: 1, deliveries: 900 });
     expect(removed.calls).toBeGreaterThan(3);

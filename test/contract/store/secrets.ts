@@ -11,7 +11,7 @@ export function secretSuite(open: OpenStore): void {
 
   /** What the next event's delivery is to be signed with. */
   async function claimed(): Promise<Pick<ClaimedSubscription, "secret" | "previous" | "bearer">> {
-    const action = await on.store.catalog.findAction("user.created");
+    const action = await on.catalog.findAction("user.created");
     await on.publish(action!);
     const [claim] = (await on.claim()).claims;
     const { secret, previous, bearer } = claim!.subscription;
@@ -26,25 +26,21 @@ export function secretSuite(open: OpenStore): void {
   it("are part of claims, and after a rotation both are while the overlap lasts", async () => {
     const { rowid } = await on.subscription(await on.action());
     expect(await claimed()).toEqual({ secret: "secret of welcome" });
-    const rotated = await on.store.catalog.rotateSecret(
-      rowid,
-      { secret: "second", overlapMs: OVERLAP_MS },
-      NOW,
-    );
+    const rotated = await on.catalog.rotateSecret(rowid, { secret: "second", overlapMs: OVERLAP_MS }, NOW);
     const until = new Date(NOW + OVERLAP_MS).toISOString();
     expect(rotated).toMatchObject({ rowid, previous_secret_until: until });
-    expect(await on.store.catalog.findSubscription(rowid)).toEqual(rotated);
+    expect(await on.catalog.findSubscription(rowid)).toEqual(rotated);
     const previous = { secret: "secret of welcome", untilMs: NOW + OVERLAP_MS };
     expect(await claimed()).toEqual({ secret: "second", previous });
     // Other changes leave it.
-    await on.store.catalog.updateSubscription(rowid, { maxRetries: 1 }, NOW);
+    await on.update(rowid, { maxRetries: 1 });
     expect(await claimed()).toEqual({ secret: "second", previous });
   });
 
   it("have one overlap at a time: another is a conflict until it ends, and none ends it", async () => {
     const { rowid } = await on.subscription(await on.action());
     const rotate = (secret: string, overlapMs: number, nowMs: number): Promise<unknown> =>
-      on.store.catalog.rotateSecret(rowid, { secret, overlapMs }, nowMs);
+      on.catalog.rotateSecret(rowid, { secret, overlapMs }, nowMs);
     await rotate("second", OVERLAP_MS, NOW);
     await expect(rotate("third", OVERLAP_MS, NOW + OVERLAP_MS - 1)).rejects.toMatchObject({
       code: "conflict",
@@ -73,15 +69,15 @@ export function secretSuite(open: OpenStore): void {
   it("are not rotated for a missing subscription", async () => {
     const { rowid } = await on.subscription(await on.action());
     const rotation = { secret: "second", overlapMs: 0 };
-    expect(await on.store.catalog.rotateSecret(rowid + 1, rotation, NOW)).toBeUndefined();
-    await on.store.catalog.deleteSubscription(rowid, NOW);
-    expect(await on.store.catalog.rotateSecret(rowid, rotation, NOW)).toBeUndefined();
+    expect(await on.catalog.rotateSecret(rowid + 1, rotation, NOW)).toBeUndefined();
+    await on.catalog.deleteSubscription(rowid, NOW);
+    expect(await on.catalog.rotateSecret(rowid, rotation, NOW)).toBeUndefined();
   });
 
   it("change in claims when the bearer value does", async () => {
     const { rowid } = await on.subscription(await on.action());
     const set = async (bearer: NonNullable<SubscriptionPatch["bearer"]>): Promise<unknown> => {
-      const after = await on.store.catalog.updateSubscription(rowid, { bearer }, NOW);
+      const after = await on.update(rowid, { bearer });
       expect(after?.bearer).toBe(bearer.kind);
       return (await claimed()).bearer;
     };

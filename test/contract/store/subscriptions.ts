@@ -5,7 +5,7 @@ import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
 export function subscriptionSuite(open: OpenStore): void {
   const on = Fixture.use(open);
   const statuses = async (): Promise<string[]> =>
-    (await on.store.queue.list({ limit: 50 })).map(({ status }) => status).toReversed();
+    (await on.deliveries()).map(({ status }) => status).toReversed();
 
   it("returns what was created, without its secret", async () => {
     const action = await on.action();
@@ -30,8 +30,8 @@ export function subscriptionSuite(open: OpenStore): void {
       ...NO_SETTINGS,
       timestamped: "2026-03-01T12:00:00.000Z",
     });
-    expect(await on.store.catalog.findSubscription(created.rowid)).toEqual(created);
-    expect(await on.store.catalog.findSubscription(created.rowid + 1)).toBeUndefined();
+    expect(await on.catalog.findSubscription(created.rowid)).toEqual(created);
+    expect(await on.catalog.findSubscription(created.rowid + 1)).toBeUndefined();
   });
 
   it("refuses a missing action and a name that is taken", async () => {
@@ -51,8 +51,8 @@ export function subscriptionSuite(open: OpenStore): void {
     const one = await on.subscription(a, { application: "x", subscription: "one" });
     const two = await on.subscription(b, { application: "x", subscription: "two", active: false });
     const three = await on.subscription(a, { application: "y", subscription: "three" });
-    const ids = async (query: Parameters<typeof on.store.catalog.listSubscriptions>[0]): Promise<number[]> =>
-      (await on.store.catalog.listSubscriptions(query)).map(({ rowid }) => rowid);
+    const ids = async (query: Parameters<typeof on.catalog.listSubscriptions>[0]): Promise<number[]> =>
+      (await on.catalog.listSubscriptions(query)).map(({ rowid }) => rowid);
     expect(await ids({})).toEqual([one.rowid, two.rowid, three.rowid]);
     expect(await ids({ application: "x" })).toEqual([one.rowid, two.rowid]);
     expect(await ids({ action: "a" })).toEqual([one.rowid, three.rowid]);
@@ -71,39 +71,24 @@ export function subscriptionSuite(open: OpenStore): void {
     const created = await on.subscription(action);
     const id = created.rowid;
     const handler = "https://new.example/";
-    expect(await on.store.catalog.updateSubscription(id, { handler }, NOW)).toEqual({ ...created, handler });
-    expect(await on.store.catalog.updateSubscription(id, { maxRetries: 9 }, NOW)).toMatchObject({
-      handler,
-      max_retries: 9,
-    });
-    expect(await on.store.catalog.updateSubscription(id, {}, NOW)).toMatchObject({
-      handler,
-      max_retries: 9,
-      active: true,
-    });
-    expect(await on.store.catalog.updateSubscription(id + 1, { handler }, NOW)).toBeUndefined();
+    expect(await on.update(id, { handler })).toEqual({ ...created, handler });
+    expect(await on.update(id, { maxRetries: 9 })).toMatchObject({ handler, max_retries: 9 });
+    expect(await on.update(id, {})).toMatchObject({ handler, max_retries: 9, active: true });
+    expect(await on.update(id + 1, { handler })).toBeUndefined();
   });
 
   it("moves to another action for later events only", async () => {
     const [a, b] = [await on.action("a"), await on.action("b")];
     const mine = await on.subscription(a);
     await on.publish(a);
-    await on.store.catalog.updateSubscription(mine.rowid, { action: "b" }, NOW);
+    await on.update(mine.rowid, { action: "b" });
     await on.publish(a);
     await on.publish(b);
-    const deliveries = await on.store.queue.list({ limit: 10 });
+    const deliveries = await on.deliveries();
     expect(deliveries.map(({ action }) => action)).toEqual(["b", "a"]);
-    await expect(
-      on.store.catalog.updateSubscription(mine.rowid, { action: "none" }, NOW),
-    ).rejects.toMatchObject({
-      code: "not_found",
-    });
+    await expect(on.update(mine.rowid, { action: "none" })).rejects.toMatchObject({ code: "not_found" });
     await on.subscription(a);
-    await expect(on.store.catalog.updateSubscription(mine.rowid, { action: "a" }, NOW)).rejects.toMatchObject(
-      {
-        code: "conflict",
-      },
-    );
+    await expect(on.update(mine.rowid, { action: "a" })).rejects.toMatchObject({ code: "conflict" });
   });
 
   it("holds unfinished deliveries while paused, creates none, and resumes as they were", async () => {
@@ -115,29 +100,24 @@ export function subscriptionSuite(open: OpenStore): void {
     if (failed === undefined || running === undefined) throw new Error("two were due");
     await on.fail(failed, NOW + 90_000, { statusCode: 500 });
 
-    expect(await on.store.catalog.updateSubscription(mine.rowid, { active: false }, NOW)).toMatchObject({
-      active: false,
-    });
+    expect(await on.update(mine.rowid, { active: false })).toMatchObject({ active: false });
     expect(await statuses()).toEqual(["held", "delivering", "held"]);
-    expect((await on.store.queue.find(failed.deliveryId))?.next_attempt_at).toBeNull();
+    expect((await on.queue.find(failed.deliveryId))?.next_attempt_at).toBeNull();
     expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual({
       claims: [],
       nextDueAtMs: undefined,
       limitedTiers: [],
     });
     expect(
-      await on.store.events.record(
-        [{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }],
-        NOW,
-      ),
+      await on.record([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }]),
     ).toMatchObject([{ kind: "recorded", deliveries: 0 }]);
     // What was under way ends as usual, and is held too if it failed.
     await on.fail(running, NOW + 70_000, { errorCode: "timeout" });
     expect(await statuses()).toEqual(["held", "held", "held"]);
 
-    await on.store.catalog.updateSubscription(mine.rowid, { active: true }, NOW);
+    await on.update(mine.rowid, { active: true });
     expect(await statuses()).toEqual(["waiting", "waiting", "pending"]);
-    expect((await on.store.queue.find(failed.deliveryId))?.next_attempt_at).toBe("2026-03-01T12:01:30.000Z");
+    expect((await on.queue.find(failed.deliveryId))?.next_attempt_at).toBe("2026-03-01T12:01:30.000Z");
     const again = await on.claim({ nowMs: NOW + 65_000 });
     expect(again.claims).toHaveLength(1);
     expect(again.nextDueAtMs).toBe(NOW + 70_000);
@@ -152,13 +132,13 @@ export function subscriptionSuite(open: OpenStore): void {
     if (done === undefined || running === undefined) throw new Error("two were due");
     await on.finish(done, "delivered", { statusCode: 200 });
 
-    expect(await on.store.catalog.deleteSubscription(mine.rowid, NOW + 5)).toEqual(mine);
+    expect(await on.catalog.deleteSubscription(mine.rowid, NOW + 5)).toEqual(mine);
     expect(await statuses()).toEqual(["delivered", "delivering", "cancelled"]);
-    expect(await on.store.queue.countPending(mine.rowid)).toBe(1);
+    expect(await on.queue.countPending(mine.rowid)).toBe(1);
     await on.fail(running, NOW + 70_000, { statusCode: 500 });
     expect(await statuses()).toEqual(["delivered", "cancelled", "cancelled"]);
-    expect(await on.store.queue.countPending(mine.rowid)).toBe(2);
-    expect((await on.store.queue.list({ status: "cancelled", limit: 9 }))[0]).toMatchObject({
+    expect(await on.queue.countPending(mine.rowid)).toBe(2);
+    expect((await on.deliveries({ status: "cancelled" }))[0]).toMatchObject({
       subscription: "welcome",
       next_attempt_at: null,
       finished_at: "2026-03-01T12:00:00.005Z",
@@ -168,30 +148,27 @@ export function subscriptionSuite(open: OpenStore): void {
       nextDueAtMs: undefined,
       limitedTiers: [],
     });
-    expect(await on.store.catalog.findSubscription(mine.rowid)).toBeUndefined();
-    expect(await on.store.catalog.deleteSubscription(mine.rowid, NOW)).toBeUndefined();
-    expect(await on.store.catalog.updateSubscription(mine.rowid, { active: true }, NOW)).toBeUndefined();
+    expect(await on.catalog.findSubscription(mine.rowid)).toBeUndefined();
+    expect(await on.catalog.deleteSubscription(mine.rowid, NOW)).toBeUndefined();
+    expect(await on.update(mine.rowid, { active: true })).toBeUndefined();
 
     const next = await on.subscription(action);
     expect(next.rowid).toBeGreaterThan(mine.rowid);
     await on.publish(action);
-    expect(await on.store.queue.list({ subscription: next.rowid, limit: 9 })).toHaveLength(1);
-    expect(await on.store.queue.countPending(next.rowid)).toBe(1);
+    expect(await on.deliveries({ subscription: next.rowid })).toHaveLength(1);
+    expect(await on.queue.countPending(next.rowid)).toBe(1);
     // More than are counted in a step, all due at the same time.
-    await on.store.events.record(
-      Array.from({ length: 2_000 }, () => eventOf(action)),
-      NOW,
-    );
-    expect(await on.store.queue.countPending(next.rowid)).toBe(2_001);
+    await on.record(Array.from({ length: 2_000 }, () => eventOf(action)));
+    expect(await on.queue.countPending(next.rowid)).toBe(2_001);
   });
 
   it("answers a deleted one as it was then, and no other that way", async () => {
     const action = await on.action();
     const { rowid } = await on.subscription(action, { maxRetries: 2 });
-    const before = await on.store.catalog.findSubscription(rowid);
-    expect(await on.store.catalog.findDeletedSubscription(rowid)).toBeUndefined();
-    await on.store.catalog.deleteSubscription(rowid, NOW);
-    expect(await on.store.catalog.findDeletedSubscription(rowid)).toEqual(before);
-    expect(await on.store.catalog.findDeletedSubscription(rowid + 1)).toBeUndefined();
+    const before = await on.catalog.findSubscription(rowid);
+    expect(await on.catalog.findDeletedSubscription(rowid)).toBeUndefined();
+    await on.catalog.deleteSubscription(rowid, NOW);
+    expect(await on.catalog.findDeletedSubscription(rowid)).toEqual(before);
+    expect(await on.catalog.findDeletedSubscription(rowid + 1)).toBeUndefined();
   });
 }

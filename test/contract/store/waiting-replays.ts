@@ -24,14 +24,14 @@ export function waitingReplaySuite(open: OpenStore): void {
   async function publish(keys: readonly string[]): Promise<number[]> {
     const events: number[] = [];
     for (const [index, k] of keys.entries()) {
-      const [outcome] = await on.store.events.record([eventOf(action, JSON.stringify({ k }))], NOW + index);
+      const [outcome] = await on.record([eventOf(action, JSON.stringify({ k }))], NOW + index);
       events.push(recordedRowid(outcome));
     }
     return events;
   }
 
   async function claimed(nowMs: number, most = 500): Promise<readonly Claim[]> {
-    const { claims } = await on.store.queue.claim(claimRequest({ nowMs, limit: 500, most }));
+    const { claims } = await on.queue.claim(claimRequest({ nowMs, limit: 500, most }));
     return claims.toSorted((a, b) => a.event.eventId - b.event.eventId);
   }
 
@@ -41,21 +41,21 @@ export function waitingReplaySuite(open: OpenStore): void {
     const results = claims.map((claim) =>
       resultOf(claim, "failed", { statusCode: 500, retryAfterMs: untilMs - nowMs }),
     );
-    await on.store.queue.finish(results, nowMs);
+    await on.queue.finish(results, nowMs);
     return claims.map(({ event }) => event.eventId);
   }
 
   const plan = async (subscription: number) =>
-    (await on.store.replays.plan({ subscription, selection: "waiting", fromMs: 0 }))!;
-  const count = async (subscription: number) => on.store.replays.count(await plan(subscription));
+    (await on.replays.plan({ subscription, selection: "waiting", fromMs: 0 }))!;
+  const count = async (subscription: number) => on.replays.count(await plan(subscription));
 
   async function replay(subscription: number, nowMs: number, maxDue = 1_000): Promise<ReplayProgress[]> {
-    const { rowid } = (await on.store.replays.start(await plan(subscription), nowMs))!;
+    const { rowid } = (await on.replays.start(await plan(subscription), nowMs))!;
     const steps: ReplayProgress[] = [];
     while (steps.at(-1)?.state !== "ended" && steps.length < 20) {
       // Fewer than wait: they are unfinished in any case.
       const step = { nowMs, maxQueued: 8, maxDue, maxUnfinished: 1 };
-      steps.push(await on.store.replays.advance(rowid, step));
+      steps.push(await on.replays.advance(rowid, step));
     }
     return steps;
   }
@@ -76,37 +76,25 @@ export function waitingReplaySuite(open: OpenStore): void {
       [later, 1, 0],
     ]);
     const others = { subscription: other.rowid, status: "waiting", limit: 50 } as const;
-    expect(await on.store.queue.list(others)).toHaveLength(12);
+    expect(await on.queue.list(others)).toHaveLength(12);
   });
 
   it("takes none a second time that fails again, and none that is under way", async () => {
     const id = await subscribed();
     await publish(["a", "a", "a"]);
     await failAll(LATER);
-    const soon = await on.store.queue.list({ subscription: id, status: "waiting", limit: 1 });
-    await on.store.queue.retry(soon[0]!.rowid, LATER + 1);
+    const soon = await on.queue.list({ subscription: id, status: "waiting", limit: 1 });
+    await on.queue.retry(soon[0]!.rowid, LATER + 1);
     await failAll(LATER + 1, LATER + 2);
     // It is claimed by its time, and not back yet.
     expect(await claimed(LATER + 3)).toHaveLength(1);
     expect(await count(id)).toBe(2);
-    const { rowid } = (await on.store.replays.start(await plan(id), LATER + 4))!;
+    const { rowid } = (await on.replays.start(await plan(id), LATER + 4))!;
     const step = { nowMs: LATER + 4, maxQueued: 8, maxDue: 8, maxUnfinished: 8 };
-    expect((await on.store.replays.advance(rowid, step)).queued).toBe(2);
+    expect((await on.replays.advance(rowid, step)).queued).toBe(2);
     expect(await failAll(LATER + 5)).toHaveLength(2);
-    const after = await on.store.replays.advance(rowid, { ...step, nowMs: LATER + 6 });
+    const after = await on.replays.advance(rowid, { ...step, nowMs: LATER + 6 });
     expect(after).toEqual({ queued: 0, state: "ended" });
-  });
-
-  it("leaves live deliveries their capacity", async () => {
-    const id = await subscribed();
-    await publish(Array.from({ length: 20 }, () => "a"));
-    await failAll(LATER);
-    const steps = await replay(id, LATER + 1, 10);
-    expect(steps.slice(0, 3)).toEqual([
-      { queued: 8, state: "running" },
-      { queued: 0, state: "saturated" },
-      { queued: 0, state: "saturated" },
-    ]);
   });
 
   it("keeps the order: the first goes again at once", async () => {
@@ -116,7 +104,7 @@ export function waitingReplaySuite(open: OpenStore): void {
     expect(await claimed(LATER + 1)).toEqual([]);
     expect(await count(id)).toBe(1);
     expect(queuedBy(await replay(id, LATER + 1, 50))).toBe(1);
-    expect((await on.store.catalog.findSubscription(id))?.slowed_until).toBeNull();
+    expect((await on.catalog.findSubscription(id))?.slowed_until).toBeNull();
     const claims = await claimed(LATER + 1, 2);
     expect(claims.map(({ event, failures }) => [event.eventId, failures])).toEqual([[events[0], 0]]);
   });
