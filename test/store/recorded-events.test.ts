@@ -75,7 +75,7 @@ it("events are stored as they came, with their deliveries in the same order", ()
     "a.c": [[3, WHOLE_KEY]],
   };
   const expected = stored.flatMap(({ action }, index) =>
-    receivers[action]!.map((one) => [index + 1, ...one]),
+    receivers[action]!.map((one) => [[index + 1], one].flat()),
   );
   expect(deliveries.map((row) => [row["event_id"], row["subscription_id"], row["key"]])).toEqual(expected);
   connection.close();
