@@ -3,19 +3,16 @@ import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Backup } from "../../src/domain/operations.ts";
-import { silentLogger } from "../../src/runtime/logger.ts";
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
-import { testOwner } from "./owner.ts";
+import { newAction, openStore } from "./opened-store.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
 const small = mountSmallDisk(90);
 
-const open = (): Promise<Store> =>
-  openLibsqlStore({ folder: join(scratch.path, "data"), owner: testOwner(), logger: silentLogger });
+const open = (): Promise<Store> => openStore(join(scratch.path, "data"));
 
 async function written(backup: Backup): Promise<{ path: string; bytes: Buffer }> {
   const pieces: Uint8Array[] = [];
@@ -27,7 +24,7 @@ async function written(backup: Backup): Promise<{ path: string; bytes: Buffer }>
 }
 
 async function actionOf(store: Store): Promise<number> {
-  return (await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, 1)).rowid;
+  return (await newAction(store)).rowid;
 }
 
 const batchOf = (actionId: number, events: number) =>
@@ -115,7 +112,7 @@ describe.skipIf(small === undefined)("a disk without room (a tmpfs of 90 MiB)", 
 
   it("refuses the backup with a clear message, and keeps taking writes", async () => {
     const folder = join(small?.path ?? "", "data");
-    const store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
+    const store = await openStore(folder);
     const actionId = await actionOf(store);
     for (let round = 0; round < 15; round += 1) await store.events.record(batchOf(actionId, 500), 1);
     await expect(store.files.backup()).rejects.toMatchObject({

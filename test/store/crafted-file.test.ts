@@ -3,13 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeAll, describe, expect, it } from "vitest";
-import { silentLogger } from "../../src/runtime/logger.ts";
 import { type Examined, examineFile } from "../../src/store/libsql/files/closed-file.ts";
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { putBackup } from "./backups-of.ts";
-import { testOwner } from "./owner.ts";
+import { newAction, openStore } from "./opened-store.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
@@ -21,7 +19,7 @@ let good: Buffer;
 beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), "evreg-good-"));
   const store = await open(folder);
-  const { rowid } = await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, NOW);
+  const { rowid } = await newAction(store, "a.b", NOW);
   await store.tokens.create({ name: "t", scopes: ["admin"], hash: "a".repeat(64) }, NOW);
   const handler = "https://h.example/";
   const subscription = { application: "x", subscription: "s", action: "a.b", handler, secret: SECRET };
@@ -38,7 +36,7 @@ beforeAll(async () => {
 });
 
 function open(folder: string): Promise<Store> {
-  return openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
+  return openStore(folder);
 }
 
 /** A folder with that file, changed as any program with SQLite can. */

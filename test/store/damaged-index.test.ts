@@ -2,10 +2,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
+import { newAction, openStore } from "./opened-store.ts";
 import { rawSql } from "./processes.ts";
-import { testOwner } from "./owner.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
@@ -16,13 +15,10 @@ test("an index that does not lead to all of the last events is reported at the s
   const warnings: string[] = [];
   const open = (): Promise<Store> => {
     const logger = { ...silentLogger, warn: (_: object, message: string) => warnings.push(message) };
-    return openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger });
+    return openStore(scratch.path, { logger });
   };
   const store = await open();
-  const { rowid: actionId } = await store.catalog.createAction(
-    { action: "a.b", application: "x", schemata: {} },
-    1,
-  );
+  const { rowid: actionId } = await newAction(store);
   const events = Array.from({ length: EVENTS }, () => ({
     actionId,
     revision: 1,

@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { checkFile } from "../../src/store/libsql/files/file-tasks.ts";
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { OpenOptions } from "../../src/store/libsql/open.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { checkLog, MAX_UNSYNCED } from "../../src/store/libsql/thread/wal-check.ts";
 import type { Store } from "../../src/store/store.ts";
 import { crashed, type CrashedFiles, damageCommit, FRAME_BYTES, putFiles } from "./open-file.ts";
-import { testOwner } from "./owner.ts";
+import { newAction, openStore } from "./opened-store.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 import { lengthOf } from "../faults/length.ts";
@@ -19,6 +19,13 @@ import { lengthOf } from "../faults/length.ts";
 const scratch = useScratch();
 const file = (): string => join(scratch.path, "evreg.db");
 const log = (): string => `${file()}-wal`;
+
+const open = (options: Partial<OpenOptions> = {}): Promise<Store> => openStore(scratch.path, options);
+
+function watchedLogger(): { logger: Logger; warnings: string[] } {
+  const warnings: string[] = [];
+  return { logger: { ...silentLogger, warn: (_, text) => void warnings.push(text) }, warnings };
+}
 
 const SECTOR = 512;
 const COMMITS = 30;
@@ -80,9 +87,9 @@ describe("giving up what a damaged log has lost", () => {
     const { db, wal } = commits();
     damageCommit(wal, 4);
     putFiles(scratch.path, { db, wal });
-    const warnings: string[] = [];
-    const store = await open({ ...silentLogger, warn: (_, text) => void warnings.push(text) }, true);
-    await store.catalog.createAction({ action: "next", application: "x", schemata: {} }, 1);
+    const { logger, warnings } = watchedLogger();
+    const store = await open({ logger, acceptsLoss: true });
+    await newAction(store, "next");
     await store.close();
     expect(numbers().filter((rowid) => rowid <= COMMITS)).toEqual([1, 2, 3, 4]);
     expect(warnings).toEqual([expect.stringContaining("without the 26 transactions behind")]);
@@ -141,9 +148,9 @@ describe("what a power cut leaves", () => {
     const { db, wal } = commits();
     damageCommit(wal, -2);
     putFiles(scratch.path, { db, wal });
-    const warnings: string[] = [];
-    const store = await open({ ...silentLogger, warn: (_, text) => void warnings.push(text) });
-    await store.catalog.createAction({ action: "next", application: "x", schemata: {} }, 1);
+    const { logger, warnings } = watchedLogger();
+    const store = await open({ logger });
+    await newAction(store, "next");
     await store.close();
     expect(numbers().filter((rowid) => rowid <= COMMITS)).toHaveLength(COMMITS - 2);
     expect(warnings).toEqual([expect.stringContaining("could not be read and were dropped")]);
@@ -176,8 +183,4 @@ describe("a data file that was truncated while it was closed", () => {
 /** Of all actions, evreg's own among them, which a start creates with the next numbers. */
 function numbers(): number[] {
   return rawSql(file(), "SELECT rowid AS id FROM action ORDER BY rowid").map((row) => Number(row["id"]));
-}
-
-function open(logger: Logger = silentLogger, acceptsLoss = false): Promise<Store> {
-  return openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger, acceptsLoss });
 }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Action } from "../../src/domain/action.ts";
 import { type EvregError, exitCodeFor } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { openLibsqlStore, openFailure } from "../../src/store/libsql/open.ts";
+import { openFailure } from "../../src/store/libsql/open.ts";
 import { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { EngineFailure } from "../../src/store/libsql/thread/sql.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -13,6 +13,7 @@ import { ManualClock } from "../support/manual-clock.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
 import { openFile } from "./open-file.ts";
+import { openStore } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -38,7 +39,7 @@ describe.skipIf(small === undefined)(
 
     beforeAll(async () => {
       mkdirSync(folder);
-      store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, clock });
+      store = await openStore(folder, { clock });
       action = await store.catalog.createAction(
         { action: "a.b", application: "x", schemata: {} },
         clock.now(),
@@ -91,27 +92,28 @@ describe.skipIf(small === undefined)(
       mkdirSync(other);
       const left = Number(spawnSync("stat", ["-f", "-c", "%a", disk], { encoding: "utf8" }).stdout);
       writeFileSync(filler, Buffer.alloc(Math.max(0, left - 4) * 4096));
-      await expect(
-        openLibsqlStore({ folder: other, owner: testOwner(), logger: silentLogger }),
-      ).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("full") });
+      await expect(openStore(other)).rejects.toMatchObject({
+        code: "unavailable",
+        message: expect.stringContaining("full"),
+      });
       rmSync(filler);
-      await (await openLibsqlStore({ folder: other, owner: testOwner(), logger: silentLogger })).close();
+      await (await openStore(other)).close();
     });
 
     it("lets an older folder be read, though its owner cannot be written down", async () => {
-      const before = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
+      const before = await openStore(folder);
       const { total } = await before.events.list({ order: "desc", limit: 1, page: 1 });
       await before.close();
       // Takes all there is, to the last byte.
       spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=4096"]);
       const warnings: string[] = [];
       const logger = { ...silentLogger, warn: (_: object, message: string) => void warnings.push(message) };
-      const full = await openLibsqlStore({ folder, owner: testOwner(), logger });
+      const full = await openStore(folder, { logger });
       expect((await full.events.list({ order: "desc", limit: 1, page: 1 })).total).toBe(total);
       expect(warnings).toEqual([expect.stringContaining("The file owner.json cannot be written")]);
       expect(readdirSync(folder).filter((name) => name.startsWith("owner"))).toEqual([]);
       await full.close();
-      await (await openLibsqlStore({ folder, owner: testOwner("events list"), logger })).close();
+      await (await openStore(folder, { owner: testOwner("events list"), logger })).close();
       expect(warnings, "a single command is soon gone").toHaveLength(1);
       rmSync(filler);
     });
@@ -181,7 +183,7 @@ describe("a file system that fails under a commit", () => {
     expect(told["fatal"]).toBe(told["message"]);
 
     // What was answered is there all the same.
-    const store = await openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
+    const store = await openStore(scratch.path);
     const answered = lines.map(Number);
     const { events, total } = await store.events.list({ order: "desc", limit: 1, page: 1 });
     expect(total).toBeGreaterThanOrEqual(answered.length);

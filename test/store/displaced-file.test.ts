@@ -17,10 +17,10 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { EvregError } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openFile } from "./open-file.ts";
+import { newAction, openStore } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -35,13 +35,11 @@ const aside = (): string => join(scratch.path, "aside");
 
 async function open(fatal: EvregError[] = []): Promise<Store> {
   const onFatal = (error: EvregError): void => void fatal.push(error);
-  return openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger, onFatal });
+  return openStore(scratch.path, { onFatal });
 }
 
 async function recordOne(store: Store): Promise<unknown> {
-  const action =
-    (await store.catalog.findAction("a.b")) ??
-    (await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, 1));
+  const action = (await store.catalog.findAction("a.b")) ?? (await newAction(store));
   return store.events.record([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }], 1);
 }
 

@@ -3,17 +3,17 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
-import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
 
 import { FORM } from "../../src/store/libsql/files/schema.ts";
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { OpenOptions } from "../../src/store/libsql/open.ts";
 import type { ClaimedSubscription } from "../../src/store/queue.ts";
 import { type EncryptionKeys, Vault } from "../../src/store/secret-cipher.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { writeOlderFile } from "../support/older-file.ts";
-import { testOwner } from "./owner.ts";
+import { newAction, openStore } from "./opened-store.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -22,21 +22,15 @@ const NOW = Date.parse("2026-03-01T12:00:00.000Z");
 const HOUR_MS = 3_600_000;
 const scratch = useScratch();
 
-const open = (encryption?: EncryptionKeys, logger: Logger = silentLogger): Promise<Store> =>
-  openLibsqlStore({
-    folder: scratch.path,
-    owner: testOwner(),
-    logger,
-    encryption,
-    clock: new ManualClock(NOW),
-  });
+const open = (encryption?: EncryptionKeys, options: Partial<OpenOptions> = {}): Promise<Store> =>
+  openStore(scratch.path, { encryption, clock: new ManualClock(NOW), ...options });
 
 const file = (): string => join(scratch.path, "evreg.db");
 const secretOf = (n: number): string => `whsec_the-secret-of-number-${n}-`.padEnd(50, "x");
 
 /** Subscriptions 1 to `count`; each third has a bearer value of its own, and each fifth was rotated. */
 async function fill(store: Store, count: number): Promise<void> {
-  await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, NOW);
+  await newAction(store, "a.b", NOW);
   const handler = "https://hooks.example.com/";
   // Asked for at once, they are done in this order, and committed together.
   const writes: Promise<unknown>[] = [];
@@ -112,21 +106,18 @@ function oldSubscription(form: 10 | 21, secret: string): readonly string[] {
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
 
-describe("a file with a key from the start", () => {
-  it("never contains a secret, nor does its log, and signs like one without", async () => {
-    const store = await open({ key: A });
-    await fill(store, 30);
-    await store.catalog.updateSubscription(1, { bearer: { kind: "own", token: "bearer-of-one" } }, NOW);
-    expect(traces("whsec_")).toEqual([]);
-    expect(traces("bearer-of")).toEqual([]);
-    await store.catalog.updateSubscription(1, { bearer: { kind: "secret" } }, NOW);
-    for (let round = 0; round < 2; round += 1) expectAll(await claimed(store), upTo(30));
-    await store.close();
-    expect(traces("whsec_")).toEqual([]);
-    const again = await open({ key: A });
-    expectAll(await claimed(again), upTo(30));
-    await again.close();
-  });
+it("a file with a key from the start never contains a secret, nor does its log, and signs like one without", async () => {
+  const store = await open({ key: A });
+  await fill(store, 30);
+  await store.catalog.updateSubscription(1, { bearer: { kind: "own", token: "bearer-of-one" } }, NOW);
+  for (const text of ["whsec_", "bearer-of"]) expect(traces(text)).toEqual([]);
+  await store.catalog.updateSubscription(1, { bearer: { kind: "secret" } }, NOW);
+  expectAll(await claimed(store), upTo(30));
+  await store.close();
+  expect(traces("whsec_")).toEqual([]);
+  const again = await open({ key: A });
+  expectAll(await claimed(again), upTo(30));
+  await again.close();
 });
 
 describe("a file that gets its key later", () => {
@@ -144,7 +135,7 @@ describe("a file that gets its key later", () => {
 
     const said: object[] = [];
     const logger = { ...silentLogger, info: (fields: object) => said.push(fields) };
-    const store = await open({ key: A }, logger);
+    const store = await open({ key: A }, { logger });
     expect(said).toContainEqual({ subscriptions: 100 });
     for (const text of ["whsec_", "bearer-of-", "yyyyyyyy"]) expect(traces(text)).toEqual([]);
     expectAll(await claimed(store), upTo(100));
@@ -169,7 +160,10 @@ describe("a file that gets its key later", () => {
     async (form) => {
       writeOlderFile(file(), form, ...oldSubscription(form, secretOf(1)));
       const warned: object[] = [];
-      const store = await open({ key: A }, { ...silentLogger, warn: (fields) => warned.push(fields) });
+      const store = await open(
+        { key: A },
+        { logger: { ...silentLogger, warn: (fields) => warned.push(fields) } },
+      );
       expect((await claimed(store)).get(1)).toMatchObject({ secret: secretOf(1) });
       await store.close();
       expect(traces("whsec_")).toEqual([`evreg.db.before-v${FORM}`]);
@@ -259,29 +253,23 @@ describe("the key of an encrypted file", () => {
   });
 });
 
-function kept(): unknown {
-  return rawSql(file(), "SELECT subscription_id AS id, previous_secret AS previous FROM subscription_secret");
-}
-
-describe("secrets that are no longer valid", () => {
-  it("are removed from the file: a deleted subscription's, and one whose overlap ended before a start", async () => {
-    const store = await open();
-    await fill(store, 5);
-    for (const n of [1, 2, 3]) await store.catalog.deleteSubscription(n, NOW);
-    await store.close();
-    const both = [
+it("secrets that are no longer valid are removed: a deleted subscription's, and one whose overlap ended before a start", async () => {
+  const store = await open();
+  await fill(store, 5);
+  for (const n of [1, 2, 3]) await store.catalog.deleteSubscription(n, NOW);
+  await store.close();
+  for (const [atMs, previous] of [
+    [NOW + HOUR_MS - 1, secretOf(5)],
+    [NOW + HOUR_MS, null],
+  ] as const) {
+    await (await open(undefined, { clock: new ManualClock(atMs) })).close();
+    const kept = rawSql(
+      file(),
+      "SELECT subscription_id AS id, previous_secret AS previous FROM subscription_secret",
+    );
+    expect(kept).toEqual([
       { id: 4, previous: null },
-      { id: 5, previous: secretOf(5) },
-    ];
-    expect(kept()).toEqual(both);
-    for (const [atMs, expected] of [
-      [NOW + HOUR_MS - 1, both],
-      [NOW + HOUR_MS, [both[0], { id: 5, previous: null }]],
-    ] as const) {
-      const clock = new ManualClock(atMs);
-      const next = { folder: scratch.path, owner: testOwner(), logger: silentLogger, clock };
-      await (await openLibsqlStore(next)).close();
-      expect(kept()).toEqual(expected);
-    }
-  });
+      { id: 5, previous },
+    ]);
+  }
 });

@@ -13,16 +13,12 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner } from "../../src/runtime/owner-file.ts";
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import type { Store } from "../../src/store/store.ts";
+import { newAction, openStore } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 
-const open = (folder: string, owner = testOwner()): Promise<Store> =>
-  openLibsqlStore({ folder, owner, logger: silentLogger });
 /** Root's right to read and write anywhere. It is given up, as another user could not get to Node in a private clone. */
 const OVERRIDE = "-dac_override,-dac_read_search";
 const GIVE_UP_OVERRIDE = ["setpriv", `--inh-caps=${OVERRIDE}`, `--bounding-set=${OVERRIDE}`];
@@ -43,8 +39,8 @@ describe("the data folder", () => {
   it("is made for its owner only, with the names that paths may have, names who has it, and is one file once it is closed", async () => {
     const folder = join(scratch.path, "deep", "größe 100% #1?&'x");
     const owner = testOwner("actions list");
-    const store = await open(folder, owner);
-    await store.catalog.createAction({ action: "a", application: "x", schemata: {} }, 1);
+    const store = await openStore(folder, { owner });
+    await newAction(store, "a");
     expect(readOwner(folder)).toMatchObject(owner);
     expect(modeOf(folder)).toBe(0o700);
     expect(modeOf(join(folder, "evreg.db"))).toBe(0o600);
@@ -63,7 +59,7 @@ describe("the data folder", () => {
     const file = join(scratch.path, "file");
     writeFileSync(file, "mine");
     for (const path of [file, join(file, "inside")]) {
-      await expect(open(path)).rejects.toMatchObject({
+      await expect(openStore(path)).rejects.toMatchObject({
         code: "usage",
         message: expect.stringContaining(path),
       });
@@ -76,15 +72,15 @@ describe("the data folder", () => {
     mkdirSync(theirs);
     const link = join(scratch.path, ".evreg");
     symlinkSync(theirs, link);
-    await (await open(link)).close();
+    await (await openStore(link)).close();
     chownSync(theirs, NOBODY, NOBODY);
     const before = readdirSync(theirs);
-    await expect(open(link)).rejects.toMatchObject({
+    await expect(openStore(link)).rejects.toMatchObject({
       code: "usage",
       message: expect.stringMatching(/is a link to .*theirs, which belongs to another user \(65534\)/),
     });
     expect(readdirSync(theirs)).toEqual(before);
-    await (await open(theirs)).close();
+    await (await openStore(theirs)).close();
   });
 
   it("is refused where nothing can be written, with what to do", async (context) => {
@@ -111,7 +107,7 @@ describe("the lock", () => {
     const first = startChild("store-child.ts", ["hold", scratch.path]);
     expect(await first.line()).toBe("open");
     const startedMs = performance.now();
-    await expect(open(scratch.path)).rejects.toMatchObject({
+    await expect(openStore(scratch.path)).rejects.toMatchObject({
       code: "conflict",
       message: expect.stringContaining(`evreg serve (process ${first.process.pid}`),
       details: { pid: first.process.pid, command: "serve" },
@@ -121,27 +117,27 @@ describe("the lock", () => {
     first.process.kill("SIGKILL");
     await first.ended();
     expect(readOwner(scratch.path)?.pid).toBe(first.process.pid);
-    const store = await open(scratch.path);
+    const store = await openStore(scratch.path);
     expect(readOwner(scratch.path)?.pid).toBe(process.pid);
     await store.close();
   });
 
   it("refuses this process a second time without releasing the folder", async () => {
-    const store = await open(scratch.path);
-    await expect(open(scratch.path)).rejects.toMatchObject({ code: "conflict" });
-    await expect(open(join(scratch.path, "."))).rejects.toMatchObject({ code: "conflict" });
+    const store = await openStore(scratch.path);
+    await expect(openStore(scratch.path)).rejects.toMatchObject({ code: "conflict" });
+    await expect(openStore(join(scratch.path, "."))).rejects.toMatchObject({ code: "conflict" });
     const second = startChild("store-child.ts", ["hold", scratch.path]);
     expect(await second.line()).toContain('"conflict"');
     await store.close();
-    await (await open(scratch.path)).close();
+    await (await openStore(scratch.path)).close();
   });
 
   it("keeps other programs from writing and from reading", async () => {
-    const store = await open(scratch.path);
+    const store = await openStore(scratch.path);
     const file = join(scratch.path, "evreg.db");
     expect(() => rawSql(file, "SELECT count(*) FROM action")).toThrow("SQLITE_BUSY");
     expect(() => rawSql(file, "DELETE FROM action")).toThrow("SQLITE_BUSY");
-    await store.catalog.createAction({ action: "a", application: "x", schemata: {} }, 1);
+    await newAction(store, "a");
     expect(() => rawSql(file, "PRAGMA wal_checkpoint", "SELECT 1 FROM action")).toThrow("SQLITE_BUSY");
     await store.close();
     expect(rawSql(file, "SELECT action FROM action WHERE built_in = 0")).toEqual([{ action: "a" }]);
@@ -154,6 +150,6 @@ describe("the lock", () => {
     expect(lines.filter((line) => line.includes('"conflict"'))).toHaveLength(2);
     for (const child of children) child.process.stdin?.end();
     await Promise.all(children.map((child) => child.ended()));
-    await (await open(scratch.path)).close();
+    await (await openStore(scratch.path)).close();
   });
 });

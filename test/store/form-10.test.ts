@@ -1,15 +1,13 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { silentLogger } from "../../src/runtime/logger.ts";
 import { checkFile, fileTask } from "../../src/store/libsql/files/file-tasks.ts";
 import { FORM } from "../../src/store/libsql/files/schema.ts";
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Claim } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { writeOlderFile } from "../support/older-file.ts";
-import { testOwner } from "./owner.ts";
+import { openStore } from "./opened-store.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
@@ -18,13 +16,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 const file = (): string => join(scratch.path, "evreg.db");
-const open = (): Promise<Store> =>
-  openLibsqlStore({
-    folder: scratch.path,
-    owner: testOwner(),
-    logger: silentLogger,
-    clock: new ManualClock(NOW),
-  });
+const open = (): Promise<Store> => openStore(scratch.path, { clock: new ManualClock(NOW) });
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 const ONE_ACTION = "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1)";
@@ -211,14 +203,7 @@ describe("a file of form 10", () => {
     await store.close();
   });
 
-  it.each([
-    [
-      "that had received events",
-      "INSERT INTO delivery (event_id, subscription_id, state, attempt, created_ms, finished_ms) VALUES (1, 1, 2, 1, 10, 10), (2, 1, 2, 1, 20, 20)",
-      3,
-    ],
-    ["that had received none", "SELECT 1", 5],
-  ])("lists a subscription that was paused, %s, with what it has missed", async (_, deliveries, missed) => {
+  it("lists a subscription that was paused with what it has missed", async () => {
     writeOlderFile(
       file(),
       10,
@@ -226,16 +211,14 @@ describe("a file of form 10", () => {
       "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1), (2, 1, '{}', 1)",
       `INSERT INTO subscription (application, subscription, action_id, handler, max_retries, active, created_ms)
         VALUES ('x', 's', 1, 'https://h.example/', 1, 0, 1)`,
-      "INSERT INTO binding (action_id, subscription_id) VALUES (1, 1)",
       "INSERT INTO subscription_secret (subscription_id, secret, bearer) VALUES (1, 's', 'secret')",
-      `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5)
-        INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload) SELECT n, 1, 1, 10 * n, x'7b7d' FROM n`,
-      "INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload) VALUES (6, 2, 1, 60, x'7b7d')",
-      deliveries,
+      `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
+        SELECT value, 1 + (value = 6), 1, 10 * value, x'7b7d' FROM json_each('[1,2,3,4,5,6]')`,
+      "INSERT INTO delivery (event_id, subscription_id, state, attempt, created_ms, finished_ms) VALUES (1, 1, 2, 1, 10, 10), (2, 1, 2, 1, 20, 20)",
     );
     const store = await open();
     const { items } = await store.queue.attention({ nowMs: 100, limit: 10 });
-    expect(items).toMatchObject([{ reason: "paused", subscription_id: 1, since: null, missed }]);
+    expect(items).toMatchObject([{ reason: "paused", subscription_id: 1, since: null, missed: 3 }]);
     await store.close();
   });
 });

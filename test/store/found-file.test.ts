@@ -19,10 +19,10 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { withFile } from "../../src/runtime/files.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { FORM } from "../../src/store/libsql/files/schema.ts";
-import { inspectMigrations, migrate, openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { inspectMigrations, migrate } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { putBackup } from "./backups-of.ts";
-import { testOwner } from "./owner.ts";
+import { newAction, openStore } from "./opened-store.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -32,12 +32,12 @@ const scratch = useScratch();
 let folder = "";
 const at = (name: string): string => join(folder, name);
 const file = (): string => at("evreg.db");
-const open = (): Promise<Store> => openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
+const open = (): Promise<Store> => openStore(folder);
 
 beforeEach(async () => {
   folder = join(scratch.path, "data");
   const store = await open();
-  await store.catalog.createAction({ action: "was.there", application: "x", schemata: {} }, 1);
+  await newAction(store, "was.there");
   await store.close();
 });
 
@@ -162,7 +162,7 @@ it("an empty data file with nothing else in the folder is begun anew with a warn
   expect(inspectMigrations(folder)).toMatchObject({ exists: true, current: 0 });
   const warnings: string[] = [];
   const logger = { ...silentLogger, warn: (_: object, message: string) => void warnings.push(message) };
-  await (await openLibsqlStore({ folder, owner: testOwner(), logger })).close();
+  await (await openStore(folder, { logger })).close();
   expect(warnings).toEqual([expect.stringContaining("empty, so the data begin anew")]);
 });
 

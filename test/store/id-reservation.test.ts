@@ -2,14 +2,12 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { hashToken } from "../../src/domain/token.ts";
-import { silentLogger } from "../../src/runtime/logger.ts";
 import { fileTask } from "../../src/store/libsql/files/file-tasks.ts";
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Sequences } from "../../src/store/libsql/thread/protocol.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { backupOf, putBackup } from "./backups-of.ts";
-import { testOwner } from "./owner.ts";
+import { newAction, openStore } from "./opened-store.ts";
 import { useScratch } from "./scratch.ts";
 
 // The promise under test: what is restored gives out no number that may have been given out since the backup.
@@ -22,14 +20,13 @@ let folder = "";
 
 beforeEach(() => (folder = join(scratch.path, "data")));
 
-const open = (nowMs = NOW): Promise<Store> =>
-  openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, clock: new ManualClock(nowMs) });
+const open = (nowMs = NOW): Promise<Store> => openStore(folder, { clock: new ManualClock(nowMs) });
 
 const put = (bytes: Uint8Array, nowMs: number) => putBackup(folder, bytes, { force: true, nowMs });
 
 /** One more of all that has a number; answers the numbers. */
 async function oneOfEach(store: Store, name: string, nowMs: number): Promise<Record<string, number>> {
-  const action = await store.catalog.createAction({ action: name, application: "x", schemata: {} }, nowMs);
+  const action = await newAction(store, name, nowMs);
   const subscription = await store.catalog.createSubscription(
     {
       application: "x",

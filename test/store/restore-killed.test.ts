@@ -5,10 +5,9 @@ import { getCompileCacheDir } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { silentLogger } from "../../src/runtime/logger.ts";
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { crashed, damageCommit, putFiles } from "./open-file.ts";
+import { newAction, openStore } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -27,13 +26,13 @@ beforeEach(async () => {
 });
 
 async function makeData(folder: string, action: string): Promise<void> {
-  const store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
-  await store.catalog.createAction({ action, application: "x", schemata: {} }, Date.now());
+  const store = await openStore(folder);
+  await newAction(store, action, Date.now());
   await store.close();
 }
 
 async function actions(): Promise<readonly string[]> {
-  const store = await openLibsqlStore({ folder: data, owner: testOwner(), logger: silentLogger });
+  const store = await openStore(data);
   const found = await store.catalog.listActions({});
   await store.close();
   return found.map(({ action }) => action).filter((action) => !action.startsWith("evreg."));
@@ -105,7 +104,7 @@ it("a server's start removes what an interrupted restore has left, and no other 
   writeFileSync(join(data, copy), "half");
   for (const command of ["events", "serve"]) {
     expect(readdirSync(data)).toEqual(["evreg.db", copy]);
-    await (await openLibsqlStore({ folder: data, owner: testOwner(command), logger: silentLogger })).close();
+    await (await openStore(data, { owner: testOwner(command) })).close();
   }
   expect(readdirSync(data)).toEqual(["evreg.db"]);
 });

@@ -4,13 +4,11 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { EvregError, type EvregErrorCode } from "../../src/domain/error.ts";
 import { hashToken } from "../../src/domain/token.ts";
 import { writeTokenFile } from "../../src/runtime/find-server.ts";
-import { silentLogger } from "../../src/runtime/logger.ts";
 import { mustBeBackup } from "../../src/store/libsql/files/restore.ts";
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { EncryptionKeys } from "../../src/store/secret-cipher.ts";
 import type { Store } from "../../src/store/store.ts";
 import { backupOf, putBackup } from "./backups-of.ts";
-import { testOwner } from "./owner.ts";
+import { newAction, openStore } from "./opened-store.ts";
 import { rawSql, startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -19,12 +17,12 @@ const KEY: EncryptionKeys = { key: Buffer.alloc(32, 1) };
 const NOW = Date.parse("2026-03-01T12:00:00.000Z");
 
 const open = (folder: string, encryption?: EncryptionKeys): Promise<Store> =>
-  openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, encryption });
+  openStore(folder, { encryption });
 
 /** A backup of a store with this action and one event of it. */
 async function newBackup(action: string, encryption?: EncryptionKeys): Promise<Buffer> {
   const store = await open(join(scratch.path, action), encryption);
-  const { rowid } = await store.catalog.createAction({ action, application: "x", schemata: {} }, NOW);
+  const { rowid } = await newAction(store, action, NOW);
   await store.events.record([{ actionId: rowid, revision: 1, payload: Buffer.from("{}") }], NOW);
   const bytes = await backupOf(store);
   await store.close();
@@ -71,7 +69,7 @@ describe("restoring a backup", () => {
 
   it("keeps the replaced data next to it, and replaces only on request", async () => {
     const store = await open(data);
-    await store.catalog.createAction({ action: "was.there", application: "x", schemata: {} }, NOW);
+    await newAction(store, "was.there", NOW);
     await store.close();
     expect(await refusal(put(backup), "conflict")).toContain("--force");
     expect(await actionsIn(data)).toEqual(["was.there"]);

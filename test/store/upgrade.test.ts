@@ -11,12 +11,11 @@ import {
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
-import { silentLogger } from "../../src/runtime/logger.ts";
 import { eventChecksum } from "../../src/store/libsql/events/payloads.ts";
 import { checkFile } from "../../src/store/libsql/files/file-tasks.ts";
 import { openDataFile } from "../../src/store/libsql/files/open-file.ts";
 import { FORM } from "../../src/store/libsql/files/schema.ts";
-import { inspectMigrations, migrate, openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { inspectMigrations, migrate } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { lengthOf, someOf } from "../faults/length.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -24,7 +23,7 @@ import { claimRequest } from "../support/claim-request.ts";
 import { writeOlderFile } from "../support/older-file.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { putBackup } from "./backups-of.ts";
-import { testOwner } from "./owner.ts";
+import { openStore } from "./opened-store.ts";
 import { rawSql, startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -33,8 +32,7 @@ const NOW = Date.parse("2026-03-01T12:00:00.000Z");
 
 const file = (): string => join(scratch.path, "evreg.db");
 const copy = (): string => `${file()}.before-v${FORM}`;
-const open = (folder = scratch.path): Promise<Store> =>
-  openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, clock: new ManualClock(NOW) });
+const open = (folder = scratch.path): Promise<Store> => openStore(folder, { clock: new ManualClock(NOW) });
 
 const ONE_ACTION = "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1)";
 const ONE_REVISION =
@@ -164,31 +162,31 @@ describe.each([10, 21] as const)("a file of form %i", (form) => {
     expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);
     expect(inspectMigrations(scratch.path)).toMatchObject({ current: form });
   });
+});
 
-  it("behind a link is replaced where it is, and stays there", async () => {
-    const disk = join(scratch.path, "disk");
-    const folder = join(scratch.path, "data");
-    mkdirSync(disk);
-    mkdirSync(folder);
-    writeOlderFile(join(disk, "real.db"), form, ONE_ACTION, ONE_REVISION);
-    symlinkSync(join(disk, "real.db"), join(folder, "evreg.db"));
-    expect(await migrate(folder)).toMatchObject({ copy: join(disk, `real.db.before-v${FORM}`) });
-    expect(readdirSync(disk).toSorted()).toEqual(["real.db", `real.db.before-v${FORM}`]);
-    expect(readlinkSync(join(folder, "evreg.db"))).toBe(join(disk, "real.db"));
-    await (await open(folder)).close();
-  });
+it("A file of an older form behind a link is replaced where it is, and stays there", async () => {
+  const disk = join(scratch.path, "disk");
+  const folder = join(scratch.path, "data");
+  mkdirSync(disk);
+  mkdirSync(folder);
+  writeOlderFile(join(disk, "real.db"), 21, ONE_ACTION, ONE_REVISION);
+  symlinkSync(join(disk, "real.db"), join(folder, "evreg.db"));
+  expect(await migrate(folder)).toMatchObject({ copy: join(disk, `real.db.before-v${FORM}`) });
+  expect(readdirSync(disk).toSorted()).toEqual(["real.db", `real.db.before-v${FORM}`]);
+  expect(readlinkSync(join(folder, "evreg.db"))).toBe(join(disk, "real.db"));
+  await (await open(folder)).close();
+});
 
-  it("is upgraded by one of two starts at once, and the other is refused", async () => {
-    writeOlderFile(file(), form, ONE_ACTION, ONE_REVISION);
-    const children = [1, 2].map(() => startChild("store-child.ts", ["hold", scratch.path]));
-    const lines = await Promise.all(children.map((child) => child.line()));
-    expect(lines.filter((line) => line === "open")).toHaveLength(1);
-    expect(lines.filter((line) => line.includes('"conflict"'))).toHaveLength(1);
-    for (const child of children) child.process.kill("SIGKILL");
-    await Promise.all(children.map((child) => child.ended()));
-    expect(readdirSync(scratch.path).filter((name) => name.includes("before"))).toHaveLength(1);
-    expect(inspectMigrations(scratch.path)).toMatchObject({ current: FORM });
-  });
+it("A file of an older form is upgraded by one of two starts at once, and the other is refused", async () => {
+  writeOlderFile(file(), 21, ONE_ACTION, ONE_REVISION);
+  const children = [1, 2].map(() => startChild("store-child.ts", ["hold", scratch.path]));
+  const lines = await Promise.all(children.map((child) => child.line()));
+  expect(lines.filter((line) => line === "open")).toHaveLength(1);
+  expect(lines.filter((line) => line.includes('"conflict"'))).toHaveLength(1);
+  for (const child of children) child.process.kill("SIGKILL");
+  await Promise.all(children.map((child) => child.ended()));
+  expect(readdirSync(scratch.path).filter((name) => name.includes("before"))).toHaveLength(1);
+  expect(inspectMigrations(scratch.path)).toMatchObject({ current: FORM });
 });
 
 it("A file of another old form is refused, with the version that brings it on", async () => {
