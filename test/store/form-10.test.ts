@@ -6,7 +6,7 @@ import type { Claim } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { writeOlderFile } from "../support/older-file.ts";
+import { ONE_ACTION, ONE_REVISION, writeOlderFile } from "../support/older-file.ts";
 import { openStore } from "./opened-store.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -18,10 +18,6 @@ const DAY_MS = 24 * HOUR_MS;
 const file = (): string => join(scratch.path, "evreg.db");
 const open = (): Promise<Store> => openStore(scratch.path, { clock: new ManualClock(NOW) });
 const iso = (ms: number): string => new Date(ms).toISOString();
-
-const ONE_ACTION = "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1)";
-const ONE_REVISION =
-  "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1)";
 
 async function payloadsIn(store: Store): Promise<readonly (string | undefined)[]> {
   const { events } = await store.events.list({ order: "asc", limit: 500, page: 1 });

@@ -20,7 +20,7 @@ import type { Store } from "../../src/store/store.ts";
 import { lengthOf, someOf } from "../faults/length.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { claimRequest } from "../support/claim-request.ts";
-import { writeOlderFile } from "../support/older-file.ts";
+import { ONE_ACTION, ONE_REVISION, writeOlderFile } from "../support/older-file.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { putBackup } from "./backups-of.ts";
 import { openStore } from "./opened-store.ts";
@@ -33,10 +33,6 @@ const NOW = Date.parse("2026-03-01T12:00:00.000Z");
 const file = (): string => join(scratch.path, "evreg.db");
 const copy = (): string => `${file()}.before-v${FORM}`;
 const open = (folder = scratch.path): Promise<Store> => openStore(folder, { clock: new ManualClock(NOW) });
-
-const ONE_ACTION = "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1)";
-const ONE_REVISION =
-  "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1)";
 
 async function payloadsIn(store: Store, page = 1): Promise<readonly (string | undefined)[]> {
   const { events } = await store.events.list({ order: "asc", limit: 500, page });

@@ -106,11 +106,12 @@ export class Backups {
    * reason of `stop`
    */
   async #copyTo(target: FileHandle, stop: AbortSignal): Promise<number> {
-    const source = (this.#source ??= await openBeside(this.#path, this.#file));
+    // Closing it would drop the process's lock (see `data-folder.ts`), so it stays open until the store is closed.
+    const source = (this.#source ??= await open(this.#path, "r"));
     await this.#supervisor.readByWriter("file.pauseCheckpoints", []);
     try {
       // The backup's time is stored, so that a restore knows how old it is (see `id-reservation.ts`). After this commit the log
-      // does not restart, either.
+      // does not restart, either. It fails where the data file at the path is not the one that the store has open.
       await this.#supervisor.write(singleWrite("file.noteBackup", this.#clock.now()));
       await this.#copyFile(source, target, stop);
       const bytes = await fileTask("addLog", this.#path, target.fd);
@@ -200,20 +201,6 @@ async function namelessFile(path: string): Promise<FileHandle> {
     await file.close();
     throw error;
   }
-}
-
-/**
- * Opens the data file for reading. Closing it would drop the process's lock (see `data-folder.ts`), so it stays open until
- * the store is closed.
- * @throws EvregError `unavailable` when it is not the file that the store has open
- */
-async function openBeside(path: string, file: FileId): Promise<FileHandle> {
-  const source = await open(path, "r");
-  const { dev, ino } = await source.stat({ bigint: true });
-  if (dev === file.dev && ino === file.ino) return source;
-  // It is another file, so closing it does not touch the lock.
-  await source.close();
-  throw new EvregError("unavailable", `The data file ${path} is not the one that the store has open.`);
 }
 
 /** Where the first page of a file has the formats in which it is written and read. */

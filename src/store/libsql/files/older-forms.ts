@@ -257,25 +257,18 @@ class Names {
     const key = `${actionId} ${revision}`;
     let names = this.#names.get(key);
     if (names === undefined) {
-      const stored = this.#sql.value<string | undefined>(
-        "SELECT names FROM main.payload_names WHERE action_id = ? AND revision = ?",
+      const rows = this.#sql.rows<{ name: string }>(
+        `SELECT CAST(j.value AS TEXT) AS name
+          FROM main.payload_names AS n CROSS JOIN json_each(iif(json_valid(n.names), n.names, '[]')) AS j
+          WHERE n.action_id = ? AND n.revision = ?`,
         actionId,
         revision,
       );
-      names = namesIn(stored ?? "[]").map((name) => Buffer.from(`"${name}":`).toString("latin1"));
+      names = rows.map(({ name }) => Buffer.from(`"${name}":`).toString("latin1"));
       if (this.#names.size >= MAX_REVISIONS) this.#names.clear();
       this.#names.set(key, names);
     }
     return names;
-  }
-}
-
-function namesIn(text: string): readonly string[] {
-  try {
-    const names: unknown = JSON.parse(text);
-    return Array.isArray(names) ? names.filter((name) => typeof name === "string") : [];
-  } catch {
-    return [];
   }
 }
 

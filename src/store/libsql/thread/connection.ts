@@ -162,7 +162,6 @@ export class WriteConnection extends Connection {
       this.#unsynced = durable === "now" ? 0 : this.#unsynced + 1;
       // The file is looked at again, as it may have been moved meanwhile, and then nobody would find this commit in it.
       this.mustBeInPlace();
-      this.#checkCheckpoint();
       return result;
     } finally {
       // Nothing is open any more after a commit, and after some failures of the engine.
@@ -179,7 +178,8 @@ export class WriteConnection extends Connection {
   /** @throws EngineFailure `fatal` when the file it has open is not the one at its path any more, or was cut short */
   mustBeInPlace(): void {
     try {
-      this.#guard.check();
+      const isLogLong = this.#guard.check();
+      if (isLogLong !== undefined) this.#checkCheckpoint(isLogLong);
     } catch (error) {
       // A file that was moved is made whole, and its log emptied: with another file at its path, the next start would move
       // this log into that one.
@@ -236,10 +236,9 @@ export class WriteConnection extends Connection {
    * reports nothing when it cannot; the log then grows until the disk is full. So where it has grown, the engine is made to
    * say what is wrong.
    */
-  #checkCheckpoint(): void {
-    const isLogLong = this.#guard.isLogLong();
-    if (isLogLong === false) this.checkpointFailure = undefined;
-    if (isLogLong !== true || areCheckpointsPaused(this.read)) return;
+  #checkCheckpoint(isLogLong: boolean): void {
+    if (!isLogLong) this.checkpointFailure = undefined;
+    if (!isLogLong || areCheckpointsPaused(this.read)) return;
     try {
       this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
       this.checkpointFailure = undefined;

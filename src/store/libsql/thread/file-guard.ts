@@ -49,7 +49,6 @@ export class FileGuard {
   /** What the log was when it was last looked at. It is unknown until the engine has created it. */
   #log: BigIntStats | undefined;
   #logCheckedMs = -Infinity;
-  #isLogLong: boolean | undefined;
 
   /** @param path of the data file, which the engine has open by now */
   constructor(path: string, id: FileId) {
@@ -60,25 +59,19 @@ export class FileGuard {
   }
 
   /**
+   * @returns whether the log did not restart when it was time; `undefined` where it was not looked at
    * @throws MovedFile when one of them is not at its path any more
    * @throws EngineFailure `fatal` when one was cut short
    */
-  check(): void {
+  check(): boolean | undefined {
     const stats = look(this.#path);
     if (!isFile(stats, this.id)) throw dataFileMoved(this.#path);
     if (stats.size < this.#bytes) throw this.#cutShort(this.#realPath);
     this.#bytes = stats.size;
     const nowMs = performance.now();
-    if (nowMs - this.#logCheckedMs < LOG_CHECK_MS) return;
+    if (nowMs - this.#logCheckedMs < LOG_CHECK_MS) return undefined;
     this.#logCheckedMs = nowMs;
-    this.#checkLog();
-  }
-
-  /** Whether the log did not restart when it was time; `undefined` where that was asked since the last look at it. */
-  isLogLong(): boolean | undefined {
-    const isLong = this.#isLogLong;
-    this.#isLogLong = undefined;
-    return isLong;
+    return this.#checkLog();
   }
 
   /** Forgets what the log was. To be called when it was emptied. */
@@ -86,18 +79,19 @@ export class FileGuard {
     this.#log = undefined;
   }
 
-  #checkLog(): void {
+  #checkLog(): boolean {
     const stats = look(this.logPath);
     const before = this.#log;
     this.#log = stats;
-    this.#isLogLong = (stats?.size ?? 0n) > LOG_LIMIT_BYTES;
-    if (before === undefined) return;
+    const isLong = (stats?.size ?? 0n) > LOG_LIMIT_BYTES;
+    if (before === undefined) return isLong;
     if (!isFile(stats, before)) {
       const advice = "leave the files of the data folder alone while evreg runs";
       throw moved(`${basename(this.logPath)}, which holds the newest part of the data,`, advice);
     }
     // The engine cuts a longer log to the limit.
     if (stats.size < before.size && stats.size < LOG_LIMIT_BYTES) throw this.#cutShort(this.logPath);
+    return isLong;
   }
 
   /**
