@@ -465,30 +465,6 @@ function endedOrderSuite(on: Fixture): void {
     expect(outcome).toEqual({ kind: "stored", state: "delivered" });
     expect(eventsOf(await claimed(NOW + 62_000))).toEqual(others);
   });
-
-  it("have a thousand due at once, and more as these end", async () => {
-    const { action, id } = await subscribe();
-    for (const count of [1_000, 100]) {
-      await on.store.events.record(
-        Array.from({ length: count }, () => eventOf(action)),
-        NOW,
-      );
-    }
-    await endOrder(id);
-    const all = { nowMs: NOW + 62_000, limit: 2_000, most: 2_000 };
-    const { claims } = await on.claim(all);
-    expect(claims).toHaveLength(1_000);
-    await on.store.queue.finish(
-      claims.slice(0, 60).map((claim) => resultOf(claim, "delivered")),
-      NOW + 62_000,
-    );
-    expect((await on.claim(all)).claims).toHaveLength(60);
-    await on.store.queue.finish(
-      claims.slice(60).map((claim) => resultOf(claim, "delivered")),
-      NOW + 62_000,
-    );
-    expect((await on.claim(all)).claims).toHaveLength(40);
-  });
 }
 
 function nested(value: number): string {

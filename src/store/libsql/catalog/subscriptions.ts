@@ -17,7 +17,7 @@ import {
   orderPointer,
   type SubscriptionSettings,
 } from "../../../domain/subscription-settings.ts";
-import { WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
+import { WHOLE_ORDER } from "../../../domain/order-key.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
 import { endRunning } from "../history/replays.ts";
@@ -26,9 +26,9 @@ import { resetHealth, clearWaits } from "../queue/handler-health.ts";
 import {
   BLOCKED_BY,
   BLOCKED_KEYS,
+  endOrder,
   failExhausted,
   placeAll,
-  releaseKeys,
   RETRY_WAIT_END,
 } from "../queue/key-order.ts";
 import { settingsToJson, settingsFromJson } from "../queue/wire.ts";
@@ -161,7 +161,7 @@ function changeOrder(sql: Sql, id: number, from: Order, to: Order, nowMs: number
   const [before, after] = [orderPointer(from), orderPointer(to)];
   if (before === after) return;
   if (after !== null) placeAll(sql, id, after, nowMs);
-  else if (before === WHOLE_ORDER) releaseKeys(sql, [[id, WHOLE_KEY]], nowMs);
+  else if (before === WHOLE_ORDER) endOrder(sql, id, nowMs);
 }
 
 export function rotateSecret(

@@ -49,7 +49,7 @@ export function claimForConsumers(work: Work, call: ConsumerCall): ClaimReply {
 const MAX_NEXT_BYTES = 8 * 1_024 * 1_024;
 
 /**
- * Leases what is due of these keys in the orders that there still are, for whoever has stored the results before.
+ * Leases what is due of these keys, for whoever has stored the results before.
  * @param keys each once
  * @returns each delivery by itself, as they go to the results
  */
@@ -59,13 +59,12 @@ export function claimNext(
   nowMs: number,
   leaseMs: number,
 ): readonly ClaimReply[] {
-  // Where an order of all has ended, a thousand of its one key may be due.
   const due = work.rows<DueRow>(
     `SELECT ${DUE_ROW} FROM json_each(?2) AS p CROSS JOIN subscription AS s ON s.rowid = p.value ->> 0
       CROSS JOIN delivery AS d INDEXED BY delivery_key
         ON d.subscription_id = s.rowid AND d.key = p.value ->> 1 AND d.state IN ${UNFINISHED_STATES}
       ${JOIN_EVENT}
-      WHERE d.state = ${DELIVERY_STATE.pending} AND d.due_ms <= ?1 AND NOT ${LEASE_OF("d")} AND s.order_key IS NOT NULL
+      WHERE d.state = ${DELIVERY_STATE.pending} AND d.due_ms <= ?1 AND NOT ${LEASE_OF("d")}
         AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?1`,
     nowMs,
     JSON.stringify(keys),

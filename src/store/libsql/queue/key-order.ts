@@ -19,7 +19,7 @@ import { DELIVERY_STATE, LEASE_OF, settingOf, UNFINISHED_STATES } from "./delive
 // the key: a look-up or two in an index, however many are behind. Where a subscription has one order, all have one key.
 //
 // Where a subscription is ordered by key no more, what is unfinished keeps its keys, and goes on in its order. Where it had one
-// order, nothing waits for its place any longer, see `releaseEnded`.
+// order, nothing waits for its place any longer, see `endOrder`.
 
 /** A key of a subscription. */
 export type OrderKey = readonly [subscriptionId: number, key: number];
@@ -40,11 +40,6 @@ const FROM_KEYS = (delivery: string): string => `FROM delivery AS ${delivery} IN
  * @returns how many are due now that were not
  */
 export function releaseKeys(sql: Sql, keys: readonly OrderKey[], nowMs: number, mayBePending = true): number {
-  const ended = endedOrders(sql, keys);
-  if (ended.size > 0) {
-    const rest = keys.filter(([subscription, key]) => key !== WHOLE_KEY || !ended.has(subscription));
-    return releaseEnded(sql, ended, nowMs) + releaseKeys(sql, rest, nowMs, mayBePending);
-  }
   if (keys.length === 0) return 0;
   const released = JSON.stringify(keys);
   if (mayBePending) putBehind(sql, released);
@@ -80,39 +75,21 @@ function promote(sql: Sql, keys: string, nowMs: number): number {
   );
 }
 
-/** Answers those of the subscriptions whose one key is among these that have no order any more. */
-function endedOrders(sql: Sql, keys: readonly OrderKey[]): ReadonlySet<number> {
-  const whole = keys.flatMap(([subscription, key]) => (key === WHOLE_KEY ? [subscription] : []));
-  if (whole.length === 0) return new Set();
-  const ended = sql.rows<{ id: number }>(
-    `SELECT s.rowid AS id FROM json_each(?) AS p CROSS JOIN subscription AS s ON s.rowid = p.value WHERE s.order_key IS NULL`,
-    JSON.stringify(whole),
+/** So many deliveries are taken out of an order that ends, which holds up all other writes for a quarter of a second. */
+const MAX_FREED = 100_000;
+
+/** Makes what waits in the one order of a subscription due. Of more than so many, the rest goes on in that order. */
+export function endOrder(sql: Sql, subscriptionId: number, nowMs: number, max = MAX_FREED): void {
+  sql.run(
+    `UPDATE delivery SET key = NULL, state = ${PENDING}, due_ms = coalesce(due_ms, min(created_ms, ?2)) WHERE rowid IN (
+        SELECT rowid FROM delivery INDEXED BY delivery_key
+        WHERE subscription_id = ?1 AND key = ${WHOLE_KEY} AND state IN ${UNFINISHED_STATES}
+        ORDER BY state, priority, event_id LIMIT ?3)`,
+    subscriptionId,
+    nowMs,
+    max,
   );
-  return new Set(ended.map(({ id }) => id));
-}
-
-/** SQL that follows `SELECT`: what is in the one order of the subscription `?1` with this state. */
-function ofOneOrder(state: number): string {
-  return `FROM delivery INDEXED BY delivery_key
-    WHERE subscription_id = ?1 AND key = ${WHOLE_KEY} AND state IN ${UNFINISHED_STATES} AND state = ${state}`;
-}
-
-/** So many deliveries of an order that has ended are due at a time: a million would hold up all other writes for seconds. */
-const MAX_ENDED_DUE = 1_000;
-
-/** Makes what waited in orders that have ended due: the first thousand of each at once, and the rest as those end. */
-function releaseEnded(sql: Sql, subscriptions: ReadonlySet<number>, nowMs: number): number {
-  let released = 0;
-  for (const id of subscriptions) {
-    released += sql.run(
-      `UPDATE delivery SET state = ${PENDING}, due_ms = min(created_ms, ?2) WHERE rowid IN (
-          SELECT rowid ${ofOneOrder(BEHIND)} ORDER BY priority, event_id
-          LIMIT ${MAX_ENDED_DUE} - (SELECT count(*) FROM (SELECT 1 ${ofOneOrder(PENDING)} LIMIT ${MAX_ENDED_DUE})))`,
-      id,
-      nowMs,
-    );
-  }
-  return released;
+  promote(sql, JSON.stringify([[subscriptionId, WHOLE_KEY]]), nowMs);
 }
 
 /** Makes what a subscription waits for due at once, where it has one order. */
