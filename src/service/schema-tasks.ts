@@ -9,8 +9,8 @@ import { FairQueue } from "../runtime/fair-queue.ts";
 import type { Steps, Yielder } from "../runtime/yielding.ts";
 import { checkSchemaSteps } from "../schema/check.ts";
 
-/** They share one thread: more at once would only take longer, and hold memory meanwhile. */
-const MAX_RUNNING = 2;
+/** Tasks share one thread: more at once would only take longer, and hold memory meanwhile. */
+const MAX_RUNNING = 4;
 /** For each caller and purpose. So many of the largest schemas take some ten seconds. */
 const MAX_WAITING = 64;
 
@@ -26,13 +26,19 @@ export interface TaskRunner {
 }
 
 interface TaskQueue {
-  readonly waiting: FairQueue<() => void>;
+  readonly waiting: FairQueue<WaitingTask>;
   running: number;
 }
 
+interface WaitingTask {
+  readonly caller: unknown;
+  begin(): void;
+}
+
 /**
- * Runs checks and comparisons of schemas, a few at a time. Changes and checks have a queue each, and the one with fewer
- * running tasks is next, so that callers who may only read cannot keep writers waiting.
+ * Runs checks and comparisons of schemas, a few side by side and one of each caller, so that no caller waits for a whole task of
+ * another while few are at work. Changes and checks have a queue each, and the one with fewer running tasks is next, so that
+ * callers who may only read cannot keep writers waiting.
  */
 export class SchemaTasks {
   readonly #yielder: Pick<Yielder, "run">;
@@ -40,6 +46,8 @@ export class SchemaTasks {
     change: { waiting: new FairQueue(), running: 0 },
     check: { waiting: new FairQueue(), running: 0 },
   };
+  /** The callers that have a running task. */
+  readonly #served = new Set<unknown>();
 
   constructor(yielder: Pick<Yielder, "run">) {
     this.#yielder = yielder;
@@ -57,32 +65,42 @@ export class SchemaTasks {
         signal?.throwIfAborted();
         if (!isAdmitted && queue.waiting.itemsOf(caller).length >= MAX_WAITING) throw tooManyWaiting();
         isAdmitted = true;
-        if (this.#queues.change.running + this.#queues.check.running < MAX_RUNNING) queue.running += 1;
-        else {
-          await turnIn(queue.waiting, caller, signal);
-        }
+        const turn = turnIn(queue.waiting, caller, signal);
+        this.#startWaiting();
+        await turn;
         try {
           return await this.#yielder.run(task, signal);
         } finally {
           queue.running -= 1;
-          this.#startNext();
+          this.#served.delete(caller);
+          this.#startWaiting();
         }
       },
     };
   }
 
-  #startNext(): void {
+  #startWaiting(): void {
     const { change, check } = this.#queues;
-    const queues = change.running <= check.running ? [change, check] : [check, change];
-    const queue = queues.find(({ waiting }) => !waiting.isEmpty);
-    if (queue === undefined) return;
+    while (this.#served.size < MAX_RUNNING) {
+      const queues = change.running <= check.running ? [change, check] : [check, change];
+      const isStarted = queues.some((queue) => this.#startNext(queue));
+      if (!isStarted) return;
+    }
+  }
+
+  /** Answers whether there was a task that may begin. */
+  #startNext(queue: TaskQueue): boolean {
+    const next = queue.waiting.next((caller) => !this.#served.has(caller));
+    if (next === undefined) return false;
     queue.running += 1;
-    queue.waiting.next()!();
+    this.#served.add(next.caller);
+    next.begin();
+    return true;
   }
 }
 
 /** Rejects with the signal's reason when that is aborted before it is the caller's turn. */
-function turnIn(waiting: FairQueue<() => void>, caller: unknown, signal?: AbortSignal): Promise<void> {
+function turnIn(waiting: FairQueue<WaitingTask>, caller: unknown, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const begin = (): void => {
       signal?.removeEventListener("abort", leave);
@@ -92,7 +110,7 @@ function turnIn(waiting: FairQueue<() => void>, caller: unknown, signal?: AbortS
       leaveQueue();
       reject(signal!.reason as Error);
     };
-    const leaveQueue = waiting.push(caller, begin);
+    const leaveQueue = waiting.push(caller, { caller, begin });
     signal?.addEventListener("abort", leave);
   });
 }

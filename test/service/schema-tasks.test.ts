@@ -5,7 +5,7 @@ import { SchemaTasks, type TaskRunner } from "../../src/service/schema-tasks.ts"
 /** Tasks that were begun, each with what ends it. */
 let started: Map<string, () => void>;
 let tasks: SchemaTasks;
-const [somebody, another] = [{}, {}];
+const somebody = {};
 
 beforeEach(() => {
   started = new Map();
@@ -36,92 +36,74 @@ async function end(name: string): Promise<void> {
   await turn();
 }
 
-test("two schema tasks run at a time, and the others wait in order", async () => {
-  const answers = ["a", "bad", "c", "d"].map((name) => checks.run(task(name)));
+test("one schema task of a caller runs at a time, and its others wait in order", async () => {
+  const answers = ["a", "bad", "c"].map((name) => checks.run(task(name)));
   const settled = Promise.allSettled(answers);
+  for (const name of ["a", "bad", "c"]) {
+    await turn();
+    expect([...started.keys()]).toEqual([name]);
+    // One that fails makes room as well.
+    await end(name);
+  }
+  expect((await settled).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  const later = checks.run(task("d"));
   await turn();
-  expect([...started.keys()]).toEqual(["a", "bad"]);
-  // One that fails makes room as well.
-  await end("bad");
-  expect([...started.keys()]).toEqual(["a", "c"]);
-  await end("a");
-  await end("c");
   await end("d");
-  expect((await settled).map(({ status }) => status)).toEqual([
-    "fulfilled",
-    "rejected",
-    "fulfilled",
-    "fulfilled",
-  ]);
-  const later = [checks.run(task("e")), checks.run(task("f")), checks.run(task("g"))];
+  expect(await later).toBe("d");
+});
+
+test("a caller's task begins beside those of others, four in all", async () => {
+  const callers = ["a", "b", "c", "d", "e"].map((name) => ({ name, own: requests("check", { name }) }));
+  const answers = callers.flatMap(({ name, own }) => [own.run(task(`${name}1`)), own.run(task(`${name}2`))]);
   await turn();
-  expect([...started.keys()]).toEqual(["e", "f"]);
-  for (const name of ["e", "f", "g"]) await end(name);
-  expect(await Promise.all(later)).toEqual(["e", "f", "g"]);
+  expect([...started.keys()]).toEqual(["a1", "b1", "c1", "d1"]);
+  await end("a1");
+  expect([...started.keys()]).toEqual(["b1", "c1", "d1", "a2"]);
+  await end("a2");
+  expect([...started.keys()]).toEqual(["b1", "c1", "d1", "e1"]);
+  for (await turn(); started.size > 0;) await end([...started.keys()][0]!);
+  expect(await Promise.all(answers)).toHaveLength(10);
 });
 
 test("with too many waiting tasks no more are accepted, and the accepted ones continue", async () => {
   const admitted = tasks.runnerFor("check", somebody);
-  const answers = Array.from({ length: 66 }, (_, index) => admitted.run(task(`${index}`)));
+  const answers = Array.from({ length: 65 }, (_, index) => admitted.run(task(`${index}`)));
   await expect(checks.run(task("one too many"))).rejects.toMatchObject({
     code: "unavailable",
     message: expect.stringContaining("try again"),
   });
   const further = admitted.run(task("further"));
-  for (let index = 0; index < 66; index++) {
+  for (let index = 0; index < 65; index++) {
     await turn();
     await end(`${index}`);
   }
   await end("further");
   expect(await further).toBe("further");
-  expect(await Promise.all(answers)).toHaveLength(66);
+  expect(await Promise.all(answers)).toHaveLength(65);
 });
 
-/** Which of very many tasks have the first turns, where those of one kind come before those of the other. */
-async function order(first: TaskRunner, then: TaskRunner): Promise<string[]> {
-  const answers = [
-    ...Array.from({ length: 66 }, (_, index) => first.run(task(`first ${index}`))),
-    ...Array.from({ length: 3 }, (_, index) => then.run(task(`then ${index}`))),
-  ];
-  const seen: string[] = [];
-  for (await turn(); started.size > 0;) {
-    const [name] = started.keys();
-    seen.push(name!);
-    await end(name!);
-  }
-  expect(await Promise.all(answers)).toHaveLength(69);
-  return seen.slice(0, 7);
-}
-
-test("changes and checks alternate, however many of either wait", async () => {
-  const changes = requests("change", somebody);
-  // Those that wait behind 64 of the other kind are not refused either.
-  const some = ["first 0", "first 1", "then 0", "first 2", "then 1", "first 3", "then 2"];
-  expect(await order(checks, changes)).toEqual(some);
-  expect(await order(changes, checks)).toEqual(some);
-});
-
-test("callers are served in rotation, and one with the most tasks allowed keeps nobody out", async () => {
-  const theirs = requests("check", another);
-  const some = ["first 0", "first 1", "first 2", "then 0", "first 3", "then 1", "first 4"];
-  expect(await order(checks, theirs)).toEqual(some);
-  // It makes no difference how many requests a caller asks by.
-  const one = tasks.runnerFor("check", somebody);
-  const answers = [one, checks, one].map((mine, index) => mine.run(task(`mine ${index}`)));
-  const further = one.run(task("mine 3"));
-  const their = theirs.run(task("theirs"));
+test.each([
+  ["checks", "changes"],
+  ["changes", "checks"],
+] as const)("however many %s wait, every other task is one of the %s", async (first, then) => {
+  const purposes = { checks: "check", changes: "change" } as const;
+  // Four callers take all places, so that what comes then has to wait.
+  const holders = Array.from({ length: 4 }, (_, index) => requests(purposes[first], { index }));
+  const held = holders.flatMap((holder, index) =>
+    [0, 1, 2].map((round) => holder.run(task(`first ${round}.${index}`))),
+  );
+  const own = Array.from({ length: 2 }, (_, index) => requests(purposes[then], { index: `then ${index}` }));
+  const theirs = own.map((one, index) => one.run(task(`then ${index}`)));
   await turn();
-  await end("mine 0");
-  await end("mine 1");
-  expect([...started.keys()]).toEqual(["mine 2", "theirs"]);
-  await end("mine 2");
-  await end("theirs");
-  await end("mine 3");
-  expect(await Promise.all([...answers, further, their])).toHaveLength(5);
+  await end("first 0.0");
+  await end("first 0.1");
+  expect([...started.keys()]).toEqual(["first 0.2", "first 0.3", "then 0", "then 1"]);
+  for (; started.size > 0;) await end([...started.keys()][0]!);
+  expect(await Promise.all([...held, ...theirs])).toHaveLength(14);
 });
 
 test("the waiting task of a caller who leaves is removed, and its place is free", async () => {
-  const answers = ["a", "b"].map((name) => checks.run(task(name)));
+  const first = checks.run(task("a"));
   const gone = new AbortController();
   const theirs = requests("check", somebody, gone.signal);
   const dropped = Promise.allSettled(Array.from({ length: 64 }, () => theirs.run(task("dropped"))));
@@ -129,13 +111,12 @@ test("the waiting task of a caller who leaves is removed, and its place is free"
   gone.abort();
   for (const one of await dropped) expect(one).toMatchObject({ reason: gone.signal.reason });
   await expect(theirs.run(task("dropped"))).rejects.toBe(gone.signal.reason);
-  const next = checks.run(task("c"));
+  const next = checks.run(task("b"));
   await turn();
   await end("a");
-  expect([...started.keys()]).toEqual(["b", "c"]);
+  expect([...started.keys()]).toEqual(["b"]);
   await end("b");
-  await end("c");
-  expect(await Promise.all([...answers, next])).toEqual(["a", "b", "c"]);
+  expect(await Promise.all([first, next])).toEqual(["a", "b"]);
 });
 
 test("the running task of a caller who leaves ends before its next step", async () => {
@@ -148,7 +129,8 @@ test("the running task of a caller who leaves ends before its next step", async 
     }
   }
   const paced = new SchemaTasks(new Yielder(() => 0, setImmediate));
-  await expect(paced.runnerFor("change", somebody, gone.signal).run(long())).rejects.toBe(gone.signal.reason);
+  const ended = paced.runnerFor("change", somebody, gone.signal).run(long());
+  expect(await ended.catch((error: unknown) => error)).toBe(gone.signal.reason);
   expect(steps).toBe(5);
   expect(await paced.runnerFor("change", somebody).run(task("after"))).toBe("after");
 });
