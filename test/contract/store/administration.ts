@@ -38,9 +38,7 @@ export function administrationSuite(open: OpenStore): void {
   });
 
   it("nothing is damaged in a store that nobody else wrote to", async () => {
-    const action = await on.action();
-    await on.subscription(action);
-    await on.publish(action, 3);
+    await on.due(3);
     await on.claim();
     expect(on.store.files!.damagedEvents()).toEqual([]);
   });

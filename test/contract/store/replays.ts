@@ -138,9 +138,7 @@ export function replaySuite(open: OpenStore): void {
   });
 
   it("leave capacity for live deliveries, and wait without capacity or while the subscription is paused", async () => {
-    const action = await on.action();
-    const subscription = await on.subscription(action, NO_RETRIES);
-    await on.publish(action, 20);
+    const { action, subscription } = await on.due(20, NO_RETRIES);
     await endAll(() => "failed");
     await on.publish(action, 3, LATER);
     const replay = await start(subscription, "failed");
@@ -160,9 +158,7 @@ export function replaySuite(open: OpenStore): void {
   });
 
   it("count as skipped what somebody else sent before", async () => {
-    const action = await on.action();
-    const subscription = await on.subscription(action, NO_RETRIES);
-    await on.publish(action, 5);
+    const { subscription } = await on.due(5, NO_RETRIES);
     await endAll(() => "failed");
     const replay = await start(subscription, "failed");
     expect(await step(replay, { maxQueued: 2, total: 5 })).toMatchObject({ queued: 2 });

@@ -7,7 +7,13 @@ import type { Claim, AttemptEnding } from "../../../src/store/queue.ts";
 import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 const LATER = NOW + 61_000;
-/** Each failure is for good. */
+/** What is reported of the subscription of the tests. */
+const REPORTED = {
+  application: "mailer",
+  subscription: "welcome",
+  action: "user.created",
+  handler_host: "mailer.example",
+};
 const NO_RETRIES = { maxRetries: 0 } as const;
 
 /** What the service records about itself, and that it ends there. */
@@ -26,10 +32,9 @@ export function serviceEventSuite(open: OpenStore): void {
 
   function operators(name: string, count: number): Promise<unknown> {
     const named = { ...action, action: name };
-    const names = Array.from({ length: count }, (_, index) => `${index}`);
-    return Promise.all(
-      names.map((subscription) => on.subscription(named, { application: "ops", subscription })),
-    );
+    const made = (_: unknown, index: number) =>
+      on.subscription(named, { application: "ops", subscription: `${index}` });
+    return Promise.all(Array.from({ length: count }, made));
   }
 
   /** The payloads recorded of an action, each held to its schema. */
@@ -45,10 +50,8 @@ export function serviceEventSuite(open: OpenStore): void {
 
   async function finishAll(ending: AttemptEnding, statusCode = 500): Promise<readonly Claim[]> {
     const { claims } = await on.claim();
-    await on.queue.finish(
-      claims.map((claim) => resultOf(claim, ending, { statusCode })),
-      LATER,
-    );
+    const results = claims.map((claim) => resultOf(claim, ending, { statusCode }));
+    await on.queue.finish(results, LATER);
     return claims;
   }
 
@@ -56,10 +59,8 @@ export function serviceEventSuite(open: OpenStore): void {
     const own = await on.catalog.listActions({ application: "evreg" });
     expect(own.map(({ action: name }) => name)).toEqual(SERVICE_EVENT_NAMES.toSorted());
     for (const { action: name, revision, schemata } of own) {
-      expect({ revision, schemata }).toEqual({
-        revision: 1,
-        schemata: SERVICE_EVENT_SCHEMAS[name as keyof typeof SERVICE_EVENT_SCHEMAS],
-      });
+      expect(revision).toBe(1);
+      expect(schemata).toEqual(SERVICE_EVENT_SCHEMAS[name as keyof typeof SERVICE_EVENT_SCHEMAS]);
       expect(await on.catalog.findAction(name)).toMatchObject({ isBuiltIn: true });
     }
   });
@@ -86,20 +87,11 @@ export function serviceEventSuite(open: OpenStore): void {
     const subscription = await on.subscription(action, NO_RETRIES);
     const [event] = await on.publish(action);
     const [claim] = await finishAll("failed", 503);
+    const { deliveryId: delivery_id } = claim!;
+    const failed = { attempts: 1, last_error: "HTTP 503", failed_at: "2026-03-01T12:01:01.000Z" };
+    const published = { event_id: event, published_at: "2026-03-01T12:00:00.000Z" };
     expect(await payloadsOf("evreg.delivery.failed")).toEqual([
-      {
-        delivery_id: claim?.deliveryId,
-        event_id: event,
-        subscription_id: subscription.rowid,
-        application: "mailer",
-        subscription: "welcome",
-        action: "user.created",
-        handler_host: "mailer.example",
-        attempts: 1,
-        last_error: "HTTP 503",
-        published_at: "2026-03-01T12:00:00.000Z",
-        failed_at: "2026-03-01T12:01:01.000Z",
-      },
+      { delivery_id, ...published, subscription_id: subscription.rowid, ...REPORTED, ...failed },
     ]);
     const { claims } = await on.claim({ nowMs: LATER });
     expect(
@@ -114,13 +106,11 @@ export function serviceEventSuite(open: OpenStore): void {
     const { claims } = await on.claim();
     // The handler that is gone is reported by a claim that is not valid any more.
     const endings: AttemptEnding[] = ["delivered", "failed", "interrupted", "gone"];
-    await on.queue.finish(
-      claims.map((claim, index) => {
-        const claimId = index === 3 ? claim.claimId + 1_000 : claim.claimId;
-        return resultOf(claim, endings[index]!, { claimId });
-      }),
-      LATER,
-    );
+    const results = claims.map((claim, index) => {
+      const claimId = index === 3 ? claim.claimId + 1_000 : claim.claimId;
+      return resultOf(claim, endings[index]!, { claimId });
+    });
+    await on.queue.finish(results, LATER);
     expect(await payloadsOf("evreg.delivery.failed")).toEqual([]);
   });
 
@@ -150,10 +140,7 @@ export function serviceEventSuite(open: OpenStore): void {
       delivery_id: expect.any(Number) as number,
       event_id: event,
       subscription_id: subscription.rowid,
-      application: "mailer",
-      subscription: "welcome",
-      action: "user.created",
-      handler_host: "mailer.example",
+      ...REPORTED,
       attempts: 2,
       last_error: "HTTP 500",
       published_at: "2026-03-01T12:00:00.000Z",
@@ -195,10 +182,7 @@ export function serviceEventSuite(open: OpenStore): void {
     expect(await payloadsOf("evreg.subscription.deactivated")).toEqual([
       {
         subscription_id: subscription.rowid,
-        application: "mailer",
-        subscription: "welcome",
-        action: "user.created",
-        handler_host: "mailer.example",
+        ...REPORTED,
         reason: "The handler answered 410 Gone.",
         deactivated_at: "2026-03-01T12:01:01.000Z",
       },
@@ -260,10 +244,8 @@ export function serviceEventSuite(open: OpenStore): void {
       "evreg.delivery.failed",
       "evreg.subscription.deactivated",
     ]);
-    await on.queue.finish(
-      claims.map((claim) => resultOf(claim, "gone", { statusCode: 410 })),
-      LATER,
-    );
+    const results = claims.map((claim) => resultOf(claim, "gone", { statusCode: 410 }));
+    await on.queue.finish(results, LATER);
     for (const { subscription } of claims) {
       const { subscriptionId } = subscription;
       await on.update(subscriptionId, { active: true }, LATER);

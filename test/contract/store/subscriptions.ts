@@ -1,6 +1,9 @@
 import { expect, it } from "vitest";
 import { NO_SETTINGS } from "../../../src/domain/subscription-settings.ts";
+import type { Claim } from "../../../src/store/queue.ts";
 import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
+
+const NOTHING_DUE = { claims: [], nextDueAtMs: undefined, limitedTiers: [] };
 
 export function subscriptionSuite(open: OpenStore): void {
   const on = Fixture.use(open);
@@ -92,25 +95,15 @@ export function subscriptionSuite(open: OpenStore): void {
   });
 
   it("holds unfinished deliveries while paused, creates none, and resumes as they were", async () => {
-    const action = await on.action();
-    const mine = await on.subscription(action);
-    await on.publish(action, 3);
-    const { claims } = await on.claim({ limit: 2 });
-    const [failed, running] = claims;
-    if (failed === undefined || running === undefined) throw new Error("two were due");
+    const { action, subscription: mine } = await on.due(3);
+    const [failed, running] = (await on.claim({ limit: 2 })).claims as [Claim, Claim];
     await on.fail(failed, NOW + 90_000, { statusCode: 500 });
 
     expect(await on.update(mine.rowid, { active: false })).toMatchObject({ active: false });
     expect(await statuses()).toEqual(["held", "delivering", "held"]);
     expect((await on.queue.find(failed.deliveryId))?.next_attempt_at).toBeNull();
-    expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual({
-      claims: [],
-      nextDueAtMs: undefined,
-      limitedTiers: [],
-    });
-    expect(
-      await on.record([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }]),
-    ).toMatchObject([{ kind: "recorded", deliveries: 0 }]);
+    expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual(NOTHING_DUE);
+    expect(await on.record([eventOf(action)])).toMatchObject([{ kind: "recorded", deliveries: 0 }]);
     // What was under way ends as usual, and is held too if it failed.
     await on.fail(running, NOW + 70_000, { errorCode: "timeout" });
     expect(await statuses()).toEqual(["held", "held", "held"]);
@@ -124,12 +117,8 @@ export function subscriptionSuite(open: OpenStore): void {
   });
 
   it("cancels unfinished deliveries of a deleted one and keeps its history", async () => {
-    const action = await on.action();
-    const mine = await on.subscription(action);
-    await on.publish(action, 3);
-    const { claims } = await on.claim({ limit: 2 });
-    const [done, running] = claims;
-    if (done === undefined || running === undefined) throw new Error("two were due");
+    const { action, subscription: mine } = await on.due(3);
+    const [done, running] = (await on.claim({ limit: 2 })).claims as [Claim, Claim];
     await on.finish(done, "delivered", { statusCode: 200 });
 
     expect(await on.catalog.deleteSubscription(mine.rowid, NOW + 5)).toEqual(mine);
@@ -138,16 +127,13 @@ export function subscriptionSuite(open: OpenStore): void {
     await on.fail(running, NOW + 70_000, { statusCode: 500 });
     expect(await statuses()).toEqual(["delivered", "cancelled", "cancelled"]);
     expect(await on.queue.countPending(mine.rowid)).toBe(2);
-    expect((await on.deliveries({ status: "cancelled" }))[0]).toMatchObject({
+    const cancelled = {
       subscription: "welcome",
       next_attempt_at: null,
       finished_at: "2026-03-01T12:00:00.005Z",
-    });
-    expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual({
-      claims: [],
-      nextDueAtMs: undefined,
-      limitedTiers: [],
-    });
+    };
+    expect((await on.deliveries({ status: "cancelled" }))[0]).toMatchObject(cancelled);
+    expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual(NOTHING_DUE);
     expect(await on.catalog.findSubscription(mine.rowid)).toBeUndefined();
     expect(await on.catalog.deleteSubscription(mine.rowid, NOW)).toBeUndefined();
     expect(await on.update(mine.rowid, { active: true })).toBeUndefined();
