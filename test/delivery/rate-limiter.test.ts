@@ -43,11 +43,11 @@ describe("a rate", () => {
         let nowMs = NOW;
         const times = gaps.map((gapMs) => (nowMs += gapMs));
         const started = startAt(new RateLimiter(perSecond), times);
-        for (const [index, atMs] of started.entries()) {
+        const counts = started.map((atMs, index) => {
           const inSecond = started.slice(index).findIndex((other) => other >= atMs + 1_000);
-          const count = inSecond === -1 ? started.length - index : inSecond;
-          expect(count).toBeLessThanOrEqual(perSecond * 1.05 + 1 + 1e-6);
-        }
+          return inSecond === -1 ? started.length - index : inSecond;
+        });
+        expect(Math.max(0, ...counts)).toBeLessThanOrEqual(perSecond * 1.05 + 1 + 1e-6);
       }),
       { numRuns: 200 },
     );

@@ -1,11 +1,11 @@
-import { afterAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { startHarness } from "./harness.ts";
 import type { Harness } from "./harness.ts";
 import { RawConnection } from "./raw-connection.ts";
 import type { RawAnswer } from "./raw-connection.ts";
 
 const harnesses: Harness[] = [];
-afterAll(() => Promise.all(harnesses.map((harness) => harness.close())));
+afterEach(() => Promise.all(harnesses.splice(0).map((harness) => harness.close())));
 
 async function started(options: Parameters<typeof startHarness>[0]): Promise<Harness> {
   const harness = await startHarness(options);

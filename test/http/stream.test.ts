@@ -25,15 +25,20 @@ function published(harness: Harness, text: string): Promise<unknown> {
   return harness.owner.events.publish({ action: "a.b", payload: RawJson.fromText(text) });
 }
 
+const MAX_PART = 1_000;
+
 /** The bytes of one stream, as they come. */
 class Wire {
   readonly socket: Socket;
   text = "";
   ended = false;
+  /** The end of `text`, in which a part may have begun that is waited for. */
+  #end = "";
+  readonly #awaited = new Map<string, () => void>();
 
   constructor(port: number, token: string, path: string, headers: readonly string[] = []) {
     this.socket = connect(port, "127.0.0.1");
-    this.socket.on("data", (bytes) => (this.text += bytes.toString("latin1")));
+    this.socket.on("data", (bytes) => this.#take(bytes.toString("latin1")));
     this.socket.on("error", () => undefined).on("close", () => (this.ended = true));
     const lines = [`GET ${path} HTTP/1.1`, "Host: localhost", `Authorization: Bearer ${token}`, ...headers];
     this.socket.write(`${lines.join("\r\n")}\r\n\r\n`);
@@ -60,7 +65,15 @@ class Wire {
   }
 
   has(part: string): Promise<void> {
-    return until(`${JSON.stringify(part)} on the wire`, () => this.text.includes(part));
+    if (this.text.includes(part)) return Promise.resolve();
+    return new Promise((resolve) => this.#awaited.set(part, resolve));
+  }
+
+  #take(text: string): void {
+    this.text += text;
+    const recent = this.#end + text;
+    for (const [part, found] of this.#awaited) if (recent.includes(part)) found();
+    this.#end = recent.slice(-MAX_PART);
   }
 }
 
