@@ -78,17 +78,6 @@ export function handlerHealthSuite(open: OpenStore): void {
     expect((await on.claim({ nowMs: NOW + 2 })).nextDueAtMs).toBe(NOW + 9_000);
   });
 
-  it("is not slowed for a year because the clock was a year ahead when it was noted", async () => {
-    await due(3);
-    const aheadMs = NOW + 365 * DAY_MS;
-    const slowUntilMs = aheadMs + 6 * HOUR_MS;
-    await finishAt(aheadMs, await claimOne(aheadMs), "failed", { slowUntilMs });
-    expect((await on.claim({ nowMs: aheadMs })).claims).toHaveLength(0);
-    // An hour back is none of that.
-    expect((await on.claim({ nowMs: aheadMs - HOUR_MS })).claims).toHaveLength(0);
-    expect((await on.claim({ nowMs: NOW + HOUR_MS })).claims).toHaveLength(2);
-  });
-
   it("never shortens what was asked for, and forgets it for another handler or when a person says so", async () => {
     const { id } = await due(4);
     const claims = (await on.claim({ nowMs: NOW + 10 })).claims;

@@ -22,7 +22,7 @@ import type { Subscription } from "../../../domain/subscription.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
 import { endRunning } from "../history/replays.ts";
 import type { Replay } from "../../../domain/replay.ts";
-import { resetHealth, clearWaits } from "../queue/handler-health.ts";
+import { clearWaits, resetHealth, WAIT_END } from "../queue/handler-health.ts";
 import {
   BLOCKED_BY,
   BLOCKED_KEYS,
@@ -222,7 +222,7 @@ const SUBSCRIPTION_COLUMNS = `
   SELECT s.rowid AS rowid, s.application, s.subscription, s.action, s.mode,
     iif(s.mode = 'push', ${textOf("s.handler")}, NULL) AS handler, s.max_retries, s.active,
     s.disabled_reason, coalesce(k.bearer, 'secret') AS bearer, k.previous_until_ms AS previous_secret_until, s.failing_since_ms AS failing_since,
-    nullif(max(coalesce(s.slowed_until_ms, 0), coalesce(${RETRY_WAIT_END}, 0)), 0) AS slowed_until,
+    nullif(max(${WAIT_END}, coalesce(${RETRY_WAIT_END}, 0)), 0) AS slowed_until,
     ${BLOCKED_BY} AS blocked_by, ${BLOCKED_KEYS} AS blocked_keys, s.last_claim_ms AS last_claim_at, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped`;
 
 /** The subscriptions that were not deleted; goes on with conditions on `s`. */

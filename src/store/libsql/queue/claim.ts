@@ -207,8 +207,8 @@ export const SUBSCRIPTION_SQL = `json_object('subscriptionId', s.rowid, 'applica
   'handler', s.handler, 'maxRetries', s.max_retries, 'secret', k.secret, 'previousSecret', k.previous_secret,
   'previousUntilMs', k.previous_until_ms, 'bearer', k.bearer, 'bearerToken', k.bearer_token, 'settings', s.settings)`;
 
-/** SQL that follows `SELECT`: the subscriptions whose rowids are in the JSON `?2`. */
-export const REQUESTED_SUBSCRIPTIONS = `FROM json_each(?2) AS requested
+/** SQL that follows `SELECT`: the subscriptions whose rowids are in the JSON `?1`. */
+export const REQUESTED_SUBSCRIPTIONS = `FROM json_each(?1) AS requested
       CROSS JOIN subscription AS s ON s.rowid = requested.value
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`;
 
@@ -302,8 +302,6 @@ function readSubscriptions(sql: Sql, ids: ReadonlySet<number>): string {
   if (ids.size === 0) return "[]";
   const rows = sql.value<ArrayBuffer>(
     `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) ${REQUESTED_SUBSCRIPTIONS}`,
-    // This is the time, which nothing here asks for.
-    null,
     JSON.stringify([...ids]),
   );
   return Buffer.from(rows).toString();

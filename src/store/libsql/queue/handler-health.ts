@@ -1,15 +1,11 @@
-import { LONGEST_WAIT_MS } from "../../../domain/retry.ts";
 import type { SettingsInForce } from "../../rules/finish.ts";
 import type { HandlerHealth } from "../../rules/health.ts";
 import type { Sql } from "../thread/sql.ts";
 import { settingOf } from "./delivery-state.ts";
 import { endRetryWait } from "./key-order.ts";
 
-/** The longest wait that counts. No longer one can be asked for, so it was stored before the clock was set back. */
-const LONGEST_SLOWDOWN_MS = 4 * LONGEST_WAIT_MS;
-
-/** SQL of when the wait of the subscription `s` ends or ended, at the time `?1`; 0 where there was none. */
-export const WAIT_END = `iif(s.slowed_until_ms <= ?1 + ${LONGEST_SLOWDOWN_MS}, s.slowed_until_ms, 0)`;
+/** SQL of when the wait of the subscription `s` ends or ended; 0 where there was none. */
+export const WAIT_END = "coalesce(s.slowed_until_ms, 0)";
 
 /** A subscription of which something was attempted: its settings, and what is known of its handler. */
 interface AttemptedSubscription extends SettingsInForce, HandlerHealth {

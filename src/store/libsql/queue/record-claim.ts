@@ -52,9 +52,9 @@ function leaseRecorded(
   const { subscriptions, ids } = sql.first<{ subscriptions: ArrayBuffer; ids: string }>(
     `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS subscriptions, json_group_array(s.rowid) AS ids
       ${REQUESTED_SUBSCRIPTIONS}
-      WHERE s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?1`,
-    nowMs,
+      WHERE s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?2`,
     JSON.stringify([...new Set(wanted.map(([, subscriptionId]) => subscriptionId))]),
+    nowMs,
   )!;
   const open = new Set(JSON.parse(ids) as number[]);
   const deliveries = sql.rows<RecordedLeases["deliveries"][number] & { readonly eventId: number }>(
