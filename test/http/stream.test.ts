@@ -71,9 +71,9 @@ class Wire {
 
   #take(text: string): void {
     this.text += text;
-    const recent = this.#end + text;
-    for (const [part, found] of this.#awaited) if (recent.includes(part)) found();
-    this.#end = recent.slice(-MAX_PART);
+    const extended = this.#end + text;
+    for (const [part, found] of this.#awaited) if (extended.includes(part)) found();
+    this.#end = extended.slice(-MAX_PART);
   }
 }
 
