@@ -64,7 +64,7 @@ export default defineConfig(({ mode }) => ({
     hookTimeout: 60_000,
     setupFiles: ["test/support/compile-cache.ts"],
     pool: "forks",
-    // vitest would leave a core of two idle; half of the suite waits for disks, sockets and child processes.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // One more than there are cores: half of the suite waits for disks, sockets and child processes.
+    maxWorkers: availableParallelism() + 1,
   },
 }));
