@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { hashToken } from "../../src/domain/token.ts";
 import { fileTask } from "../../src/store/libsql/files/file-tasks.ts";
-import type { Sequences } from "../../src/store/libsql/thread/protocol.ts";
+import type { Sequences } from "../../src/store/libsql/files/id-reservation.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { backupOf, putBackup } from "./backups-of.ts";

@@ -6,15 +6,8 @@ import {
   type ClaimReply,
   type ClaimedSubscriptionRow,
 } from "../../src/store/libsql/queue/wire.ts";
-import { columns } from "../../src/store/libsql/thread/columns.ts";
 
 const MAX = Number.MAX_SAFE_INTEGER;
-
-test("columns give SQL and arrays the same order", () => {
-  const made = columns("id", "state", "due_ms");
-  expect(made.values).toBe("value ->> 0 AS id, value ->> 1 AS state, value ->> 2 AS due_ms");
-  expect(made.value("state")).toBe("value ->> 1");
-});
 
 test("an answer to claims is read with events that several deliveries share, also damaged ones and empty payloads", () => {
   const claim = { claimId: 11, attempt: 2, failures: 1, subscriptionId: 3, timestampedMs: 4, action: "a.b" };

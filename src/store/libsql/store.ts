@@ -1,14 +1,22 @@
 import { asEvregError } from "../../domain/error.ts";
 import type { EventRecord, EventStore, RecordOutcome } from "../events.ts";
 import type { DamagedEvents } from "./health.ts";
-import type { AttemptResult, DeliveryQueue, FinishOptions, FinishOutcome, RecordClaim } from "../queue.ts";
+import type {
+  AttemptResult,
+  ClaimAnswer,
+  DeliveryQueue,
+  FinishOptions,
+  FinishOutcome,
+  RecordClaim,
+} from "../queue.ts";
 import type { FileAdmin, Store } from "../store.ts";
 import type { Backups } from "./files/backup.ts";
 import type { OPERATIONS } from "./operations.ts";
 import {
   claimAnswer,
   ClaimedSubscriptions,
-  eventBatch,
+  type ClaimReply,
+  incoming,
   recordedClaims,
   type WireRecordOutcome,
 } from "./queue/wire.ts";
@@ -16,6 +24,7 @@ import type { Part } from "./thread/operation.ts";
 import { checkText } from "./thread/sql.ts";
 import type { WorkerSupervisor } from "./thread/supervisor.ts";
 import type { ThreadCalls } from "./thread/thread-calls.ts";
+import type { WriteReply } from "./thread/write-queue.ts";
 
 /** A store on files. */
 export type FileStore = Store & { readonly files: FileAdmin };
@@ -90,10 +99,13 @@ function eventStore({ supervisor, calls }: StoreParts, claimed: ClaimedSubscript
       const own = batch.slice(outcomes.length, outcomes.length + portion);
       // A claim is for the first event that is recorded.
       const isFirst = outcomes.every(({ kind }) => kind !== "recorded");
-      const call = { events: own, nowMs, atomic, claim: isFirst ? claim : undefined };
       let taken: readonly WireRecordOutcome[];
       try {
-        ({ value: taken } = await events.record(own.length, (bytes) => eventBatch(call, bytes)));
+        ({ value: taken } = await events.record(own.length, (bytes) => ({
+          events: own.map((event) => incoming(event, nowMs, bytes)),
+          atomic,
+          claim: isFirst ? claim : undefined,
+        })));
       } catch (error) {
         if (outcomes.length === 0) throw error;
         const failed = { kind: "failed", error: asEvregError(error) } as const;
@@ -142,18 +154,16 @@ function deliveryQueue({ calls }: StoreParts, claimed: ClaimedSubscriptions): De
     return next === undefined ? outcome : { ...outcome, next };
   }
 
+  async function answer(asked: Promise<WriteReply<ClaimReply>>): Promise<ClaimAnswer> {
+    const { value, payloads } = await asked;
+    return claimAnswer(value, payloads, claimed);
+  }
+
   return {
     ...queue,
-    async claim(request) {
-      const call = { ...request, quotas: [...request.quotas] };
-      const { value, payloads } = await queue.claim(1, () => call);
-      return claimAnswer(value, payloads, claimed);
-    },
-    async claimForConsumers(request) {
-      const call = { ...request, consumers: [...request.consumers] };
-      const { value, payloads } = await queue.claimForConsumers(1, () => call);
-      return claimAnswer(value, payloads, claimed);
-    },
+    claim: (request) => answer(queue.claim(1, () => ({ ...request, quotas: [...request.quotas] }))),
+    claimForConsumers: (request) =>
+      answer(queue.claimForConsumers(1, () => ({ ...request, consumers: [...request.consumers] }))),
     async finish(results, nowMs, options = {}) {
       const [first] = results;
       // There is nearly always one result; `all` would take as long as everything else here.

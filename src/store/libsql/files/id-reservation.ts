@@ -2,7 +2,6 @@ import { LOCAL_ACTOR } from "../../../domain/audit.ts";
 import { recordChange } from "../history/audit.ts";
 import { loadLastNumbers } from "../events/timeline.ts";
 import { withDatabase } from "../thread/connection.ts";
-import type { Numbered, Sequences } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";
 import { UNCHECKED_FORM } from "./older-forms.ts";
 import { readForm } from "./schema.ts";
@@ -22,7 +21,12 @@ const PER_SECOND = {
   subscription: 1_000,
   replay: 1_000,
   token: 1_000,
-} as const satisfies Record<Numbered, number>;
+};
+
+type Numbered = keyof typeof PER_SECOND;
+
+/** The largest rowids ever given, by table; 0, or no member, where there was none. */
+export type Sequences = Readonly<Partial<Record<Numbered, number>>>;
 
 const NUMBERED = Object.keys(PER_SECOND) as readonly Numbered[];
 

@@ -7,7 +7,7 @@ import { fileTimestamp } from "../../../runtime/clock.ts";
 import { isSameFile, removeCreated, sizeOf } from "../../../runtime/files.ts";
 import { findServer, readTokenFile, setTokenFileAside, tokenFileOf } from "../../../runtime/find-server.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
-import type { Sequences } from "../thread/protocol.ts";
+import type { Sequences } from "./id-reservation.ts";
 import { checkLog, logOf } from "../thread/wal-check.ts";
 import type { FileFacts } from "./closed-file.ts";
 import {

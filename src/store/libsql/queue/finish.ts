@@ -3,7 +3,6 @@ import { type AttemptedDelivery, type DeliveryVerdict, verdictOn } from "../../r
 import { type HandlerHealth, healthAfter } from "../../rules/health.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats-counts.ts";
-import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
 import { dropMiddleAttempts, isPastLimit } from "./attempts.ts";
 import { claimNext } from "./claim.ts";
@@ -163,6 +162,12 @@ interface FinishWrites {
   /** The keys of which something has ended, or goes on waiting. */
   readonly keys: OrderKey[];
   readonly wanted: WantedNext[];
+}
+
+/** SQL of values in a row of `json_each`, of which `names` has the order. */
+function columns<const N extends readonly string[]>(...names: N) {
+  const value = (name: N[number]): string => `value ->> ${names.indexOf(name)}`;
+  return { values: names.map((name) => `${value(name)} AS ${name}`).join(", "), value };
 }
 
 // The rows of these are packed in the order of the names, as each is made of one result.

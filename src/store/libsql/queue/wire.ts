@@ -22,13 +22,6 @@ import { parseStored } from "../stored-record.ts";
 
 // This file says what writes of events, claims and results are as they cross the thread.
 
-export interface RecordCall {
-  readonly events: readonly EventRecord[];
-  readonly nowMs: number;
-  readonly atomic: boolean;
-  readonly claim?: RecordClaim | undefined;
-}
-
 /** A call that records events, as it crosses the thread. */
 export interface EventBatch extends RecordingCall<Incoming> {
   readonly claim?: RecordClaim | undefined;
@@ -57,15 +50,12 @@ export type WireRecordOutcome =
 /** Stands for no revision, as these count from 1. */
 const NO_REVISION = 0;
 
-/** @param bytes takes the payloads */
-export function eventBatch({ events, nowMs, atomic, claim }: RecordCall, bytes: ByteWriter): EventBatch {
-  const incoming = events.map((event): Incoming => {
-    const { actionId, payload, idempotencyKey = null } = event;
-    const revision = event.lookupOnly === true ? NO_REVISION : event.revision;
-    const offset = bytes.add(payload);
-    return { actionId, revision, offset, length: payload.byteLength, idempotencyKey, nowMs };
-  });
-  return { atomic, events: incoming, claim };
+/** @param bytes takes the payload */
+export function incoming(event: EventRecord, nowMs: number, bytes: ByteWriter): Incoming {
+  const { actionId, payload, idempotencyKey = null } = event;
+  const revision = event.lookupOnly === true ? NO_REVISION : event.revision;
+  const offset = bytes.add(payload);
+  return { actionId, revision, offset, length: payload.byteLength, idempotencyKey, nowMs };
 }
 
 /** A request for claims as it crosses the thread. */

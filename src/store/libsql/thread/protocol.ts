@@ -152,11 +152,6 @@ export function fromWireError(error: WireError): EngineFailure | EvregError {
   return new EvregError(code, message, details, cause === undefined ? {} : { cause: new Error(cause) });
 }
 
-/** The largest rowids ever given, by table; 0, or no member, where there was none. */
-export type Sequences = Readonly<Partial<Record<Numbered, number>>>;
-
-export type Numbered = "event" | "delivery" | "action" | "subscription" | "replay" | "token";
-
 /** Gathers byte strings into the one buffer of a message, which is transferred. */
 export class ByteWriter {
   readonly #parts: Uint8Array[] = [];
