@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Examined, examineFile } from "../../src/store/libsql/files/closed-file.ts";
-import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { putBackup } from "./backups-of.ts";
 import { newAction, openStore } from "./opened-store.ts";
@@ -18,7 +17,7 @@ const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 let good: Buffer;
 beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), "evreg-good-"));
-  const store = await open(folder);
+  const store = await openStore(folder);
   const { rowid } = await newAction(store, "a.b", NOW);
   await store.tokens.create({ name: "t", scopes: ["admin"], hash: "a".repeat(64) }, NOW);
   const handler = "https://h.example/";
@@ -34,10 +33,6 @@ beforeAll(async () => {
   good = readFileSync(join(folder, "evreg.db"));
   rmSync(folder, { recursive: true });
 });
-
-function open(folder: string): Promise<Store> {
-  return openStore(folder);
-}
 
 /** A folder with that file, changed as any program with SQLite can. */
 function crafted(...statements: readonly string[]): string {
@@ -58,9 +53,7 @@ function crafted(...statements: readonly string[]): string {
   return folder;
 }
 
-function examined(folder: string): Examined {
-  return examineFile(join(folder, "evreg.db"));
-}
+const examined = (folder: string): Examined => examineFile(join(folder, "evreg.db"));
 
 const restored = (folder: string) =>
   putBackup(join(scratch.path, "restored"), readFileSync(join(folder, "evreg.db")));
@@ -83,7 +76,7 @@ describe("the tables of a data file", () => {
       const folder = crafted(statement);
       const refused = { code: "invalid", message: expect.stringContaining(`What differs: ${name}.`) };
       await expect(restored(folder)).rejects.toMatchObject(refused);
-      await expect(open(folder)).rejects.toMatchObject(refused);
+      await expect(openStore(folder)).rejects.toMatchObject(refused);
       expect(() => examined(folder)).toThrow(expect.objectContaining(refused));
     },
   );
@@ -91,7 +84,7 @@ describe("the tables of a data file", () => {
   it("are no format below the first", async () => {
     const folder = crafted("PRAGMA user_version = -1");
     await expect(restored(folder)).rejects.toMatchObject({ code: "invalid" });
-    await expect(open(folder)).rejects.toMatchObject({ code: "usage" });
+    await expect(openStore(folder)).rejects.toMatchObject({ code: "usage" });
   });
 });
 
@@ -123,7 +116,7 @@ describe("rows that evreg could not have written", () => {
   });
 
   it("are an error only for callers who read them", async () => {
-    const store = await open(
+    const store = await openStore(
       crafted(
         `UPDATE action_revision SET schemata = '{' WHERE action_id = (SELECT rowid FROM action WHERE action = 'a.b')`,
       ),
@@ -137,7 +130,7 @@ describe("rows that evreg could not have written", () => {
   });
 
   it("send nothing where the settings of a subscription cannot be read, as its filter may be among them", async () => {
-    const store = await open(crafted("UPDATE subscription SET settings = 'not JSON'"));
+    const store = await openStore(crafted("UPDATE subscription SET settings = 'not JSON'"));
     const refused = { code: "internal", message: expect.stringContaining("doctor --deep") };
     await expect(store.queue.claim(claimRequest({ nowMs: NOW }))).rejects.toMatchObject(refused);
     await expect(store.catalog.listSubscriptions({})).rejects.toMatchObject(refused);
@@ -151,7 +144,7 @@ describe("rows that evreg could not have written", () => {
       "DELETE FROM subscription",
       "UPDATE delivery SET state = 9 WHERE rowid = 2",
     ]) {
-      const store = await open(crafted(statement));
+      const store = await openStore(crafted(statement));
       await store.queue.list({ limit: 10 });
       await store.queue.find(2);
       await store.queue.backlog(NOW);
@@ -166,7 +159,7 @@ describe("rows that evreg could not have written", () => {
   });
 
   it("give a token no scope where its scopes cannot be read", async () => {
-    const store = await open(crafted("UPDATE token SET scopes = 'admin'"));
+    const store = await openStore(crafted("UPDATE token SET scopes = 'admin'"));
     expect(await store.tokens.list()).toMatchObject([{ name: "t", scopes: [] }]);
     expect(await store.tokens.find("a".repeat(64))).toMatchObject({ scopes: [] });
     await store.close();
