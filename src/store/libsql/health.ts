@@ -18,32 +18,27 @@ export interface CommitObserver {
   committed(commit: CommitReport): void;
 }
 
-/** Logs when the log cannot be moved into the data file any more, and when it can again. */
-export class CheckpointLog implements CommitObserver {
-  readonly #logger: Logger;
-  readonly #next: CommitObserver | undefined;
-  #failure: string | undefined;
-
-  /** @param next is given each commit as well */
-  constructor(logger: Logger, next: CommitObserver | undefined) {
-    this.#logger = logger;
-    this.#next = next;
-  }
-
-  committed(commit: CommitReport): void {
-    this.#next?.committed(commit);
-    const { checkpointFailure: reason } = commit;
-    const previous = this.#failure;
-    this.#failure = reason;
-    if (previous === undefined && reason !== undefined) {
-      this.#logger.warn(
-        { reason },
-        "The log cannot be moved into the data file: nothing that is acknowledged is lost, but the log grows until the disk is full. Look after the disk, then start evreg again.",
-      );
-    } else if (previous !== undefined && reason === undefined) {
-      this.#logger.info({}, "The log was moved into the data file again.");
-    }
-  }
+/**
+ * Logs when the log cannot be moved into the data file any more, and when it can again.
+ * @param next is given each commit as well
+ */
+export function checkpointLog(logger: Logger, next: CommitObserver | undefined): CommitObserver {
+  let failure: string | undefined;
+  return {
+    committed(commit) {
+      next?.committed(commit);
+      const previous = failure;
+      failure = commit.checkpointFailure;
+      if (previous === undefined && failure !== undefined) {
+        logger.warn(
+          { reason: failure },
+          "The log cannot be moved into the data file: nothing that is acknowledged is lost, but the log grows until the disk is full. Look after the disk, then start evreg again.",
+        );
+      } else if (previous !== undefined && failure === undefined) {
+        logger.info({}, "The log was moved into the data file again.");
+      }
+    },
+  };
 }
 
 const MAX_EVENTS = 1_000;

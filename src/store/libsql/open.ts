@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
-import { CheckpointLog, type CommitObserver, DamagedEvents } from "./health.ts";
+import { checkpointLog, type CommitObserver, DamagedEvents } from "./health.ts";
 import { type Clock, systemClock, toIso } from "../../runtime/clock.ts";
 import { sizeOf } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
@@ -20,7 +20,8 @@ import {
   inUse,
   prepareFile,
   prepareFolder,
-  removeUnfinished,
+  removeCopies,
+  unfinishedCopy,
 } from "./files/data-folder.ts";
 import { restoreAdvice } from "./files/earlier-data.ts";
 import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/older-forms.ts";
@@ -96,7 +97,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     };
     writeOwner(folder, owner, logger);
     logReport(logger, report, folder);
-    if (owner.command === "serve") removeUnfinished(fileBehindLink(dataFileOf(folder)));
+    if (owner.command === "serve") removeCopies(unfinishedCopy(fileBehindLink(dataFileOf(folder)), ""));
     return createLibsqlStore({
       supervisor,
       calls: threadCalls(OPERATIONS, supervisor, queue),
@@ -140,7 +141,7 @@ async function openFile(
   });
   const { report } = threads;
   const startThreads = (): Promise<StoreThreads> => start(report.file);
-  const dependencies = { clock, logger, startThreads, commits: new CheckpointLog(logger, commits), onFatal };
+  const dependencies = { clock, logger, startThreads, commits: checkpointLog(logger, commits), onFatal };
   supervisor = new WorkerSupervisor(dependencies, threads);
   return { supervisor, report };
 }

@@ -293,21 +293,16 @@ export function move(from: string, to: string): void {
   syncFolderOf(to);
 }
 
-/** Answers the name of a copy that is to become the data file. */
-export function unfinishedCopy(file: string): string {
-  return `${file}.unfinished-${randomUUID()}`;
+/** Answers the path of a copy that is to become the data file; without an id, how the paths of all copies begin. */
+export function unfinishedCopy(file: string, id: string = randomUUID()): string {
+  return `${file}.unfinished-${id}`;
 }
 
-/** Removes a file that did not become the data file, with whatever the engine put beside it. */
-export function removeCopy(copy: string): void {
-  for (const path of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(path, { force: true });
-}
-
-/** Removes the copies that an upgrade or a restore has left which was cut off. */
-export function removeUnfinished(file: string): void {
-  const beginning = `${basename(file)}.unfinished-`;
-  const left = readdirSync(dirname(file)).filter((name) => name.startsWith(beginning));
-  for (const name of left) rmSync(join(dirname(file), name), { force: true });
+/** Removes copies whose paths begin like this, with whatever the engine put beside them. */
+export function removeCopies(beginning: string): void {
+  const folder = dirname(beginning);
+  const left = readdirSync(folder).filter((name) => name.startsWith(basename(beginning)));
+  for (const name of left) rmSync(join(folder, name), { force: true });
 }
 
 /** Answers where the data file itself is: it may be a link to another disk, on which what replaces it belongs. */

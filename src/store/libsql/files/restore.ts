@@ -18,7 +18,7 @@ import {
   holdFolder,
   inUse,
   prepareFolder,
-  removeCopy,
+  removeCopies,
   replaceFile,
   unfinishedCopy,
 } from "./data-folder.ts";
@@ -100,7 +100,7 @@ export async function restore(options: RestoreOptions): Promise<RestoredData> {
       token_file_kept: hasToken ? null : setTokenFileAside(folder, before),
     };
   } finally {
-    removeCopy(copy);
+    removeCopies(copy);
     releaseFolder();
     // Folders that were made are removed only where they are still empty.
     removeCreated(made);
@@ -183,7 +183,7 @@ export async function acceptLoss(path: string, nowMs: number): Promise<AcceptedL
     const what = `The data of ${file} cannot go on without the end of its log: ${why}.`;
     throw fileError("unavailable", file, `${what} Nothing was changed; ${advice}`, {}, error);
   } finally {
-    removeCopy(copy);
+    removeCopies(copy);
   }
 }
 

@@ -7,14 +7,7 @@ import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../queue/delivery-sta
 import { addressOf, type WriteConnection } from "../thread/connection.ts";
 import { mustBeAt } from "../thread/file-guard.ts";
 import type { Sql } from "../thread/sql.ts";
-import {
-  fileBehindLink,
-  move,
-  removeCopy,
-  removeUnfinished,
-  replaceFile,
-  unfinishedCopy,
-} from "./data-folder.ts";
+import { fileBehindLink, move, removeCopies, replaceFile, unfinishedCopy } from "./data-folder.ts";
 import { fileError } from "./earlier-data.ts";
 import { forEachPayload, KEPT_AS, type OlderForm, olderForm, SHORTENED_FORM } from "./older-forms.ts";
 import { createTables, FORM, markForm, readForm } from "./schema.ts";
@@ -56,7 +49,7 @@ export function rewriteFile(
   const { version } = readForm(sql);
   const isOlder = version !== FORM;
   if (!isOlder && !secrets.isNewKey) return undefined;
-  removeUnfinished(file);
+  removeCopies(unfinishedCopy(file, ""));
   try {
     withoutLog(sql, file);
     const subscriptions = writeAnew(sql, made, version, secrets);
@@ -66,7 +59,7 @@ export function rewriteFile(
     if (!isOlder) move(made, file);
     return { copy, encrypted: secrets.isNewKey ? subscriptions : undefined };
   } catch (error) {
-    removeCopy(made);
+    removeCopies(made);
     const what = isOlder ? `brought from form ${version} to ${FORM}` : "encrypted";
     throw fileError(
       "unavailable",
