@@ -23,18 +23,7 @@ export function finishAttempts(work: Work, results: readonly FinishedRow[]): rea
   const leases = loadLeased(work, results);
   const subscriptionIds = new Set([...leases.values()].map((leased) => leased.subscription_id));
   const attempted = loadAttempted(work, subscriptionIds, options.retryScheduleMs);
-  const writes: FinishWrites = {
-    ended: [],
-    delivered: [],
-    moved: [],
-    attempts: [],
-    detailed: [],
-    failed: [],
-    blocked: [],
-    long: [],
-    keys: [],
-    wanted: [],
-  };
+  const writes = new FinishWrites();
   const counts = new StatsCounts();
   /** What is known of handlers, where that has changed. */
   const healths = new Map<number, HandlerHealth>();
@@ -76,7 +65,12 @@ export function finishAttempts(work: Work, results: readonly FinishedRow[]): rea
   recordServiceEvents(work, { failed, blocked, deactivated }, nowMs);
   const next = leaseNext(work, writes.wanted, nowMs);
   for (const [index, claimed] of next) outcomes[index] = { ...outcomes[index]!, claimed };
-  return released > next.size ? withNextDue(outcomes) : outcomes;
+  if (released <= next.size) return outcomes;
+  // The first result that was stored says for all that more is due.
+  const first = outcomes.findIndex(({ kind }) => kind === "stored");
+  const outcome = outcomes[first];
+  if (outcome?.kind === "stored") outcomes[first] = { ...outcome, isNextDue: true };
+  return outcomes;
 }
 
 /** A result that came with a wish for what comes next in its order. */
@@ -93,24 +87,15 @@ function leaseNext(
   nowMs: number,
 ): ReadonlyMap<number, ClaimReply> {
   const [first] = wanted;
-  const leased = new Map<number, ClaimReply>();
-  if (first === undefined) return leased;
+  if (first === undefined) return new Map();
   // What was under way as an order began may be several deliveries of a key.
   const keys = distinct(wanted.map(({ key }) => key));
   const bySubscription = Map.groupBy(wanted, ({ key: [subscription] }) => subscription);
-  for (const reply of claimNext(work, keys, nowMs, first.leaseMs)) {
-    const [{ subscriptionId }] = reply.rows as [ClaimedRow];
-    const { index } = bySubscription.get(subscriptionId)!.pop()!;
-    leased.set(index, reply);
-  }
-  return leased;
-}
-
-/** Marks the first result that was stored, which says for all that more is due. */
-function withNextDue(outcomes: readonly FinishReply[]): readonly FinishReply[] {
-  const first = outcomes.find(({ kind }) => kind === "stored");
-  return outcomes.map((outcome) =>
-    outcome === first && outcome.kind === "stored" ? { ...outcome, isNextDue: true } : outcome,
+  return new Map(
+    claimNext(work, keys, nowMs, first.leaseMs).map((reply) => {
+      const [{ subscriptionId }] = reply.rows as [ClaimedRow];
+      return [bySubscription.get(subscriptionId)!.pop()!.index, reply];
+    }),
   );
 }
 
@@ -143,25 +128,25 @@ function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, LeasedD
 }
 
 /** What is to be written for the results of finished attempts that count. */
-interface FinishWrites {
+class FinishWrites {
   /** Rowids of deliveries that are not leased any more. */
-  readonly ended: number[];
+  readonly ended: number[] = [];
   /** Rows of `DELIVERED`. */
-  readonly delivered: unknown[];
+  readonly delivered: unknown[] = [];
   /** Rows of `MOVED`. */
-  readonly moved: unknown[];
+  readonly moved: unknown[] = [];
   /** Rows of `ATTEMPT`; `detailed` are those with details. */
-  readonly attempts: unknown[];
-  readonly detailed: unknown[];
+  readonly attempts: unknown[] = [];
+  readonly detailed: unknown[] = [];
   /** Rowids of those of `moved` that failed for good. */
-  readonly failed: number[];
+  readonly failed: number[] = [];
   /** Rowids of those of `moved` that their subscriptions block for from now on. */
-  readonly blocked: number[];
+  readonly blocked: number[] = [];
   /** Rowids of deliveries that have more attempts than are stored. */
-  readonly long: number[];
+  readonly long: number[] = [];
   /** The keys of which something has ended, or goes on waiting. */
-  readonly keys: OrderKey[];
-  readonly wanted: WantedNext[];
+  readonly keys: OrderKey[] = [];
+  readonly wanted: WantedNext[] = [];
 }
 
 /** SQL of values in a row of `json_each`, of which `names` has the order. */
@@ -235,8 +220,8 @@ function collect(
 }
 
 /**
- * Whether it is a first attempt that delivered, with nothing to be stored but a text and what its delivery has columns for. A row of its
- * own would take a tenth of the room of a small event, and a third of the time of this.
+ * Whether it is a first attempt that delivered, with nothing to be stored but a text and what its delivery has columns for. A row
+ * of its own would take a tenth of the room of a small event, and a third of the time of this.
  */
 function isPlainFirst(
   { attempt, consumer }: LeasedDelivery,
