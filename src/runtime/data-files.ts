@@ -1,7 +1,6 @@
-import { lstatSync, readdirSync, readSync, realpathSync, statSync } from "node:fs";
+import { lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { EvregError } from "../domain/error.ts";
-import { isSameFile, withFile } from "./files.ts";
 
 export const DATA_FILE = "evreg.db";
 /** Says who has the folder (see `owner-file.ts`). */
@@ -20,23 +19,12 @@ const OWN_NAME =
 const LOG_NAME = /-(?:wal|shm|journal)$/;
 
 /**
- * The data folders this process has open, by their real paths.
- *
- * POSIX locks belong to the process and go when it closes any descriptor of the file. So if this process looked into a
- * data file that it has open itself, the file would be free for others. Whoever is about to touch one looks here first.
- * On the global object, as several copies of this module may be loaded.
- */
-const KEY = Symbol.for("evreg.heldFolders");
-export const heldFolders = ((globalThis as { [KEY]?: Set<string> })[KEY] ??= new Set<string>());
-
-/**
- * Refuses to write to a file that evreg has in a data folder, by whatever path.
+ * Refuses to write to a file that evreg has in a data folder, by whatever path. What a data file leads to that is a link itself is
+ * not known by its name.
  * @throws EvregError `usage`
  */
 export function mustNotBeDataFile(path: string): void {
-  // The order counts: reading a file that this process holds would free its lock.
-  const isDataFile = isInDataFolder(path) || isHeld(path) || isWrittenWithLog(path);
-  if (!isDataFile) return;
+  if (!isInDataFolder(path)) return;
   throw new EvregError(
     "usage",
     `${path} is a file of an evreg data folder, so nothing was written to it: what is in it would be lost. Name another file.`,
@@ -61,31 +49,6 @@ function realPathOf(path: string): string {
     // Neither is its folder, perhaps: then nothing can be written there anyway.
     return exists(dirname(path)) ? join(realpathSync(dirname(path)), basename(path)) : path;
   }
-}
-
-/** By the file itself: a data file may be a link, so that what it leads to has any name. */
-function isHeld(path: string): boolean {
-  return [...heldFolders].some((folder) =>
-    readdirSync(folder).some((name) => OWN_NAME.test(name) && isSameFile(path, join(folder, name))),
-  );
-}
-
-const MAGIC = "SQLite format 3\0";
-/** In a database's first bytes: 2 where it is written with a log beside it, as a backup never is. */
-const FORMAT_AT = MAGIC.length + 2;
-const WITH_LOG = 2;
-
-/** Whether it is the database of a program, as no backup is. Only for files that this process does not have open. */
-function isWrittenWithLog(path: string): boolean {
-  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return false;
-  const header = Buffer.alloc(FORMAT_AT + 1);
-  try {
-    withFile(path, "r", (descriptor) => readSync(descriptor, header, 0, header.length, 0));
-  } catch {
-    // Whoever may only write to it learns what the system says when that is tried.
-    return false;
-  }
-  return header.toString("latin1", 0, MAGIC.length) === MAGIC && header[FORMAT_AT] === WITH_LOG;
 }
 
 function exists(path: string): boolean {

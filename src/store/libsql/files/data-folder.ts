@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { EvregError, messageOf } from "../../../domain/error.ts";
-import { DATA_FILE, heldFolders } from "../../../runtime/data-files.ts";
+import { DATA_FILE } from "../../../runtime/data-files.ts";
 import { makeFolder, sizeOf, syncFolderOf } from "../../../runtime/files.ts";
 import { describeOwner, assertNotForeignLink, readOwner } from "../../../runtime/owner-file.ts";
 import {
@@ -242,6 +242,15 @@ export function notEvreg(path: string): EvregError {
   const message = `The file ${path} was not made by evreg, or its beginning is damaged, so it is left alone. Give another folder with --data; or, if evreg made it, move it away and ${restoreAdvice(folder)}.`;
   return fileError("usage", path, message);
 }
+
+/** On the global object, as several copies of this module may be loaded. */
+const KEY = Symbol.for("evreg.heldFolders");
+
+/**
+ * The data folders that this process has open, by their real paths. A second opening would free the first one's lock: POSIX locks
+ * belong to the process, and go when it closes any descriptor of the file.
+ */
+const heldFolders = ((globalThis as { [KEY]?: Set<string> })[KEY] ??= new Set<string>());
 
 /**
  * Takes the folder for this process.
