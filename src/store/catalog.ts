@@ -152,12 +152,9 @@ export interface SubscriptionSelection {
   readonly after?: number;
 }
 
-export interface SubscriptionPatch {
+/** The members that change. */
+export interface SubscriptionPatch extends Partial<
+  Pick<SubscriptionRecord, "maxRetries" | "active" | "action" | "bearer" | "settings">
+> {
   readonly handler?: string;
-  readonly maxRetries?: number;
-  readonly active?: boolean;
-  readonly action?: string;
-  readonly bearer?: BearerSetting;
-  /** The settings that change. */
-  readonly settings?: Partial<SubscriptionSettings>;
 }

@@ -154,10 +154,9 @@ export interface StatsTotals extends StatsOf {
   readonly pieces: readonly StatsPiece[];
 }
 
-/** The totals of an action or of a subscription, whichever was asked for. */
 export interface StoredTotal {
-  readonly action: string;
-  readonly subscription: number;
+  /** The name of an action or the rowid of a subscription, whichever was asked for. */
+  readonly subject: string | number;
   readonly figures: StoredFigures;
 }
 

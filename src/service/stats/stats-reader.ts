@@ -114,9 +114,7 @@ export class StatsReader {
       tallyOf(tallies, floorTo(startMs, ownMs)).add(figures);
     }
     const rows = new Map<string | number, Tally>();
-    for (const { action, subscription, figures } of [...storedRows, ...open.totals]) {
-      tallyOf(rows, by === "action" ? action : subscription).add(figures);
-    }
+    for (const { subject, figures } of [...storedRows, ...open.totals]) tallyOf(rows, subject).add(figures);
     return { steps: stepValues(tallies, { fromMs, nowMs, stepMs, ownMs, steps }), totals, rows };
   }
 

@@ -67,15 +67,15 @@ export function statsSuite(open: OpenStore): void {
       return { span: "minute", startMs: NOW + index * MINUTE_MS } as const;
     });
     const own = (totals: readonly StoredTotal[]) =>
-      totals.filter((total) => total.subscription === subscription).map(({ figures }) => countsOf(figures));
+      totals.filter(({ subject }) => subject === subscription).map(({ figures }) => countsOf(figures));
     const counts = [{ ...NONE, delivered: 1, failedAttempts: 1, failed: 1 }];
     expect(own((await on.stats.open({ ...ALL_TIME, by: "subscription" })).totals)).toEqual(counts);
     await fold();
     const folded = await on.stats.totals({ by: "subscription", pieces });
     expect(own(folded)).toEqual(counts);
-    expect(folded.find((total) => total.subscription === subscription)?.figures.latency).not.toBe("");
+    expect(folded.find(({ subject }) => subject === subscription)?.figures.latency).not.toBe("");
     const byAction = await on.stats.totals({ by: "action", pieces });
-    const ofAction = byAction.find((total) => total.action === action);
+    const ofAction = byAction.find(({ subject }) => subject === action);
     expect(ofAction?.figures).toMatchObject({ published: 2, refused: 3 });
     const none = await on.stats.totals({ by: "subscription", pieces, subscription: subscription + 1 });
     expect(none).toEqual([]);

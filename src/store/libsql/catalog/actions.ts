@@ -46,7 +46,7 @@ export function createAction(sql: Sql, input: ActionRecord, nowMs: number): Acti
 
 function insertAction(sql: Sql, input: ActionRecord, nowMs: number, isBuiltIn = false): void {
   const rule = { ...DEFAULT_RULE, ...input };
-  const { id } = sql.first<{ id: number }>(
+  const id = sql.value<number>(
     `INSERT INTO action (action, application, revision, created_ms, compatibility, compatibility_against, built_in)
       VALUES (?, ?, 1, ?, ?, ?, ?) RETURNING rowid AS id`,
     input.action,
@@ -55,7 +55,7 @@ function insertAction(sql: Sql, input: ActionRecord, nowMs: number, isBuiltIn = 
     rule.compatibility,
     rule.compatibility_against,
     isBuiltIn,
-  )!;
+  );
   insertRevision(sql, id, 1, input.schemata, nowMs);
   matchNewAction(sql, id, input.action);
 }

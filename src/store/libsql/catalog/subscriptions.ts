@@ -46,7 +46,7 @@ const NO_HANDLER = "";
 export function createSubscription(work: Work, input: SubscriptionRecord, nowMs: number): Subscription {
   checkBinding(work, input);
   const settings = changedSettings(NO_SETTINGS, input.settings ?? {});
-  const { id } = work.first<{ id: number }>(
+  const id = work.value<number>(
     `INSERT INTO subscription (application, subscription, action, mode, handler, max_retries, active, created_ms, settings,
         order_key)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
@@ -60,7 +60,7 @@ export function createSubscription(work: Work, input: SubscriptionRecord, nowMs:
     nowMs,
     settingsToJson(settings),
     orderPointer(settings.ordered),
-  )!;
+  );
   matchActions(work, id, input.action);
   insertSecrets(work, id, input);
   return findSubscription(work, id)!;
@@ -68,19 +68,18 @@ export function createSubscription(work: Work, input: SubscriptionRecord, nowMs:
 
 export function findSubscription(sql: Sql, id: number): Subscription | undefined {
   const row = findRow(sql, id);
-  return row === undefined ? undefined : subscriptionOf(row);
+  return row && subscriptionOf(row);
 }
 
 /** Answers a deleted subscription as it was when it was deleted. */
 export function findDeletedSubscription(sql: Sql, id: number): Subscription | undefined {
-  if (!isRowid(id)) return undefined;
-  const row = sql.rows<ListedSubscriptionRow>(`${SELECT_DELETED} AND s.rowid = ?`, id)[0];
-  return row === undefined ? undefined : subscriptionOf(row);
+  const row = findRow(sql, id, DELETED);
+  return row && subscriptionOf(row);
 }
 
 export function listSubscriptions(sql: Sql, query: SubscriptionSelection): readonly Subscription[] {
   const rows = sql.rows<ListedSubscriptionRow>(
-    `${SELECT_SUBSCRIPTION}
+    `${SELECT_SUBSCRIPTION} ${LIVING}
       AND (?1 IS NULL OR s.application = ?1)
       AND (?2 IS NULL OR s.action = ?2 OR s.rowid IN (
         SELECT b.subscription_id FROM action AS a CROSS JOIN binding AS b INDEXED BY binding_receiving
@@ -218,26 +217,23 @@ interface ListedSubscriptionRow extends StoredRecord<
   readonly settings: string | null;
 }
 
-const SUBSCRIPTION_COLUMNS = `
+/** Goes on with conditions on `s`. */
+const SELECT_SUBSCRIPTION = `
   SELECT s.rowid AS rowid, s.application, s.subscription, s.action, s.mode,
     iif(s.mode = 'push', ${textOf("s.handler")}, NULL) AS handler, s.max_retries, s.active,
     s.disabled_reason, coalesce(k.bearer, 'secret') AS bearer, k.previous_until_ms AS previous_secret_until, s.failing_since_ms AS failing_since,
     nullif(max(${WAIT_END}, coalesce(${RETRY_WAIT_END}, 0)), 0) AS slowed_until,
-    ${BLOCKED_BY} AS blocked_by, ${BLOCKED_KEYS} AS blocked_keys, s.last_claim_ms AS last_claim_at, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped`;
-
-/** The subscriptions that were not deleted; goes on with conditions on `s`. */
-const SELECT_SUBSCRIPTION = `${SUBSCRIPTION_COLUMNS}
-  FROM subscription s JOIN subscription_secret k ON k.subscription_id = s.rowid
-  WHERE s.deleted_ms IS NULL`;
-
-/** The deleted subscriptions, which have no secrets any more; goes on with conditions on `s`. */
-const SELECT_DELETED = `${SUBSCRIPTION_COLUMNS}
+    ${BLOCKED_BY} AS blocked_by, ${BLOCKED_KEYS} AS blocked_keys, s.last_claim_ms AS last_claim_at, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped
   FROM subscription s LEFT JOIN subscription_secret k ON k.subscription_id = s.rowid
-  WHERE s.deleted_ms IS NOT NULL`;
+  WHERE`;
 
-function findRow(sql: Sql, id: number): ListedSubscriptionRow | undefined {
+const LIVING = "s.deleted_ms IS NULL";
+/** A deleted subscription has no secrets any more. */
+const DELETED = "s.deleted_ms IS NOT NULL";
+
+function findRow(sql: Sql, id: number, condition = LIVING): ListedSubscriptionRow | undefined {
   if (!isRowid(id)) return undefined;
-  return sql.rows<ListedSubscriptionRow>(`${SELECT_SUBSCRIPTION} AND s.rowid = ?`, id)[0];
+  return sql.rows<ListedSubscriptionRow>(`${SELECT_SUBSCRIPTION} ${condition} AND s.rowid = ?`, id)[0];
 }
 
 function stateOf(row: ListedSubscriptionRow): ChangeableSubscription {

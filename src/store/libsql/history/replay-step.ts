@@ -66,16 +66,9 @@ function makeDue(
   sendAgain(sql, again, selection === "waiting" ? "waiting" : "finished", nowMs);
   if (selection === "waiting") return;
   const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
-  insertReplayDeliveries(sql, subscription, missing, nowMs);
+  const made = insertReplayDeliveries(sql, subscription, missing, nowMs);
   const pointer = keyPointerOf(sql, subscription);
-  if (pointer === null) return;
-  const made = sql.rows<{ id: number }>(
-    `SELECT d.rowid AS id FROM json_each(?) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event
-      WHERE d.event_id = g.value AND d.subscription_id = ?`,
-    JSON.stringify(missing),
-    subscription,
-  );
-  placeByKey(sql, subscription, [...again, ...made.map(({ id }) => id)], pointer, nowMs);
+  if (pointer !== null) placeByKey(sql, subscription, [...again, ...made], pointer, nowMs);
 }
 
 /** What deliveries that are made due get: all their retries again. What waits and is due already keeps its place. */
@@ -111,6 +104,7 @@ interface ReplayWalk {
 }
 
 const OF_SUBSCRIPTION = "d.event_id = e.rowid AND d.subscription_id = ?1";
+const OF_ACTION = "e.action_id = (SELECT a.rowid FROM action AS a WHERE a.action = ?2)";
 const EVENT_COLUMNS = `e.rowid AS event, (SELECT d.rowid FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) AS delivery`;
 const DELIVERY_COLUMNS = "d.event_id AS event, d.rowid AS delivery";
 const DELIVERIES = "d.subscription_id = ?1 AND d.event_id BETWEEN ?3 AND ?4";
@@ -124,8 +118,8 @@ const RECEIVED =
 function walkOf({ action, selection }: ReplayPlan): ReplayWalk {
   const isForAll = isPattern(action);
   const from = `event AS e ${isForAll ? "NOT INDEXED" : "INDEXED BY event_action"}`;
-  const candidate = `${isForAll ? "" : "e.action_id = ?2 AND "}e.rowid BETWEEN ?3 AND ?4`;
-  const matches = isForAll ? `EXISTS (${RECEIVED})` : "e.action_id = ?2";
+  const candidate = `${isForAll ? "" : `${OF_ACTION} AND `}e.rowid BETWEEN ?3 AND ?4`;
+  const matches = isForAll ? `EXISTS (${RECEIVED})` : OF_ACTION;
   const without = (condition: string): string =>
     `${matches} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION}${condition})`;
   const walks: Readonly<Record<ReplaySelection, ReplayWalk>> = {
@@ -155,9 +149,8 @@ function walkOf({ action, selection }: ReplayPlan): ReplayWalk {
 }
 
 /** Answers the values for ?1 to ?4 of a walk. */
-function valuesOf(sql: Sql, { subscription, action }: ReplayPlan, { low, high }: RowidRange): SqlValue[] {
-  const id = sql.value<number | undefined>("SELECT rowid FROM action WHERE action = ?", action);
-  return [subscription, id ?? null, low, high];
+function valuesOf({ subscription, action }: ReplayPlan, { low, high }: RowidRange): SqlValue[] {
+  return [subscription, action, low, high];
 }
 
 /** Answers the first `max` of the next window that are to be sent, and how far it looked. */
@@ -170,7 +163,7 @@ function chooseNext(
   const high = windowEnd(sql, plan, range);
   const chosen = sql.rows<WalkedEvent>(
     `${chosenBy(walkOf(plan))} LIMIT ?5`,
-    ...valuesOf(sql, plan, { low: range.low, high }),
+    ...valuesOf(plan, { low: range.low, high }),
     max,
   );
   return { chosen, passed: chosen.length < max ? high : (chosen.at(-1)?.event ?? high) };
@@ -185,13 +178,10 @@ function windowEnd(sql: Sql, plan: ReplayPlan, range: RowidRange): number {
   const { columns, from, candidate } = walkOf(plan);
   const last = sql.first<WalkedEvent>(
     `SELECT ${columns} FROM ${from} WHERE ${candidate} ORDER BY event LIMIT 1 OFFSET ${WINDOW - 1}`,
-    ...valuesOf(sql, plan, range),
+    ...valuesOf(plan, range),
   );
   return last?.event ?? range.high;
 }
-
-/** So many windows are counted by one call, which takes some ten milliseconds of the thread that reads. */
-const MAX_WINDOWS = 10;
 
 export function planReplay(sql: Sql, request: ReplayRequest): ReplayPlan | undefined {
   const { subscription, fromMs, toMs } = request;
@@ -201,36 +191,34 @@ export function planReplay(sql: Sql, request: ReplayRequest): ReplayPlan | undef
 }
 
 export function countReplay(sql: Sql, plan: ReplayPlan): Part<number, ReplayPlan> {
-  let { scope } = plan;
-  let count = 0;
-  for (let windows = 0; windows < MAX_WINDOWS; windows += 1) {
-    const [range] = scope;
-    if (range === undefined) return { items: [count] };
-    const high = windowEnd(sql, plan, range);
-    count += sql.value<number>(
-      `SELECT count(*) FROM (${chosenBy(walkOf(plan))})`,
-      ...valuesOf(sql, plan, { low: range.low, high }),
-    );
-    scope = rangesAfter(scope, high, "asc");
-  }
-  return { items: [count], rest: { ...plan, scope } };
+  const [range] = plan.scope;
+  if (range === undefined) return { items: [] };
+  const high = windowEnd(sql, plan, range);
+  const chosen = `SELECT count(*) FROM (${chosenBy(walkOf(plan))})`;
+  const count = sql.value<number>(chosen, ...valuesOf(plan, { low: range.low, high }));
+  return { items: [count], rest: { ...plan, scope: rangesAfter(plan.scope, high, "asc") } };
 }
 
-/** Makes deliveries of past events. They are created now, so that the rowids of deliveries still rise with their times. */
+/**
+ * Makes deliveries of past events; answers their rowids. They are created now, so that the rowids of deliveries still rise with
+ * their times.
+ */
 function insertReplayDeliveries(
   sql: Sql,
   subscriptionId: number,
   eventIds: readonly number[],
   nowMs: number,
-): void {
-  if (eventIds.length === 0) return;
+): readonly number[] {
+  if (eventIds.length === 0) return [];
   const { createdMs, segments } = nextTime(loadLastNumbers(sql), nowMs);
   insertSegments(sql, segments);
-  sql.run(
-    "INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms) SELECT value, ?2, ?3, ?4 FROM json_each(?1)",
+  const made = sql.rows<{ id: number }>(
+    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms) SELECT value, ?2, ?3, ?4 FROM json_each(?1)
+      RETURNING rowid AS id`,
     JSON.stringify(eventIds),
     subscriptionId,
     createdMs,
     nowMs,
   );
+  return made.map(({ id }) => id);
 }

@@ -282,14 +282,14 @@ export function readStatsTotals(sql: Sql, query: TotalsQuery): Part<StoredTotal,
 
 function named(sql: Sql, by: StatsSubject, tallies: ReadonlyMap<number, Tally>): readonly StoredTotal[] {
   if (by === "subscription") {
-    return [...tallies].map(([id, tally]) => ({ action: "", subscription: id, figures: tally.stored() }));
+    return [...tallies].map(([subject, tally]) => ({ subject, figures: tally.stored() }));
   }
   const names = sql.rows<{ id: number; action: string }>(
     `SELECT action.rowid AS id, action.action FROM json_each(?) AS sought
       CROSS JOIN action ON action.rowid = sought.value`,
     JSON.stringify([...tallies.keys()]),
   );
-  return names.map(({ id, action }) => ({ action, subscription: 0, figures: tallies.get(id)!.stored() }));
+  return names.map(({ id, action }) => ({ subject: action, figures: tallies.get(id)!.stored() }));
 }
 
 export function readOpenStats(sql: Sql, query: OpenStats): OpenFigures {
