@@ -15,7 +15,8 @@ import {
 import { EXIT_CODE, HTTP_STATUS } from "../../src/domain/error.ts";
 import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
 import { SCOPE_NAMES } from "../../src/domain/token.ts";
-import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { temporaryFolder } from "../support/program.ts";
+import { serveHere, type TestServer } from "../support/server.ts";
 import { type Family, parseMetrics } from "../support/prometheus.ts";
 import { commandsIn, type ShownCommand } from "./commands.ts";
 import { blocksOf, codeIn, PAGES, proseOf, readPage, ROOT, rowsOf, sectionOf } from "./documents.ts";
@@ -240,14 +241,14 @@ test("the modes are those of the program", () => {
 
 describe("with a server", () => {
   const folder = temporaryFolder();
-  let server: RunningProgram;
+  let server: TestServer;
   const answer = (path: string): Promise<Response> => fetch(new URL(path, server.url));
 
   beforeAll(async () => {
-    server = await startProgram(folder.path, ["--dev"]);
+    server = await serveHere(folder.path, { dev: true });
   });
   afterAll(async () => {
-    await server?.end("SIGTERM");
+    await server?.stop();
     folder.remove();
   });
 

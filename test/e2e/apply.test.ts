@@ -5,7 +5,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { isLong, lengthOf, report, rounds } from "../faults/length.ts";
 import { commandLine } from "../support/command-line.ts";
-import { cleanEnv, PROGRAM, runProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { cleanEnv, PROGRAM, runProgram, temporaryFolder } from "../support/program.ts";
+import { serveHere } from "../support/server.ts";
 
 /** The long form has the 500 actions and 2,000 subscriptions that the figures are told of. */
 const { applications: APPLICATIONS, "subscriptions each": SUBSCRIPTIONS } = lengthOf("e2e/apply");
@@ -97,7 +98,7 @@ for (const where of ["data folder", "server"]) {
     `a ${where}: killed half-way and repeated, apply reaches the same end, and then has nothing to do`,
     { timeout: TIMEOUT_MS },
     async () => {
-      const server = where === "server" ? await startProgram(data) : undefined;
+      const server = where === "server" ? await serveHere(data) : undefined;
       await killedAfter((APPLICATIONS * SUBSCRIPTIONS) / 4);
       const before = secrets().length;
       await killedAfter(before + (APPLICATIONS * SUBSCRIPTIONS) / 5);
@@ -107,7 +108,7 @@ for (const where of ["data folder", "server"]) {
       // A kill loses the secrets of calls that were under way, and of no others.
       const told = new Set(secrets().map((line) => (JSON.parse(line) as { rowid: number }).rowid));
       expect(told.size).toBeGreaterThanOrEqual(exported.subscriptions.length - 2 * 8);
-      await server?.end("SIGTERM");
+      await server?.stop();
     },
   );
 }

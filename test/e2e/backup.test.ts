@@ -7,6 +7,7 @@ import type { NewEvent } from "../../src/domain/event.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { commandLine } from "../support/command-line.ts";
 import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { serveHere } from "../support/server.ts";
 import { until } from "../support/until.ts";
 
 /** A load that leaves the processor to the backup. */
@@ -70,7 +71,7 @@ test("a backup under load contains every event acknowledged before it, and can b
   expect(restored.stderr).toContain("Numbers of events and deliveries go on far beyond the last ones");
   expect(restored.stderr).not.toContain("deliveries wait");
   expect(restored.stderr).toContain("Start it with: evreg serve --data");
-  const again = await startProgram(at("elsewhere"));
+  const again = await serveHere(at("elsewhere"));
   const other = connect({ url: again.url, token: readFileSync(join(data, "token"), "utf8").trim() });
   const { meta } = await other.events.list({ limit: 1 });
   const found = new Set<number>();
@@ -83,7 +84,7 @@ test("a backup under load contains every event acknowledged before it, and can b
   const { data: next } = await other.events.publish(batch[0]!);
   expect(next.rowid).toBeGreaterThan(Math.max(...acknowledged));
   await other.close();
-  await again.end("SIGTERM");
+  await again.stop();
 });
 
 test("a backup can go to a pipe and come from one, without a server too", async () => {

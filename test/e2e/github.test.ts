@@ -4,8 +4,9 @@ import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { lengthOf, rounds, someOf } from "../faults/length.ts";
 import { githubDocument, githubTypes, loosened, type GitHubType } from "../support/github.ts";
-import { runProgram, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { runProgram, temporaryFolder } from "../support/program.ts";
 import { startReceiver, type ReceivedRequest, type Receiver } from "../support/receiver.ts";
+import { serveHere, type TestServer } from "../support/server.ts";
 
 // GitHub's own event types and the payloads it recorded for them, through the real program: what a user brings.
 
@@ -18,7 +19,7 @@ const payloadsOf = (some: readonly GitHubType[]): number =>
   some.reduce((sum, type) => sum + type.payloads.length, 0);
 const payloadCount = payloadsOf(types);
 const folder = temporaryFolder();
-let server: RunningProgram;
+let server: TestServer;
 let receiver: Receiver;
 const secrets = new Map<string, string>();
 
@@ -47,11 +48,11 @@ const indented = (payload: object): string => JSON.stringify(payload, null, 2);
 
 beforeAll(async () => {
   receiver = await startReceiver();
-  server = await startProgram(folder.path, ["--dev"]);
+  server = await serveHere(folder.path, { dev: true });
 });
 
 afterAll(async () => {
-  await server?.end("SIGTERM");
+  await server?.stop();
   await receiver?.close();
   folder.remove();
 });
