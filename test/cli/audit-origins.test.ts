@@ -140,7 +140,7 @@ async function prepare(ask: Ask): Promise<Records> {
 
 type Origin = Pick<AuditEntry, "by" | "token_id" | "address">;
 
-/** Does each step, and looks at what is kept of it. */
+/** Does each step, and looks at what is kept of all. */
 async function expectOrigin(
   steps: readonly Step[],
   records: Records,
@@ -148,18 +148,17 @@ async function expectOrigin(
   audit: () => Promise<readonly AuditEntry[]>,
   origin: Origin,
 ): Promise<void> {
-  let known = (await audit()).length;
-  const kept: (Origin & { change: string })[] = [];
+  const known = (await audit()).length;
   for (const step of steps) {
     const { rowid } = await act(step);
     if (rowid !== undefined) records.made = rowid;
     if (step.change === "subscription.created") records.paused = records.made;
-    const all = await audit();
-    for (const { change, by, token_id, address } of all.slice(0, all.length - known).toReversed()) {
-      kept.push({ change, by, token_id, address });
-    }
-    known = all.length;
   }
+  const all = await audit();
+  const kept = all
+    .slice(0, all.length - known)
+    .map(({ change, by, token_id, address }) => ({ change, by, token_id, address }))
+    .toReversed();
   expect(kept).toEqual(steps.map(({ change }) => ({ change, ...origin })));
 }
 

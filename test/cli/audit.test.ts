@@ -14,34 +14,11 @@ let server: TestServer;
 beforeAll(async () => {
   mkdirSync(data, { mode: 0o700 });
   server = await serveHere(data);
+  await run("actions create a.b --application shop --schema -".split(" "), { input: "{}" });
 });
 afterAll(async () => {
   await server.stop();
   folder.remove();
-});
-
-async function audit(): Promise<readonly AuditEntry[]> {
-  return (await json<readonly AuditEntry[]>(["audit"])).data;
-}
-
-test("it names the token and the address of who made a change over the network", async () => {
-  const { data: token } = await json<{ token: string; rowid: number }>(
-    "tokens create deploy --scope write --scope read".split(" "),
-  );
-  await run(["actions", "create", "a.b", "--application", "shop", "--schema", "-", "--token", token.token], {
-    input: "{}",
-  });
-  const [created, made, first] = await audit();
-  expect(created).toMatchObject({
-    change: "action.created",
-    name: "a.b",
-    by: "deploy",
-    token_id: token.rowid,
-  });
-  expect(created!.address).toMatch(/^127\.0\.0\.1$|^::1$/);
-  expect(made).toMatchObject({ change: "token.created", name: "deploy", by: "bootstrap" });
-  expect(first).toMatchObject({ change: "token.created", name: "bootstrap", by: "local", address: null });
-  expect(JSON.stringify(await audit())).not.toContain(token.token);
 });
 
 test("for a person each change is a line, as long back as is asked for", async () => {

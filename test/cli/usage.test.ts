@@ -1,6 +1,5 @@
-import { spawn } from "node:child_process";
 import { expect, test } from "vitest";
-import { cleanEnv, PROGRAM, runProgram } from "../support/program.ts";
+import { runProgram } from "../support/program.ts";
 import { runMany } from "../support/run-many.ts";
 
 const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
@@ -239,16 +238,4 @@ test("a word that would control the terminal is escaped", async () => {
   expect(outcome?.stderr).toContain("x");
   // oxlint-disable-next-line no-control-regex
   expect(outcome?.stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);
-});
-
-test("a reader that closes the pipe early is no failure", async () => {
-  const child = spawn(process.execPath, [PROGRAM, "--help"], {
-    env: cleanEnv(),
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  child.stdout.destroy();
-  let stderr = "";
-  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
-  const code = await new Promise((resolve) => child.on("close", resolve));
-  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
 });
