@@ -177,7 +177,7 @@ export function fileExists(path: string): boolean {
  * locks on it.
  * @throws EvregError `invalid` when it is damaged; `usage` when it is not evreg's, or of a newer version
  */
-export function readFileVersion(path: string): number {
+function readFileVersion(path: string): number {
   if (!fileExists(path)) return 0;
   let header: FileHeader;
   try {

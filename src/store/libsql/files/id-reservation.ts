@@ -69,22 +69,16 @@ export function moveNumbers(path: string, nowMs: number, replaced: Sequences = {
 }
 
 export function loadSequences(sql: Sql): Sequences {
-  const rows = sql.rows<{ name: string; seq: number }>("SELECT name, seq FROM sqlite_sequence");
-  return Object.fromEntries(
-    rows.filter(({ name }) => name in PER_SECOND).map(({ name, seq }) => [name, seq]),
-  );
+  const rows = sql.rows<{ name: Numbered; seq: number }>("SELECT name, seq FROM sqlite_sequence");
+  return Object.fromEntries(rows.map(({ name, seq }) => [name, seq]));
 }
 
-/** Makes the next row of each table get the number after this one. Tables that the file does not have yet are left out. */
+/** Makes the next row of each table get the number after this one. */
 function setSequences(sql: Sql, last: (table: Numbered) => number): void {
-  const tables = JSON.stringify(NUMBERED.map((table) => [table, last(table)]));
-  sql.run("DELETE FROM sqlite_sequence WHERE name IN (SELECT value ->> 0 FROM json_each(?))", tables);
-  sql.run(
-    `INSERT INTO sqlite_sequence (name, seq)
-      SELECT j.value ->> 0, j.value ->> 1 FROM json_each(?) AS j
-      WHERE EXISTS (SELECT 1 FROM sqlite_schema AS t WHERE t.type = 'table' AND t.name = j.value ->> 0)`,
-    tables,
-  );
+  for (const table of NUMBERED) {
+    sql.run("DELETE FROM sqlite_sequence WHERE name = ?", table);
+    sql.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, last(table));
+  }
 }
 
 /** Moves all numbers on by what so many unreadable bytes of the log may have given: each row takes at least its cell. */

@@ -39,7 +39,7 @@ export function openDataFile(path: string, { encryption, expected }: OpenFileOpt
 }
 
 /** Refuses a file that is not evreg's, is newer, or has secrets that none of the keys opens. Only reads. */
-export function admitFile(sql: Sql, path: string, encryption?: EncryptionKeys): void {
+function admitFile(sql: Sql, path: string, encryption?: EncryptionKeys): void {
   if (isEmpty(sql)) return;
   const { applicationId, version } = readForm(sql);
   if (applicationId === 0) throw notEvreg(path);
