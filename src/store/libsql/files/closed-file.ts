@@ -79,7 +79,7 @@ export function examineFile(
       mustBeAsMade(sql, name, form);
       mustBeWhole(sql, name);
       if (encryption !== undefined) admitKeys(sql, name, encryption.keys);
-      const facts = { ...factsOf(sql, path, form), ...eventsOf(sql, form) };
+      const facts = factsOf(sql, path, form);
       if (tokenHash === undefined) return facts;
       return { ...facts, hasToken: sql.value("SELECT 1 FROM token WHERE hash = ?", tokenHash) === 1 };
     });
@@ -102,9 +102,7 @@ function mustBeWhole(sql: Sql, name: string): void {
   if (problems.length > 0) throw damaged(name, problems.join("; "));
 }
 
-type EventFacts = Pick<FileFacts, "damaged_events" | "events_without_checksum">;
-
-function eventsOf(sql: Sql, form: number): EventFacts {
+function eventsOf(sql: Sql, form: number): Pick<FileFacts, "damaged_events" | "events_without_checksum"> {
   const damagedEvents: number[] = [];
   forEachPayload(sql, form, (payloads) => {
     if (damagedEvents.length >= MAX_DAMAGED) return;
@@ -115,7 +113,7 @@ function eventsOf(sql: Sql, form: number): EventFacts {
   return { damaged_events: damagedEvents.slice(0, MAX_DAMAGED), events_without_checksum: unknown };
 }
 
-function factsOf(sql: Sql, path: string, form: number): Omit<FileFacts, keyof EventFacts> {
+function factsOf(sql: Sql, path: string, form: number): FileFacts {
   const last = sql.first<{ id: number; ms: number }>(
     "SELECT rowid AS id, timestamped_ms AS ms FROM event ORDER BY rowid DESC LIMIT 1",
   );
@@ -133,6 +131,7 @@ function factsOf(sql: Sql, path: string, form: number): Omit<FileFacts, keyof Ev
     ),
     tokens: sql.value("SELECT count(*) FROM token"),
     encrypted: findProof(sql) !== undefined,
+    ...eventsOf(sql, form),
   };
 }
 

@@ -135,7 +135,7 @@ type Sum = readonly [number, number];
 function walk(log: string): LogCheck {
   try {
     return withFile(log, "r", (descriptor) => {
-      const header = alignedBuffer(LOG_HEADER_BYTES);
+      const header = Buffer.from(new ArrayBuffer(LOG_HEADER_BYTES));
       const read = readSync(descriptor, header, 0, LOG_HEADER_BYTES, 0);
       return read < LOG_HEADER_BYTES ? NOTHING : walkFrames(descriptor, header);
     });
@@ -151,10 +151,11 @@ function walk(log: string): LogCheck {
 
 function walkFrames(descriptor: number, header: Buffer): LogCheck {
   let sum = sumAt(header, 24);
-  const isHeaderWhole = header.readUInt32BE(0) === MAGIC && isSame(sumOf(wordsOf(header), 0, 6, [0, 0]), sum);
+  const isHeaderWhole =
+    header.readUInt32BE(0) === MAGIC && isSame(sumOf(new Int32Array(header.buffer), 0, 6, [0, 0]), sum);
   let salts = isHeaderWhole ? saltsAt(header, 16) : undefined;
-  const block = alignedBuffer(BLOCK_FRAMES * FRAME_BYTES);
-  const words = wordsOf(block);
+  const block = Buffer.from(new ArrayBuffer(BLOCK_FRAMES * FRAME_BYTES));
+  const words = new Int32Array(block.buffer);
   /** The first frame that is not whole. */
   let broken = isHeaderWhole ? undefined : 0;
   /** How many frames there are to the last commit that is whole, and to the last one of all. */
@@ -222,16 +223,6 @@ function isSame(one: Sum, other: Sum): boolean {
 
 function sumAt(block: Buffer, at: number): Sum {
   return [block.readInt32BE(at), block.readInt32BE(at + 4)];
-}
-
-/** Makes a buffer that begins at a multiple of a word. */
-function alignedBuffer(bytes: number): Buffer {
-  return Buffer.from(new ArrayBuffer(bytes));
-}
-
-/** Answers the words of an aligned buffer, in the order of bytes of every machine that evreg runs on. */
-function wordsOf(bytes: Buffer): Int32Array {
-  return new Int32Array(bytes.buffer);
 }
 
 /** So many pages are written before they are stored on the disk: a commit's fsync waits for what others have written. */
