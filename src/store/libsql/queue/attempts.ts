@@ -2,7 +2,7 @@ import { type Attempt, type SubscriptionAttempt, TLS_REASONS } from "../../../do
 import { toIso } from "../../../runtime/clock.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import type { Sql } from "../thread/sql.ts";
-import { DELIVERY_STATE, NORMAL } from "./delivery-state.ts";
+import { DELIVERY_STATE, NORMAL, PENDING_OF } from "./delivery-state.ts";
 
 /** The columns of `ATTEMPTS`. */
 const COLUMNS =
@@ -37,7 +37,6 @@ export function attemptsOfDelivery(sql: Sql, id: number): readonly Attempt[] {
 const LIKELY = 100;
 
 const OF_SUBSCRIPTION = "FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ?1";
-const DUE = `FROM delivery INDEXED BY delivery_due WHERE subscription_id = ?1 AND due_ms IS NOT NULL`;
 
 /**
  * SQL of the deliveries that are most likely to have been attempted last: the newest; those before the first that is due, up to
@@ -46,9 +45,9 @@ const DUE = `FROM delivery INDEXED BY delivery_due WHERE subscription_id = ?1 AN
 const LIKELY_DELIVERIES = [
   `SELECT rowid AS id ${OF_SUBSCRIPTION} ORDER BY rowid DESC`,
   `SELECT rowid AS id ${OF_SUBSCRIPTION} AND rowid <=
-      (SELECT rowid ${DUE} AND priority = ${NORMAL} ORDER BY priority, due_ms LIMIT 1) ORDER BY rowid DESC`,
-  `SELECT rowid AS id ${DUE} ORDER BY priority, due_ms`,
-  `SELECT rowid AS id ${DUE} AND priority = ${NORMAL} ORDER BY priority DESC, due_ms DESC`,
+      (SELECT rowid ${PENDING_OF} AND priority = ${NORMAL} ORDER BY priority, due_ms LIMIT 1) ORDER BY rowid DESC`,
+  `SELECT rowid AS id ${PENDING_OF} ORDER BY priority, due_ms`,
+  `SELECT rowid AS id ${PENDING_OF} AND priority = ${NORMAL} ORDER BY priority DESC, due_ms DESC`,
   `SELECT rowid AS id FROM delivery INDEXED BY delivery_failed_event
     WHERE subscription_id = ?1 AND state = ${DELIVERY_STATE.failed} ORDER BY event_id DESC`,
 ]

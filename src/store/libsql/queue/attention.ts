@@ -14,7 +14,7 @@ import { changedActivity } from "../history/audit.ts";
 import { isoOrNull } from "../stored-record.ts";
 import { type Sql, textOf } from "../thread/sql.ts";
 import { countUnfinished } from "./backlog.ts";
-import { DELIVERY_STATE, LEASE_OF, NORMAL, REQUESTED } from "./delivery-state.ts";
+import { DELIVERY_STATE, LEASE_OF, NORMAL, PENDING_OF, REQUESTED } from "./delivery-state.ts";
 import { WAIT_END } from "./handler-health.ts";
 import { BLOCKED_BY, RETRY_WAIT_END } from "./key-order.ts";
 
@@ -221,8 +221,7 @@ function lastErrorOf(sql: Sql, subscription: number, delivery: number | null): s
   return sql.value<string | null>(
     `SELECT ${textOf("error")} FROM (SELECT coalesce(
         (SELECT last_error FROM delivery WHERE rowid = ?2),
-        (SELECT last_error FROM (SELECT last_error FROM delivery INDEXED BY delivery_due
-          WHERE subscription_id = ?1 AND due_ms IS NOT NULL ORDER BY priority DESC, due_ms DESC LIMIT ${ERRORS})
+        (SELECT last_error FROM (SELECT last_error ${PENDING_OF} ORDER BY priority DESC, due_ms DESC LIMIT ${ERRORS})
           WHERE last_error IS NOT NULL LIMIT 1),
         (SELECT last_error ${FAILED} ORDER BY event_id DESC LIMIT 1)) AS error)`,
     subscription,

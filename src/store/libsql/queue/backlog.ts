@@ -4,10 +4,12 @@ import { earliestOf } from "../../rules/fair-share.ts";
 import { matchOf } from "../catalog/matching.ts";
 import { type Sql, type SqlValue, timeOf } from "../thread/sql.ts";
 import {
+  BEHIND_OF,
   DELIVERY_STATE,
   IS_OPEN,
   LEASE_OF,
   NORMAL,
+  PENDING_OF,
   REQUESTED,
   settingOf,
   UNFINISHED_STATES,
@@ -130,20 +132,15 @@ interface CountedDeliveries {
   readonly blockedSinceMs: number | null;
 }
 
-const PENDING =
-  "FROM delivery AS d INDEXED BY delivery_due WHERE d.subscription_id = ?1 AND d.due_ms IS NOT NULL";
-const BEHIND = `FROM delivery AS b INDEXED BY delivery_key
-  WHERE b.subscription_id = ?1 AND b.key IS NOT NULL AND b.state IN ${UNFINISHED_STATES} AND b.state = ${DELIVERY_STATE.behind}`;
-
 function countOf(sql: Sql, receiver: Receiver, nowMs: number, limit: number): CountedDeliveries {
   const { id, isActive, isWaiting, waitEndMs } = receiver;
   // What was due all along could only be sent since its wait ended; what a person requested does not wait.
   const due = sql.first<Pick<CountedDeliveries, "pending" | "now" | "nowSinceMs">>(
     `SELECT count(*) AS pending, coalesce(sum(priority = ${REQUESTED} OR due_ms <= ?2), 0) AS now,
-        (SELECT iif(d.priority = ${REQUESTED}, d.due_ms, max(d.due_ms, ?4)) ${PENDING}
+        (SELECT iif(d.priority = ${REQUESTED}, d.due_ms, max(d.due_ms, ?4)) ${PENDING_OF}
           AND (d.priority, d.due_ms) <= (${NORMAL}, ?2) AND NOT ${LEASE_OF("d")}
           ORDER BY d.priority, d.due_ms LIMIT 1) AS nowSinceMs
-      FROM (SELECT d.priority, d.due_ms ${PENDING} ORDER BY d.priority, d.due_ms LIMIT ?3)`,
+      FROM (SELECT d.priority, d.due_ms ${PENDING_OF} ORDER BY d.priority, d.due_ms LIMIT ?3)`,
     id,
     isWaiting ? NEVER_MS : nowMs,
     limit,
@@ -154,7 +151,7 @@ function countOf(sql: Sql, receiver: Receiver, nowMs: number, limit: number): Co
 }
 
 function countBehind(sql: Sql, subscription: number, limit: number): number {
-  return sql.value(`SELECT count(*) FROM (SELECT 1 ${BEHIND} LIMIT ?2)`, subscription, limit);
+  return sql.value(`SELECT count(*) FROM (SELECT 1 ${BEHIND_OF} LIMIT ?2)`, subscription, limit);
 }
 
 const NONE_BLOCKED = { blocked: 0, blockedSinceMs: null };
@@ -221,7 +218,11 @@ export function countUnfinished(
   subscription: number,
   max: number,
 ): { readonly deliveries: number; readonly isLeast: boolean } {
-  const pending = sql.value<number>(`SELECT count(*) FROM (SELECT 1 ${PENDING} LIMIT ?2)`, subscription, max);
+  const pending = sql.value<number>(
+    `SELECT count(*) FROM (SELECT 1 ${PENDING_OF} LIMIT ?2)`,
+    subscription,
+    max,
+  );
   const behind = countBehind(sql, subscription, max);
   return { deliveries: pending + behind, isLeast: pending >= max || behind >= max };
 }

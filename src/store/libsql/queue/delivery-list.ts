@@ -6,7 +6,7 @@ import { matchOf } from "../catalog/matching.ts";
 import { idRangesOf, rangesAfter } from "../events/timeline.ts";
 import type { Part } from "../thread/operation.ts";
 import type { Sql, SqlValue } from "../thread/sql.ts";
-import { activeReceivers, type DuePosition, filterByCause, FIRST_DUE } from "./backlog.ts";
+import { activeReceivers, type CauseFilter, filterByCause, FIRST_DUE } from "./backlog.ts";
 import {
   DELIVERY_STATE,
   deliveryOf,
@@ -80,15 +80,11 @@ export function listDeliveries(sql: Sql, query: DeliverySelection, extent = EXTE
     : { items, rest: { ...query, after, limit: query.limit - items.length } };
 }
 
-/** Selects deliveries. */
-interface Filter {
-  /** The subscriptions of the deliveries; absent for all. */
-  readonly subscriptions?: readonly number[];
+/** Selects deliveries; without `subscriptions` those of all. */
+interface Filter
+  extends Pick<CauseFilter, "values" | "pendingAfter">, Partial<Pick<CauseFilter, "subscriptions">> {
   /** Conditions on `d`, the delivery, `s`, its subscription, and `a`, its action. */
   readonly conditions: readonly string[];
-  readonly values: readonly SqlValue[];
-  /** The pending ones among them come after this in the index of what is due. */
-  readonly pendingAfter: DuePosition;
 }
 
 function filterOf(sql: Sql, query: DeliverySelection, status: DeliveryStatus | undefined): Filter {

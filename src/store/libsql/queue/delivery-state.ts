@@ -28,6 +28,12 @@ export const DELIVERY_STATE = {
 /** The states of unfinished deliveries, as SQL. */
 export const UNFINISHED_STATES = `(${DELIVERY_STATE.pending}, ${DELIVERY_STATE.behind})`;
 
+// SQL that follows `SELECT`: the unfinished deliveries of the subscription `?1`, which are pending or behind.
+export const PENDING_OF =
+  "FROM delivery AS d INDEXED BY delivery_due WHERE d.subscription_id = ?1 AND d.due_ms IS NOT NULL";
+export const BEHIND_OF = `FROM delivery AS d INDEXED BY delivery_key
+  WHERE d.subscription_id = ?1 AND d.key IS NOT NULL AND d.state IN ${UNFINISHED_STATES} AND d.state = ${DELIVERY_STATE.behind}`;
+
 /** SQL that says whether a delivery is leased. */
 export function LEASE_OF(delivery: string, id = "rowid"): string {
   return `EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = ${delivery}.${id})`;

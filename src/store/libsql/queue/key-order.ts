@@ -12,7 +12,14 @@ import { MAX_BLOCKED_KEYS } from "../../../domain/subscription.ts";
 import { receiversOf } from "../catalog/matching.ts";
 import { loadPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
 import type { Sql } from "../thread/sql.ts";
-import { DELIVERY_STATE, LEASE_OF, settingOf, UNFINISHED_STATES } from "./delivery-state.ts";
+import {
+  BEHIND_OF,
+  DELIVERY_STATE,
+  LEASE_OF,
+  PENDING_OF,
+  settingOf,
+  UNFINISHED_STATES,
+} from "./delivery-state.ts";
 
 // Each unfinished delivery of an ordered subscription has the key of its event, and one of each key is pending: to claims it is
 // like any other. Those behind it are of the state `behind`, and not due. What ends that one, or puts another before it, releases
@@ -261,11 +268,7 @@ const TOO_MANY =
 export function placeAll(sql: Sql, subscriptionId: number, pointer: string, nowMs: number): void {
   const all = sql.rows<{ id: number; bytes: number }>(
     `SELECT unfinished.id, ${PAYLOAD_BYTES} AS bytes FROM (
-        SELECT rowid AS id, event_id FROM delivery INDEXED BY delivery_due
-          WHERE subscription_id = ?1 AND due_ms IS NOT NULL
-        UNION ALL
-        SELECT rowid, event_id FROM delivery INDEXED BY delivery_key
-          WHERE subscription_id = ?1 AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} AND state = ${BEHIND}
+        SELECT d.rowid AS id, d.event_id ${PENDING_OF} UNION ALL SELECT d.rowid, d.event_id ${BEHIND_OF}
         LIMIT ?2) AS unfinished
       LEFT JOIN event AS e ON e.rowid = unfinished.event_id`,
     subscriptionId,
