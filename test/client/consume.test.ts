@@ -5,6 +5,7 @@ import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { serveHere, type TestServer } from "../support/server.ts";
+import { until } from "../support/until.ts";
 
 let folder: ReturnType<typeof temporaryFolder>;
 let server: TestServer;
@@ -130,7 +131,7 @@ test("leases are extended while the work takes long", async () => {
   for await (const delivery of consume(evreg, id, { leaseMs: 3_000, signal: ending.signal })) {
     const renewed = Date.parse(delivery.expires_at) + 100;
     // No clock can be set here, as the server's and the consumer's are the machine's.
-    while (Date.now() < renewed) await evreg.health();
+    await until("the lease to have ended, were it not extended", () => Date.now() >= renewed);
     expect(delivery.signal.aborted).toBe(false);
     expect(await delivery.done()).toMatchObject({ outcome: "stored" });
     ending.abort();
