@@ -66,6 +66,16 @@ export function claimSuite(open: OpenStore): void {
     });
   });
 
+  it("answers one event for all its deliveries, and a payload of no bytes", async () => {
+    const action = await on.action();
+    for (const subscription of ["a", "b"]) await on.subscription(action, { subscription });
+    await on.store.events.record([eventOf(action, ""), eventOf(action, "{}")], NOW);
+    const { claims } = await on.claim();
+    const events = [...new Set(claims.map(({ event }) => event))];
+    expect(claims).toHaveLength(4);
+    expect(events.map(({ payload }) => Buffer.from(payload!).toString())).toEqual(["", "{}"]);
+  });
+
   it("leases a delivery once, and only when it is due", async () => {
     const action = await on.action();
     await on.subscription(action);

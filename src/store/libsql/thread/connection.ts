@@ -49,21 +49,17 @@ const PRAGMAS: readonly string[] = [
  * The file is released only when the garbage collector has taken the last statement, or when the thread ends.
  */
 abstract class Connection {
-  readonly #opened: OpenedDatabase;
+  protected readonly opened: OpenedDatabase;
   readonly #key: Uint8Array | undefined;
 
   constructor(opened: OpenedDatabase, key: Uint8Array | undefined) {
-    this.#opened = opened;
+    this.opened = opened;
     this.#key = key;
   }
 
   /** Runs statements between two transactions: reads, and what cannot be in a transaction. */
   get read(): Sql {
-    return this.#opened.sql;
-  }
-
-  protected get isInTransaction(): boolean {
-    return this.#opened.database.inTransaction;
+    return this.opened.sql;
   }
 
   /** Does a read that was asked for. */
@@ -71,7 +67,7 @@ abstract class Connection {
 
   /** @param bytes what came with a write batch */
   task(bytes?: ArrayBuffer): Work {
-    return new Task(this.#opened.sql, this.#key, bytes);
+    return new Task(this.read, this.#key, bytes);
   }
 
   /** Gives back the memory of its cache. */
@@ -80,7 +76,7 @@ abstract class Connection {
   }
 
   close(): void {
-    this.#opened.pool.close();
+    this.opened.pool.close();
   }
 }
 
@@ -165,7 +161,7 @@ export class WriteConnection extends Connection {
       return result;
     } finally {
       // Nothing is open any more after a commit, and after some failures of the engine.
-      if (this.isInTransaction) this.read.run("ROLLBACK");
+      if (this.opened.database.inTransaction) this.read.run("ROLLBACK");
     }
   }
 
@@ -409,9 +405,8 @@ const FILE_LAYER = process.platform === "win32" ? "win32" : "unix-excl";
  */
 export function withDatabase<T>(path: string, work: (sql: Sql) => T): T {
   mustBeUndamaged(path);
-  const pool = new ConnectionPool(addressOf(path), {}, 1);
+  const { pool, sql } = acquire(path);
   try {
-    const sql = new Statements(pool.acquireSync());
     sql.run("PRAGMA locking_mode = EXCLUSIVE");
     return work(sql);
   } finally {

@@ -1,14 +1,7 @@
 import { EvregError } from "../../../domain/error.ts";
 import type { StoreChange } from "../../store.ts";
-import {
-  ByteWriter,
-  type Committed,
-  fromWireError,
-  type WireOutcome,
-  type WriteBatch,
-  type WriteCall,
-} from "./protocol.ts";
-import { NOTHING_STORED } from "./supervisor.ts";
+import { ByteWriter, type Committed, fromWireError, type WireOutcome, type WriteCall } from "./protocol.ts";
+import { NOTHING_STORED, type WorkerSupervisor } from "./supervisor.ts";
 
 /** A write to be sent. */
 export interface PendingWrite {
@@ -24,11 +17,6 @@ export interface WriteReply<R = unknown> {
   readonly value: R;
   /** The payloads of its batch, to which the value refers. */
   readonly payloads: readonly Uint8Array[];
-}
-
-/** Commits a batch. */
-interface BatchWriter {
-  write(batch: WriteBatch): Promise<Committed>;
 }
 
 /** Writes that are sent together. */
@@ -67,7 +55,7 @@ const WRITE_BYTES = 2_048;
  * of the event loop are sent at its end; while two batches are in flight, all that comes waits and goes together.
  */
 export class WriteQueue {
-  readonly #writer: BatchWriter;
+  readonly #writer: Pick<WorkerSupervisor, "write">;
   readonly #onChange: (change: StoreChange) => void;
   /** The batches that wait; only the last one may have room. */
   readonly #waiting: Batch[] = [];
@@ -79,7 +67,7 @@ export class WriteQueue {
   #isClosed = false;
 
   /** @param onChange is given what committed writes did besides, once they are answered */
-  constructor(writer: BatchWriter, onChange: (change: StoreChange) => void) {
+  constructor(writer: Pick<WorkerSupervisor, "write">, onChange: (change: StoreChange) => void) {
     this.#writer = writer;
     this.#onChange = onChange;
   }
