@@ -7,7 +7,7 @@ import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
 import type { EventSelection } from "../../src/store/events.ts";
 import { deleteEvents, recountEvents } from "../../src/store/libsql/events/counts.ts";
 import { createAction } from "../../src/store/libsql/catalog/actions.ts";
-import { retryDelivery } from "../../src/store/libsql/queue/deliveries.ts";
+import { retryDelivery, countDeliveries } from "../../src/store/libsql/queue/deliveries.ts";
 import {
   createSubscription,
   deleteSubscription,
@@ -21,15 +21,12 @@ import { recordChange } from "../../src/store/libsql/history/audit.ts";
 import { cancelReplay, runningReplays, startReplay } from "../../src/store/libsql/history/replays.ts";
 import { removeExpired } from "../../src/store/libsql/history/retention.ts";
 import { listAttention } from "../../src/store/libsql/queue/attention.ts";
-import { claimDue, claimNext } from "../../src/store/libsql/queue/claim.ts";
-import { countDeliveries } from "../../src/store/libsql/queue/delivery-counts.ts";
+import { claimDue, claimNext, recordAndClaim } from "../../src/store/libsql/queue/claim.ts";
 import { listDeliveries } from "../../src/store/libsql/queue/delivery-list.ts";
 import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
-import { listAttempts } from "../../src/store/libsql/queue/attempts.ts";
-import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
+import { listAttempts, dropMiddleAttempts } from "../../src/store/libsql/queue/attempts.ts";
 import { releaseLeases } from "../../src/store/libsql/queue/leases.ts";
 import { countBacklog, countPending } from "../../src/store/libsql/queue/backlog.ts";
-import { dropMiddleAttempts } from "../../src/store/libsql/queue/attempts.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import type { Work } from "../../src/store/libsql/thread/operation.ts";
 import type { Sql, SqlValue } from "../../src/store/libsql/thread/sql.ts";

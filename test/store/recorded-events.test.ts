@@ -5,7 +5,7 @@ import { listEvents } from "../../src/store/libsql/events/list.ts";
 import { createAction } from "../../src/store/libsql/catalog/actions.ts";
 import { createSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
 import { DELIVERY_STATE } from "../../src/store/libsql/queue/delivery-state.ts";
-import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
+import { recordAndClaim } from "../../src/store/libsql/queue/claim.ts";
 import { eventBatch, withBytes } from "./batches.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";

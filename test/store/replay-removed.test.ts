@@ -6,7 +6,7 @@ import { findReplay, startReplay } from "../../src/store/libsql/history/replays.
 import { createAction } from "../../src/store/libsql/catalog/actions.ts";
 import { createSubscription, updateSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
 import { advanceReplay, countReplay, planReplay } from "../../src/store/libsql/history/replay-step.ts";
-import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
+import { recordAndClaim } from "../../src/store/libsql/queue/claim.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";

@@ -45,14 +45,18 @@ import { MAX_REMOVED_ROWS, removeExpired } from "./history/retention.ts";
 import { listAttempts } from "./queue/attempts.ts";
 import { listAttention } from "./queue/attention.ts";
 import { countBacklog, countPending } from "./queue/backlog.ts";
-import { countDeliveries, eventsWithDeliveries } from "./queue/delivery-counts.ts";
-import { claimDue, claimForConsumers, findSendable } from "./queue/claim.ts";
-import { findDelivery, retryDelivery, skipDelivery } from "./queue/deliveries.ts";
+import {
+  countDeliveries,
+  eventsWithDeliveries,
+  findDelivery,
+  retryDelivery,
+  skipDelivery,
+} from "./queue/deliveries.ts";
+import { claimDue, claimForConsumers, findSendable, recordAndClaim } from "./queue/claim.ts";
 import { listDeliveries } from "./queue/delivery-list.ts";
 import { moveWaits } from "./queue/move-waits.ts";
 import { extendLeases, findLeased, releaseLeases } from "./queue/leases.ts";
 import { finishAttempts } from "./queue/finish.ts";
-import { recordAndClaim } from "./queue/record-claim.ts";
 import type { ClaimCall, ConsumerCall } from "./queue/wire.ts";
 import { moveLog, pauseCheckpoints, resumeCheckpoints } from "./thread/connection.ts";
 import { joined, longRead, type Operations, read, write } from "./thread/operation.ts";

@@ -1,4 +1,6 @@
 import { randomInt } from "node:crypto";
+import { recordEvents } from "../events/record.ts";
+import { countPublished } from "../history/stats-counts.ts";
 import { PAYLOAD_BYTES, type PayloadRequest, readPayloads } from "../events/payloads.ts";
 import type { ClaimQuota, PullConsumer, TierLimit } from "../../queue.ts";
 import {
@@ -13,7 +15,15 @@ import { type Sql, timeOf } from "../thread/sql.ts";
 import { DELIVERY_STATE, LEASE_OF, NORMAL, REQUESTED, UNFINISHED_STATES } from "./delivery-state.ts";
 import { WAIT_END } from "./handler-health.ts";
 import type { OrderKey } from "./key-order.ts";
-import type { ClaimCall, ClaimedRow, ClaimReply, ConsumerCall } from "./wire.ts";
+import type {
+  ClaimCall,
+  ClaimedRow,
+  ClaimReply,
+  ConsumerCall,
+  EventBatch,
+  RecordedLeases,
+  WireRecordOutcome,
+} from "./wire.ts";
 
 /** Claim ids are below this; that a delivery gets one twice is as good as impossible. */
 const CLAIM_IDS = 2 ** 47;
@@ -203,12 +213,12 @@ function loadWaiting(
 type DueRow = Omit<ClaimedRow, "claimId" | "payload"> & PayloadRequest;
 
 /** SQL of a `ClaimedSubscriptionRow` as JSON. */
-export const SUBSCRIPTION_SQL = `json_object('subscriptionId', s.rowid, 'application', s.application, 'name', s.subscription,
+const SUBSCRIPTION_SQL = `json_object('subscriptionId', s.rowid, 'application', s.application, 'name', s.subscription,
   'handler', s.handler, 'maxRetries', s.max_retries, 'secret', k.secret, 'previousSecret', k.previous_secret,
   'previousUntilMs', k.previous_until_ms, 'bearer', k.bearer, 'bearerToken', k.bearer_token, 'settings', s.settings)`;
 
 /** SQL that follows `SELECT`: the subscriptions whose rowids are in the JSON `?1`. */
-export const REQUESTED_SUBSCRIPTIONS = `FROM json_each(?1) AS requested
+const REQUESTED_SUBSCRIPTIONS = `FROM json_each(?1) AS requested
       CROSS JOIN subscription AS s ON s.rowid = requested.value
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`;
 
@@ -245,7 +255,7 @@ function withinBytes(rows: readonly DueRow[], maxBytes: number): readonly DueRow
  * @param consumer who takes them, of pull subscriptions; `null` for those that evreg sends
  * @returns the id of the claim
  */
-export function lease(
+function lease(
   sql: Sql,
   deliveries: readonly Pick<DueRow, "deliveryId">[],
   nowMs: number,
@@ -305,4 +315,73 @@ function readSubscriptions(sql: Sql, ids: ReadonlySet<number>): string {
     JSON.stringify([...ids]),
   );
   return Buffer.from(rows).toString();
+}
+
+/** A delivery that a call claims with its event. */
+type WantedLease = readonly [eventId: number, subscriptionId: number];
+
+/** Records events, and leases the deliveries that their calls claim, so that no claim has to look for them. */
+export function recordAndClaim(
+  work: Work,
+  batches: readonly EventBatch[],
+): readonly (readonly WireRecordOutcome[])[] {
+  const outcomes = recordEvents(work, batches, work.bytes);
+  countPublished(work, batches, outcomes);
+  const wanted: WantedLease[] = [];
+  let nowMs = -Infinity;
+  let leaseMs = Infinity;
+  for (const [index, { claim, events }] of batches.entries()) {
+    if (claim === undefined) continue;
+    const recorded = outcomes[index]!.findIndex(({ kind }) => kind === "recorded");
+    const outcome = outcomes[index]![recorded];
+    if (outcome?.kind !== "recorded" || outcome.deliveries === 0) continue;
+    for (const subscriptionId of claim.subscriptions) wanted.push([outcome.rowid, subscriptionId]);
+    nowMs = Math.max(nowMs, events[recorded]!.nowMs);
+    leaseMs = Math.min(leaseMs, claim.leaseMs);
+  }
+  if (wanted.length === 0) return outcomes;
+  const leased = leaseRecorded(work, wanted, nowMs, leaseMs);
+  return outcomes.map((ofCall) =>
+    ofCall.map((outcome) => {
+      const leases = outcome.kind === "recorded" ? leased.get(outcome.rowid) : undefined;
+      return leases === undefined ? outcome : { ...outcome, leases };
+    }),
+  );
+}
+
+/**
+ * Leases deliveries that were just recorded. It leases none behind others of their key, and leaves those of subscriptions that
+ * wait due for claims.
+ * @returns by event
+ */
+function leaseRecorded(
+  sql: Sql,
+  wanted: readonly WantedLease[],
+  nowMs: number,
+  leaseMs: number,
+): ReadonlyMap<number, RecordedLeases> {
+  const { subscriptions, ids } = sql.first<{ subscriptions: ArrayBuffer; ids: string }>(
+    `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS subscriptions, json_group_array(s.rowid) AS ids
+      ${REQUESTED_SUBSCRIPTIONS}
+      WHERE s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?2`,
+    JSON.stringify([...new Set(wanted.map(([, subscriptionId]) => subscriptionId))]),
+    nowMs,
+  )!;
+  const open = new Set(JSON.parse(ids) as number[]);
+  const deliveries = sql.rows<RecordedLeases["deliveries"][number] & { readonly eventId: number }>(
+    `SELECT d.event_id AS eventId, d.rowid AS deliveryId, d.subscription_id AS subscriptionId
+      FROM json_each(?) AS wanted
+      CROSS JOIN delivery AS d INDEXED BY delivery_event
+        ON d.event_id = wanted.value ->> 0 AND d.subscription_id = wanted.value ->> 1 AND d.due_ms IS NOT NULL`,
+    JSON.stringify(wanted.filter(([, subscriptionId]) => open.has(subscriptionId))),
+  );
+  const shared = {
+    claimId: lease(sql, deliveries, nowMs, leaseMs),
+    subscriptions: Buffer.from(subscriptions).toString(),
+  };
+  const byEvent = Map.groupBy(deliveries, ({ eventId }) => eventId);
+  const leases = [...byEvent].map(([eventId, own]): [number, RecordedLeases] => {
+    return [eventId, { ...shared, deliveries: own }];
+  });
+  return new Map(leases);
 }
