@@ -58,16 +58,16 @@ function awayStore(): { store: DeliveryQueue; isAway: boolean; tried: number } {
   return state;
 }
 
-describe("an ordered subscription", () => {
-  async function subscribe(
-    settings: Partial<SubscriptionSettings> = {},
-    maxRetries = 5,
-  ): Promise<Subscription> {
-    const { rowid } = await bench.subscribe(receiver.url, maxRetries);
-    const patch = { settings: { ordered: true, ...settings } };
-    return (await bench.store.catalog.updateSubscription(rowid, patch, bench.clock.now()))!;
-  }
+async function subscribe(
+  settings: Partial<SubscriptionSettings> = {},
+  maxRetries = 5,
+): Promise<Subscription> {
+  const { rowid } = await bench.subscribe(receiver.url, maxRetries);
+  const patch = { settings: { ordered: true, ...settings } };
+  return (await bench.store.catalog.updateSubscription(rowid, patch, bench.clock.now()))!;
+}
 
+describe("an ordered subscription", () => {
   // Events without the key have one together, and so the same promises as those of a subscription that has one order.
   it.each([
     ["as a whole", true],
