@@ -1,12 +1,16 @@
 import { EventEmitter, once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { MessageChannel, type MessagePort, Worker as Thread, type WorkerOptions } from "node:worker_threads";
+import threads, { MessageChannel, type MessagePort, type WorkerOptions } from "node:worker_threads";
 import type { ScriptRun } from "./thread-host.ts";
 
 // In the place of `node:worker_threads` for `runtime/process.ts` where tests run. Most tests need an empty store, and a new
 // thread that loads the engine costs more than all that the store does then. So the threads of stores are used again: each
 // runs the store's script from its beginning, with a port and variables of its own, and is free for the next store once the
 // script has closed the port and the engine has let go of the file.
+
+/** As it is before another takes its place (see `command-child.ts`). */
+const { Worker: Thread } = threads;
+type Thread = threads.Worker;
 
 /** How many threads wait for the next store. */
 const MAX_IDLE = 4;

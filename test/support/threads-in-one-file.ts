@@ -57,7 +57,11 @@ async function bundle(source: string): Promise<{ file: string; inputs: string[] 
     write: false,
     outdir: "out",
   });
-  const text = outputFiles[0]!.text;
+  return { file: scriptFile(outputFiles[0]!.text), inputs: Object.keys(metafile.inputs) };
+}
+
+/** Makes a file of the text, for threads of the pool. */
+export function scriptFile(text: string): string {
   const folder = join(ROOT, "node_modules/.cache/threads");
   const file = join(folder, `${createHash("sha256").update(text).digest("hex").slice(0, 16)}.cjs`);
   mkdirSync(folder, { recursive: true });
@@ -65,5 +69,5 @@ async function bundle(source: string): Promise<{ file: string; inputs: string[] 
   const unfinished = `${file}.${process.pid}`;
   writeFileSync(unfinished, text);
   renameSync(unfinished, file);
-  return { file, inputs: Object.keys(metafile.inputs) };
+  return file;
 }
