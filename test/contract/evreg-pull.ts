@@ -320,7 +320,6 @@ export function pullContract(open: OpenEvreg): void {
 
       it("wait for what is published, or until their time is over", async () => {
         const { claim } = await pull();
-        const waits = claim({ wait_ms: 20_000 });
         const over = { taken: undefined as readonly PulledDelivery[] | undefined };
         void claim({ wait_ms: 1_000 }).then((taken) => (over.taken = taken));
         while (over.taken === undefined) {
@@ -328,6 +327,8 @@ export function pullContract(open: OpenEvreg): void {
           await under.evreg.deliveries.list();
         }
         expect(over.taken).toEqual([]);
+        const waits = claim({ wait_ms: 20_000 });
+        await under.evreg.deliveries.list();
         await publish(under.evreg, newEvent({}));
         await under.clock.advance(10);
         expect(await waits).toHaveLength(1);
