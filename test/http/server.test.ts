@@ -19,7 +19,12 @@ afterEach(async () => {
 });
 
 async function serve(options: Partial<ServeOptions> = {}): Promise<HttpListener> {
-  const listener = await serveHttp({ app: new H3().get("/here", () => "here"), host: "127.0.0.1", port: 0, ...options });
+  const listener = await serveHttp({
+    app: new H3().get("/here", () => "here"),
+    host: "127.0.0.1",
+    port: 0,
+    ...options,
+  });
   closing.push(() => listener.close(0));
   return listener;
 }
