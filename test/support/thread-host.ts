@@ -71,14 +71,18 @@ function scriptAt(path: string): Script {
   return script;
 }
 
-/** What was collected is finalized in the next turn. A thread that cannot let go of a file ends, which does. */
+/** A thread that cannot let go of a file ends, which does. */
 function release(tries = 1): void {
   collect();
-  setImmediate(() =>
-    setImmediate(() => {
-      if (statements === 0) threads.parentPort?.postMessage("released");
-      else if (tries < MAX_TRIES) release(tries + 1);
-      else process.exit();
-    }),
-  );
+  afterTurns(() => {
+    // What a statement is for the engine may be finalized after what it is here.
+    if (statements === 0) afterTurns(() => threads.parentPort?.postMessage("released"));
+    else if (tries < MAX_TRIES) release(tries + 1);
+    else process.exit();
+  });
+}
+
+/** What was collected is finalized in the next turns. */
+function afterTurns(done: () => void): void {
+  setImmediate(() => setImmediate(done));
 }
