@@ -27,7 +27,7 @@ import { restoreAdvice } from "./files/earlier-data.ts";
 import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/older-forms.ts";
 import { acceptLoss } from "./files/restore.ts";
 import { FORM, FORM_NAME } from "./files/schema.ts";
-import { OPERATIONS } from "./operations.ts";
+import type { OPERATIONS } from "./operations.ts";
 import { createLibsqlStore, type FileStore } from "./store.ts";
 import type { FileId } from "./thread/file-guard.ts";
 import type { OpenReport } from "./thread/protocol.ts";
@@ -100,7 +100,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     if (owner.command === "serve") removeCopies(unfinishedCopy(fileBehindLink(dataFileOf(folder)), ""));
     return createLibsqlStore({
       supervisor,
-      calls: threadCalls(OPERATIONS, supervisor, queue),
+      calls: threadCalls<typeof OPERATIONS>(report.operations, supervisor, queue),
       damaged,
       backups,
       dataId: report.dataId,

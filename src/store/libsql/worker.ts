@@ -9,11 +9,11 @@ import { loadLastNumbers } from "./events/timeline.ts";
 import { dataIdentity } from "./files/id-reservation.ts";
 import { openDataFile } from "./files/open-file.ts";
 import { commitBatch, readOf, runRead } from "./group-commit.ts";
-import { FILE_TASKS } from "./operations.ts";
+import { FILE_TASKS, OPERATIONS } from "./operations.ts";
 import { moveWaitsAtStart } from "./queue/move-waits.ts";
 import { releaseLeases } from "./queue/leases.ts";
 import { ReadConnection, WriteConnection } from "./thread/connection.ts";
-import type { Work } from "./thread/operation.ts";
+import type { OperationsTraits, Work } from "./thread/operation.ts";
 import {
   type Committed,
   type NamedCall,
@@ -142,6 +142,8 @@ function prepare(
   const released = isFirst ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
   const { event: lastEvent } = loadLastNumbers(connection.read);
   return {
+    // JSON leaves out what runs here.
+    operations: JSON.parse(JSON.stringify(OPERATIONS)) as OperationsTraits,
     file: connection.file,
     dataId: dataIdentity(connection.read),
     lastEvent,

@@ -2,7 +2,7 @@ import type { StoreChange } from "../../store.ts";
 import type { Sql, SqlValue } from "./sql.ts";
 
 // What the store can do is a list of operations (`operations.ts`). Each is one definition: the store's thread runs it, and the
-// main thread's side is made from it.
+// main thread's side is made from its type and its traits.
 
 /** What operations work with in the store's thread: the connection, and what comes and goes with a write batch or a read. */
 export interface Work extends Sql {
@@ -86,6 +86,15 @@ export interface WriteOperation<C = unknown, R = unknown> {
 
 /** The operations by the parts of the store. */
 export type Operations = Readonly<Record<string, Readonly<Record<string, ReadOperation | WriteOperation>>>>;
+
+/**
+ * What the main thread has to know of the operations. It comes from the thread that writes: whoever imported the operations would
+ * load the engine as well.
+ */
+export type OperationTraits =
+  | Pick<ReadOperation, "kind">
+  | Pick<WriteOperation, "kind" | "rows" | "isJoined">;
+export type OperationsTraits = Readonly<Record<string, Readonly<Record<string, OperationTraits>>>>;
 
 /** What one call of a long read answers: other reads get their turn before the next, and the log is free to restart. */
 export interface Part<T, Q> {

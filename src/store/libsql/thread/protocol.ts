@@ -4,7 +4,7 @@ import type { CommitReport } from "../health.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { StoreChange } from "../../store.ts";
 import type { FileId } from "./file-guard.ts";
-import type { Work } from "./operation.ts";
+import type { OperationsTraits, Work } from "./operation.ts";
 import { EngineFailure, type FailureKind } from "./sql.ts";
 
 /** What threads of the store are asked, and what they answer. */
@@ -99,6 +99,8 @@ export type WireError =
 export type WireOutcome = { readonly ok: unknown } | { readonly error: WireError };
 
 export interface OpenReport {
+  /** The operations that can be asked for. */
+  readonly operations: OperationsTraits;
   readonly file: FileId;
   /** Names the data, see `files/id-reservation.ts`. */
   readonly dataId: string;

@@ -1,4 +1,10 @@
-import type { Operations, ReadOperation, WriteOperation } from "./operation.ts";
+import type {
+  Operations,
+  OperationsTraits,
+  OperationTraits,
+  ReadOperation,
+  WriteOperation,
+} from "./operation.ts";
 import type { ByteWriter } from "./protocol.ts";
 import type { WorkerSupervisor } from "./supervisor.ts";
 import type { WriteQueue, WriteReply } from "./write-queue.ts";
@@ -28,7 +34,7 @@ export type ThreadCalls<O extends Operations> = {
 type AnyAsk = (...args: readonly unknown[]) => Promise<unknown>;
 
 export function threadCalls<O extends Operations>(
-  parts: O,
+  parts: OperationsTraits,
   supervisor: WorkerSupervisor,
   queue: WriteQueue,
 ): ThreadCalls<O> {
@@ -43,16 +49,16 @@ export function threadCalls<O extends Operations>(
 
 function askFor(
   operation: string,
-  definition: ReadOperation | WriteOperation,
+  traits: OperationTraits,
   supervisor: WorkerSupervisor,
   queue: WriteQueue,
 ): AnyAsk {
-  if (definition.kind === "read") return (...args) => supervisor.read(operation, args);
-  if (definition.isJoined) {
+  if (traits.kind === "read") return (...args) => supervisor.read(operation, args);
+  if (traits.isJoined) {
     const ask: JoinedAsk<unknown, unknown> = (rows, call) => queue.append({ operation, rows, call });
     return ask as AnyAsk;
   }
-  const { rows } = definition;
+  const { rows } = traits;
   return async (...args) => {
     // What is left out at the end is cut off, as JSON would make `null` of it.
     const call = args.slice(0, args.findLastIndex((arg) => arg !== undefined) + 1);
