@@ -17,8 +17,7 @@ test("an operation is found by keys alone, tried, and shown for a shell without 
   const page = await open("#/api");
   await pressInto(page, "/", page.getByRole("textbox", { name: "Filter operations" }));
   await page.keyboard.type("get one action");
-  await page.getByRole("link", { name: "Get one action" }).focus();
-  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "Get one action" }).press("Enter");
   await page.getByRole("textbox", { name: "name" }).fill("order.created");
   await page.keyboard.press("Enter");
   await page.getByRole("region", { name: "Answer", exact: true }).getByText('"shop"').waitFor();
