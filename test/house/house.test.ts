@@ -99,6 +99,22 @@ test("no imports run in a circle, those of types included", () => {
   expect(circles).toEqual([]);
 });
 
+/** The modules that a file loads as it is loaded itself, of those that match. */
+function loads(file: string, specifier: RegExp): readonly string[] {
+  return [...textOf(file).matchAll(/^import (?!type\b)(?:[^;"]*from )?"([^"]+)"/gm)]
+    .map(([, path = ""]) => path)
+    .filter((path) => specifier.test(path));
+}
+
+test("only the threads of the store load the engine, which the executable has nowhere else", () => {
+  const reached = new Set(["store/libsql/open.ts"]);
+  for (const file of reached) {
+    for (const path of loads(file, /^\./)) reached.add(posix.normalize(posix.join(dirname(file), path)));
+  }
+  expect([...reached].filter((file) => loads(file, /^@libsql\//).length > 0)).toEqual([]);
+  expect(loads("store/libsql/thread/connection.ts", /^@libsql\//)).toEqual(["@libsql/client/sqlite3"]);
+});
+
 test("files and folders keep to their sizes", () => {
   const long = FILES.filter((file) => textOf(file).split("\n").length - 1 > MAX_LINES_PER_FILE);
   expect(long).toEqual([]);
