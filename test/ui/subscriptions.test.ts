@@ -58,7 +58,7 @@ test("by the keyboard alone a subscription is made, and its secret is shown once
   expect(await axeViolations(page)).toEqual([]);
   await page.getByRole("button", { name: "I have kept it" }).click();
   await page.getByRole("link", { name: "Open it" }).click();
-  await heading(page, "mail/welcome").waitFor();
+  await heading(page, /^mail\/welcome$/).waitFor();
   expect(page.url()).not.toContain(secret);
   expect(await page.content()).not.toContain(secret);
   const [made] = (await world.evreg.subscriptions.list({ application: "mail" })).data;
