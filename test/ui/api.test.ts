@@ -18,7 +18,8 @@ test("an operation is found by keys alone, tried, and shown for a shell without 
   await pressInto(page, "/", page.getByRole("textbox", { name: "Filter operations" }));
   await page.keyboard.type("get one action");
   await page.getByRole("link", { name: "Get one action" }).press("Enter");
-  await page.getByRole("textbox", { name: "name" }).fill("order.created");
+  // By its label: it is a combobox once the names of actions are there.
+  await page.getByLabel("name", { exact: true }).fill("order.created");
   await page.keyboard.press("Enter");
   await page.getByRole("region", { name: "Answer", exact: true }).getByText('"shop"').waitFor();
   const text = await page.locator("main").innerText();
