@@ -1,4 +1,4 @@
-import { writeSync } from "node:fs";
+import * as fs from "node:fs";
 import type { DestinationStream, LoggerOptions, pino as Pino } from "pino";
 
 export interface Logger {
@@ -42,8 +42,12 @@ export interface FlushableLogger extends Logger {
   setLevel(level: LogOptions["level"]): void;
 }
 
-/** Beyond this many buffered bytes new lines are dropped: a log reader that has stopped must not fill the memory. */
-const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
+/** Beyond this many buffered characters new lines are dropped: a log reader that has stopped must not fill the memory. */
+const MAX_BUFFERED_CHARACTERS = 8 * 1024 * 1024;
+/** How long the end of the process waits for a reader that takes nothing. */
+const MAX_FLUSH_MS = 1000;
+/** Until a full pipe is tried again. */
+const RETRY_MS = 20;
 const STDERR = 2;
 
 /** Members whose values are never logged, not even by mistake. */
@@ -58,8 +62,10 @@ export async function createLogger(options: LogOptions, target?: LogTarget): Pro
   const { isTTY } = target ?? process.stderr;
   const isForPeople = options.format === "pretty" || (options.format === "auto" && isTTY === true);
   const direct = isForPeople ? await linesForPeople(target) : target;
-  const { stream, flush } = direct === undefined ? bufferedStderr(pino) : { stream: direct, flush: () => {} };
-  const logger = pino(pinoOptions(options, pino), stream);
+  const buffered = direct === undefined ? new BufferedStderr() : undefined;
+  const flush = (): void => buffered?.flush();
+  if (buffered !== undefined) process.once("exit", flush);
+  const logger = pino(pinoOptions(options, pino), direct ?? buffered);
   return {
     get isDebugEnabled() {
       return logger.isLevelEnabled("debug");
@@ -94,19 +100,58 @@ function pinoOptions(
   };
 }
 
-function bufferedStderr({ destination }: typeof Pino): { stream: DestinationStream; flush: () => void } {
-  const stream = destination({ dest: STDERR, sync: false, maxLength: MAX_BUFFERED_BYTES });
-  // The reader of the log went away, which is no reason to stop serving.
-  stream.on("error", () => {});
-  const flush = (): void => {
-    try {
-      stream.flushSync();
-    } catch {
-      // Closed already, or the reader went away.
+/**
+ * Writes lines to stderr from a buffer, one write at a time. Pino's own destination is not used: its `flushSync` tries for ever
+ * when the reader has just gone away or has stopped, and the process would never end.
+ */
+class BufferedStderr implements DestinationStream {
+  #waiting = "";
+  /** What a full pipe has left of the last write. */
+  #rest: Buffer = Buffer.alloc(0);
+  #isWriting = false;
+
+  write(line: string): void {
+    if (this.#waiting.length + line.length > MAX_BUFFERED_CHARACTERS) return;
+    this.#waiting += line;
+    if (!this.#isWriting) this.#writeNext();
+  }
+
+  /** Writes what waits. What a stopped reader does not take within `MAX_FLUSH_MS` is dropped. */
+  flush(): void {
+    const end = Date.now() + MAX_FLUSH_MS;
+    let rest = this.#take();
+    while (rest.length > 0) {
+      try {
+        rest = rest.subarray(fs.writeSync(STDERR, rest));
+      } catch (error) {
+        if (!isFull(error) || Date.now() > end) return;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
+      }
     }
-  };
-  process.once("exit", flush);
-  return { stream, flush };
+  }
+
+  #take(): Buffer {
+    const taken = Buffer.concat([this.#rest, Buffer.from(this.#waiting)]);
+    this.#rest = Buffer.alloc(0);
+    this.#waiting = "";
+    return taken;
+  }
+
+  #writeNext(): void {
+    const taken = this.#take();
+    this.#isWriting = taken.length > 0;
+    if (!this.#isWriting) return;
+    fs.write(STDERR, taken, (error, written) => {
+      if (error === null || isFull(error)) this.#rest = taken.subarray(written);
+      // After any other failure the reader is gone, which is no reason to stop serving.
+      if (isFull(error)) setTimeout(() => this.#writeNext(), RETRY_MS).unref();
+      else this.#writeNext();
+    });
+  }
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "EAGAIN";
 }
 
 async function linesForPeople(target: LogTarget | undefined): Promise<DestinationStream> {
@@ -132,7 +177,7 @@ function escapeControls(line: string): string {
 
 function writeToTerminal(text: string): void {
   try {
-    writeSync(STDERR, text);
+    fs.writeSync(STDERR, text);
   } catch {
     // The terminal is gone or full (EIO, EAGAIN): the line is dropped, and the service continues.
   }

@@ -207,26 +207,47 @@ test("the last lines are written when the process ends, also by process.exit", a
   expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ line: 4999 });
 });
 
-test("a closed reader of the log does not end the process", async () => {
+/** The program in a process of its own, which has said "ready" and waits for a byte. */
+async function spawnReady(format: string, body: string) {
   const source = new URL("../../src/runtime/logger.ts", import.meta.url).href;
   const program = `
     const { createLogger } = await import(${JSON.stringify(source)});
-    const logger = await createLogger({ level: "info", format: process.argv[1] });
-    process.stdin.once("data", () => {
-      for (let line = 0; line < 100; line += 1) logger.info({ line }, "x");
-      setImmediate(() => setImmediate(() => { logger.info({}, "y"); process.stdout.write("alive"); process.exit(0); }));
-    });
+    const logger = await createLogger({ level: "info", format: ${JSON.stringify(format)} });
+    process.stdin.once("data", () => { ${body} });
     process.stdout.write("ready");`;
-  for (const format of ["json", "pretty"]) {
-    const child = spawn(process.execPath, ["--input-type=module", "-e", program, format], { stdio: "pipe" });
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program], { stdio: "pipe" });
+  await new Promise((resolve) => child.stdout.once("data", resolve));
+  return child;
+}
+
+describe.each(["json", "pretty"])("a reader of the log (%s)", (format) => {
+  test("that has closed does not end the process", async () => {
+    const child = await spawnReady(
+      format,
+      `for (let line = 0; line < 100; line += 1) logger.info({ line }, "x");
+       setImmediate(() => setImmediate(() => { logger.info({}, "y"); process.stdout.write("alive"); process.exit(0); }));`,
+    );
     const out: string[] = [];
-    child.stdout.on("data", (chunk: Buffer) => {
-      out.push(chunk.toString());
-      if (chunk.toString() !== "ready") return;
-      child.stderr.destroy();
-      child.stdin.write("go");
-    });
+    child.stdout.on("data", (chunk: Buffer) => out.push(chunk.toString()));
+    child.stderr.destroy();
+    child.stdin.write("go");
     expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
-    expect(out.join("")).toBe("readyalive");
-  }
+    expect(out.join("")).toBe("alive");
+  });
+
+  test("that has closed does not hold the process when it ends", async () => {
+    const child = await spawnReady(format, `logger.info({}, "x"); logger.info({}, "y"); process.exit(0);`);
+    child.stderr.destroy();
+    child.stdin.write("go");
+    expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
+  });
+});
+
+test("a reader of the log that reads nothing does not hold the process when it ends", async () => {
+  const child = await spawnReady(
+    "json",
+    `for (let line = 0; line < 20000; line += 1) logger.info({ line }, "x".repeat(200)); process.exit(0);`,
+  );
+  child.stdin.write("go");
+  expect(await new Promise((resolve) => child.on("exit", resolve))).toBe(0);
 });
