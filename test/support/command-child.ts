@@ -1,15 +1,10 @@
-import { readFileSync } from "node:fs";
 import module from "node:module";
 import { Readable } from "node:stream";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import threads, { type WorkerOptions } from "node:worker_threads";
-import { transformSync } from "esbuild";
+import { fileURLToPath } from "node:url";
 import type * as Main from "../../src/cli/main.ts";
 import type * as PluginModule from "../../src/cli/plugin.ts";
 import type * as Commands from "../../src/commands/index.ts";
 import type { CommandOutcome, CommandRequest } from "./command-host.ts";
-import { Worker } from "./thread-pool.ts";
-import { scriptFile } from "./threads-in-one-file.ts";
 
 // A process that runs command lines of the built program, one after the other, each in a folder and an environment of
 // its own. What `main` adds to a command line is the end of the process.
@@ -17,26 +12,11 @@ import { scriptFile } from "./threads-in-one-file.ts";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 module.enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/compiled", import.meta.url)));
 const built = (name: string): string => new URL(`../../dist/program/${name}.js`, import.meta.url).href;
-useThreadsAgain();
 const { runCommandLine } = (await import(built("main"))) as typeof Main;
 const { installedPlugin } = (await import(built("plugin"))) as typeof PluginModule;
 const { COMMANDS } = (await import(built("commands"))) as typeof Commands;
 const account = new URL("../../bin/unknown-account.js", import.meta.url).href;
 const { setMissingAccount } = (await import(account)) as { setMissingAccount: () => void };
-
-/** Runs the store's script, as it was built, on threads of the pool: a command on a data folder starts two. */
-function useThreadsAgain(): void {
-  const script = built("store-thread");
-  const text = readFileSync(new URL(script), "utf8");
-  // Its first line makes the `require` that a script of the pool has.
-  const { code } = transformSync(text.slice(text.indexOf("\n")), { format: "cjs" });
-  const pooled = pathToFileURL(scriptFile(code));
-  const start = function start(url: URL, options: WorkerOptions) {
-    return Worker(url.href === script ? pooled : url, options);
-  };
-  Object.assign(threads, { Worker: start });
-  module.syncBuiltinESMExports();
-}
 
 /** A pipe takes so much at a time. */
 const PIPE_BYTES = 64 * 1024;

@@ -4,11 +4,11 @@ import threads, { MessageChannel, type MessagePort, type WorkerOptions } from "n
 import type { ScriptRun } from "./thread-host.ts";
 
 // In the place of `node:worker_threads` for `runtime/process.ts` where tests run. Most tests need an empty store, and a new
-// thread that loads the engine costs more than all that the store does then. So the threads of stores are used again: each
-// runs the store's script from its beginning, with a port and variables of its own, and is free for the next store once the
-// script has closed the port and the engine has let go of the file.
+// thread that loads the engine costs more than all that the store does then. So the threads of stores in new folders are used
+// again: each runs the store's script from its beginning, with a port and variables of its own, and is free for the next store
+// once the script has closed the port. The engine lets go of the file some time later. Only a thread that ends lets go of it at
+// once, so a store whose folder is opened again has threads of its own.
 
-/** As it is before another takes its place (see `command-child.ts`). */
 const { Worker: Thread } = threads;
 type Thread = threads.Worker;
 
@@ -32,13 +32,13 @@ class StoreThread extends EventEmitter {
     if (free !== undefined) EventEmitter.prototype.emit.call(process, "worker", free);
     this.#thread = free ?? new Thread(new URL("./thread-host.ts", import.meta.url), options);
     this.#thread.ref();
-    this.#thread.on("message", this.#onReleased).on("error", this.#onError).on("exit", this.#onExit);
+    this.#thread.on("message", this.#onFree).on("error", this.#onError).on("exit", this.#onExit);
     // The messages which the script posted last come before that.
     const closed = once(port1, "close");
     port1.on("message", (message: unknown) => this.emit("message", message));
     port1.on("messageerror", (error: Error) => this.emit("messageerror", error));
     void Promise.all([this.#ended.promise, closed]).then(([code]) => this.emit("exit", code));
-    const run: ScriptRun = { path: fileURLToPath(script), port, releasesLater };
+    const run: ScriptRun = { path: fileURLToPath(script), port };
     this.#thread.postMessage(run, [port]);
   }
 
@@ -51,8 +51,8 @@ class StoreThread extends EventEmitter {
     return this.#thread.terminate();
   }
 
-  readonly #onReleased = (): void => {
-    this.#thread.off("message", this.#onReleased).off("error", this.#onError).off("exit", this.#onExit);
+  readonly #onFree = (): void => {
+    this.#thread.off("message", this.#onFree).off("error", this.#onError).off("exit", this.#onExit);
     this.#thread.unref();
     if (idle.length < MAX_IDLE) idle.push(this.#thread);
     else void this.#thread.terminate();
@@ -64,21 +64,21 @@ class StoreThread extends EventEmitter {
   readonly #onExit = (code: number): void => this.#ended.resolve(code);
 }
 
-/** Set while a store is opened that nobody opens after it. */
-let releasesLater = false;
+/** Set while a store is opened in a folder that nobody opens again. */
+let isInNewFolder = false;
 
-/** Called with `new`: starts a store's thread in the pool, and any other as `node:worker_threads` does. */
+/** Called with `new`: starts the thread of a store in a new folder in the pool, and any other as `node:worker_threads` does. */
 export function Worker(script: URL, options: WorkerOptions): StoreThread | Thread {
-  const isOfStore = options.name === "evreg-store" && script.pathname.endsWith(".cjs");
-  return isOfStore ? new StoreThread(script, options) : new Thread(script, options);
+  const isPooled = isInNewFolder && options.name === "evreg-store" && script.pathname.endsWith(".cjs");
+  return isPooled ? new StoreThread(script, options) : new Thread(script, options);
 }
 
-/** Does `open`, which opens a store in a folder that nobody opens again once it is closed: its threads may let go of the file later. */
+/** Does `open`, which opens a store in a folder that nobody opens again once it is closed. */
 export async function inNewFolder<T>(open: () => Promise<T>): Promise<T> {
-  releasesLater = true;
+  isInNewFolder = true;
   try {
     return await open();
   } finally {
-    releasesLater = false;
+    isInNewFolder = false;
   }
 }

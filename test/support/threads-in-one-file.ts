@@ -57,11 +57,7 @@ async function bundle(source: string): Promise<{ file: string; inputs: string[] 
     write: false,
     outdir: "out",
   });
-  return { file: scriptFile(outputFiles[0]!.text), inputs: Object.keys(metafile.inputs) };
-}
-
-/** Makes a file of the text, for threads of the pool. */
-export function scriptFile(text: string): string {
+  const text = outputFiles[0]!.text;
   const folder = join(ROOT, "node_modules/.cache/threads");
   const file = join(folder, `${createHash("sha256").update(text).digest("hex").slice(0, 16)}.cjs`);
   mkdirSync(folder, { recursive: true });
@@ -69,5 +65,5 @@ export function scriptFile(text: string): string {
   const unfinished = `${file}.${process.pid}`;
   writeFileSync(unfinished, text);
   renameSync(unfinished, file);
-  return file;
+  return { file, inputs: Object.keys(metafile.inputs) };
 }
