@@ -1,4 +1,5 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -193,7 +194,19 @@ test("the steps of the folder's README end with a delivery", async () => {
   const place = join(folder.path, "copied");
   cpSync(ALL_EXAMPLES, place, { recursive: true });
   const env = cleanEnv({ EVREG_DATA: data, PORT: port, PATH: pathWithEvreg(folder.path) });
-  const { stdout } = await execute("sh", ["-e", "-c", `trap 'kill $!' EXIT\n${script}`], { cwd: place, env });
+  // The receiver says what it has got after it has answered, so it is stopped only then.
+  const shell = spawn("sh", ["-e", "-c", `trap 'kill $!' EXIT\n${script}\nread stopped`], {
+    cwd: place,
+    env,
+  });
+  let stdout = "";
+  shell.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+  const ended = once(shell, "close");
+  await until("the receiver has got the event", () =>
+    Promise.resolve(stdout.includes('order.created {"id":"A-1","total":12.5}') || shell.exitCode !== null),
+  );
+  shell.stdin.end("now\n");
+  await ended;
   expect(stdout).toMatch(/^ *\d+ +\d+ +order\.created +billing\/try +delivered/m);
   expect(stdout).toContain('order.created {"id":"A-1","total":12.5}');
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { CHECK_LIMITS, type Schemata } from "../../src/domain/action.ts";
 import { SEARCH_LIMITS } from "../../src/domain/event.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
@@ -18,7 +18,10 @@ beforeEach(async () => {
   local = await openLocalService();
   await local.evreg.actions.create({ action: "a.b", application: "shop", schemata: { type: "object" } });
 });
-afterEach(() => local.close());
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await local.close();
+});
 
 async function publish(count: number, payload: object): Promise<void> {
   const item = { action: "a.b", payload: RawJson.fromValue(payload) };
@@ -49,7 +52,13 @@ function storedEvents(events: Pick<EventStore, "list" | "withDeliveries">): Stor
   return new StoredEvents({ events, clock, payloads });
 }
 
+/** Keeps walks from giving up their turns by the time that really passes; only the clock of the test ends them. */
+function stopRealTime(): void {
+  vi.spyOn(performance, "now").mockReturnValue(0);
+}
+
 test("a check ends at its time limit and reports how far it came; the ones behind it are told to retry", async () => {
+  stopRealTime();
   await publish(500, {});
   const slow = reading(() => local.clock.advance(CHECK_LIMITS.replayMs / 2));
   const checks = storedEvents(slow);
@@ -63,6 +72,7 @@ test("a check ends at its time limit and reports how far it came; the ones behin
 });
 
 test("callers are served in rotation, so that none runs out of time by another's checks", async () => {
+  stopRealTime();
   await publish(500, {});
   const slow = reading(() => local.clock.advance(CHECK_LIMITS.replayMs / 5));
   const checks = storedEvents(slow);
