@@ -37,6 +37,8 @@ export class Backups {
   #source: FileHandle | undefined;
   /** The end of the backup that is being made or read. */
   #current: Promise<void> | undefined;
+  /** Whether its reader has been given all of it, so that it ends in a moment. */
+  #isReadWhole = false;
   /** Closes the copy that is being read. */
   #closeCopy: () => Promise<void> = () => Promise.resolve();
 
@@ -53,6 +55,7 @@ export class Backups {
    * @throws EvregError `conflict` while another one is made or read; `unavailable` when it could not be made
    */
   async make(signal?: AbortSignal): Promise<Backup> {
+    if (this.#isReadWhole) await this.#current;
     if (this.#current !== undefined) {
       const why = "Another backup is being made or read just now; try again when it has ended.";
       throw new EvregError("conflict", why);
@@ -62,6 +65,7 @@ export class Backups {
     const stop = signal === undefined ? closing : AbortSignal.any([closing, signal]);
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     this.#current = ended;
+    this.#isReadWhole = false;
     const end = (): void => {
       this.#current = undefined;
       resolve();
@@ -77,12 +81,21 @@ export class Backups {
       let closed: Promise<void> | undefined;
       const close = (): Promise<void> => (closed ??= free(file, bytes).finally(end));
       this.#closeCopy = close;
-      return { bytes, sha256: hash.digest("hex"), content: () => piecesOf(file, closing), close };
+      return { bytes, sha256: hash.digest("hex"), content: () => this.#contentOf(file, bytes), close };
     } catch (error) {
       // Whether it can be closed or not, the next backup may begin.
       await target?.close().catch(() => undefined);
       end();
       throw asUnavailable(error);
+    }
+  }
+
+  async *#contentOf(copy: FileHandle, bytes: number): AsyncGenerator<Uint8Array> {
+    let left = bytes;
+    for await (const piece of piecesOf(copy, this.#closing.signal)) {
+      left -= piece.byteLength;
+      this.#isReadWhole = left === 0;
+      yield piece;
     }
   }
 
