@@ -2,7 +2,7 @@ import { styleText } from "node:util";
 import type { PayloadError } from "../domain/action.ts";
 import { asEvregError, type ErrorDetails, type EvregError, exitCodeFor } from "../domain/error.ts";
 import { encodeJson } from "../json/raw-json.ts";
-import { type FlushableLogger, scrub } from "../runtime/logger.ts";
+import { type Logger, scrub } from "../runtime/logger.ts";
 import { MAX_FAILURES } from "../schema/limits.ts";
 import { flagWords, escapeControlInJson, escapeControl, escapeControlKeepingLines } from "./io/text.ts";
 import {
@@ -153,10 +153,10 @@ export function shortDetail(value: unknown): string {
   return shown.length > LONGEST_DETAIL ? `${shown.slice(0, LONGEST_DETAIL)}…` : shown;
 }
 
-let server: { readonly log: FlushableLogger | undefined } | undefined;
+let server: { readonly log: Logger | undefined } | undefined;
 
 /** Called by a command that serves: from now on whatever ends the process unasked is a fault, and belongs in its log. */
-export function setCrashLog(log: FlushableLogger | undefined): void {
+export function setCrashLog(log: Logger | undefined): void {
   server = { log };
 }
 
@@ -168,6 +168,5 @@ export function isServer(): boolean {
 export function logCrash(error: unknown): boolean {
   if (server?.log === undefined) return false;
   server.log.error({ err: error }, "evreg failed by a fault of its own; please report it with this stack");
-  server.log.flush();
   return true;
 }

@@ -124,7 +124,7 @@ export class Serve extends ConfigCommand {
     logger.info(typeof reason === "string" ? { signal: reason } : {}, "stopping");
     await server.stop();
     logger.info({}, "stopped");
-    logger.flush();
+    await logger.flush();
     if (typeof reason === "string") return;
     throw reason;
   }

@@ -36,9 +36,10 @@ export interface LogTarget {
   hasColors?(): boolean;
 }
 
-/** A log that may buffer lines for a moment; `flush` before the process ends. */
+/** A log that may buffer lines for a moment. */
 export interface FlushableLogger extends Logger {
-  flush(): void;
+  /** Resolves once all lines are written, or dropped as the reader takes none. */
+  flush(): Promise<void>;
   setLevel(level: LogOptions["level"]): void;
 }
 
@@ -63,8 +64,7 @@ export async function createLogger(options: LogOptions, target?: LogTarget): Pro
   const isForPeople = options.format === "pretty" || (options.format === "auto" && isTTY === true);
   const direct = isForPeople ? await linesForPeople(target) : target;
   const buffered = direct === undefined ? new BufferedStderr() : undefined;
-  const flush = (): void => buffered?.flush();
-  if (buffered !== undefined) process.once("exit", flush);
+  if (buffered !== undefined) process.once("exit", () => buffered.flushSync());
   const logger = pino(pinoOptions(options, pino), direct ?? buffered);
   return {
     get isDebugEnabled() {
@@ -77,7 +77,7 @@ export async function createLogger(options: LogOptions, target?: LogTarget): Pro
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
-    flush,
+    flush: async () => buffered?.flush(),
   };
 }
 
@@ -109,6 +109,8 @@ class BufferedStderr implements DestinationStream {
   /** What a full pipe has left of the last write. */
   #rest: Buffer = Buffer.alloc(0);
   #isWriting = false;
+  /** Called at the end of the write under way, if it was the last one. */
+  #onIdle: () => void = () => undefined;
 
   write(line: string): void {
     if (this.#waiting.length + line.length > MAX_BUFFERED_CHARACTERS) return;
@@ -116,8 +118,21 @@ class BufferedStderr implements DestinationStream {
     if (!this.#isWriting) this.#writeNext();
   }
 
-  /** Writes what waits. What a stopped reader does not take within `MAX_FLUSH_MS` is dropped. */
-  flush(): void {
+  /** Resolves once all is written, or after `MAX_FLUSH_MS`. */
+  async flush(): Promise<void> {
+    if (!this.#isWriting) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#onIdle = resolve;
+    const timer = setTimeout(resolve, MAX_FLUSH_MS);
+    await promise;
+    clearTimeout(timer);
+  }
+
+  /**
+   * Writes what waits, for a process that ends at once: a write under way may come later. What a stopped reader does not take
+   * within `MAX_FLUSH_MS` is dropped.
+   */
+  flushSync(): void {
     const end = Date.now() + MAX_FLUSH_MS;
     let rest = this.#take();
     while (rest.length > 0) {
@@ -140,7 +155,7 @@ class BufferedStderr implements DestinationStream {
   #writeNext(): void {
     const taken = this.#take();
     this.#isWriting = taken.length > 0;
-    if (!this.#isWriting) return;
+    if (!this.#isWriting) return this.#onIdle();
     fs.write(STDERR, taken, (error, written) => {
       if (error === null || isFull(error)) this.#rest = taken.subarray(written);
       // After any other failure the reader is gone, which is no reason to stop serving.
