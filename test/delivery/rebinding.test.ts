@@ -103,7 +103,7 @@ function newSender(): { readonly sender: Sender; readonly close: () => Promise<v
   const sender = new Sender({
     allowHttp: true,
     clock: systemClock,
-    timeoutMs: 5_000,
+    timeoutMs: 30_000,
     maxPerOrigin: 8,
     guard,
   });

@@ -32,11 +32,14 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
+/** A connection that is kept could be cut as an idle one just when it is used again. */
+const headersFor = async (from: Harness) => ({
+  authorization: `Bearer ${await from.token("admin")}`,
+  connection: "close",
+});
+
 const get = async (method = "GET", from = harness): Promise<Response> =>
-  fetch(`${from.url}/v1/backup`, {
-    method,
-    headers: { authorization: `Bearer ${await from.token("admin")}` },
-  });
+  fetch(`${from.url}/v1/backup`, { method, headers: await headersFor(from) });
 
 test("a backup describes itself in headers, and is logged", async () => {
   const response = await get();
@@ -126,8 +129,7 @@ test("a caller who leaves during a backup is no error of the server", async () =
   slow = made.promise;
   started = Promise.withResolvers();
   const leaving = new AbortController();
-  const token = await harness.token("admin");
-  const headers = { authorization: `Bearer ${token}` };
+  const headers = await headersFor(harness);
   const asked = fetch(`${harness.url}/v1/backup`, { headers, signal: leaving.signal });
   const gone = await started.promise;
   const before = harness.log.length;
