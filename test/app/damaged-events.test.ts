@@ -8,7 +8,7 @@ import { RawJson } from "../../src/json/raw-json.ts";
 import { parseMetrics, valueOf } from "../support/prometheus.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { rawSql } from "../store/processes.ts";
+import { fileSql } from "../support/file-sql.ts";
 import { dataFolder, ORDER_PLACED, start } from "./setup.ts";
 
 const DELIVERY = { allowHttp: true, allowNetworks: ["127.0.0.0/8"] };
@@ -42,7 +42,7 @@ test("a damaged or misplaced payload is logged, and neither answered nor sent", 
   await first.stop();
   flip(file, "two-2");
   // The payload of another event, another action, and a payload that nobody could publish.
-  rawSql(
+  fileSql(
     file,
     "PRAGMA ignore_check_constraints = ON",
     "UPDATE event SET payload = (SELECT payload FROM event WHERE rowid = 1) WHERE rowid = 3",

@@ -8,7 +8,7 @@ import { memoryOf } from "../bench/memory.ts";
 import { payloadOf, SCHEMA } from "../bench/workload.ts";
 import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
-import { rawSql } from "../store/processes.ts";
+import { fileSql } from "../support/file-sql.ts";
 import { cleanEnv, PROGRAM, type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { lengthOf, report, rounds } from "./length.ts";
 
@@ -114,7 +114,7 @@ test(
     const peakMb = Math.max(...runs.map((run) => run.peakMb));
     expect(peakMb).toBeLessThan(MOST_MB);
     await server.end("SIGTERM");
-    const [counts] = rawSql(
+    const [counts] = fileSql(
       join(data, "evreg.db"),
       "SELECT count(*) AS events, count(DISTINCT CAST(payload AS TEXT)) AS payloads FROM event",
     );

@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Stats } from "../../src/domain/stats/stats.ts";
 import { DELIVERY_STATE } from "../../src/store/libsql/queue/delivery-state.ts";
-import { rawSql } from "../store/processes.ts";
+import { fileSql } from "../support/file-sql.ts";
 import { launchProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
@@ -94,9 +94,9 @@ test(
     const balance = ledger.expectWhole(folder.path, { refused: 0 });
     expect(balance.acknowledged).toBeGreaterThan(kills * 10);
     expect(balance.repeated).toBeGreaterThan(0);
-    const [stored] = rawSql(join(folder.path, "evreg.db"), STORED);
+    const [stored] = fileSql(join(folder.path, "evreg.db"), STORED);
     for (const shown of figures) expect(shown).toEqual({ totals: stored, series: stored, rows: stored });
-    const [cut] = rawSql(join(folder.path, "evreg.db"), CUT_SHORT);
+    const [cut] = fileSql(join(folder.path, "evreg.db"), CUT_SHORT);
     expect(cut).toEqual({ attempts: expect.any(Number) as number, counted: 0 });
     // A few kills may all come between two attempts.
     if (kills > 100) expect(cut?.["attempts"]).toBeGreaterThan(0);

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { ATTEMPTS } from "../../src/store/libsql/queue/attempts.ts";
-import { rawSql } from "../store/processes.ts";
+import { fileSql } from "../support/file-sql.ts";
 import type { Answer, Receiver, ReceivedRequest } from "../support/receiver.ts";
 
 /** Follows `FROM`: the attempts of all deliveries. */
@@ -107,7 +107,7 @@ export class Ledger {
 
   /** To be called when no process has the folder any more. */
   balance(folder: string): Balance {
-    const [kept] = rawSql(join(folder, "evreg.db"), KEPT);
+    const [kept] = fileSql(join(folder, "evreg.db"), KEPT);
     const rows = <T>(name: string): readonly T[] => JSON.parse(String(kept?.[name])) as readonly T[];
     const stored = rows<{ id: number; n: number | null }>("stored");
     const attempts = rows<{ key: string; status: number | null }>("attempts");

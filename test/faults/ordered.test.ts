@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { rawSql } from "../store/processes.ts";
+import { fileSql } from "../support/file-sql.ts";
 import { launchProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { startReceiver, type Receiver, type ReceivedRequest } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
@@ -103,7 +103,7 @@ function publishAll(url: string, count: number): Promise<unknown> {
 function stored(): readonly (readonly number[])[] {
   const text = `SELECT a.action AS action, e.rowid AS id FROM event AS e JOIN action AS a ON a.rowid = e.action_id
     ORDER BY e.rowid`;
-  const rows = rawSql(join(folder.path, "evreg.db"), text) as { action: string; id: number }[];
+  const rows = fileSql(join(folder.path, "evreg.db"), text) as { action: string; id: number }[];
   return seen.map((_, key) => rows.filter(({ action }) => action === actionOf(key)).map(({ id }) => id));
 }
 
@@ -111,7 +111,7 @@ function stored(): readonly (readonly number[])[] {
 function unskipped(): readonly unknown[] {
   const text = `SELECT d.event_id, d.state FROM delivery AS d JOIN subscription AS s ON s.rowid = d.subscription_id
     WHERE d.state <> 2 AND NOT (d.state = 3 AND d.failures = 2 AND s.settings ->> 'on_exhausted' = 'skip')`;
-  return rawSql(join(folder.path, "evreg.db"), text);
+  return fileSql(join(folder.path, "evreg.db"), text);
 }
 
 /** Requests for an event after one for a later event. */

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFile
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { damageCommit } from "../store/open-file.ts";
-import { rawSql } from "../store/processes.ts";
+import { fileSql } from "../support/file-sql.ts";
 import { writeOlderFile } from "../support/older-file.ts";
 import {
   launchProgram,
@@ -251,7 +251,7 @@ describe.skipIf(missing !== undefined)(
         await recording.images(
           cuts,
           async (image) => {
-            const [row] = rawSql(
+            const [row] = fileSql(
               join(image.folder, "data/evreg.db"),
               "SELECT count(*) AS n FROM subscription",
             );

@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { rawSql } from "../store/processes.ts";
+import { fileSql } from "../support/file-sql.ts";
 import { PROGRAM, type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { Ledger } from "./ledger.ts";
@@ -98,7 +98,7 @@ async function lostIn({ folder, moment }: Image, ledger: CutLedger): Promise<Los
   const next = await post(`${server.url}/v1/events`, { action: "load.sent", payload: { n: 0 } });
   await server.end("SIGKILL");
   expect(next.status).toBe(201);
-  const [kept] = rawSql(
+  const [kept] = fileSql(
     join(data, "evreg.db"),
     `SELECT (SELECT json_group_array(json_array(rowid, CAST(payload AS TEXT) ->> 'n')) FROM event) AS stored,
       (SELECT json_group_array(rowid) FROM token) AS tokens,

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import type { Store } from "../../src/store/store.ts";
 import { newAction, openStore } from "./opened-store.ts";
-import { rawSql } from "./processes.ts";
+import { fileSql } from "../support/file-sql.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
@@ -27,7 +27,7 @@ test("an index that does not lead to all of the last events is reported at the s
   await store.events.record(events, 1);
   await store.close();
   const file = join(scratch.path, "evreg.db");
-  const [index] = rawSql(file, "SELECT rootpage FROM sqlite_schema WHERE name = 'event_action'");
+  const [index] = fileSql(file, "SELECT rootpage FROM sqlite_schema WHERE name = 'event_action'");
   const bytes = readFileSync(file);
   const start = (Number(index?.["rootpage"]) - 1) * PAGE_BYTES;
   // The last byte of an entry is the rowid of its event. The entries stand from the end of the page on.

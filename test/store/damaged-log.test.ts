@@ -9,7 +9,7 @@ import { checkLog, MAX_UNSYNCED } from "../../src/store/libsql/thread/wal-check.
 import type { Store } from "../../src/store/store.ts";
 import { crashed, type CrashedFiles, damageCommit, FRAME_BYTES, putFiles } from "./open-file.ts";
 import { newAction, openStore } from "./opened-store.ts";
-import { rawSql } from "./processes.ts";
+import { fileSql } from "../support/file-sql.ts";
 import { useScratch } from "./scratch.ts";
 import { lengthOf } from "../faults/length.ts";
 
@@ -182,5 +182,5 @@ describe("a data file that was truncated while it was closed", () => {
 
 /** Of all actions, evreg's own among them, which a start creates with the next numbers. */
 function numbers(): number[] {
-  return rawSql(file(), "SELECT rowid AS id FROM action ORDER BY rowid").map((row) => Number(row["id"]));
+  return fileSql(file(), "SELECT rowid AS id FROM action ORDER BY rowid").map((row) => Number(row["id"]));
 }

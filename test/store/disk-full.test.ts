@@ -15,7 +15,8 @@ import { until } from "../support/until.ts";
 import { openFile } from "./open-file.ts";
 import { openStore } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
-import { rawSql, startChild } from "./processes.ts";
+import { fileSql } from "../support/file-sql.ts";
+import { startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 
 const small = mountSmallDisk(8);
@@ -83,7 +84,7 @@ describe.skipIf(small === undefined)(
       expect(outcome).toMatchObject({ kind: "recorded", rowid: recorded + 1 });
       expect((await store.events.list({ order: "desc", limit: 1, page: 1 })).total).toBe(recorded + 1);
       await store.close();
-      const whole = rawSql(join(folder, "evreg.db"), "PRAGMA integrity_check");
+      const whole = fileSql(join(folder, "evreg.db"), "PRAGMA integrity_check");
       expect(whole).toEqual([{ integrity_check: "ok" }]);
     });
 
@@ -190,6 +191,6 @@ describe("a file system that fails under a commit", () => {
     expect(events[0]?.rowid).toBeGreaterThanOrEqual(Math.max(...answered));
     await store.close();
     const file = join(scratch.path, "evreg.db");
-    expect(rawSql(file, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+    expect(fileSql(file, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
   });
 });

@@ -22,7 +22,7 @@ import type { Store } from "../../src/store/store.ts";
 import { openFile } from "./open-file.ts";
 import { newAction, openStore } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
-import { rawSql } from "./processes.ts";
+import { fileSql } from "../support/file-sql.ts";
 import { useScratch } from "./scratch.ts";
 
 // The promise under test: nothing more is acknowledged once the data file is not the one at its path, or the log for longer than
@@ -80,12 +80,12 @@ describe("a data file that was taken away", () => {
     renameSync(backup, file());
     await expect(recordOne(running)).rejects.toMatchObject({ code: "unavailable" });
     await running.close();
-    expect(rawSql(aside(), "SELECT count(*) AS n FROM event")).toEqual([{ n: 3 }]);
+    expect(fileSql(aside(), "SELECT count(*) AS n FROM event")).toEqual([{ n: 3 }]);
 
     const restored = await open();
     expect(await recordOne(restored)).toMatchObject([{ kind: "recorded", rowid: 1 }]);
     await restored.close();
-    expect(rawSql(file(), "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+    expect(fileSql(file(), "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
   });
 
   it.each<[string, () => void]>([
@@ -171,7 +171,7 @@ describe("a log that was taken away", () => {
     connection.close();
     // Without its log, and free of the lock of this process.
     copyFileSync(file(), aside());
-    const [row] = rawSql(aside(), "SELECT length(filler) AS bytes FROM write_check");
+    const [row] = fileSql(aside(), "SELECT length(filler) AS bytes FROM write_check");
     expect(row).toEqual({ bytes: 77 });
   });
 

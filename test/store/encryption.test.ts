@@ -13,7 +13,7 @@ import { claimRequest } from "../support/claim-request.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { ONE_ACTION, ONE_REVISION, writeOlderFile } from "../support/older-file.ts";
 import { newAction, openStore } from "./opened-store.ts";
-import { rawSql } from "./processes.ts";
+import { fileSql } from "../support/file-sql.ts";
 import { useScratch } from "./scratch.ts";
 
 const [A, B, C] = [randomBytes(32), randomBytes(32), randomBytes(32)];
@@ -213,7 +213,7 @@ describe("the key of an encrypted file", () => {
 
   it("opens no secret that was moved or replaced, and other subscriptions work", async () => {
     await encrypted();
-    rawSql(
+    fileSql(
       file(),
       `UPDATE subscription_secret SET secret = (SELECT secret FROM subscription_secret WHERE subscription_id = 2)
         WHERE subscription_id = 1`,
@@ -247,7 +247,7 @@ it("secrets that are no longer valid are removed: a deleted subscription's, and 
     [NOW + HOUR_MS, null],
   ] as const) {
     await (await open(undefined, { clock: new ManualClock(atMs) })).close();
-    const kept = rawSql(
+    const kept = fileSql(
       file(),
       "SELECT subscription_id AS id, previous_secret AS previous FROM subscription_secret",
     );

@@ -9,7 +9,8 @@ import type { Store } from "../../src/store/store.ts";
 import { openFile } from "./open-file.ts";
 import { until } from "../support/until.ts";
 import { newAction, openStore } from "./opened-store.ts";
-import { rawSql, startChild } from "./processes.ts";
+import { fileSql } from "../support/file-sql.ts";
+import { startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
@@ -32,7 +33,7 @@ describe("SQLITE_BUSY", () => {
     const store = await open();
     for (let n = 0; n < 20; n += 1) await newAction(store, `a.n${n}`);
     await store.close();
-    expect(rawSql(file, "SELECT count(*) AS n FROM action WHERE built_in = 0")).toEqual([{ n: 20 }]);
+    expect(fileSql(file, "SELECT count(*) AS n FROM action WHERE built_in = 0")).toEqual([{ n: 20 }]);
   });
 });
 
@@ -70,19 +71,6 @@ describe("the connection", () => {
     const largest = Number.MAX_SAFE_INTEGER;
     expect(read.first("SELECT ? AS x", largest)).toEqual({ x: largest });
   });
-
-  it("rolls back what fails in a transaction and keeps working", () => {
-    const connection = openConnection();
-    const failing = (): void =>
-      connection.write((sql) => {
-        sql.run("INSERT INTO write_check VALUES (1, x'')");
-        throw new Error("no");
-      });
-    expect(failing).toThrow("no");
-    expect(connection.read.rows("SELECT one FROM write_check")).toEqual([]);
-    connection.write((sql) => sql.run("INSERT INTO write_check VALUES (1, x'')"));
-    expect(connection.read.rows("SELECT one FROM write_check")).toMatchObject([{ one: 1 }]);
-  });
 });
 
 describe("the store's thread", () => {
@@ -118,13 +106,4 @@ describe("the store's thread", () => {
     expect(await again.events.find(1)).toMatchObject({ rowid: 1 });
     await again.close();
   });
-});
-
-it("a store can be started and stopped over and over", async () => {
-  for (let round = 0; round < 8; round += 1) {
-    const store = await open();
-    await newAction(store, `a.n${round}`);
-    expect(await store.catalog.findAction("a.n0")).toBeDefined();
-    await Promise.all([store.close(), store.close()]);
-  }
 });

@@ -4,6 +4,7 @@ import { checkFile, fileTask } from "../../src/store/libsql/files/file-tasks.ts"
 import { FORM } from "../../src/store/libsql/files/schema.ts";
 import type { Claim } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { ONE_ACTION, ONE_REVISION, writeOlderFile } from "../support/older-file.ts";
@@ -187,7 +188,6 @@ describe("a file of form 10", () => {
   });
 
   it.each([
-    ["none", [1, 2, 3], { event: 0, ms: 0 }],
     ["those at its beginning", [4, 5], { event: 3, ms: 1_004 }],
     ["those before it was restored", [7, 700_000_000], { event: 6, ms: 1_007 }],
   ])("knows which of its events were removed: %s", async (_, rowids, removed) => {
@@ -196,6 +196,29 @@ describe("a file of form 10", () => {
     writeOlderFile(file(), 10, ONE_ACTION, events);
     const store = await open();
     expect((await store.events.bounds()).removed).toEqual(removed);
+    await store.close();
+  });
+
+  it("keeps a user's action that has the name of an event of evreg's own, which then is not recorded", async () => {
+    const name = "evreg.delivery.failed";
+    const second = ONE_ACTION.replace("'a'", "'b'");
+    const revisions = [ONE_REVISION, ONE_REVISION.replace("(1, 1", "(2, 1")];
+    writeOlderFile(file(), 10, ONE_ACTION.replace("'a'", `'${name}'`), second, ...revisions);
+    const warnings: object[] = [];
+    const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
+    const store = await openStore(scratch.path, { logger });
+    expect(warnings).toEqual([{ actions: [name] }]);
+    expect(await store.catalog.findAction(name)).toMatchObject({ application: "x", isBuiltIn: false });
+    const subscriber = { application: "x", subscription: "s", handler: "https://h.example/", maxRetries: 0 };
+    for (const action of [name, "evreg.subscription.deactivated", "b"]) {
+      await store.catalog.createSubscription({ ...subscriber, action, active: true, secret: "s" }, 1);
+    }
+    await store.events.record([{ actionId: 2, revision: 1, payload: Buffer.from("{}") }], 1);
+    const [claim] = (await store.queue.claim(claimRequest({ nowMs: 2 }))).claims;
+    const { deliveryId, claimId } = claim!;
+    await store.queue.finish([{ deliveryId, claimId, startedAtMs: 2, durationMs: 1, ending: "gone" }], 3);
+    const { events } = await store.events.list({ order: "asc", limit: 9, page: 1 });
+    expect(events.map(({ action }) => action)).toEqual(["b", "evreg.subscription.deactivated"]);
     await store.close();
   });
 

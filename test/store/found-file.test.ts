@@ -1,6 +1,8 @@
 import { spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import {
   copyFileSync,
+  cpSync,
   linkSync,
   lstatSync,
   mkdirSync,
@@ -14,16 +16,18 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { withFile } from "../../src/runtime/files.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { FORM } from "../../src/store/libsql/files/schema.ts";
 import { inspectMigrations, migrate } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { putBackup } from "./backups-of.ts";
+import { fileSql } from "../support/file-sql.ts";
+import { temporaryFolder } from "../support/program.ts";
 import { newAction, openStore } from "./opened-store.ts";
-import { rawSql } from "./processes.ts";
+import { testOwner } from "./owner.ts";
+import { canTrace, runTraced } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 
 // What a start finds at the path of the data file, and begins or refuses.
@@ -34,11 +38,17 @@ const at = (name: string): string => join(folder, name);
 const file = (): string => at("evreg.db");
 const open = (): Promise<Store> => openStore(folder);
 
-beforeEach(async () => {
-  folder = join(scratch.path, "data");
-  const store = await open();
+const made = temporaryFolder();
+beforeAll(async () => {
+  const store = await openStore(made.path);
   await newAction(store, "was.there");
   await store.close();
+});
+afterAll(() => made.remove());
+
+beforeEach(() => {
+  folder = join(scratch.path, "data");
+  cpSync(made.path, folder, { recursive: true });
 });
 
 function contentOf(name: string): string {
@@ -60,6 +70,8 @@ async function isRefused(code: string, words: RegExp | string): Promise<void> {
   expect(snapshot()).toEqual(before);
 }
 
+/** What a restore that was interrupted leaves. */
+const UNFINISHED = `evreg.db.unfinished-${randomUUID()}`;
 const replaced = (make: () => void) => (): void => {
   rmSync(file());
   make();
@@ -78,13 +90,13 @@ const hasHad = (how: string, trace: string): RegExp =>
 it.each<readonly [what: string, make: () => void, code: string, words: RegExp]>([
   [
     "one of a newer evreg",
-    () => rawSql(file(), "PRAGMA journal_mode = DELETE", `PRAGMA user_version = ${FORM + 1}`),
+    () => fileSql(file(), "PRAGMA journal_mode = DELETE", `PRAGMA user_version = ${FORM + 1}`),
     "usage",
     /A newer evreg made it/,
   ],
   [
     "another program's",
-    replaced(() => rawSql(file(), "CREATE TABLE mine (x)", "PRAGMA application_id = 7")),
+    replaced(() => fileSql(file(), "CREATE TABLE mine (x)", "PRAGMA application_id = 7")),
     "usage",
     /not made by evreg/,
   ],
@@ -96,7 +108,7 @@ it.each<readonly [what: string, make: () => void, code: string, words: RegExp]>(
   ["a folder", replaced(() => mkdirSync(file())), "usage", /is not a file/],
   ["missing beside a token", gone(missing, "token"), "unavailable", hasHad("is missing", "token")],
   ["empty beside a token", gone(emptied, "token"), "unavailable", hasHad("holds nothing", "token")],
-  ...["token.before-restore-20260301T120000000Z", "owner.json", "evreg.db-shm"].map(
+  ...["token.before-restore-20260301T120000000Z", "owner.json", "evreg.db-shm", UNFINISHED].map(
     (trace) =>
       [`missing beside ${trace}`, gone(missing, trace), "unavailable", hasHad("is missing", trace)] as const,
   ),
@@ -112,11 +124,11 @@ it.each<readonly [what: string, make: () => void, code: string, words: RegExp]>(
 });
 
 it("another program's database without a mark of its own is refused, and not changed", async () => {
-  rmSync(file());
-  rawSql(file(), "CREATE TABLE mine (x)");
-  const before = readFileSync(file());
+  missing();
+  fileSql(file(), "CREATE TABLE mine (x)");
+  const before = snapshot();
   await expect(open()).rejects.toMatchObject({ code: "usage" });
-  expect(readFileSync(file()).equals(before)).toBe(true);
+  expect(snapshot()).toEqual(before);
 });
 
 /** A copy as a backup is, without the marks of a log. */
@@ -125,36 +137,27 @@ function putCopy(name: string, writtenS: number): void {
   utimesSync(at(name), writtenS, writtenS);
 }
 
-async function restoreFrom(name: string): Promise<void> {
-  await putBackup(folder, readFileSync(at(name)), { force: true });
+it("a data file that is missing is refused with the name of the newest copy, which can be restored", async () => {
+  putCopy("evreg.db.before-v20", 1_000);
+  putCopy("mine.db", 3_000);
+  putCopy("newer-but-with-a-log.db", 4_000);
+  writeFileSync(at("newer-but-with-a-log.db-wal"), "newest part");
+  writeFileSync(at("another-program.db"), "SQLite format 3\0 of somebody");
+  missing();
+  const words = `restore the newest backup in the folder, or another, with \`evreg restore ${at("mine.db")} --data ${folder}\``;
+  await isRefused("unavailable", words);
+  await putBackup(folder, readFileSync(at("mine.db")), { force: true });
   const restored = await open();
   expect(await restored.catalog.findAction("was.there")).toBeDefined();
   await restored.close();
-}
+});
 
-describe.each([
-  ["missing", missing],
-  ["empty", emptied],
-])("a data file that is %s", (_, lose) => {
-  it("is refused with the name of the newest copy, which can be restored", async () => {
-    putCopy("evreg.db.before-v20", 1_000);
-    putCopy("mine.db", 3_000);
-    putCopy("newer-but-with-a-log.db", 4_000);
-    writeFileSync(at("newer-but-with-a-log.db-wal"), "newest part");
-    writeFileSync(at("another-program.db"), "SQLite format 3\0 of somebody");
-    lose();
-    const words = `restore the newest backup in the folder, or another, with \`evreg restore ${at("mine.db")} --data ${folder}\``;
-    await isRefused("unavailable", words);
-    await restoreFrom("mine.db");
-  });
-
-  it("is begun anew where only files of others are", async () => {
-    lose();
-    writeFileSync(at("notes.txt"), "mine");
-    writeFileSync(at("another-program.db"), "SQLite format 3\0 of somebody");
-    mkdirSync(at("folder.db"));
-    await (await open()).close();
-  });
+it("a data file that is missing is begun anew where only files of others are", async () => {
+  missing();
+  writeFileSync(at("notes.txt"), "mine");
+  writeFileSync(at("another-program.db"), "SQLite format 3\0 of somebody");
+  mkdirSync(at("folder.db"));
+  await (await open()).close();
 });
 
 it("an empty data file with nothing else in the folder is begun anew with a warning", async () => {
@@ -172,53 +175,44 @@ it("a new file is reported before and after it is made, and a dry run does nothi
   expect(inspectMigrations(folder)).toMatchObject({ exists: false, current: 0, pending });
   expect(await migrate(folder, { dryRun: true })).toMatchObject({ applied: [], pending });
   expect(lstatSync(folder, { throwIfNoEntry: false })).toBeUndefined();
-  const made = { file: file(), exists: true, current: FORM, latest: FORM, pending: [], applied: [FORM] };
-  expect(await migrate(folder)).toEqual(made);
+  const upgraded = { file: file(), exists: true, current: FORM, latest: FORM, pending: [], applied: [FORM] };
+  expect(await migrate(folder)).toEqual(upgraded);
   expect(await migrate(folder)).toMatchObject({ applied: [], pending: [] });
   expect(readdirSync(folder)).toEqual(["evreg.db"]);
 });
 
-const program = fileURLToPath(new URL("store-child.ts", import.meta.url));
-const start = (command = process.execPath, ...more: string[]) =>
-  spawnSync(command, [...more, program, "hold", folder], { input: "" });
-
-describe("a first start that is killed", () => {
-  const canTrace =
-    spawnSync("strace", ["-qq", "-o", "/dev/null", "-e", "inject=link:error=EIO", "true"]).status === 0;
-
-  it.skipIf(!canTrace)("can be repeated, wherever it was (skipped where strace may not trace)", () => {
-    for (const [call, count] of [
-      ["pwrite64", 3],
-      ["pwrite64", 30],
-      ["fsync,fdatasync", 6],
-      ["ftruncate", 1],
-      ["rename", 1],
-    ] as const) {
-      rmSync(folder, { recursive: true });
-      const kill = `inject=${call}:signal=KILL:when=${count}`;
-      const trace = ["-f", "-qq", "-o", "/dev/null", "-e", `trace=${call}`, "-e", kill, process.execPath];
-      expect([call, count, start("strace", ...trace).signal]).toEqual([call, count, "SIGKILL"]);
-      const again = start();
-      expect(again.stdout.toString()).toBe("open\n");
-    }
-  });
+it("a server's start removes what an interrupted restore has left, and no other command does", async () => {
+  writeFileSync(at(UNFINISHED), "half");
+  for (const command of ["events", "serve"]) {
+    expect(readdirSync(folder)).toEqual(["evreg.db", UNFINISHED]);
+    await (await openStore(folder, { owner: testOwner(command) })).close();
+  }
+  expect(readdirSync(folder)).toEqual(["evreg.db"]);
 });
+
+it.skipIf(!canTrace()).each(["pwrite64", "rename"])(
+  "a first start that is killed at its %s can be repeated (skipped where strace may not trace)",
+  async (call) => {
+    rmSync(folder, { recursive: true });
+    const count = call === "pwrite64" ? 30 : 1;
+    const { signal } = runTraced("store-child.ts", ["hold", folder], `${call}:signal=KILL:when=${count}`);
+    expect(signal).toBe("SIGKILL");
+    await (await open()).close();
+  },
+);
 
 function damage(offset: number): void {
   withFile(file(), "r+", (descriptor) => writeSync(descriptor, Buffer.from([0xff]), 0, 1, offset));
 }
 
 describe("a data file whose beginning is damaged", () => {
-  it.each([0, 16, 18, 21, 47, 60, 68])(
-    "at byte %i is called damaged where the folder has had data",
-    async (offset) => {
-      putCopy("mine.db", 3_000);
-      damage(offset);
-      const words =
-        /is damaged: it does not begin as evreg writes it.*evreg restore \S+\/mine\.db --force --data \S+\/data`\.$/;
-      await isRefused("invalid", words);
-    },
-  );
+  it.each([0, 18, 60, 68])("at byte %i is called damaged where the folder has had data", async (offset) => {
+    putCopy("mine.db", 3_000);
+    damage(offset);
+    const words =
+      /is damaged: it does not begin as evreg writes it.*evreg restore \S+\/mine\.db --force --data \S+\/data`\.$/;
+    await isRefused("invalid", words);
+  });
 
   it("may be another program's where nothing else is in the folder, and is left alone", async () => {
     damage(0);

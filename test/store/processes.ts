@@ -8,15 +8,27 @@ const at = (file: string): string => fileURLToPath(new URL(file, import.meta.url
 /** With the code kept that others have stripped and compiled: these programs are started often, from source. */
 const env = { ...process.env, NODE_COMPILE_CACHE: getCompileCacheDir() };
 
-/** Runs statements on a data file from another process, as any program with SQLite could; answers the last one's rows. */
-export function rawSql(path: string, ...statements: string[]): readonly Record<string, unknown>[] {
-  const { stdout, stderr, status } = spawnSync(process.execPath, [at("raw-child.ts"), path, ...statements], {
-    env,
-    encoding: "utf8",
-    maxBuffer: 256 * 1024 * 1024,
-  });
+/** Runs statements on a data file from another process, as any program with SQLite could, and throws as it failed. */
+export function sqlElsewhere(path: string, ...statements: string[]): void {
+  const command = [at("raw-child.ts"), path, ...statements];
+  const { stderr, status } = spawnSync(process.execPath, command, { env, encoding: "utf8" });
   if (status !== 0) throw new Error(stderr);
-  return JSON.parse(stdout) as Record<string, unknown>[];
+}
+
+/** Whether strace may trace here. */
+export function canTrace(): boolean {
+  return spawnSync("strace", ["-qq", "-o", "/dev/null", "-e", "inject=link:error=EIO", "true"]).status === 0;
+}
+
+/** Runs one of this folder's programs to its end, under a strace that does `inject` to its calls. */
+export function runTraced(
+  file: string,
+  args: readonly string[],
+  inject: string,
+): { signal: NodeJS.Signals | null; status: number | null } {
+  const calls = inject.slice(0, inject.indexOf(":"));
+  const trace = ["-f", "-qq", "-o", "/dev/null", "-e", `trace=${calls}`, "-e", `inject=${inject}`];
+  return spawnSync("strace", [...trace, process.execPath, at(file), ...args], { env, input: "" });
 }
 
 export interface Child {

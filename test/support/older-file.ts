@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { APPLICATION_ID } from "../../src/store/libsql/files/schema.ts";
-import { rawSql } from "../store/processes.ts";
+import { fileSql } from "./file-sql.ts";
 
 export const ONE_ACTION =
   "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1)";
@@ -10,7 +10,7 @@ export const ONE_REVISION =
 /** Makes a data file as an older evreg left it: in the form of version 0.2.0 or 0.3.0, then changed by `statements`. */
 export function writeOlderFile(file: string, form: 10 | 21, ...statements: readonly string[]): void {
   const tables = readFileSync(new URL(`form-${form}.sql`, import.meta.url), "utf8");
-  rawSql(
+  fileSql(
     file,
     ...tables.split(";\n").filter((statement) => statement.trim() !== ""),
     `PRAGMA application_id = ${APPLICATION_ID}`,

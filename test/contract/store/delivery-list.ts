@@ -129,6 +129,13 @@ export function deliveryListSuite(open: OpenStore): void {
       [2, 0],
       [2, 0],
     ]);
+    for (const claim of again.claims) await on.finish(claim, "delivered", { statusCode: 202 });
+    const [delivered] = claims;
+    const found = await on.store.queue.find(delivered!.deliveryId);
+    expect(found?.attempts.map((one) => [one.attempt, one.status_code])).toEqual([
+      [1, 200],
+      [2, 202],
+    ]);
   });
 
   it("does not allow to retry what is in progress, held or cancelled", async () => {

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { expect } from "vitest";
-import { rawSql } from "../../store/processes.ts";
+import { fileSql } from "../../support/file-sql.ts";
 import { type Outcome, startProgram } from "../../support/program.ts";
 import { Ledger } from "../ledger.ts";
 import { publish, register } from "../load.ts";
@@ -40,7 +40,7 @@ export async function makeData(
 
 /** How many a data file has, which must be whole. */
 export function eventsIn(file: string): number {
-  const [found] = rawSql(
+  const [found] = fileSql(
     file,
     "SELECT (SELECT count(*) FROM event) AS events, (SELECT integrity_check FROM pragma_integrity_check) AS whole",
   );
