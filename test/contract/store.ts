@@ -1,6 +1,5 @@
 import { describe } from "vitest";
 import { actionSuite } from "./store/actions.ts";
-import { administrationSuite } from "./store/administration.ts";
 import { attemptSuite } from "./store/attempts.ts";
 import { attentionSuite } from "./store/attention.ts";
 import { auditSuite } from "./store/audit.ts";
@@ -56,7 +55,6 @@ export function storeContract(name: string, open: OpenStore): void {
     describe("events about evreg itself", () => serviceEventSuite(open));
     describe("who changed what", () => auditSuite(open));
     describe("figures over time", () => statsSuite(open));
-    describe("copies and damage", () => administrationSuite(open));
     describe("tokens", () => tokenSuite(open));
     describe("concurrency", () => concurrencySuite(open));
   });

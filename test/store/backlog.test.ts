@@ -80,20 +80,6 @@ describe("a long backlog", () => {
     expect(since).toBe(1);
   });
 
-  it("does not count as due what is in flight", () => {
-    fill(1, 1_000, "1", "20 + n % 10");
-    connection.write((sql) =>
-      sql.run(
-        `INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms)
-          SELECT rowid, 1, 700 + rowid, 9000 FROM delivery WHERE due_ms < 22`,
-      ),
-    );
-    const backlog = countBacklog(connection.read, NOW);
-    expect(backlog.busy).toEqual({ deliveries: 800, sinceMs: 22 });
-    expect(backlog.due.deliveries).toBe(0);
-    expect(backlog.delivering).toEqual({ deliveries: 200, sinceMs: 701 });
-  });
-
   it("is due at once where its order ends, and beyond a limit goes on in that order", () => {
     fill(1, 9, "1", "1");
     const { due, waiting } = connection.write((sql) => {

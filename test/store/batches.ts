@@ -1,7 +1,4 @@
-import { commitBatch } from "../../src/store/libsql/group-commit.ts";
-import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { Task, type Work } from "../../src/store/libsql/thread/operation.ts";
-import type { WriteCall } from "../../src/store/libsql/thread/protocol.ts";
 import type { Sql } from "../../src/store/libsql/thread/sql.ts";
 import type { FinishOptions } from "../../src/store/queue.ts";
 import type { EventBatch, FinishedRow } from "../../src/store/libsql/queue/wire.ts";
@@ -37,17 +34,4 @@ export function finished(
 /** What operations work with, and these bytes. */
 export function withBytes(sql: Sql, bytes: Uint8Array): Work {
   return new Task(sql, undefined, new Uint8Array(bytes).buffer);
-}
-
-export function call(operation: string, ...args: readonly unknown[]): WriteCall {
-  return [operation, args];
-}
-
-/** Commits one batch of writes. */
-export function commit(
-  connection: WriteConnection,
-  calls: readonly WriteCall[],
-  bytes = new Uint8Array(1),
-): ReturnType<typeof commitBatch> {
-  return commitBatch(connection, { calls: JSON.stringify(calls), bytes: new Uint8Array(bytes).buffer });
 }

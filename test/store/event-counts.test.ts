@@ -185,41 +185,4 @@ describe("counts of events by blocks", () => {
       { numRuns: 60 },
     );
   });
-
-  it("are those of each action and of all, and none remains for what was deleted", () => {
-    record([0, 1, 0], 1);
-    skip(BLOCK_ROWIDS);
-    record([1, 1], 1);
-    expect(counts()).toEqual([
-      { action_id: 0, block: 0, events: 3 },
-      { action_id: 0, block: 1, events: 2 },
-      { action_id: 1, block: 0, events: 2 },
-      { action_id: 2, block: 0, events: 1 },
-      { action_id: 2, block: 1, events: 2 },
-    ]);
-    remove([1, 3, BLOCK_ROWIDS + 4]);
-    expect(counts()).toEqual([
-      { action_id: 0, block: 0, events: 1 },
-      { action_id: 0, block: 1, events: 1 },
-      { action_id: 2, block: 0, events: 1 },
-      { action_id: 2, block: 1, events: 1 },
-    ]);
-    remove([2, BLOCK_ROWIDS + 5]);
-    expect(counts()).toEqual([]);
-  });
-
-  it("are created at the start where they are missing", () => {
-    record([0, 1, 2], 1);
-    connection.write((sql) => {
-      sql.run(
-        `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 90)
-          INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
-          SELECT n * 200, 1 + n % 5, 1, 1000001, x'7b7d' FROM n`,
-      );
-      recountEvents(sql, loadLastNumbers(sql).event);
-    });
-    for (let n = 1; n <= 90; n += 1) events.push({ rowid: n * 200, action: n % 5, atMs: 1_000_001 });
-    expectExact({}, 40);
-    expectExact({ applications: ["y"], fromMs: 10 }, 7);
-  });
 });

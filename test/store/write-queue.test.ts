@@ -5,7 +5,7 @@ import type { StoreChange } from "../../src/store/store.ts";
 
 interface Sent {
   readonly names: readonly unknown[];
-  readonly bytes: string;
+  readonly bytes: Uint8Array;
   commit(changes?: readonly StoreChange[]): void;
   fail(error: Error): void;
 }
@@ -22,8 +22,7 @@ function queueByHand(onChange: (change: StoreChange) => void = () => undefined) 
         const outcomes = names.map((ok) => ({ ok }));
         const committed = { outcomes: JSON.stringify(outcomes), payloads: [], commit: undefined };
         const commit: Sent["commit"] = (changes = []) => resolve({ ...committed, changes });
-        const text = Buffer.from(bytes ?? new ArrayBuffer(0)).toString();
-        sent.push({ names, bytes: text, commit, fail: reject });
+        sent.push({ names, bytes: new Uint8Array(bytes ?? new ArrayBuffer(0)), commit, fail: reject });
       }),
   };
   return { queue: new WriteQueue(writer, onChange), sent };
@@ -54,7 +53,7 @@ it("sends what one turn brings in one batch, two batches at most, and what comes
   third.push(queue.append(write("f")));
   await turn();
   expect(sent.map(({ names }) => names)).toEqual([["a", "b", "c"], ["d"]]);
-  expect(sent[0]?.bytes).toBe("aaac");
+  expect(Buffer.from(sent[0]!.bytes).toString()).toBe("aaac");
   sent[0]?.commit();
   expect((await Promise.all(first)).map(({ value }) => value)).toEqual(["a", "b", "c"]);
   expect(sent[2]?.names).toEqual(["e", "f"]);

@@ -145,6 +145,32 @@ export function recordSuite(open: OpenStore): void {
     expect(await on.rowids()).toHaveLength(20);
   });
 
+  it("records a batch of several actions as it came, without what is refused between", async () => {
+    const actions = [await on.action("a.a"), await on.action("a.b"), await on.action("a.c")];
+    await on.subscription(actions[0]!);
+    await on.subscription(actions[1]!, { subscription: "ordered", settings: { ordered: true } });
+    // Runs of one action, then actions by turns.
+    const batch = Array.from({ length: 40 }, (_, n) => {
+      const action = actions[n < 20 ? Math.floor(n / 7) : n % 3]!;
+      const event = eventOf(action, `[${"1".repeat(1 + (n % 5))},${n}]`, n % 3 === 0 ? undefined : `k${n}`);
+      return n % 4 === 3 || n < 2 ? { ...event, revision: 7 } : event;
+    });
+    const outcomes = await on.record(batch);
+    const taken = batch.filter(({ revision }) => revision === 1);
+    expect(outcomes.filter(({ kind }) => kind === "stale")).toHaveLength(batch.length - taken.length);
+    const { events } = await on.events.list({ order: "asc", limit: 50, page: 1 });
+    const actionOf = ({ actionId }: { actionId: number }) =>
+      actions.find(({ rowid }) => rowid === actionId)!.action;
+    expect(events.map(({ action, payload }) => [action, Buffer.from(payload!).toString()])).toEqual(
+      taken.map((event) => [actionOf(event), Buffer.from(event.payload).toString()]),
+    );
+    const again = await on.record(taken.filter(({ idempotencyKey }) => idempotencyKey !== undefined));
+    expect(new Set(again.map(({ kind }) => kind))).toEqual(new Set(["replayed"]));
+    const deliveries = (await on.deliveries()).toReversed();
+    const sent = events.filter(({ action }) => action !== "a.c");
+    expect(deliveries.map(({ event_id }) => event_id)).toEqual(sent.map(({ rowid }) => rowid));
+  });
+
   it("does nothing for an empty batch", async () => {
     expect(await on.record([])).toEqual([]);
   });

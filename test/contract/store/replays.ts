@@ -174,6 +174,26 @@ export function replaySuite(open: OpenStore): void {
     });
   });
 
+  it.each(["failed", "all", "missed"] as const)(
+    "%s: count as skipped what was removed before its turn",
+    async (selection) => {
+      const active = selection !== "missed";
+      const { subscription } = await on.due(8, { ...NO_RETRIES, active });
+      if (active) await endAll(() => "failed");
+      else await on.update(subscription.rowid, { active: true });
+      const replay = await start(subscription, selection);
+      expect(await step(replay, { maxQueued: 2, total: 8 })).toEqual({ queued: 2, state: "running" });
+      // Those right behind the ones that were sent, one in the middle, and the last.
+      for (const n of [2, 3, 5, 7]) {
+        const range = { fromMs: NOW + n, beforeMs: NOW + n + 1 };
+        expect(await on.events.removeExpired(range)).toMatchObject({ events: 1 });
+      }
+      expect(await toTheEnd(replay)).toBe(2);
+      const counts = { status: "done", total: 8, queued: 4, skipped: 4 };
+      expect(await on.replays.find(replay.rowid)).toMatchObject(counts);
+    },
+  );
+
   it("run one at a time for each subscription", async () => {
     const action = await on.action();
     const subscription = await on.subscription(action);
