@@ -29,7 +29,9 @@ export interface Usage {
 /** A claim but for its time, which is that of stored times. */
 type PlannedClaim = Omit<ClaimRequest, "nowMs">;
 
-type Plan = Pick<ClaimRequest, "tiers" | "quotas" | "defaultQuota">;
+interface Plan extends Pick<ClaimRequest, "tiers" | "defaultQuota"> {
+  readonly quotas: ReadonlyMap<number, ClaimQuota>;
+}
 
 /**
  * When to claim, and how much. A claim is wanted when something may have become due, and when there is capacity again for
@@ -108,7 +110,7 @@ export class ClaimPlanner {
     if (!hasCapacity || isBehind) return undefined;
     this.#plan = plan;
     this.#requestedAtMs = nowMs;
-    return { ...plan, leaseMs, maxPayloadBytes: MAX_CLAIM_BYTES };
+    return { ...plan, quotas: [...plan.quotas], leaseMs, maxPayloadBytes: MAX_CLAIM_BYTES };
   }
 
   /**

@@ -22,8 +22,6 @@ const MAX_CLAIM_BYTES = 1_024 * 1_024;
 
 /** Much that is signalled is not for those who wait. After a claim that brought nothing, the next signal waits so long. */
 const EMPTY_GAP_MS = 10;
-/** The time of the last claim is stored this often at most. */
-const NOTE_EVERY_MS = 60_000;
 /** Ends of leases within so much are looked at together. */
 const EXPIRY_STEP_MS = 1_000;
 
@@ -76,8 +74,6 @@ export class PullDesk {
   readonly #expiries = new Set<number>();
   #expiryMs = Infinity;
   #lastEmptyMs = -Infinity;
-  /** When the last claim of a subscription was stored. */
-  readonly #notedMs = new Map<number, number>();
   #claiming: Promise<void> | undefined;
   /** What was claimed is being prepared for its callers. */
   readonly #serving = new Set<Promise<void>>();
@@ -256,12 +252,10 @@ export class PullDesk {
     const nowMs = clock.monotonicMs();
     const claimedAtMs = clock.now();
     const heads = new Map([...this.#waiting].map(([id, own]) => [id, own.values().next().value!]));
-    const consumers = new Map(
-      [...heads].map(([id, { request }]): [number, PullConsumer] => {
-        const { consumer, lease_ms: leaseMs, max: maxClaims } = request;
-        return [id, { consumer, leaseMs, maxClaims, isTimeStored: this.#notes(id, nowMs) }];
-      }),
-    );
+    const consumers = [...heads].map(([id, { request }]): [number, PullConsumer] => {
+      const { consumer, lease_ms: leaseMs, max: maxClaims } = request;
+      return [id, { consumer, leaseMs, maxClaims }];
+    });
     const limits = { maxClaims: MAX_CLAIMED, maxPayloadBytes: MAX_CLAIM_BYTES };
     let answer: ConsumerAnswer;
     try {
@@ -296,15 +290,6 @@ export class PullDesk {
     waiter.isTried = true;
     if (waiter.deadlineMs <= nowMs) this.#answer(waiter, []);
     else this.#deadlineMs = Math.min(this.#deadlineMs, waiter.deadlineMs);
-  }
-
-  /** Whether the time of this claim is to be stored. */
-  #notes(subscription: number, nowMs: number): boolean {
-    const notedMs = this.#notedMs.get(subscription);
-    if (notedMs !== undefined && nowMs - notedMs < NOTE_EVERY_MS) return false;
-    if (this.#notedMs.size > MAX_WAITING) this.#notedMs.clear();
-    this.#notedMs.set(subscription, nowMs);
-    return true;
   }
 
   #track(serving: Promise<void>): void {

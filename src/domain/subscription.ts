@@ -46,7 +46,7 @@ export interface Subscription extends SubscriptionSettings {
   readonly failing_since: string | null;
   /**
    * ISO 8601 UTC: no attempt begins before this unless a person asks for one, because the handler asked for a pause or only
-   * refuses, or because an ordered subscription waits for a retry. It may have passed.
+   * refuses. It may have passed.
    */
   readonly slowed_until: string | null;
   /** Rowid of the delivery that blocks an ordered subscription, or the first of several keys: it has used up its retries and is still tried. */

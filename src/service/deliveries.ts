@@ -100,7 +100,7 @@ export function replaysPort(context: ServiceContext, access: Access): ReplaysPor
         "subscription",
         id,
       );
-      // It waits no longer for what its handler asked for, or for a retry in its order.
+      // It waits no longer for what its handler asked for.
       if (planned.selection === "waiting") background.engine?.wake(subscription);
       background.replays?.wake();
       feed.changed({ topic: "replays", data: { change: "created", record: replay } });

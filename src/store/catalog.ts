@@ -48,9 +48,8 @@ export interface CatalogStore {
    * - `active` off holds its unfinished deliveries that are not under way; on makes them due as they were and clears
    *   `disabled_reason`. On, even if it was on, and another `handler` clear `slowed_until` and `failing_since`.
    * - Another action ends its running replay.
-   * - `ordered` on puts what is pending in order, `conflict` when that is too much; off, of one that is ordered as a whole, clears
-   *   `slowed_until`.
-   * - From `block` to `skip`, or with fewer retries where it skips, its first delivery fails if it has none left.
+   * - `ordered` counts for what is recorded from then on.
+   * - Where it blocks no longer, or has fewer retries and does not block, what has none left in its order fails.
    */
   updateSubscription(
     id: number,

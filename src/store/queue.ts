@@ -45,8 +45,7 @@ export interface DeliveryQueue {
   releaseExpired(nowMs: number): Promise<number>;
   /**
    * Moves what waits, after the clock was set back by so much: what is to come stays as far away as it was, and what is due
-   * stays due. This comes behind all that was asked before, and before all that is asked later. May be repeated with the same
-   * `nowMs`.
+   * stays due. This comes behind all that was asked before, and before all that is asked later.
    * @returns how many deliveries, leases and subscriptions have other times now
    */
   moveWaits(backMs: number, nowMs: number): Promise<number>;
@@ -93,15 +92,15 @@ export interface ClaimRequest {
   readonly tiers: readonly TierLimit[];
   /** Each event's payload counts once; one delivery is leased whatever its size. */
   readonly maxPayloadBytes: number;
-  /** The entries are by the rowid of the subscription. */
-  readonly quotas: ReadonlyMap<number, ClaimQuota>;
+  /** By the rowid of the subscription. */
+  readonly quotas: readonly (readonly [subscriptionId: number, quota: ClaimQuota])[];
   /** The quota of subscriptions that are not in `quotas`. */
   readonly defaultQuota: ClaimQuota;
 }
 
 export interface ConsumerRequest extends Pick<ClaimRequest, "nowMs" | "maxPayloadBytes"> {
-  /** The entries are by the rowid of the subscription. */
-  readonly consumers: ReadonlyMap<number, PullConsumer>;
+  /** By the rowid of the subscription. The time is stored as that of its last claim, to the minute, deliveries or not. */
+  readonly consumers: readonly (readonly [subscriptionId: number, consumer: PullConsumer])[];
   /** The most deliveries that are leased for all of them. */
   readonly maxClaims: number;
 }
@@ -113,8 +112,6 @@ export interface PullConsumer {
   readonly leaseMs: number;
   /** The most deliveries that the consumer takes. */
   readonly maxClaims: number;
-  /** Whether the time is stored as that of the last claim, deliveries or not. */
-  readonly isTimeStored: boolean;
 }
 
 export type LeaseKey = Pick<Claim, "deliveryId" | "claimId">;
@@ -213,7 +210,7 @@ export interface ClaimedSubscription {
 
 /** What the server's configuration says about results. */
 export interface FinishOptions {
-  /** A subscription is deactivated when its attempts have failed throughout for so long, see `rules/health.ts`. */
+  /** A subscription is deactivated when its attempts have failed throughout for so long, see `rules/finish.ts`. */
   readonly disableAfterMs?: number;
   /** The schedule of retries for subscriptions that have none of their own; the waits double where it is left out. */
   readonly retryScheduleMs?: readonly number[];
@@ -338,33 +335,27 @@ export interface AttentionPage {
   readonly subscriptions: number;
 }
 
-/** Unfinished deliveries, each in one part; those of deleted subscriptions in none. */
-export interface Backlog {
-  /**
-   * Deliveries that are to be sent now, with nothing else of their subscriptions under way. `sinceMs`: when the first came due.
-   */
-  readonly due: BacklogPart;
-  /** Deliveries that are to be sent now, with others of their subscriptions under way. */
-  readonly busy: BacklogPart;
-  /** Deliveries that are to be sent now, for subscriptions with a rate limit, or to be taken by consumers. */
-  readonly paced: BacklogPart;
-  /** Deliveries that are to be sent later: they are not due yet, their subscription waits, or another one comes first. */
-  readonly waiting: BacklogPart;
-  /**
-   * Deliveries behind one that has used up its retries and blocks its subscription or key. `sinceMs`: when the first that
-   * blocks was made.
-   */
-  readonly blocked: BacklogPart;
-  /** Deliveries that are leased. `sinceMs`: since when the first of them is. */
-  readonly delivering: BacklogPart;
-  /** Deliveries of paused subscriptions. `sinceMs`: when the first of them came due. */
-  readonly held: BacklogPart;
+/**
+ * Unfinished deliveries, each in one part; those of deleted subscriptions in none.
+ *
+ * - `due`: to be sent now, with nothing else of their subscriptions under way.
+ * - `busy`: to be sent now, with others of their subscriptions under way.
+ * - `paced`: to be sent now, for subscriptions with a rate limit, or to be taken by consumers.
+ * - `waiting`: to be sent later: they are not due yet, their subscription waits, or another one comes first.
+ * - `blocked`: behind one that has used up its retries and blocks its subscription or key.
+ * - `delivering`: leased.
+ * - `held`: of paused subscriptions.
+ */
+export type Backlog = Readonly<Record<BacklogCause, BacklogPart>> & {
   /** Whether all were counted. Otherwise there are at least so many of each. */
   readonly isWhole: boolean;
-}
+};
 
-interface BacklogPart {
+export interface BacklogPart {
   readonly deliveries: number;
-  /** The time in milliseconds since the epoch; `undefined` where there is no delivery, or no such time. */
+  /**
+   * Since when the first of them is due or, of `delivering`, leased; of `blocked`, when the first that blocks was made.
+   * `undefined` where there is no delivery, or no such time.
+   */
   readonly sinceMs: number | undefined;
 }

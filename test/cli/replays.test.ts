@@ -150,9 +150,8 @@ test("what blocks an ordered subscription is shown, and can be skipped", async (
   await evreg.events.publish({ action, payload: RawJson.fromText("{}") });
   let delivery: number | null = null;
   await until("it to wait for a retry", async () => {
-    const { blocked_by, slowed_until } = (await evreg.subscriptions.get(made.rowid)).data;
-    delivery = blocked_by;
-    return slowed_until !== null;
+    delivery = (await evreg.subscriptions.get(made.rowid)).data.blocked_by;
+    return delivery !== null;
   });
   receiver.answer = () => ({});
   const skip = `evreg deliveries skip ${delivery}`;
@@ -170,7 +169,7 @@ test("what blocks an ordered subscription is shown, and can be skipped", async (
   );
   expect((await run(["deliveries", "get", String(delivery)])).stderr).toBe("");
   expect((await run(["deliveries", "skip", later])).stderr).toContain(
-    `its subscription is ordered, and delivery ${delivery} has failed so far and goes before it`,
+    "its subscription is ordered, and another delivery goes before it",
   );
   const waited = await run(["publish", action, "{}", "--wait", "--timeout", "0"]);
   expect(waited.stderr).toMatch(

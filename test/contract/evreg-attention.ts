@@ -108,7 +108,6 @@ export function attentionContract(open: OpenEvreg): void {
           reason: "blocked",
           subscription_id: id,
           since: NOW,
-          until: "2026-01-01T00:00:09.000Z",
           deliveries: 3,
           delivery_id: 1,
           error: "HTTP 500",

@@ -150,7 +150,7 @@ export function patternsContract(open: OpenEvreg): void {
         leaseMs: 1_000,
         tiers: [{ maxClaims: 10, isNewestFirst: false }],
         maxPayloadBytes: 1_000_000,
-        quotas: new Map([[subscription, { leased: 0, capacity: 10, tier: 0 }]]),
+        quotas: [[subscription, { leased: 0, capacity: 10, tier: 0 }]],
         defaultQuota: { leased: 0, capacity: 0, tier: 0 },
       });
       return claims;

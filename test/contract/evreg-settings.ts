@@ -103,9 +103,8 @@ export function settingsContract(open: OpenEvreg): void {
 
     it("ordered: only the first in the order of publication shows when it is next", async () => {
       const { evreg, clock, store } = under;
-      const { rowid } = await subscribe(evreg, { action: "any" });
+      await subscribe(evreg, { action: "any", ordered: true });
       for (let count = 0; count < 3; count += 1) await publish(evreg, newEvent({}, "any"));
-      await evreg.subscriptions.update(rowid, { ordered: true });
       const { data: waiting } = await evreg.deliveries.list();
       expect(waiting.map((one) => [one.status, one.next_attempt_at])).toEqual([
         ["pending", null],

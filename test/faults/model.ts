@@ -40,7 +40,7 @@ export interface ModelDelivery {
   dueMs: number;
   /** By a person: it is due whatever the clock says. */
   isAsked: boolean;
-  /** Its place is in the order of its key, which it keeps where an order by key ends. */
+  /** Its place is in the order of its key, which it keeps where its subscription gets another one. */
   key: number | undefined;
   /** Another of its key comes first. */
   isBehind: boolean;
@@ -128,12 +128,6 @@ export class Model {
       );
   }
 
-  /** Where all have one order, what waits for a retry waits no longer. */
-  endWait(subscription: ModelSubscription, nowMs: number): void {
-    if (!isInOneOrder(subscription)) return;
-    for (const one of this.waiting(subscription)) one.dueMs = Math.min(one.dueMs, nowMs);
-  }
-
   /** The first of each key that is blocked, as they were made. */
   blockers(subscription: ModelSubscription): readonly ModelDelivery[] {
     if (subscription.order !== "block") return [];
@@ -143,23 +137,20 @@ export class Model {
     });
   }
 
+  /** Sets the order of what is recorded from now on. */
   setOrder(
     subscription: ModelSubscription,
     order: ModelSubscription["order"],
     byKey: boolean,
     nowMs: number,
   ): void {
-    const { order: before, byKey: wasByKey } = subscription;
-    const wasInOneOrder = isInOneOrder(subscription);
-    const isOther = (before === null) !== (order === null) || wasByKey !== byKey;
-    if (isOther) this.endWait(subscription, nowMs);
+    const { order: before } = subscription;
     subscription.order = order;
     subscription.byKey = byKey;
-    // Where an order by key ends, what waits goes on in it.
-    if (isOther && (order !== null || wasInOneOrder)) this.place(this.waiting(subscription), nowMs);
-    if (before !== "block" || order !== "skip") return;
+    if (before !== "block" || order === "block") return;
     for (const one of this.waiting(subscription)) {
-      if (one.isBehind || one.lease !== undefined || one.failures <= subscription.maxRetries) continue;
+      if (one.key === undefined || one.isBehind || one.lease !== undefined) continue;
+      if (one.failures <= subscription.maxRetries) continue;
       one.state = "failed";
       this.settle(subscription, one.key, nowMs);
     }
@@ -196,11 +187,6 @@ export class Model {
 
 function isUnfinished({ state, subscription }: ModelDelivery): boolean {
   return state === "open" && !subscription.deleted;
-}
-
-/** Whether it has one order for all, and not one for each key. */
-function isInOneOrder({ order, byKey }: ModelSubscription): boolean {
-  return order !== null && !byKey;
 }
 
 function hears({ action: { name } }: ModelSubscription, action: ModelAction): boolean {
@@ -260,7 +246,8 @@ export function finish(delivery: ModelDelivery, result: ModelResult, nowMs: numb
   }
   const isGone = ending === "gone" && subscription.handler === handler;
   const hasRetries = delivery.failures <= maxRetries;
-  if (order === "block" || (hasRetries && !isGone)) delivery.dueMs = nowMs + waitMs;
+  if ((order === "block" && delivery.key !== undefined) || (hasRetries && !isGone))
+    delivery.dueMs = nowMs + waitMs;
   else delivery.state = "failed";
   if (isGone && subscription.active && !subscription.deleted) {
     subscription.active = false;

@@ -68,9 +68,11 @@ describe("figures over time", () => {
     const { store, clock } = local;
     const nowMs = clock.now();
     const none = { leased: 0, capacity: 0, tier: 0 };
-    const quotas = new Map([[ids[subscription]!, { ...none, capacity: 1 }]]);
-    const request = { ...claimRequest({ nowMs }), quotas, defaultQuota: none };
-    const { claims } = await store.queue.claim(request);
+    const { claims } = await store.queue.claim({
+      ...claimRequest({ nowMs }),
+      quotas: [[ids[subscription]!, { ...none, capacity: 1 }]],
+      defaultQuota: none,
+    });
     const [{ deliveryId, claimId }] = claims as [(typeof claims)[number]];
     const delivered = { latencyMs: 12, statusCode: 200, ending: "delivered" } as const;
     const own = { ...(result.ending === undefined ? delivered : {}), ...result };

@@ -1,9 +1,8 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { createAction } from "../../src/store/libsql/catalog/actions.ts";
-import { createSubscription, updateSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
+import { createSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
 import { countBacklog } from "../../src/store/libsql/queue/backlog.ts";
-import { endOrder } from "../../src/store/libsql/queue/key-order.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
@@ -78,17 +77,5 @@ describe("a long backlog", () => {
     }
     const since = countBacklog(connection.read, NOW, undefined, 1).due.sinceMs;
     expect(since).toBe(1);
-  });
-
-  it("is due at once where its order ends, and beyond a limit goes on in that order", () => {
-    fill(1, 9, "1", "1");
-    const { due, waiting } = connection.write((sql) => {
-      updateSubscription(sql, 1, { settings: { ordered: true } }, NOW);
-      sql.run("UPDATE subscription SET order_key = NULL, settings = NULL WHERE rowid = 1");
-      endOrder(sql, 1, NOW, 4);
-      return countBacklog(sql, NOW);
-    });
-    // The first that goes on in the order is due beside those that do not.
-    expect([due.deliveries, waiting.deliveries]).toEqual([5, 4]);
   });
 });

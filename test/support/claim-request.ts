@@ -24,7 +24,7 @@ export function claimRequest(given: Given): ClaimRequest {
     leaseMs,
     tiers: [{ maxClaims: limit, isNewestFirst: false }],
     maxPayloadBytes: 64 * 1024 * 1024,
-    quotas: new Map([...leased].map(([id, count]) => [id, share(count)])),
+    quotas: [...leased].map(([id, count]) => [id, share(count)]),
     defaultQuota: share(0),
   };
 }

@@ -53,7 +53,7 @@ const subscription = {
   slowed_until: {
     ...field.nullableTimestamp,
     description:
-      "No attempt starts before this, unless a person requests it: the handler sent `Retry-After`, or keeps answering 429, 502, 503 or 504, or the subscription is ordered and waits for a retry. It may be in the past.",
+      "No attempt starts before this, unless a person requests it: the handler sent `Retry-After`, or keeps answering 429, 502, 503 or 504. It may be in the past.",
   },
   blocked_by: {
     type: ["integer", "null"],

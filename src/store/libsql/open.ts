@@ -147,7 +147,7 @@ async function openFile(
 }
 
 function logReport(logger: Logger, report: OpenReport, folder: string): void {
-  const { copy, released, setBack, encrypted, taken, dropped, isIndexWhole } = report;
+  const { copy, released, encrypted, taken, dropped, isIndexWhole } = report;
   if (copy !== undefined) {
     logger.info({ form: FORM, copy }, "The data file was brought up to date; a copy from before is kept.");
   }
@@ -160,12 +160,6 @@ function logReport(logger: Logger, report: OpenReport, folder: string): void {
   }
   if (released > 0) {
     logger.info({ deliveries: released }, "Deliveries that were under way at a crash are due again.");
-  }
-  if (setBack !== undefined) {
-    logger.warn(
-      setBack,
-      "The clock is behind the latest time in the data file, and what waits was moved with it. Let a time service set the clock.",
-    );
   }
   if (dropped > 0) {
     logger.warn(

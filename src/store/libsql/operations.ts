@@ -1,4 +1,5 @@
 import { type Actor, changedMembers } from "../../domain/audit.ts";
+import type { ClaimRequest, ConsumerRequest } from "../queue.ts";
 import { audited, newValue, subjectOf, updatedMembers } from "./audited-writes.ts";
 import {
   createAction,
@@ -54,10 +55,8 @@ import {
 } from "./queue/deliveries.ts";
 import { claimDue, claimForConsumers, findSendable, recordAndClaim } from "./queue/claim.ts";
 import { listDeliveries } from "./queue/delivery-list.ts";
-import { moveWaits } from "./queue/move-waits.ts";
-import { extendLeases, findLeased, releaseLeases } from "./queue/leases.ts";
+import { extendLeases, findLeased, moveWaits, releaseLeases } from "./queue/leases.ts";
 import { finishAttempts } from "./queue/finish.ts";
-import type { ClaimCall, ConsumerCall } from "./queue/wire.ts";
 import { moveLog, pauseCheckpoints, resumeCheckpoints } from "./thread/connection.ts";
 import { joined, longRead, type Operations, read, write } from "./thread/operation.ts";
 import { addLog } from "./thread/wal-check.ts";
@@ -114,11 +113,11 @@ export const OPERATIONS = {
     removeExpired: write(removeExpired, { rows: MAX_REMOVED_ROWS }),
   },
   queue: {
-    claim: joined((work, calls: readonly ClaimCall[]) => calls.map((call) => claimDue(work, call)), {
+    claim: joined((work, calls: readonly ClaimRequest[]) => calls.map((call) => claimDue(work, call)), {
       durable: "later",
     }),
     claimForConsumers: joined(
-      (work, calls: readonly ConsumerCall[]) => calls.map((call) => claimForConsumers(work, call)),
+      (work, calls: readonly ConsumerRequest[]) => calls.map((call) => claimForConsumers(work, call)),
       { durable: "later" },
     ),
     finish: joined(finishAttempts),

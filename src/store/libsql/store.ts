@@ -161,15 +161,10 @@ function deliveryQueue({ calls }: StoreParts, claimed: ClaimedSubscriptions): De
 
   return {
     ...queue,
-    claim: (request) => answer(queue.claim(1, () => ({ ...request, quotas: [...request.quotas] }))),
-    claimForConsumers: (request) =>
-      answer(queue.claimForConsumers(1, () => ({ ...request, consumers: [...request.consumers] }))),
-    async finish(results, nowMs, options = {}) {
-      const [first] = results;
-      // There is nearly always one result; `all` would take as long as everything else here.
-      if (first !== undefined && results.length === 1) return [await finish(first, nowMs, options)];
-      return Promise.all(results.map((result) => finish(result, nowMs, options)));
-    },
+    claim: (request) => answer(queue.claim(1, () => request)),
+    claimForConsumers: (request) => answer(queue.claimForConsumers(1, () => request)),
+    finish: (results, nowMs, options = {}) =>
+      Promise.all(results.map((result) => finish(result, nowMs, options))),
     list: (query) => readParts(queue.list, query),
     findSendable: async (id) => claimed.read(await queue.findSendable(id)).get(id),
   };

@@ -10,7 +10,6 @@ import { dataIdentity } from "./files/id-reservation.ts";
 import { openDataFile } from "./files/open-file.ts";
 import { commitBatch, readOf, runRead } from "./group-commit.ts";
 import { FILE_TASKS, OPERATIONS } from "./operations.ts";
-import { moveWaitsAtStart } from "./queue/move-waits.ts";
 import { releaseLeases } from "./queue/leases.ts";
 import { ReadConnection, WriteConnection } from "./thread/connection.ts";
 import type { OperationsTraits, Work } from "./thread/operation.ts";
@@ -138,7 +137,6 @@ function prepare(
   // At a first start the file's lock proves that nobody works on its leases. Otherwise the main thread of this process still
   // does.
   const isFirst = expected === undefined;
-  const setBack = isFirst ? connection.write((sql) => moveWaitsAtStart(sql, nowMs)) : undefined;
   const released = isFirst ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
   const { event: lastEvent } = loadLastNumbers(connection.read);
   return {
@@ -148,7 +146,6 @@ function prepare(
     dataId: dataIdentity(connection.read),
     lastEvent,
     released,
-    setBack,
     taken,
     isIndexWhole: connection.write((sql) => recountEvents(sql, lastEvent)),
   };

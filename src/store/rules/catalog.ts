@@ -76,7 +76,7 @@ export function subscriptionAfter(
     after: { handler, maxRetries, active, action, disabledReason, settings },
     isRebound: action !== before.action,
     resetsHealth: patch.active === true || handler !== before.handler,
-    failsExhausted: settings.on_exhausted === "skip" && isStricter,
+    failsExhausted: settings.on_exhausted !== "block" && isStricter,
   };
 }
 

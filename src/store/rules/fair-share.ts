@@ -3,10 +3,8 @@ import type { ClaimQuota, TierLimit } from "../queue.ts";
 /** A subscription with capacity and pending deliveries. */
 export interface Claimable extends ClaimQuota {
   readonly id: number;
-  /** The time by which what is due may be sent; what a person requested may be sent always. */
-  readonly dueByMs: number;
-  /** What comes due later is not sent before this. */
-  readonly notBeforeMs: number;
+  /** Nothing is sent before this, but for what a person requested. */
+  readonly waitEndMs: number;
 }
 
 export interface Picked {
@@ -61,12 +59,14 @@ export function selectFairly(
   loadWaiting: LoadWaiting,
   claimables: readonly Claimable[],
   tiers: readonly TierLimit[],
+  nowMs: number,
 ): Picked {
   const offers = tiers.flatMap((limit, tier) =>
     candidatesFor(
       loadWaiting,
       claimables.filter((claimable) => claimable.tier === tier),
       limit,
+      nowMs,
     ),
   );
   const candidates = offers.flatMap((offer) => offer.candidates);
@@ -104,13 +104,14 @@ function candidatesFor(
   loadWaiting: LoadWaiting,
   claimables: readonly Claimable[],
   { maxClaims, isNewestFirst }: TierLimit,
+  nowMs: number,
 ): Offer[] {
   const complete: Offer[] = [];
   let open = claimables;
   let missing = maxClaims;
   for (let round = 1; open.length > 0; round += 1) {
     const level = fairLevel(open, missing);
-    const offers = offersAt(loadWaiting, open, level, isNewestFirst);
+    const offers = offersAt(loadWaiting, open, level, isNewestFirst, nowMs);
     const onward = offers.filter(({ hasMore }) => hasMore);
     if (round === MAX_ROUNDS || onward.length === offers.length) return [...complete, ...offers];
     for (const offer of offers) {
@@ -149,28 +150,17 @@ function offersAt(
   claimables: readonly Claimable[],
   level: number,
   isNewestFirst: boolean,
+  nowMs: number,
 ): Offer[] {
   // One statement reads the same number of rows for all, so those with about the same need are read together.
-  const byNeed = new Map<number, Claimable[]>();
-  const offers: Offer[] = [];
-  for (const claimable of claimables) {
-    const share = shareAt(claimable, level);
-    if (share === 0) {
-      offers.push({ claimable, candidates: [], nextDueAtMs: undefined, hasMore: true });
-      continue;
-    }
-    const need = 4 ** Math.ceil(Math.log2(share) / 2);
-    const group = byNeed.get(need);
-    if (group === undefined) byNeed.set(need, [claimable]);
-    else group.push(claimable);
-  }
-  for (const group of byNeed.values()) {
-    const waiting = loadWaiting(group, Math.max(...group.map((one) => shareAt(one, level))) + 1);
-    for (const [index, claimable] of group.entries()) {
-      offers.push(offerOf(claimable, waiting[index]!, shareAt(claimable, level), isNewestFirst));
-    }
-  }
-  return offers;
+  const byNeed = Map.groupBy(claimables, (one) => 4 ** Math.ceil(Math.log2(shareAt(one, level)) / 2));
+  return [...byNeed.values()].flatMap((group) => {
+    const most = group.reduce((max, one) => Math.max(max, shareAt(one, level)), 0);
+    const waiting = loadWaiting(group, most + 1);
+    return group.map((one, index) => {
+      return offerOf(one, waiting[index]!, shareAt(one, level), isNewestFirst, nowMs);
+    });
+  });
 }
 
 function offerOf(
@@ -178,24 +168,23 @@ function offerOf(
   waiting: readonly WaitingDelivery[],
   share: number,
   isNewestFirst: boolean,
+  nowMs: number,
 ): Offer {
-  const { tier, leased, dueByMs, notBeforeMs } = claimable;
+  const { tier, leased, capacity, waitEndMs } = claimable;
   const candidates: DueDelivery[] = [];
-  let nextDueAtMs: number | undefined;
-  let hasMore = false;
   for (const [priority, dueMs, id] of waiting) {
-    if (priority !== PRIORITY.requested && dueMs > dueByMs) {
-      if (candidates.length < claimable.capacity) nextDueAtMs = Math.max(dueMs, notBeforeMs);
-      break;
+    const sendableAtMs = priority === PRIORITY.requested ? -Infinity : Math.max(dueMs, waitEndMs);
+    if (sendableAtMs > nowMs) {
+      const nextDueAtMs = candidates.length < capacity ? sendableAtMs : undefined;
+      return { claimable, candidates, nextDueAtMs, hasMore: false };
     }
     if (candidates.length === share) {
-      hasMore = share < claimable.capacity;
-      break;
+      return { claimable, candidates, nextDueAtMs: undefined, hasMore: share < capacity };
     }
     const rank = leased + candidates.length + 1;
     candidates.push({ id, priority, dueMs, tier, isNewestFirst, rank });
   }
-  return { claimable, candidates, nextDueAtMs, hasMore };
+  return { claimable, candidates, nextDueAtMs: undefined, hasMore: false };
 }
 
 /** Answers the earlier of two times, where `undefined` is no time at all. */

@@ -1,6 +1,7 @@
 import type { AttemptErrorCode } from "../../domain/delivery.ts";
 import { retryWaitMs } from "../../domain/retry.ts";
 import type { OnExhausted } from "../../domain/subscription-settings.ts";
+import { toIso } from "../../runtime/clock.ts";
 import type { AttemptEnding } from "../queue.ts";
 
 /** What a store has of a delivery while an attempt of it is under way. */
@@ -8,13 +9,14 @@ export interface AttemptedDelivery {
   /** Failed attempts before this one that count against the retries. */
   readonly failures: number;
   readonly lastError: string | null;
+  /** The key of a delivery that has a place in an order. */
+  readonly key: number | null;
 }
 
 /** The settings of a subscription that are in force as the result is stored. */
 export interface SettingsInForce {
   readonly handler: string;
   readonly maxRetries: number;
-  readonly isOrdered: boolean;
   readonly onExhausted: OnExhausted | null;
   /** The waits before its retries; the server's schedule where it has none of its own; `null` where the waits double. */
   readonly retryScheduleMs: readonly number[] | null;
@@ -99,15 +101,15 @@ export function verdictOn(
 
 function failed(
   facts: AttemptFacts,
-  { failures }: AttemptedDelivery,
+  { failures, key }: AttemptedDelivery,
   settings: SettingsInForce,
   nowMs: number,
 ): DeliveryVerdict {
-  const { maxRetries, isOrdered, onExhausted } = settings;
+  const { maxRetries, onExhausted } = settings;
   const { handler, slowUntilMs } = facts;
   const isSameHandler = handler === undefined || handler === settings.handler;
   const isGone = facts.ending === "gone" && isSameHandler;
-  const blocks = isOrdered && onExhausted === "block";
+  const blocks = key !== null && onExhausted === "block";
   const isExhausted = failures >= maxRetries;
   const isRetried = blocks || (!isExhausted && !isGone);
   const leastMs = blocks && isExhausted ? LEAST_BLOCKED_WAIT_MS : 0;
@@ -141,4 +143,88 @@ function retryWait(
 /** Answers the last error of a delivery whose attempt failed so, in a word. */
 function errorOf({ statusCode, errorCode }: Pick<AttemptFacts, "statusCode" | "errorCode">): string {
   return errorCode ?? (statusCode === undefined ? "network_error" : `HTTP ${statusCode}`);
+}
+
+/** What is known of a handler, with its subscription. Times are milliseconds since the epoch; `null` for none. */
+export interface HandlerHealth {
+  /** Whether its subscription is active. */
+  readonly isActive: boolean;
+  /** Why its subscription is deactivated by the attempts of one call. */
+  readonly disabledReason: string | null;
+  /** When the first attempt since the last success failed. */
+  readonly failingSinceMs: number | null;
+  readonly lastFailureMs: number | null;
+  /** What counts of the time between failed attempts since the last success. */
+  readonly failingTotalMs: number;
+  /** No attempt starts before this, except requested ones: the handler wants a pause. */
+  readonly slowedUntilMs: number | null;
+}
+
+/**
+ * Answers what is known of a handler after an attempt, and whether its subscription goes on.
+ * @param disableAfterMs `undefined` where no subscription is deactivated for failing
+ * @returns the same object where nothing has changed
+ */
+export function healthAfter(
+  before: HandlerHealth,
+  { handler, moved, slowedUntilMs }: Pick<DeliveryVerdict, "handler" | "moved" | "slowedUntilMs">,
+  nowMs: number,
+  disableAfterMs: number | undefined,
+): HandlerHealth {
+  const health = slowedUntilMs === undefined ? before : slowedUntil(before, slowedUntilMs);
+  if (handler === "accepts") return afterSuccess(health, nowMs);
+  if (handler === "unknown" || !health.isActive) return health;
+  if (handler === "is gone") {
+    return { ...health, lastFailureMs: nowMs, isActive: false, disabledReason: GONE_REASON };
+  }
+  return afterFailure(health, moved?.lastError ?? "network_error", nowMs, disableAfterMs);
+}
+
+/** Makes a subscription wait. An answer that asks for less does not cut a wait short. */
+function slowedUntil(health: HandlerHealth, untilMs: number): HandlerHealth {
+  return { ...health, slowedUntilMs: Math.max(health.slowedUntilMs ?? 0, Math.ceil(untilMs)) };
+}
+
+/** Forgets failures. A pause that the handler asked for goes on. */
+function afterSuccess(health: HandlerHealth, nowMs: number): HandlerHealth {
+  const { failingSinceMs, slowedUntilMs } = health;
+  const isOver = slowedUntilMs !== null && slowedUntilMs <= nowMs;
+  if (failingSinceMs === null && !isOver) return health;
+  const failures = { failingSinceMs: null, lastFailureMs: null, failingTotalMs: 0 };
+  return { ...health, ...failures, slowedUntilMs: isOver ? null : slowedUntilMs };
+}
+
+/** Counts a failure. The time of day may have been set back since the last one. */
+function afterFailure(
+  health: HandlerHealth,
+  lastError: string,
+  nowMs: number,
+  disableAfterMs: number | undefined,
+): HandlerHealth {
+  const { lastFailureMs } = health;
+  const gapMs = Math.max(0, nowMs - (lastFailureMs ?? nowMs));
+  const longestMs = disableAfterMs === undefined ? 0 : longestGapMs(disableAfterMs);
+  const failingSinceMs = Math.min(health.failingSinceMs ?? nowMs, nowMs);
+  const failingTotalMs = health.failingTotalMs + Math.min(gapMs, longestMs);
+  const failing = { ...health, failingSinceMs, lastFailureMs: nowMs, failingTotalMs };
+  if (disableAfterMs === undefined || failingTotalMs < disableAfterMs) return failing;
+  return { ...failing, isActive: false, disabledReason: failingReason(failingSinceMs, lastError) };
+}
+
+/** The time after which a subscription is deactivated spans at least so many gaps between attempts. */
+const MIN_GAPS = 5;
+
+/**
+ * Answers how much of the time between two failed attempts counts at most: after a week in which the service was stopped, not
+ * all handlers have failed for a week. A handler with a delivery a day is still deactivated.
+ */
+function longestGapMs(disableAfterMs: number): number {
+  return Math.ceil(disableAfterMs / MIN_GAPS);
+}
+
+const GONE_REASON = "The handler answered 410 Gone.";
+
+function failingReason(sinceMs: number, lastError: string): string {
+  const since = toIso(sinceMs);
+  return `Every attempt since ${since} has failed, the last with ${lastError}. Its deliveries are held until it is reactivated.`;
 }

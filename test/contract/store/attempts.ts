@@ -91,10 +91,10 @@ export function attemptSuite(open: OpenStore): void {
       ),
     );
     const [event] = await on.publish(action);
-    const from = { consumer: "worker", leaseMs: 10_000, maxClaims: 1, isTimeStored: false };
+    const from = { consumer: "worker", leaseMs: 10_000, maxClaims: 1 };
     const { claims } = await on.store.queue.claimForConsumers({
       nowMs: LATER,
-      consumers: new Map([[one!.rowid, from]]),
+      consumers: [[one!.rowid, from]],
       maxClaims: 9,
       maxPayloadBytes: 1_000,
     });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
-import { EvregError } from "../../../src/domain/error.ts";
 import type { Order, SubscriptionSettings } from "../../../src/domain/subscription-settings.ts";
 import type { SubscriptionPatch } from "../../../src/store/catalog.ts";
 import type { AttemptEnding, Claim } from "../../../src/store/queue.ts";
@@ -25,7 +24,6 @@ export function orderSuite(open: OpenStore): void {
     ["as a whole", true],
     ["by a key", BY_KEY],
   ] as const)("ordered %s", (_, order) => sharedOrderSuite(on, order));
-  describe("ordered as a whole, and then not", () => endedOrderSuite(on));
   describe("ordered by several keys", () => keyOrderSuite(on));
 }
 
@@ -72,25 +70,21 @@ function actsOn(on: Fixture, order: Order) {
 }
 
 function sharedOrderSuite(on: Fixture, order: Order): void {
-  const { ordered, claimed, claimOne, drain, fail, find, change, set } = actsOn(on, order);
+  const { ordered, claimed, claimOne, deliver, drain, fail, find, change, set } = actsOn(on, order);
 
   it("report what delays a delivery that a person retried", async () => {
     await ordered(2, { on_exhausted: "block" }, 0);
     const [second, first] = await on.store.queue.list({ limit: 10 });
     const ask = (): Promise<unknown> => on.store.queue.retry(second!.rowid, NOW);
-    const before = order === true ? "is ordered, and delivery" : "is ordered by key, and delivery";
     await expect(ask()).rejects.toMatchObject({
       code: "conflict",
-      message: expect.stringContaining(`${before} ${first!.rowid} `) as string,
+      message: expect.stringContaining("is ordered, and another delivery goes before it") as string,
     });
     await fail(await claimOne(), NOW + HOUR_MS);
     expect(await agreedBacklog(on.store.queue, NOW + 1)).toMatchObject({
       waiting: { deliveries: 1 },
       blocked: { deliveries: 1, sinceMs: NOW },
     });
-    await expect(ask()).rejects.toThrow(
-      order === true ? "has failed so far and goes before it." : "of the same key goes",
-    );
     // The one in front can be asked for, and what it kept is then on its way.
     await on.store.queue.retry(first!.rowid, NOW);
     await on.finish(await claimOne(), "delivered");
@@ -144,21 +138,6 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
     expect(await next(again, "delivered")).toMatchObject({ attempt: 1 });
   });
 
-  it("lease one next one with the results of several that were under way before they became ordered", async () => {
-    const { action, id } = await ordered();
-    await set(id, { ordered: false });
-    await on.publish(action, 2);
-    const claims = await claimed();
-    expect(claims).toHaveLength(2);
-    await set(id, { ordered: order });
-    const [third] = await on.publish(action, 1);
-    const results = claims.map((claim) => resultOf(claim, "delivered", { nextLeaseMs: 1_000 }));
-    const outcomes = await on.store.queue.finish(results, AFTER);
-    const next = outcomes.flatMap((one) => (one.kind === "stored" && one.next ? [one.next] : []));
-    expect(eventsOf(next)).toEqual([third]);
-    expect(outcomes).toMatchObject([{ state: "delivered" }, { state: "delivered" }]);
-  });
-
   it("keep the order whatever the clock did", async () => {
     const { action } = await ordered();
     const events: number[] = [];
@@ -169,18 +148,14 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   });
 
   it("wait for the retry of their first delivery, which then goes first", async () => {
-    const { id, events } = await ordered(3);
+    const { events } = await ordered(3);
     const atMs = NOW + HOUR_MS;
     await fail(await claimOne(), atMs);
     expect(await on.claim({ nowMs: atMs - 1 })).toEqual({ claims: [], nextDueAtMs: atMs, limitedTiers: [] });
-    expect(await find(id)).toMatchObject({
-      slowed_until: order === true ? new Date(atMs).toISOString() : null,
-    });
     const [last, , first] = await on.store.queue.list({ limit: 9 });
     expect(first).toMatchObject({ status: "waiting", next_attempt_at: new Date(atMs).toISOString() });
     expect(last).toMatchObject({ status: "pending", next_attempt_at: null });
     expect(await drain(atMs)).toEqual(events);
-    expect(await find(id)).toMatchObject({ slowed_until: null });
   });
 
   it.each([
@@ -214,7 +189,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
   });
 
   it("with skip, continue after one that used up its retries", async () => {
-    const { id, events } = await ordered(3, { on_exhausted: "skip" }, 1);
+    const { events } = await ordered(3, { on_exhausted: "skip" }, 1);
     await fail(await claimOne(), NOW + 60_000);
     const again = await claimOne();
     expect([again.event.eventId, again.failures]).toEqual([events[0], 1]);
@@ -224,7 +199,6 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
       last_error: "HTTP 500",
       finished_at: new Date(NOW + 61_000).toISOString(),
     });
-    expect(await find(id)).toMatchObject({ slowed_until: null });
     expect(await drain()).toEqual(events.slice(1));
   });
 
@@ -251,21 +225,6 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
     expect(await on.store.queue.find(first.deliveryId)).toMatchObject({ finished_at });
     if (!isSkipped) expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
     expect(await drain(isSkipped ? AFTER : NOW + HOUR_MS)).toEqual(isSkipped ? events.slice(1) : events);
-  });
-
-  it("block for one that had no retries left before they became ordered", async () => {
-    const action = await on.action();
-    const { rowid: id } = await on.subscription(action, { maxRetries: 0 });
-    const [first] = await on.publish(action, 2);
-    const claim = (await on.claim({ most: 1 })).claims[0]!;
-    await set(id, { ordered: order }, NOW + 60_500);
-    await on.fail(claim, NOW + HOUR_MS, { statusCode: 500 });
-    expect(await find(id)).toMatchObject({
-      blocked_by: claim.deliveryId,
-      blocked_keys: order === true ? null : 1,
-    });
-    expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
-    expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([first]);
   });
 
   it("report what blocks them: the first delivery, from its last retry until it is accepted, gets more, or is skipped", async () => {
@@ -405,8 +364,7 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
       held: { deliveries: 3 },
     });
     await change(id, { active: true }, NOW + 63_000);
-    // A person who activates one that waits as a whole ends its wait.
-    expect(await drain(order === true ? AFTER : NOW + HOUR_MS)).toEqual(events);
+    expect(await drain(NOW + HOUR_MS)).toEqual(events);
   });
 
   it("keep the order over several actions", async () => {
@@ -418,52 +376,31 @@ function sharedOrderSuite(on: Fixture, order: Order): void {
     expect(await drain()).toEqual([...before, ...after]);
   });
 
-  it("cannot become ordered with more waiting deliveries than can be ordered at once", async () => {
+  it("order what is published while they are ordered, and nothing else", async () => {
     const action = await on.action();
-    const { rowid: id } = await on.subscription(action);
-    const batch = Array.from({ length: 1_000 }, () => eventOf(action));
-    for (let round = 0; round < 10; round += 1) await on.store.events.record(batch, NOW);
+    const { rowid: id } = await on.subscription(action, { maxRetries: 0 });
+    const before = await on.publish(action, 2);
     await set(id, { ordered: order });
+    const [third, fourth] = await on.publish(action, 2);
+    const [first, second, head] = await claimed();
+    expect(eventsOf([first!, second!, head!])).toEqual([...before, third]);
+    // What has no place in the order blocks nothing.
+    await fail(first!, NOW + HOUR_MS);
+    expect(await find(id)).toMatchObject({ blocked_by: null });
     await set(id, { ordered: false });
-    await on.publish(action);
-    const refused = set(id, { ordered: order });
-    await expect(refused).rejects.toThrow(EvregError);
-    await expect(refused).rejects.toMatchObject({ code: "conflict", details: { field: "ordered" } });
-    expect(await find(id)).toMatchObject({ ordered: false });
-  });
-}
-
-function endedOrderSuite(on: Fixture): void {
-  const { ordered: subscribe, claimed, claimOne, find, set } = actsOn(on, true);
-  const endOrder = (id: number) => set(id, { ordered: false }, NOW + 62_000);
-
-  it("have nothing wait for its place, or for a retry", async () => {
-    const { id, events } = await subscribe(3);
-    const first = await claimOne();
-    await on.fail(first, NOW + HOUR_MS, { slowUntilMs: NOW + HOUR_MS });
-    expect(await endOrder(id)).toMatchObject({ slowed_until: null });
-    expect(eventsOf(await claimed(NOW + 62_000))).toEqual(events);
+    const later = await on.publish(action, 2);
+    expect(eventsOf(await claimed())).toEqual(later);
+    await deliver(head!);
+    expect(eventsOf(await claimed())).toEqual([fourth]);
   });
 
-  it("let one that is under way as the order ends wait by itself", async () => {
-    const { id, events } = await subscribe(2);
-    const [, second] = events;
+  it("continue after what blocks them when they are ordered no more", async () => {
+    const { id, events } = await ordered(3, {}, 0);
     const first = await claimOne();
-    await endOrder(id);
-    await on.fail(first, NOW + HOUR_MS);
-    expect(await find(id)).toMatchObject({ slowed_until: null });
-    expect(eventsOf(await claimed(NOW + 62_000))).toEqual([second]);
-  });
-
-  it("lease nothing with a result that asked for the next one before the order ended", async () => {
-    const { id, events } = await subscribe(4);
-    const [, ...others] = events;
-    const first = await claimOne();
-    await endOrder(id);
-    const result = resultOf(first, "delivered", { nextLeaseMs: DAY_MS });
-    const [outcome] = await on.store.queue.finish([result], NOW + 62_000);
-    expect(outcome).toEqual({ kind: "stored", state: "delivered" });
-    expect(eventsOf(await claimed(NOW + 62_000))).toEqual(others);
+    await fail(first, NOW + HOUR_MS);
+    await set(id, { ordered: false }, NOW + 62_000);
+    expect(await on.store.queue.find(first.deliveryId)).toMatchObject({ status: "failed" });
+    expect(await drain()).toEqual(events.slice(1));
   });
 }
 
@@ -612,11 +549,10 @@ function keyOrderSuite(on: Fixture): void {
       isWhole: true,
     });
     const behind = await queue.find(await deliveryOf(a2!));
-    const before = await deliveryOf(a!);
     expect(behind).toMatchObject({ status: "pending", next_attempt_at: null });
     await expect(queue.retry(behind!.rowid, NOW)).rejects.toMatchObject({
       code: "conflict",
-      message: expect.stringContaining(`delivery ${before} of the same key goes before it`) as string,
+      message: expect.stringContaining("another delivery goes before it") as string,
     });
     await catalog.updateSubscription(id, { active: false }, NOW);
     expect(await listed({ status: "held" })).toEqual([a2]);
@@ -626,36 +562,19 @@ function keyOrderSuite(on: Fixture): void {
     expect(await listed({ status: "cancelled" })).toEqual([a2]);
   });
 
-  it("can be ordered otherwise while deliveries wait", async () => {
+  it("keep the keys of what waits while they are ordered otherwise", async () => {
     const { action, id } = await keyed();
-    const record = (payload: object): Promise<unknown> =>
-      on.store.events.record([eventOf(action, JSON.stringify(payload))], NOW);
-    for (const [k, l] of ["ax", "ay", "bx", "by"]) await record({ k, l });
-    const events = (await on.rowids()).toReversed();
-    const [first, second, third, fourth] = events;
+    const record = async (payload: object): Promise<number> =>
+      recordedRowid((await on.store.events.record([eventOf(action, JSON.stringify(payload))], NOW))[0]);
+    const first = await record({ k: "a", l: "x" });
+    const second = await record({ k: "a", l: "y" });
     await set(id, { ordered: { key: "/l" } });
-    expect(eventsOf(await claimed())).toEqual([first, second]);
-    // What is leased goes on; then the order is another one.
-    await set(id, { ordered: { key: "/k" } });
-    expect(eventsOf(await claimed())).toEqual([third]);
-    await on.store.queue.releaseExpired(NOW + HOUR_MS);
-    expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([first, third]);
-    await on.store.queue.releaseExpired(NOW + 2 * HOUR_MS);
-    await set(id, { ordered: true });
-    const [head] = (await on.claim({ most: 1 })).claims;
-    expect(head!.event.eventId).toBe(first);
-    await deliver(head!);
-    await set(id, { ordered: { key: "/l" } });
-    expect(eventsOf(await claimed())).toEqual([second, third]);
-    await on.store.queue.releaseExpired(NOW + HOUR_MS);
-    // All at once again, apart from what has its place in an order.
-    await set(id, { ordered: false });
-    await record({ l: "x" });
-    const [fifth] = await on.rowids({ limit: 1 });
-    const last = await claimed(NOW + HOUR_MS);
-    expect(eventsOf(last)).toEqual([second, third, fifth]);
-    for (const claim of last) await deliver(claim);
-    expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([fourth]);
+    const third = await record({ k: "a", l: "x" });
+    const fourth = await record({ k: "b", l: "x" });
+    const claims = await claimed();
+    expect(eventsOf(claims)).toEqual([first, third]);
+    for (const claim of claims) await deliver(claim);
+    expect(eventsOf(await claimed())).toEqual([second, fourth]);
   });
 
   it("lease the first of a key as it is recorded, and nothing behind it", async () => {

@@ -24,12 +24,12 @@ export function pullSuite(open: OpenStore): void {
 
   async function take(
     { rowid }: Subscription,
-    { consumer = "one", leaseMs = LEASE_MS, isTimeStored = false, most = 100, nowMs = LATER } = {},
+    { consumer = "one", leaseMs = LEASE_MS, most = 100, nowMs = LATER } = {},
   ): Promise<readonly Claim[]> {
-    const from: PullConsumer = { consumer, leaseMs, maxClaims: most, isTimeStored };
+    const from: PullConsumer = { consumer, leaseMs, maxClaims: most };
     const { claims } = await on.store.queue.claimForConsumers({
       nowMs,
-      consumers: new Map([[rowid, from]]),
+      consumers: [[rowid, from]],
       maxClaims: 100,
       maxPayloadBytes: 64 * 1024 * 1024,
     });
@@ -99,13 +99,19 @@ export function pullSuite(open: OpenStore): void {
     ]);
   });
 
-  it("leave the time of the last claim where that is asked for, also of one that brought nothing", async () => {
+  it("leave the time of the last claim, to the minute, also of one that brought nothing", async () => {
     const subscription = await subscribed(await on.action());
     const lastClaim = async (): Promise<string | null | undefined> =>
       (await on.store.catalog.findSubscription(subscription.rowid))?.last_claim_at;
-    await take(subscription);
-    expect(await lastClaim()).toBeNull();
-    await take(subscription, { isTimeStored: true });
-    expect(await lastClaim()).toBe(new Date(LATER).toISOString());
+    // Also where the clock was set back.
+    for (const [nowMs, storedMs] of [
+      [LATER, LATER],
+      [LATER + 59_999, LATER],
+      [LATER + 60_000, LATER + 60_000],
+      [LATER, LATER],
+    ] as const) {
+      await take(subscription, { nowMs });
+      expect(await lastClaim()).toBe(new Date(storedMs).toISOString());
+    }
   });
 }

@@ -53,7 +53,7 @@ const SKIPS: Partial<SubscriptionSettings> = { ordered: true, on_exhausted: "ski
 it.each<[SubscriptionPatch, Partial<ChangeableSubscription>, ...("rebound" | "as new" | "exhausted fail")[]]>(
   [
     [{}, {}],
-    [{ maxRetries: 3 }, { maxRetries: 3 }],
+    [{ maxRetries: 3 }, { maxRetries: 3 }, "exhausted fail"],
     [{ action: "order.*" }, { action: "order.*" }, "rebound"],
     [{ action: "order.created" }, {}],
     [{ handler: "https://b.example/" }, { handler: "https://b.example/" }, "as new"],
@@ -80,7 +80,7 @@ it.each<[SubscriptionPatch, Partial<ChangeableSubscription>, ...("rebound" | "as
 it.each<[SubscriptionPatch, boolean]>([
   [{ settings: { on_exhausted: "skip" } }, true],
   [{ maxRetries: 0 }, false],
-  [{ settings: { ordered: false } }, false],
+  [{ settings: { ordered: false } }, true],
 ])("what blocks and has used up its retries fails after %o: %s", (patch, fails) => {
   const before = { ...SUBSCRIPTION, settings: { ...NO_SETTINGS, ...BLOCKS } };
   expect(subscriptionAfter(before, patch).failsExhausted).toBe(fails);

@@ -14,8 +14,7 @@ function claimable(id: number, given: Partial<Claimable> = {}): Claimable {
     leased: 0,
     capacity: 100,
     tier: 0,
-    dueByMs: NOW,
-    notBeforeMs: NOW,
+    waitEndMs: 0,
     ...given,
   };
 }
@@ -30,7 +29,7 @@ function picked(
   const tiers = [{ maxClaims, isNewestFirst }];
   const load = (some: readonly Claimable[], limit: number) =>
     some.map(({ id }) => (backlogs[id] ?? []).slice(0, limit));
-  const { chosen, nextDueAtMs, cutTiers } = selectFairly(load, claimables, tiers);
+  const { chosen, nextDueAtMs, cutTiers } = selectFairly(load, claimables, tiers, NOW);
   return { ids: chosen.map(({ id }) => id), nextDueAtMs, cutTiers: [...cutTiers] };
 }
 
@@ -67,7 +66,7 @@ describe("a fair share", () => {
       nextDueAtMs: NOW + 20,
       cutTiers: [],
     });
-    const waiting = claimable(1, { dueByMs: -Infinity, notBeforeMs: NOW + 90 });
+    const waiting = claimable(1, { waitEndMs: NOW + 90 });
     expect(picked({ 1: later }, [waiting], 9)).toEqual({ ids: [7], nextDueAtMs: NOW + 90, cutTiers: [] });
   });
 });

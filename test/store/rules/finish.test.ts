@@ -14,11 +14,10 @@ const HANDLER = "https://a.example/";
 const SETTINGS: SettingsInForce = {
   handler: HANDLER,
   maxRetries: 5,
-  isOrdered: false,
   onExhausted: null,
   retryScheduleMs: null,
 };
-const FRESH: AttemptedDelivery = { failures: 0, lastError: null };
+const FRESH: AttemptedDelivery = { failures: 0, lastError: null, key: null };
 
 type Given = Partial<AttemptedDelivery> &
   Partial<SettingsInForce> &
@@ -28,6 +27,7 @@ function judged(ending: AttemptEnding, given: Given = {}) {
   const {
     failures,
     lastError,
+    key,
     sentTo: handler = HANDLER,
     retryAfterMs,
     slowUntilMs,
@@ -37,14 +37,14 @@ function judged(ending: AttemptEnding, given: Given = {}) {
   const { statusCode, errorCode, ...settings } = { statusCode: 500, ...rest };
   return verdictOn(
     { ending, statusCode, errorCode, handler, retryAfterMs, slowUntilMs, jitter },
-    { ...FRESH, failures: failures ?? 0, lastError: lastError ?? null },
+    { ...FRESH, failures: failures ?? 0, lastError: lastError ?? null, key: key ?? null },
     { ...SETTINGS, ...settings },
     NOW,
   );
 }
 
-const BLOCKS = { isOrdered: true, onExhausted: "block" } as const;
-const SKIPS = { isOrdered: true, onExhausted: "skip" } as const;
+const BLOCKS = { key: 7, onExhausted: "block" } as const;
+const SKIPS = { key: 7, onExhausted: "skip" } as const;
 
 describe("what becomes of a delivery", () => {
   it.each<

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type HandlerHealth, healthAfter } from "../../../src/store/rules/health.ts";
+import { type HandlerHealth, healthAfter } from "../../../src/store/rules/finish.ts";
 
 const NOW = 1_000_000;
 const DAY_MS = 86_400_000;

@@ -8,52 +8,32 @@ const DELIVERY: RequestedDelivery = {
   subscription: "welcome",
   last_error: null,
   isSubscriptionDeleted: false,
+  isBehind: false,
 };
-const nothing = () => undefined;
-const inOrder = () => ({ id: 3, hasFailed: false, isOfKey: false });
-const failedInOrder = () => ({ id: 3, hasFailed: true, isOfKey: false });
-const ofKey = () => ({ id: 3, hasFailed: true, isOfKey: true });
+const FAILED = { last_error: "HTTP 500" };
+const BEHIND = "its subscription is ordered, and another delivery goes before it";
 
-describe("a retry", () => {
+describe.each([
+  ["retry", checkRetry, "retry requested"],
+  ["skip", checkSkip, "skipped"],
+] as const)("a %s", (_, check, cause) => {
   it.each(DELIVERY_STATUSES)("of one that is %s is made where the table of states has that", (status) => {
-    const retry = () => checkRetry({ ...DELIVERY, status }, nothing);
-    if (statusesBefore("retry requested").has(status)) retry();
-    else expect(retry).toThrow(expect.objectContaining({ code: "conflict", details: { rowid: 7, status } }));
-  });
-
-  it.each([
-    [{ status: "failed", isSubscriptionDeleted: true }, nothing, "its subscription welcome was deleted"],
-    [{ status: "held" }, inOrder, "it is held; reactivate its subscription first"],
-    [{ status: "delivering" }, inOrder, "it is delivering; it is on its way already"],
-    [{}, nothing, "it is pending; it is on its way already"],
-    [{}, inOrder, "its subscription is ordered, and delivery 3 goes before it"],
-    [{}, failedInOrder, "its subscription is ordered, and delivery 3 has failed so far and goes before it"],
-    [{}, ofKey, "is ordered by key, and delivery 3 of the same key goes before it"],
-  ] as const)("is refused for %o in words", (given, before, words) => {
-    expect(() => checkRetry({ ...DELIVERY, ...given }, before)).toThrow(words);
+    const ask = () => check({ ...DELIVERY, ...FAILED, status });
+    if (statusesBefore(cause).has(status)) ask();
+    else expect(ask).toThrow(expect.objectContaining({ code: "conflict", details: { rowid: 7, status } }));
   });
 });
 
-describe("a skip", () => {
-  it.each(DELIVERY_STATUSES)(
-    "of one that has failed and is %s is made where the table of states has that",
-    (status) => {
-      const skip = () => checkSkip({ ...DELIVERY, status, last_error: "HTTP 500" }, nothing);
-      if (statusesBefore("skipped").has(status)) skip();
-      else expect(skip).toThrow(expect.objectContaining({ code: "conflict" }));
-    },
-  );
-
-  it.each([
-    [{ status: "delivering" }, nothing, "an attempt of it is under way; wait for its result first"],
-    [{ status: "delivered" }, nothing, "it is delivered, so nothing of it is left to be sent"],
-    [{}, nothing, "no attempt of it has failed so far; only one that failed can be skipped"],
-    [
-      {},
-      failedInOrder,
-      "no attempt of it has failed so far; its subscription is ordered, and delivery 3 has failed",
-    ],
-  ] as const)("is refused for %o in words", (given, before, words) => {
-    expect(() => checkSkip({ ...DELIVERY, ...given }, before)).toThrow(words);
-  });
+it.each([
+  [checkRetry, { status: "failed", isSubscriptionDeleted: true }, "its subscription welcome was deleted"],
+  [checkRetry, { status: "held", isBehind: true }, "it is held; reactivate its subscription first"],
+  [checkRetry, { status: "delivering" }, "it is delivering; it is on its way already"],
+  [checkRetry, {}, "it is pending; it is on its way already"],
+  [checkRetry, { isBehind: true }, `it is pending; ${BEHIND}`],
+  [checkSkip, { status: "delivering" }, "an attempt of it is under way; wait for its result first"],
+  [checkSkip, { status: "delivered" }, "it is delivered, so nothing of it is left to be sent"],
+  [checkSkip, {}, "no attempt of it has failed so far; only one that failed can be skipped"],
+  [checkSkip, { isBehind: true }, `no attempt of it has failed so far; ${BEHIND}`],
+] as const)("%o refuses %o in words", (check, patch, words) => {
+  expect(() => check({ ...DELIVERY, ...patch })).toThrow(words);
 });

@@ -13,24 +13,14 @@ import {
 import {
   changedSettings,
   NO_SETTINGS,
-  type Order,
   orderPointer,
   type SubscriptionSettings,
 } from "../../../domain/subscription-settings.ts";
-import { WHOLE_ORDER } from "../../../domain/order-key.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
 import { endRunning } from "../history/replays.ts";
 import type { Replay } from "../../../domain/replay.ts";
-import { clearWaits, resetHealth, WAIT_END } from "../queue/handler-health.ts";
-import {
-  BLOCKED_BY,
-  BLOCKED_KEYS,
-  endOrder,
-  failExhausted,
-  placeAll,
-  RETRY_WAIT_END,
-} from "../queue/key-order.ts";
+import { BLOCKED_BY, BLOCKED_KEYS, failExhausted } from "../queue/key-order.ts";
 import { settingsToJson, settingsFromJson } from "../queue/wire.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
@@ -112,7 +102,6 @@ export function updateSubscription(
   const { after, isRebound, resetsHealth, failsExhausted } = subscriptionAfter(before, patch);
   const { handler, maxRetries, active, action, disabledReason, settings } = after;
   const endedReplay = isRebound ? bindAnew(work, { ...row, action }, nowMs) : undefined;
-  if (before.settings.ordered === true && settings.ordered !== true) clearWaits(work, id, nowMs);
   work.run(
     "UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action = ?, disabled_reason = ? WHERE rowid = ?",
     handler ?? NO_HANDLER,
@@ -131,9 +120,15 @@ export function updateSubscription(
       id,
     );
   }
-  changeOrder(work, id, before.settings.ordered, settings.ordered, nowMs);
   const failed = failsExhausted ? failExhausted(work, id, nowMs) : [];
-  if (resetsHealth) resetHealth(work, id, nowMs);
+  if (resetsHealth) {
+    // Nothing is known of another handler, nor of one that a person says is well again.
+    work.run(
+      `UPDATE subscription SET failing_since_ms = NULL, last_failure_ms = NULL, failing_total_ms = 0, slowed_until_ms = NULL
+        WHERE rowid = ?`,
+      id,
+    );
+  }
   if (patch.bearer !== undefined) setBearer(work, id, row, patch.bearer);
   const answer = findSubscription(work, id)!;
   const { blocked_by } = answer;
@@ -150,17 +145,6 @@ function bindAnew(sql: Sql, subscription: ListedSubscriptionRow, nowMs: number):
   matchActions(sql, id, action);
   const reason = `The subscription was bound to another action, ${action}.`;
   return endRunning(sql, id, "failed", reason, nowMs);
-}
-
-/**
- * Puts what is pending into another order. Where one order ends, nothing waits for its place; where an order by key ends, all that
- * has a key goes on in it. Neither is too much.
- */
-function changeOrder(sql: Sql, id: number, from: Order, to: Order, nowMs: number): void {
-  const [before, after] = [orderPointer(from), orderPointer(to)];
-  if (before === after) return;
-  if (after !== null) placeAll(sql, id, after, nowMs);
-  else if (before === WHOLE_ORDER) endOrder(sql, id, nowMs);
 }
 
 export function rotateSecret(
@@ -222,7 +206,7 @@ const SELECT_SUBSCRIPTION = `
   SELECT s.rowid AS rowid, s.application, s.subscription, s.action, s.mode,
     iif(s.mode = 'push', ${textOf("s.handler")}, NULL) AS handler, s.max_retries, s.active,
     s.disabled_reason, coalesce(k.bearer, 'secret') AS bearer, k.previous_until_ms AS previous_secret_until, s.failing_since_ms AS failing_since,
-    nullif(max(${WAIT_END}, coalesce(${RETRY_WAIT_END}, 0)), 0) AS slowed_until,
+    s.slowed_until_ms AS slowed_until,
     ${BLOCKED_BY} AS blocked_by, ${BLOCKED_KEYS} AS blocked_keys, s.last_claim_ms AS last_claim_at, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped
   FROM subscription s LEFT JOIN subscription_secret k ON k.subscription_id = s.rowid
   WHERE`;

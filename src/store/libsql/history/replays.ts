@@ -5,7 +5,6 @@ import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../history.ts
 import { toIso } from "../../../runtime/clock.ts";
 import { checkReplayStart, isToBeCancelled, replayCounts } from "../../rules/replays.ts";
 import { isoOrNull, parseStored, type StoredRecord } from "../stored-record.ts";
-import { clearWaits } from "../queue/handler-health.ts";
 import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
 import type { Work } from "../thread/operation.ts";
 
@@ -41,7 +40,9 @@ export function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Replay |
     rangesToJson(scope),
     nowMs,
   );
-  if (selection === "waiting") clearWaits(sql, subscription, nowMs);
+  if (selection === "waiting") {
+    sql.run("UPDATE subscription SET slowed_until_ms = NULL WHERE rowid = ?", subscription);
+  }
   return findReplay(sql, id);
 }
 

@@ -40,14 +40,14 @@ const OF_SUBSCRIPTION = "FROM delivery INDEXED BY delivery_subscription WHERE su
 
 /**
  * SQL of the deliveries that are most likely to have been attempted last: the newest; those before the first that is due, up to
- * which an earlier backlog has been sent; the first ones due, and the last, which wait for a retry; those that failed for good.
+ * which an earlier backlog has been sent; those that have failed so far, and those that failed for good.
  */
 const LIKELY_DELIVERIES = [
   `SELECT rowid AS id ${OF_SUBSCRIPTION} ORDER BY rowid DESC`,
   `SELECT rowid AS id ${OF_SUBSCRIPTION} AND rowid <=
       (SELECT rowid ${PENDING_OF} AND priority = ${NORMAL} ORDER BY priority, due_ms LIMIT 1) ORDER BY rowid DESC`,
-  `SELECT rowid AS id ${PENDING_OF} ORDER BY priority, due_ms`,
-  `SELECT rowid AS id ${PENDING_OF} AND priority = ${NORMAL} ORDER BY priority DESC, due_ms DESC`,
+  `SELECT rowid AS id FROM delivery INDEXED BY delivery_waiting_event
+    WHERE subscription_id = ?1 AND failures > 0 AND due_ms IS NOT NULL ORDER BY event_id DESC`,
   `SELECT rowid AS id FROM delivery INDEXED BY delivery_failed_event
     WHERE subscription_id = ?1 AND state = ${DELIVERY_STATE.failed} ORDER BY event_id DESC`,
 ]

@@ -14,9 +14,16 @@ import { changedActivity } from "../history/audit.ts";
 import { isoOrNull } from "../stored-record.ts";
 import { type Sql, textOf } from "../thread/sql.ts";
 import { countUnfinished } from "./backlog.ts";
-import { DELIVERY_STATE, LEASE_OF, NORMAL, PENDING_OF, REQUESTED } from "./delivery-state.ts";
-import { WAIT_END } from "./handler-health.ts";
-import { BLOCKED_BY, RETRY_WAIT_END } from "./key-order.ts";
+import {
+  DELIVERY_STATE,
+  LEASE_OF,
+  NORMAL,
+  PENDING_OF,
+  REQUESTED,
+  settingOf,
+  WAIT_END,
+} from "./delivery-state.ts";
+import { BLOCKED_BY } from "./key-order.ts";
 
 // What an answer costs is bounded by the subscriptions there are, and not by their deliveries: those are counted in indexes,
 // and only so far.
@@ -30,14 +37,11 @@ const MAX_FAILED_EACH = 1_000;
 /** One answer counts so many unfinished deliveries, of all subscriptions and of each. */
 const MAX_COUNTED = 200_000;
 const MAX_COUNTED_EACH = 10_000;
-/** One answer counts what so many paused subscriptions have missed. */
-const MAX_PAUSED = 200;
 const DAY_MS = 86_400_000;
 
 interface AttentionRow
   extends SubscriptionCondition, Pick<Attention, "application" | "subscription" | "action"> {
   readonly id: number;
-  readonly createdMs: number;
   readonly hasDue: number;
   readonly hasFailed: number;
 }
@@ -77,15 +81,14 @@ const OLDEST_DUE = [REQUESTED, NORMAL].map(
 const UNCLAIMED_SINCE = `iif(s.mode = 'pull', max(coalesce(s.last_claim_ms, s.created_ms), min(${OLDEST_DUE.join(", ")})), NULL)`;
 
 /** SQL that says of the subscription `s` what `isLeft` of `domain/subscription.ts` says. */
-const IS_LEFT = `iif(s.mode = 'pull' AND json_valid(s.settings),
-  json_extract(s.settings, '$.expires_after_ms') <= ${LEFT_SUBSCRIPTION.expiresWithinMs}
-  AND coalesce(s.last_claim_ms, s.created_ms) <= ?1 - ${LEFT_SUBSCRIPTION.unclaimedMs}, 0)`;
+const IS_LEFT = `(s.mode = 'pull' AND ${settingOf("expires_after_ms")} <= ${LEFT_SUBSCRIPTION.expiresWithinMs}
+  AND coalesce(s.last_claim_ms, s.created_ms) <= ?1 - ${LEFT_SUBSCRIPTION.unclaimedMs})`;
 
 function loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): readonly AttentionRow[] {
   const rows = sql.rows<Omit<AttentionRow, "isActive"> & { active: number }>(
     `SELECT s.rowid AS id, s.application, s.subscription, s.action, s.active, ${textOf("s.disabled_reason")} AS disabledReason,
-        s.created_ms AS createdMs, s.failing_since_ms AS failingSinceMs, s.last_failure_ms AS lastFailureMs,
-        max(${WAIT_END}, coalesce(${RETRY_WAIT_END}, 0)) AS waitEndMs, ${BLOCKED_BY} AS blockedBy,
+        s.failing_since_ms AS failingSinceMs, s.last_failure_ms AS lastFailureMs,
+        ${WAIT_END} AS waitEndMs, ${BLOCKED_BY} AS blockedBy,
         ${UNCLAIMED_SINCE} AS unclaimedSinceMs,
         EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE subscription_id = s.rowid AND due_ms IS NOT NULL) AS hasDue,
         EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_failed_event
@@ -107,34 +110,22 @@ function pausedOnes(sql: Sql, candidates: readonly AttentionRow[]): readonly Ent
     sql,
     paused.map(({ id }) => id),
   );
-  const entries: Entry[] = [];
-  for (const [index, row] of paused.entries()) {
+  return paused.flatMap((row): readonly Entry[] => {
     const sinceMs = changed.get(row.id) ?? null;
-    const missed = index < MAX_PAUSED ? countMissed(sql, row, sinceMs) : null;
-    if (row.hasDue === 0 && (missed ?? 0) === 0) continue;
-    entries.push({ row, reason: "paused", sinceMs, more: { missed } });
-  }
-  return entries;
+    const missed = countMissed(sql, row, sinceMs);
+    return row.hasDue === 0 && missed === 0 ? [] : [{ row, reason: "paused", sinceMs, more: { missed } }];
+  });
 }
 
-/**
- * Counts the events that a subscription has not got since it receives none.
- * @param sinceMs `null` where the audit does not tell: it was paused by an older evreg, or too long ago
- */
-function countMissed(sql: Sql, { id, createdMs }: AttentionRow, sinceMs: number | null): number {
+/** Counts the events that a subscription has not got since it receives none; `null` where nobody knows since when. */
+function countMissed(sql: Sql, { id }: AttentionRow, sinceMs: number | null): number | null {
+  if (sinceMs === null) return null;
   const matched = sql.rows<{ id: number }>(
     `SELECT action_id AS id FROM binding INDEXED BY binding_subscription WHERE subscription_id = ? AND receives = 1`,
     id,
   );
   const actions = matched.map(({ id: action }) => action);
-  // While it was active, each of its events made a delivery at once, also those of the last one's millisecond.
-  const lastMs = (): number | undefined =>
-    sql.value(
-      "SELECT created_ms + 1 FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ? ORDER BY rowid DESC LIMIT 1",
-      id,
-    );
-  const fromMs = sinceMs ?? lastMs() ?? createdMs;
-  return new SelectedEvents(sql, actions).count(idRangesOf(sql, "event", fromMs, undefined));
+  return new SelectedEvents(sql, actions).count(idRangesOf(sql, "event", sinceMs, undefined));
 }
 
 interface FailedRow {
@@ -162,17 +153,9 @@ function failedOnes(sql: Sql, candidates: readonly AttentionRow[], nowMs: number
     if (last === undefined) return [];
     const { sinceMs, publishedMs, ...more } = last;
     const at_least = more.deliveries === each;
-    const published_from = toIso(at_least ? Math.min(publishedMs, oldestFailed(sql, row.id)) : publishedMs);
+    const published_from = at_least ? null : toIso(publishedMs);
     return [{ row, reason: "failed", sinceMs, more: { ...more, at_least, published_from } }];
   });
-}
-
-/** Answers when the first event was published whose delivery has failed for good. */
-function oldestFailed(sql: Sql, subscription: number): number {
-  return sql.value<number>(
-    `SELECT timestamped_ms FROM event WHERE rowid = (SELECT event_id ${FAILED} ORDER BY event_id LIMIT 1)`,
-    subscription,
-  );
 }
 
 function itemOf(

@@ -1,8 +1,8 @@
 import type { BacklogCause } from "../../../domain/stats/stats.ts";
-import type { Backlog, BacklogOf } from "../../queue.ts";
+import type { Backlog, BacklogOf, BacklogPart } from "../../queue.ts";
 import { earliestOf } from "../../rules/fair-share.ts";
 import { matchOf } from "../catalog/matching.ts";
-import { type Sql, type SqlValue, timeOf } from "../thread/sql.ts";
+import type { Sql, SqlValue } from "../thread/sql.ts";
 import {
   BEHIND_OF,
   DELIVERY_STATE,
@@ -13,8 +13,8 @@ import {
   REQUESTED,
   settingOf,
   UNFINISHED_STATES,
+  WAIT_END,
 } from "./delivery-state.ts";
-import { WAIT_END } from "./handler-health.ts";
 import { BLOCKS, FAILING, IS_EXHAUSTED } from "./key-order.ts";
 
 // This file says why deliveries are unfinished: each for one cause, by which they are counted here and listed in
@@ -68,7 +68,7 @@ function loadReceivers(sql: Sql, nowMs: number, selection: BacklogOf = {}): read
   );
 }
 
-type BacklogParts = Record<BacklogCause, Backlog["due"]>;
+type BacklogParts = Record<BacklogCause, BacklogPart>;
 
 function noParts(): BacklogParts {
   const none = { deliveries: 0, sinceMs: undefined };
@@ -132,48 +132,36 @@ interface CountedDeliveries {
   readonly blockedSinceMs: number | null;
 }
 
+/** SQL of the deliveries that the subscription `?1` blocks for; goes on with a join of those behind them. */
+const BLOCKING = `FROM subscription AS s CROSS JOIN ${FAILING}`;
+const IS_BLOCKING = `s.rowid = ?1 AND ${BLOCKS} AND ${IS_EXHAUSTED}`;
+
 function countOf(sql: Sql, receiver: Receiver, nowMs: number, limit: number): CountedDeliveries {
   const { id, isActive, isWaiting, waitEndMs } = receiver;
   // What was due all along could only be sent since its wait ended; what a person requested does not wait.
-  const due = sql.first<Pick<CountedDeliveries, "pending" | "now" | "nowSinceMs">>(
+  return sql.first<CountedDeliveries>(
     `SELECT count(*) AS pending, coalesce(sum(priority = ${REQUESTED} OR due_ms <= ?2), 0) AS now,
         (SELECT iif(d.priority = ${REQUESTED}, d.due_ms, max(d.due_ms, ?4)) ${PENDING_OF}
           AND (d.priority, d.due_ms) <= (${NORMAL}, ?2) AND NOT ${LEASE_OF("d")}
-          ORDER BY d.priority, d.due_ms LIMIT 1) AS nowSinceMs
+          ORDER BY d.priority, d.due_ms LIMIT 1) AS nowSinceMs,
+        (SELECT count(*) FROM (SELECT 1 ${BEHIND_OF} LIMIT ?3)) AS behind,
+        (SELECT count(*) FROM (SELECT 1 ${BLOCKING} CROSS JOIN delivery AS b INDEXED BY delivery_key
+          ON b.subscription_id = s.rowid AND b.key = f.key AND b.state IN ${UNFINISHED_STATES} AND b.state = ${DELIVERY_STATE.behind}
+          WHERE ${IS_BLOCKING} LIMIT ?3)) AS blocked,
+        (SELECT min(ms) FROM (SELECT f.created_ms AS ms ${BLOCKING} WHERE ${IS_BLOCKING} LIMIT ?3)) AS blockedSinceMs
       FROM (SELECT d.priority, d.due_ms ${PENDING_OF} ORDER BY d.priority, d.due_ms LIMIT ?3)`,
     id,
     isWaiting ? NEVER_MS : nowMs,
     limit,
     isActive ? waitEndMs : NEVER_MS,
   )!;
-  const behind = countBehind(sql, id, limit);
-  return { ...due, behind, ...(behind === 0 ? NONE_BLOCKED : countBlocked(sql, id, limit)) };
-}
-
-function countBehind(sql: Sql, subscription: number, limit: number): number {
-  return sql.value(`SELECT count(*) FROM (SELECT 1 ${BEHIND_OF} LIMIT ?2)`, subscription, limit);
-}
-
-const NONE_BLOCKED = { blocked: 0, blockedSinceMs: null };
-
-function countBlocked(sql: Sql, subscription: number, limit: number): typeof NONE_BLOCKED {
-  return sql.first(
-    `SELECT count(*) AS blocked, min(since_ms) AS blockedSinceMs FROM (
-        SELECT ${timeOf("f.created_ms")} AS since_ms
-        FROM subscription AS s CROSS JOIN ${FAILING} CROSS JOIN delivery AS b INDEXED BY delivery_key
-          ON b.subscription_id = s.rowid AND b.key = f.key AND b.state IN ${UNFINISHED_STATES} AND b.state = ${DELIVERY_STATE.behind}
-        WHERE s.rowid = ?1 AND ${BLOCKS} AND ${IS_EXHAUSTED} LIMIT ?2)`,
-    subscription,
-    limit,
-  )!;
 }
 
 const IS_BLOCKED = `(d.state = ${DELIVERY_STATE.behind} AND ${BLOCKS} AND EXISTS (SELECT 1 FROM delivery AS f INDEXED BY delivery_key
   WHERE f.subscription_id = s.rowid AND f.key = d.key AND f.state IN ${UNFINISHED_STATES} AND f.state = ${DELIVERY_STATE.pending}
     AND f.failures > s.max_retries))`;
-/** SQL that says whether the delivery `d` is to be sent now. Its values are the time, and the subscriptions that wait. */
-const IS_NOW = `(d.due_ms IS NOT NULL AND (d.priority = ${REQUESTED}
-  OR d.due_ms <= ? AND d.subscription_id NOT IN (SELECT value FROM json_each(?))))`;
+/** SQL that says whether the delivery `d` is to be sent by a time, which is its value. */
+const IS_NOW = `(d.due_ms IS NOT NULL AND (d.priority = ${REQUESTED} OR max(d.due_ms, ${WAIT_END}) <= ?))`;
 
 /** Selects the deliveries of a cause. */
 export interface CauseFilter {
@@ -182,15 +170,7 @@ export interface CauseFilter {
   /** A condition on the delivery `d` and its subscription `s`, with its values. */
   readonly condition: string;
   readonly values: readonly SqlValue[];
-  /** The pending ones among them come after this in the index of what is due. */
-  readonly pendingAfter: DuePosition;
 }
-
-/** A place in the index of what is due of a subscription. */
-export type DuePosition = readonly [priority: number, dueMs: number];
-
-/** The place before all that is due. */
-export const FIRST_DUE: DuePosition = [REQUESTED, NEVER_MS];
 
 export function activeReceivers(sql: Sql, nowMs: number): readonly Receiver[] {
   return loadReceivers(sql, nowMs).filter(({ isActive }) => isActive === 1);
@@ -198,17 +178,14 @@ export function activeReceivers(sql: Sql, nowMs: number): readonly Receiver[] {
 
 /** @param name a cause that is no status as well */
 export function filterByCause(sql: Sql, name: BacklogCause, nowMs: number): CauseFilter {
-  const active = activeReceivers(sql, nowMs);
-  const waiting = active.filter(({ isWaiting }) => isWaiting === 1).map(({ id }) => id);
   const isOfAny = name === "waiting" || name === "blocked";
-  const having = active.filter(({ nowCause }) => isOfAny || nowCause === name);
+  const having = activeReceivers(sql, nowMs).filter(({ nowCause }) => isOfAny || nowCause === name);
   const isLater = `${IS_OPEN} AND NOT ${IS_NOW} AND NOT ${IS_BLOCKED}`;
   const condition = name === "waiting" ? isLater : name === "blocked" ? IS_BLOCKED : IS_NOW;
   return {
     subscriptions: having.map(({ id }) => id),
     condition: `${condition} AND NOT ${LEASE_OF("d")}`,
-    values: name === "blocked" ? [] : [nowMs, JSON.stringify(waiting)],
-    pendingAfter: name === "waiting" && waiting.length === 0 ? [NORMAL, nowMs] : FIRST_DUE,
+    values: name === "blocked" ? [] : [nowMs],
   };
 }
 
@@ -218,12 +195,9 @@ export function countUnfinished(
   subscription: number,
   max: number,
 ): { readonly deliveries: number; readonly isLeast: boolean } {
-  const pending = sql.value<number>(
-    `SELECT count(*) FROM (SELECT 1 ${PENDING_OF} LIMIT ?2)`,
-    subscription,
-    max,
-  );
-  const behind = countBehind(sql, subscription, max);
+  const count = (some: string): number =>
+    sql.value(`SELECT count(*) FROM (SELECT 1 ${some} LIMIT ?2)`, subscription, max);
+  const [pending, behind] = [count(PENDING_OF), count(BEHIND_OF)];
   return { deliveries: pending + behind, isLeast: pending >= max || behind >= max };
 }
 

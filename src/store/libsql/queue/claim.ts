@@ -2,28 +2,13 @@ import { randomInt } from "node:crypto";
 import { recordEvents } from "../events/record.ts";
 import { countPublished } from "../history/stats-counts.ts";
 import { PAYLOAD_BYTES, type PayloadRequest, readPayloads } from "../events/payloads.ts";
-import type { ClaimQuota, PullConsumer, TierLimit } from "../../queue.ts";
-import {
-  type Claimable,
-  earliestOf,
-  selectFairly,
-  type Picked,
-  type WaitingDelivery,
-} from "../../rules/fair-share.ts";
+import type { ClaimQuota, ClaimRequest, ConsumerRequest, PullConsumer, TierLimit } from "../../queue.ts";
+import { type Claimable, selectFairly, type Picked, type WaitingDelivery } from "../../rules/fair-share.ts";
 import type { Work } from "../thread/operation.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
-import { DELIVERY_STATE, LEASE_OF, NORMAL, REQUESTED, UNFINISHED_STATES } from "./delivery-state.ts";
-import { WAIT_END } from "./handler-health.ts";
+import { DELIVERY_STATE, LEASE_OF, UNFINISHED_STATES, WAIT_END } from "./delivery-state.ts";
 import type { OrderKey } from "./key-order.ts";
-import type {
-  ClaimCall,
-  ClaimedRow,
-  ClaimReply,
-  ConsumerCall,
-  EventBatch,
-  RecordedLeases,
-  WireRecordOutcome,
-} from "./wire.ts";
+import type { ClaimedRow, ClaimReply, EventBatch, RecordedLeases, WireRecordOutcome } from "./wire.ts";
 
 /** Claim ids are below this; that a delivery gets one twice is as good as impossible. */
 const CLAIM_IDS = 2 ** 47;
@@ -32,7 +17,7 @@ const CLAIM_IDS = 2 ** 47;
  * Leases due deliveries. The subscription with the fewest leased comes first, so that none with a long backlog or slow answers
  * delays others. Only subscriptions with pending deliveries are looked at, and no delivery of one without capacity.
  */
-export function claimDue(work: Work, call: ClaimCall): ClaimReply {
+export function claimDue(work: Work, call: ClaimRequest): ClaimReply {
   const { nowMs, leaseMs, defaultQuota } = call;
   const known = new Map(call.quotas);
   const quotaOf = (id: number): ClaimQuota => known.get(id) ?? defaultQuota;
@@ -42,7 +27,7 @@ export function claimDue(work: Work, call: ClaimCall): ClaimReply {
 }
 
 /** Leases due deliveries for those who take them. */
-export function claimForConsumers(work: Work, call: ConsumerCall): ClaimReply {
+export function claimForConsumers(work: Work, call: ConsumerRequest): ClaimReply {
   const { nowMs, maxClaims, maxPayloadBytes } = call;
   const consumers = new Map(call.consumers);
   // Consumers that wait for deliveries have none, as far as their shares are concerned.
@@ -102,18 +87,18 @@ type DueDeliveries = Omit<ClaimReply, "rows"> & { readonly rows: readonly DueRow
 
 /** Selects what is due, with all that sending needs. */
 function selectDue(sql: Sql, query: DueQuery): DueDeliveries {
-  const { tiers, maxPayloadBytes } = query;
-  const { claimables, recheckAtMs } = loadClaimables(sql, query);
+  const { tiers, maxPayloadBytes, nowMs } = query;
   const { chosen, nextDueAtMs, cutTiers } = selectFairly(
     (some, limit) => loadWaiting(sql, some, limit),
-    claimables,
+    loadClaimables(sql, query),
     tiers,
+    nowMs,
   );
   const rows = withinBytes(loadRows(sql, chosen), maxPayloadBytes);
   return {
     rows,
     subscriptions: readSubscriptions(sql, new Set(rows.map(({ subscriptionId }) => subscriptionId))),
-    nextDueAtMs: earliestOf(nextDueAtMs, recheckAtMs),
+    nextDueAtMs,
     limitedTiers: [...new Set([...cutTiers, ...chosen.slice(rows.length).map(({ tier }) => tier)])],
   };
 }
@@ -132,26 +117,10 @@ function claimedRows(
   });
 }
 
-interface PendingSubscription {
-  readonly id: number;
-  /** When the subscription's wait ends; `null` when it does not wait. */
-  readonly waits_until_ms: number | null;
-  /** Whether a person requested one of its deliveries, of a subscription that waits. */
-  readonly has_requested: number | null;
-  /** When the first of its deliveries that nobody requested is due, of a subscription that waits. */
-  readonly first_due_ms: number | null;
-}
-
-/**
- * Reads the active subscriptions with capacity and pending deliveries; others cost nothing. One that waits is among them only
- * with deliveries that persons requested; one of its other deliveries is looked at.
- */
-function loadClaimables(
-  sql: Sql,
-  { nowMs, mode, quotaOf }: DueQuery,
-): { readonly claimables: readonly Claimable[]; readonly recheckAtMs: number | undefined } {
+/** Reads the active subscriptions with capacity and pending deliveries; others cost nothing. */
+function loadClaimables(sql: Sql, { mode, quotaOf }: DueQuery): readonly Claimable[] {
   // The query steps from subscription to subscription through the index of what waits.
-  const pending = sql.rows<PendingSubscription>(
+  const pending = sql.rows<Pick<Claimable, "id" | "waitEndMs">>(
     `WITH RECURSIVE waiting (id) AS (
         SELECT (SELECT subscription_id FROM delivery INDEXED BY delivery_due WHERE due_ms IS NOT NULL
           ORDER BY subscription_id LIMIT 1)
@@ -159,35 +128,12 @@ function loadClaimables(
         SELECT (SELECT d.subscription_id FROM delivery AS d INDEXED BY delivery_due
           WHERE d.due_ms IS NOT NULL AND d.subscription_id > waiting.id ORDER BY d.subscription_id LIMIT 1)
         FROM waiting WHERE waiting.id IS NOT NULL
-      ), found AS (
-        SELECT s.rowid AS id, iif(${WAIT_END} > ?1, ${WAIT_END}, NULL) AS waits_until_ms
-        FROM waiting CROSS JOIN subscription AS s
-        WHERE s.rowid = waiting.id AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = ?2
       )
-      SELECT id, waits_until_ms,
-        CASE WHEN waits_until_ms IS NOT NULL THEN EXISTS (
-          SELECT 1 FROM delivery AS d INDEXED BY delivery_due
-          WHERE d.subscription_id = id AND d.priority = ${REQUESTED} AND d.due_ms IS NOT NULL) END AS has_requested,
-        CASE WHEN waits_until_ms IS NOT NULL THEN (
-          SELECT min(d.due_ms) FROM delivery AS d INDEXED BY delivery_due
-          WHERE d.subscription_id = id AND d.priority = ${NORMAL} AND d.due_ms IS NOT NULL) END AS first_due_ms
-      FROM found`,
-    nowMs,
+      SELECT s.rowid AS id, ${WAIT_END} AS waitEndMs FROM waiting CROSS JOIN subscription AS s
+      WHERE s.rowid = waiting.id AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = ?`,
     mode,
   );
-  const claimables: Claimable[] = [];
-  let recheckAtMs: number | undefined;
-  for (const { id, waits_until_ms: waitsUntilMs, has_requested, first_due_ms } of pending) {
-    const quota = quotaOf(id);
-    if (quota.capacity === 0) continue;
-    if (waitsUntilMs === null || has_requested === 1) {
-      const dueByMs = waitsUntilMs === null ? nowMs : -Infinity;
-      claimables.push({ id, ...quota, dueByMs, notBeforeMs: waitsUntilMs ?? nowMs });
-    } else {
-      recheckAtMs = earliestOf(recheckAtMs, Math.max(first_due_ms ?? 0, waitsUntilMs));
-    }
-  }
-  return { claimables, recheckAtMs };
+  return pending.map((one) => Object.assign(one, quotaOf(one.id))).filter(({ capacity }) => capacity > 0);
 }
 
 /** Reads the first `limit` pending deliveries of each that are not leased, due or not. */
@@ -276,6 +222,9 @@ function lease(
   return claimId;
 }
 
+/** The time of the last claim is stored this often at most. */
+const NOTED_EVERY_MS = 60_000;
+
 /**
  * Leases deliveries to consumers. Each consumer has a lease of its own length, and an id of its own: with that of another it
  * could finish the other's deliveries.
@@ -292,11 +241,10 @@ function leaseForConsumers(
     const { leaseMs, consumer } = consumers.get(id)!;
     claimIds.set(id, lease(sql, own, nowMs, leaseMs, consumer));
   }
-  const timed = [...consumers].filter(([, { isTimeStored }]) => isTimeStored).map(([id]) => id);
-  if (timed.length === 0) return claimIds;
   sql.run(
-    "UPDATE subscription SET last_claim_ms = ?2 WHERE rowid IN (SELECT value FROM json_each(?1))",
-    JSON.stringify(timed),
+    `UPDATE subscription SET last_claim_ms = ?2 WHERE rowid IN (SELECT value FROM json_each(?1))
+      AND coalesce(last_claim_ms, 0) NOT BETWEEN ?2 - ${NOTED_EVERY_MS} + 1 AND ?2`,
+    JSON.stringify([...consumers.keys()]),
     nowMs,
   );
   return claimIds;

@@ -6,7 +6,7 @@ import { matchOf } from "../catalog/matching.ts";
 import { idRangesOf, rangesAfter } from "../events/timeline.ts";
 import type { Part } from "../thread/operation.ts";
 import type { Sql, SqlValue } from "../thread/sql.ts";
-import { activeReceivers, type CauseFilter, filterByCause, FIRST_DUE } from "./backlog.ts";
+import { activeReceivers, type CauseFilter, filterByCause } from "./backlog.ts";
 import {
   DELIVERY_STATE,
   deliveryOf,
@@ -81,8 +81,7 @@ export function listDeliveries(sql: Sql, query: DeliverySelection, extent = EXTE
 }
 
 /** Selects deliveries; without `subscriptions` those of all. */
-interface Filter
-  extends Pick<CauseFilter, "values" | "pendingAfter">, Partial<Pick<CauseFilter, "subscriptions">> {
+interface Filter extends Pick<CauseFilter, "values">, Partial<Pick<CauseFilter, "subscriptions">> {
   /** Conditions on `d`, the delivery, `s`, its subscription, and `a`, its action. */
   readonly conditions: readonly string[];
 }
@@ -113,8 +112,7 @@ function filterOf(sql: Sql, query: DeliverySelection, status: DeliveryStatus | u
     conditions.push(named.condition);
     values.push(...named.values);
   }
-  const pendingAfter = ofCause?.pendingAfter ?? FIRST_DUE;
-  return { ...(subscriptions && { subscriptions }), conditions, values, pendingAfter };
+  return { ...(subscriptions && { subscriptions }), conditions, values };
 }
 
 /** Conditions of statuses that follow from the subscription alone. */
@@ -170,7 +168,7 @@ const RARE: Partial<Record<DeliveryStatus, string>> = {
 /** SQL of what is pending of subscriptions, and of what is behind others of its key. Neither is in the order of the list. */
 const PENDING = `SELECT delivery.rowid AS id FROM json_each(?) AS p CROSS JOIN delivery INDEXED BY delivery_due
   ON delivery.subscription_id = p.value AND delivery.due_ms IS NOT NULL
-  WHERE (delivery.priority, delivery.due_ms) > (?, ?)`;
+  WHERE TRUE`;
 const PENDING_AGAIN = `SELECT delivery.rowid AS id FROM json_each(?) AS p CROSS JOIN delivery INDEXED BY delivery_waiting_event
   ON delivery.subscription_id = p.value AND delivery.failures > 0 AND delivery.due_ms IS NOT NULL WHERE TRUE`;
 const BEHIND = `SELECT delivery.rowid AS id FROM json_each(?) AS p CROSS JOIN delivery INDEXED BY delivery_key
@@ -181,7 +179,7 @@ function sourceOf(
   sql: Sql,
   { event, cause }: DeliverySelection,
   status: DeliveryStatus | undefined,
-  { subscriptions, pendingAfter }: Filter,
+  { subscriptions }: Filter,
   { gathered }: Extent,
 ): CandidateSource {
   if (event !== undefined) return [{ each: OF_EVENT, values: [event] }];
@@ -190,9 +188,8 @@ function sourceOf(
   if (cause !== undefined || (status !== undefined && status !== "delivered")) {
     // Where no subscriptions are selected, the status is `pending` or `waiting`, which only deliveries of active ones have.
     const ids = JSON.stringify(subscriptions ?? activeReceivers(sql, 0).map(({ id }) => id));
-    const pending = { each: PENDING, values: [ids, ...pendingAfter] };
-    const again = { each: PENDING_AGAIN, values: [ids] };
-    const unfinished = [status === "waiting" ? again : pending, { each: BEHIND, values: [ids] }];
+    const pending = status === "waiting" ? PENDING_AGAIN : PENDING;
+    const unfinished = [pending, BEHIND].map((each) => ({ each, values: [ids] }));
     if (isWithin(sql, unfinished, gathered)) return unfinished;
   }
   const isFew = subscriptions !== undefined && subscriptions.length <= MAX_WALKED;
@@ -207,11 +204,7 @@ function isWithin(sql: Sql, source: CandidateSource, most: number): boolean {
   );
 }
 
-function joined(
-  source: CandidateSource,
-  condition: string,
-  ...bound: readonly SqlValue[]
-): { readonly each: string; readonly values: readonly SqlValue[] } {
+function joined(source: CandidateSource, condition: string, ...bound: readonly SqlValue[]): RowidQuery {
   return {
     each: source.map(({ each }) => `${each} ${condition}`).join(" UNION ALL "),
     values: source.flatMap(({ values }) => [...values, ...bound]),

@@ -77,6 +77,9 @@ export const JOIN_NAMES = `
 
 export const { requested: REQUESTED, normal: NORMAL } = PRIORITY;
 
+/** SQL of when the wait of the subscription `s` ends or ended; 0 where there was none. */
+export const WAIT_END = "coalesce(s.slowed_until_ms, 0)";
+
 /** SQL of a setting of the subscription `s`, as a value; damaged settings have none. */
 export function settingOf(name: keyof SubscriptionSettings): string {
   return `iif(json_valid(s.settings), s.settings ->> '${name}', NULL)`;

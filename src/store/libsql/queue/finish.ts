@@ -1,14 +1,19 @@
 import type { Deactivated } from "../../queue.ts";
-import { type AttemptedDelivery, type DeliveryVerdict, verdictOn } from "../../rules/finish.ts";
-import { type HandlerHealth, healthAfter } from "../../rules/health.ts";
+import {
+  type AttemptedDelivery,
+  type DeliveryVerdict,
+  type HandlerHealth,
+  healthAfter,
+  type SettingsInForce,
+  verdictOn,
+} from "../../rules/finish.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats-counts.ts";
 import type { Sql } from "../thread/sql.ts";
 import { dropMiddleAttempts, isPastLimit } from "./attempts.ts";
 import { claimNext } from "./claim.ts";
-import { DELIVERY_STATE, NORMAL } from "./delivery-state.ts";
-import { loadAttempted, storeHealth } from "./handler-health.ts";
-import { distinct, type OrderKey, releaseKeys } from "./key-order.ts";
+import { DELIVERY_STATE, NORMAL, settingOf } from "./delivery-state.ts";
+import { type OrderKey, releaseKeys } from "./key-order.ts";
 import type { ClaimedRow, ClaimReply, FinishedRow, FinishReply } from "./wire.ts";
 import type { Work } from "../thread/operation.ts";
 
@@ -88,8 +93,7 @@ function leaseNext(
 ): ReadonlyMap<number, ClaimReply> {
   const [first] = wanted;
   if (first === undefined) return new Map();
-  // What was under way as an order began may be several deliveries of a key.
-  const keys = distinct(wanted.map(({ key }) => key));
+  const keys = wanted.map(({ key }) => key);
   const bySubscription = Map.groupBy(wanted, ({ key: [subscription] }) => subscription);
   return new Map(
     claimNext(work, keys, nowMs, first.leaseMs).map((reply) => {
@@ -110,8 +114,6 @@ interface LeasedDelivery extends AttemptedDelivery {
   readonly attempt: number;
   /** Who took the delivery; `null` for one that evreg sent. */
   readonly consumer: string | null;
-  /** The key of the delivery, where it has a place in an order. */
-  readonly key: number | null;
 }
 
 function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, LeasedDelivery> {
@@ -127,6 +129,51 @@ function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, LeasedD
   return new Map(leased.map((row) => [row.id, row]));
 }
 
+/** A subscription of which something was attempted: its settings, and what is known of its handler. */
+interface AttemptedSubscription extends SettingsInForce, HandlerHealth {
+  readonly id: number;
+}
+
+type AttemptedRow = Omit<AttemptedSubscription, "isActive" | "retryScheduleMs"> & {
+  readonly isActive: number;
+  readonly ownSchedule: string | null;
+};
+
+/** @param scheduleMs the waits before retries of those that have no schedule of their own */
+function loadAttempted(
+  sql: Sql,
+  ids: ReadonlySet<number>,
+  scheduleMs: readonly number[] | undefined,
+): ReadonlyMap<number, AttemptedSubscription> {
+  const rows = sql.rows<AttemptedRow>(
+    `SELECT s.rowid AS id, s.handler, s.max_retries AS maxRetries,
+        ${settingOf("on_exhausted")} AS onExhausted, ${settingOf("retry_schedule")} AS ownSchedule,
+        s.active = 1 AND s.deleted_ms IS NULL AS isActive, NULL AS disabledReason, s.failing_since_ms AS failingSinceMs,
+        s.last_failure_ms AS lastFailureMs, s.failing_total_ms AS failingTotalMs, s.slowed_until_ms AS slowedUntilMs
+      FROM json_each(?1) AS requested CROSS JOIN subscription AS s ON s.rowid = requested.value`,
+    JSON.stringify([...ids]),
+  );
+  return new Map(
+    rows.map(({ isActive, ownSchedule, ...row }) => {
+      const schedule = ownSchedule === null ? (scheduleMs ?? null) : (JSON.parse(ownSchedule) as number[]);
+      return [row.id, Object.assign(row, { isActive: isActive === 1, retryScheduleMs: schedule })];
+    }),
+  );
+}
+
+/** Stores what is known of handlers now, by their subscriptions, and deactivates those with a reason for that. */
+function storeHealth(sql: Sql, changed: ReadonlyMap<number, HandlerHealth>): void {
+  if (changed.size === 0) return;
+  sql.run(
+    `UPDATE subscription SET failing_since_ms = r.value ->> '$[1].failingSinceMs', last_failure_ms = r.value ->> '$[1].lastFailureMs',
+        failing_total_ms = r.value ->> '$[1].failingTotalMs', slowed_until_ms = r.value ->> '$[1].slowedUntilMs',
+        active = iif(r.value ->> '$[1].disabledReason' IS NULL, active, 0),
+        disabled_reason = coalesce(r.value ->> '$[1].disabledReason', disabled_reason)
+      FROM json_each(?) AS r WHERE subscription.rowid = r.value ->> 0`,
+    JSON.stringify([...changed]),
+  );
+}
+
 /** What is to be written for the results of finished attempts that count. */
 class FinishWrites {
   /** Rowids of deliveries that are not leased any more. */
@@ -135,9 +182,8 @@ class FinishWrites {
   readonly delivered: unknown[] = [];
   /** Rows of `MOVED`. */
   readonly moved: unknown[] = [];
-  /** Rows of `ATTEMPT`; `detailed` are those with details. */
+  /** Rows of `ATTEMPT`. */
   readonly attempts: unknown[] = [];
-  readonly detailed: unknown[] = [];
   /** Rowids of those of `moved` that failed for good. */
   readonly failed: number[] = [];
   /** Rowids of those of `moved` that their subscriptions block for from now on. */
@@ -149,16 +195,17 @@ class FinishWrites {
   readonly wanted: WantedNext[] = [];
 }
 
-/** SQL of values in a row of `json_each`, of which `names` has the order. */
-function columns<const N extends readonly string[]>(...names: N) {
-  const value = (name: N[number]): string => `value ->> ${names.indexOf(name)}`;
-  return { values: names.map((name) => `${value(name)} AS ${name}`).join(", "), value };
+/** SQL of the values of columns in a row of `json_each`, which has them in the order of their names. */
+function columns(...names: readonly string[]) {
+  const values = names.map((name, index) => `value ->> ${index} AS ${name}`);
+  return { names, values: values.join(", ") };
 }
 
 // The rows of these are packed in the order of the names, as each is made of one result.
 const DELIVERED = columns("id", "startedMs", "durationMs", "statusCode");
 const MOVED = columns("id", "state", "attempt", "failures", "due_ms", "finished_ms", "last_error");
-const STORED = [
+/** An attempt; the answer that is stored with it comes last. */
+const ATTEMPT = columns(
   "delivery_id",
   "attempt",
   "started_ms",
@@ -166,10 +213,11 @@ const STORED = [
   "outcome",
   "status_code",
   "error_code",
-] as const;
-/** What few attempts have: a connection that was made for them, or a consumer. */
-const DETAILS = ["dns_ms", "connect_ms", "first_byte_ms", "consumer"] as const;
-const ATTEMPT = columns(...STORED, "text", ...DETAILS);
+  "dns_ms",
+  "connect_ms",
+  "first_byte_ms",
+  "consumer",
+);
 
 function collect(
   writes: FinishWrites,
@@ -199,7 +247,8 @@ function collect(
   }
   if (isPlain) return;
   const { attempt, consumer } = leased;
-  const stored = [
+  const { dnsMs, connectMs, firstByteMs } = row.connection ?? {};
+  writes.attempts.push([
     id,
     attempt,
     startedMs,
@@ -207,15 +256,13 @@ function collect(
     outcome,
     statusCode,
     row.errorCode ?? (outcome === "returned" ? "interrupted" : null),
+    rounded(dnsMs),
+    rounded(connectMs),
+    rounded(firstByteMs),
+    consumer,
     // Half a surrogate pair has no UTF-8; an attempt must not be lost for it, so it becomes U+FFFD.
     text?.toWellFormed(),
-  ];
-  const { connection } = row;
-  if (connection === undefined && consumer === null) writes.attempts.push(stored);
-  else {
-    const { dnsMs, connectMs, firstByteMs } = connection ?? {};
-    writes.detailed.push([...stored, rounded(dnsMs), rounded(connectMs), rounded(firstByteMs), consumer]);
-  }
+  ]);
   if (isPastLimit(attempt)) writes.long.push(id);
 }
 
@@ -236,13 +283,17 @@ function rounded(durationMs: number | undefined): number | null {
 }
 
 function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): void {
-  const { ended, delivered, moved, attempts, detailed, long } = writes;
+  const { ended, delivered, moved, attempts, long } = writes;
   if (ended.length > 0) {
     sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
   }
-  insertAttempts(sql, STORED, attempts);
-  // Each value that is taken out of the JSON costs something.
-  insertAttempts(sql, [...STORED, ...DETAILS], detailed);
+  if (attempts.length > 0) {
+    sql.run(
+      `INSERT INTO attempt (${ATTEMPT.names.join(", ")}, response)
+        SELECT ${ATTEMPT.values}, CAST(value ->> ${ATTEMPT.names.length} AS BLOB) FROM json_each(?)`,
+      JSON.stringify(attempts),
+    );
+  }
   if (delivered.length > 0) {
     sql.run(
       `UPDATE delivery SET state = ${DELIVERY_STATE.delivered}, attempt = attempt + 1, last_error = NULL, due_ms = NULL, finished_ms = ?2,
@@ -263,18 +314,4 @@ function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): void {
     );
   }
   if (long.length > 0) dropMiddleAttempts(sql, long);
-}
-
-function insertAttempts(
-  sql: Sql,
-  names: readonly (typeof STORED | typeof DETAILS)[number][],
-  attempts: readonly unknown[],
-): void {
-  if (attempts.length === 0) return;
-  sql.run(
-    `INSERT INTO attempt (${names.join(", ")}, response)
-      SELECT ${names.map((name) => ATTEMPT.value(name)).join(", ")}, CAST(${ATTEMPT.value("text")} AS BLOB)
-      FROM json_each(?)`,
-    JSON.stringify(attempts),
-  );
 }

@@ -1,32 +1,17 @@
-import { EvregError } from "../../../domain/error.ts";
 import { DELIVERY_LIMITS } from "../../../domain/delivery.ts";
-import {
-  keyTextOf,
-  NO_KEY,
-  orderKeyOf,
-  pointerSteps,
-  WHOLE_KEY,
-  WHOLE_ORDER,
-} from "../../../domain/order-key.ts";
+import { keyTextOf, orderKeyOf, pointerSteps, WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
 import { MAX_BLOCKED_KEYS } from "../../../domain/subscription.ts";
 import { receiversOf } from "../catalog/matching.ts";
-import { loadPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
+import { loadPayloads, PAYLOAD_BYTES, type PayloadRequest } from "../events/payloads.ts";
 import type { Sql } from "../thread/sql.ts";
-import {
-  BEHIND_OF,
-  DELIVERY_STATE,
-  LEASE_OF,
-  PENDING_OF,
-  settingOf,
-  UNFINISHED_STATES,
-} from "./delivery-state.ts";
+import { DELIVERY_STATE, LEASE_OF, settingOf, UNFINISHED_STATES } from "./delivery-state.ts";
 
 // Each unfinished delivery of an ordered subscription has the key of its event, and one of each key is pending: to claims it is
 // like any other. Those behind it are of the state `behind`, and not due. What ends that one, or puts another before it, releases
 // the key: a look-up or two in an index, however many are behind. Where a subscription has one order, all have one key.
 //
-// Where a subscription is ordered by key no more, what is unfinished keeps its keys, and goes on in its order. Where it had one
-// order, nothing waits for its place any longer, see `endOrder`.
+// A subscription's order counts for what is made while it is in force: where it changes, what is unfinished keeps the key that it
+// has, or none.
 
 /** A key of a subscription. */
 export type OrderKey = readonly [subscriptionId: number, key: number];
@@ -82,41 +67,7 @@ function promote(sql: Sql, keys: string, nowMs: number): number {
   );
 }
 
-/** So many deliveries are taken out of an order that ends, which holds up all other writes for a quarter of a second. */
-const MAX_FREED = 100_000;
-
-/** Makes what waits in the one order of a subscription due. Of more than so many, the rest goes on in that order. */
-export function endOrder(sql: Sql, subscriptionId: number, nowMs: number, max = MAX_FREED): void {
-  sql.run(
-    `UPDATE delivery SET key = NULL, state = ${PENDING}, due_ms = coalesce(due_ms, min(created_ms, ?2)) WHERE rowid IN (
-        SELECT rowid FROM delivery INDEXED BY delivery_key
-        WHERE subscription_id = ?1 AND key = ${WHOLE_KEY} AND state IN ${UNFINISHED_STATES}
-        ORDER BY state, priority, event_id LIMIT ?3)`,
-    subscriptionId,
-    nowMs,
-    max,
-  );
-  promote(sql, JSON.stringify([[subscriptionId, WHOLE_KEY]]), nowMs);
-}
-
-/** Makes what a subscription waits for due at once, where it has one order. */
-export function endRetryWait(sql: Sql, subscriptionId: number, nowMs: number): void {
-  sql.run(
-    `UPDATE delivery SET due_ms = min(due_ms, ?2) WHERE rowid IN (
-        SELECT rowid FROM delivery INDEXED BY delivery_key
-        WHERE subscription_id = (SELECT rowid FROM subscription WHERE rowid = ?1 AND order_key = '${WHOLE_ORDER}')
-          AND key = ${WHOLE_KEY} AND state IN ${UNFINISHED_STATES} AND state = ${PENDING})`,
-    subscriptionId,
-    nowMs,
-  );
-}
-
-/** SQL of until when the subscription `s` waits in its one order for a retry; `NULL` where it does not. */
-export const RETRY_WAIT_END = `iif(s.order_key = '${WHOLE_ORDER}', (SELECT max(f.due_ms)
-  FROM delivery AS f INDEXED BY delivery_key_failing
-  WHERE f.subscription_id = s.rowid AND f.key IS NOT NULL AND f.due_ms IS NOT NULL AND f.failures > 0), NULL)`;
-
-export function distinct(keys: readonly OrderKey[]): readonly OrderKey[] {
+function distinct(keys: readonly OrderKey[]): readonly OrderKey[] {
   return [...new Map(keys.map((one) => [one.join(), one])).values()];
 }
 
@@ -180,10 +131,8 @@ function setKeys(sql: Sql, keys: readonly EventKey[]): void {
   );
 }
 
-interface Placed {
+interface Placed extends PayloadRequest {
   readonly id: number;
-  readonly event_id: number;
-  readonly bytes: number;
   readonly key: number | null;
 }
 
@@ -206,7 +155,7 @@ export function placeByKey(
 ): void {
   if (deliveryIds.length === 0) return;
   const placed = sql.rows<Placed>(
-    `SELECT d.rowid AS id, d.event_id, ${PAYLOAD_BYTES} AS bytes, d.key FROM json_each(?) AS g
+    `SELECT d.rowid AS id, d.event_id AS eventId, ${PAYLOAD_BYTES} AS payloadBytes, d.key FROM json_each(?) AS g
       CROSS JOIN delivery AS d ON d.rowid = g.value LEFT JOIN event AS e ON e.rowid = d.event_id`,
     JSON.stringify(deliveryIds),
   );
@@ -224,19 +173,10 @@ export function placeByKey(
   releaseKeys(sql, distinct([...before, ...keys].map((key) => [subscriptionId, key])), nowMs);
 }
 
-const PAYLOADS_AT_ONCE = 100;
-
 function keysOf(sql: Sql, placed: readonly Placed[], steps: readonly string[]): readonly number[] {
   if (steps.length === 0) return placed.map(() => WHOLE_KEY);
-  const keys = new Map<number, number>();
-  for (let at = 0; at < placed.length; at += PAYLOADS_AT_ONCE) {
-    const some = placed.slice(at, at + PAYLOADS_AT_ONCE);
-    const requested = some.map(({ event_id: eventId, bytes: payloadBytes }) => ({ eventId, payloadBytes }));
-    for (const [eventId, payload] of loadPayloads(sql, requested)) {
-      keys.set(eventId, orderKeyOf(payload ?? undefined, steps));
-    }
-  }
-  return placed.map(({ event_id }) => keys.get(event_id) ?? NO_KEY);
+  const payloads = loadPayloads(sql, placed);
+  return placed.map(({ eventId }) => orderKeyOf(payloads.get(eventId) ?? undefined, steps));
 }
 
 /** Answers the key of one delivery as a text, if its subscription still orders by it. */
@@ -253,40 +193,6 @@ export function findKeyText(sql: Sql, deliveryId: number): string | undefined {
   if (payload === undefined) return undefined;
   const text = keyTextOf(payload, pointerSteps(keyed.pointer), keyed.key);
   return text !== undefined && text.length <= DELIVERY_LIMITS.keyLength ? text : undefined;
-}
-
-/** So many deliveries may be given keys at once, as each is rewritten in one transaction. */
-const MAX_PLACED = 10_000;
-const MAX_PLACED_BYTES = 64 * 1_024 * 1_024;
-const TOO_MANY =
-  "too many to be put in order at once; wait until fewer are left, or create another subscription";
-
-/**
- * Gives all that is unfinished of a subscription the keys of its events.
- * @throws EvregError `conflict` when that is too much
- */
-export function placeAll(sql: Sql, subscriptionId: number, pointer: string, nowMs: number): void {
-  const all = sql.rows<{ id: number; bytes: number }>(
-    `SELECT unfinished.id, ${PAYLOAD_BYTES} AS bytes FROM (
-        SELECT d.rowid AS id, d.event_id ${PENDING_OF} UNION ALL SELECT d.rowid, d.event_id ${BEHIND_OF}
-        LIMIT ?2) AS unfinished
-      LEFT JOIN event AS e ON e.rowid = unfinished.event_id`,
-    subscriptionId,
-    MAX_PLACED + 1,
-  );
-  const bytes = pointer === WHOLE_ORDER ? 0 : all.reduce((sum, one) => sum + one.bytes, 0);
-  if (all.length > MAX_PLACED || bytes > MAX_PLACED_BYTES) {
-    const most = bytes > MAX_PLACED_BYTES ? `${MAX_PLACED_BYTES / 1_024 / 1_024} MiB of` : MAX_PLACED;
-    const message = `it has more than ${most} unfinished deliveries, ${TOO_MANY}`;
-    throw new EvregError("conflict", `ordered: ${message}.`, { field: "ordered", message });
-  }
-  placeByKey(
-    sql,
-    subscriptionId,
-    all.map(({ id }) => id),
-    pointer,
-    nowMs,
-  );
 }
 
 /** Answers the keys of these deliveries, which may have ended. */

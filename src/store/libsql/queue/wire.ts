@@ -1,4 +1,3 @@
-import { LRUCache } from "lru-cache";
 import { NO_SETTINGS, type SubscriptionSettings } from "../../../domain/subscription-settings.ts";
 import type { EventRecord } from "../../events.ts";
 import type {
@@ -7,12 +6,8 @@ import type {
   ClaimAnswer,
   ClaimedEvent,
   ClaimedSubscription,
-  ClaimQuota,
-  ClaimRequest,
-  ConsumerRequest,
   FinishOptions,
   FinishOutcome,
-  PullConsumer,
   RecordClaim,
 } from "../../queue.ts";
 import type { EventCandidate, RecordDecision, RecordingCall } from "../../rules/recording.ts";
@@ -56,16 +51,6 @@ export function incoming(event: EventRecord, nowMs: number, bytes: ByteWriter): 
   const revision = event.lookupOnly === true ? NO_REVISION : event.revision;
   const offset = bytes.add(payload);
   return { actionId, revision, offset, length: payload.byteLength, idempotencyKey, nowMs };
-}
-
-/** A request for claims as it crosses the thread. */
-export interface ClaimCall extends Omit<ClaimRequest, "quotas"> {
-  readonly quotas: readonly (readonly [subscriptionId: number, quota: ClaimQuota])[];
-}
-
-/** A request of consumers as it crosses the thread. */
-export interface ConsumerCall extends Omit<ConsumerRequest, "consumers"> {
-  readonly consumers: readonly (readonly [subscriptionId: number, consumer: PullConsumer])[];
 }
 
 /** An answer with claims as it crosses the thread. */
@@ -172,23 +157,9 @@ export function settingsToJson(settings: SubscriptionSettings): string | null {
   return named.length === 0 ? null : JSON.stringify(Object.fromEntries(named));
 }
 
-/**
- * The settings that were read last, limited by their characters: filters are long and take several times as much once parsed.
- */
-const parsedSettings = new LRUCache<string, SubscriptionSettings>({
-  maxSize: 16_000_000,
-  sizeCalculation: (_, text) => text.length,
-});
-
-/**
- * Reads stored settings. It answers the same object for the same text, as claims bring it by the thousand.
- * @throws EvregError `internal` for what evreg could not have written
- */
+/** @throws EvregError `internal` for what evreg could not have written */
 export function settingsFromJson(text: string | null): SubscriptionSettings {
-  if (text === null) return NO_SETTINGS;
-  const known = parsedSettings.get(text);
-  if (known !== undefined) return known;
-  const settings = { ...NO_SETTINGS, ...(parseStored(text) as Partial<SubscriptionSettings>) };
-  parsedSettings.set(text, settings);
-  return settings;
+  return text === null
+    ? NO_SETTINGS
+    : { ...NO_SETTINGS, ...(parseStored(text) as Partial<SubscriptionSettings>) };
 }

@@ -109,8 +109,6 @@ export interface OpenReport {
   /** Where the old file is as it was, if the file had an older form. */
   readonly copy?: string | undefined;
   readonly released: number;
-  /** The clock was set back since the file was written, and what waits was moved with it. */
-  readonly setBack: { readonly backMs: number; readonly waits: number } | undefined;
   /** How many commits at the log's end had a part that was missing; see `wal-check.ts`. */
   readonly dropped: number;
   /** Names of evreg's own events that people's actions already have. Those events are not published. */

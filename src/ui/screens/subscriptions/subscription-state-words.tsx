@@ -185,7 +185,7 @@ export function StateInWords(props: {
         </span>
       }
     >
-      {state === "slowed" && "The handler asked for time, or an order waits for a retry."}
+      {state === "slowed" && "The handler asked for time."}
       {failing}
       {state === "failing" && typeof waiting?.next_attempt_at === "string" && (
         <>
