@@ -88,7 +88,7 @@ describe("the data folder", () => {
       context.skip("this user may write anywhere, and setpriv cannot take that away");
     }
     const become = mustGiveUp ? { shell: `set -- ${GIVE_UP_OVERRIDE.join(" ")} "$@"` } : {};
-    const child = startChild("store-child.ts", ["hold", scratch.path], become);
+    const child = startChild("store-child.ts", [scratch.path], become);
     expect(JSON.parse(await child.line())).toMatchObject({
       code: "unavailable",
       message: expect.stringMatching(`${scratch.path}.*change its owner or permissions`),
@@ -120,7 +120,7 @@ describe("the lock", () => {
   });
 
   it("lets exactly one of two first starts in, and others once that has ended", async () => {
-    const children = [1, 2].map(() => startChild("store-child.ts", ["hold", scratch.path]));
+    const children = [1, 2].map(() => startChild("store-child.ts", [scratch.path]));
     const lines = await Promise.all(children.map((child) => child.line()));
     expect(lines.filter((line) => line === "open")).toHaveLength(1);
     expect(lines.filter((line) => line.includes('"conflict"'))).toHaveLength(1);

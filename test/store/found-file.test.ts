@@ -195,7 +195,7 @@ it.skipIf(!canTrace()).each(["pwrite64", "rename"])(
   async (call) => {
     rmSync(folder, { recursive: true });
     const count = call === "pwrite64" ? 30 : 1;
-    const { signal } = runTraced("store-child.ts", ["hold", folder], `${call}:signal=KILL:when=${count}`);
+    const { signal } = runTraced("store-child.ts", [folder], `${call}:signal=KILL:when=${count}`);
     expect(signal).toBe("SIGKILL");
     await (await open()).close();
   },

@@ -27,18 +27,9 @@ const put = (bytes: Uint8Array, nowMs: number) => putBackup(folder, bytes, { for
 /** One more of all that has a number; answers the numbers. */
 async function oneOfEach(store: Store, name: string, nowMs: number): Promise<Record<string, number>> {
   const action = await newAction(store, name, nowMs);
-  const subscription = await store.catalog.createSubscription(
-    {
-      application: "x",
-      subscription: name,
-      action: name,
-      handler: "h",
-      maxRetries: 0,
-      active: true,
-      secret: "s",
-    },
-    nowMs,
-  );
+  const named = { application: "x", subscription: name, action: name, handler: "h", secret: "s" };
+  const record = { ...named, maxRetries: 0, active: true };
+  const subscription = await store.catalog.createSubscription(record, nowMs);
   const event = { actionId: action.rowid, revision: 1, payload: Buffer.from("{}") };
   const [recorded] = await store.events.record([event], nowMs);
   const token = await store.tokens.create({ name, hash: hashToken(name), scopes: [] }, nowMs);
@@ -48,12 +39,6 @@ async function oneOfEach(store: Store, name: string, nowMs: number): Promise<Rec
   const records = { action, subscription, token, delivery: delivery!, replay: replay! };
   const numbers = Object.entries(records).map(([noun, { rowid }]) => [noun, rowid] as const);
   return { ...Object.fromEntries(numbers), event: recorded?.kind === "recorded" ? recorded.rowid : 0 };
-}
-
-async function publish(store: Store, count: number, nowMs: number): Promise<void> {
-  const { actionId, revision } = (await store.catalog.findAction("a"))!;
-  const events = Array.from({ length: 1_000 }, () => ({ actionId, revision, payload: Buffer.from("{}") }));
-  for (let round = 0; round < count / events.length; round += 1) await store.events.record(events, nowMs);
 }
 
 it("no number is used twice, whatever it numbers", async () => {
@@ -109,21 +94,23 @@ describe("how far numbers skip ahead", () => {
 });
 
 it("replays and retention work on both sides of the skipped numbers", async () => {
+  const laterMs = NOW + 100 * DAY_MS;
   const store = await open();
   await oneOfEach(store, "a", NOW);
-  await publish(store, 5_000, NOW + 1_000);
   const bytes = await backupOf(store);
   await store.close();
-  await put(bytes, NOW + 100 * DAY_MS);
-  const restored = await open(NOW + 100 * DAY_MS);
-  await publish(restored, 5_000, NOW + 100 * DAY_MS);
+  await put(bytes, laterMs);
+  const restored = await open(laterMs);
+  const { actionId, revision } = (await restored.catalog.findAction("a"))!;
+  const events = Array.from({ length: 1_000 }, () => ({ actionId, revision, payload: Buffer.from("{}") }));
+  await restored.events.record(events, laterMs);
   const record = { application: "x", subscription: "late", action: "a", handler: "h", secret: "s" };
   const late = await restored.catalog.createSubscription({ ...record, maxRetries: 0, active: true }, NOW);
   const plan = await restored.replays.plan({ subscription: late.rowid, selection: "missed", fromMs: NOW });
-  expect(await restored.replays.count(plan!)).toBe(10_001);
+  expect(await restored.replays.count(plan!)).toBe(1_001);
   let calls = 0;
   for (let next: number | undefined; calls === 0 || next !== undefined; calls += 1) {
-    ({ next } = await restored.events.removeExpired({ beforeMs: NOW + 200 * DAY_MS }, next));
+    ({ next } = await restored.events.removeExpired({ beforeMs: laterMs + DAY_MS }, next));
   }
   expect(calls).toBeLessThan(30);
   await restored.close();

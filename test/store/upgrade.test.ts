@@ -313,7 +313,7 @@ describe("an upgrade that is killed", () => {
       const whole = fileSql(file(), digest);
       const before = readFileSync(file());
       for (const delayMs of someOf([0, 40, 80, 120, 160, 240, 320, 400, 500, 700], kills)) {
-        const child = startChild("store-child.ts", ["hold", scratch.path]);
+        const child = startChild("store-child.ts", [scratch.path]);
         const hasBegun = (): boolean =>
           readdirSync(scratch.path).some((name) => /unfinished|before/.test(name));
         while (!hasBegun() && child.process.exitCode === null) await sleep(1);

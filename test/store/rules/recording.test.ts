@@ -89,21 +89,6 @@ describe("a key that was used", () => {
 });
 
 describe("a call of several events", () => {
-  it("has some recorded and others refused, unless it is atomic", () => {
-    const events = [candidate(), candidate({ revision: 1 }), candidate()];
-    const recording = recordingWith();
-    expect(recording.decide({ atomic: true, events })).toEqual([
-      { kind: "withheld" },
-      { kind: "stale" },
-      { kind: "withheld" },
-    ]);
-    expect(recording.decide({ atomic: false, events })).toEqual([
-      recorded(11),
-      { kind: "stale" },
-      recorded(12),
-    ]);
-  });
-
   it("leaves nothing behind where it is refused: no number, key, or change of the clock", () => {
     const recording = recordingWith(undefined, NOW);
     const keyed = candidate({ idempotencyKey: "k", nowMs: NOW - 2 * CLOCK_TOLERANCE_MS });
