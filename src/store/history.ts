@@ -1,7 +1,6 @@
 import type { Actor, AuditEntry } from "../domain/audit.ts";
 import type { Replay, ReplaySelection, ReplayStatus } from "../domain/replay.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, TEN_SECONDS_MS } from "../domain/stats/stats.ts";
-import type { StoredFigures } from "../domain/stats/tally.ts";
+import type { MeasureCounts } from "../domain/stats/tally.ts";
 import type { RowidRange } from "./events.ts";
 
 /** Replays: past events that are sent to a subscription again. */
@@ -96,15 +95,6 @@ export interface AuditSelection {
   readonly after?: number;
 }
 
-/** How long the spans of time are that figures are stored of, in milliseconds. */
-export const STATS_SPANS = {
-  tenSeconds: TEN_SECONDS_MS,
-  minute: MINUTE_MS,
-  hour: HOUR_MS,
-  day: DAY_MS,
-} as const;
-export type StatsSpan = keyof typeof STATS_SPANS;
-
 /** Requests that were refused. */
 export interface RefusedCount {
   /** A time within the ten seconds in which the requests came. */
@@ -114,7 +104,7 @@ export interface RefusedCount {
   readonly count: number;
 }
 
-/** A time from one start of a span to another, in milliseconds since the epoch. */
+/** A time from one start of ten seconds to another, in milliseconds since the epoch. */
 export interface StatsTime {
   readonly fromMs: number;
   /** The first moment that is not in the time. */
@@ -122,62 +112,42 @@ export interface StatsTime {
 }
 
 /** Says whose figures are read; where nothing is named, those of everything. */
-export interface StatsOf {
+export interface StatsSelection {
   readonly applications?: readonly string[] | undefined;
   /** A name or a pattern. */
   readonly action?: string | undefined;
   readonly subscription?: number | undefined;
 }
 
-export interface StatsSteps extends StatsOf, StatsTime {
-  readonly span: StatsSpan;
-  /** A multiple of the span. */
-  readonly stepMs: number;
-}
-
-export interface StoredStep {
-  readonly startMs: number;
-  readonly figures: StoredFigures;
-}
-
-/** A part of the time that is added up. */
+/** One of the spans of time that figures are kept by, see `STATS_SPANS`. */
 export interface StatsPiece {
-  readonly span: StatsSpan;
+  readonly spanMs: number;
   readonly startMs: number;
 }
 
-export type StatsSubject = "action" | "subscription";
-
-export interface StatsTotals extends StatsOf {
-  readonly by: StatsSubject;
+export interface StatsQuery extends StatsSelection {
+  /** What the figures are added up by: the starts of the pieces, or the rowids of actions or subscriptions. */
+  readonly by: "start" | "action" | "subscription";
   /** The pieces rise. */
   readonly pieces: readonly StatsPiece[];
 }
 
-export interface StoredTotal {
-  /** The name of an action or the rowid of a subscription, whichever was asked for. */
-  readonly subject: string | number;
-  readonly figures: StoredFigures;
+/** What was counted by a key; several of one key are to be added up. */
+export interface CountedFigure {
+  readonly key: number;
+  readonly counts: MeasureCounts;
+  /** Of the last attempt that failed. */
+  readonly lastError: string | null;
 }
 
-export interface OpenStats extends StatsOf, StatsTime {
-  readonly by: StatsSubject | undefined;
-}
-
-export interface OpenFigures {
-  /** Each step has ten seconds; they rise. */
-  readonly steps: readonly StoredStep[];
-  /** There are no totals without `by`. */
-  readonly totals: readonly StoredTotal[];
-}
-
-export interface StatsSubjects extends StatsOf {
-  /** The actions or subscriptions that have figures, in this order; others follow by name. */
-  readonly first: readonly (string | number)[];
+export interface StatsSubjects extends StatsSelection {
+  /** The rowids of the actions or subscriptions that have figures, in this order; others follow by name. */
+  readonly first: readonly number[];
   readonly limit: number;
 }
 
 export interface ActionSubject {
+  readonly id: number;
   readonly action: string;
   readonly application: string;
   /** When the last event of the action was published. */
@@ -191,25 +161,13 @@ export interface SubscriptionSubject {
   readonly action: string;
 }
 
-/**
- * Figures by ten seconds, minute, hour and day. Events, attempts and deliveries are counted in the transactions that store them.
- * These counts are open until `fold` adds them to the figures.
- */
+/** Figures over time. Events, attempts and deliveries are counted in the transactions that store them. */
 export interface StatsStore {
   countRefused(counts: readonly RefusedCount[]): Promise<void>;
-  /**
-   * Adds some of what was counted before that time to the figures; answers whether there may be more.
-   * @param known a time of which is known that nothing happened where nothing was counted
-   */
-  fold(beforeMs: number, known?: StatsTime): Promise<boolean>;
-  /**
-   * Answers every step of which anything is known, rising. Where it is only known that nothing happened, all of a step is 0.
-   */
-  steps(query: StatsSteps): Promise<readonly StoredStep[]>;
-  /** Answers what each action or subscription had. */
-  totals(query: StatsTotals): Promise<readonly StoredTotal[]>;
-  /** Answers what is counted and not folded. */
-  open(query: OpenStats): Promise<OpenFigures>;
+  /** Notes that nothing happened in the time where nothing was counted. */
+  noteRunning(time: StatsTime): Promise<void>;
+  /** Answers what was counted. By start, each piece of which anything is known has a figure, which may be 0. */
+  figures(query: StatsQuery): Promise<readonly CountedFigure[]>;
   actions(query: StatsSubjects): Promise<readonly ActionSubject[]>;
   subscriptions(query: StatsSubjects): Promise<readonly SubscriptionSubject[]>;
   /** Removes some of what is too old by now; answers how much. */

@@ -6,10 +6,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { startProgram } from "../support/program.ts";
-import { TimeHistogram, bucketOf } from "../../src/domain/stats/histogram.ts";
+import { bucketOf } from "../../src/domain/stats/histogram.ts";
+import { floorTo, STATS_SPANS } from "../../src/domain/stats/stats.ts";
+import { MEASURE } from "../../src/domain/stats/tally.ts";
 
-// Fills 8 days of figures, by minute, hour and day, and an hour by ten seconds, of actions and subscriptions that always had traffic, and prints how long
-// `GET /v1/stats` then takes: node test/bench/stats-week.ts [--actions 100] [--subscriptions 100] [--calls 100]
+// Fills all figures that are kept, of actions and subscriptions that always had traffic, and prints how long `GET /v1/stats` then
+// takes: node test/bench/stats-week.ts [--actions 100] [--subscriptions 100] [--calls 100]
 
 const { values: given } = parseArgs({
   options: {
@@ -24,14 +26,15 @@ const actions = Number(given.actions);
 const subscriptions = Number(given.subscriptions);
 const calls = Number(given.calls);
 
-const MINUTES = 8 * 24 * 60;
 const folder = given.fill ?? mkdtempSync(join(tmpdir(), "evreg-stats-"));
 
-/** What a minute with answers between 5 ms and 2 s leaves, in hex. */
-function times(): string {
-  const histogram = new TimeHistogram();
-  for (let ms = 5; ms < 2_000; ms *= 1.4) histogram.add(bucketOf(ms), Math.ceil(2_000 / ms));
-  return histogram.encoded();
+/** The measures of a span with answers between 5 ms and 2 s, as JSON. */
+function measures(): string {
+  const counted = [MEASURE.published, MEASURE.delivered, MEASURE.failedAttempts] as number[];
+  for (let ms = 5; ms < 2_000; ms *= 1.4) {
+    counted.push(MEASURE.latency + bucketOf(ms), MEASURE.attempt + bucketOf(ms));
+  }
+  return JSON.stringify(counted);
 }
 
 async function register(url: string): Promise<void> {
@@ -57,26 +60,20 @@ async function register(url: string): Promise<void> {
 
 async function fill(): Promise<void> {
   const client = createClient({ url: `file:${join(folder, "evreg.db")}`, concurrency: 1 });
-  const now = Math.floor(Date.now() / 60_000);
-  const tens = 6 * now;
-  // Spans as they are stored, each from where to where and how far apart its rows are; that of 0 is ten seconds.
-  const spans = [
-    [0, tens - 360, tens, 1],
-    ...[1, 60, 1_440].map((span) => [span, Math.floor((now - MINUTES) / span) * span, now, span] as const),
-  ] as const;
-  for (const [span, from, to, step] of spans) {
+  for (const { spanMs, keptMs } of STATS_SPANS) {
+    const to = floorTo(Date.now(), spanMs);
     await client.execute({
-      sql: `INSERT INTO stats SELECT ?1, ats.at, subjects.kind, subjects.id, subjects.application, 20, 1, 19, 2, 1, unhex(?4), unhex(?4), '503'
-        FROM (WITH RECURSIVE ats (at) AS (SELECT ?2 UNION ALL SELECT at + ?5 FROM ats WHERE at + ?5 < ?3) SELECT at FROM ats) AS ats
+      sql: `INSERT INTO figure SELECT ?1, starts.ms, series.action_id, series.subscription_id, measures.value, 20, '503'
+        FROM (WITH RECURSIVE starts (ms) AS (SELECT ?2 UNION ALL SELECT ms + ?1 FROM starts WHERE ms + ?1 < ?3) SELECT ms FROM starts) AS starts
         CROSS JOIN (
-          SELECT 0 AS kind, 0 AS id, '' AS application
-          UNION ALL SELECT DISTINCT 1, 0, application FROM subscription
-          UNION ALL SELECT 2, rowid, application FROM action WHERE action LIKE 'order.%'
-          UNION ALL SELECT 3, rowid, application FROM subscription) AS subjects ORDER BY 1, 2, 3, 4, 5`,
-      args: [span, from, to, times(), step],
+          SELECT 0 AS action_id, 0 AS subscription_id
+          UNION ALL SELECT rowid, 0 FROM action WHERE action LIKE 'order.%'
+          UNION ALL SELECT action_id, subscription_id FROM binding) AS series
+        CROSS JOIN json_each(?4) AS measures ORDER BY 1, 2, 3, 4, 5`,
+      args: [spanMs, floorTo(to - keptMs, spanMs), to, measures()],
     });
   }
-  const { rows } = await client.execute("SELECT count(*) AS count FROM stats");
+  const { rows } = await client.execute("SELECT count(*) AS count FROM figure");
   process.stdout.write(`${Number(rows[0]?.["count"])} rows\n`);
   client.close();
 }

@@ -164,7 +164,7 @@ describe("figures over time", () => {
       await deliver(0);
       published += 100;
       await local.clock.advance(endSecond * SECOND_MS);
-      // What the process before would have folded is not.
+      // The process before noted nothing.
       const killed = recorder;
       start();
       for (let minute = 0; minute < 3; minute += 1) {
@@ -261,33 +261,5 @@ describe("figures over time", () => {
         expect([range, rows![0]!.published]).toEqual([range, totals.published]);
       }
     }
-  });
-
-  it("are kept for 8 days, those of ten seconds for an hour", async () => {
-    await publish("b", 1);
-    const startMs = local.clock.now();
-    const stored = async (): Promise<readonly number[]> => {
-      const toMs = startMs + HOUR_MS;
-      const spans = { tenSeconds: 10 * SECOND_MS, minute: MINUTE_MS, hour: HOUR_MS } as const;
-      const query = (span: keyof typeof spans) => ({ span, stepMs: spans[span], fromMs: startMs, toMs });
-      const steps = (span: keyof typeof spans) => local.store.stats.steps(query(span));
-      return [
-        (await steps("tenSeconds")).length,
-        (await steps("minute")).length,
-        (await steps("hour")).length,
-      ];
-    };
-    // A round that has begun goes on before the next one is set.
-    const aMinuteLater = async (): Promise<readonly number[]> => {
-      await local.clock.advance(MINUTE_MS);
-      return stored();
-    };
-    await expect.poll(async () => (await aMinuteLater()).every((steps) => steps > 0)).toBe(true);
-    local.clock.pass(2 * HOUR_MS);
-    await expect
-      .poll(async () => (await aMinuteLater()).map((steps) => steps > 0))
-      .toEqual([false, true, true]);
-    local.clock.pass(8 * DAY_MS);
-    await expect.poll(aMinuteLater).toEqual([0, 0, 0]);
   });
 });

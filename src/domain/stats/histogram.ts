@@ -54,39 +54,4 @@ export class TimeHistogram {
     const bucket = this.#counts.findIndex((count) => (seen += count) >= rank);
     return middleOf(bucket);
   }
-
-  /**
-   * As it is stored: for each bucket with a count a byte for the bucket and the count in seven bits a byte, the lowest first; in
-   * hex. Two of them, one after the other, are the histogram of both.
-   */
-  encoded(): string {
-    const bytes: number[] = [];
-    for (const [bucket, count] of this.#counts.entries()) {
-      if (count === 0) continue;
-      bytes.push(bucket);
-      let rest = count;
-      for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
-      bytes.push(rest);
-    }
-    return Buffer.from(bytes).toString("hex");
-  }
-
-  /** Adds one that was stored. */
-  addEncoded(hex: string): void {
-    const bytes = Buffer.from(hex, "hex");
-    for (let at = 0; at < bytes.length;) {
-      const bucket = bytes[at]!;
-      let count = 0;
-      let scale = 1;
-      let byte: number;
-      do {
-        at += 1;
-        byte = bytes[at] ?? 0;
-        count += (byte & 0x7f) * scale;
-        scale *= 0x80;
-      } while (byte >= 0x80);
-      at += 1;
-      if (Number.isSafeInteger(count)) this.add(bucket, count);
-    }
-  }
 }

@@ -4,8 +4,8 @@ const SECOND_MS = 1_000;
 /** The least that figures are kept of. */
 export const TEN_SECONDS_MS = 10 * SECOND_MS;
 export const MINUTE_MS = 60 * SECOND_MS;
-export const HOUR_MS = 60 * MINUTE_MS;
-export const DAY_MS = 24 * HOUR_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 
 /** The start of the span of time that this is in. */
 export function floorTo(ms: number, spanMs: number): number {
@@ -25,11 +25,14 @@ export const STATS_LIMITS = {
   /** Rows of a breakdown. */
   rowsMax: 1_000,
   rowsDefault: 100,
-  /** How long figures are kept. */
-  keptMs: 8 * DAY_MS,
-  /** How long those of ten seconds are: for a range of an hour, and as much again as a start may take. */
-  tenSecondsKeptMs: 65 * MINUTE_MS,
 } as const;
+
+/** The spans of time that figures are counted by, and for how long they are kept: somewhat longer than for the ranges of those steps. */
+export const STATS_SPANS = [
+  { spanMs: TEN_SECONDS_MS, keptMs: 65 * MINUTE_MS },
+  { spanMs: 5 * MINUTE_MS, keptMs: 25 * HOUR_MS },
+  { spanMs: HOUR_MS, keptMs: 8 * DAY_MS },
+] as const;
 
 export const STATS_RANGE_NAMES = ["5m", "1h", "24h", "7d"] as const satisfies readonly StatsRange[];
 

@@ -13,19 +13,8 @@ export const MEASURE = {
   attempt: 512,
 } as const;
 
-/** Figures as they are stored. */
-export interface StoredFigures {
-  readonly published: number;
-  readonly refused: number;
-  readonly delivered: number;
-  readonly failedAttempts: number;
-  readonly failed: number;
-  /** Histograms, see `TimeHistogram.encoded`. */
-  readonly latency: string;
-  readonly attempts: string;
-  /** Of the last attempt that failed. */
-  readonly lastError: string | null;
-}
+/** How often something happened, by its measure. */
+export type MeasureCounts = Record<string, number>;
 
 const NO_TIMES: Percentiles = { p50: null, p95: null, p99: null };
 
@@ -40,8 +29,13 @@ export class Tally {
   #latency: TimeHistogram | undefined;
   #attempts: TimeHistogram | undefined;
 
-  /** @param measure see `MEASURE`; another, which only damage leaves, counts nowhere */
-  count(measure: number, count: number): void {
+  /** @param lastError of the last attempt that failed; later ones are added last */
+  add(counts: MeasureCounts, lastError: string | null = null): void {
+    this.lastError = lastError ?? this.lastError;
+    for (const [measure, count] of Object.entries(counts)) this.#count(Number(measure), count);
+  }
+
+  #count(measure: number, count: number): void {
     if (measure === MEASURE.published) this.published += count;
     else if (measure === MEASURE.refused) this.refused += count;
     else if (measure === MEASURE.delivered) this.delivered += count;
@@ -52,18 +46,6 @@ export class Tally {
     } else if (measure >= MEASURE.latency) {
       (this.#latency ??= new TimeHistogram()).add(measure - MEASURE.latency, count);
     }
-  }
-
-  /** @param stored later ones last */
-  add(stored: StoredFigures): void {
-    this.published += stored.published;
-    this.refused += stored.refused;
-    this.delivered += stored.delivered;
-    this.failedAttempts += stored.failedAttempts;
-    this.failed += stored.failed;
-    this.lastError = stored.lastError ?? this.lastError;
-    if (stored.latency !== "") (this.#latency ??= new TimeHistogram()).addEncoded(stored.latency);
-    if (stored.attempts !== "") (this.#attempts ??= new TimeHistogram()).addEncoded(stored.attempts);
   }
 
   /** How much happened, for an order. */
@@ -84,19 +66,6 @@ export class Tally {
       failed: this.failed,
       latency_ms: this.latency,
       attempt_ms: percentiles(this.#attempts),
-    };
-  }
-
-  stored(): StoredFigures {
-    return {
-      published: this.published,
-      refused: this.refused,
-      delivered: this.delivered,
-      failedAttempts: this.failedAttempts,
-      failed: this.failed,
-      latency: this.#latency?.encoded() ?? "",
-      attempts: this.#attempts?.encoded() ?? "",
-      lastError: this.lastError,
     };
   }
 }

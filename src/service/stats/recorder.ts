@@ -5,14 +5,14 @@ import type { Logger } from "../../runtime/logger.ts";
 import type { RefusedCount, StatsStore } from "../../store/history.ts";
 
 interface RecorderParts {
-  readonly store: Pick<StatsStore, "countRefused" | "fold" | "removeExpired">;
+  readonly store: Pick<StatsStore, "countRefused" | "noteRunning" | "removeExpired">;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** After the end of ten seconds, so that what was under way at their end is in them. */
+/** After the end of a minute, so that the minute is over by any clock. */
 const DELAY_MS = 250;
-/** Steps of removing in a minute, in which 10,000 actions leave 140,000 rows. */
+/** Steps of removing in a minute: of 200,000 rows. */
 const MAX_REMOVALS = 400;
 /** After a longer gap this process was not there: the machine slept. */
 const MAX_EMPTY_MS = 3 * MINUTE_MS;
@@ -20,29 +20,25 @@ const MAX_EMPTY_MS = 3 * MINUTE_MS;
 const MAX_REFUSED = 10_000;
 
 /**
- * Counts what is refused, of which nothing else is stored: in memory until ten seconds are over, or figures are read. It also has the
- * store fold what that counted, and remove what is too old.
+ * Counts what is refused, of which nothing else is stored: in memory until a minute is over, or figures are read. It also has the
+ * store note that this process runs, and remove what is too old.
  */
 export class StatsRecorder {
   readonly #parts: RecorderParts;
   #refused = new Map<string, RefusedCount>();
   readonly #failures = new WeakSet<object>();
   readonly startedMs: number;
-  /** What happened before it is known to the store. */
-  #knownMs: number;
+  /** Until then it is noted that this process ran. */
+  #notedMs: number;
   #cancel: () => void = () => {};
   #running: Promise<void> = Promise.resolve();
   #writing: Promise<void> = Promise.resolve();
   #isStopped = false;
-  /** While counts are folded. */
-  folding: Promise<void> | undefined;
-  /** How often that has begun. */
-  folds = 0;
 
   constructor(parts: RecorderParts) {
     this.#parts = parts;
     this.startedMs = parts.clock.now();
-    this.#knownMs = floorTo(this.startedMs, TEN_SECONDS_MS);
+    this.#notedMs = floorTo(this.startedMs, TEN_SECONDS_MS);
   }
 
   /**
@@ -90,62 +86,50 @@ export class StatsRecorder {
           if (!this.#isStopped) this.start();
         });
       },
-      floorTo(nowMs, TEN_SECONDS_MS) + TEN_SECONDS_MS + DELAY_MS - nowMs,
+      floorTo(nowMs, MINUTE_MS) + MINUTE_MS + DELAY_MS - nowMs,
     );
   }
 
-  /** Safe to call twice. What is counted and not folded is folded after the next start. */
+  /** Safe to call twice. */
   async stop(): Promise<void> {
     if (this.#isStopped) return;
     this.#isStopped = true;
     this.#cancel();
     await this.#running;
-    await this.writeRefused();
-    await this.#fold(TEN_SECONDS_MS);
+    await this.#note();
   }
 
   async #round(): Promise<void> {
-    await this.writeRefused();
-    const before = this.#knownMs;
-    await this.#fold(MINUTE_MS);
-    if (this.#knownMs === before) return;
+    await this.#note();
     const { store, clock } = this.#parts;
     try {
-      let removals = 0;
-      while (!this.#isStopped && removals < MAX_REMOVALS) {
+      for (let removals = 0; !this.#isStopped && removals < MAX_REMOVALS; removals += 1) {
         if ((await store.removeExpired(clock.now())) === 0) return;
-        removals += 1;
       }
     } catch (error) {
       this.#failed(error);
     }
   }
 
-  /** Never rejects: what could not be folded is folded the next time. */
-  async #fold(knownSpanMs: number): Promise<void> {
-    this.folds += 1;
-    this.folding = this.#foldAll(knownSpanMs).catch((error: unknown) => this.#failed(error));
-    await this.folding;
-    this.folding = undefined;
-  }
-
-  /** @param knownSpanMs a server in which nothing happens writes that once in this time */
-  async #foldAll(knownSpanMs: number): Promise<void> {
+  /** Writes what was refused, and that this process ran until now. Never rejects. */
+  async #note(): Promise<void> {
+    await this.writeRefused();
     const { store, clock } = this.#parts;
-    const endMs = floorTo(clock.now(), TEN_SECONDS_MS);
+    const toMs = floorTo(clock.now(), TEN_SECONDS_MS);
     // The clock may have been set back.
-    this.#knownMs = Math.min(this.#knownMs, endMs);
-    const toMs = floorTo(endMs, knownSpanMs);
-    const fromMs = Math.max(this.#knownMs, toMs - MAX_EMPTY_MS);
-    let isMore = await store.fold(endMs, fromMs < toMs ? { fromMs, toMs } : undefined);
-    this.#knownMs = Math.max(this.#knownMs, toMs);
-    while (isMore && !this.#isStopped) isMore = await store.fold(endMs);
+    const fromMs = Math.max(Math.min(this.#notedMs, toMs), toMs - MAX_EMPTY_MS);
+    try {
+      if (fromMs < toMs) await store.noteRunning({ fromMs, toMs });
+      this.#notedMs = toMs;
+    } catch (error) {
+      this.#failed(error);
+    }
   }
 
   #failed(error: unknown): void {
     this.#parts.logger.debug(
       { error: messageOf(error) },
-      "Figures could not be stored; they are with the next ones.",
+      "Figures could not be stored; they are stored with the next ones.",
     );
   }
 }

@@ -9,7 +9,7 @@ import {
   type StatsQuery,
   type StatsRange,
 } from "../../domain/stats/stats.ts";
-import type { StatsOf } from "../../store/history.ts";
+import type { StatsSelection } from "../../store/history.ts";
 import type { Access } from "../auth.ts";
 import { checkQuery } from "../requests.ts";
 
@@ -21,7 +21,7 @@ export interface Selection {
   readonly fromMs: number;
   readonly nowMs: number;
   readonly steps: number;
-  readonly of: StatsOf;
+  readonly of: StatsSelection;
   readonly by: StatsBreakdown | undefined;
   readonly limit: number;
 }

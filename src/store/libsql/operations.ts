@@ -32,15 +32,13 @@ import { moveNumbers, noteBackup } from "./files/id-reservation.ts";
 import { countReplay, planReplay, advanceReplay } from "./history/replay-step.ts";
 import { listAudit, recordChange, removeAudit } from "./history/audit.ts";
 import {
-  foldStats,
-  readOpenStats,
-  readStatsSteps,
-  readStatsTotals,
+  countRefused,
+  noteRunning,
+  readFigures,
   removeStats,
   statsActions,
   statsSubscriptions,
 } from "./history/stats.ts";
-import { countRefused } from "./history/stats-counts.ts";
 import { cancelReplay, findReplay, listReplays, runningReplays, startReplay } from "./history/replays.ts";
 import { MAX_REMOVED_ROWS, removeExpired } from "./history/retention.ts";
 import { listAttempts } from "./queue/attempts.ts";
@@ -173,10 +171,8 @@ export const OPERATIONS = {
   },
   stats: {
     countRefused: write(countRefused, { durable: "later" }),
-    fold: write(foldStats, { rows: MAX_REMOVED_ROWS, durable: "later" }),
-    steps: longRead(readStatsSteps),
-    totals: longRead(readStatsTotals),
-    open: longRead(readOpenStats),
+    noteRunning: write(noteRunning, { durable: "later" }),
+    figures: longRead(readFigures),
     actions: longRead(statsActions),
     subscriptions: longRead(statsSubscriptions),
     removeExpired: write(removeStats, { rows: MAX_REMOVED_ROWS, durable: "later" }),

@@ -66,11 +66,7 @@ export function createLibsqlStore(parts: StoreParts): FileStore {
     },
     tokens,
     audit,
-    stats: {
-      ...stats,
-      steps: (query) => readParts(stats.steps, query),
-      totals: (query) => readParts(stats.totals, query),
-    },
+    stats: { ...stats, figures: (query) => readParts(stats.figures, query) },
     files: {
       backup: (signal) => backups.make(signal),
       damagedEvents: () => damaged.events,

@@ -1,22 +1,14 @@
 import { expect, it } from "vitest";
-import { MINUTE_MS, TEN_SECONDS_MS } from "../../../src/domain/stats/stats.ts";
-import type { StoredFigures } from "../../../src/domain/stats/tally.ts";
-import type { StoredTotal } from "../../../src/store/history.ts";
+import { bucketOf } from "../../../src/domain/stats/histogram.ts";
+import { MINUTE_MS } from "../../../src/domain/stats/stats.ts";
+import { MEASURE, Tally } from "../../../src/domain/stats/tally.ts";
+import type { StatsQuery, StatsSelection } from "../../../src/store/history.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 const FINISHED = NOW + 61_000;
-const END = NOW + 10 * MINUTE_MS;
-const ALL_TIME = { fromMs: NOW, toMs: END };
+const PIECES = Array.from({ length: 12 }, (_, index) => ({ spanMs: 10_000, startMs: NOW + index * 10_000 }));
 
-type Counts = Pick<StoredFigures, "published" | "refused" | "delivered" | "failedAttempts" | "failed">;
-
-function countsOf({ published, refused, delivered, failedAttempts, failed }: StoredFigures): Counts {
-  return { published, refused, delivered, failedAttempts, failed };
-}
-
-const NONE: Counts = { published: 0, refused: 0, delivered: 0, failedAttempts: 0, failed: 0 };
-
-/** Figures over time: counted as things happen, then folded into spans. */
+/** Figures over time, counted as things happen. */
 export function statsSuite(open: OpenStore): void {
   const on = Fixture.fresh(open);
 
@@ -32,67 +24,81 @@ export function statsSuite(open: OpenStore): void {
     return { action: action.action, subscription: rowid };
   }
 
-  async function fold(): Promise<void> {
-    while (await on.stats.fold(END, { fromMs: NOW, toMs: END }));
+  /** What was counted, by start or subject. */
+  async function figures(query: Partial<StatsQuery> = {}): Promise<Record<string, object>> {
+    const tallies: Record<string, Tally> = {};
+    for (const { key, counts } of await on.stats.figures({ by: "start", pieces: PIECES, ...query })) {
+      (tallies[key] ??= new Tally()).add(counts);
+    }
+    const shown = Object.entries(tallies).map(([key, tally]) => {
+      const { published, refused, delivered, failedAttempts, failed } = tally;
+      return [key, [published, refused, delivered, failedAttempts, failed]] as const;
+    });
+    return Object.fromEntries(shown);
   }
 
-  async function published(query: object): Promise<number> {
-    const steps = await on.stats.steps({ ...ALL_TIME, span: "minute", stepMs: MINUTE_MS, ...query });
-    return steps.reduce((sum, { figures }) => sum + figures.published + figures.delivered, 0);
+  /** The figures of all time together. */
+  async function sums(selection: StatsSelection): Promise<readonly number[]> {
+    const rows = Object.values(await figures(selection)) as number[][];
+    return rows.reduce((sum, row) => sum.map((value, index) => value + row[index]!), [0, 0, 0, 0, 0]);
   }
 
-  it("are open until they are folded, and in steps from then on", async () => {
+  /** Removes what is too old, and answers which spans are left. */
+  async function remove(nowMs: number): Promise<boolean[]> {
+    while ((await on.stats.removeExpired(nowMs)) > 0);
+    const spans = [10_000, 5 * MINUTE_MS, 60 * MINUTE_MS];
+    const left = spans.map((spanMs) => figures({ pieces: [{ spanMs, startMs: NOW }] }));
+    return (await Promise.all(left)).map((each) => Object.keys(each).length > 0);
+  }
+
+  it("are counted in each span of time, and are 0 where it is noted that nothing happened", async () => {
     await happen();
-    const before = await on.stats.open({ ...ALL_TIME, by: undefined });
-    expect(before.totals).toEqual([]);
-    const steps = { ...ALL_TIME, span: "minute", stepMs: MINUTE_MS } as const;
-    expect((await on.stats.steps(steps)).filter(({ figures }) => figures.published > 0)).toEqual([]);
-    await fold();
-    expect((await on.stats.open({ ...ALL_TIME, by: undefined })).steps).toEqual([]);
-    const stored = await on.stats.steps(steps);
-    expect(stored.map(({ startMs }) => startMs)).toEqual(
-      Array.from({ length: 10 }, (_, index) => NOW + index * MINUTE_MS),
-    );
-    const [first, second, third] = stored.map(({ figures }) => countsOf(figures));
-    expect(first).toEqual({ ...NONE, published: 2 });
-    expect(second).toEqual({ ...NONE, refused: 3, delivered: 1, failedAttempts: 1, failed: 1 });
-    expect(third).toEqual(NONE);
-    const tens = await on.stats.steps({ ...ALL_TIME, span: "tenSeconds", stepMs: 2 * MINUTE_MS });
-    expect(tens[0]?.figures.published).toBe(2);
+    await on.stats.noteRunning({ fromMs: NOW, toMs: NOW + 30_000 });
+    await on.stats.noteRunning({ fromMs: FINISHED - 1_000, toMs: FINISHED + 9_000 });
+    const none = [0, 0, 0, 0, 0];
+    expect(await figures()).toEqual({
+      [NOW]: [2, 0, 0, 0, 0],
+      [NOW + 10_000]: none,
+      [NOW + 20_000]: none,
+      [FINISHED - 1_000]: [0, 3, 1, 1, 1],
+    });
+    for (const spanMs of [5 * MINUTE_MS, 60 * MINUTE_MS]) {
+      const pieces = [{ spanMs, startMs: NOW }];
+      expect(await figures({ pieces })).toEqual({ [NOW]: [2, 3, 1, 1, 1] });
+    }
   });
 
-  it("have the same totals while they are open and after", async () => {
+  it("add up by action and by subscription, with how long things took", async () => {
     const { action, subscription } = await happen();
-    const pieces = Array.from({ length: 10 }, (_, index) => {
-      return { span: "minute", startMs: NOW + index * MINUTE_MS } as const;
-    });
-    const own = (totals: readonly StoredTotal[]) =>
-      totals.filter(({ subject }) => subject === subscription).map(({ figures }) => countsOf(figures));
-    const counts = [{ ...NONE, delivered: 1, failedAttempts: 1, failed: 1 }];
-    expect(own((await on.stats.open({ ...ALL_TIME, by: "subscription" })).totals)).toEqual(counts);
-    await fold();
-    const folded = await on.stats.totals({ by: "subscription", pieces });
-    expect(own(folded)).toEqual(counts);
-    expect(folded.find(({ subject }) => subject === subscription)?.figures.latency).not.toBe("");
-    const byAction = await on.stats.totals({ by: "action", pieces });
-    const ofAction = byAction.find(({ subject }) => subject === action);
-    expect(ofAction?.figures).toMatchObject({ published: 2, refused: 3 });
-    const none = await on.stats.totals({ by: "subscription", pieces, subscription: subscription + 1 });
-    expect(none).toEqual([]);
+    const [{ id } = { id: 0 }] = await on.stats.actions({ first: [], action, limit: 1 });
+    expect((await figures({ by: "action" }))[id]).toEqual([2, 3, 1, 1, 1]);
+    expect(await figures({ by: "subscription" })).toEqual({ [subscription]: [0, 0, 1, 1, 1] });
+    const counted = await on.stats.figures({ by: "subscription", pieces: PIECES });
+    expect(counted).toMatchObject([{ key: subscription, lastError: "500" }]);
+    const [{ counts } = { counts: {} }] = counted;
+    expect(counts).toMatchObject({ [MEASURE.latency + bucketOf(40)]: 1 });
   });
 
   it("are only those of the applications, action or subscription that are asked for", async () => {
     const { action, subscription } = await happen();
-    await fold();
-    const selections = [{}, { action: "other" }, { subscription }, { applications: ["nobody"] }];
-    expect(await Promise.all(selections.map(published))).toEqual([3, 0, 1, 0]);
-    expect(await published({ action })).toBeGreaterThanOrEqual(2);
+    const selections = [
+      [{}, [2, 3, 1, 1, 1]],
+      [{ action }, [2, 3, 1, 1, 1]],
+      [{ action: "other" }, [0, 0, 0, 0, 0]],
+      [{ subscription }, [0, 0, 1, 1, 1]],
+      [{ subscription: subscription + 1 }, [0, 0, 0, 0, 0]],
+      [{ applications: ["crm"] }, [2, 3, 0, 0, 0]],
+      [{ applications: ["mailer"], action }, [0, 0, 1, 1, 1]],
+      [{ applications: ["nobody"] }, [0, 0, 0, 0, 0]],
+    ] as const;
+    for (const [selection, expected] of selections) expect(await sums(selection)).toEqual(expected);
   });
 
   it("name their subjects, those with figures first", async () => {
     const { action, subscription } = await happen();
     await on.action("a.first");
-    const actions = await on.stats.actions({ first: [action], limit: 5 });
+    const [{ id } = { id: 0 }] = await on.stats.actions({ first: [], action, limit: 1 });
+    const actions = await on.stats.actions({ first: [id], limit: 5 });
     expect(actions.slice(0, 2)).toMatchObject([
       { action, application: "crm", lastPublishedMs: NOW + 1 },
       { action: "a.first", lastPublishedMs: null },
@@ -106,14 +112,9 @@ export function statsSuite(open: OpenStore): void {
 
   it("are removed when they are too old for their span", async () => {
     await happen();
-    await fold();
-    const year = 366 * 86_400_000;
-    const tens = { ...ALL_TIME, span: "tenSeconds", stepMs: TEN_SECONDS_MS } as const;
-    expect((await on.stats.steps(tens)).length).toBeGreaterThan(0);
-    let removed = 0;
-    for (let some = -1; some !== 0;)
-      removed += Math.max(0, (some = await on.stats.removeExpired(NOW + year)));
-    expect(removed).toBeGreaterThan(0);
-    expect(await on.stats.steps(tens)).toEqual([]);
+    expect(await remove(NOW + 60 * MINUTE_MS)).toEqual([true, true, true]);
+    expect(await remove(NOW + 120 * MINUTE_MS)).toEqual([false, true, true]);
+    expect(await remove(NOW + 26 * 60 * MINUTE_MS)).toEqual([false, false, true]);
+    expect(await remove(NOW + 9 * 24 * 60 * MINUTE_MS)).toEqual([false, false, false]);
   });
 }

@@ -11,7 +11,7 @@ import {
   subscriptionDeactivated,
 } from "../../rules/service-events.ts";
 import { receiversOf } from "../catalog/matching.ts";
-import { countFailed } from "../history/stats-counts.ts";
+import { countFailed } from "../history/stats.ts";
 import type { Work } from "../thread/operation.ts";
 import type { Sql } from "../thread/sql.ts";
 import { recordEvents } from "./record.ts";

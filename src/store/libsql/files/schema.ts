@@ -284,36 +284,18 @@ CREATE TABLE audit (
 ) STRICT;
 CREATE INDEX audit_changed ON audit (changed_ms);
 
--- See history/stats.ts. What happened in ten seconds, a minute, an hour or a day (span: 0, or the minutes), which begins at that
--- minute since the epoch; ten seconds are counted in tens of seconds. kind: 0 all, 1 an application, 2 an action, 3 a
--- subscription, with its rowid as id. latency and attempts are histograms, see domain/stats/histogram.ts. In the order of time,
--- as all of a minute are written together, and removed.
-CREATE TABLE stats (
-  span INTEGER NOT NULL CHECK (span ${COUNT}),
-  at INTEGER NOT NULL,
-  kind INTEGER NOT NULL CHECK (kind BETWEEN 0 AND 3),
-  id INTEGER NOT NULL CHECK (id ${COUNT}),
-  application TEXT NOT NULL CHECK (${text("application", 3 * 128)}),
-  published INTEGER NOT NULL CHECK (published ${COUNT}),
-  refused INTEGER NOT NULL CHECK (refused ${COUNT}),
-  delivered INTEGER NOT NULL CHECK (delivered ${COUNT}),
-  failed_attempts INTEGER NOT NULL CHECK (failed_attempts ${COUNT}),
-  failed INTEGER NOT NULL CHECK (failed ${COUNT}),
-  latency BLOB,
-  attempts BLOB,
-  last_error TEXT,
-  PRIMARY KEY (span, at, kind, id, application)
-) STRICT, WITHOUT ROWID;
--- See history/stats-counts.ts. What was counted in ten seconds (at, since the epoch) and is not in stats yet, of the events of an
--- action or, with a subscription, of its deliveries; without either it is 0. measure: see domain/stats/tally.ts.
-CREATE TABLE stats_open (
-  at INTEGER NOT NULL,
+-- See history/stats.ts. How often something happened in a span of time (ten seconds, five minutes, an hour) that begins at start_ms:
+-- to events of an action or, with a subscription, to its deliveries; both are 0 for everything. measure: see
+-- domain/stats/tally.ts. In the order of time, as all of a time are written together, and removed.
+CREATE TABLE figure (
+  span_ms INTEGER NOT NULL CHECK (span_ms ${ID}),
+  start_ms INTEGER NOT NULL CHECK (start_ms ${TIME}),
   action_id INTEGER NOT NULL CHECK (action_id ${COUNT}),
   subscription_id INTEGER NOT NULL CHECK (subscription_id ${COUNT}),
   measure INTEGER NOT NULL CHECK (measure ${COUNT}),
   count INTEGER NOT NULL CHECK (count ${COUNT}),
-  last_error TEXT,
-  PRIMARY KEY (at, action_id, subscription_id, measure)
+  last_error TEXT CHECK (octet_length(last_error) <= 1024),
+  PRIMARY KEY (span_ms, start_ms, action_id, subscription_id, measure)
 ) STRICT, WITHOUT ROWID;
 
 -- Which data it is; see id-reservation.ts.

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { recordEvents } from "../events/record.ts";
-import { countPublished } from "../history/stats-counts.ts";
+import { countPublished } from "../history/stats.ts";
 import { PAYLOAD_BYTES, type PayloadRequest, readPayloads } from "../events/payloads.ts";
 import type { ClaimQuota, ClaimRequest, ConsumerRequest, PullConsumer, TierLimit } from "../../queue.ts";
 import { type Claimable, selectFairly, type Picked, type WaitingDelivery } from "../../rules/fair-share.ts";

@@ -8,7 +8,7 @@ import {
   verdictOn,
 } from "../../rules/finish.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
-import { StatsCounts } from "../history/stats-counts.ts";
+import { StatsCounts } from "../history/stats.ts";
 import type { Sql } from "../thread/sql.ts";
 import { dropMiddleAttempts, isPastLimit } from "./attempts.ts";
 import { claimNext } from "./claim.ts";
@@ -42,7 +42,7 @@ export function finishAttempts(work: Work, results: readonly FinishedRow[]): rea
     leases.delete(leased.id);
     collect(writes, leased, row, verdict, nowMs);
     if (verdict.attempt !== undefined && verdict.attempt !== "returned") {
-      counts.attempted(leased.action_id, subscriptionId, row, nowMs);
+      counts.attempted([leased.action_id, subscriptionId], row, nowMs);
     }
     if (leased.key !== null) {
       const key: OrderKey = [subscriptionId, leased.key];

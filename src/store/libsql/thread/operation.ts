@@ -75,7 +75,7 @@ export interface WriteOperation<C = unknown, R = unknown> {
   readonly rows: number;
   /**
    * When a write must be on the disk. It is `later` for writes that a power cut may undo: they give nothing an id, what was
-   * claimed is due again after any end, and counts that were folded are open again.
+   * claimed is due again after any end, and of refused requests only the count may be lost.
    */
   readonly durable: Durable;
   /** Whether all calls of a batch are done together, see `joined`. */
