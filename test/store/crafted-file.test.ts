@@ -80,12 +80,6 @@ describe("the tables of a data file", () => {
       expect(() => examined(folder)).toThrow(expect.objectContaining(refused));
     },
   );
-
-  it("are no format below the first", async () => {
-    const folder = crafted("PRAGMA user_version = -1");
-    await expect(restored(folder)).rejects.toMatchObject({ code: "invalid" });
-    await expect(openStore(folder)).rejects.toMatchObject({ code: "usage" });
-  });
 });
 
 describe("rows that evreg could not have written", () => {

@@ -43,6 +43,13 @@ async function recordOne(store: Store): Promise<unknown> {
   return store.events.record([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }], 1);
 }
 
+/** What is left of a data file that was cut short. */
+const leftOver = (): string =>
+  join(
+    scratch.path,
+    readdirSync(scratch.path).find((name) => name.includes("cut-short"))!,
+  );
+
 const admitAny = (): void => undefined;
 const FATAL = expect.objectContaining({ kind: "fatal" }) as unknown;
 
@@ -104,8 +111,7 @@ describe("a data file that was taken away", () => {
     await expect(recordOne(store)).rejects.toMatchObject({ code: "unavailable", message: said });
     expect(fatal).toEqual([expect.objectContaining({ message: said })]);
     await store.close();
-    const left = readdirSync(scratch.path).find((name) => name.includes("cut-short"));
-    expect(readFileSync(join(scratch.path, left!)).equals(cut)).toBe(true);
+    expect(readFileSync(leftOver()).equals(cut)).toBe(true);
     // Nothing is begun in its place.
     await expect(open()).rejects.toMatchObject({ message: expect.stringContaining("and its log") });
     rmSync(log());
@@ -171,8 +177,7 @@ describe("a log that was taken away", () => {
     connection.close();
     // Without its log, and free of the lock of this process.
     copyFileSync(file(), aside());
-    const [row] = fileSql(aside(), "SELECT length(filler) AS bytes FROM write_check");
-    expect(row).toEqual({ bytes: 77 });
+    expect(fileSql(aside(), "SELECT length(filler) AS bytes FROM write_check")).toEqual([{ bytes: 77 }]);
   });
 
   it.each([0, 0.5])(
@@ -185,14 +190,13 @@ describe("a log that was taken away", () => {
       const said = expect.stringMatching(/^evreg\.db-wal was cut short .*evreg\.db\.cut-short-/) as string;
       expect(() => fill(connection)).toThrow(expect.objectContaining({ kind: "fatal", message: said }));
       connection.close();
-      const left = readdirSync(scratch.path).find((name) => name.includes("cut-short"))!;
-      expect(readFileSync(join(scratch.path, left)).equals(before)).toBe(true);
+      expect(readFileSync(leftOver()).equals(before)).toBe(true);
     },
   );
 
   it("is not mistaken for truncated by a rollback, nor when it restarts, is cut to its limit or emptied", () => {
     const { connection, pass } = watched();
-    for (const bytes of [1, 9_000, 700_000, 90_000_000, 1, 5_000_000, 12_000_000, 1, 400_000, 1]) {
+    for (const bytes of [1, 700_000, 90_000_000, 1, 12_000_000, 1]) {
       pass();
       fill(connection, bytes);
       const undone = (): void =>
@@ -211,28 +215,19 @@ describe("a log that was taken away", () => {
   });
 });
 
-describe("a server whose data file was taken away", () => {
-  it("keeps the folder locked while it answers", async () => {
-    const owner = testOwner();
-    const server = createServer((_request, response) =>
-      response.writeHead(503).end(JSON.stringify({ data: { instance: owner.instance }, details: {} })),
-    );
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    try {
-      writeOwner(scratch.path, { ...owner, url }, silentLogger);
-      await expect(open()).rejects.toMatchObject({
-        code: "conflict",
-        message: expect.stringContaining(url),
-      });
-      expect(existsSync(file())).toBe(false);
-      expect(readOwner(scratch.path)?.instance).toBe(owner.instance);
-    } finally {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    }
-    await expect(open()).rejects.toMatchObject({
-      message: expect.stringContaining("the folder has had data"),
-    });
-  });
+it("a server whose data file was taken away keeps the folder locked while it answers", async () => {
+  const owner = testOwner();
+  const answer = JSON.stringify({ data: { instance: owner.instance }, details: {} });
+  const server = createServer((_request, response) => response.writeHead(503).end(answer));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  writeOwner(scratch.path, { ...owner, url }, silentLogger);
+  const refusal = { code: "conflict", message: expect.stringContaining(url) as string };
+  await expect(open()).rejects.toMatchObject(refusal);
+  expect(existsSync(file())).toBe(false);
+  expect(readOwner(scratch.path)?.instance).toBe(owner.instance);
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  const message = expect.stringContaining("the folder has had data") as string;
+  await expect(open()).rejects.toMatchObject({ message });
 });

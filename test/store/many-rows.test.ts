@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
+import type { DeliverySelection } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { newAction, openStore } from "./opened-store.ts";
@@ -8,6 +9,8 @@ import { useScratch } from "./scratch.ts";
 const scratch = useScratch();
 const PUBLISHED = Date.parse("2026-02-01T00:00:00.000Z");
 const NOW = Date.parse("2026-03-01T12:00:00.000Z");
+/** More than are gathered and sorted. */
+const HELD = 21_000;
 const open = (): Promise<Store> => openStore(scratch.path);
 
 /** Numbers from 1. */
@@ -26,25 +29,31 @@ beforeEach(async () => {
   await store.close();
 });
 
-async function fill(events: number, ...deliveries: readonly string[]): Promise<Store> {
+/** @param actionOf SQL of the action of the event `n` */
+async function fill(events: number, actionOf: string, ...deliveries: readonly string[]): Promise<Store> {
   fileSql(
     join(scratch.path, "evreg.db"),
     `${series(events)} INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
-      SELECT n, (SELECT rowid FROM action WHERE action = 'a'), 1, ${PUBLISHED} + n, x'7b7d' FROM n`,
+      SELECT n, (SELECT rowid FROM action WHERE action = ${actionOf}), 1, ${PUBLISHED} + n, x'7b7d' FROM n`,
     ...deliveries,
   );
   return open();
 }
 
-it("of very many deliveries so many are counted, and it is told that there may be more", async () => {
+async function listed(store: Store, query: DeliverySelection): Promise<readonly number[]> {
+  return (await store.queue.list(query)).map(({ rowid }) => rowid);
+}
+
+it("of very many deliveries so many are counted, and it is told that there may be more; all can be listed", async () => {
   const store = await fill(
-    10_500,
-    `${series(10_500)} INSERT INTO delivery (rowid, event_id, subscription_id, created_ms, due_ms) SELECT n, n, 1, 1, 1 FROM n`,
+    HELD,
+    "'a'",
+    `${series(HELD)} INSERT INTO delivery (rowid, event_id, subscription_id, created_ms, due_ms, failures)
+      SELECT n, n, 1, n, 1, n % 1000 = 7 FROM n`,
     `${series(1_500)} INSERT INTO delivery (rowid, event_id, subscription_id, state, created_ms, finished_ms, last_error)
-      SELECT 20000 + n, n, 2, 3, 1, ${NOW} + n, 'HTTP 500' FROM n`,
+      SELECT 30000 + n, n, 2, 3, 1, ${NOW} + n, 'HTTP 500' FROM n`,
   );
   const { items, total } = await store.queue.attention({ nowMs: NOW + 9_000, limit: 9 });
-  await store.close();
   expect(total).toBe(2);
   expect(items).toMatchObject([
     {
@@ -52,31 +61,46 @@ it("of very many deliveries so many are counted, and it is told that there may b
       deliveries: 1_000,
       at_least: true,
       published_from: null,
-      delivery_id: 21_500,
+      delivery_id: 31_500,
       error: "HTTP 500",
     },
     { reason: "paused", deliveries: 10_000, at_least: true },
   ]);
+  for (const which of [{ status: "held" }, { cause: { name: "held", nowMs: NOW } }] as const) {
+    expect(await listed(store, { ...which, limit: 3 })).toEqual([HELD, HELD - 1, HELD - 2]);
+    expect(await listed(store, { ...which, subscription: 1, action: "a", limit: 9, after: 3 })).toEqual([
+      2, 1,
+    ]);
+    expect(await listed(store, { ...which, applications: ["x"], toMs: 5, limit: 2 })).toEqual([4, 3]);
+    expect(await listed(store, { ...which, event: 9, limit: 2 })).toEqual([9]);
+    expect(await listed(store, { ...which, action: "b", limit: 2 })).toEqual([]);
+  }
+  await store.close();
 });
 
-it("a read of very many rows does not block writes and other reads", async () => {
+it("a read of very many rows finds what is rare, and does not block writes and other reads", async () => {
+  // Each of these deliveries has to be looked at for the few of the other action.
+  const rare = [59_999, 17_000, 5];
   const store = await fill(
     60_000,
+    `iif(n IN (${rare.join()}), 'b', 'a')`,
     `${series(60_000)} INSERT INTO delivery (rowid, event_id, subscription_id, state, attempt, created_ms, finished_ms)
-      SELECT n, n, 2, 2, 1, 1, 2 FROM n`,
+      SELECT n, n, 2, 2, 1, n, 2 FROM n`,
   );
-  // This subscription had only events of the other action, each of which has to be looked at.
   await store.catalog.updateSubscription(2, { action: "b" }, 1);
-  const long = (): Promise<unknown> => store.queue.list({ action: "b", limit: 50 });
+  const long = { action: "b", limit: 50 };
   const answers: unknown[] = [];
-  const reading = Promise.all([long(), long()].map(async (read) => answers.push(await read)));
+  const reads = [long, { ...long, status: "delivered" } as const].map((query) => listed(store, query));
+  const reading = Promise.all(reads.map(async (read) => answers.push(await read)));
   let passed = 0;
   for (; answers.length < 2; passed += 1) {
     await store.tokens.create({ name: "t", scopes: [], hash: `h${passed}` }, 1);
     expect(await store.tokens.find(`h${passed}`)).toBeDefined();
   }
   await reading;
-  await store.close();
-  expect(answers).toEqual([[], []]);
+  expect(answers).toEqual([rare, rare]);
   expect(passed).toBeGreaterThan(5);
+  expect(await listed(store, { ...long, limit: 2, after: 17_001 })).toEqual([17_000, 5]);
+  expect(await listed(store, { ...long, toMs: 17_000 })).toEqual([5]);
+  await store.close();
 });

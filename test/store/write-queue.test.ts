@@ -107,19 +107,3 @@ it("refuses more than it can hold instead of growing without end, and takes more
   sent.at(-1)?.commit();
   expect((await after).value).toBe("d");
 });
-
-it("takes nothing more once it is closed, and waits for what it has", async () => {
-  const { queue, sent } = queueByHand();
-  const first = queue.append(write("a"));
-  await turn();
-  const open = [first, queue.append(write("b"))];
-  let isClosed = false;
-  const closing = queue.close().then(() => (isClosed = true));
-  await expect(queue.append(write("c"))).rejects.toMatchObject({ code: "unavailable" });
-  await turn();
-  sent[0]?.commit();
-  await turn();
-  expect(isClosed).toBe(false);
-  sent[1]?.commit();
-  await Promise.all([...open, closing]);
-});
