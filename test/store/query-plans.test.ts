@@ -5,7 +5,6 @@ import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
 import { BACKLOG_CAUSES } from "../../src/domain/stats/stats.ts";
 import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
 import type { EventSelection } from "../../src/store/events.ts";
-import { deleteEvents, recountEvents } from "../../src/store/libsql/events/counts.ts";
 import { createAction } from "../../src/store/libsql/catalog/actions.ts";
 import { retryDelivery, countDeliveries } from "../../src/store/libsql/queue/deliveries.ts";
 import {
@@ -16,7 +15,7 @@ import {
   updateSubscription,
 } from "../../src/store/libsql/catalog/subscriptions.ts";
 import { listEvents } from "../../src/store/libsql/events/list.ts";
-import { advanceReplay, countReplay, planReplay } from "../../src/store/libsql/history/replay-step.ts";
+import { advanceReplay, countReplay, planReplay } from "../../src/store/libsql/history/replays.ts";
 import { recordChange } from "../../src/store/libsql/history/audit.ts";
 import { cancelReplay, runningReplays, startReplay } from "../../src/store/libsql/history/replays.ts";
 import { removeExpired } from "../../src/store/libsql/history/retention.ts";

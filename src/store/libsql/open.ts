@@ -147,7 +147,7 @@ async function openFile(
 }
 
 function logReport(logger: Logger, report: OpenReport, folder: string): void {
-  const { copy, released, encrypted, taken, dropped, isIndexWhole } = report;
+  const { copy, released, encrypted, taken, dropped } = report;
   if (copy !== undefined) {
     logger.info({ form: FORM, copy }, "The data file was brought up to date; a copy from before is kept.");
   }
@@ -165,12 +165,6 @@ function logReport(logger: Logger, report: OpenReport, folder: string): void {
     logger.warn(
       { transactions: dropped },
       "The last transactions in the log could not be read and were dropped. After a power cut that is normal, and nobody was told that they were stored. If there was none, the log was damaged, and the last that was acknowledged may be lost. None of their numbers is given out again.",
-    );
-  }
-  if (!isIndexWhole) {
-    logger.warn(
-      {},
-      "The data file is damaged: some of the last events are missing from lists and totals. `evreg doctor --deep` says what is damaged; restore a backup from before that.",
     );
   }
   if (taken.length > 0) {

@@ -29,7 +29,6 @@ import {
 import { eventBounds, findEvent, listEvents, nextEvents } from "./events/list.ts";
 import { examineFile, settleFile } from "./files/closed-file.ts";
 import { moveNumbers, noteBackup } from "./files/id-reservation.ts";
-import { countReplay, planReplay, advanceReplay } from "./history/replay-step.ts";
 import { listAudit, recordChange, removeAudit } from "./history/audit.ts";
 import {
   countRefused,
@@ -39,7 +38,16 @@ import {
   statsActions,
   statsSubscriptions,
 } from "./history/stats.ts";
-import { cancelReplay, findReplay, listReplays, runningReplays, startReplay } from "./history/replays.ts";
+import {
+  advanceReplay,
+  cancelReplay,
+  countReplay,
+  findReplay,
+  listReplays,
+  planReplay,
+  runningReplays,
+  startReplay,
+} from "./history/replays.ts";
 import { MAX_REMOVED_ROWS, removeExpired } from "./history/retention.ts";
 import { listAttempts } from "./queue/attempts.ts";
 import { listAttention } from "./queue/attention.ts";

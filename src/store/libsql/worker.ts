@@ -4,7 +4,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import { ensureServiceActions } from "./catalog/actions.ts";
 import { deleteExpiredSecrets } from "./catalog/credentials.ts";
-import { recountEvents } from "./events/counts.ts";
+import { countStoredEvents } from "./events/counts.ts";
 import { loadLastNumbers } from "./events/timeline.ts";
 import { dataIdentity } from "./files/id-reservation.ts";
 import { openDataFile } from "./files/open-file.ts";
@@ -138,16 +138,15 @@ function prepare(
   // does.
   const isFirst = expected === undefined;
   const released = isFirst ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
-  const { event: lastEvent } = loadLastNumbers(connection.read);
+  connection.write(countStoredEvents);
   return {
     // JSON leaves out what runs here.
     operations: JSON.parse(JSON.stringify(OPERATIONS)) as OperationsTraits,
     file: connection.file,
     dataId: dataIdentity(connection.read),
-    lastEvent,
+    lastEvent: loadLastNumbers(connection.read).event,
     released,
     taken,
-    isIndexWhole: connection.write((sql) => recountEvents(sql, lastEvent)),
   };
 }
 

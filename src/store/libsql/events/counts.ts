@@ -36,43 +36,17 @@ function addCount(sql: Sql, actionId: number, block: number, events: number): vo
   );
 }
 
-/**
- * Counts what is not counted from the last block on that has a count: all events of a file that was just upgraded, and those that
- * another program has stored.
- * @param last the largest rowid ever given
- * @returns whether the index leads to all of these events. Where it does not, lists and totals lack some, and nothing else shows
- * it.
- */
-export function recountEvents(sql: Sql, last: number): boolean {
-  let isIndexWhole = true;
-  try {
-    let next = sql.value<number>(
-      `SELECT coalesce(max(block), 0) * ${BLOCK_ROWIDS} FROM event_count WHERE action_id = ${ALL_ACTIONS}`,
-    );
-    for (;;) {
-      const id = sql.value<number | null>("SELECT min(rowid) FROM event WHERE rowid >= ?", next);
-      if (id === null) return isIndexWhole;
-      const block = blockOf(id);
-      next = (block + 1) * BLOCK_ROWIDS;
-      const counts = sql.rows<{ action: number; events: number; indexed: number; counted: number }>(
-        `SELECT e.action_id AS action, count(*) AS events,
-            (SELECT count(*) FROM event AS i INDEXED BY event_action
-              WHERE i.action_id = e.action_id AND i.rowid BETWEEN ?1 AND ?2) AS indexed,
-            coalesce((SELECT c.events FROM event_count AS c WHERE c.action_id = e.action_id AND c.block = ?3), 0) AS counted
-          FROM event AS e NOT INDEXED WHERE e.rowid BETWEEN ?1 AND ?2 GROUP BY e.action_id`,
-        id,
-        Math.min(last, next - 1),
-        block,
-      );
-      for (const { action, events, indexed, counted } of counts) {
-        if (indexed !== events) isIndexWhole = false;
-        if (events > counted) addCount(sql, action, block, events - counted);
-      }
-    }
-  } catch {
-    // The engine has found the damage.
-    return false;
-  }
+/** Counts all events of a file that was just upgraded, which has no counts. */
+export function countStoredEvents(sql: Sql): void {
+  if (sql.first("SELECT 1 FROM event_count LIMIT 1") !== undefined) return;
+  sql.run(
+    `INSERT INTO event_count (action_id, block, events)
+      SELECT action_id, rowid / ${BLOCK_ROWIDS}, count(*) FROM event INDEXED BY event_action GROUP BY 1, 2`,
+  );
+  sql.run(
+    `INSERT INTO event_count (action_id, block, events)
+      SELECT ${ALL_ACTIONS}, block, sum(events) FROM event_count GROUP BY block`,
+  );
 }
 
 /**

@@ -1,12 +1,30 @@
-import type { Replay, ReplayStatus } from "../../../domain/replay.ts";
-import { recordServiceEvents } from "../events/service-events.ts";
-import type { RowidRange } from "../../events.ts";
-import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../history.ts";
+import { isPattern } from "../../../domain/names.ts";
+import type { Replay, ReplaySelection, ReplayStatus } from "../../../domain/replay.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { checkReplayStart, isToBeCancelled, replayCounts } from "../../rules/replays.ts";
+import type { RowidRange } from "../../events.ts";
+import type {
+  ReplayPlan,
+  ReplayProgress,
+  ReplayRequest,
+  ReplaySelector,
+  ReplayStep,
+  RunningReplay,
+} from "../../history.ts";
+import { nextTime } from "../../rules/recording.ts";
+import {
+  checkReplayStart,
+  isToBeCancelled,
+  type QueuedDeliveries,
+  replayCapacity,
+  replayCounts,
+} from "../../rules/replays.ts";
+import { recordServiceEvents } from "../events/service-events.ts";
+import { idRangesOf, insertSegments, loadLastNumbers, rangesAfter } from "../events/timeline.ts";
+import { DELIVERY_STATE, LEASE_OF, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
+import { keyPointerOf, placeByKey } from "../queue/key-order.ts";
 import { isoOrNull, parseStored, type StoredRecord } from "../stored-record.ts";
+import type { Part, Work } from "../thread/operation.ts";
 import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
-import type { Work } from "../thread/operation.ts";
 
 interface ReplayRow extends StoredRecord<
   Omit<Replay, "skipped">,
@@ -47,12 +65,12 @@ export function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Replay |
 }
 
 /** Answers the action of a subscription that was not deleted. */
-export function boundAction(sql: Sql, subscription: number): string | undefined {
+function boundAction(sql: Sql, subscription: number): string | undefined {
   if (!isRowid(subscription)) return undefined;
   return sql.value("SELECT action FROM subscription WHERE rowid = ? AND deleted_ms IS NULL", subscription);
 }
 
-export function rangesToJson(ranges: readonly RowidRange[]): string {
+function rangesToJson(ranges: readonly RowidRange[]): string {
   return JSON.stringify(ranges.map(({ low, high }) => [low, high]));
 }
 
@@ -101,7 +119,7 @@ export function endRunning(
 }
 
 /** Ends a replay that runs; answers it. */
-export function endReplay(
+function endReplay(
   sql: Sql,
   id: number,
   status: Exclude<ReplayStatus, "running">,
@@ -118,7 +136,7 @@ export function runningReplays(sql: Sql): readonly RunningReplay[] {
 }
 
 /** @param condition on the replay `r`, with its values */
-export function loadRunning(
+function loadRunning(
   sql: Sql,
   condition: string,
   ...values: SqlValue[]
@@ -148,4 +166,215 @@ function replayOf({ timestamped, finished_at, ranges: _ranges, active: _active, 
     timestamped: toIso(timestamped),
     finished_at: isoOrNull(finished_at),
   };
+}
+
+export function advanceReplay(work: Work, id: number, step: ReplayStep): ReplayProgress {
+  const [running] = loadRunning(work, "r.rowid = ?", id);
+  if (running === undefined) return { queued: 0, state: "ended" };
+  if (step.total !== undefined) work.run("UPDATE replay SET total = ? WHERE rowid = ?", step.total, id);
+  const { plan } = running;
+  const [range] = plan.scope;
+  if (range === undefined) {
+    const endedReplay = endReplay(work, id, "done", null, step.nowMs);
+    recordServiceEvents(work, { endedReplay }, step.nowMs);
+    return { queued: 0, state: "ended" };
+  }
+  if (!running.isActive) return { queued: 0, state: "paused" };
+  const capacity = capacityOf(work, plan, step);
+  if (capacity === 0) return { queued: 0, state: "saturated" };
+
+  const { chosen, passed } = chooseNext(work, plan, range, capacity);
+  makeDue(work, plan, chosen, step.nowMs);
+  work.run(
+    "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
+    rangesToJson(rangesAfter(plan.scope, passed, "asc")),
+    chosen.length,
+    id,
+  );
+  return { queued: chosen.length, state: "running" };
+}
+
+function capacityOf(sql: Sql, { subscription, selection }: ReplayPlan, step: ReplayStep): number {
+  const queued = sql.first<QueuedDeliveries>(
+    `SELECT
+        (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
+          WHERE subscription_id = ?1 AND due_ms IS NOT NULL
+            AND (priority, due_ms) <= (${NORMAL}, ?2) LIMIT ?3)) AS due,
+        max((SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
+            WHERE subscription_id = ?1 AND due_ms IS NOT NULL LIMIT ?4)),
+          (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_key
+            WHERE subscription_id = ?1 AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} LIMIT ?4))) AS unfinished`,
+    subscription,
+    step.nowMs,
+    step.maxDue,
+    step.maxUnfinished,
+  )!;
+  return replayCapacity(queued, selection, step);
+}
+
+function makeDue(
+  sql: Sql,
+  { subscription, selection }: ReplayPlan,
+  chosen: readonly WalkedEvent[],
+  nowMs: number,
+): void {
+  const again = chosen.flatMap(({ delivery }) => (delivery === null ? [] : [delivery]));
+  sendAgain(sql, again, selection === "waiting" ? "waiting" : "finished", nowMs);
+  if (selection === "waiting") return;
+  const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
+  const made = insertReplayDeliveries(sql, subscription, missing, nowMs);
+  const pointer = keyPointerOf(sql, subscription);
+  if (pointer !== null) placeByKey(sql, subscription, [...again, ...made], pointer, nowMs);
+}
+
+/** What deliveries that are made due get: all their retries again. What waits and is due already keeps its place. */
+const DUE_AGAIN = {
+  waiting: "failures = 0, due_ms = min(due_ms, ?2)",
+  finished: `state = ${DELIVERY_STATE.pending}, failures = 0, finished_ms = NULL, priority = ${NORMAL}, due_ms = ?2, key = NULL`,
+} as const;
+
+function sendAgain(sql: Sql, again: readonly number[], state: keyof typeof DUE_AGAIN, nowMs: number): void {
+  if (again.length === 0) return;
+  const update = `UPDATE delivery SET ${DUE_AGAIN[state]} WHERE rowid IN (SELECT value FROM json_each(?1))`;
+  sql.run(update, JSON.stringify(again), nowMs);
+}
+
+/** An event of the walk and its delivery, where there is one. */
+interface WalkedEvent {
+  readonly event: number;
+  readonly delivery: number | null;
+}
+
+/** So many events are looked at together, which takes about a millisecond. */
+const WINDOW = 4_000;
+
+/** How events are walked in order, as parts of a query with the values of `valuesOf`. */
+interface ReplayWalk {
+  /** What the columns of a `WalkedEvent` are, and where they come from. */
+  readonly columns: string;
+  readonly from: string;
+  /** A condition that is true of the events and deliveries that are looked at. */
+  readonly candidate: string;
+  /** A condition that is true of those that are to be sent, among those that are looked at. */
+  readonly chosen: string;
+}
+
+const OF_SUBSCRIPTION = "d.event_id = e.rowid AND d.subscription_id = ?1";
+const OF_ACTION = "e.action_id = (SELECT a.rowid FROM action AS a WHERE a.action = ?2)";
+const EVENT_COLUMNS = `e.rowid AS event, (SELECT d.rowid FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) AS delivery`;
+const DELIVERY_COLUMNS = "d.event_id AS event, d.rowid AS delivery";
+const DELIVERIES = "d.subscription_id = ?1 AND d.event_id BETWEEN ?3 AND ?4";
+const RECEIVED =
+  "SELECT 1 FROM binding AS b WHERE b.action_id = e.action_id AND b.subscription_id = ?1 AND b.receives = 1";
+
+/**
+ * Answers how a replay walks. With a pattern it walks all events, as several walks of the index of actions would have to be
+ * merged.
+ */
+function walkOf({ action, selection }: ReplayPlan): ReplayWalk {
+  const isForAll = isPattern(action);
+  const from = `event AS e ${isForAll ? "NOT INDEXED" : "INDEXED BY event_action"}`;
+  const candidate = `${isForAll ? "" : `${OF_ACTION} AND `}e.rowid BETWEEN ?3 AND ?4`;
+  const matches = isForAll ? `EXISTS (${RECEIVED})` : OF_ACTION;
+  const without = (condition: string): string =>
+    `${matches} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION}${condition})`;
+  const walks: Readonly<Record<ReplaySelection, ReplayWalk>> = {
+    failed: {
+      columns: DELIVERY_COLUMNS,
+      from: "delivery AS d INDEXED BY delivery_failed_event",
+      candidate: `${DELIVERIES} AND d.state = ${DELIVERY_STATE.failed}`,
+      // With a join the engine would ignore the end of the window, and walk to the end of the index.
+      chosen: `EXISTS (SELECT 1 FROM ${from} WHERE ${matches} AND e.rowid = d.event_id)`,
+    },
+    // Deliveries of an action that it had before count too: they are unfinished, and sent in any case.
+    waiting: {
+      columns: DELIVERY_COLUMNS,
+      from: "delivery AS d INDEXED BY delivery_waiting_event",
+      candidate: `${DELIVERIES} AND d.failures > 0 AND d.due_ms IS NOT NULL`,
+      chosen: `NOT ${LEASE_OF("d")}`,
+    },
+    missed: { columns: EVENT_COLUMNS, from, candidate, chosen: without("") },
+    all: {
+      columns: EVENT_COLUMNS,
+      from,
+      candidate,
+      chosen: without(` AND d.state IN ${UNFINISHED_STATES}`),
+    },
+  };
+  return walks[selection];
+}
+
+/** Answers the values for ?1 to ?4 of a walk. */
+function valuesOf({ subscription, action }: ReplayPlan, { low, high }: RowidRange): SqlValue[] {
+  return [subscription, action, low, high];
+}
+
+/** Answers the first `max` of the next window that are to be sent, and how far it looked. */
+function chooseNext(
+  sql: Sql,
+  plan: ReplayPlan,
+  range: RowidRange,
+  max: number,
+): { readonly chosen: readonly WalkedEvent[]; readonly passed: number } {
+  const high = windowEnd(sql, plan, range);
+  const chosen = sql.rows<WalkedEvent>(
+    `${chosenBy(walkOf(plan))} LIMIT ?5`,
+    ...valuesOf(plan, { low: range.low, high }),
+    max,
+  );
+  return { chosen, passed: chosen.length < max ? high : (chosen.at(-1)?.event ?? high) };
+}
+
+function chosenBy({ columns, from, candidate, chosen }: ReplayWalk): string {
+  return `SELECT ${columns} FROM ${from} WHERE ${candidate} AND ${chosen} ORDER BY event`;
+}
+
+/** Answers where the next window ends: after so many events, or at the end of the range. */
+function windowEnd(sql: Sql, plan: ReplayPlan, range: RowidRange): number {
+  const { columns, from, candidate } = walkOf(plan);
+  const last = sql.first<WalkedEvent>(
+    `SELECT ${columns} FROM ${from} WHERE ${candidate} ORDER BY event LIMIT 1 OFFSET ${WINDOW - 1}`,
+    ...valuesOf(plan, range),
+  );
+  return last?.event ?? range.high;
+}
+
+export function planReplay(sql: Sql, request: ReplayRequest): ReplayPlan | undefined {
+  const { subscription, fromMs, toMs } = request;
+  const action = boundAction(sql, subscription);
+  if (action === undefined) return undefined;
+  return { ...request, action, scope: idRangesOf(sql, "event", fromMs, toMs) };
+}
+
+export function countReplay(sql: Sql, plan: ReplayPlan): Part<number, ReplayPlan> {
+  const [range] = plan.scope;
+  if (range === undefined) return { items: [] };
+  const high = windowEnd(sql, plan, range);
+  const chosen = `SELECT count(*) FROM (${chosenBy(walkOf(plan))})`;
+  const count = sql.value<number>(chosen, ...valuesOf(plan, { low: range.low, high }));
+  return { items: [count], rest: { ...plan, scope: rangesAfter(plan.scope, high, "asc") } };
+}
+
+/**
+ * Makes deliveries of past events; answers their rowids. They are created now, so that the rowids of deliveries still rise with
+ * their times.
+ */
+function insertReplayDeliveries(
+  sql: Sql,
+  subscriptionId: number,
+  eventIds: readonly number[],
+  nowMs: number,
+): readonly number[] {
+  if (eventIds.length === 0) return [];
+  const { createdMs, segments } = nextTime(loadLastNumbers(sql), nowMs);
+  insertSegments(sql, segments);
+  const made = sql.rows<{ id: number }>(
+    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms) SELECT value, ?2, ?3, ?4 FROM json_each(?1)
+      RETURNING rowid AS id`,
+    JSON.stringify(eventIds),
+    subscriptionId,
+    createdMs,
+    nowMs,
+  );
+  return made.map(({ id }) => id);
 }

@@ -8,7 +8,7 @@ import {
   causeOf,
   type SubscriptionCondition,
 } from "../../rules/attention.ts";
-import { SelectedEvents } from "../events/selected-events.ts";
+import { SelectedEvents } from "../events/list.ts";
 import { idRangesOf } from "../events/timeline.ts";
 import { changedActivity } from "../history/audit.ts";
 import { isoOrNull } from "../stored-record.ts";

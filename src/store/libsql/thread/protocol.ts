@@ -113,8 +113,6 @@ export interface OpenReport {
   readonly dropped: number;
   /** Names of evreg's own events that people's actions already have. Those events are not published. */
   readonly taken: readonly string[];
-  /** Whether lists and totals have the last events, see `recountEvents`. */
-  readonly isIndexWhole: boolean;
   /** How many subscriptions' secrets were encrypted now; `undefined` when there was nothing to do. */
   readonly encrypted?: number | undefined;
 }
