@@ -5,6 +5,7 @@ import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
 import { BACKLOG_CAUSES } from "../../src/domain/stats/stats.ts";
 import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
 import type { EventSelection } from "../../src/store/events.ts";
+import { deleteEvents } from "../../src/store/libsql/events/counts.ts";
 import { createAction } from "../../src/store/libsql/catalog/actions.ts";
 import { retryDelivery, countDeliveries } from "../../src/store/libsql/queue/deliveries.ts";
 import {
@@ -160,7 +161,6 @@ describe("query plans", () => {
         return listAttention(sql, { nowMs: 9, limit: 9 });
       },
     ],
-    ["a recount of events", (sql) => recountEvents(sql, 2)],
     [
       "the end of events",
       (sql) => {
