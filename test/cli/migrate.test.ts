@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { commandLine } from "../support/command-line.ts";
@@ -33,16 +33,6 @@ test("a missing folder has no format to show", async () => {
   const outcome = await run(["migrate", "--status", "--data", join(folder.path, "nowhere")]);
   expect(outcome).toMatchObject({ code: 3, stdout: "" });
   expect(outcome.stderr).toMatch(/^Error: There is no data folder .*nowhere\. /);
-});
-
-test("a file that is not evreg's is refused and not changed", async () => {
-  const other = temporaryFolder();
-  const file = join(other.path, "evreg.db");
-  writeFileSync(file, "something else entirely");
-  const outcome = await run(["migrate", "--data", other.path]);
-  expect(outcome).toMatchObject({ code: 2, stdout: "" });
-  expect(outcome.stderr).toContain(file);
-  other.remove();
 });
 
 test("every command reports a damaged log, and it is given up only on request", async () => {

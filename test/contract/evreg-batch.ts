@@ -52,26 +52,6 @@ export function batchContract(open: OpenEvreg): void {
       expect((await under.evreg.events.get(first + 2)).data.payload.text()).toBe('{"n":2}');
     });
 
-    it("stores a batch that is too large for one transaction, in order", async () => {
-      const many = Array.from({ length: 900 }, (_, n) =>
-        subscribe(under.evreg, { action: users, subscription: `s${n}` }),
-      );
-      await Promise.all(many);
-      const items = Array.from({ length: 12 }, (_, n) =>
-        n % 4 === 3 ? user({ email: "nobody" }) : user({ email: `u${n}@example.com` }),
-      );
-      const { data, errors, meta } = await under.evreg.events.publishBatch(items);
-      expect(meta).toEqual({ accepted: 9, rejected: 3, replayed: 0 });
-      expect(errors.map(({ index }) => index)).toEqual([3, 7, 11]);
-      const first = data[0]!.rowid;
-      const ninth = first + 8;
-      expect(data.flatMap((event) => (event === null ? [] : [event.rowid]))).toEqual(
-        Array.from({ length: 9 }, (_, n) => first + n),
-      );
-      expect((await under.evreg.events.get(ninth)).data.payload.text()).toBe('{"email":"u10@example.com"}');
-      expect((await under.evreg.events.deliveries(ninth)).data).toHaveLength(900);
-    });
-
     it("accepts the valid items and reports each of the others", async () => {
       const items = [
         user({ email: "nobody" }),

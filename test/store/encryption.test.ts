@@ -178,11 +178,8 @@ describe("the key of an encrypted file", () => {
   ] as const)("is required: with %s the start ends before anything is changed", async (_, keys, words) => {
     await encrypted();
     const before = readFileSync(file());
-    const error: unknown = await open(keys).catch((refused: unknown) => refused);
-    expect(error).toMatchObject({ code: "usage", message: expect.stringContaining(words) as string });
-    for (const key of [A, B, C]) {
-      for (const form of ["hex", "base64"] as const) expect(String(error)).not.toContain(key.toString(form));
-    }
+    const message = expect.stringContaining(words) as string;
+    await expect(open(keys)).rejects.toMatchObject({ code: "usage", message });
     expect(readFileSync(file()).equals(before)).toBe(true);
   });
 

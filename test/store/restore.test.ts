@@ -1,7 +1,7 @@
 import { existsSync, linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { EvregError, type EvregErrorCode } from "../../src/domain/error.ts";
+import type { EvregErrorCode } from "../../src/domain/error.ts";
 import { hashToken } from "../../src/domain/token.ts";
 import { writeTokenFile } from "../../src/runtime/find-server.ts";
 import { mustBeBackup } from "../../src/store/libsql/files/restore.ts";
@@ -34,14 +34,8 @@ const put = (
   options: { force?: boolean; encryption?: EncryptionKeys; nowMs?: number } = {},
 ) => putBackup(join(scratch.path, "data"), bytes, { nowMs: NOW, ...options });
 
-async function refusal(call: Promise<unknown>, code: EvregErrorCode): Promise<string> {
-  const error: unknown = await call.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  expect(error).toBeInstanceOf(EvregError);
-  expect(error).toMatchObject({ code });
-  return (error as EvregError).message;
+function isRefused(call: Promise<unknown>, code: EvregErrorCode, words: string | RegExp): Promise<void> {
+  return expect(call).rejects.toMatchObject({ code, message: expect.stringMatching(words) as string });
 }
 
 async function actionsIn(folder: string, encryption?: EncryptionKeys): Promise<readonly string[]> {
@@ -76,7 +70,7 @@ describe("restoring a backup", () => {
     const store = await open(data);
     await newAction(store, "was.there", NOW);
     await store.close();
-    expect(await refusal(put(backup), "conflict")).toContain("--force");
+    await isRefused(put(backup), "conflict", "--force");
     expect(await actionsIn(data)).toEqual(["was.there"]);
     const { kept } = await put(backup, { force: true });
     expect(kept).toBe(join(data, "evreg.db.before-restore-20260301T120000000Z"));
@@ -84,7 +78,7 @@ describe("restoring a backup", () => {
     const [row] = fileSql(kept!, "SELECT count(*) AS n FROM action WHERE action = 'was.there'");
     expect(row).toEqual({ n: 1 });
     // Another one in the same millisecond would keep what is there now by the same name.
-    expect(await refusal(put(backup, { force: true }), "conflict")).toContain("in use");
+    await isRefused(put(backup, { force: true }), "conflict", "in use");
     expect(fileSql(kept!, "SELECT count(*) AS n FROM action WHERE action = 'was.there'")).toEqual([row]);
   });
 
@@ -118,12 +112,6 @@ describe("restoring a backup", () => {
     }
   });
 
-  it("is refused while somebody has the folder", async () => {
-    const store = await open(data);
-    expect(await refusal(put(backup, { force: true }), "conflict")).toContain("is in use");
-    await store.close();
-  });
-
   it.each<[string, (bytes: Buffer) => Buffer, RegExp]>([
     ["cut off", (bytes) => bytes.subarray(0, 90_000), /damaged/],
     ["empty", () => Buffer.alloc(0), /was not made by evreg/],
@@ -132,16 +120,15 @@ describe("restoring a backup", () => {
     ["of a newer evreg", (bytes) => withNumber(bytes, 60, 999), /has form 999/],
     ["changed in a row that an index has too", (bytes) => withText(bytes, "from.b", "form.b"), /damaged/],
   ])("refuses a backup that is %s, and changes nothing", async (_, spoil, why) => {
-    const message = await refusal(put(spoil(Buffer.from(backup))), "invalid");
-    expect(message).toMatch(why);
-    expect(message).toContain("b.db");
+    await isRefused(put(spoil(Buffer.from(backup))), "invalid", why);
+    await isRefused(put(spoil(Buffer.from(backup))), "invalid", "b.db");
     expect(existsSync(data)).toBe(false);
   });
 
   it("refuses a backup whose secrets the key does not open", async () => {
     const sealed = await newBackup("sealed.backup", KEY);
-    expect(await refusal(put(sealed), "usage")).toContain("EVREG_ENCRYPTION_KEY");
-    await refusal(put(sealed, { encryption: { key: Buffer.alloc(32, 2) } }), "usage");
+    await isRefused(put(sealed), "usage", "EVREG_ENCRYPTION_KEY");
+    await isRefused(put(sealed, { encryption: { key: Buffer.alloc(32, 2) } }), "usage", "key");
     expect(existsSync(join(data, "evreg.db"))).toBe(false);
     expect(await put(sealed, { encryption: KEY })).toMatchObject({ encrypted: true });
     expect(await actionsIn(data, KEY)).toEqual(["sealed.backup"]);
