@@ -25,10 +25,10 @@ export { findServer } from "../runtime/find-server.ts";
 export const loadMigrations = () => import("../store/libsql/open.ts");
 
 /** For looking through a data file that nobody has open, such as a backup. */
-export const loadFileChecks = () => import("../store/libsql/files/file-tasks.ts");
+export const loadFileChecks = () => import("../store/libsql/thread/store-threads.ts");
 
 /** For what to type where the data are damaged or gone. */
-export const loadRestoreAdvice = () => import("../store/libsql/files/earlier-data.ts");
+export const loadRestoreAdvice = () => import("../store/libsql/files/data-folder.ts");
 
 /** For putting a backup into a data folder that nobody has open. */
 export const loadRestore = () => import("../store/libsql/files/restore.ts");

@@ -6,7 +6,6 @@ import { folderFindings, transportFindings } from "../app/doctor-findings.ts";
 import type { Config } from "../config/schema.ts";
 import { encryptionKeys } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
-import { byteCount } from "../domain/formats.ts";
 import { type Finding, fine, problem, warning } from "../domain/operations.ts";
 import type { Evreg } from "../evreg.ts";
 import { writeBackup } from "./io/files.ts";
@@ -87,7 +86,7 @@ function clocks(serverMs: number, sentMs: number, answeredMs: number): Finding {
 /** Whether all the server's data can be read: the server makes a backup, which is checked here. */
 async function integrity(evreg: Evreg): Promise<readonly Finding[]> {
   const { loadFileChecks } = await import("../app/server.ts");
-  const { checkFile } = await loadFileChecks();
+  const { fileTask } = await loadFileChecks();
   let folder: string;
   try {
     folder = await mkdtemp(join(tmpdir(), "evreg-doctor-"));
@@ -99,7 +98,7 @@ async function integrity(evreg: Evreg): Promise<readonly Finding[]> {
   try {
     const backup = await evreg.backup();
     try {
-      const check = (path: string) => checkFile(path, { name: "The server's data file" });
+      const check = (path: string) => fileTask("examineFile", path, { name: "The server's data file" });
       const copy = join(folder, "copy.db");
       const looked = await writeBackup(copy, backup, { force: false, check, signal: interruption() });
       return fileFindings("The server's data file", looked);
@@ -151,28 +150,20 @@ async function folderTargetFindings(
     ...transportFindings(config),
   ];
   const { inspectMigrations } = await app.loadMigrations();
-  const { checkFile } = await app.loadFileChecks();
+  const { fileTask } = await app.loadFileChecks();
   try {
     const status = inspectMigrations(folder);
     if (!status.exists || status.current === 0) {
       return [...about, ...folderFindings(folder), fine("form", "The folder holds no data yet.")];
     }
     const encryption = { keys: encryptionKeys(config.encryption) };
-    const looked = await exitOnSignal(() => checkFile(status.file, { encryption }));
+    const looked = await exitOnSignal(() => fileTask("examineFile", status.file, { encryption }));
     const whole = fileFindings("The data file", looked);
     if (status.pending.length > 0) {
       const steps = status.pending.map((step) => `${step.version} (${step.name})`).join(", ");
       const found = `The data file has schema version ${status.current}; still to do: ${steps}.`;
-      const { needed_bytes: needed = 0, free_bytes: free = 0 } = status.room ?? {};
       const remedy = "The next start of a server does it; `evreg migrate` does it now.";
-      const form =
-        needed > free
-          ? problem(
-              "form",
-              `${found} That takes up to ${byteCount(needed)} on the disk, and ${byteCount(free)} are free.`,
-              "Make room, or move the folder to a larger disk: no server starts before.",
-            )
-          : warning("form", found, remedy);
+      const form = warning("form", found, remedy);
       return [...about, ...folderFindings(folder), ...whole, form];
     }
     const form = fine("form", `The data file has schema version ${status.current}, the latest.`);
@@ -193,7 +184,7 @@ async function folderTargetFindings(
     const { restoreAdvice } = await app.loadRestoreAdvice();
     const remedy =
       error.code === "invalid"
-        ? `Stop what uses the folder, and ${restoreAdvice(folder, " --force")}.`
+        ? `Stop what uses the folder, and ${restoreAdvice(folder)}.`
         : folderRemedy(error);
     const data = problem("data", error.message, remedy);
     return [server, ...others, ...folderFindings(folder), data];

@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { existsSync } from "node:fs";
-import type { loadRestore } from "../app/server.ts";
+import type { loadMigrations, loadRestore } from "../app/server.ts";
 import { ConfigCommand, TargetCommand, examples } from "../cli/base-command.ts";
 import { acceptLossFlag, optionalArg, textArg } from "../cli/flags.ts";
 import { assertReplaceable, writeBackup } from "../cli/io/files.ts";
@@ -89,8 +89,9 @@ async function toFile(
   { from, force, signal }: { from: string; force: boolean; signal: AbortSignal },
 ) {
   const { loadFileChecks } = await import("../app/server.ts");
-  const { checkFile } = await loadFileChecks();
-  const check = (part: string) => checkFile(part, { name: `The data at ${escapeControl(from)}` });
+  const { fileTask } = await loadFileChecks();
+  const check = (part: string) =>
+    fileTask("examineFile", part, { name: `The data at ${escapeControl(from)}` });
   const facts = await writeBackup(path, backup, { force, check, signal });
   const damaged = facts.damaged_events.length;
   if (damaged > 0) {
@@ -127,7 +128,7 @@ export class Restore extends ConfigCommand {
   static override summary = "Replace the data of a folder by a backup.";
   static override description = `The server on the folder must be stopped. The backup is copied beside the data and looked through before anything changes: whether evreg made it, not a newer one, whether every page and index is whole, and whether the key given opens its secrets. Data that is there is only replaced with --force, and kept beside it.
 
-Everything is then as it was when the backup was made, the tokens too: only those of the backup are valid. Without one of them, make one with tokens create and --data while no server runs. A token file whose token is not among them is renamed. The next start sends the deliveries that were unfinished, some of them again; restore says how many. To hold those of a subscription, pause it before the start. Events published since the backup are gone. Their numbers are not used again, because a receiver would take new events for repeats: numbers continue far beyond, by a million for each second since the backup.`;
+Everything is then as it was when the backup was made, the tokens too: only those of the backup are valid. Without one of them, make one with tokens create and --data while no server runs. One in the file token that is not among them is refused. The next start sends the deliveries that were unfinished, some of them again; restore says how many. To hold those of a subscription, pause it before the start. Events published since the backup are gone. Their numbers are not used again, because a receiver would take new events for repeats: numbers continue far beyond, at a million for each second since 2026 began.`;
   static override examples = examples({
     "Into a new folder": "evreg restore evreg.db --data /var/lib/evreg",
     "In the place of what is there": "evreg restore evreg.db --data /var/lib/evreg --force",
@@ -144,7 +145,7 @@ Everything is then as it was when the backup was made, the tokens too: only thos
     setTarget(flags);
     const app = await import("../app/server.ts");
     const { mustBeBackup, restore } = await app.loadRestore();
-    if (args.file !== "-") mustBeBackup(args.file, config.data);
+    if (args.file !== "-") mustBeBackup(args.file);
     const { stream } = await openInput(args.file);
     const unfinished: string[] = [];
     const act = () =>
@@ -169,17 +170,9 @@ Everything is then as it was when the backup was made, the tokens too: only thos
 }
 
 /** Which tokens hold now, and how to get one: while a server is up, only whoever has one can make another. */
-function tokensNote({ tokens, token_file: file, token_file_kept: kept }: Restored): string {
-  const aside =
-    kept === null
-      ? ""
-      : ` The one in the file token is not one of them; it is in ${kept} now, with what it was for.`;
-  if (tokens === 0) return `The backup has no tokens; the first start makes one.${aside}`;
-  const next =
-    file === null
-      ? `To make another, before the start: ${nextCommand("tokens create NAME --scope admin")}`
-      : `One of them is in ${file}.`;
-  return `The tokens that hold are those of the backup.${aside} ${next}`;
+function tokensNote({ tokens }: Restored): string {
+  if (tokens === 0) return "The backup has no tokens; the first start makes one.";
+  return `The tokens that hold are those of the backup, so the one in the file token may not. To make another, before the start: ${nextCommand("tokens create NAME --scope admin")}`;
 }
 
 /** What the next start will do with the data that its owner may not want, or may take for a mistake. */
@@ -261,8 +254,8 @@ export class Migrate extends ConfigCommand {
         `There is no data folder ${config.data}. Name another with --data; a server that is started on it makes one.`,
       );
     }
-    const { loadMigrations } = await import("../app/server.ts");
-    const { inspectMigrations, migrate } = await loadMigrations();
+    const app = await import("../app/server.ts");
+    const { inspectMigrations, migrate } = await app.loadMigrations();
     const encryption = encryptionKeys(config.encryption);
     const data = flags.status
       ? inspectMigrations(config.data)
@@ -276,16 +269,7 @@ export class Migrate extends ConfigCommand {
   }
 }
 
-interface MigrationShown {
-  readonly file: string;
-  readonly exists: boolean;
-  readonly current: number;
-  readonly latest: number;
-  readonly pending: readonly { readonly version: number; readonly name: string }[];
-  readonly room?: { readonly needed_bytes: number; readonly free_bytes: number };
-  readonly applied?: readonly number[];
-  readonly copy?: string;
-}
+type MigrationShown = Awaited<ReturnType<Awaited<ReturnType<typeof loadMigrations>>["migrate"]>>;
 
 const MIGRATION_RECORD: readonly Column<MigrationShown>[] = [
   { title: "File", value: ({ file, exists }) => (exists ? file : `${file} (not there yet)`) },
@@ -295,13 +279,6 @@ const MIGRATION_RECORD: readonly Column<MigrationShown>[] = [
     value: ({ pending }) =>
       pending.map(({ version, name }) => `${version} (${name})`).join(", ") || "nothing",
     color: ({ pending }) => (pending.length > 0 ? "yellow" : "green"),
-  },
-  {
-    title: "Room",
-    value: ({ room }) =>
-      room &&
-      `it takes up to ${byteCount(room.needed_bytes)} on the disk; ${byteCount(room.free_bytes)} are free`,
-    color: ({ room }) => (room && room.free_bytes < room.needed_bytes ? "red" : undefined),
   },
   { title: "Done now", value: ({ applied }) => applied?.join(", ") || undefined },
   { title: "Copy", value: ({ copy }) => copy },

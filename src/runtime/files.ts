@@ -8,7 +8,6 @@ import {
   openSync,
   readFileSync,
   renameSync,
-  rmdirSync,
   rmSync,
   type Stats,
   statSync,
@@ -85,36 +84,24 @@ export function syncFolderOf(path: string): void {
  * whatever kind, stays as it is. Not by Node's `recursive`, which never ends under a folder that cannot have children, as in
  * `/proc`.
  * @param mode other permissions, less those of the process's umask
- * @returns the folders it made, the innermost first
  * @throws what the system says
  */
-export function makeFolder(folder: string, mode = 0o700): readonly string[] {
+export function makeFolder(folder: string, mode = 0o700): void {
   try {
     makeOne(folder, mode);
-    return [folder];
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "EEXIST") return [];
+    if (code === "EEXIST") return;
     const parent = dirname(folder);
     if (code !== "ENOENT" || parent === folder) throw error;
-    const above = makeFolder(parent, mode);
+    makeFolder(parent, mode);
     makeOne(folder, mode);
-    return [folder, ...above];
   }
 }
 
 function makeOne(folder: string, mode: number): void {
   mkdirSync(folder, { mode });
   syncFolderOf(folder);
-}
-
-/** Removes what `makeFolder` made, as far as it is empty. */
-export function removeCreated(folders: readonly string[]): void {
-  try {
-    for (const folder of folders) rmdirSync(folder);
-  } catch {
-    // Something else was put there, which stays.
-  }
 }
 
 // Who may have written a file or folder. Where the system has no owners (Windows), everything counts as this user's.
@@ -156,12 +143,4 @@ export function readOwned(path: string, maxBytes: number): OwnedText {
 /** 0 where there is none. */
 export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-/** Whether it is one file by two names. */
-export function isSameFile(one: string, other: string): boolean {
-  const [first, second] = [one, other].map((path) => statSync(path, { bigint: true, throwIfNoEntry: false }));
-  // Some file systems number no files.
-  if (first === undefined || first.ino === 0n) return false;
-  return first.ino === second?.ino && first.dev === second.dev;
 }

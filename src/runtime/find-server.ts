@@ -1,9 +1,9 @@
-import { existsSync, renameSync } from "node:fs";
+import { existsSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { EvregError } from "../domain/error.ts";
 import { TOKEN_FILE } from "./data-files.ts";
-import { readOwned, replaceFile, syncFolderOf } from "./files.ts";
+import { readOwned, replaceFile } from "./files.ts";
 import {
   assertDataOpen,
   describeOwner,
@@ -86,16 +86,6 @@ const MAX_TOKEN_BYTES = 64 * 1024;
 export function tokenFileOf(folder: string): string | undefined {
   const path = join(folder, TOKEN_FILE);
   return existsSync(path) ? path : undefined;
-}
-
-/** Renames the file, if there is one: its token does not belong to this data any more. */
-export function setTokenFileAside(folder: string, ending: string): string | null {
-  const path = tokenFileOf(folder);
-  if (path === undefined) return null;
-  const aside = `${path}.${ending}`;
-  renameSync(path, aside);
-  syncFolderOf(path);
-  return aside;
 }
 
 /** Writes the token, readable by its owner only; it survives a power cut once this is done. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Backup } from "../../src/domain/operations.ts";
-import { checkFile } from "../../src/store/libsql/files/file-tasks.ts";
+import { fileTask } from "../../src/store/libsql/thread/store-threads.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { newAction, type OpenEvreg, publish, subscribe, useSharedEvreg } from "./harness.ts";
 
@@ -31,7 +31,7 @@ export function backupsContract(open: OpenEvreg): void {
       const folder = temporaryFolder();
       const path = `${folder.path}/copy.db`;
       writeFileSync(path, bytes);
-      expect(await checkFile(path)).toMatchObject({
+      expect(await fileTask("examineFile", path)).toMatchObject({
         subscriptions: 1,
         last_event: before.rowid,
         last_event_at: before.timestamped,

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeAll, describe, expect, it } from "vitest";
-import { type Examined, examineFile } from "../../src/store/libsql/files/closed-file.ts";
+import { examineFile, type FileFacts } from "../../src/store/libsql/files/closed-file.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { putBackup } from "./backups-of.ts";
 import { newAction, openStore } from "./opened-store.ts";
@@ -53,7 +53,7 @@ function crafted(...statements: readonly string[]): string {
   return folder;
 }
 
-const examined = (folder: string): Examined => examineFile(join(folder, "evreg.db"));
+const examined = (folder: string): FileFacts => examineFile(join(folder, "evreg.db"));
 
 const restored = (folder: string) =>
   putBackup(join(scratch.path, "restored"), readFileSync(join(folder, "evreg.db")));

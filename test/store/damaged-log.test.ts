@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
-import { checkFile } from "../../src/store/libsql/files/file-tasks.ts";
+import { fileTask } from "../../src/store/libsql/thread/store-threads.ts";
 import type { OpenOptions } from "../../src/store/libsql/open.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { checkLog, MAX_UNSYNCED } from "../../src/store/libsql/thread/wal-check.ts";
@@ -76,7 +76,7 @@ describe("a log with a changed byte", () => {
       ),
     }) as unknown;
     await expect(open()).rejects.toEqual(refusal);
-    await expect(checkFile(file())).rejects.toEqual(refusal);
+    await expect(fileTask("examineFile", file())).rejects.toEqual(refusal);
     expect([readFileSync(file()), readFileSync(log())]).toEqual([db, wal]);
 
     const { logger, warnings } = watchedLogger();
@@ -87,7 +87,7 @@ describe("a log with a changed byte", () => {
     expect(warnings).toEqual([expect.stringContaining("without the 26 transactions behind")]);
     const kept = readdirSync(scratch.path).filter((name) => name.includes(".before-restore-"));
     expect(kept.toSorted().map((name) => readFileSync(join(scratch.path, name)))).toEqual([db, wal]);
-    await checkFile(file());
+    await fileTask("examineFile", file());
   });
 });
 
@@ -131,7 +131,7 @@ describe("what a power cut leaves", () => {
       write(connection);
     });
     putFiles(scratch.path, files);
-    expect(checkLog(file(), 0)).toMatchObject({ isDamaged: false, commitsBehind: 0, bytesBehind: 0 });
+    expect(checkLog(file(), 0)).toMatchObject({ isDamaged: false, commitsBehind: 0 });
   });
 
   it("lets a start continue, with a report, and reuses none of the lost numbers", async () => {
@@ -155,7 +155,7 @@ describe("a data file that was truncated while it was closed", () => {
     });
     for (const [bytes, left, why] of [
       [db.length - 4_097, Buffer.alloc(0), /it is damaged.*evreg restore FILE --force --data \S+/],
-      [0, wal, /is empty, and its log is not.*evreg restore FILE --force --data \S+/],
+      [0, wal, /is missing or empty, and its log.*evreg restore FILE --force --data \S+/],
     ] as const) {
       putFiles(scratch.path, { db: db.subarray(0, bytes), wal: left });
       await expect(open()).rejects.toMatchObject({
@@ -166,7 +166,7 @@ describe("a data file that was truncated while it was closed", () => {
     }
     putFiles(scratch.path, { db, wal });
     await (await open()).close();
-    await checkFile(file());
+    await fileTask("examineFile", file());
   });
 });
 

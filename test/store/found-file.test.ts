@@ -1,9 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import {
-  copyFileSync,
   cpSync,
-  linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -11,18 +9,15 @@ import {
   rmSync,
   symlinkSync,
   truncateSync,
-  utimesSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { withFile } from "../../src/runtime/files.ts";
-import { silentLogger } from "../../src/runtime/logger.ts";
 import { FORM } from "../../src/store/libsql/files/schema.ts";
 import { inspectMigrations, migrate } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
-import { putBackup } from "./backups-of.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { newAction, openStore } from "./opened-store.ts";
@@ -82,10 +77,8 @@ const gone = (lose: () => void, trace: string) => (): void => {
 };
 const missing = (): void => rmSync(file());
 const emptied = (): void => truncateSync(file(), 0);
-const hasHad = (how: string, trace: string): RegExp =>
-  new RegExp(
-    `evreg\\.db ${how}, but the folder has had data: it has ${trace}\\. .*\`evreg restore FILE --data \\S+/data\``,
-  );
+const hasHad = (trace: string): RegExp =>
+  new RegExp(`has had data: it has ${trace}\\. .*\`evreg restore FILE --force --data \\S+/data\``);
 
 it.each<readonly [what: string, make: () => void, code: string, words: RegExp]>([
   [
@@ -97,20 +90,19 @@ it.each<readonly [what: string, make: () => void, code: string, words: RegExp]>(
   [
     "another program's",
     replaced(() => fileSql(file(), "CREATE TABLE mine (x)", "PRAGMA application_id = 7")),
-    "usage",
+    "invalid",
     /not made by evreg/,
   ],
-  ["no database", () => writeFileSync(file(), "a letter, ".repeat(50)), "usage", /not made by evreg/],
-  ["too short for one", () => writeFileSync(file(), "short"), "usage", /not made by evreg/],
+  ["no database", () => writeFileSync(file(), "a letter, ".repeat(50)), "invalid", /not made by evreg/],
+  ["too short for one", () => writeFileSync(file(), "short"), "invalid", /not made by evreg/],
   ["a link to nothing", replaced(() => symlinkSync(at("nowhere"), file())), "usage", /is not a file/],
   ["a link to a folder", replaced(() => symlinkSync(folder, file())), "usage", /is not a file/],
   ["a pipe", replaced(() => void spawnSync("mkfifo", [file()])), "usage", /is not a file/],
   ["a folder", replaced(() => mkdirSync(file())), "usage", /is not a file/],
-  ["missing beside a token", gone(missing, "token"), "unavailable", hasHad("is missing", "token")],
-  ["empty beside a token", gone(emptied, "token"), "unavailable", hasHad("holds nothing", "token")],
+  ["missing beside a token", gone(missing, "token"), "unavailable", hasHad("token")],
+  ["empty beside a token", gone(emptied, "token"), "unavailable", hasHad("token")],
   ...["token.before-restore-20260301T120000000Z", "owner.json", "evreg.db-shm", UNFINISHED].map(
-    (trace) =>
-      [`missing beside ${trace}`, gone(missing, trace), "unavailable", hasHad("is missing", trace)] as const,
+    (trace) => [`missing beside ${trace}`, gone(missing, trace), "unavailable", hasHad(trace)] as const,
   ),
   [
     "missing beside its log",
@@ -127,46 +119,18 @@ it("another program's database without a mark of its own is refused, and not cha
   missing();
   fileSql(file(), "CREATE TABLE mine (x)");
   const before = snapshot();
-  await expect(open()).rejects.toMatchObject({ code: "usage" });
+  await expect(open()).rejects.toMatchObject({ code: "invalid" });
   expect(snapshot()).toEqual(before);
 });
 
-/** A copy as a backup is, without the marks of a log. */
-function putCopy(name: string, writtenS: number): void {
-  copyFileSync(file(), at(name));
-  utimesSync(at(name), writtenS, writtenS);
-}
-
-it("a data file that is missing is refused with the name of the newest copy, which can be restored", async () => {
-  putCopy("evreg.db.before-v20", 1_000);
-  putCopy("mine.db", 3_000);
-  putCopy("newer-but-with-a-log.db", 4_000);
-  writeFileSync(at("newer-but-with-a-log.db-wal"), "newest part");
-  writeFileSync(at("another-program.db"), "SQLite format 3\0 of somebody");
-  missing();
-  const words = `restore the newest backup in the folder, or another, with \`evreg restore ${at("mine.db")} --data ${folder}\``;
-  await isRefused("unavailable", words);
-  await putBackup(folder, readFileSync(at("mine.db")), { force: true });
-  const restored = await open();
-  expect(await restored.catalog.findAction("was.there")).toBeDefined();
-  await restored.close();
-});
-
-it("a data file that is missing is begun anew where only files of others are", async () => {
-  missing();
+it.each([
+  ["missing", missing],
+  ["empty", emptied],
+])("a data file that is %s is begun anew where only files of others are", async (_, lose) => {
+  lose();
+  expect(inspectMigrations(folder)).toMatchObject({ current: 0 });
   writeFileSync(at("notes.txt"), "mine");
-  writeFileSync(at("another-program.db"), "SQLite format 3\0 of somebody");
-  mkdirSync(at("folder.db"));
   await (await open()).close();
-});
-
-it("an empty data file with nothing else in the folder is begun anew with a warning", async () => {
-  emptied();
-  expect(inspectMigrations(folder)).toMatchObject({ exists: true, current: 0 });
-  const warnings: string[] = [];
-  const logger = { ...silentLogger, warn: (_: object, message: string) => void warnings.push(message) };
-  await (await openStore(folder, { logger })).close();
-  expect(warnings).toEqual([expect.stringContaining("empty, so the data begin anew")]);
 });
 
 it("a new file is reported before and after it is made, and a dry run does nothing", async () => {
@@ -201,22 +165,10 @@ it.skipIf(!canTrace()).each(["pwrite64", "rename"])(
   },
 );
 
-function damage(offset: number): void {
+it.each([0, 18, 60, 68])("a data file that is damaged at byte %i is refused", async (offset) => {
   withFile(file(), "r+", (descriptor) => writeSync(descriptor, Buffer.from([0xff]), 0, 1, offset));
-}
-
-describe("a data file whose beginning is damaged", () => {
-  it.each([0, 18, 60, 68])("at byte %i is called damaged where the folder has had data", async (offset) => {
-    putCopy("mine.db", 3_000);
-    damage(offset);
-    const words =
-      /is damaged: it does not begin as evreg writes it.*evreg restore \S+\/mine\.db --force --data \S+\/data`\.$/;
-    await isRefused("invalid", words);
-  });
-
-  it("may be another program's where nothing else is in the folder, and is left alone", async () => {
-    damage(0);
-    linkSync(file(), at("a-second-name.db"));
-    await isRefused("usage", /was not made by evreg, or its beginning is damaged/);
-  });
+  const before = snapshot();
+  const message = expect.stringMatching(/evreg restore FILE --force --data \S+\/data`/) as string;
+  await expect(open()).rejects.toMatchObject({ message });
+  expect(snapshot()).toEqual(before);
 });

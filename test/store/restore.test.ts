@@ -1,9 +1,7 @@
-import { existsSync, linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { EvregErrorCode } from "../../src/domain/error.ts";
-import { hashToken } from "../../src/domain/token.ts";
-import { writeTokenFile } from "../../src/runtime/find-server.ts";
 import { mustBeBackup } from "../../src/store/libsql/files/restore.ts";
 import type { EncryptionKeys } from "../../src/store/secret-cipher.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -82,25 +80,6 @@ describe("restoring a backup", () => {
     expect(fileSql(kept!, "SELECT count(*) AS n FROM action WHERE action = 'was.there'")).toEqual([row]);
   });
 
-  it("keeps a token file whose token is in the backup, and sets another one aside", async () => {
-    const [mine, other] = [`evreg_${"a".repeat(36)}`, `evreg_${"b".repeat(36)}`];
-    const source = await open(join(scratch.path, "from.backup"));
-    await source.tokens.create({ name: "mine", scopes: ["admin"], hash: hashToken(mine) }, NOW);
-    const bytes = await backupOf(source);
-    await source.close();
-
-    expect(await put(bytes)).toMatchObject({ tokens: 1, token_file: null, token_file_kept: null });
-    const path = writeTokenFile(data, mine);
-    expect(await put(bytes, { force: true })).toMatchObject({ token_file: path, token_file_kept: null });
-    writeTokenFile(data, other);
-    rmSync(join(data, "evreg.db.before-restore-20260301T120000000Z"));
-    const aside = `${path}.before-restore-20260301T120000000Z`;
-    const restored = await put(bytes, { force: true });
-    expect(restored).toMatchObject({ token_file: null, token_file_kept: aside });
-    expect(readFileSync(aside, "utf8")).toBe(`${other}\n`);
-    expect(existsSync(path)).toBe(false);
-  });
-
   it("replaces another program's file and data that is damaged beyond opening, and keeps them", async () => {
     await put(backup);
     const number = Buffer.from(backup);
@@ -115,14 +94,14 @@ describe("restoring a backup", () => {
   it.each<[string, (bytes: Buffer) => Buffer, RegExp]>([
     ["cut off", (bytes) => bytes.subarray(0, 90_000), /damaged/],
     ["empty", () => Buffer.alloc(0), /was not made by evreg/],
-    ["no database", () => Buffer.from("something else entirely"), /was not made by evreg/],
+    ["no database", () => Buffer.from("something else entirely"), /not a database/],
     ["another program's", (bytes) => withNumber(bytes, 68, 7), /was not made by evreg/],
     ["of a newer evreg", (bytes) => withNumber(bytes, 60, 999), /has form 999/],
     ["changed in a row that an index has too", (bytes) => withText(bytes, "from.b", "form.b"), /damaged/],
   ])("refuses a backup that is %s, and changes nothing", async (_, spoil, why) => {
     await isRefused(put(spoil(Buffer.from(backup))), "invalid", why);
     await isRefused(put(spoil(Buffer.from(backup))), "invalid", "b.db");
-    expect(existsSync(data)).toBe(false);
+    expect(readdirSync(data)).toEqual([]);
   });
 
   it("refuses a backup whose secrets the key does not open", async () => {
@@ -134,12 +113,12 @@ describe("restoring a backup", () => {
     expect(await actionsIn(data, KEY)).toEqual(["sealed.backup"]);
   });
 
-  it("refuses the data file of the folder itself under any name", async () => {
-    const { file } = await put(backup);
-    linkSync(file, join(data, "copy.db"));
-    for (const own of [file, join(data, "copy.db")]) {
-      expect(() => mustBeBackup(own, data)).toThrow("is the data file of");
-    }
+  it("refuses a data file whose newest part is in its log", () => {
+    const path = join(scratch.path, "b.db");
+    writeFileSync(path, backup);
+    mustBeBackup(path);
+    writeFileSync(`${path}-wal`, "newest");
+    expect(() => mustBeBackup(path)).toThrow("newest part");
   });
 });
 

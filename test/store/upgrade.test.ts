@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import { eventChecksum } from "../../src/store/libsql/events/payloads.ts";
-import { checkFile } from "../../src/store/libsql/files/file-tasks.ts";
+import { fileTask } from "../../src/store/libsql/thread/store-threads.ts";
 import { openDataFile } from "../../src/store/libsql/files/open-file.ts";
 import { FORM } from "../../src/store/libsql/files/schema.ts";
 import { inspectMigrations, migrate } from "../../src/store/libsql/open.ts";
@@ -98,8 +98,7 @@ describe.each([10, 21] as const)("a file of form %i", (form) => {
     writeOlderFile(file(), form);
     const before = readFileSync(file());
     const pending = [{ version: FORM, name: expect.any(String) as string }];
-    const room = { needed_bytes: expect.any(Number) as number, free_bytes: expect.any(Number) as number };
-    const status = { file: file(), exists: true, current: form, latest: FORM, pending, room };
+    const status = { file: file(), exists: true, current: form, latest: FORM, pending };
     expect(inspectMigrations(scratch.path)).toEqual(status);
     expect(await migrate(scratch.path, { dryRun: true })).toEqual({ ...status, applied: [] });
     expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);
@@ -128,7 +127,7 @@ describe.each([10, 21] as const)("a file of form %i", (form) => {
     expect(statSync(file()).mode & 0o777).toBe(0o600);
     expect(fileSql(copy(), "PRAGMA user_version")).toEqual([{ user_version: form }]);
     expect(fileSql(copy(), "SELECT count(*) AS n FROM event")).toEqual([{ n: 10_000 }]);
-    expect(await checkFile(file())).toMatchObject({ form: FORM, damaged_events: [] });
+    expect(await fileTask("examineFile", file())).toMatchObject({ form: FORM, damaged_events: [] });
     expect(await migrate(scratch.path)).toMatchObject({ applied: [], pending: [] });
 
     const [identity] = fileSql(copy(), "SELECT id FROM data_identity");
@@ -192,7 +191,7 @@ it("A file of another old form is refused, with the version that brings it on", 
   const message = expect.stringContaining("has form 15, which this evreg cannot bring to form") as string;
   await expect(open()).rejects.toMatchObject({ code: "usage", message });
   expect(() => inspectMigrations(scratch.path)).toThrow("Start evreg 0.3.0 on it once");
-  await expect(checkFile(file())).rejects.toMatchObject({ code: "invalid", message });
+  await expect(fileTask("examineFile", file())).rejects.toMatchObject({ code: "invalid", message });
   expect(readFileSync(file()).equals(before)).toBe(true);
 });
 
@@ -224,31 +223,26 @@ describe("payloads of form 21, in which names of members are shortened", () => {
       insert(n + 4, Buffer.from(text.replace('"customer":', "\u0001")), text),
     );
     writeOlderFile(file(), 21, ...all, NAMES, ...inserts);
-    expect(await checkFile(file())).toMatchObject({ form: 21, damaged_events: [] });
+    expect(await fileTask("examineFile", file())).toMatchObject({ form: 21, damaged_events: [] });
     const store = await open();
     const found: (string | undefined)[] = [];
     for (let page = 1; page <= 3; page += 1) found.push(...(await payloadsIn(store, page)));
     expect(found).toEqual([SHORT, LONG, "[]", ...more]);
     await store.close();
-    expect(await checkFile(file())).toMatchObject({ form: FORM, damaged_events: [] });
+    expect(await fileTask("examineFile", file())).toMatchObject({ form: FORM, damaged_events: [] });
     const [row] = fileSql(file(), "SELECT CAST(payload AS TEXT) AS payload FROM event WHERE rowid = 1");
     expect(row).toEqual({ payload: SHORT });
   });
 
   it("stay damaged where they were", async () => {
     writeOlderFile(file(), 21, ...all, NAMES.replace("customer", "custoner"));
-    expect(await checkFile(file())).toMatchObject({ damaged_events: [1] });
+    expect(await fileTask("examineFile", file())).toMatchObject({ damaged_events: [1] });
     const store = await open();
     expect(await payloadsIn(store)).toEqual([undefined, LONG, "[]"]);
     await store.close();
-    expect(await checkFile(file())).toMatchObject({ damaged_events: [1] });
+    expect(await fileTask("examineFile", file())).toMatchObject({ damaged_events: [1] });
   });
 });
-
-const filler = (bytes: number): string[] => [
-  "CREATE TABLE filler (x)",
-  `INSERT INTO filler VALUES (randomblob(${bytes}))`,
-];
 
 const small = mountSmallDisk(30);
 afterAll(() => small?.remove());
@@ -259,24 +253,7 @@ describe.skipIf(small === undefined)(
     const folder = small?.path ?? "";
     const onDisk = join(folder, "evreg.db");
 
-    it("is not upgraded without the room that it says is needed, by a dry run too, and nothing is left", async () => {
-      writeOlderFile(onDisk, 10, ...filler(12_000_000), "DROP TABLE filler");
-      const before = readFileSync(onDisk);
-      const refusal = {
-        code: "unavailable",
-        message: expect.stringMatching(
-          /no room .* from form 10 to \d+: .* takes up to 3\d MB on its disk, and 1[89] MB are free\. Nothing was changed/,
-        ) as unknown,
-      };
-      await expect(migrate(folder, { dryRun: true })).rejects.toMatchObject(refusal);
-      await expect(migrate(folder)).rejects.toMatchObject(refusal);
-      await expect(open(folder)).rejects.toMatchObject(refusal);
-      expect(readdirSync(folder)).toEqual(["evreg.db"]);
-      expect(readFileSync(onDisk).equals(before)).toBe(true);
-    });
-
     it("leaves no part of a new one where the disk becomes full", () => {
-      rmSync(onDisk, { force: true });
       writeOlderFile(onDisk, 21, ONE_ACTION, ONE_REVISION);
       fileSql(
         onDisk,

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
-import { checkpointLog, type CommitObserver, DamagedEvents } from "./health.ts";
 import { type Clock, systemClock, toIso } from "../../runtime/clock.ts";
 import { sizeOf } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
@@ -12,7 +11,6 @@ import type { StoreChange } from "../store.ts";
 import { Backups } from "./files/backup.ts";
 import {
   admittedVersion,
-  copiesIn,
   dataFileOf,
   fileBehindLink,
   fileExists,
@@ -21,20 +19,18 @@ import {
   prepareFile,
   prepareFolder,
   removeCopies,
+  restoreAdvice,
   unfinishedCopy,
 } from "./files/data-folder.ts";
-import { restoreAdvice } from "./files/earlier-data.ts";
-import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/older-forms.ts";
+import { KEPT_AS } from "./files/older-forms.ts";
 import { acceptLoss } from "./files/restore.ts";
 import { FORM, FORM_NAME } from "./files/schema.ts";
-import type { OPERATIONS } from "./operations.ts";
-import { createLibsqlStore, type FileStore } from "./store.ts";
+import { createLibsqlStore, DamagedEvents, type FileStore } from "./store.ts";
 import type { FileId } from "./thread/file-guard.ts";
 import type { OpenReport } from "./thread/protocol.ts";
 import { EngineFailure } from "./thread/sql.ts";
 import { StoreThreads } from "./thread/store-threads.ts";
-import { WorkerSupervisor } from "./thread/supervisor.ts";
-import { threadCalls } from "./thread/thread-calls.ts";
+import { type CommitObserver, WorkerSupervisor } from "./thread/supervisor.ts";
 import { WriteQueue } from "./thread/write-queue.ts";
 
 export interface OpenOptions {
@@ -62,8 +58,8 @@ export interface OpenOptions {
 /**
  * Opens the data folder for this process alone: takes its lock, brings its file up to date (and keeps the old one), and makes
  * deliveries that a dead process had under way due again.
- * @throws EvregError `conflict` naming the owner when the folder is in use; `usage` when it is no folder, or holds another
- * program's file, one of a newer evreg or one encrypted with another key; `unavailable` when it cannot be written to, or its
+ * @throws EvregError `conflict` naming the owner when the folder is in use; `usage` when it is no folder, or holds a
+ * file of a newer evreg or one encrypted with another key; `invalid` for another program's file; `unavailable` when it cannot be written to, or its
  * log is damaged
  */
 export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> {
@@ -86,7 +82,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     const damaged = new DamagedEvents(logger);
     const { supervisor, report } = await openFile(options, clock, damaged);
     const queue = new WriteQueue(supervisor, options.onChange ?? (() => undefined));
-    const backups = new Backups(dataFileOf(folder), report.file, supervisor, clock);
+    const backups = new Backups(dataFileOf(folder), report.file, supervisor);
     const close = async (): Promise<void> => {
       await Promise.all([queue.close(), backups.end()]);
       // The owner file is removed before the lock is released, as the next owner writes its own.
@@ -96,11 +92,12 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
       releaseFolder();
     };
     writeOwner(folder, owner, logger);
-    logReport(logger, report, folder);
+    for (const { level, details, message } of report.notices) logger[level](details, message);
     if (owner.command === "serve") removeCopies(unfinishedCopy(fileBehindLink(dataFileOf(folder)), ""));
     return createLibsqlStore({
       supervisor,
-      calls: threadCalls<typeof OPERATIONS>(report.operations, supervisor, queue),
+      queue,
+      operations: report.operations,
       damaged,
       backups,
       dataId: report.dataId,
@@ -119,13 +116,7 @@ async function openFile(
   damaged: DamagedEvents,
 ): Promise<{ supervisor: WorkerSupervisor; report: OpenReport }> {
   // The file is looked at before the engine opens it, which would write to it.
-  const { path, form, isEmpty } = prepareFile(folder, { needsData, refusesOlderForm });
-  if (isEmpty) {
-    logger.warn(
-      { file: path },
-      `The data file ${path} was there and empty, so the data begin anew. If there were data in it before, stop this, and ${restoreAdvice(folder, " --force")}.`,
-    );
-  }
+  const { path, form } = prepareFile(folder, { needsData, refusesOlderForm });
   if (form !== 0 && form !== FORM) {
     const upgrade = { file: path, form, bytes: sizeOf(path) + sizeOf(`${path}-wal`) };
     logger.info(upgrade, `The data file is being brought to form ${FORM}. A GB takes about a minute.`);
@@ -141,38 +132,9 @@ async function openFile(
   });
   const { report } = threads;
   const startThreads = (): Promise<StoreThreads> => start(report.file);
-  const dependencies = { clock, logger, startThreads, commits: checkpointLog(logger, commits), onFatal };
+  const dependencies = { clock, logger, startThreads, commits, onFatal };
   supervisor = new WorkerSupervisor(dependencies, threads);
   return { supervisor, report };
-}
-
-function logReport(logger: Logger, report: OpenReport, folder: string): void {
-  const { copy, released, encrypted, taken, dropped } = report;
-  if (copy !== undefined) {
-    logger.info({ form: FORM, copy }, "The data file was brought up to date; a copy from before is kept.");
-  }
-  if (encrypted !== undefined) {
-    logger.info({ subscriptions: encrypted }, "Secrets are encrypted with the key from now on.");
-    const copies = copiesIn(folder);
-    if (copies.length > 0) {
-      logger.warn({ copies }, "Copies kept by earlier upgrades hold secrets as they were then; remove them.");
-    }
-  }
-  if (released > 0) {
-    logger.info({ deliveries: released }, "Deliveries that were under way at a crash are due again.");
-  }
-  if (dropped > 0) {
-    logger.warn(
-      { transactions: dropped },
-      "The last transactions in the log could not be read and were dropped. After a power cut that is normal, and nobody was told that they were stored. If there was none, the log was damaged, and the last that was acknowledged may be lost. None of their numbers is given out again.",
-    );
-  }
-  if (taken.length > 0) {
-    logger.warn(
-      { actions: taken },
-      "Actions of these names were created before evreg reserved the names for events about itself. They stay as they are, and those events are not published.",
-    );
-  }
 }
 
 /** A caller may try again after so long, as room may have been made by then. */
@@ -182,7 +144,7 @@ const FULL_RETRY_MS = 1_000;
 export function openFailure(folder: string, error: unknown): unknown {
   if (!(error instanceof EngineFailure)) return error;
   if (error.kind === "in_use") return inUse(folder);
-  const advice = error.kind === "fatal" ? ` If it is damaged, ${restoreAdvice(folder, " --force")}.` : "";
+  const advice = error.kind === "fatal" ? ` If it is damaged, ${restoreAdvice(folder)}.` : "";
   const message = `The data folder ${folder} cannot be opened: ${error.message}.${advice}`;
   const failure = new EvregError("unavailable", message, { folder }, { cause: error });
   // A command ends here as it does where a server answers that its disk is full.
@@ -200,8 +162,6 @@ export interface MigrationStatus {
   readonly latest: number;
   /** What is to be done: one step that brings the file to the latest form, or none. */
   readonly pending: readonly { readonly version: number; readonly name: string }[];
-  /** The room that the upgrade needs at most; absent where there is nothing to do. */
-  readonly room?: UpgradeRoom;
   /** The forms that the file was brought to now; none for a dry run. */
   readonly applied?: readonly number[];
   /** Where the file is as it was before. */
@@ -226,8 +186,7 @@ export function inspectMigrations(folder: string): MigrationStatus {
     }
   }
   const pending = current === FORM ? [] : [{ version: FORM, name: FORM_NAME }];
-  const room = upgradeRoom(file, current);
-  return { file, exists, current, latest: FORM, pending, ...(room === undefined ? {} : { room }) };
+  return { file, exists, current, latest: FORM, pending };
 }
 
 /**
@@ -243,10 +202,7 @@ export async function migrate(
   }: Partial<Pick<OpenOptions, "encryption" | "acceptsLoss" | "logger">> & { readonly dryRun?: boolean } = {},
 ): Promise<MigrationStatus> {
   const before = inspectMigrations(folder);
-  if (dryRun) {
-    mustHaveUpgradeRoom(before.file, before.current);
-    return { ...before, applied: [] };
-  }
+  if (dryRun) return { ...before, applied: [] };
   const started_at = toIso(systemClock.now());
   const owner = { pid: process.pid, command: "migrate", instance: randomUUID(), started_at };
   await (await openLibsqlStore({ logger: silentLogger, ...options, folder, owner })).close();

@@ -1,6 +1,6 @@
 import { asEvregError } from "../../domain/error.ts";
+import type { Logger } from "../../runtime/logger.ts";
 import type { EventRecord, EventStore, RecordOutcome } from "../events.ts";
-import type { DamagedEvents } from "./health.ts";
 import type {
   AttemptResult,
   ClaimAnswer,
@@ -20,11 +20,42 @@ import {
   recordedClaims,
   type WireRecordOutcome,
 } from "./queue/wire.ts";
-import type { Part } from "./thread/operation.ts";
+import type {
+  OperationsTraits,
+  OperationTraits,
+  Part,
+  ReadOperation,
+  WriteOperation,
+} from "./thread/operation.ts";
+import type { ByteWriter } from "./thread/protocol.ts";
 import { checkText } from "./thread/sql.ts";
 import type { WorkerSupervisor } from "./thread/supervisor.ts";
-import type { ThreadCalls } from "./thread/thread-calls.ts";
-import type { WriteReply } from "./thread/write-queue.ts";
+import type { WriteQueue, WriteReply } from "./thread/write-queue.ts";
+
+const MAX_EVENTS = 1_000;
+
+/** The events that were found damaged. Each is logged once. */
+export class DamagedEvents {
+  readonly #logger: Logger;
+  readonly #events = new Set<number>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  get events(): readonly number[] {
+    return [...this.#events];
+  }
+
+  note(event: number): void {
+    if (this.#events.has(event) || this.#events.size >= MAX_EVENTS) return;
+    this.#events.add(event);
+    this.#logger.error(
+      { event },
+      "The payload of an event is damaged in the data file: it is not shown and not sent. evreg doctor --deep tells of all; restore a backup from before the damage.",
+    );
+  }
+}
 
 /** A store on files. */
 export type FileStore = Store & { readonly files: FileAdmin };
@@ -32,7 +63,9 @@ export type FileStore = Store & { readonly files: FileAdmin };
 /** What the store is made of. */
 interface StoreParts {
   readonly supervisor: WorkerSupervisor;
-  readonly calls: ThreadCalls<typeof OPERATIONS>;
+  readonly queue: WriteQueue;
+  /** What the store's thread can be asked for. */
+  readonly operations: OperationsTraits;
   readonly damaged: DamagedEvents;
   readonly backups: Backups;
   /** Names the data; see `files/id-reservation.ts`. */
@@ -43,20 +76,65 @@ interface StoreParts {
   readonly close: () => Promise<void>;
 }
 
+/** An operation as the main thread asks for it. */
+type Ask<T> =
+  T extends ReadOperation<infer A, infer R>
+    ? (...args: A) => Promise<R>
+    : T extends WriteOperation<infer C, infer R>
+      ? C extends readonly unknown[]
+        ? (...args: C) => Promise<R>
+        : JoinedAsk<C, R>
+      : never;
+
+/**
+ * A write of which all calls in a batch are done together.
+ * @param rows about how many it writes
+ * @param call makes the call; what is added to the bytes goes with it
+ */
+type JoinedAsk<C, R> = (rows: number, call: (bytes: ByteWriter) => C) => Promise<WriteReply<R>>;
+
+type Parts = typeof OPERATIONS;
+type AnyAsk = (...args: readonly unknown[]) => Promise<unknown>;
+
+/** The main thread's side of the operations, by the parts of the store. */
+type Calls = { readonly [P in keyof Parts]: { readonly [M in keyof Parts[P]]: Ask<Parts[P][M]> } };
+
+function threadCalls({ operations, supervisor, queue }: StoreParts): Calls {
+  const askFor = (operation: string, traits: OperationTraits): AnyAsk => {
+    if (traits.kind === "read") return (...args) => supervisor.read(operation, args);
+    if (traits.isJoined) {
+      const ask: JoinedAsk<unknown, unknown> = (rows, call) => queue.append({ operation, rows, call });
+      return ask as AnyAsk;
+    }
+    const { rows } = traits;
+    return async (...args) => {
+      // What is left out at the end is cut off, as JSON would make `null` of it.
+      const call = args.slice(0, args.findLastIndex((arg) => arg !== undefined) + 1);
+      return (await queue.append({ operation, rows, call: () => call })).value;
+    };
+  };
+  const parts = Object.entries(operations).map(([part, own]) => {
+    const named = Object.entries(own).map(([name, traits]) => [name, askFor(`${part}.${name}`, traits)]);
+    return [part, Object.fromEntries(named) as unknown];
+  });
+  return Object.fromEntries(parts) as Calls;
+}
+
 /**
  * The store as the rest of the product has it. Nearly every method is an operation of the store's thread (`operations.ts`) as it
  * is; here are those that have bytes, or take more than one call.
  */
 export function createLibsqlStore(parts: StoreParts): FileStore {
-  const { calls, damaged, backups, supervisor, dataId } = parts;
+  const { damaged, backups, supervisor, dataId } = parts;
+  const calls = threadCalls(parts);
   const { catalog, replays, tokens, audit, stats } = calls;
   const claimed = new ClaimedSubscriptions(parts.key);
   let closing: Promise<void> | undefined;
   return {
     dataId,
     catalog,
-    events: eventStore(parts, claimed),
-    queue: deliveryQueue(parts, claimed),
+    events: eventStore(calls.events, supervisor, claimed),
+    queue: deliveryQueue(calls.queue, claimed),
     replays: {
       ...replays,
       async count(plan, signal) {
@@ -76,9 +154,11 @@ export function createLibsqlStore(parts: StoreParts): FileStore {
   };
 }
 
-function eventStore({ supervisor, calls }: StoreParts, claimed: ClaimedSubscriptions): EventStore {
-  const { events } = calls;
-
+function eventStore(
+  events: Calls["events"],
+  supervisor: WorkerSupervisor,
+  claimed: ClaimedSubscriptions,
+): EventStore {
   /** Records events, in several transactions where all of it would be too much for one. */
   async function record(
     batch: readonly EventRecord[],
@@ -135,9 +215,7 @@ function eventStore({ supervisor, calls }: StoreParts, claimed: ClaimedSubscript
   };
 }
 
-function deliveryQueue({ calls }: StoreParts, claimed: ClaimedSubscriptions): DeliveryQueue {
-  const { queue } = calls;
-
+function deliveryQueue(queue: Calls["queue"], claimed: ClaimedSubscriptions): DeliveryQueue {
   async function finish(
     result: AttemptResult,
     nowMs: number,

@@ -16,6 +16,7 @@ import type { OperationsTraits, Work } from "./thread/operation.ts";
 import {
   type Committed,
   type NamedCall,
+  type Notice,
   type OpenReport,
   respond,
   type ThreadAnswer,
@@ -99,9 +100,9 @@ class StoreWorker {
   }
 
   #open(setup: WriterSetup): OpenReport {
-    const { connection, ...opened } = openDataFile(setup.path, setup);
+    const { connection, notices } = openDataFile(setup.path, setup);
     this.#connection = connection;
-    return { ...opened, ...prepare(connection, setup) };
+    return prepare(connection, setup, notices);
   }
 
   #write(batch: WriteBatch): ThreadAnswer {
@@ -129,15 +130,21 @@ function runTask({ operation, args }: NamedCall): unknown {
   return task(...args);
 }
 
+/** Brings what is in the file up to date. */
 function prepare(
   connection: WriteConnection,
   { expected, nowMs }: WriterSetup,
-): Omit<OpenReport, "copy" | "encrypted" | "dropped"> {
-  const taken = connection.write((sql) => ensureServiceActions(sql, nowMs));
+  opened: readonly Notice[],
+): OpenReport {
+  const notices = [...opened];
+  connection.write((sql) => ensureServiceActions(sql, nowMs));
   // At a first start the file's lock proves that nobody works on its leases. Otherwise the main thread of this process still
   // does.
-  const isFirst = expected === undefined;
-  const released = isFirst ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
+  const deliveries = expected === undefined ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
+  if (deliveries > 0) {
+    const message = "Deliveries that were under way at a crash are due again.";
+    notices.push({ level: "info", details: { deliveries }, message });
+  }
   connection.write(countStoredEvents);
   return {
     // JSON leaves out what runs here.
@@ -145,8 +152,7 @@ function prepare(
     file: connection.file,
     dataId: dataIdentity(connection.read),
     lastEvent: loadLastNumbers(connection.read).event,
-    released,
-    taken,
+    notices,
   };
 }
 

@@ -17,7 +17,6 @@ import {
   SERVICE_APPLICATION,
   SERVICE_EVENT_NAMES,
   SERVICE_EVENT_SCHEMAS,
-  type ServiceEventName,
 } from "../../../domain/service-events.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { actionAfter, actionExists, type ChangeableAction } from "../../rules/catalog.ts";
@@ -183,11 +182,11 @@ export function listRevisions(sql: Sql, query: RevisionSelection): readonly Acti
 }
 
 /**
- * Makes sure that the file has the actions of the service's own events, with the schemas of this evreg. Answers the names
- * that persons took in an earlier evreg: those actions stay as they are, and their service events are not published.
+ * Makes sure that the file has the actions of the service's own events, with the schemas of this evreg. An action that a person
+ * made of such a name in an earlier evreg stays as it is, and its service events are not published.
  */
-export function ensureServiceActions(sql: Sql, nowMs: number): readonly ServiceEventName[] {
-  return SERVICE_EVENT_NAMES.filter((action) => {
+export function ensureServiceActions(sql: Sql, nowMs: number): void {
+  for (const action of SERVICE_EVENT_NAMES) {
     const schemata = SERVICE_EVENT_SCHEMAS[action];
     const row = findRow(sql, action);
     if (row === undefined) {
@@ -195,6 +194,5 @@ export function ensureServiceActions(sql: Sql, nowMs: number): readonly ServiceE
     } else if (row.built_in === 1 && row.schemata !== JSON.stringify(schemata)) {
       reviseAction(sql, { action, schemata, expectedVersion: row.version }, nowMs);
     }
-    return row?.built_in === 0;
-  });
+  }
 }

@@ -4,12 +4,11 @@ import { type FileHandle, open, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import type { Backup } from "../../../domain/operations.ts";
-import type { Clock } from "../../../runtime/clock.ts";
 import type { FileId } from "../thread/file-guard.ts";
 import { singleWrite } from "../thread/protocol.ts";
+import { fileTask } from "../thread/store-threads.ts";
 import type { WorkerSupervisor } from "../thread/supervisor.ts";
-import { logOf } from "../thread/wal-check.ts";
-import { fileTask } from "./file-tasks.ts";
+import { logOf } from "./data-folder.ts";
 
 /** Pieces are so small that hashing one delays no request. */
 const READ_BYTES = 256 * 1024;
@@ -22,8 +21,6 @@ const CHUNK_BYTES = 1024 * 1024;
 const SYNC_BYTES = 8 * 1024 * 1024;
 /** So many bytes are left free for what is published meanwhile. */
 const RESERVE_BYTES = 64 * 1024 * 1024;
-/** With a longer log every page takes longer to find, and a start after a crash takes longer than some seconds. */
-const MAX_LOG_BYTES = 4 * 1024 * 1024 * 1024;
 /** A log that is longer is moved into the file beside the thread that writes, which would do it with its next commit. */
 const LONG_LOG_BYTES = 32 * 1024 * 1024;
 
@@ -32,7 +29,6 @@ export class Backups {
   readonly #path: string;
   readonly #file: FileId;
   readonly #supervisor: WorkerSupervisor;
-  readonly #clock: Clock;
   readonly #closing = new AbortController();
   #source: FileHandle | undefined;
   /** The end of the backup that is being made or read. */
@@ -43,11 +39,10 @@ export class Backups {
   #closeCopy: () => Promise<void> = () => Promise.resolve();
 
   /** @param path of the data file, which the store has open as `file` */
-  constructor(path: string, file: FileId, supervisor: WorkerSupervisor, clock: Clock) {
+  constructor(path: string, file: FileId, supervisor: WorkerSupervisor) {
     this.#path = path;
     this.#file = file;
     this.#supervisor = supervisor;
-    this.#clock = clock;
   }
 
   /**
@@ -123,9 +118,9 @@ export class Backups {
     const source = (this.#source ??= await open(this.#path, "r"));
     await this.#supervisor.readByWriter("file.pauseCheckpoints", []);
     try {
-      // The backup's time is stored, so that a restore knows how old it is (see `id-reservation.ts`). After this commit the log
-      // does not restart, either. It fails where the data file at the path is not the one that the store has open.
-      await this.#supervisor.write(singleWrite("file.noteBackup", this.#clock.now()));
+      // After this commit the log does not restart, either. It fails where the data file at the path is not the one that the
+      // store has open.
+      await this.#supervisor.write(singleWrite("file.probe", 0));
       await this.#copyFile(source, target, stop);
       const bytes = await fileTask("addLog", this.#path, target.fd);
       await makePlain(target);
@@ -153,15 +148,8 @@ export class Backups {
       if (unsynced < SYNC_BYTES) continue;
       unsynced = 0;
       await target.datasync();
-      const waiting = await this.#logBytes();
-      this.#mustHaveFreeSpace(waiting);
-      if (waiting > MAX_LOG_BYTES) {
-        throw new EvregError(
-          "unavailable",
-          `The backup was given up: ${waiting} bytes were written to the log while the data file was copied, and that cannot grow without end. Try again when less is published, or on a faster disk; nothing was changed.`,
-          { bytes: waiting },
-        );
-      }
+      // What is published meanwhile waits in the log, which cannot be moved before.
+      this.#mustHaveFreeSpace(await this.#logBytes());
     }
   }
 

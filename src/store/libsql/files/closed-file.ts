@@ -1,13 +1,11 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { EvregError } from "../../../domain/error.ts";
+import { type EvregError, messageOf } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { WriteConnection, withDatabase } from "../thread/connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import { EngineFailure, engineFailure, type Sql } from "../thread/sql.ts";
-import { mustBeWritable } from "./data-folder.ts";
-import { fileError } from "./earlier-data.ts";
-import { loadSequences, type Sequences } from "./id-reservation.ts";
+import { fileError, mustBeWritable } from "./data-folder.ts";
 import { forEachPayload, isKnownForm, UNCHECKED_FORM, unknownForm } from "./older-forms.ts";
 import { admitKeys, findProof } from "./open-file.ts";
 import { APPLICATION_ID, FORM, mustBeAsMade, readForm } from "./schema.ts";
@@ -34,19 +32,11 @@ export interface FileFacts {
   readonly events_without_checksum: number;
 }
 
-/** What a data file holds, with what was asked about it. */
-export interface Examined extends FileFacts {
-  /** Whether the file has the token; absent when none was asked for. */
-  readonly hasToken?: boolean;
-}
-
 export interface ExamineOptions {
   /** What messages call the file, if not by its path. */
   readonly name?: string;
   /** The keys that must open the file's secrets; these are not checked when this is left out. */
   readonly encryption?: { readonly keys: EncryptionKeys | undefined };
-  /** The hash of a token to search for. */
-  readonly tokenHash?: string | undefined;
 }
 
 const MAX_PROBLEMS = 5;
@@ -61,10 +51,7 @@ const CACHE = -65_536;
  * @throws EvregError `invalid` when it is damaged, not evreg's, or a newer evreg's; `conflict` when another process has
  * it; `usage` for a key that is missing or wrong; `unavailable` where it cannot be written to or opened
  */
-export function examineFile(
-  path: string,
-  { name = path, encryption, tokenHash }: ExamineOptions = {},
-): Examined {
+export function examineFile(path: string, { name = path, encryption }: ExamineOptions = {}): FileFacts {
   // The engine opens nothing where it cannot write beside it, and does not say why.
   for (const written of [path, dirname(path)]) mustBeWritable(written);
   try {
@@ -79,9 +66,7 @@ export function examineFile(
       mustBeAsMade(sql, name, form);
       mustBeWhole(sql, name);
       if (encryption !== undefined) admitKeys(sql, name, encryption.keys);
-      const facts = factsOf(sql, path, form);
-      if (tokenHash === undefined) return facts;
-      return { ...facts, hasToken: sql.value("SELECT 1 FROM token WHERE hash = ?", tokenHash) === 1 };
+      return factsOf(sql, path, form);
     });
   } catch (error) {
     throw explained(error, name);
@@ -143,11 +128,7 @@ function damaged(name: string, why: string, cause?: unknown): EvregError {
 function explained(error: unknown, name: string): unknown {
   const failure = engineFailure(error, "statement");
   if (failure === undefined) return error;
-  const { code, message } = failure.cause as Error & { code?: string };
-  if (code === "SQLITE_NOTADB") {
-    return fileError("invalid", name, `${name} was not made by evreg, or its beginning is damaged.`);
-  }
-  if (failure.kind === "fatal") return damaged(name, message, error);
+  if (failure.kind === "fatal") return damaged(name, messageOf(failure.cause), error);
   if (failure.kind === "in_use") {
     return fileError("conflict", name, `${name} is in use by another process.`);
   }
@@ -156,15 +137,14 @@ function explained(error: unknown, name: string): unknown {
 }
 
 /**
- * Moves a data file's log into it. Returns the largest numbers that it has given.
+ * Moves a data file's log into it.
  * @throws EvregError `conflict` when another process has it, `unavailable` when it cannot be done
  */
-export function settleFile(path: string): Sequences {
+export function settleFile(path: string): void {
   try {
     const connection = WriteConnection.open(path, () => undefined);
     try {
       connection.checkpoint();
-      return loadSequences(connection.read);
     } finally {
       connection.close();
     }

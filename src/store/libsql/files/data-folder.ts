@@ -9,51 +9,58 @@ import {
   openSync,
   readdirSync,
   readlinkSync,
+  readSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { EvregError, messageOf } from "../../../domain/error.ts";
+import { type ErrorDetails, EvregError, type EvregErrorCode } from "../../../domain/error.ts";
+import { shellWord } from "../../../domain/formats.ts";
 import { DATA_FILE } from "../../../runtime/data-files.ts";
-import { makeFolder, sizeOf, syncFolderOf } from "../../../runtime/files.ts";
-import { describeOwner, assertNotForeignLink, readOwner } from "../../../runtime/owner-file.ts";
-import {
-  type FileHeader,
-  fileError,
-  mustNeverHaveHeldData,
-  readHeader,
-  restoreAdvice,
-  tracesOfData,
-} from "./earlier-data.ts";
-import { isKnownForm, mustHaveUpgradeRoom, unknownForm } from "./older-forms.ts";
+import { makeFolder, sizeOf, syncFolderOf, withFile } from "../../../runtime/files.ts";
+import { assertNotForeignLink, describeOwner, readOwner } from "../../../runtime/owner-file.ts";
+import { isKnownForm, unknownForm } from "./older-forms.ts";
 import { APPLICATION_ID, FORM } from "./schema.ts";
 
 export function dataFileOf(folder: string): string {
   return join(folder, DATA_FILE);
 }
 
-/** Answers the paths of the data files that upgrades and restores kept. */
-export function copiesIn(folder: string): readonly string[] {
-  const names = readdirSync(folder).filter((name) => name.startsWith(`${DATA_FILE}.before-`));
-  return names.toSorted().map((name) => join(folder, name));
+/** Answers where the log of a data file is. The engine follows a link, and puts the log beside the file itself. */
+export function logOf(file: string): string {
+  return `${existsSync(file) ? realpathSync(file) : file}-wal`;
+}
+
+/** Makes the error of a file that is refused. */
+export function fileError(
+  code: EvregErrorCode,
+  file: string,
+  message: string,
+  details: ErrorDetails = {},
+  cause?: unknown,
+): EvregError {
+  return new EvregError(code, message, { file, ...details }, { cause });
+}
+
+/** Says what to type. The command names the folder, as it may be typed where another one is the default. */
+export function restoreAdvice(folder: string): string {
+  return `restore a backup with \`evreg restore FILE --force --data ${shellWord(folder)}\`, which keeps what is there`;
 }
 
 /**
  * Creates the folder (0700) where it is missing, and checks that it can be written to. An existing one keeps its
  * permissions.
- * @returns the folders it created, the innermost first
  * @throws EvregError `usage` when the path is no folder, or a link that root does not follow; `unavailable` when it cannot
  * be written to
  */
-export function prepareFolder(folder: string): readonly string[] {
+export function prepareFolder(folder: string): void {
   try {
-    const made = makeFolder(folder);
+    makeFolder(folder);
     if (!statSync(folder).isDirectory()) throw notAFolder(folder);
     assertNotForeignLink(folder);
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
-    return made;
   } catch (error) {
     throw error instanceof EvregError ? error : unusable(folder, error);
   }
@@ -64,19 +71,27 @@ export function prepareFolder(folder: string): readonly string[] {
  *
  * To be called only while this process has no connection to the file.
  * @param options `needsData`: whether a folder that holds no data yet is refused, and left as it is; `refusesOlderForm`:
- * see `mustBeOfLatestForm`
- * @returns its path, the form that it has, which is 0 for one without tables, and whether it was there and holds nothing
- * @throws EvregError as above; `usage` for a file that is not evreg's or is newer; `unavailable` also where
- * the data are gone, and without room for an upgrade; `not_found` without the data it needs
+ * whether a file of an older form is refused, for commands that must not change it
+ * @returns its path, and the form that it has, which is 0 for one without tables
+ * @throws EvregError as above; `invalid` for a file that is not evreg's; `usage` for one of another form; `unavailable` also where
+ * the data are gone; `not_found` without the data it needs
  */
 export function prepareFile(
   folder: string,
   { needsData, refusesOlderForm }: { needsData: boolean; refusesOlderForm: boolean },
-): { readonly path: string; readonly form: number; readonly isEmpty: boolean } {
+): { readonly path: string; readonly form: number } {
   const path = dataFileOf(folder);
   const form = admittedVersion(folder);
-  if (refusesOlderForm) mustBeOfLatestForm(path, form);
-  mustHaveUpgradeRoom(path, form);
+  if (refusesOlderForm && form !== 0 && form !== FORM) {
+    throw fileError(
+      "usage",
+      path,
+      `The data file ${path} has form ${form}, and this evreg needs form ${FORM}. Only the start of a server and ` +
+        "`evreg migrate` bring it there, and keep a copy: an older evreg cannot open it afterwards. Run one of them, or use the " +
+        "evreg that made it. The file was not changed.",
+      { version: form, latest: FORM },
+    );
+  }
   if (needsData && !hasDataAt(path)) {
     throw new EvregError(
       "not_found",
@@ -84,22 +99,20 @@ export function prepareFile(
       { folder },
     );
   }
-  const isNew = form === 0 && createFile(path);
   // A file that is gone by now is being replaced, and none must be created in its place.
+  if (form === 0) createFile(path);
   mustBeWritable(path);
-  return { path, form, isEmpty: !isNew && sizeOf(path) === 0 };
+  return { path, form };
 }
 
-/** Creates an empty file. Answers false where there is one. */
-function createFile(path: string): boolean {
+/** Creates an empty file where there is none. */
+function createFile(path: string): void {
   try {
-    closeSync(openSync(path, "wx", 0o600));
+    closeSync(openSync(path, "a", 0o600));
     // The folder is synced before the engine makes a log beside the file: after a power cut there is no log without its file.
     syncFolderOf(path);
-    return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw unusable(dirname(path), error);
+    throw unusable(path, error);
   }
 }
 
@@ -129,16 +142,9 @@ function notAFolder(folder: string): EvregError {
 function unusable(path: string, error: unknown): EvregError {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === "EEXIST" || code === "ENOTDIR") return notAFolder(path);
-  const why: Record<string, string> = {
-    EACCES: "this user has no permission; change its owner or permissions",
-    EPERM: "this user has no permission; change its owner or permissions",
-    EROFS: "it is on a file system that can only be read; make it writable",
-    ENOSPC: "the disk is full; make room",
-  };
-  const reason = why[code ?? ""] ?? `the system says: ${message}. Make it usable`;
   return new EvregError(
     "unavailable",
-    `The data folder cannot be written to: ${path}: ${reason}, or give another folder with --data.`,
+    `The data folder cannot be used: ${path}: ${message}. Where this user has no permission, change its owner or permissions; or give another folder with --data.`,
     { folder: path },
     { cause: error },
   );
@@ -160,33 +166,84 @@ export function inUse(folder: string): EvregError {
  */
 export function fileExists(path: string): boolean {
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return false;
-  try {
-    if (statSync(path).isFile()) return true;
-  } catch {
-    // It is a link that leads nowhere.
-  }
+  // It may be a link that leads nowhere.
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() === true) return true;
   const what = "not a file, nor a link to one. Move it away, or give another folder with --data";
   throw fileError("usage", path, `${path} is ${what}.`);
 }
 
 /**
- * Reads the form of the data file from its first bytes, as the engine would already write to it. The form is 0 when the file is
- * empty or missing.
- *
- * To be called only while this process has no connection to the file: closing any descriptor of it would drop the process's
- * locks on it.
- * @throws EvregError `invalid` when it is damaged; `usage` when it is not evreg's, or of a newer version
+ * How each file of evreg begins, as hexadecimal digits: the engine's mark, pages of 4,096 bytes, with a log or without one,
+ * nothing reserved in a page, and the shares of a page that a row may take.
  */
-function readFileVersion(path: string): number {
-  if (!fileExists(path)) return 0;
-  let header: FileHeader;
+const BEGINNING = /^53514c69746520666f726d617420330010000[12]0[12]00402020/;
+const HEADER_BYTES = 100;
+
+/** What the first bytes of a file say: its two marks, which are 0 where it has none; `undefined` for an empty file. */
+interface FileMarks {
+  /** Whether it begins as evreg's files do. Of others the rest says nothing. */
+  readonly isDatabase: boolean;
+  readonly applicationId: number;
+  readonly version: number;
+}
+
+/**
+ * Reads the marks of a file as the engine would, which would already write to it. To be called only while this process has no
+ * connection to the file: closing any descriptor of it would drop the process's locks on it.
+ * @throws EvregError `unavailable` where it cannot be read
+ */
+function readMarks(path: string): FileMarks | undefined {
+  const header = Buffer.alloc(HEADER_BYTES);
+  let bytes: number;
   try {
-    header = readHeader(path);
+    bytes = withFile(path, "r", (descriptor) => readSync(descriptor, header, 0, HEADER_BYTES, 0));
   } catch (error) {
-    throw fileError("unavailable", path, `${path} cannot be read (${messageOf(error)}).`, {}, error);
+    throw unusable(path, error);
   }
-  const { isEmpty, isDatabase, applicationId, version } = header;
-  if (isEmpty) return 0;
+  if (bytes === 0) return undefined;
+  return {
+    isDatabase: BEGINNING.test(header.toString("hex")) && header.readUInt32BE(44) <= 4,
+    applicationId: header.readUInt32BE(68),
+    version: header.readInt32BE(60),
+  };
+}
+
+/** Whether there is a file that an evreg has made; as `readMarks`. */
+export function isEvregs(path: string): boolean {
+  const marks = fileExists(path) ? readMarks(path) : undefined;
+  return marks?.isDatabase === true && marks.applicationId === APPLICATION_ID && marks.version > 0;
+}
+
+/**
+ * Names of files that evreg puts into a data folder only once the data file is on the disk. A first start that was cut off
+ * before that leaves none of them.
+ */
+const LATER_FILE =
+  /^(?:evreg\.db(?:-shm|\.(?:before|cut-short|unfinished)-.*)|(?:token|owner\.json)(?:\..*)?)$/;
+
+/**
+ * Reads the form of a folder's data file. It is 0 where the file is missing or empty, which must never have held anything.
+ *
+ * To be called only while this process has no connection to the file.
+ * @throws EvregError `invalid` when it is not evreg's; `usage` when it is of another form; `unavailable` where the data are gone
+ */
+export function admittedVersion(folder: string): number {
+  const path = dataFileOf(folder);
+  // The folder is read before the file, as another first start may be under way.
+  const traces = readdirSync(folder).filter((name) => LATER_FILE.test(name));
+  const marks = fileExists(path) ? readMarks(path) : undefined;
+  if (marks === undefined) {
+    mustHaveFileOfLog(path);
+    if (traces.length === 0) return 0;
+    throw fileError(
+      "unavailable",
+      path,
+      `The data file ${path} is missing or empty, but the folder has had data: it has ${traces.join(", ")}. ` +
+        `Nothing was changed. Put the data file back, or ${restoreAdvice(folder)}. ` +
+        "To begin without that data, move these files away, or name another folder with --data.",
+    );
+  }
+  const { isDatabase, applicationId, version } = marks;
   if (!isDatabase) throw notEvreg(path);
   // Both are 0 in a file from a first start that was cut off; the engine then reads its log.
   if (version !== 0 || applicationId !== 0) checkForm(path, applicationId, version);
@@ -194,63 +251,38 @@ function readFileVersion(path: string): number {
 }
 
 /**
- * Reads the form of a folder's data file. One that is missing or holds nothing must never have held anything.
- * @throws EvregError as above; `unavailable` where the data are gone
+ * Refuses a log whose data file is missing or empty: the engine would take it, which is the newest part of the data, for a
+ * leftover and remove it.
+ * @throws EvregError `unavailable` with what to do
  */
-export function admittedVersion(folder: string): number {
-  const path = dataFileOf(folder);
-  const traces = tracesOfData(folder);
-  const version = readFileVersion(path);
-  if (version === 0) mustNeverHaveHeldData(path, traces);
-  return version;
+export function mustHaveFileOfLog(file: string): void {
+  const log = logOf(file);
+  if (sizeOf(log) === 0 || sizeOf(file) > 0) return;
+  throw fileError(
+    "unavailable",
+    file,
+    `The data file ${file} is missing or empty, and its log ${log}, which has the newest part of the data, is there. ` +
+      `Nothing was changed. Put the data file back beside it, or ${restoreAdvice(dirname(file))}; or, to begin without that data, move the log away.`,
+  );
 }
 
-/** @throws EvregError `usage` as above */
+/** @throws EvregError `invalid`, `usage` as above */
 export function checkForm(path: string, applicationId: number, version: number): void {
   if (applicationId !== APPLICATION_ID || version < 1) throw notEvreg(path);
   if (!isKnownForm(version)) throw unknownForm("usage", `The data file ${path}`, version);
 }
 
-/**
- * Refuses a file of an older form, for commands that must not change it.
- * @param version 0 for an empty file
- * @throws EvregError `usage`
- */
-function mustBeOfLatestForm(path: string, version: number): void {
-  if (version === 0 || version === FORM) return;
-  throw fileError(
-    "usage",
-    path,
-    `The data file ${path} has form ${version}, and this evreg needs form ${FORM}. Only the start of a server and ` +
-      "`evreg migrate` bring it there, and keep a copy: an older evreg cannot open it afterwards. Run one of them, or use the " +
-      "evreg that made it. The file was not changed.",
-    { version, latest: FORM },
-  );
-}
-
-/**
- * Says why a file without the marks that evreg gives its own is refused. In a folder that has had data it is the data file, and
- * damaged.
- */
+/** Says why a file without the marks that evreg gives its own is refused. */
 export function notEvreg(path: string): EvregError {
-  const folder = dirname(path);
-  if (tracesOfData(folder).length > 0) {
-    const advice = restoreAdvice(folder, " --force");
-    const message = `The data file ${path} is damaged: it does not begin as evreg writes it. Nothing was changed. Put it back from a copy, or ${advice}.`;
-    return fileError("invalid", path, message);
-  }
-  const message = `The file ${path} was not made by evreg, or its beginning is damaged, so it is left alone. Give another folder with --data; or, if evreg made it, move it away and ${restoreAdvice(folder)}.`;
-  return fileError("usage", path, message);
+  const message = `The file ${path} was not made by evreg, or its beginning is damaged, so it is left alone. Put it back from a copy, or ${restoreAdvice(dirname(path))}; or give another folder with --data.`;
+  return fileError("invalid", path, message);
 }
-
-/** On the global object, as several copies of this module may be loaded. */
-const KEY = Symbol.for("evreg.heldFolders");
 
 /**
  * The data folders that this process has open, by their real paths. A second opening would free the first one's lock: POSIX locks
  * belong to the process, and go when it closes any descriptor of the file.
  */
-const heldFolders = ((globalThis as { [KEY]?: Set<string> })[KEY] ??= new Set<string>());
+const heldFolders = new Set<string>();
 
 /**
  * Takes the folder for this process.
@@ -272,7 +304,7 @@ export function holdFolder(folder: string): () => void {
  * It gets a second name, and then the copy takes the first one in one step: cut off anywhere, this leaves the old data or the new
  * at their path. A log that could not be moved into the old file has to go with that file, as it would be taken for the new
  * one's. Then, and where files cannot have two names, no data file is there for a moment, and a start that finds none refuses
- * (see `earlier-data.ts`).
+ * (see `admittedVersion`).
  * @param keptAs how the name of the file before goes on
  * @returns the path of the file before
  */

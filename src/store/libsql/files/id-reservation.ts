@@ -1,18 +1,18 @@
 import { LOCAL_ACTOR } from "../../../domain/audit.ts";
 import { recordChange } from "../history/audit.ts";
-import { loadLastNumbers } from "../events/timeline.ts";
 import { withDatabase } from "../thread/connection.ts";
 import type { Sql } from "../thread/sql.ts";
 import { UNCHECKED_FORM } from "./older-forms.ts";
 import { readForm } from "./schema.ts";
 
-// A backup does not know what was published since it was made, and receivers remember those numbers. So restored data
-// give none of the numbers that may have been given since: their own go on far beyond.
+// A backup does not know what was published since it was made, and receivers remember those numbers. So restored data give
+// none of the numbers that may have been given by anybody until now.
 
 /**
- * The numbers that are passed over are more than an evreg can give: its one thread writes an event in 7 µs and a delivery in
- * 2.5, where that was measured. People and their scripts create the others. Each period is passed over once, as the next backup
- * is of the restored data; so 2^53, the end of what JavaScript counts, is 285 years away.
+ * Restored data go on at so many numbers for each second since `FIRST_MS`. That is more than an evreg can give: its one thread
+ * writes an event in 7 µs and a delivery in 2.5, where that was measured, and people and their scripts create the others. So
+ * whatever data were restored before, and whenever their backup was made, they have not come as far. 2^53, the end of what
+ * JavaScript counts, is 285 years away.
  */
 const PER_SECOND = {
   event: 1_000_000,
@@ -23,86 +23,58 @@ const PER_SECOND = {
   token: 1_000,
 };
 
-type Numbered = keyof typeof PER_SECOND;
+/** No evreg gave a number before. */
+const FIRST_MS = Date.UTC(2026, 0, 1);
+/** Numbers go on by so many seconds more, as the clocks of two machines may differ, or one may be far behind. */
+const CLOCK_DOUBT_S = 600;
+/** More rows than all transactions that a power cut may take. */
+const MAX_DROPPED_ROWS = 1_000_000;
 
-/** The largest rowids ever given, by table; 0, or no member, where there was none. */
-export type Sequences = Readonly<Partial<Record<Numbered, number>>>;
+type Numbered = keyof typeof PER_SECOND;
 
 const NUMBERED = Object.keys(PER_SECOND) as readonly Numbered[];
 
 /**
- * A row takes at least so many bytes: its cell's pointer, its length and rowid, and the length of its header and of each
- * column.
- */
-const MIN_ROW_BYTES = 8;
-/** How much the clocks of two machines may differ. */
-const CLOCK_DOUBT_MS = 10 * 60_000;
-/** Nothing gives a million numbers a second for longer. A greater age is rather a wrong clock. */
-const MAX_AGE_MS = 366 * 86_400_000;
-
-/**
  * Moves the numbers of a restored file on, which is not in its place yet, and gives it an identity of its own. If this is
  * cut off, the file is not to be used.
- * @param replaced of the data that it takes the place of, so that none of these numbers is given again
  * @param name what the audit calls the file
- * @returns the numbers that the next ones follow
+ * @returns the number that the next event follows
  */
-export function moveNumbers(path: string, nowMs: number, replaced: Sequences = {}, name = path): Sequences {
+export function moveNumbers(path: string, nowMs: number, name = path): number {
   return withDatabase(path, (sql) => {
     // The journal is in memory, as nothing beside the file is to remain, and nobody would roll back.
     sql.run("PRAGMA journal_mode = MEMORY");
     sql.run("PRAGMA synchronous = FULL");
-    // A file of form 10 does not keep who changed what, nor when its backup was begun.
-    const isUnchecked = readForm(sql).version === UNCHECKED_FORM;
-    const seconds = ageMs(sql, nowMs, isUnchecked) / 1_000;
-    const sequences = loadSequences(sql);
     sql.run("BEGIN IMMEDIATE");
-    setSequences(sql, (table) => {
-      const next = (sequences[table] ?? 0) + Math.ceil(seconds * PER_SECOND[table]);
-      return Math.max(next, replaced[table] ?? 0);
-    });
+    const seconds = Math.max(Math.ceil((nowMs - FIRST_MS) / 1_000), 0);
+    for (const table of NUMBERED) {
+      const rate = PER_SECOND[table];
+      setLast(sql, table, Math.max(lastNumber(sql, table), seconds * rate) + CLOCK_DOUBT_S * rate);
+    }
     renewDataIdentity(sql);
-    if (!isUnchecked) recordChange(sql, { change: "data.restored", id: null, name }, nowMs, LOCAL_ACTOR);
+    // A file of form 10 does not keep who changed what.
+    if (readForm(sql).version !== UNCHECKED_FORM) {
+      recordChange(sql, { change: "data.restored", id: null, name }, nowMs, LOCAL_ACTOR);
+    }
     sql.run("COMMIT");
-    return loadSequences(sql);
+    return lastNumber(sql, "event");
   });
 }
 
-export function loadSequences(sql: Sql): Sequences {
-  const rows = sql.rows<{ name: Numbered; seq: number }>("SELECT name, seq FROM sqlite_sequence");
-  return Object.fromEntries(rows.map(({ name, seq }) => [name, seq]));
+/** The largest rowid that the table ever gave; 0 where it gave none. */
+function lastNumber(sql: Sql, table: Numbered): number {
+  return sql.value<number | undefined>("SELECT seq FROM sqlite_sequence WHERE name = ?", table) ?? 0;
 }
 
-/** Makes the next row of each table get the number after this one. */
-function setSequences(sql: Sql, last: (table: Numbered) => number): void {
-  for (const table of NUMBERED) {
-    sql.run("DELETE FROM sqlite_sequence WHERE name = ?", table);
-    sql.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, last(table));
-  }
+/** Makes the next row of the table get the number after this one. */
+function setLast(sql: Sql, table: Numbered, last: number): void {
+  sql.run("DELETE FROM sqlite_sequence WHERE name = ?", table);
+  sql.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, last);
 }
 
-/** Moves all numbers on by what so many unreadable bytes of the log may have given: each row takes at least its cell. */
-export function passNumbers(sql: Sql, bytes: number): void {
-  const sequences = loadSequences(sql);
-  setSequences(sql, (table) => (sequences[table] ?? 0) + Math.ceil(bytes / MIN_ROW_BYTES));
-}
-
-/**
- * Answers how long ago the last number in the file may have been given; rather more than less. The backup says when it was
- * begun; where it does not, the time of its newest record counts.
- */
-function ageMs(sql: Sql, nowMs: number, isUnchecked: boolean): number {
-  const startedMs = isUnchecked
-    ? 0
-    : (sql.value<number | undefined>("SELECT started_ms FROM last_backup") ?? 0);
-  const lastMs = Math.max(startedMs, loadLastNumbers(sql).lastMs);
-  const since = lastMs || sql.value<number>("SELECT coalesce(max(created_ms), 0) FROM action");
-  return Math.min(Math.max(nowMs - since + CLOCK_DOUBT_MS, CLOCK_DOUBT_MS), MAX_AGE_MS);
-}
-
-/** Stores in the file that a backup of it starts. */
-export function noteBackup(sql: Sql, nowMs: number): number {
-  return sql.run("INSERT OR REPLACE INTO last_backup (one, started_ms) VALUES (1, ?)", nowMs);
+/** Moves all numbers on by what the transactions at the end of the log may have given that cannot be read. */
+export function passDropped(sql: Sql): void {
+  for (const table of NUMBERED) setLast(sql, table, lastNumber(sql, table) + MAX_DROPPED_ROWS);
 }
 
 // Which data a file holds, whatever its path and its server's address: 128 random bits, made with the file. What is stored

@@ -2,28 +2,28 @@ import { chmodSync, constants, copyFileSync, existsSync, rmSync, truncateSync } 
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
-import { hashToken } from "../../../domain/token.ts";
 import { fileTimestamp } from "../../../runtime/clock.ts";
-import { isSameFile, removeCreated, sizeOf } from "../../../runtime/files.ts";
-import { findServer, readTokenFile, setTokenFileAside, tokenFileOf } from "../../../runtime/find-server.ts";
+import { sizeOf } from "../../../runtime/files.ts";
+import { findServer } from "../../../runtime/find-server.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
-import type { Sequences } from "./id-reservation.ts";
-import { checkLog, logOf } from "../thread/wal-check.ts";
+import { fileTask } from "../thread/store-threads.ts";
+import { checkLog } from "../thread/wal-check.ts";
 import type { FileFacts } from "./closed-file.ts";
 import {
   dataFileOf,
   fileBehindLink,
-  fileExists,
+  fileError,
   hasDataAt,
   holdFolder,
   inUse,
+  isEvregs,
+  logOf,
   prepareFolder,
   removeCopies,
   replaceFile,
+  restoreAdvice,
   unfinishedCopy,
 } from "./data-folder.ts";
-import { fileError, isEvregs, readHeader, restoreAdvice } from "./earlier-data.ts";
-import { checkFile, fileTask } from "./file-tasks.ts";
 import { makePlain } from "./backup.ts";
 
 // Data are replaced by a copy that was made and checked beside them: by a backup, or by what a damaged log has left of them.
@@ -50,20 +50,16 @@ export interface RestoredData extends FileFacts {
   readonly next_event: number;
   /** Where the replaced data file is; `null` when there was none. */
   readonly kept: string | null;
-  /** The file of the folder that holds a token of the backup; `null` where there is none. */
-  readonly token_file: string | null;
-  /** Where the folder's token file is now, when its token is not one of the backup; `null` where there was no such file. */
-  readonly token_file_kept: string | null;
 }
 
 /**
  * Makes a backup the data of a folder on which no server runs. The backup is copied beside the data file and checked first.
  * Nothing changes until the last step, which only renames. Cut off anywhere, this leaves the old data or the new.
- * @throws EvregError `conflict` when the folder is in use, or has data and `force` is not set; those of `checkFile`
+ * @throws EvregError `conflict` when the folder is in use, or has data and `force` is not set; those of `examineFile`
  */
 export async function restore(options: RestoreOptions): Promise<RestoredData> {
   const { folder, name, content, encryption, force, nowMs } = options;
-  const made = prepareFolder(folder);
+  prepareFolder(folder);
   const releaseFolder = holdFolder(folder);
   const file = fileBehindLink(dataFileOf(folder));
   const copy = unfinishedCopy(file);
@@ -79,12 +75,9 @@ export async function restore(options: RestoreOptions): Promise<RestoredData> {
     }
     options.onUnfinished?.(copy);
     await write(copy, content);
-    const token = readTokenFile(folder);
-    const tokenHash = token === undefined ? undefined : hashToken(token);
-    const looked = { name, encryption: { keys: encryption }, tokenHash };
-    const { hasToken = false, ...facts } = await checkFile(copy, looked);
-    const replaced = hasData ? await settleOld(file, folder) : {};
-    const { event = 0 } = await fileTask("moveNumbers", copy, nowMs, replaced, name);
+    const facts = await fileTask("examineFile", copy, { name, encryption: { keys: encryption } });
+    if (hasData) await settleOld(file, folder);
+    const lastNumber = await fileTask("moveNumbers", copy, nowMs, name);
     const before = keptAs(nowMs);
     // The check finds a file that was created meanwhile, or another restore that has replaced the data in this very moment.
     if (hasDataAt(file) !== hasData || existsSync(`${file}.${before}`)) throw inUse(folder);
@@ -93,30 +86,20 @@ export async function restore(options: RestoreOptions): Promise<RestoredData> {
     return {
       file,
       ...facts,
-      next_event: event + 1,
+      next_event: lastNumber + 1,
       kept: hasData ? replacedPath : null,
-      token_file: hasToken ? (tokenFileOf(folder) ?? null) : null,
-      // The token file is renamed like the data that it is a token of: the backup's data would refuse it.
-      token_file_kept: hasToken ? null : setTokenFileAside(folder, before),
     };
   } finally {
     removeCopies(copy);
     releaseFolder();
-    // Folders that were made are removed only where they are still empty.
-    removeCreated(made);
   }
 }
 
 /**
- * Refuses the data file of the folder itself, by whatever name, and any other data file with a log beside it, which holds
- * its newest part.
+ * Refuses a file with a log beside it, which holds its newest part.
  * @throws EvregError `usage`
  */
-export function mustBeBackup(backup: string, folder: string): void {
-  if (isSameFile(backup, dataFileOf(folder))) {
-    const message = `${backup} is the data file of ${folder} itself, and no backup. Name a file that evreg backup wrote.`;
-    throw fileError("usage", backup, message);
-  }
+export function mustBeBackup(backup: string): void {
   if (sizeOf(`${backup}-wal`) === 0) return;
   const message = `${backup} has a log beside it, ${backup}-wal, which holds its newest part: it is a data file, and no backup. Start evreg on its folder, or make a backup of that with --data.`;
   throw fileError("usage", backup, message);
@@ -134,15 +117,14 @@ async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<
 }
 
 /** Moves the log of the old data file into it: two files could not be renamed in one step. */
-async function settleOld(file: string, folder: string): Promise<Sequences> {
+async function settleOld(file: string, folder: string): Promise<void> {
   // The engine would write to another program's file, and remove the log of an empty one, which may be somebody's data.
-  if (!fileExists(file) || !isEvregs(readHeader(file))) return {};
+  if (!isEvregs(file)) return;
   try {
-    return await fileTask("settleFile", file);
+    await fileTask("settleFile", file);
   } catch (error) {
-    if (error instanceof EvregError && error.code === "conflict") throw inUse(folder);
     // The old file may be damaged, and stays as it is.
-    return {};
+    if (error instanceof EvregError && error.code === "conflict") throw inUse(folder);
   }
 }
 
@@ -173,15 +155,15 @@ export async function acceptLoss(path: string, nowMs: number): Promise<AcceptedL
       truncateSync(`${copy}-wal`, log.wholeBytes);
     }
     await fileTask("settleFile", copy);
-    await checkFile(copy, { name: `What ${file} holds without the end of its log` });
+    await fileTask("examineFile", copy, { name: `What ${file} holds without the end of its log` });
     await fileTask("moveNumbers", copy, nowMs);
     return { transactions: log.commitsBehind, kept: replaceFile(file, copy, keptAs(nowMs)) };
   } catch (error) {
     const { code, message } = error as Error & { code?: string };
     const why = code === "ENOSPC" ? "there is no room for a copy of it" : message.replace(/\.$/, "");
-    const advice = `${restoreAdvice(dirname(file), " --force")}, which keeps the two files.`;
     const what = `The data of ${file} cannot go on without the end of its log: ${why}.`;
-    throw fileError("unavailable", file, `${what} Nothing was changed; ${advice}`, {}, error);
+    const advice = `Nothing was changed; ${restoreAdvice(dirname(file))}.`;
+    throw fileError("unavailable", file, `${what} ${advice}`, {}, error);
   } finally {
     removeCopies(copy);
   }

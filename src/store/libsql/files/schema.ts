@@ -7,7 +7,7 @@ import { FIRST_MS, LAST_MS, type Sql } from "../thread/sql.ts";
 export const APPLICATION_ID = 0x45765267;
 
 /** The form of the data file that this evreg reads and writes: the file's `user_version`. */
-export const FORM = 23;
+export const FORM = 24;
 /** What is new in this form, for those who have an older one. */
 export const FORM_NAME = "payloads as they came, and rows that are checked";
 
@@ -302,10 +302,6 @@ CREATE TABLE figure (
 CREATE TABLE data_identity (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   id TEXT NOT NULL CHECK (${hex("id", 32)})
-) STRICT;
-CREATE TABLE last_backup (
-  one INTEGER PRIMARY KEY CHECK (one = 1),
-  started_ms INTEGER NOT NULL CHECK (started_ms ${TIME})
 ) STRICT;
 -- Rewritten to check whether the disk takes writes again.
 CREATE TABLE write_check (

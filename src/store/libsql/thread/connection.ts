@@ -2,24 +2,19 @@ import { existsSync, fsyncSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { ConnectionPool } from "@libsql/client/sqlite3";
 import { EvregError, messageOf } from "../../../domain/error.ts";
-import { withFile } from "../../../runtime/files.ts";
-import {
-  type FileId,
-  FileGuard,
-  fileIdAt,
-  isAt,
-  LOG_LIMIT_BYTES,
-  MovedFile,
-  mustBeAt,
-} from "./file-guard.ts";
-import type { CommitReport } from "../health.ts";
+import { sizeOf, withFile } from "../../../runtime/files.ts";
+import { type FileId, FileGuard, fileIdAt, isAt, mustBeAt } from "./file-guard.ts";
 import { type Durable, Task, type Work } from "./operation.ts";
-import type { ReaderSetup } from "./protocol.ts";
+import type { CommitReport, ReaderSetup } from "./protocol.ts";
 import { type Database, EngineFailure, engineFailure, type Sql, Statements } from "./sql.ts";
 import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged } from "./wal-check.ts";
 
 /** Pages in the log at which the engine moves it into the file: 16 MiB. */
 const LOG_PAGES = 4_000;
+/** A log that was longer is cut to this when it restarts: twice the length at which the engine moves it into the file. */
+const LOG_LIMIT_BYTES = 32 * 1024 * 1024;
+/** The log's length is looked at once in so long. */
+const LOG_CHECK_MS = 1_000;
 
 /** So long the log waits for readers to end; a read takes some ten milliseconds at most. */
 const READERS_END_MS = 1_000;
@@ -92,6 +87,7 @@ export class WriteConnection extends Connection {
   lastCommit: Pick<CommitReport, "commitMs" | "fsyncs"> = { commitMs: 0, fsyncs: 0 };
   /** Why the log could not be moved into the file when it was time; absent while it can. */
   checkpointFailure: string | undefined;
+  #logCheckedMs = -Infinity;
   /** Whether what an earlier process left in the log is in the file. */
   #isLogMoved = false;
 
@@ -143,8 +139,9 @@ export class WriteConnection extends Connection {
    * transaction and is passed on; an engine's failure is an `EngineFailure`.
    */
   write<T>(work: (work: Work) => T, allowed: Durable = "now", bytes?: ArrayBuffer): T {
-    this.mustBeInPlace();
+    this.#mustBeInPlace();
     if (!this.#isLogMoved) this.checkpoint();
+    this.#checkLog();
     const durable = this.#unsynced < MAX_UNSYNCED ? allowed : "now";
     // The setting is changed here, as the engine refuses it inside a transaction.
     if (durable !== this.#durable) this.read.run(SYNCHRONOUS[durable]);
@@ -157,7 +154,7 @@ export class WriteConnection extends Connection {
       this.lastCommit = { commitMs: performance.now() - startedMs, fsyncs: durable === "now" ? 1 : 0 };
       this.#unsynced = durable === "now" ? 0 : this.#unsynced + 1;
       // The file is looked at again, as it may have been moved meanwhile, and then nobody would find this commit in it.
-      this.mustBeInPlace();
+      this.#mustBeInPlace();
       return result;
     } finally {
       // Nothing is open any more after a commit, and after some failures of the engine.
@@ -167,21 +164,16 @@ export class WriteConnection extends Connection {
 
   /** Reads between two transactions. */
   answer<T>(read: (work: Work) => T): T {
-    this.mustBeInPlace();
+    this.#mustBeInPlace();
     return read(this.task());
   }
 
-  /** @throws EngineFailure `fatal` when the file it has open is not the one at its path any more, or was cut short */
-  mustBeInPlace(): void {
-    try {
-      const isLogLong = this.#guard.check();
-      if (isLogLong !== undefined) this.#checkCheckpoint(isLogLong);
-    } catch (error) {
-      // A file that was moved is made whole, and its log emptied: with another file at its path, the next start would move
-      // this log into that one.
-      if (error instanceof MovedFile) this.checkpointIfPossible();
-      throw error;
-    }
+  /**
+   * A file that was moved is made whole, and its log emptied: with another file at its path, the next start would move this log
+   * into that one.
+   */
+  #mustBeInPlace(): void {
+    this.#guard.check(() => this.checkpointIfPossible());
   }
 
   /** Which file it has open. */
@@ -206,7 +198,6 @@ export class WriteConnection extends Connection {
       const message = `the file system failed while the log was emptied (${String(error)})`;
       throw new EngineFailure("fatal", message, { cause: error });
     }
-    this.#guard.forgetLog();
     this.#isLogMoved = true;
   }
 
@@ -232,11 +223,14 @@ export class WriteConnection extends Connection {
    * reports nothing when it cannot; the log then grows until the disk is full. So where it has grown, the engine is made to
    * say what is wrong.
    */
-  #checkCheckpoint(isLogLong: boolean): void {
-    if (!isLogLong) this.checkpointFailure = undefined;
-    if (!isLogLong || areCheckpointsPaused(this.read)) return;
+  #checkLog(): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#logCheckedMs < LOG_CHECK_MS) return;
+    this.#logCheckedMs = nowMs;
+    const isLong = sizeOf(this.#guard.logPath) > LOG_LIMIT_BYTES;
+    if (isLong && areCheckpointsPaused(this.read)) return;
     try {
-      this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
+      if (isLong) this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
       this.checkpointFailure = undefined;
     } catch (error) {
       this.checkpointFailure = messageOf(error);

@@ -1,6 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
 import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../../domain/error.ts";
-import type { CommitReport } from "../health.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { StoreChange } from "../../store.ts";
 import type { FileId } from "./file-guard.ts";
@@ -86,6 +85,20 @@ export interface Committed {
   readonly commit: CommitReport | undefined;
 }
 
+/** Measures of one transaction. */
+export interface CommitReport {
+  /** How many writes share the transaction. */
+  readonly writes: number;
+  /** How long it took from the start of the transaction until it was durable. */
+  readonly tookMs: number;
+  /** How long making the transaction durable took. */
+  readonly commitMs: number;
+  /** How often the commit waited for the disk; 0 where a later one makes it durable. */
+  readonly fsyncs: number;
+  /** Why the log cannot be moved into the data file, so that it grows. */
+  readonly checkpointFailure: string | undefined;
+}
+
 /** An error as it crosses a thread: the engine's, or the product's with its cause for the log. */
 export type WireError =
   | { readonly failure: FailureKind; readonly message: string }
@@ -106,15 +119,15 @@ export interface OpenReport {
   readonly dataId: string;
   /** The largest rowid an event ever had. */
   readonly lastEvent: number;
-  /** Where the old file is as it was, if the file had an older form. */
-  readonly copy?: string | undefined;
-  readonly released: number;
-  /** How many commits at the log's end had a part that was missing; see `wal-check.ts`. */
-  readonly dropped: number;
-  /** Names of evreg's own events that people's actions already have. Those events are not published. */
-  readonly taken: readonly string[];
-  /** How many subscriptions' secrets were encrypted now; `undefined` when there was nothing to do. */
-  readonly encrypted?: number | undefined;
+  /** What is to be logged of it. */
+  readonly notices: readonly Notice[];
+}
+
+/** A line for the log of the main thread. */
+export interface Notice {
+  readonly level: "info" | "warn";
+  readonly details: object;
+  readonly message: string;
 }
 
 /** An answer in a thread. */

@@ -1,6 +1,7 @@
 import type { Worker } from "node:worker_threads";
-import { messageOf } from "../../../domain/error.ts";
+import { EvregError, messageOf } from "../../../domain/error.ts";
 import { startThread } from "../../../runtime/process.ts";
+import type { FILE_TASKS } from "../operations.ts";
 import {
   fromWireError,
   type FromThread,
@@ -155,5 +156,29 @@ export class StoreThread {
   #end(failure: EngineFailure): void {
     this.#ended ??= failure;
     for (const pending of this.#pending.splice(0)) pending?.reject(this.#ended);
+  }
+}
+
+type Tasks = typeof FILE_TASKS;
+
+/**
+ * Does something with a data file, or a copy of one, in a thread of its own: see the functions in `FILE_TASKS`, of which most
+ * need a file that this process does not have open. Resolves once the thread has ended: only then are the file, and what the
+ * engine put beside it, let go of.
+ */
+export async function fileTask<K extends keyof Tasks>(
+  run: K,
+  ...args: Parameters<Tasks[K]>
+): Promise<ReturnType<Tasks[K]>> {
+  let crash: string | undefined;
+  const thread = new StoreThread({ crashed: (reason) => (crash = reason), damaged: () => undefined });
+  try {
+    return (await thread.request("task", { operation: run, args })) as ReturnType<Tasks[K]>;
+  } catch (cause) {
+    if (crash === undefined) throw cause;
+    // Such a failure says nothing of the file: the engine may not be there to be loaded.
+    throw new EvregError("unavailable", `${args[0]} could not be looked at: ${crash}.`, {}, { cause });
+  } finally {
+    await thread.close();
   }
 }

@@ -2,17 +2,26 @@ import { type ErrorDetails, EvregError, messageOf } from "../../../domain/error.
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Logger } from "../../../runtime/logger.ts";
 import type { StoreCondition } from "../../store.ts";
-import type { CommitObserver } from "../health.ts";
-import { type Committed, singleWrite, type WireOutcome, type WriteBatch } from "./protocol.ts";
+import {
+  type CommitReport,
+  type Committed,
+  singleWrite,
+  type WireOutcome,
+  type WriteBatch,
+} from "./protocol.ts";
 import { EngineFailure } from "./sql.ts";
 import type { StoreThread, StoreThreads } from "./store-threads.ts";
+
+export interface CommitObserver {
+  committed(commit: CommitReport): void;
+}
 
 export interface SupervisorDependencies {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Starts threads on the same file, and leaves its leases. */
   readonly startThreads: () => Promise<StoreThreads>;
-  readonly commits: CommitObserver;
+  readonly commits: CommitObserver | undefined;
   /** Called at most once, when the store can never commit again. */
   readonly onFatal: ((error: EvregError) => void) | undefined;
 }
@@ -41,6 +50,8 @@ export class WorkerSupervisor {
    * left.
    */
   #checkBytes = 0;
+  /** Why the log could not be moved into the data file when it was last tried. */
+  #checkpointFailure: string | undefined;
   #cancelTimer: (() => void) | undefined;
   #recovering: Promise<void> | undefined;
   /** The end of the threads of a store that has failed. */
@@ -68,8 +79,24 @@ export class WorkerSupervisor {
     // The size is read before the message takes the buffer away.
     const size = batch.bytes?.byteLength ?? 0;
     const committed = await this.#byWriter(size, (writer) => writer.request("write", batch, batch.bytes));
-    if (committed.commit !== undefined) this.#dependencies.commits.committed(committed.commit);
+    if (committed.commit !== undefined) this.#report(committed.commit);
     return committed;
+  }
+
+  /** Reports a commit, and logs when the log cannot be moved into the data file any more, and when it can again. */
+  #report(commit: CommitReport): void {
+    const { commits, logger } = this.#dependencies;
+    commits?.committed(commit);
+    const before = this.#checkpointFailure;
+    const reason = (this.#checkpointFailure = commit.checkpointFailure);
+    if (before === undefined && reason !== undefined) {
+      logger.warn(
+        { reason },
+        "The log cannot be moved into the data file: nothing that is acknowledged is lost, but the log grows until the disk is full. Look after the disk, then start evreg again.",
+      );
+    } else if (before !== undefined && reason === undefined) {
+      logger.info({}, "The log was moved into the data file again.");
+    }
   }
 
   /** Does what needs to be between two transactions, on the connection that writes. */

@@ -1,18 +1,8 @@
-import {
-  existsSync,
-  fdatasyncSync,
-  fstatSync,
-  ftruncateSync,
-  readSync,
-  realpathSync,
-  statSync,
-  writeSync,
-} from "node:fs";
+import { existsSync, fdatasyncSync, fstatSync, ftruncateSync, readSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import type { EvregError } from "../../../domain/error.ts";
-import { toIso } from "../../../runtime/clock.ts";
-import { sizeOf, withFile } from "../../../runtime/files.ts";
-import { fileError, restoreAdvice } from "../files/earlier-data.ts";
+import { withFile } from "../../../runtime/files.ts";
+import { fileError, logOf, mustHaveFileOfLog, restoreAdvice } from "../files/data-folder.ts";
 
 // The engine reads the log up to the first frame that is not whole and silently drops the rest. That is right for what a
 // power cut leaves, and wrong for a log that was damaged later: what lies behind was acknowledged. So the log is read
@@ -38,8 +28,6 @@ export interface LogCheck {
   readonly wholeBytes: number;
   /** How many commits there are from the first frame that is not whole, themselves whole or not. */
   readonly commitsBehind: number;
-  /** The bytes from that frame to the last of those commits. */
-  readonly bytesBehind: number;
   /** Whether those commits, or all but the last few, were acknowledged. */
   readonly isDamaged: boolean;
 }
@@ -70,7 +58,7 @@ function saltsAt(block: Buffer, at: number): string {
   return block.toString("latin1", at, at + 8);
 }
 
-const NOTHING: LogCheck = { wholeBytes: 0, commitsBehind: 0, bytesBehind: 0, isDamaged: false };
+const NOTHING: LogCheck = { wholeBytes: 0, commitsBehind: 0, isDamaged: false };
 
 /**
  * Reads the whole log of a data file, some hundred frames at a time. Blocks its thread, about a second a GB.
@@ -89,25 +77,12 @@ export function checkLog(file: string, recheckMs = RECHECK_MS): LogCheck {
   return writtenAtNs(log) === before ? again : { ...again, isDamaged: false };
 }
 
-/**
- * @throws EvregError `unavailable` for a damaged log, with what would be lost and what can be done; and for one beside an empty
- * file, of which the engine would remove it
- */
+/** @throws EvregError `unavailable` for a log that is damaged or without its file, with what can be done */
 export function mustBeUndamaged(file: string): LogCheck {
+  mustHaveFileOfLog(file);
   const check = checkLog(file);
   if (check.isDamaged) throw damagedLog(file, check);
-  if (check.wholeBytes === 0 || sizeOf(file) > 0) return check;
-  throw fileError(
-    "unavailable",
-    file,
-    `The data file ${file} is empty, and its log is not. Nothing was changed. ` +
-      `Put it back from a copy, or ${restoreAdvice(dirname(file), " --force")}, which keeps what is there.`,
-  );
-}
-
-/** Answers where the log of a data file is. The engine follows a link, and puts the log beside the file itself. */
-export function logOf(file: string): string {
-  return `${statSync(file, { throwIfNoEntry: false }) === undefined ? file : realpathSync(file)}-wal`;
+  return check;
 }
 
 function writtenAtNs(path: string): bigint | undefined {
@@ -116,13 +91,12 @@ function writtenAtNs(path: string): bigint | undefined {
 
 function damagedLog(file: string, { commitsBehind }: LogCheck): EvregError {
   const log = logOf(file);
-  const [since, until] = [file, log].map((path) => toIso(Number((writtenAtNs(path) ?? 0n) / 1_000_000n)));
   return fileError(
     "unavailable",
     log,
     `The log ${log} is damaged, and the engine would drop what lies behind the damage: at least ${commitsBehind} ` +
-      `transactions, which were acknowledged between ${since} and ${until}. ` +
-      `Nothing was changed. Put back the two files from a copy, or ${restoreAdvice(dirname(file), " --force")}; ` +
+      `transactions, which were acknowledged. ` +
+      `Nothing was changed. Put back the two files from a copy, or ${restoreAdvice(dirname(file))}; ` +
       "or go on without those transactions with `evreg serve --accept-loss`, or `evreg migrate --accept-loss`, " +
       "which keep both files as they are beside the data.",
     { transactions: commitsBehind },
@@ -156,11 +130,10 @@ function walkFrames(descriptor: number, header: Buffer): LogCheck {
   let salts = isHeaderWhole ? saltsAt(header, 16) : undefined;
   const block = Buffer.from(new ArrayBuffer(BLOCK_FRAMES * FRAME_BYTES));
   const words = new Int32Array(block.buffer);
-  /** The first frame that is not whole. */
-  let broken = isHeaderWhole ? undefined : 0;
-  /** How many frames there are to the last commit that is whole, and to the last one of all. */
+  /** Whether the header or a frame that came is not whole. */
+  let isBroken = !isHeaderWhole;
+  /** How many frames there are to the last commit that is whole. */
   let whole = 0;
-  let all = 0;
   let commitsBehind = 0;
   let wholeBehind = 0;
   let isOfThisLog = true;
@@ -175,16 +148,15 @@ function walkFrames(descriptor: number, header: Buffer): LogCheck {
       const follows = isSame(frameSum(words, at, sum), stored);
       sum = stored;
       const isWhole = hasSalts && follows;
-      if (!isWhole) broken ??= first + index;
+      if (!isWhole) isBroken = true;
       // A frame whose salts alone were changed is of this log as well. Frames from before a restart follow from each other,
       // too.
       const isOurs = hasSalts || (follows && isOfThisLog);
       isOfThisLog = hasSalts;
       const isCommit = isOurs && committedPages(block, at) !== 0;
       if (!isCommit) continue;
-      all = first + index + 1;
-      if (broken === undefined) {
-        whole = all;
+      if (!isBroken) {
+        whole = first + index + 1;
         continue;
       }
       commitsBehind += 1;
@@ -194,7 +166,6 @@ function walkFrames(descriptor: number, header: Buffer): LogCheck {
   return {
     wholeBytes: whole === 0 ? 0 : LOG_HEADER_BYTES + whole * FRAME_BYTES,
     commitsBehind,
-    bytesBehind: commitsBehind === 0 ? 0 : (all - (broken ?? 0)) * FRAME_BYTES,
     isDamaged: isHeaderWhole ? wholeBehind > MAX_UNSYNCED + 1 : commitsBehind > 0,
   };
 }
