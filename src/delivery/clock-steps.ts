@@ -32,6 +32,7 @@ export class ClockSteps {
     else queueMicrotask(this.#dependencies.wake);
   };
 
+  /** What is not moved by now is moved at the next start. */
   stop(): void {
     this.#stopping.abort();
   }

@@ -84,7 +84,7 @@ export interface Attention {
   readonly until: string | null;
   /**
    * ISO 8601 UTC; of `failed`: when the oldest event was published whose delivery failed, so that a replay from there sends
-   * all of them. `null` otherwise, and where only so many were counted.
+   * all of them. Of all that ever failed, where only so many were counted. `null` otherwise.
    */
   readonly published_from: string | null;
   /** Deliveries that are held, wait (of `blocked` behind the one that blocks), or have failed. */

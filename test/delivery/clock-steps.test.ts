@@ -50,6 +50,28 @@ describe("a retry that is due in ten seconds", () => {
     expect(movedLines()).toEqual([{ backMs: -byMs, waits: 1 }]);
   });
 
+  it("comes after ten seconds at most, the clock being set back an hour and the server restarted meanwhile", async () => {
+    await bench.advance(4_000);
+    await bench.restart(() => setBack(HOUR_MS));
+    const [moved] = movedLines();
+    // All that the file knows is when the attempt failed.
+    expect(moved).toMatchObject({ waits: 1, backMs: HOUR_MS - 4_000 });
+    await bench.engine().start();
+    await bench.advance(9_000);
+    expect(receiver.requests).toHaveLength(1);
+    await bench.advance(2_000);
+    await bench.untilStatus(subscription, "delivered");
+  });
+
+  it("is moved once, however often the server is restarted", async () => {
+    await bench.restart(() => setBack(HOUR_MS));
+    const waiting = await bench.delivery(subscription);
+    await bench.restart(() => {});
+    await bench.restart(() => {});
+    expect((await bench.delivery(subscription)).next_attempt_at).toBe(waiting.next_attempt_at);
+    expect(movedLines()).toHaveLength(1);
+  });
+
   it("comes at once where the clock is set forward, and nothing is moved", async () => {
     bench.clock.set(bench.clock.now() + HOUR_MS);
     await bench.advance(60_000);
@@ -111,6 +133,7 @@ describe("what is stored around the step", () => {
     const listed = await queue.list({ subscription: subscription.rowid, limit: 10 });
     const inMs = listed.map(({ next_attempt_at: at }) => Date.parse(at!) - nowMs);
     expect(inMs.toSorted((one, other) => one - other)).toEqual([10_000, 20_000]);
+    expect(await queue.moveWaits(HOUR_MS, nowMs)).toBe(0);
   });
 });
 
@@ -183,26 +206,34 @@ describe("consumers of a pull subscription", () => {
     expect(await empty).toBe(0);
   });
 
-  it("get what the last one let run out, and what failed, with the clock set back a day", async () => {
-    const { engine, claim } = await startEngine();
-    await bench.publish(subscription, 2);
-    const [failing] = await claim(0);
-    const [left] = await claim(0);
-    await engine.pulls.finish(subscription, [{ lease: failing!.lease, outcome: "failed", reason: "no" }]);
-    await engine.pulls.finish(subscription, [{ lease: left!.lease, outcome: "extended", lease_ms: 2_000 }]);
-    setBack(DAY_MS);
-    await settle();
-    expect(await claim(0)).toEqual([]);
-    const taken: number[] = [];
-    for (let second = 0; second < 30 && taken.length < 2; second += 1) {
-      await bench.advance(1_000);
-      for (const { delivery_id, lease } of await claim(0)) {
-        taken.push(delivery_id);
-        await engine.pulls.finish(subscription, [{ lease, outcome: "delivered" }]);
+  it.each([["running"], ["over a restart"]])(
+    "get what the last one let run out, and what failed, with the clock set back a day (%s)",
+    async (how) => {
+      let { engine, claim } = await startEngine();
+      await bench.publish(subscription, 2);
+      const [failing] = await claim(0);
+      const [left] = await claim(0);
+      await engine.pulls.finish(subscription, [{ lease: failing!.lease, outcome: "failed", reason: "no" }]);
+      await engine.pulls.finish(subscription, [{ lease: left!.lease, outcome: "extended", lease_ms: 2_000 }]);
+      if (how === "running") setBack(DAY_MS);
+      else {
+        await bench.restart(() => setBack(DAY_MS));
+        ({ engine, claim } = await startEngine());
       }
-    }
-    expect(taken.toSorted((one, other) => one - other)).toEqual(
-      [failing!.delivery_id, left!.delivery_id].toSorted((one, other) => one - other),
-    );
-  });
+      await settle();
+      expect(await claim(0)).toEqual([]);
+      const taken: number[] = [];
+      // A restarted server looks for leases that have ended a few times a minute.
+      for (let second = 0; second < 30 && taken.length < 2; second += 1) {
+        await bench.advance(1_000);
+        for (const { delivery_id, lease } of await claim(0)) {
+          taken.push(delivery_id);
+          await engine.pulls.finish(subscription, [{ lease, outcome: "delivered" }]);
+        }
+      }
+      expect(taken.toSorted((one, other) => one - other)).toEqual(
+        [failing!.delivery_id, left!.delivery_id].toSorted((one, other) => one - other),
+      );
+    },
+  );
 });

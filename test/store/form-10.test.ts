@@ -212,4 +212,23 @@ describe("a file of form 10", () => {
     expect(events.map(({ action }) => action)).toEqual(["b", "evreg.subscription.deactivated"]);
     await store.close();
   });
+
+  it("lists a subscription that was paused with what it has missed", async () => {
+    writeOlderFile(
+      file(),
+      10,
+      "INSERT INTO action (action, application, revision, created_ms) VALUES ('a.b', 'x', 1, 1), ('c.d', 'x', 1, 1)",
+      "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1), (2, 1, '{}', 1)",
+      `INSERT INTO subscription (application, subscription, action_id, handler, max_retries, active, created_ms)
+        VALUES ('x', 's', 1, 'https://h.example/', 1, 0, 1)`,
+      "INSERT INTO subscription_secret (subscription_id, secret, bearer) VALUES (1, 's', 'secret')",
+      `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
+        SELECT value, 1 + (value = 6), 1, 10 * value, x'7b7d' FROM json_each('[1,2,3,4,5,6]')`,
+      "INSERT INTO delivery (event_id, subscription_id, state, attempt, created_ms, finished_ms) VALUES (1, 1, 2, 1, 10, 10), (2, 1, 2, 1, 20, 20)",
+    );
+    const store = await open();
+    const { items } = await store.queue.attention({ nowMs: 100, limit: 10 });
+    expect(items).toMatchObject([{ reason: "paused", subscription_id: 1, since: null, missed: 3 }]);
+    await store.close();
+  });
 });

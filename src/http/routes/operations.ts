@@ -122,7 +122,7 @@ export const ATTENTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
     published_from: {
       ...field.nullableTimestamp,
       description:
-        "Of `failed`: when the oldest event was published whose delivery failed, so that a replay from there sends all of them. `null` otherwise, and where `at_least` says that not all were counted.",
+        "Of `failed`: when the oldest event was published whose delivery failed, so that a replay from there sends all of them. Of all that ever failed, where `at_least` says that not all were counted. `null` otherwise.",
     },
     deliveries: {
       ...field.nullableCount,

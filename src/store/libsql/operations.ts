@@ -66,7 +66,8 @@ import {
 } from "./queue/deliveries.ts";
 import { claimDue, claimForConsumers, findSendable, recordAndClaim } from "./queue/claim.ts";
 import { listDeliveries } from "./queue/delivery-list.ts";
-import { extendLeases, findLeased, moveWaits, releaseLeases } from "./queue/leases.ts";
+import { extendLeases, findLeased, releaseLeases } from "./queue/leases.ts";
+import { moveWaits } from "./queue/move-waits.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { moveLog, pauseCheckpoints, resumeCheckpoints } from "./thread/connection.ts";
 import {

@@ -11,6 +11,7 @@ import { openDataFile } from "./files/open-file.ts";
 import { commitBatch, readOf, runRead } from "./group-commit.ts";
 import { FILE_TASKS, OPERATIONS } from "./operations.ts";
 import { releaseLeases } from "./queue/leases.ts";
+import { moveWaitsAtStart } from "./queue/move-waits.ts";
 import { ReadConnection, WriteConnection } from "./thread/connection.ts";
 import type { OperationsTraits, Work } from "./thread/operation.ts";
 import {
@@ -140,7 +141,14 @@ function prepare(
   connection.write((sql) => ensureServiceActions(sql, nowMs));
   // At a first start the file's lock proves that nobody works on its leases. Otherwise the main thread of this process still
   // does.
-  const deliveries = expected === undefined ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
+  const isFirst = expected === undefined;
+  const setBack = isFirst ? connection.write((sql) => moveWaitsAtStart(sql, nowMs)) : undefined;
+  if (setBack !== undefined) {
+    const message =
+      "The clock is behind the latest time in the data file, and what waits was moved with it. Let a time service set the clock.";
+    notices.push({ level: "warn", details: setBack, message });
+  }
+  const deliveries = isFirst ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
   if (deliveries > 0) {
     const message = "Deliveries that were under way at a crash are due again.";
     notices.push({ level: "info", details: { deliveries }, message });

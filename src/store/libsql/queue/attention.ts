@@ -37,11 +37,14 @@ const MAX_FAILED_EACH = 1_000;
 /** One answer counts so many unfinished deliveries, of all subscriptions and of each. */
 const MAX_COUNTED = 200_000;
 const MAX_COUNTED_EACH = 10_000;
+/** One answer counts what so many paused subscriptions have missed. */
+const MAX_PAUSED = 200;
 const DAY_MS = 86_400_000;
 
 interface AttentionRow
   extends SubscriptionCondition, Pick<Attention, "application" | "subscription" | "action"> {
   readonly id: number;
+  readonly createdMs: number;
   readonly hasDue: number;
   readonly hasFailed: number;
 }
@@ -87,7 +90,7 @@ const IS_LEFT = `(s.mode = 'pull' AND ${settingOf("expires_after_ms")} <= ${LEFT
 function loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): readonly AttentionRow[] {
   const rows = sql.rows<Omit<AttentionRow, "isActive"> & { active: number }>(
     `SELECT s.rowid AS id, s.application, s.subscription, s.action, s.active, ${textOf("s.disabled_reason")} AS disabledReason,
-        s.failing_since_ms AS failingSinceMs, s.last_failure_ms AS lastFailureMs,
+        s.created_ms AS createdMs, s.failing_since_ms AS failingSinceMs, s.last_failure_ms AS lastFailureMs,
         ${WAIT_END} AS waitEndMs, ${BLOCKED_BY} AS blockedBy,
         ${UNCLAIMED_SINCE} AS unclaimedSinceMs,
         EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE subscription_id = s.rowid AND due_ms IS NOT NULL) AS hasDue,
@@ -110,22 +113,33 @@ function pausedOnes(sql: Sql, candidates: readonly AttentionRow[]): readonly Ent
     sql,
     paused.map(({ id }) => id),
   );
-  return paused.flatMap((row): readonly Entry[] => {
+  return paused.flatMap((row, index): readonly Entry[] => {
     const sinceMs = changed.get(row.id) ?? null;
-    const missed = countMissed(sql, row, sinceMs);
-    return row.hasDue === 0 && missed === 0 ? [] : [{ row, reason: "paused", sinceMs, more: { missed } }];
+    const missed = index < MAX_PAUSED ? countMissed(sql, row, sinceMs) : null;
+    return row.hasDue === 0 && (missed ?? 0) === 0
+      ? []
+      : [{ row, reason: "paused", sinceMs, more: { missed } }];
   });
 }
 
-/** Counts the events that a subscription has not got since it receives none; `null` where nobody knows since when. */
-function countMissed(sql: Sql, { id }: AttentionRow, sinceMs: number | null): number | null {
-  if (sinceMs === null) return null;
+/**
+ * Counts the events that a subscription has not got since it receives none.
+ * @param sinceMs `null` where the audit does not tell: it was paused by an older evreg, or too long ago
+ */
+function countMissed(sql: Sql, { id, createdMs }: AttentionRow, sinceMs: number | null): number {
   const matched = sql.rows<{ id: number }>(
     `SELECT action_id AS id FROM binding INDEXED BY binding_subscription WHERE subscription_id = ? AND receives = 1`,
     id,
   );
   const actions = matched.map(({ id: action }) => action);
-  return new SelectedEvents(sql, actions).count(idRangesOf(sql, "event", sinceMs, undefined));
+  // While it was active, each of its events made a delivery at once, also those of the last one's millisecond.
+  const lastMs = (): number | undefined =>
+    sql.value(
+      "SELECT created_ms + 1 FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ? ORDER BY rowid DESC LIMIT 1",
+      id,
+    );
+  const fromMs = sinceMs ?? lastMs() ?? createdMs;
+  return new SelectedEvents(sql, actions).count(idRangesOf(sql, "event", fromMs, undefined));
 }
 
 interface FailedRow {
@@ -153,9 +167,17 @@ function failedOnes(sql: Sql, candidates: readonly AttentionRow[], nowMs: number
     if (last === undefined) return [];
     const { sinceMs, publishedMs, ...more } = last;
     const at_least = more.deliveries === each;
-    const published_from = at_least ? null : toIso(publishedMs);
+    const published_from = toIso(at_least ? Math.min(publishedMs, oldestFailed(sql, row.id)) : publishedMs);
     return [{ row, reason: "failed", sinceMs, more: { ...more, at_least, published_from } }];
   });
+}
+
+/** Answers when the first event was published whose delivery has failed for good. */
+function oldestFailed(sql: Sql, subscription: number): number {
+  return sql.value<number>(
+    `SELECT timestamped_ms FROM event WHERE rowid = (SELECT event_id ${FAILED} ORDER BY event_id LIMIT 1)`,
+    subscription,
+  );
 }
 
 function itemOf(

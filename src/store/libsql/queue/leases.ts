@@ -1,7 +1,6 @@
 import type { LeasedAttempt, LeaseExtension, LeaseKey } from "../../queue.ts";
 import type { Work } from "../thread/operation.ts";
 import type { Sql } from "../thread/sql.ts";
-import { NORMAL, REQUESTED } from "./delivery-state.ts";
 import { finishAttempts } from "./finish.ts";
 import type { FinishedRow } from "./wire.ts";
 
@@ -61,26 +60,4 @@ export function releaseLeases(work: Work, which: "expired" | "all", nowMs: numbe
     Object.assign(lease, { ending: "interrupted", nowMs } as const),
   );
   return finishAttempts(work, results).filter(({ kind }) => kind === "stored").length;
-}
-
-/**
- * Moves what waits, after the clock was set back by so much: what is to come stays as far away as it was, and what was due stays
- * due.
- * @returns how many deliveries, leases and subscriptions have other times now
- */
-export function moveWaits(sql: Sql, backMs: number, nowMs: number): number {
-  const deliveries = sql.run(
-    `UPDATE delivery SET due_ms = max(?1, due_ms - ?2) WHERE rowid IN (
-        SELECT d.rowid FROM subscription AS s CROSS JOIN delivery AS d INDEXED BY delivery_due
-        WHERE d.subscription_id = s.rowid AND d.priority IN (${REQUESTED}, ${NORMAL}) AND d.due_ms > ?1)`,
-    nowMs,
-    backMs,
-  );
-  const leases = sql.run("UPDATE lease SET claimed_ms = claimed_ms - ?1, until_ms = until_ms - ?1", backMs);
-  const subscriptions = sql.run(
-    "UPDATE subscription SET slowed_until_ms = max(?1, slowed_until_ms - ?2) WHERE slowed_until_ms > ?1",
-    nowMs,
-    backMs,
-  );
-  return deliveries + leases + subscriptions;
 }
