@@ -73,17 +73,16 @@ test.each([
   ["missing", (file: string) => rmSync(file)],
   ["damaged", (file: string) => writeFileSync(file, "not a data file")],
 ])(
-  "where the data file is %s, what serve, doctor and migrate suggest restores that folder",
+  "where the data file is %s, what serve, doctor and migrate suggest restores that folder from its newest backup",
   async (how, lose) => {
     const here = commandLine(join(folder.path), { EVREG_PORT: "0" });
     const lost = join(folder.path, `it's ${how}`);
     await here.run(["migrate", "--data", lost]);
-    const backup = join(folder.path, `of ${how}.db`);
-    writeFileSync(join(lost, "token"), "x");
+    const backup = join(lost, "of today.db");
     await here.run(["backup", backup, "--data", lost]);
     for (const ending of ["-wal", "-shm"]) rmSync(join(lost, `evreg.db${ending}`), { force: true });
     lose(join(lost, "evreg.db"));
-    const suggested = `\`evreg restore FILE --force --data ${shellWord(lost)}\``;
+    const suggested = `\`evreg restore ${shellWord(backup)} --force --data ${shellWord(lost)}\``;
     for (const command of ["serve", "doctor", "migrate"]) {
       const { code, stdout, stderr } = await here.run([command, "--data", lost]);
       expect(code).not.toBe(0);

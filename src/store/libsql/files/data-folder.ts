@@ -21,7 +21,7 @@ import { shellWord } from "../../../domain/formats.ts";
 import { DATA_FILE } from "../../../runtime/data-files.ts";
 import { makeFolder, sizeOf, syncFolderOf, withFile } from "../../../runtime/files.ts";
 import { assertNotForeignLink, describeOwner, readOwner } from "../../../runtime/owner-file.ts";
-import { isKnownForm, unknownForm } from "./older-forms.ts";
+import { isKnownForm, mustHaveUpgradeRoom, unknownForm } from "./older-forms.ts";
 import { APPLICATION_ID, FORM } from "./schema.ts";
 
 export function dataFileOf(folder: string): string {
@@ -46,7 +46,27 @@ export function fileError(
 
 /** Says what to type. The command names the folder, as it may be typed where another one is the default. */
 export function restoreAdvice(folder: string): string {
-  return `restore a backup with \`evreg restore FILE --force --data ${shellWord(folder)}\`, which keeps what is there`;
+  const copy = newestCopy(folder);
+  const backup = copy === undefined ? "a backup" : "the newest backup in the folder, or another,";
+  const words = `restore ${shellWord(copy ?? "FILE")} --force --data ${shellWord(folder)}`;
+  return `restore ${backup} with \`evreg ${words}\`, which keeps what is there`;
+}
+
+/** Answers the newest backup, or file from before an upgrade or a restore, that is in the folder and whole without a log. */
+function newestCopy(folder: string): string | undefined {
+  const paths = readdirSync(folder).map((name) => join(folder, name));
+  return paths.filter(isCopy).toSorted((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs)[0];
+}
+
+const COPY_NAME = /^(?:evreg\.db\.before-\w+|.*\.db)$/;
+
+function isCopy(path: string): boolean {
+  if (!COPY_NAME.test(basename(path)) || path === dataFileOf(dirname(path))) return false;
+  try {
+    return sizeOf(`${path}-wal`) === 0 && isEvregs(path);
+  } catch {
+    return false;
+  }
 }
 
 /**
@@ -92,6 +112,7 @@ export function prepareFile(
       { version: form, latest: FORM },
     );
   }
+  mustHaveUpgradeRoom(path, form);
   if (needsData && !hasDataAt(path)) {
     throw new EvregError(
       "not_found",
@@ -230,7 +251,7 @@ const LATER_FILE =
 export function admittedVersion(folder: string): number {
   const path = dataFileOf(folder);
   // The folder is read before the file, as another first start may be under way.
-  const traces = readdirSync(folder).filter((name) => LATER_FILE.test(name));
+  const traces = readdirSync(folder).filter((name) => LATER_FILE.test(name) || isCopy(join(folder, name)));
   const marks = fileExists(path) ? readMarks(path) : undefined;
   if (marks === undefined) {
     mustHaveFileOfLog(path);
