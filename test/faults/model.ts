@@ -246,8 +246,10 @@ export function finish(delivery: ModelDelivery, result: ModelResult, nowMs: numb
   }
   const isGone = ending === "gone" && subscription.handler === handler;
   const hasRetries = delivery.failures <= maxRetries;
-  if ((order === "block" && delivery.key !== undefined) || (hasRetries && !isGone))
-    delivery.dueMs = nowMs + waitMs;
+  const blocks = order === "block" && delivery.key !== undefined;
+  // What blocks is tried again without end, but not more than once a second.
+  const leastMs = blocks && !hasRetries && ending === "failed" ? 1_000 : 0;
+  if (blocks || (hasRetries && !isGone)) delivery.dueMs = nowMs + Math.max(waitMs, leastMs);
   else delivery.state = "failed";
   if (isGone && subscription.active && !subscription.deleted) {
     subscription.active = false;

@@ -1,5 +1,9 @@
 import { type Delivery, statusesBefore } from "../../domain/delivery.ts";
 import { EvregError } from "../../domain/error.ts";
+import type { Replay, ReplaySelection } from "../../domain/replay.ts";
+import type { ReplayPlan, ReplayStep } from "../history.ts";
+
+// What becomes of what persons ask for: a retry or a skip of a delivery, and a replay.
 
 /** A delivery that a person asks something of. */
 export interface RequestedDelivery extends Pick<
@@ -48,4 +52,67 @@ function conflict(
   why: string,
 ): EvregError {
   return new EvregError("conflict", `Delivery ${rowid} cannot be ${change}: ${why}.`, { rowid, status });
+}
+
+/**
+ * @param action of the subscription now
+ * @param running the replay of the subscription that runs
+ * @throws EvregError `conflict` where the plan was made for another action, or another replay runs
+ */
+export function checkReplayStart(
+  { subscription, action: planned }: Pick<ReplayPlan, "subscription" | "action">,
+  action: string,
+  running: Pick<Replay, "rowid"> | undefined,
+): void {
+  if (action !== planned) {
+    const message = `Subscription ${subscription} was just bound to another action; look at it, then ask again.`;
+    throw new EvregError("conflict", message, { subscription });
+  }
+  if (running === undefined) return;
+  const { rowid } = running;
+  const message = `Replay ${rowid} of subscription ${subscription} still runs: wait for its end, or cancel it.`;
+  throw new EvregError("conflict", message, { rowid, subscription });
+}
+
+/**
+ * Whether a replay is to be cancelled, or is cancelled already.
+ * @throws EvregError `conflict` for one that has ended otherwise
+ */
+export function isToBeCancelled({ rowid, status }: Pick<Replay, "rowid" | "status">): boolean {
+  if (status === "running" || status === "cancelled") return status === "running";
+  throw new EvregError("conflict", `Replay ${rowid} cannot be cancelled: it is ${status} already.`, {
+    rowid,
+    status,
+  });
+}
+
+/** The deliveries of a subscription that are to be sent, each counted up to the limit of the step. */
+export interface QueuedDeliveries {
+  /** How many are due or under way. */
+  readonly due: number;
+  readonly unfinished: number;
+}
+
+/**
+ * Answers how many deliveries a step may make due: none until half of the due ones are sent, as each further step has its cost.
+ */
+export function replayCapacity(
+  { due, unfinished }: QueuedDeliveries,
+  selection: ReplaySelection,
+  { maxQueued, maxDue, maxUnfinished }: Pick<ReplayStep, "maxQueued" | "maxDue" | "maxUnfinished">,
+): number {
+  if (due > maxDue / 2) return 0;
+  // All deliveries that wait are unfinished already.
+  const allowed = selection === "waiting" ? Infinity : maxUnfinished - unfinished;
+  return Math.min(maxQueued, maxDue - due, allowed);
+}
+
+/** Answers what a replay went through. What failed anew while it ran may be more than was counted at its start. */
+export function replayCounts({
+  status,
+  total,
+  queued,
+}: Pick<Replay, "status" | "total" | "queued">): Pick<Replay, "total" | "skipped"> {
+  if (total === null) return { total, skipped: 0 };
+  return { total: Math.max(total, queued), skipped: status === "done" ? Math.max(0, total - queued) : 0 };
 }

@@ -4,7 +4,7 @@ import {
   isToBeCancelled,
   replayCapacity,
   replayCounts,
-} from "../../../src/store/rules/replays.ts";
+} from "../../../src/store/rules/requests.ts";
 
 const PLAN = { subscription: 7, action: "order.created" };
 

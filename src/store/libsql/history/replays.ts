@@ -17,11 +17,11 @@ import {
   type QueuedDeliveries,
   replayCapacity,
   replayCounts,
-} from "../../rules/replays.ts";
+} from "../../rules/requests.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
 import { idRangesOf, insertSegments, loadLastNumbers, rangesAfter } from "../events/timeline.ts";
 import { DELIVERY_STATE, LEASE_OF, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
-import { keyPointerOf, placeByKey } from "../queue/key-order.ts";
+import { placeByKey } from "../queue/key-order.ts";
 import { isoOrNull, parseStored, type StoredRecord } from "../stored-record.ts";
 import type { Part, Work } from "../thread/operation.ts";
 import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
@@ -223,8 +223,7 @@ function makeDue(
   if (selection === "waiting") return;
   const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
   const made = insertReplayDeliveries(sql, subscription, missing, nowMs);
-  const pointer = keyPointerOf(sql, subscription);
-  if (pointer !== null) placeByKey(sql, subscription, [...again, ...made], pointer, nowMs);
+  placeByKey(sql, subscription, [...again, ...made], nowMs);
 }
 
 /** What deliveries that are made due get: all their retries again. What waits and is due already keeps its place. */

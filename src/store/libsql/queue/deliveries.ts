@@ -19,7 +19,7 @@ import {
   SELECT_DELIVERY,
   STATUS,
 } from "./delivery-state.ts";
-import { findKeyText, keyPointerOf, keysOfDeliveries, placeByKey, releaseKeys } from "./key-order.ts";
+import { findKeyText, keysOfDeliveries, placeByKey, releaseKeys } from "./key-order.ts";
 import type { Work } from "../thread/operation.ts";
 
 export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undefined {
@@ -39,7 +39,7 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
     nowMs,
     id,
   );
-  placeByKey(sql, row.subscription_id, [id], keyPointerOf(sql, row.subscription_id), nowMs);
+  placeByKey(sql, row.subscription_id, [id], nowMs);
   return deliveryOf(findRow(sql, id)!);
 }
 

@@ -136,24 +136,17 @@ interface Placed extends PayloadRequest {
   readonly key: number | null;
 }
 
-/** Answers what a subscription is ordered by; `null` if it is not ordered. */
-export function keyPointerOf(sql: Sql, subscriptionId: number): string | null {
-  return sql.value<string | null>("SELECT order_key FROM subscription WHERE rowid = ?", subscriptionId);
-}
-
-/**
- * Gives unfinished deliveries of a subscription the keys of their events, or none, and releases the keys. One that is leased
- * stays pending.
- * @param pointer `null` for none
- */
+/** Gives unfinished deliveries of a subscription, none of them leased, the keys of their events, and releases the keys. */
 export function placeByKey(
   sql: Sql,
   subscriptionId: number,
   deliveryIds: readonly number[],
-  pointer: string | null,
   nowMs: number,
 ): void {
-  if (deliveryIds.length === 0) return;
+  const pointer = sql.value<string | null>(
+    "SELECT order_key FROM subscription WHERE rowid = ?",
+    subscriptionId,
+  );
   const placed = sql.rows<Placed>(
     `SELECT d.rowid AS id, d.event_id AS eventId, ${PAYLOAD_BYTES} AS payloadBytes, d.key FROM json_each(?) AS g
       CROSS JOIN delivery AS d ON d.rowid = g.value LEFT JOIN event AS e ON e.rowid = d.event_id`,
@@ -162,10 +155,8 @@ export function placeByKey(
   const before = placed.flatMap(({ key }) => (key === null ? [] : [key]));
   if (pointer === null && before.length === 0) return;
   const keys = pointer === null ? [] : keysOf(sql, placed, pointerSteps(pointer));
-  const isLeased = LEASE_OF("delivery");
   sql.run(
-    `UPDATE delivery SET key = r.key, state = iif(${isLeased} OR r.key IS NULL, ${PENDING}, ${BEHIND}),
-        due_ms = iif(${isLeased} OR r.key IS NULL, coalesce(due_ms, ?2), NULL)
+    `UPDATE delivery SET key = r.key, state = iif(r.key IS NULL, ${PENDING}, ${BEHIND}), due_ms = iif(r.key IS NULL, coalesce(due_ms, ?2), NULL)
       FROM (SELECT value ->> 0 AS id, value ->> 1 AS key FROM json_each(?1)) AS r WHERE delivery.rowid = r.id`,
     JSON.stringify(placed.map(({ id }, index) => [id, keys[index] ?? null])),
     nowMs,
