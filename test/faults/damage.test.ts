@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { examineFile } from "../../src/store/libsql/files/closed-file.ts";
 import type { Store } from "../../src/store/store.ts";
-import { testOwner } from "../store/owner.ts";
+import { newAction, openStore } from "../store/opened-store.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { lengthOf, report } from "./length.ts";
 
-// The promise under test: a byte that changed in the files loses no acknowledged event without a word, and its number is
-// not given to another one.
+// The promise under test: a bit that flips in the files neither makes an acknowledged event another one nor loses one without
+// a word, and its number is not given to another one.
 
 const EVENTS = 60;
 const PLACES = lengthOf("faults/damage")["places each"];
@@ -20,27 +20,30 @@ const stopped = join(folder.path, "stopped");
 const tried = join(folder.path, "tried");
 const NAMES = ["evreg.db", "evreg.db-wal"];
 const warnings: string[] = [];
+let examined = 0;
 
 const open = (path: string): Promise<Store> =>
-  openLibsqlStore({
-    folder: path,
-    owner: testOwner(),
-    logger: { ...silentLogger, warn: (_, text) => void warnings.push(text) },
-  });
+  openStore(path, { logger: { ...silentLogger, warn: (_, text) => void warnings.push(text) } });
 
-let event: Parameters<Store["events"]["record"]>[0][number];
-const record = async (store: Store): Promise<number> => {
-  const [recorded] = await store.events.record([event], 1);
+/** Some payloads are longer than a page. */
+const payloadOf = (n: number): string =>
+  JSON.stringify({ n, text: "x".repeat(n % 10 === 0 ? 9_000 : 1_000) });
+let actionId = 0;
+
+async function record(store: Store, n: number): Promise<number> {
+  const [recorded] = await store.events.record(
+    [{ actionId, revision: 1, payload: Buffer.from(payloadOf(n)) }],
+    1,
+  );
   if (recorded?.kind !== "recorded") throw new Error("an event was not recorded");
   return recorded.rowid;
-};
+}
 
 beforeAll(async () => {
   for (const path of [crashed, stopped]) mkdirSync(path, { recursive: true });
   const store = await open(stopped);
-  const { rowid } = await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
-  event = { actionId: rowid, revision: 1, payload: Buffer.from(`{"text":"${"x".repeat(1_000)}"}`) };
-  for (let n = 1; n <= EVENTS; n += 1) expect(await record(store)).toBe(n);
+  ({ rowid: actionId } = await newAction(store));
+  for (let n = 1; n <= EVENTS; n += 1) expect(await record(store, n)).toBe(n);
   for (const name of NAMES) copyFileSync(join(stopped, name), join(crashed, name));
   await store.close();
 });
@@ -51,7 +54,7 @@ test.each([
   ["file of a killed server", "crashed", "evreg.db"],
   ["file of a stopped server", "stopped", "evreg.db"],
 ])(
-  `with a changed byte of the %s, at ${PLACES} places, no event is lost unnoticed`,
+  `with a flipped bit of the %s, at ${PLACES} places, no event is another one or lost unnoticed`,
   { timeout: 300_000 },
   async (_, from, name) => {
     const bytes = readFileSync(join(folder.path, from, name));
@@ -63,16 +66,31 @@ test.each([
         copyFileSync(join(folder.path, from, other), join(tried, other));
       }
       const changed = Buffer.from(bytes);
-      changed[Math.floor(((place + 0.37) / PLACES) * bytes.length)]! ^= 0x41;
+      changed[Math.floor(((place + 0.37) / PLACES) * bytes.length)]! ^= 1 << (place % 8);
       writeFileSync(join(tried, name), changed);
-      figures[await outcome()] += 1;
+      const ending = await outcome();
+      if (ending === "told" && from === "stopped") expect(isReported(changed), `place ${place}`).toBe(true);
+      figures[ending] += 1;
     }
-    report(`a byte of ${name}`, { from, ...figures });
+    report(`a bit of ${name}`, { from, ...figures });
     expect(figures.refused + figures.told + figures.whole).toBe(PLACES);
   },
 );
 
-/** @throws where events are gone and nobody was told, or one of their numbers was given again */
+/** Whether a look through such a file finds damage. It is another one than was opened, which the engine may not have let go of. */
+function isReported(bytes: Buffer): boolean {
+  const path = join(folder.path, `${(examined += 1)}.db`);
+  writeFileSync(path, bytes);
+  try {
+    return examineFile(path).damaged_events.length > 0;
+  } catch (error) {
+    return error instanceof EvregError;
+  } finally {
+    rmSync(path);
+  }
+}
+
+/** @throws where an event is another one, or gone and nobody was told, or one of their numbers was given again */
 async function outcome(): Promise<"refused" | "told" | "whole"> {
   warnings.length = 0;
   let store: Store;
@@ -84,15 +102,16 @@ async function outcome(): Promise<"refused" | "told" | "whole"> {
     return "refused";
   }
   try {
-    const next = await record(store);
-    const { total } = await store.events.list({ order: "asc", limit: 1, page: 1 });
-    expect(next).toBeGreaterThan(EVENTS);
-    if (total === EVENTS + 1) return "whole";
-    expect(warnings).not.toEqual([]);
+    const { events } = await store.events.list({ order: "asc", limit: 500, page: 1 });
+    const whole = events.filter(({ payload }) => payload !== undefined);
+    for (const { rowid, payload } of whole) expect(Buffer.from(payload!).toString()).toBe(payloadOf(rowid));
+    expect(await record(store, EVENTS + 1)).toBeGreaterThan(EVENTS);
+    if (whole.length === EVENTS) return "whole";
+    if (events.length < EVENTS) expect(warnings).not.toEqual([]);
     return "told";
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
-    expect(error.code).toBe("unavailable");
+    expect(["unavailable", "internal"]).toContain(error.code);
     return "told";
   } finally {
     await store.close();

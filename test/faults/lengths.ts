@@ -24,7 +24,6 @@ export const LENGTHS = {
   "faults/hoarding": { "silent connections": [50, 10_000], readers: [6, 400], bodies: [5, 300] },
   "faults/lease": { "late results": [20, 200] },
   "faults/faketime": { changes: [0, 2] },
-  "faults/flipped-bits": { bits: [4, 100] },
   "faults/streams": { readers: [5, 100], events: [2_000, 60_000], kills: [1, 20] },
   "faults/model": { sequences: [10, 2_000] },
 
