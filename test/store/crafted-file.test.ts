@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeAll, describe, expect, it } from "vitest";
 import { examineFile, type FileFacts } from "../../src/store/libsql/files/closed-file.ts";
+import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
+import { inNewFolder } from "../support/thread-pool.ts";
 import { putBackup } from "./backups-of.ts";
 import { newAction, openStore } from "./opened-store.ts";
 import { useScratch } from "./scratch.ts";
@@ -53,6 +55,8 @@ function crafted(...statements: readonly string[]): string {
   return folder;
 }
 
+const serve = (folder: string): Promise<Store> => inNewFolder(() => openStore(folder));
+
 const examined = (folder: string): FileFacts => examineFile(join(folder, "evreg.db"));
 
 const restored = (folder: string) =>
@@ -76,7 +80,7 @@ describe("the tables of a data file", () => {
       const folder = crafted(statement);
       const refused = { code: "invalid", message: expect.stringContaining(`What differs: ${name}.`) };
       await expect(restored(folder)).rejects.toMatchObject(refused);
-      await expect(openStore(folder)).rejects.toMatchObject(refused);
+      await expect(serve(folder)).rejects.toMatchObject(refused);
       expect(() => examined(folder)).toThrow(expect.objectContaining(refused));
     },
   );
@@ -110,7 +114,7 @@ describe("rows that evreg could not have written", () => {
   });
 
   it("are an error only for callers who read them", async () => {
-    const store = await openStore(
+    const store = await serve(
       crafted(
         `UPDATE action_revision SET schemata = '{' WHERE action_id = (SELECT rowid FROM action WHERE action = 'a.b')`,
       ),
@@ -124,7 +128,7 @@ describe("rows that evreg could not have written", () => {
   });
 
   it("send nothing where the settings of a subscription cannot be read, as its filter may be among them", async () => {
-    const store = await openStore(crafted("UPDATE subscription SET settings = 'not JSON'"));
+    const store = await serve(crafted("UPDATE subscription SET settings = 'not JSON'"));
     const refused = { code: "internal", message: expect.stringContaining("doctor --deep") };
     await expect(store.queue.claim(claimRequest({ nowMs: NOW }))).rejects.toMatchObject(refused);
     await expect(store.catalog.listSubscriptions({})).rejects.toMatchObject(refused);
@@ -138,7 +142,7 @@ describe("rows that evreg could not have written", () => {
       "DELETE FROM subscription",
       "UPDATE delivery SET state = 9 WHERE rowid = 2",
     ]) {
-      const store = await openStore(crafted(statement));
+      const store = await serve(crafted(statement));
       await store.queue.list({ limit: 10 });
       await store.queue.find(2);
       await store.queue.backlog(NOW);
@@ -153,7 +157,7 @@ describe("rows that evreg could not have written", () => {
   });
 
   it("give a token no scope where its scopes cannot be read", async () => {
-    const store = await openStore(crafted("UPDATE token SET scopes = 'admin'"));
+    const store = await serve(crafted("UPDATE token SET scopes = 'admin'"));
     expect(await store.tokens.list()).toMatchObject([{ name: "t", scopes: [] }]);
     expect(await store.tokens.find("a".repeat(64))).toMatchObject({ scopes: [] });
     await store.close();
