@@ -61,7 +61,7 @@ describe("counts of events by blocks", () => {
   function remove(ids: readonly number[]): void {
     const gone = new Set(ids);
     const there = events.filter(({ rowid }) => gone.has(rowid)).length;
-    expect(connection.write((sql) => deleteEvents(sql, ids))).toBe(there);
+    expect(connection.write((sql) => deleteEvents(sql, JSON.stringify(ids)))).toBe(there);
     events = events.filter(({ rowid }) => !gone.has(rowid));
   }
 

@@ -114,7 +114,7 @@ export function retentionSuite(open: OpenStore): void {
     expect(await record("{}")).toMatchObject({ kind: "key_conflict" });
   });
 
-  it("removes an event with very many deliveries in parts, and not at all when its last one is unfinished", async () => {
+  it("removes an event with very many deliveries by itself, and not at all when its last one is unfinished", async () => {
     const action = await on.action();
     const names = Array.from({ length: 900 }, (_, index) => `s${index}`);
     await Promise.all(names.map((subscription) => on.subscription(action, { subscription })));
@@ -131,7 +131,7 @@ export function retentionSuite(open: OpenStore): void {
     expect(await on.queue.list({ event: last?.event_id ?? 0, limit: 500 })).toHaveLength(500);
     await finish(1);
     expect(await remove()).toMatchObject({ events: 1, deliveries: 900 });
-    expect(removed.calls).toBeGreaterThan(3);
+    expect(removed.calls).toBeGreaterThanOrEqual(3);
     expect(await on.rowids()).toEqual([]);
   }, 30_000);
 }

@@ -6,23 +6,16 @@ import { UNFINISHED } from "../queue/delivery-state.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
 
 /**
- * One call looks at so many events, and looks at or deletes so many deliveries and attempts; each takes some five microseconds.
+ * One call looks at so many events and deletes so many deliveries and attempts, or those of one event; each takes some five
+ * microseconds.
  */
 export const MAX_REMOVED_ROWS = 400;
 /** One call deletes so many bytes of payloads: the engine looks at every page of them, a quarter of a millisecond per MiB. */
 const MAX_REMOVED_BYTES = 2 * 1024 * 1024;
 
-interface OwnedDelivery {
-  readonly id: number;
-  readonly event: number;
-  /** The rows of the delivery and its attempts, at most. */
-  readonly rows: number;
-  readonly is_unfinished: number;
-}
-
 /**
- * Looks at the next events of the range, and deletes those without an unfinished delivery, each with its deliveries and their
- * attempts. One with more deliveries than a call may delete loses some in each.
+ * Looks at the next events of the range, and deletes those without an unfinished delivery, each with all its deliveries and their
+ * attempts: as one transaction made them.
  */
 export function removeExpired(sql: Sql, { fromMs, beforeMs }: ExpiredRange, after = 0): RemovedEvents {
   const [range, ...others] = rangesAfter(idRangesOf(sql, "event", fromMs, beforeMs), after, "asc");
@@ -33,26 +26,18 @@ export function removeExpired(sql: Sql, { fromMs, beforeMs }: ExpiredRange, afte
     range.high,
     MAX_REMOVED_ROWS,
   );
-  const selected = firstWithin(searched, ({ bytes }) => bytes, MAX_REMOVED_BYTES).map(({ id }) => id);
-  const owned = loadOwned(sql, selected);
-  const reached = firstWithin(owned, ({ rows }) => rows, MAX_REMOVED_ROWS);
-  const unfinished = new Set(reached.filter((row) => row.is_unfinished === 1).map(({ event }) => event));
-  const cutOff = owned[reached.length]?.event;
-  const whole = cutOff === undefined ? selected : selected.slice(0, selected.indexOf(cutOff));
-  // An event whose deliveries are cut off is left for the next call, unless it is the first.
-  const isPart = cutOff !== undefined && whole.length === 0;
-  if (isPart && hasUnfinished(sql, cutOff)) return { events: 0, deliveries: 0, next: cutOff };
-  const removable = whole.filter((id) => !unfinished.has(id));
-  const emptied = new Set(isPart ? [cutOff] : removable);
-  const deliveries = reached.filter(({ event }) => emptied.has(event)).map(({ id }) => id);
-  deleteDeliveries(sql, deliveries);
+  const small = firstWithin(searched, ({ bytes }) => bytes, MAX_REMOVED_BYTES).map(({ id }) => id);
+  const owned = loadOwned(sql, small);
+  const cutOff = owned[firstWithin(owned, ({ rows }) => rows, MAX_REMOVED_ROWS).length]?.event;
+  const selected = cutOff === undefined ? small : small.slice(0, Math.max(1, small.indexOf(cutOff)));
+  const removable = JSON.stringify(finishedOf(sql, selected));
+  const deliveries = deleteDeliveries(sql, removable);
   storeRemoved(sql, removable);
   const events = deleteEvents(sql, removable);
   if (events > 0) dropOldClockSteps(sql);
-  const last = isPart ? cutOff - 1 : (whole.at(-1) ?? range.high);
-  const isDone = whole.length === searched.length && searched.length < MAX_REMOVED_ROWS;
-  const next = !isDone ? last : others.length > 0 ? range.high : undefined;
-  return { events, deliveries: deliveries.length, next };
+  const isDone = selected.length === searched.length && searched.length < MAX_REMOVED_ROWS;
+  const next = !isDone ? selected.at(-1) : others.length > 0 ? range.high : undefined;
+  return { events, deliveries, next };
 }
 
 /** Answers the first rows whose sum is within the limit, and at least one. */
@@ -62,43 +47,47 @@ function firstWithin<T>(rows: readonly T[], amountOf: (row: T) => number, max: n
   return end < 0 ? rows : rows.slice(0, end);
 }
 
-/** Reads the deliveries of these events, event by event, with one more than one call may delete. */
-function loadOwned(sql: Sql, eventIds: readonly number[]): readonly OwnedDelivery[] {
+/** Reads how many rows the deliveries of these events have with their attempts, at most; one delivery more than a call should delete. */
+function loadOwned(sql: Sql, eventIds: readonly number[]): readonly { event: number; rows: number }[] {
   return sql.rows(
-    `SELECT d.rowid AS id, d.event_id AS event, 1 + min(d.attempt, ?2) AS rows, ${UNFINISHED} AS is_unfinished
-      FROM json_each(?1) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.value
-      LEFT JOIN subscription AS s ON s.rowid = d.subscription_id
-      LIMIT ?3`,
+    `SELECT d.event_id AS event, 1 + min(d.attempt, ?2) AS rows
+      FROM json_each(?1) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.value LIMIT ?3`,
     JSON.stringify(eventIds),
     2 * STORED_AT_EACH_END,
     MAX_REMOVED_ROWS + 1,
   );
 }
 
-function hasUnfinished(sql: Sql, eventId: number): boolean {
-  const unfinished = sql.first(
-    `SELECT 1 FROM delivery AS d INDEXED BY delivery_event CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
-      WHERE d.event_id = ? AND ${UNFINISHED} LIMIT 1`,
-    eventId,
+/** Answers those of the events that have no unfinished delivery. */
+function finishedOf(sql: Sql, eventIds: readonly number[]): readonly number[] {
+  const rows = sql.rows<{ id: number }>(
+    `SELECT g.value AS id FROM json_each(?) AS g WHERE NOT EXISTS (
+        SELECT 1 FROM delivery AS d INDEXED BY delivery_event JOIN subscription AS s ON s.rowid = d.subscription_id
+        WHERE d.event_id = g.value AND ${UNFINISHED})`,
+    JSON.stringify(eventIds),
   );
-  return unfinished !== undefined;
+  return rows.map(({ id }) => id);
 }
 
-function deleteDeliveries(sql: Sql, ids: readonly number[]): void {
-  const list = JSON.stringify(ids);
-  sql.run("DELETE FROM attempt WHERE delivery_id IN (SELECT value FROM json_each(?))", list);
-  sql.run("DELETE FROM delivery WHERE rowid IN (SELECT value FROM json_each(?))", list);
+/** @param events their rowids, as JSON */
+function deleteDeliveries(sql: Sql, events: string): number {
+  sql.run(
+    `DELETE FROM attempt WHERE delivery_id IN (
+        SELECT d.rowid FROM json_each(?) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.value)`,
+    events,
+  );
+  return sql.run("DELETE FROM delivery WHERE event_id IN (SELECT value FROM json_each(?))", events);
 }
 
 /** Stores what was removed, so that whoever reads events from a place on knows whether some are missing. */
-function storeRemoved(sql: Sql, eventIds: readonly number[]): void {
+function storeRemoved(sql: Sql, events: string): void {
   sql.run(
     `INSERT INTO removed_events (one, last_event, last_ms)
       SELECT 1, e.rowid, ${timeOf("e.timestamped_ms")}
       FROM json_each(?) AS g CROSS JOIN event AS e ON e.rowid = g.value WHERE TRUE
       ON CONFLICT (one) DO UPDATE SET last_event = max(last_event, excluded.last_event),
         last_ms = max(last_ms, excluded.last_ms)`,
-    JSON.stringify(eventIds),
+    events,
   );
 }
 
