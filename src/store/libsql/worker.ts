@@ -13,7 +13,7 @@ import { FILE_TASKS, OPERATIONS } from "./operations.ts";
 import { releaseLeases } from "./queue/leases.ts";
 import { moveWaitsAtStart } from "./queue/move-waits.ts";
 import { ReadConnection, WriteConnection } from "./thread/connection.ts";
-import type { OperationsTraits, Work } from "./thread/operation.ts";
+import type { OperationsTraits } from "./thread/operation.ts";
 import {
   type Committed,
   type NamedCall,
@@ -148,7 +148,8 @@ function prepare(
       "The clock is behind the latest time in the data file, and what waits was moved with it. Let a time service set the clock.";
     notices.push({ level: "warn", details: setBack, message });
   }
-  const deliveries = isFirst ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
+  connection.write((sql) => deleteExpiredSecrets(sql, nowMs));
+  const deliveries = isFirst ? connection.write((sql) => releaseLeases(sql, "all", nowMs)) : 0;
   if (deliveries > 0) {
     const message = "Deliveries that were under way at a crash are due again.";
     notices.push({ level: "info", details: { deliveries }, message });
@@ -162,12 +163,6 @@ function prepare(
     lastEvent: loadLastNumbers(connection.read).event,
     notices,
   };
-}
-
-/** Deletes expired secrets and releases leases. Returns how many leases were released. */
-function cleanUp(work: Work, nowMs: number): number {
-  deleteExpiredSecrets(work, nowMs);
-  return releaseLeases(work, "all", nowMs);
 }
 
 if (parentPort === null) throw new Error("this module runs as a worker thread");

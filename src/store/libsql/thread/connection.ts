@@ -259,13 +259,11 @@ const READ_PRAGMAS = ["query_only = ON", "busy_timeout = 1000", "temp_store = ME
 
 /** The connection that reads. The file must be open for writing already: that is where it is checked and brought up to date. */
 export class ReadConnection extends Connection {
-  readonly #path: string;
-  readonly #file: FileId;
+  readonly #setup: ReaderSetup;
 
-  private constructor(opened: OpenedDatabase, { path, file, key }: ReaderSetup) {
-    super(opened, key);
-    this.#path = path;
-    this.#file = file;
+  private constructor(opened: OpenedDatabase, setup: ReaderSetup) {
+    super(opened, setup.key);
+    this.#setup = setup;
   }
 
   /** @throws EngineFailure `fatal` when the file that the other connection has open is not the one at the path */
@@ -284,7 +282,7 @@ export class ReadConnection extends Connection {
    * @throws EngineFailure `fatal` when the file it has open is not the one at its path any more
    */
   answer<T>(read: (work: Work) => T): T {
-    mustBeAt(this.#path, this.#file);
+    mustBeAt(this.#setup.path, this.#setup.file);
     this.read.run("BEGIN");
     try {
       const result = read(this.task());

@@ -60,12 +60,6 @@ export class StoreThreads {
   }
 }
 
-interface PendingAnswer {
-  readonly promise: Promise<unknown>;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: Error) => void;
-}
-
 /** So long answers of a thread that is to be ended are waited for; one that is stuck in the kernel would never give any. */
 const TERMINATE_TIMEOUT_MS = 2_000;
 
@@ -79,7 +73,7 @@ export class StoreThread {
    * The requests under way, by id. An id is used again once it is answered, so the list stays short. V8 keeps the tables that a
    * Map outgrows, with every answer in them, once it has taken one for long-lived.
    */
-  readonly #pending: (PendingAnswer | undefined)[] = [];
+  readonly #pending: (PromiseWithResolvers<unknown> | undefined)[] = [];
   #ended: EngineFailure | undefined;
   readonly #exited: Promise<void>;
 

@@ -23,10 +23,7 @@ export interface WriteReply<R = unknown> {
 interface Batch {
   readonly calls: WriteCall[];
   /** The callers, in the order of the calls. */
-  readonly callers: {
-    readonly resolve: (reply: WriteReply) => void;
-    readonly reject: (error: unknown) => void;
-  }[];
+  readonly callers: Pick<PromiseWithResolvers<WriteReply>, "resolve" | "reject">[];
   readonly bytes: ByteWriter;
   rows: number;
   /** About how many bytes the batch holds in memory. */
@@ -63,7 +60,7 @@ export class WriteQueue {
   #inFlight = 0;
   /** The bytes that are held by all writes that are not answered yet. */
   #heldBytes = 0;
-  #idle: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
+  #idle: PromiseWithResolvers<void> | undefined;
   #isClosed = false;
 
   /** @param onChange is given what committed writes did besides, once they are answered */
