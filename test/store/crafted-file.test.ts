@@ -136,26 +136,6 @@ describe("rows that evreg could not have written", () => {
     await store.close();
   });
 
-  it("do not stop anything where a delivery has no event or no subscription, or a state that does not exist", async () => {
-    for (const statement of [
-      "UPDATE delivery SET event_id = 77 WHERE rowid = 2",
-      "DELETE FROM subscription",
-      "UPDATE delivery SET state = 9 WHERE rowid = 2",
-    ]) {
-      const store = await serve(crafted(statement));
-      await store.queue.list({ limit: 10 });
-      await store.queue.find(2);
-      await store.queue.backlog(NOW);
-      await store.queue.claim(claimRequest({ nowMs: NOW }));
-      const { total } = await store.events.list({ order: "asc", limit: 9, page: 1 });
-      expect(total).toBe(2);
-      // A delivery without subscription stays with its event: nobody knows whether it is finished.
-      expect((await store.events.removeExpired({ beforeMs: NOW + 1 })).next).toBeUndefined();
-      expect(store.health()).toEqual({ status: "ok" });
-      await store.close();
-    }
-  });
-
   it("give a token no scope where its scopes cannot be read", async () => {
     const store = await serve(crafted("UPDATE token SET scopes = 'admin'"));
     expect(await store.tokens.list()).toMatchObject([{ name: "t", scopes: [] }]);

@@ -1,31 +1,39 @@
 import { expect, it } from "vitest";
 import type { WriteCall } from "../../src/store/libsql/thread/protocol.ts";
 import { BATCH_ROWS, type PendingWrite, WriteQueue } from "../../src/store/libsql/thread/write-queue.ts";
-import type { StoreChange } from "../../src/store/store.ts";
 
 interface Sent {
   readonly names: readonly unknown[];
   readonly bytes: Uint8Array;
-  commit(changes?: readonly StoreChange[]): void;
+  commit(): void;
   fail(error: Error): void;
 }
 
 const MiB = 1024 * 1024;
 
 /** A queue whose batches are answered by hand: each write with its call. */
-function queueByHand(onChange: (change: StoreChange) => void = () => undefined) {
+function queueByHand() {
   const sent: Sent[] = [];
   const writer: ConstructorParameters<typeof WriteQueue>[0] = {
     write: ({ calls, bytes }) =>
       new Promise((resolve, reject) => {
         const names = (JSON.parse(calls) as WriteCall[]).map(([, call]) => call);
         const outcomes = names.map((ok) => ({ ok }));
-        const committed = { outcomes: JSON.stringify(outcomes), payloads: [], commit: undefined };
-        const commit: Sent["commit"] = (changes = []) => resolve({ ...committed, changes });
-        sent.push({ names, bytes: new Uint8Array(bytes ?? new ArrayBuffer(0)), commit, fail: reject });
+        const committed = {
+          outcomes: JSON.stringify(outcomes),
+          payloads: [],
+          commit: undefined,
+          changes: [],
+        };
+        sent.push({
+          names,
+          bytes: new Uint8Array(bytes ?? new ArrayBuffer(0)),
+          commit: () => resolve(committed),
+          fail: reject,
+        });
       }),
   };
-  return { queue: new WriteQueue(writer, onChange), sent };
+  return { queue: new WriteQueue(writer, () => undefined), sent };
 }
 
 const write = (name: string, bytes = 0, rows = 1): PendingWrite => ({
@@ -80,16 +88,6 @@ it("cuts what is too much for one transaction, in order, and takes a single writ
   }
   await turn();
   expect(sent.map(({ names }) => names)).toEqual([["a"], ["b", "c"], ["d", "e"], ["f"]]);
-});
-
-it("tells what committed writes did besides once they are answered, so that nothing of that fails them", async () => {
-  const seen: unknown[] = [];
-  const { queue, sent } = queueByHand((change) => seen.push(change));
-  const answer = queue.append(write("a"));
-  await turn();
-  sent[0]?.commit([{ failed: 2 }]);
-  expect((await answer).value).toBe("a");
-  expect(seen).toEqual([{ failed: 2 }]);
 });
 
 it("refuses more than it can hold instead of growing without end, and takes more once that is answered", async () => {
