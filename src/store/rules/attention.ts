@@ -45,13 +45,9 @@ export function causeOf(subscription: SubscriptionCondition, nowMs: number): Att
   return waitEndMs > nowMs ? { reason: "slowed", sinceMs: null } : undefined;
 }
 
-/** Orders causes: the gravest first, and of each kind what has lasted longest. */
+/** Orders causes: the gravest first, and of each kind what has lasted longest. One that has no known start comes last. */
 export function byGravity(one: AttentionCause, other: AttentionCause): number {
   const rank = ({ reason }: AttentionCause): number => ATTENTION_REASONS.indexOf(reason);
-  return rank(one) - rank(other) || startOf(one) - startOf(other);
-}
-
-/** Answers the start of a cause; one that has no known start comes last. */
-function startOf({ sinceMs }: AttentionCause): number {
-  return sinceMs ?? Number.MAX_SAFE_INTEGER;
+  const start = ({ sinceMs }: AttentionCause): number => sinceMs ?? Number.MAX_SAFE_INTEGER;
+  return rank(one) - rank(other) || start(one) - start(other);
 }

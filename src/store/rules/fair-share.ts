@@ -7,7 +7,7 @@ export interface Claimable extends ClaimQuota {
   readonly waitEndMs: number;
 }
 
-export interface Picked {
+interface Picked {
   /** The deliveries, in the order in which they are claimed. */
   readonly chosen: readonly DueDelivery[];
   /** When the first delivery comes due that is not due yet. */

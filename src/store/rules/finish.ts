@@ -113,7 +113,9 @@ function failed(
   const isExhausted = failures >= maxRetries;
   const isRetried = blocks || (!isExhausted && !isGone);
   const leastMs = blocks && isExhausted ? LEAST_BLOCKED_WAIT_MS : 0;
-  const waitMs = facts.ending === "gone" ? 0 : Math.max(leastMs, retryWait(facts, failures, settings));
+  // The handler may ask for a longer wait than the schedule has, not for a shorter one.
+  const scheduledMs = retryWaitMs(failures + 1, facts.jitter ?? 0, settings.retryScheduleMs);
+  const waitMs = facts.ending === "gone" ? 0 : Math.max(leastMs, scheduledMs, facts.retryAfterMs ?? 0);
   const retryAtMs = isRetried ? Math.ceil(nowMs + waitMs) : undefined;
   return {
     state: isRetried ? "pending" : "failed",
@@ -121,23 +123,9 @@ function failed(
     moved: { failures: failures + 1, lastError: errorOf(facts), dueMs: retryAtMs ?? null },
     retryAtMs,
     startsBlocking: blocks && failures === maxRetries,
-    handler: handlerAfter(facts.ending, isSameHandler),
+    handler: isGone ? "is gone" : isSameHandler ? "fails" : "unknown",
     slowedUntilMs: isSameHandler ? slowUntilMs : undefined,
   };
-}
-
-function handlerAfter(ending: AttemptEnding, isSameHandler: boolean): DeliveryVerdict["handler"] {
-  if (!isSameHandler) return "unknown";
-  return ending === "gone" ? "is gone" : "fails";
-}
-
-/** Answers how long a delivery waits. The handler may ask for a longer wait than the schedule has, not for a shorter one. */
-function retryWait(
-  { jitter = 0, retryAfterMs = 0 }: AttemptFacts,
-  failures: number,
-  { retryScheduleMs }: SettingsInForce,
-): number {
-  return Math.max(retryWaitMs(failures + 1, jitter, retryScheduleMs), retryAfterMs);
 }
 
 /** Answers the last error of a delivery whose attempt failed so, in a word. */
@@ -171,18 +159,15 @@ export function healthAfter(
   nowMs: number,
   disableAfterMs: number | undefined,
 ): HandlerHealth {
-  const health = slowedUntilMs === undefined ? before : slowedUntil(before, slowedUntilMs);
+  // An answer that asks for less does not cut a wait short.
+  const untilMs = Math.max(before.slowedUntilMs ?? 0, Math.ceil(slowedUntilMs ?? 0));
+  const health = slowedUntilMs === undefined ? before : { ...before, slowedUntilMs: untilMs };
   if (handler === "accepts") return afterSuccess(health, nowMs);
   if (handler === "unknown" || !health.isActive) return health;
   if (handler === "is gone") {
     return { ...health, lastFailureMs: nowMs, isActive: false, disabledReason: GONE_REASON };
   }
   return afterFailure(health, moved?.lastError ?? "network_error", nowMs, disableAfterMs);
-}
-
-/** Makes a subscription wait. An answer that asks for less does not cut a wait short. */
-function slowedUntil(health: HandlerHealth, untilMs: number): HandlerHealth {
-  return { ...health, slowedUntilMs: Math.max(health.slowedUntilMs ?? 0, Math.ceil(untilMs)) };
 }
 
 /** Forgets failures. A pause that the handler asked for goes on. */

@@ -3,7 +3,7 @@ import { recordEvents } from "../events/record.ts";
 import { countPublished } from "../history/stats.ts";
 import { PAYLOAD_BYTES, type PayloadRequest, readPayloads } from "../events/payloads.ts";
 import type { ClaimQuota, ClaimRequest, ConsumerRequest, PullConsumer, TierLimit } from "../../queue.ts";
-import { type Claimable, selectFairly, type Picked, type WaitingDelivery } from "../../rules/fair-share.ts";
+import { type Claimable, selectFairly, type WaitingDelivery } from "../../rules/fair-share.ts";
 import type { Work } from "../thread/operation.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
 import { DELIVERY_STATE, LEASE_OF, UNFINISHED_STATES, WAIT_END } from "./delivery-state.ts";
@@ -94,7 +94,11 @@ function selectDue(sql: Sql, query: DueQuery): DueDeliveries {
     tiers,
     nowMs,
   );
-  const rows = withinBytes(loadRows(sql, chosen), maxPayloadBytes);
+  const all = sql.rows<DueRow>(
+    `SELECT ${DUE_ROW} FROM json_each(?) AS requested CROSS JOIN delivery AS d ON d.rowid = requested.value ${JOIN_EVENT}`,
+    JSON.stringify(chosen.map(({ id }) => id)),
+  );
+  const rows = withinBytes(all, maxPayloadBytes);
   return {
     rows,
     subscriptions: readSubscriptions(sql, new Set(rows.map(({ subscriptionId }) => subscriptionId))),
@@ -174,14 +178,6 @@ const DUE_ROW = `d.rowid AS deliveryId, d.attempt + 1 AS attempt, d.failures AS 
 /** A missing or damaged event shows when its payload is read, and must not stop the deliveries of others. */
 const JOIN_EVENT =
   "LEFT JOIN event AS e ON e.rowid = d.event_id LEFT JOIN action AS a ON a.rowid = e.action_id";
-
-function loadRows(sql: Sql, chosen: Picked["chosen"]): readonly DueRow[] {
-  if (chosen.length === 0) return [];
-  return sql.rows<DueRow>(
-    `SELECT ${DUE_ROW} FROM json_each(?) AS requested CROSS JOIN delivery AS d ON d.rowid = requested.value ${JOIN_EVENT}`,
-    JSON.stringify(chosen.map(({ id }) => id)),
-  );
-}
 
 /** Answers the first rows whose payloads fit, and at least one. */
 function withinBytes(rows: readonly DueRow[], maxBytes: number): readonly DueRow[] {
