@@ -60,7 +60,7 @@ it("of very many deliveries so many are counted, and it is told that there may b
       reason: "failed",
       deliveries: 1_000,
       at_least: true,
-      published_from: null,
+      published_from: "2026-02-01T00:00:00.001Z",
       delivery_id: 31_500,
       error: "HTTP 500",
     },
