@@ -36,11 +36,9 @@ function isRefused(call: Promise<unknown>, code: EvregErrorCode, words: string |
   return expect(call).rejects.toMatchObject({ code, message: expect.stringMatching(words) as string });
 }
 
-async function actionsIn(folder: string, encryption?: EncryptionKeys): Promise<readonly string[]> {
-  const store = await open(folder, encryption);
-  const actions = await store.catalog.listActions({});
-  await store.close();
-  return actions.map(({ action }) => action).filter((action) => !action.startsWith("evreg."));
+function actionsIn(folder: string): readonly unknown[] {
+  const rows = fileSql(join(folder, "evreg.db"), "SELECT action FROM action WHERE built_in = 0");
+  return rows.map(({ action }) => action);
 }
 
 describe("restoring a backup", () => {
@@ -56,7 +54,8 @@ describe("restoring a backup", () => {
     const restored = await put(backup);
     expect(restored).toMatchObject({ file: join(data, "evreg.db"), kept: null, last_event: 1 });
     expect(readdirSync(data)).toEqual(["evreg.db"]);
-    expect(await actionsIn(data)).toEqual(["from.backup"]);
+    await (await open(data)).close();
+    expect(actionsIn(data)).toEqual(["from.backup"]);
     // They are other data than the backup's from now on.
     const identity = "SELECT id FROM data_identity";
     const [id] = fileSql(restored.file, identity);
@@ -69,10 +68,10 @@ describe("restoring a backup", () => {
     await newAction(store, "was.there", NOW);
     await store.close();
     await isRefused(put(backup), "conflict", "--force");
-    expect(await actionsIn(data)).toEqual(["was.there"]);
+    expect(actionsIn(data)).toEqual(["was.there"]);
     const { kept } = await put(backup, { force: true });
     expect(kept).toBe(join(data, "evreg.db.before-restore-20260301T120000000Z"));
-    expect(await actionsIn(data)).toEqual(["from.backup"]);
+    expect(actionsIn(data)).toEqual(["from.backup"]);
     const [row] = fileSql(kept!, "SELECT count(*) AS n FROM action WHERE action = 'was.there'");
     expect(row).toEqual({ n: 1 });
     // Another one in the same millisecond would keep what is there now by the same name.
@@ -87,7 +86,7 @@ describe("restoring a backup", () => {
       writeFileSync(join(data, "evreg.db"), bytes);
       const { kept } = await put(backup, { force: true, nowMs: NOW + round });
       expect(readFileSync(kept!).equals(bytes)).toBe(true);
-      expect(await actionsIn(data)).toEqual(["from.backup"]);
+      expect(actionsIn(data)).toEqual(["from.backup"]);
     }
   });
 
@@ -110,7 +109,8 @@ describe("restoring a backup", () => {
     await isRefused(put(sealed, { encryption: { key: Buffer.alloc(32, 2) } }), "usage", "key");
     expect(existsSync(join(data, "evreg.db"))).toBe(false);
     expect(await put(sealed, { encryption: KEY })).toMatchObject({ encrypted: true });
-    expect(await actionsIn(data, KEY)).toEqual(["sealed.backup"]);
+    await (await open(data, KEY)).close();
+    expect(actionsIn(data)).toEqual(["sealed.backup"]);
   });
 
   it("refuses a data file whose newest part is in its log", () => {
