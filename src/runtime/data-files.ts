@@ -1,6 +1,7 @@
-import { lstatSync, realpathSync } from "node:fs";
+import { lstatSync, readSync, realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { EvregError } from "../domain/error.ts";
+import { sizeOf, withFile } from "./files.ts";
 
 export const DATA_FILE = "evreg.db";
 /** Says who has the folder (see `owner-file.ts`). */
@@ -19,11 +20,12 @@ const OWN_NAME =
 const LOG_NAME = /-(?:wal|shm|journal)$/;
 
 /**
- * Refuses to write to a file that evreg has in a data folder, by whatever path.
+ * Refuses to write to a file that evreg has in a data folder, by whatever path, and to a database that a data file may be a link
+ * to.
  * @throws EvregError `usage`
  */
 export function mustNotBeDataFile(path: string): void {
-  if (!isInDataFolder(path)) return;
+  if (!isInDataFolder(path) && !isWrittenWithLog(path)) return;
   throw new EvregError(
     "usage",
     `${path} is a file of an evreg data folder, so nothing was written to it: what is in it would be lost. Name another file.`,
@@ -38,6 +40,25 @@ function isInDataFolder(path: string): boolean {
   if (LOG_NAME.test(name)) return true;
   if (!OWN_NAME.test(name)) return false;
   return MARKS.some((mark) => mark !== name && exists(join(dirname(target), mark)));
+}
+
+const MAGIC = "SQLite format 3\0";
+/** In a database's first bytes: 2 where it is written with a log beside it, as a backup never is. */
+const FORMAT_AT = MAGIC.length + 2;
+const WITH_LOG = 2;
+
+function isWrittenWithLog(path: string): boolean {
+  // While a database is open, its log is beside it. Closing the file would then drop the locks that this process may have on it.
+  if (exists(`${realPathOf(path)}-wal`)) return true;
+  if (sizeOf(path) === 0) return false;
+  const header = Buffer.alloc(FORMAT_AT + 1);
+  try {
+    withFile(path, "r", (descriptor) => readSync(descriptor, header, 0, header.length, 0));
+  } catch {
+    // Whoever may only write to it learns what the system says when that is tried.
+    return false;
+  }
+  return header.toString("latin1", 0, MAGIC.length) === MAGIC && header[FORMAT_AT] === WITH_LOG;
 }
 
 /** Where the links of a path lead; the file itself need not be there. */

@@ -1,4 +1,5 @@
 import {
+  copyFileSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -32,6 +33,9 @@ beforeAll(async () => {
   expect(await run(create, { input: '{"type": "object"}' })).toMatchObject({ code: 0 });
   symlinkSync(join(data, "evreg.db"), at("link.db"));
   symlinkSync(data, at("link-to-folder"));
+  mkdirSync(at("linked"));
+  copyFileSync(join(stopped, "evreg.db"), at("behind-a-link.db"));
+  symlinkSync(at("behind-a-link.db"), at("linked/evreg.db"));
   writeFileSync(join(stopped, "token"), "a token\n");
   writeFileSync(at("older-backup.db"), "an older backup");
   symlinkSync(at("older-backup.db"), at("newest.db"));
@@ -55,6 +59,7 @@ test.each([
   "stopped/evreg.db",
   "stopped/evreg.db-wal",
   "stopped/token",
+  "behind-a-link.db",
   "behind-a-link.db-wal",
 ])("a backup does not take the place of %s", async (name) => {
   const before = lstatSync(at(name), { throwIfNoEntry: false });
