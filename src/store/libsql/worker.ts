@@ -4,7 +4,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import { ensureServiceActions } from "./catalog/actions.ts";
 import { deleteExpiredSecrets } from "./catalog/credentials.ts";
-import { countStoredEvents } from "./events/counts.ts";
+import { countStoredEvents, isIndexWhole } from "./events/counts.ts";
 import { loadLastNumbers } from "./events/timeline.ts";
 import { dataIdentity } from "./files/id-reservation.ts";
 import { openDataFile } from "./files/open-file.ts";
@@ -155,12 +155,18 @@ function prepare(
     notices.push({ level: "info", details: { deliveries }, message });
   }
   connection.write(countStoredEvents);
+  const { event: lastEvent } = loadLastNumbers(connection.read);
+  if (!isIndexWhole(connection.read, lastEvent)) {
+    const message =
+      "The data file is damaged: some of the last events are missing from lists and totals. `evreg doctor --deep` says what is damaged; restore a backup from before that.";
+    notices.push({ level: "warn", details: {}, message });
+  }
   return {
     // JSON leaves out what runs here.
     operations: JSON.parse(JSON.stringify(OPERATIONS)) as OperationsTraits,
     file: connection.file,
     dataId: dataIdentity(connection.read),
-    lastEvent: loadLastNumbers(connection.read).event,
+    lastEvent,
     notices,
   };
 }
