@@ -62,6 +62,8 @@ export default defineConfig(({ mode }) => ({
     // A limit is for what hangs: a slow machine must fail no test by it.
     testTimeout: mode === "places" ? 600_000 : 60_000,
     hookTimeout: 60_000,
+    // Of a second, a busy machine spends all on something else.
+    expect: { poll: { timeout: 30_000 } },
     setupFiles: ["test/support/compile-cache.ts"],
     pool: "forks",
     // One more than there are cores: half of the suite waits for disks, sockets and child processes.
