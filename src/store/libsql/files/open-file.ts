@@ -84,7 +84,7 @@ function makeFile(connection: WriteConnection, encryption: EncryptionKeys | unde
     }
     markForm(sql);
   });
-  // The form must be readable from the file itself, see readFileVersion.
+  // The form must be readable from the file itself, see `admittedVersion`.
   connection.checkpoint();
 }
 
