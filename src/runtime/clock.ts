@@ -22,6 +22,11 @@ export const systemClock: Clock = {
   },
 };
 
+/** Blocks the thread for so long. */
+export function blockThread(forMs: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
+}
+
 /** Clocks are corrected by less than this all the time. */
 const CLOCK_STEP_MS = 1_000;
 

@@ -1,5 +1,6 @@
 import * as fs from "node:fs";
 import type { DestinationStream, LoggerOptions, pino as Pino } from "pino";
+import { blockThread, systemClock } from "./clock.ts";
 
 export interface Logger {
   /** Whether `debug` writes anything; without, frequent events need not compose a line. */
@@ -46,7 +47,7 @@ export interface FlushableLogger extends Logger {
 /** Beyond this many buffered characters new lines are dropped: a log reader that has stopped must not fill the memory. */
 const MAX_BUFFERED_CHARACTERS = 8 * 1024 * 1024;
 /** How long the end of the process waits for a reader that takes nothing. */
-const MAX_FLUSH_MS = 1000;
+const MAX_FLUSH_MS = 1_000;
 /** Until a full pipe is tried again. */
 const RETRY_MS = 20;
 const STDERR = 2;
@@ -133,14 +134,14 @@ class BufferedStderr implements DestinationStream {
    * within `MAX_FLUSH_MS` is dropped.
    */
   flushSync(): void {
-    const end = Date.now() + MAX_FLUSH_MS;
+    const endMs = systemClock.monotonicMs() + MAX_FLUSH_MS;
     let rest = this.#take();
     while (rest.length > 0) {
       try {
         rest = rest.subarray(fs.writeSync(STDERR, rest));
       } catch (error) {
-        if (!isFull(error) || Date.now() > end) return;
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
+        if (!isFull(error) || systemClock.monotonicMs() > endMs) return;
+        blockThread(RETRY_MS);
       }
     }
   }

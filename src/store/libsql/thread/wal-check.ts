@@ -1,6 +1,7 @@
 import { existsSync, fdatasyncSync, fstatSync, ftruncateSync, readSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import type { EvregError } from "../../../domain/error.ts";
+import { blockThread } from "../../../runtime/clock.ts";
 import { withFile } from "../../../runtime/files.ts";
 import { fileError, logOf, mustHaveFileOfLog, restoreAdvice } from "../files/data-folder.ts";
 
@@ -72,7 +73,7 @@ export function checkLog(file: string, recheckMs = RECHECK_MS): LogCheck {
   const first = walk(log);
   if (!first.isDamaged) return first;
   const before = writtenAtNs(log);
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, recheckMs);
+  blockThread(recheckMs);
   const again = walk(log);
   return writtenAtNs(log) === before ? again : { ...again, isDamaged: false };
 }
