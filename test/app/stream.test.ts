@@ -25,7 +25,8 @@ test("a running server shows the result of each attempt, what it deactivates, an
     return (await evreg.subscriptions.create(input)).data.rowid;
   };
   const up = await subscribe("up");
-  const down = await subscribe("down");
+  // Its second attempt would come at once.
+  const down = await subscribe("down", { retry_schedule: [3_600_000] });
   const gone = await subscribe("gone");
   const none = await subscribe("none", { filter: { required: ["absent"] } });
   const topics = ["events", "deliveries", "subscriptions", "replays"] as const;
