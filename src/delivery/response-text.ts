@@ -30,17 +30,12 @@ const MIN_LENGTH = 4;
 const MIN_PREFIX = 12;
 /** Shorter values of own headers may be words of any text, and stay. */
 const MIN_OWN_LENGTH = 8;
-/** Escaped text is escaped again where it is put into other text. */
-const MAX_ESCAPINGS = 3;
 const STANDARD_PREFIX = "whsec_";
 const MAX_SPELLINGS = 10_000;
-/** The escapes of ASCII characters in JSON, URLs and HTML. */
-const ESCAPE =
-  /%([0-7][\da-f])|\\u00([0-7][\da-f])|\\x([0-7][\da-f])|\\(["'/\\])|&#0{0,6}(\d{2,3});|&#x0{0,6}([0-7][\da-f]);|&(amp|lt|gt|quot|apos);/gi;
-const ESCAPE_SIGN = /[%\\&]/;
-const CUT_ESCAPE = /(?:%[\da-f]?|\\(?:u[\da-f]{0,3}|x[\da-f]?)?|&[#\w]{0,11})$/i;
+/** The escapes of ASCII characters in URLs and JSON. */
+const ESCAPE = /%([0-7][\da-f])|\\u00([0-7][\da-f])|\\(["/\\])/gi;
+const CUT_ESCAPE = /(?:%[\da-f]?|\\(?:u[\da-f]{0,3})?)$/i;
 const LETTERS = /^[\p{L}\p{N}]{2}$/u;
-const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
 const spellings = new LRUCache<string, readonly string[]>({ max: MAX_SPELLINGS });
 
@@ -56,8 +51,8 @@ export interface Secrets {
  * The text of an attempt without the secrets of its request: a handler may answer with the very headers it was sent. All text
  * of attempts passes here.
  *
- * Values are found in any case, escaped as in JSON, URLs and HTML, and in base64 and hex, also where the limit of what is
- * stored cuts them off. As this blocks the main thread, it takes one pass of the text for each possible spelling, whatever
+ * Values are found in any case, as they are, escaped once as in JSON or a URL, in base64 and in hex, also where the limit of what
+ * is stored cuts them off. As this blocks the main thread, it takes one pass of the text for each possible spelling, whatever
  * text and values are.
  */
 export function redact(text: string, { keys, own }: Secrets): string {
@@ -66,16 +61,15 @@ export function redact(text: string, { keys, own }: Secrets): string {
     ...keys.flatMap(spellingsOf).map((spelling) => [spelling, false] as const),
     ...own.flatMap(spellingsOf).map((spelling) => [spelling, true] as const),
   ];
-  let searched: Searched = { text: lower(text), places: undefined };
-  const spans = findAll(searched, wanted, isCut);
-  for (let depth = 0; depth < MAX_ESCAPINGS && ESCAPE_SIGN.test(searched.text); depth += 1) {
-    // An escape that is cut off has no meaning.
-    const whole = isCut ? searched.text.replace(CUT_ESCAPE, "") : searched.text;
-    const read = unescaped(whole, searched.places);
-    if (read.text === searched.text) break;
-    searched = read;
-    spans.push(...findAll(searched, wanted, isCut));
-  }
+  // An escape that is cut off has no meaning.
+  const plain = unescaped(isCut ? text.replace(CUT_ESCAPE, "") : text);
+  const spans = [
+    ...findAll(lower(text), wanted, isCut),
+    ...findAll(plain.text, wanted, isCut).map(([start, end]): Span => [
+      plain.places[start]!,
+      plain.places[end]!,
+    ]),
+  ];
   if (spans.length === 0) return text;
   let redacted = "";
   let at = 0;
@@ -96,23 +90,12 @@ export function secretsOf({ secret, previous, bearer, settings }: ClaimedSubscri
 
 type Span = readonly [start: number, end: number];
 
-/** A text in lower case, and the original index of each of its characters; `undefined` where nothing has moved. */
-interface Searched {
-  readonly text: string;
-  readonly places: readonly number[] | undefined;
-}
-
 type Wanted = readonly [spelling: string, isWord: boolean];
 
-function findAll({ text, places }: Searched, wanted: readonly Wanted[], isCut: boolean): Span[] {
-  const spans: Span[] = [];
-  for (const one of wanted) {
-    if (!text.includes(one[0].slice(0, MIN_LENGTH))) continue;
-    for (const [start, end] of find(text, one, isCut)) {
-      spans.push(places === undefined ? [start, end] : [places[start]!, places[end]!]);
-    }
-  }
-  return spans;
+function findAll(text: string, wanted: readonly Wanted[], isCut: boolean): Span[] {
+  return wanted.flatMap((one) => {
+    return text.includes(one[0].slice(0, MIN_LENGTH)) ? find(text, one, isCut) : [];
+  });
 }
 
 /** Searches as Knuth, Morris and Pratt do: no character of the text is read twice. */
@@ -158,32 +141,22 @@ function joins(text: string, place: number): boolean {
   return place > 0 && LETTERS.test(text.slice(place - 1, place + 1));
 }
 
-function unescaped(text: string, before?: readonly number[]): Searched {
-  const placeOf = (place: number): number => before?.[place] ?? place;
-  let read = "";
+/** A text without escapes, in lower case, and for each of its characters and its end the index in the original. */
+function unescaped(text: string): { readonly text: string; readonly places: readonly number[] } {
   const places: number[] = [];
+  const plain = text.replaceAll(
+    ESCAPE,
+    (_escape, percent?: string, unicode?: string, itself?: string) =>
+      itself ?? String.fromCharCode(Number.parseInt((percent ?? unicode)!, 16)),
+  );
   let at = 0;
-  const take = (piece: string): void => {
-    for (let index = 0; index < piece.length; index += 1) places.push(placeOf(at + index));
-    read += piece;
-    at += piece.length;
-  };
-  for (const found of text.matchAll(ESCAPE)) {
-    take(text.slice(at, found.index));
-    places.push(placeOf(at));
-    read += meant(found);
-    at += found[0].length;
+  for (const { 0: escape, index } of text.matchAll(ESCAPE)) {
+    for (; at < index; at += 1) places.push(at);
+    places.push(at);
+    at += escape.length;
   }
-  take(text.slice(at));
-  places.push(placeOf(at));
-  return { text: lower(read), places };
-}
-
-function meant([, percent, unicode, hex, itself, decimal, hexEntity, named]: RegExpExecArray): string {
-  if (itself !== undefined) return itself;
-  if (named !== undefined) return ENTITIES[named.toLowerCase()]!;
-  if (decimal !== undefined) return String.fromCharCode(Number(decimal));
-  return String.fromCharCode(Number.parseInt((percent ?? unicode ?? hex ?? hexEntity)!, 16));
+  for (; at <= text.length; at += 1) places.push(at);
+  return { text: lower(plain), places };
 }
 
 /** Only ASCII: some other letters have a longer lower case, which would move indexes. */

