@@ -164,7 +164,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       auditMs,
     });
     const expiry = new SubscriptionExpiry({ evreg: service.as(LOCAL_OWNER), clock, logger });
-    await engine.start();
+    engine.start();
     loop.start(clock.monotonicMs());
     retention.start();
     expiry.start();

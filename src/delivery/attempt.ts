@@ -18,7 +18,7 @@ import type {
 import type { SendResult } from "./exchange.ts";
 import { HmacKey } from "./hmac.ts";
 import { redact, secretsOf } from "./response-text.ts";
-import type { Throttle } from "./scheduler.ts";
+import type { Throttle } from "./schedule.ts";
 import { destinationOf, type Sender } from "./sender.ts";
 
 interface AttemptsDependencies {

@@ -1,33 +1,27 @@
 import type { ClaimAnswer, ClaimQuota, ClaimRequest } from "../store/queue.ts";
+import type { ItemCounts } from "./item.ts";
+import { FAST_MS, type Lane, type Lanes } from "./lane.ts";
 import { FAST, FIRST_LIMIT, SLOW, tierLimits, UNKNOWN } from "./limits.ts";
-import { FAST_MS, type SubscriptionState, type SubscriptionTable } from "./subscription-state.ts";
 
 /** How many deliveries one claim may bring: so many take the store's thread 2 ms or so, in which it does nothing else. */
 const MAX_CLAIMED = 256;
-/** How many claims may be buffered, and how many bytes of their payloads. */
-const MAX_BUFFERED = 1_024;
-const MAX_BUFFERED_BYTES = 32 * 1_024 * 1_024;
-/** Below this many the buffer is filled up again, so that claims are large and come before it is empty. */
-const LOW_WATERMARK = MAX_BUFFERED / 4;
+/** How many items may be queued, and how many bytes of their payloads. */
+const MAX_QUEUED = 1_024;
+const MAX_QUEUED_BYTES = 32 * 1_024 * 1_024;
+/** Below this many queued ones more are claimed, so that claims are large and come before it is empty. */
+const LOW_WATERMARK = MAX_QUEUED / 4;
 const MAX_CLAIM_BYTES = 8 * 1_024 * 1_024;
 /** While there is no capacity for unknown subscriptions, a claim is tried this often. */
 const UNKNOWN_INTERVAL_MS = FAST_MS / 4;
 /** Claims for subscriptions with a rate limit are no closer together, as one claim leases for longer. */
 const RATE_INTERVAL_MS = 20;
 
-/** What the scheduler uses of its capacity. */
-export interface Usage {
-  readonly maxInFlight: number;
-  readonly inFlight: number;
-  /** Claims that are leased and not started, and the bytes of their payloads. */
-  readonly buffered: number;
-  readonly bufferedBytes: number;
-  /** So many results wait to be stored that nothing more is claimed. */
-  readonly isBehind: boolean;
-}
+/** Nothing is claimed while so many results for each possible attempt, or in all, are not stored. */
+const UNSTORED_PER_ATTEMPT = 4;
+const MAX_UNSTORED = 4_096;
 
 /** A claim but for its time, which is that of stored times. */
-type PlannedClaim = Omit<ClaimRequest, "nowMs">;
+export type PlannedClaim = Omit<ClaimRequest, "nowMs">;
 
 interface Plan extends Pick<ClaimRequest, "tiers" | "defaultQuota"> {
   readonly quotas: ReadonlyMap<number, ClaimQuota>;
@@ -38,11 +32,14 @@ interface Plan extends Pick<ClaimRequest, "tiers" | "defaultQuota"> {
  * what the last claim did not take; it never polls. Pure.
  */
 export class ClaimPlanner {
-  readonly #table: SubscriptionTable;
-  readonly #usage: Usage;
+  readonly #lanes: Lanes;
+  readonly #maxInFlight: number;
+  /** Of all items. */
+  readonly #counts: ItemCounts;
   #isWanted = false;
   #atMs = Infinity;
-  /** The claim in progress. */
+  /** A claim was asked for, and not answered yet. */
+  #isInProgress = false;
   #plan: Plan | undefined;
   #requestedAtMs = 0;
   /** The last answer was not evaluated yet. */
@@ -54,13 +51,19 @@ export class ClaimPlanner {
   /** There was capacity, but too many results were not stored. */
   #waitsForStore = false;
   /** Subscriptions whose capacity has grown since that was checked last. */
-  readonly #freed: SubscriptionState[] = [];
+  readonly #freed: Lane[] = [];
   /** Among those freed while a claim was in progress is one that is not known to be fast. */
   #hasFreedUnproven = false;
 
-  constructor(table: SubscriptionTable, usage: Usage) {
-    this.#table = table;
-    this.#usage = usage;
+  constructor(lanes: Lanes, maxInFlight: number, counts: ItemCounts) {
+    this.#lanes = lanes;
+    this.#maxInFlight = maxInFlight;
+    this.#counts = counts;
+  }
+
+  /** Whether so many results wait to be stored that nothing more is claimed. */
+  get isBehind(): boolean {
+    return this.#counts.items.storing >= Math.min(MAX_UNSTORED, this.#maxInFlight * UNSTORED_PER_ATTEMPT);
   }
 
   /** Something may be due now, or at that time. */
@@ -68,9 +71,9 @@ export class ClaimPlanner {
     if (atMs < this.#atMs) this.#atMs = atMs;
   }
 
-  /** A subscription has started, ended or released one. */
-  freed(sub: SubscriptionState): void {
-    if (this.#freed.at(-1) !== sub) this.#freed.push(sub);
+  /** A lane has capacity again. */
+  freed(lane: Lane): void {
+    if (this.#freed.at(-1) !== lane) this.#freed.push(lane);
   }
 
   stored(): void {
@@ -88,9 +91,9 @@ export class ClaimPlanner {
       this.#atMs = Infinity;
       this.#isWanted = true;
     }
-    for (const sub of this.#freed) this.#noteFreed(sub, nowMs);
+    for (const lane of this.#freed) this.#noteFreed(lane, nowMs);
     this.#freed.length = 0;
-    if (this.#plan !== undefined) return false;
+    if (this.#isInProgress) return false;
     if (this.#isAnswered) {
       this.#isAnswered = false;
       this.#isWanted ||= this.#canTakeMore(nowMs);
@@ -98,16 +101,22 @@ export class ClaimPlanner {
     return this.#isWanted;
   }
 
+  /** The claim that is wanted is being asked for. To be followed by `request`. */
+  begin(): void {
+    this.#isInProgress = true;
+  }
+
   /** The claim that is wanted; `undefined` without capacity. To be followed by `answered` or `failed`. */
   request(nowMs: number, leaseMs: number): PlannedClaim | undefined {
-    const { maxInFlight, inFlight, bufferedBytes, isBehind } = this.#usage;
+    const { sending } = this.#counts.items;
     this.#isWanted = false;
     this.#hasFreedUnproven = false;
     const plan = this.#planned(nowMs);
-    const hasCapacity = plan.tiers[FAST]!.maxClaims > 0 && bufferedBytes < MAX_BUFFERED_BYTES;
-    this.#wasFull = !hasCapacity || inFlight >= maxInFlight;
-    this.#waitsForStore = hasCapacity && isBehind;
-    if (!hasCapacity || isBehind) return undefined;
+    const hasCapacity = plan.tiers[FAST]!.maxClaims > 0 && this.#counts.bytes.queued < MAX_QUEUED_BYTES;
+    this.#wasFull = !hasCapacity || sending >= this.#maxInFlight;
+    this.#waitsForStore = hasCapacity && this.isBehind;
+    this.#isInProgress = hasCapacity && !this.isBehind;
+    if (!this.#isInProgress) return undefined;
     this.#plan = plan;
     this.#requestedAtMs = nowMs;
     return { ...plan, quotas: [...plan.quotas], leaseMs, maxPayloadBytes: MAX_CLAIM_BYTES };
@@ -115,22 +124,24 @@ export class ClaimPlanner {
 
   /**
    * Notes what the claim brought: of each subscription, whether it was allowed all that may be due.
-   * @param aheadMs see `Scheduler.leased`
+   * @param asOf which changes of subscriptions it knew: of those changed since it says nothing
+   * @param aheadMs see `Schedule.claimed`
    */
-  answered({ claims, limitedTiers, nextDueAtMs }: ClaimAnswer, aheadMs: number): void {
+  answered({ claims, limitedTiers, nextDueAtMs }: ClaimAnswer, asOf: number, aheadMs: number): void {
     const { tiers, quotas, defaultQuota } = this.#plan!;
-    this.#plan = undefined;
+    this.#isInProgress = false;
     this.#isAnswered = true;
     this.#limitedTiers = limitedTiers;
-    const claimed = new Map<SubscriptionState, number>();
+    const claimed = new Map<Lane, number>();
     for (const { subscription } of claims) {
-      const sub = this.#table.of(subscription.subscriptionId);
-      claimed.set(sub, (claimed.get(sub) ?? 0) + 1);
+      const lane = this.#lanes.of(subscription.subscriptionId);
+      claimed.set(lane, (claimed.get(lane) ?? 0) + 1);
     }
-    for (const sub of this.#table) {
-      const quota = quotas.get(sub.subscriptionId);
-      if (quota === undefined) sub.requested = { tier: UNKNOWN, maxLeased: defaultQuota.capacity };
-      sub.hasBacklog = (claimed.get(sub) ?? 0) >= (quota ?? defaultQuota).capacity;
+    for (const lane of this.#lanes) {
+      const quota = quotas.get(lane.subscriptionId);
+      if (quota === undefined) lane.requested = { tier: UNKNOWN, maxLeased: defaultQuota.capacity };
+      if (lane.changedAt > asOf) continue;
+      lane.hasBacklog = (claimed.get(lane) ?? 0) >= (quota ?? defaultQuota).capacity;
     }
     const ofTier = tiers.map(() => 0);
     for (const [{ requested }, count] of claimed) ofTier[requested.tier]! += count;
@@ -144,23 +155,20 @@ export class ClaimPlanner {
   }
 
   failed(): void {
-    this.#plan = undefined;
+    this.#isInProgress = false;
     this.#isWanted = true;
   }
 
   /** What can be started at once, and what the fast ones prefetch. Notes it in the subscriptions. */
   #planned(nowMs: number): Plan {
-    const { maxInFlight, inFlight, buffered } = this.#usage;
+    const maxInFlight = this.#maxInFlight;
+    const { sending: inFlight, queued } = this.#counts.items;
     const leased = { [FAST]: 0, [UNKNOWN]: 0, [SLOW]: 0 };
-    for (const sub of this.#table) {
-      // This claim brings it as it is.
-      if (sub.isBlockedBy("stale")) sub.unblock("stale");
-      leased[sub.tier(nowMs)] += sub.leased;
-    }
+    for (const lane of this.#lanes) leased[lane.tier(nowMs)] += lane.leased;
     const limits = tierLimits({ maxInFlight, inFlight, unknown: leased[UNKNOWN], slow: leased[SLOW] });
     const quotas = new Map<number, ClaimQuota>();
-    for (const sub of this.#table) quotas.set(sub.subscriptionId, sub.requestQuota(limits[SLOW], nowMs));
-    const maxClaims = Math.max(0, Math.min(MAX_CLAIMED, limits[FAST] + MAX_BUFFERED - buffered));
+    for (const lane of this.#lanes) quotas.set(lane.subscriptionId, lane.requestQuota(limits[SLOW], nowMs));
+    const maxClaims = Math.max(0, Math.min(MAX_CLAIMED, limits[FAST] + MAX_QUEUED - queued));
     return {
       tiers: [
         { maxClaims, isNewestFirst: false },
@@ -173,21 +181,21 @@ export class ClaimPlanner {
     };
   }
 
-  #noteFreed(sub: SubscriptionState, nowMs: number): void {
-    const isUnproven = sub.requested.tier !== FAST;
-    if (this.#plan !== undefined) this.#hasFreedUnproven ||= isUnproven;
-    else if ((isUnproven && this.#hasMoreUnproven) || this.#belowLowWatermark || sub.wantsClaim(nowMs)) {
+  #noteFreed(lane: Lane, nowMs: number): void {
+    const isUnproven = lane.requested.tier !== FAST;
+    if (this.#isInProgress) this.#hasFreedUnproven ||= isUnproven;
+    else if ((isUnproven && this.#hasMoreUnproven) || this.#belowLowWatermark || lane.wantsClaim(nowMs)) {
       this.#isWanted = true;
-    } else this.#waitForRate(sub, nowMs);
+    } else this.#waitForRate(lane, nowMs);
   }
 
   /** Whether there is capacity by now for what the last claim did not take. */
   #canTakeMore(nowMs: number): boolean {
-    this.#table.evictIdle(nowMs);
+    this.#lanes.evictIdle(nowMs);
     let canTakeMore = (this.#hasFreedUnproven && this.#hasMoreUnproven) || this.#belowLowWatermark;
-    for (const sub of this.#table) {
-      canTakeMore ||= sub.wantsClaim(nowMs);
-      this.#waitForRate(sub, nowMs);
+    for (const lane of this.#lanes) {
+      canTakeMore ||= lane.wantsClaim(nowMs);
+      this.#waitForRate(lane, nowMs);
     }
     return canTakeMore;
   }
@@ -198,14 +206,14 @@ export class ClaimPlanner {
 
   /** Whether the last claim did not take all of fast subscriptions, or of all, and little of what it took is still there. */
   get #belowLowWatermark(): boolean {
-    const { maxInFlight, inFlight, buffered, bufferedBytes } = this.#usage;
+    const { items, bytes } = this.#counts;
     const hasMore = this.#wasFull || this.#limitedTiers.includes(FAST);
-    const isLow = buffered < LOW_WATERMARK && bufferedBytes < MAX_BUFFERED_BYTES;
-    return hasMore && isLow && inFlight < maxInFlight;
+    const isLow = items.queued < LOW_WATERMARK && bytes.queued < MAX_QUEUED_BYTES;
+    return hasMore && isLow && items.sending < this.#maxInFlight;
   }
 
-  #waitForRate(sub: SubscriptionState, nowMs: number): void {
-    const atMs = sub.nextClaimAtMs(nowMs);
+  #waitForRate(lane: Lane, nowMs: number): void {
+    const atMs = lane.nextClaimAtMs(nowMs);
     if (atMs !== undefined) this.dueAt(Math.max(atMs, nowMs + RATE_INTERVAL_MS));
   }
 }

@@ -1,63 +1,148 @@
-import { EvregError } from "../domain/error.ts";
+import { EvregError, messageOf } from "../domain/error.ts";
+import type { DeliveryConfig } from "../config/schema.ts";
+import { createAddressRules } from "../domain/addresses.ts";
 import type { Health } from "../domain/operations.ts";
+import { SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
+import type { DeliveryResult } from "../domain/stream.ts";
 import type { Subscription } from "../domain/subscription.ts";
-import type { Claim, RecordClaim } from "../store/queue.ts";
-import { type EngineDependencies, EngineRun } from "./engine-run.ts";
-import type { HandlerTestRequest, HandlerTestResult } from "./handler-tests.ts";
-import type { PullDesk } from "./pull-desk.ts";
+import type { DeliveryCounts } from "../metrics/counters.ts";
+import { aheadMs, Alarm, type Clock, type Random, sleep } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import { eventLoop } from "../runtime/yielding.ts";
+import type { OffThreadValidator } from "../schema/validate/compile.ts";
+import type { AttemptResult, Claim, DeliveryQueue, FinishOutcome, RecordClaim } from "../store/queue.ts";
+import { createAddressGuard } from "./address-guard.ts";
+import { Attempts, logAttempt, shownResult, type ShownAttempt, withoutAttempt } from "./attempt.ts";
+import { type HandlerTestRequest, type HandlerTestResult, HandlerTests } from "./handler-tests.ts";
+import { HostNames } from "./dns/resolver.ts";
+import { Filters } from "./filters.ts";
+import type { Item } from "./lane.ts";
+import { capacityOf, processLimits } from "./limits.ts";
+import { PullAttempts } from "./pull-attempts.ts";
+import { PullDesk } from "./pull-desk.ts";
+import { Schedule } from "./schedule.ts";
+import { Sender } from "./sender.ts";
+import { finishOptions, StoreCalls } from "./store-calls.ts";
+import { trusting } from "./tls-trust.ts";
 
-/** Delivers what is due for as long as it runs. */
+export interface EngineDependencies {
+  readonly store: DeliveryQueue;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly config: DeliveryConfig;
+  readonly version: string;
+  readonly longChecks: OffThreadValidator;
+  /** Goes on over all starts and stops. */
+  readonly counts: DeliveryCounts;
+  /** Called with each result that was stored. */
+  readonly onResult?: (result: DeliveryResult) => void;
+  /** Called with a subscription that was deactivated as its handler is gone or has failed for too long. */
+  readonly onDeactivated?: (subscriptionId: number) => void;
+  /** What this service listens on, where nothing is sent to. */
+  readonly ownAddresses: () => readonly string[];
+  /** PEM of certificate authorities to trust beside those that Node trusts. */
+  readonly ca?: string | undefined;
+  /** DNS servers to use instead of the system's, as `address:port`. */
+  readonly dnsServers?: readonly string[];
+}
+
+/** A lease is longer than the longest attempt by the wait before it starts and the time to store its result. */
+const LEASE_MARGIN_MS = 30_000;
+
+/**
+ * Delivers what is due, from its start to its stop; there is one of either. Whatever happens, `#advance` then does what the schedule
+ * says.
+ */
 export class Engine {
   readonly #dependencies: EngineDependencies;
-  #run: EngineRun | undefined;
-  /** Starts and stops happen one after the other, in the order of the calls. */
-  #last: Promise<void> = Promise.resolve();
+  readonly #leaseMs: number;
+  readonly #schedule: Schedule;
+  readonly #calls: StoreCalls;
+  readonly #filters: Filters;
+  readonly #names: HostNames;
+  readonly #sender: Sender;
+  readonly #attempts: Attempts;
+  readonly #tests: HandlerTests;
+  readonly #pulls: PullDesk;
+  /** Rings when the time has come for what the schedule waits for. */
+  readonly #alarm: Alarm;
+  /** When it stops waiting for what is under way. */
+  readonly #deadline = Promise.withResolvers<void>();
+  /** Nothing waits for the deadline any more. */
+  readonly #waitsOver = new AbortController();
+  #cancelRescue: () => void = () => {};
+  /** From its start to the beginning of its stop. */
+  #isRunning = false;
+  #isAdvancing = false;
+  #claiming: Promise<void> | undefined;
+  /** Resolves when nothing is under way and all results are stored. */
+  #idle: PromiseWithResolvers<void> | undefined;
+  /** Attempts go on after other work on this thread. */
+  #isYielding = false;
+  #drained: Promise<void> | undefined;
+  /** What was leased as it was recorded is started at the end of this turn. */
+  #isSendDue = false;
 
   constructor(dependencies: EngineDependencies) {
+    const { store, clock, random, logger, config, version, longChecks } = dependencies;
+    const { ownAddresses, ca, dnsServers, counts } = dependencies;
+    const { timeoutMs, allowHttp, allowNetworks } = config;
+    const capacity = capacityOf(config, processLimits());
+    const { inFlight: maxInFlight, perSubscription, boundBy } = capacity;
+    if (boundBy !== undefined) {
+      logger.warn(
+        { maxInFlight, maxInFlightPerSubscription: perSubscription, configured: config.maxInFlight, boundBy },
+        "Fewer attempts are under way at once than delivery.maxInFlight says: give the process more, or set it lower.",
+      );
+    }
     this.#dependencies = dependencies;
+    this.#leaseMs = Math.max(timeoutMs, SETTINGS_LIMITS.timeoutMaxMs) + LEASE_MARGIN_MS;
+    this.#schedule = new Schedule(maxInFlight, perSubscription);
+    this.#calls = new StoreCalls({ store, clock, logger, counts }, finishOptions(config));
+    this.#filters = new Filters({ logger, yielder: eventLoop, longChecks });
+    this.#names = new HostNames({ clock, withinMs: timeoutMs, servers: dnsServers });
+    const { resolve } = this.#names;
+    const guard = createAddressGuard({ rules: createAddressRules(allowNetworks), ownAddresses, resolve });
+    const secureContext = ca === undefined ? undefined : trusting(ca);
+    const sender = { clock, guard, allowHttp, timeoutMs, secureContext };
+    this.#sender = new Sender({ ...sender, maxPerOrigin: maxInFlight });
+    this.#tests = new HandlerTests({ clock, random, version, sender });
+    const common = { clock, random, counts, version };
+    this.#attempts = new Attempts({ ...common, sender: this.#sender });
+    this.#alarm = new Alarm(clock, () => this.#advance());
+    const pulling = { ...common, logger, store, calls: this.#calls, filters: this.#filters };
+    const attempts = new PullAttempts({ ...pulling, onStored: (...ended) => this.#report(...ended) });
+    this.#pulls = new PullDesk({ ...pulling, attempts, onReleased: () => this.wake() });
+    counts.inFlight = () => this.#schedule.counts.items.sending;
+    counts.capacity = capacity;
   }
 
   state(): Health["engine"] {
-    return this.#run?.state ?? "stopped";
+    if (!this.#isRunning) return "stopped";
+    return this.#calls.isFailing ? "failing" : "running";
   }
 
-  /** Resolves when it runs; a second start changes nothing. */
-  start(): Promise<void> {
-    return this.#inOrder(async () => {
-      if (this.#run !== undefined) return;
-      this.#run = new EngineRun(this.#dependencies);
-      this.#run.start();
-    });
+  /** Does nothing once it was started. */
+  start(): void {
+    if (this.#isRunning || this.#drained !== undefined) return;
+    this.#isRunning = true;
+    void this.#rescueLeases();
+    this.wake();
   }
 
   /**
-   * Takes on nothing new, waits up to `deadlineMs` for attempts in flight, then aborts them and returns their deliveries.
-   * Resolves when nothing is in flight any more and all results are stored. Calling again is safe and can only shorten the
+   * Takes on nothing new, waits up to `deadlineMs` for attempts under way, then aborts them and returns their deliveries.
+   * Resolves when nothing is under way any more and all results are stored. Calling again is safe and can only shorten the
    * wait.
    */
   stop(deadlineMs: number): Promise<void> {
-    // What runs begins to stop now, or has its wait shortened now; only the end is awaited in order.
-    void this.#run?.stop(deadlineMs);
-    return this.#inOrder(async () => {
-      await this.#run?.stop(deadlineMs);
-      this.#run = undefined;
-    });
-  }
-
-  /**
-   * Claims once, and resolves when those attempts have ended and are stored; for tests and for commands that act on a
-   * data folder by themselves. Rejects with the store's error. Does nothing while the engine runs.
-   */
-  runOnce(): Promise<void> {
-    return this.#inOrder(async () => {
-      if (this.#run !== undefined) return;
-      const run = new EngineRun(this.#dependencies);
-      try {
-        await run.once();
-      } finally {
-        await run.stop(0);
-      }
-    });
+    this.#drained ??= this.#drain();
+    // The first of several that is over counts.
+    if (deadlineMs <= 0) this.#deadline.resolve();
+    else
+      void sleep(this.#dependencies.clock, deadlineMs, this.#waitsOver.signal).then(this.#deadline.resolve);
+    return this.#drained;
   }
 
   /**
@@ -65,7 +150,17 @@ export class Engine {
    * @param changed a subscription as it is after a change: no attempt starts any more by what it was before
    */
   wake(changed?: Subscription): void {
-    this.#run?.wake(changed);
+    if (!this.#isRunning) return;
+    if (changed !== undefined) this.#schedule.changed(changed);
+    this.#schedule.due();
+    this.#advance();
+    this.#pulls.wake();
+  }
+
+  /** A subscription was deleted: no attempt of it starts, and no consumer waits for it any more. */
+  deleted(subscription: Subscription): void {
+    this.wake(subscription);
+    this.#pulls.deleted(subscription.rowid);
   }
 
   /**
@@ -73,36 +168,191 @@ export class Engine {
    * `recorded`.
    */
   claimOf(action: string): RecordClaim | undefined {
-    return this.#run?.claimOf(action);
+    if (!this.#isRunning) return undefined;
+    return this.#schedule.reserve(action, this.#dependencies.clock.monotonicMs(), this.#leaseMs);
   }
 
   /** @param claims what was leased; none if the event was refused */
   recorded(claim: RecordClaim, claims: readonly Claim[]): void {
-    // A run ends only once all that it lets others lease has come.
-    this.#run?.recorded(claim, claims);
+    this.#schedule.recorded(claim, claims, this.#dependencies.clock.monotonicMs());
+    // Many are recorded by one commit. Those who published them are answered before anything is sent.
+    if (this.#isSendDue) return;
+    this.#isSendDue = true;
+    setImmediate(() => {
+      this.#isSendDue = false;
+      this.#advance();
+    });
   }
 
   /** Sends one signed request outside the queue. `unavailable` unless it runs, `rate_limited` while many are under way. */
   async test(request: HandlerTestRequest): Promise<HandlerTestResult> {
-    if (this.#run === undefined) throw new EvregError("unavailable", "The delivery engine is stopped.");
-    return this.#run.tests.send(request);
-  }
-
-  /** A subscription was deleted: no attempt of it starts, and no consumer waits for it any more. */
-  deleted(subscription: Subscription): void {
-    this.#run?.wake(subscription);
-    this.#run?.pulls.deleted(subscription.rowid);
+    if (!this.#isRunning) throw new EvregError("unavailable", "The delivery engine is stopped.");
+    return this.#tests.send(request);
   }
 
   /** For consumers of pull subscriptions. @throws EvregError `unavailable` while it does not run */
   get pulls(): PullDesk {
-    if (this.#run !== undefined) return this.#run.pulls;
+    if (this.#isRunning) return this.#pulls;
     throw new EvregError("unavailable", "Nothing is given to consumers: the delivery engine is stopped.");
   }
 
-  #inOrder(step: () => Promise<void>): Promise<void> {
-    const done = this.#last.then(step);
-    this.#last = done.catch(() => {});
-    return done;
+  async #drain(): Promise<void> {
+    this.#isRunning = false;
+    this.#alarm.clear();
+    this.#cancelRescue();
+    this.#calls.stopClaims();
+    this.#schedule.close();
+    this.#advance();
+    const pullsEnd = this.#pulls.close();
+    await Promise.race([this.#whenIdle(), this.#deadline.promise]);
+    this.#waitsOver.abort();
+    this.#sender.close();
+    this.#tests.close();
+    this.#names.close();
+    this.#calls.stopResults();
+    await this.#whenIdle();
+    await pullsEnd;
+  }
+
+  async #whenIdle(): Promise<void> {
+    // What a claim under way brings goes back before another engine starts, which would not hear of it.
+    await this.#claiming;
+    if (this.#schedule.isIdle) return;
+    this.#idle ??= Promise.withResolvers<void>();
+    await this.#idle.promise;
+  }
+
+  /** Does what the schedule says, until that is to wait. */
+  #advance(): void {
+    // An attempt may end as it starts; the call under way goes on with it.
+    if (this.#isAdvancing) return;
+    this.#isAdvancing = true;
+    const nowMs = this.#dependencies.clock.monotonicMs();
+    let step = this.#schedule.step(nowMs, !this.#isYielding);
+    for (; step.do !== "wait"; step = this.#schedule.step(nowMs, !this.#isYielding)) {
+      if (step.do === "claim") this.#claiming = this.#claim();
+      else if (step.do === "drop") this.#giveBack(step.item, step.claim);
+      // Signing takes its time: 250 bodies of 64 KiB would hold up every request for 30 ms.
+      else if (eventLoop.shouldYield()) void this.#yield();
+      else this.#begin(step.item, step.claim, nowMs);
+    }
+    this.#isAdvancing = false;
+    if (this.#schedule.isIdle) {
+      this.#idle?.resolve();
+      this.#idle = undefined;
+    }
+    // The alarm may ring at once, if time has passed meanwhile.
+    if (!this.#isYielding && step.untilMs !== Infinity) this.#alarm.at(step.untilMs);
+  }
+
+  async #yield(): Promise<void> {
+    this.#isYielding = true;
+    await eventLoop.yield();
+    this.#isYielding = false;
+    this.#advance();
+  }
+
+  /** Makes deliveries due again whose lease has expired. Nothing signals that, so it is the only thing done at intervals. */
+  async #rescueLeases(): Promise<void> {
+    const released = await this.#calls.releaseExpired();
+    if (released > 0) this.wake();
+    if (!this.#isRunning) return;
+    this.#cancelRescue = this.#dependencies.clock.setTimer(
+      () => void this.#rescueLeases(),
+      this.#leaseMs / 4,
+    );
+  }
+
+  /** Claims while something may be due and there is capacity. */
+  async #claim(): Promise<void> {
+    const { clock } = this.#dependencies;
+    // So that the claim includes everything that becomes due in this turn.
+    await Promise.resolve();
+    const request = this.#isRunning ? this.#schedule.request(clock.monotonicMs(), this.#leaseMs) : undefined;
+    if (request !== undefined) {
+      const answer = await this.#calls.claim({ ...request, nowMs: clock.now() });
+      if (answer === undefined) this.#schedule.claimFailed();
+      else this.#schedule.claimed(answer, clock.monotonicMs(), aheadMs(clock));
+    }
+    this.#advance();
+  }
+
+  #begin(item: Item, claim: Claim, nowMs: number): void {
+    const { filter } = claim.subscription.settings;
+    const passes = filter === null || this.#filters.passes(claim, filter);
+    if (passes === false) return this.#exclude(item, claim);
+    this.#schedule.start(item, nowMs);
+    if (passes === true) this.#send(item, claim);
+    else void this.#sendIf(passes, item, claim);
+  }
+
+  /** The filter is compiled first, or the payload is large: that is a stage of the attempt. */
+  async #sendIf(passing: Promise<boolean>, item: Item, claim: Claim): Promise<void> {
+    const passes = await passing;
+    if (!passes) this.#exclude(item, claim);
+    else if (this.#isRunning) this.#send(item, claim);
+    else {
+      this.#schedule.drop(item);
+      this.#giveBack(item, claim);
+    }
+    this.#advance();
+  }
+
+  #giveBack(item: Item, claim: Claim): void {
+    void this.#store(item, withoutAttempt(claim, "never started", this.#dependencies.clock.now()));
+  }
+
+  #exclude(item: Item, claim: Claim): void {
+    const { logger, clock } = this.#dependencies;
+    const { deliveryId: delivery, event, subscription } = claim;
+    if (logger.isDebugEnabled) {
+      const { subscriptionId, application, name } = subscription;
+      const to = { subscription: subscriptionId, action: event.action, to: `${application}/${name}` };
+      logger.debug({ delivery, event: event.eventId, ...to }, "filtered");
+    }
+    this.#schedule.exclude(item);
+    const { action } = event;
+    const excluded = { ...claim, eventId: event.eventId, action, attempt: claim.attempt - 1 };
+    void this.#store(item, withoutAttempt(claim, "filtered", clock.now()), excluded);
+  }
+
+  #send(item: Item, claim: Claim): void {
+    const { clock, logger } = this.#dependencies;
+    try {
+      this.#attempts.start(claim, (result, throttle, started) => {
+        const ended = this.#schedule.ended(item, result, throttle, clock.monotonicMs(), aheadMs(clock));
+        void this.#store(item, ended, started);
+        this.#advance();
+      });
+    } catch (error) {
+      // Nothing in an attempt should throw. If it does, the lease ends and the delivery is tried again.
+      logger.error({ delivery: claim.deliveryId, error: messageOf(error) }, "An attempt broke off.");
+      this.#schedule.broke(item);
+    }
+  }
+
+  /** @param attempt left out where it is of no interest to others, and nothing comes next */
+  async #store(item: Item, result: AttemptResult, attempt?: ShownAttempt): Promise<void> {
+    const { clock } = this.#dependencies;
+    const isNextWanted = this.#isRunning && attempt !== undefined;
+    const reserved = isNextWanted ? this.#schedule.reserveNext(item.lane, clock.monotonicMs()) : undefined;
+    const nextLeaseMs = this.#leaseMs;
+    const outcome = await this.#calls.finish(reserved === undefined ? result : { ...result, nextLeaseMs });
+    this.#schedule.stored(item, outcome, aheadMs(clock));
+    if (reserved !== undefined) {
+      const next = outcome?.kind === "stored" && outcome.next !== undefined ? [outcome.next] : [];
+      this.#schedule.recorded(reserved, next, clock.monotonicMs());
+    }
+    if (outcome !== undefined && attempt !== undefined) this.#report(attempt, result, outcome);
+    this.#advance();
+  }
+
+  #report(attempt: ShownAttempt, result: AttemptResult, outcome: FinishOutcome): void {
+    if (outcome.kind !== "stored") return;
+    const { clock, logger, onResult, onDeactivated } = this.#dependencies;
+    const nowMs = clock.now();
+    logAttempt(logger, attempt, result, outcome, nowMs);
+    onResult?.(shownResult(attempt, result, outcome, nowMs));
+    if (outcome.deactivated !== undefined) onDeactivated?.(outcome.deactivated.subscriptionId);
   }
 }

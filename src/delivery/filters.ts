@@ -1,8 +1,7 @@
-import { messageOf } from "../domain/error.ts";
 import { isDeepStrictEqual } from "node:util";
 import { LRUCache } from "lru-cache";
 import type { Schemata } from "../domain/action.ts";
-import type { Random } from "../runtime/clock.ts";
+import { messageOf } from "../domain/error.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Yielder } from "../runtime/yielding.ts";
 import { FILTER_STEPS, SHORT_CHECK_BYTES } from "../schema/limits.ts";
@@ -11,35 +10,22 @@ import type { Claim, ClaimedEvent } from "../store/queue.ts";
 
 /** What compiled filters may take: some 6,000 of a few properties, or 250 of 300. */
 const MAX_COMPILED_BYTES = 64 * 1024 * 1024;
-/** What a filter counts for that cannot be compiled; it is cached so that it is not tried again for each event. */
-const UNUSABLE_BYTES = 1_024;
-
-/** How many verdicts on large payloads wait to be used; each is, unless its delivery is released. */
-const MAX_VERDICTS = 1_000;
+/** What a filter counts for until it is compiled, and if it cannot be: it is kept so that it is not tried again for each event. */
+const UNCOMPILED_BYTES = 1_024;
 
 interface CompiledFilter {
   filter: Schemata;
+  /** Resolves when it is compiled; `undefined` from then on. */
+  compiling: Promise<void> | undefined;
   /** `undefined` where it cannot be compiled. */
-  readonly validator: Validator | undefined;
-}
-
-/** Whether a payload conforms to a filter; `undefined` where that takes too long to find out. */
-type Verdict = boolean | undefined;
-
-interface LargeCheck {
-  readonly filter: Schemata;
-  /** Until there is a verdict. */
-  pending: Promise<void> | undefined;
-  conforms: Verdict;
+  validator: Validator | undefined;
 }
 
 interface FiltersDependencies {
   readonly logger: Logger;
-  readonly random: Random;
   /** Shares the thread with what else runs long on it. */
   readonly yielder: Pick<Yielder, "run">;
   readonly longChecks: OffThreadValidator;
-  readonly maxCompiledBytes?: number;
 }
 
 /**
@@ -50,120 +36,97 @@ interface FiltersDependencies {
  */
 export class Filters {
   readonly #dependencies: FiltersDependencies;
-  readonly #maxCompiledBytes: number;
   /** By subscription. */
-  readonly #compiled: LRUCache<number, CompiledFilter>;
-  /** Of payloads that would take this thread long to read, by delivery. One evicted was released, and is checked anew. */
-  readonly #largeChecks = new LRUCache<number, LargeCheck>({ max: MAX_VERDICTS });
+  readonly #compiled = new LRUCache<number, CompiledFilter>({ maxSize: MAX_COMPILED_BYTES });
   /** Of an event that goes to many, the payload is read once. */
   #last: { readonly event: ClaimedEvent; readonly value: unknown } | undefined;
 
   constructor(dependencies: FiltersDependencies) {
     this.#dependencies = dependencies;
-    this.#maxCompiledBytes = dependencies.maxCompiledBytes ?? MAX_COMPILED_BYTES;
-    this.#compiled = new LRUCache({ maxSize: this.#maxCompiledBytes });
   }
 
   /**
-   * What happens to a delivery of a subscription with this filter. Takes the thread some microseconds; 10 ms at most.
-   * @returns a promise where the filter is not ready; `verdict` is to be called again when it resolves. Compiling takes up
-   * to a hundred milliseconds, in steps; a large payload is read by another thread.
+   * Whether a delivery of a subscription with this filter is sent. It takes the thread some microseconds, or 10 ms at most.
+   * @returns a promise where the filter is compiled first, in steps, or where another thread reads a large payload
    */
-  verdict(claim: Claim, filter: Schemata): "send" | "exclude" | Promise<void> {
-    const { deliveryId, failures, event, subscription } = claim;
-    const { subscriptionId } = subscription;
+  passes(claim: Claim, filter: Schemata): boolean | Promise<boolean> {
+    const { failures, event, subscription } = claim;
     const { payload } = event;
     // One that is damaged fails as an attempt, where it can be seen.
-    if (failures > 0 || payload === undefined) return "send";
-    let conforms: Verdict;
-    if (payload.byteLength > SHORT_CHECK_BYTES) {
-      const check = this.#largeChecks.get(deliveryId);
-      if (check === undefined || !isDeepStrictEqual(check.filter, filter)) {
-        return this.#checkLarge(claim, payload, filter);
-      }
-      if (check.pending !== undefined) return check.pending;
-      this.#largeChecks.delete(deliveryId);
-      ({ conforms } = check);
-    } else {
-      const compiled = this.#compiledOf(subscriptionId, filter);
-      if (compiled === undefined) return this.#compile(subscriptionId, filter);
+    if (failures > 0 || payload === undefined) return true;
+    if (payload.byteLength > SHORT_CHECK_BYTES) return this.#passesLarge(claim, payload, filter);
+    const compiled = this.#compiledOf(subscription.subscriptionId, filter);
+    const decide = (): boolean => {
       const { validator } = compiled;
-      conforms = validator === undefined || validator.conforms(this.#payloadOf(event, payload), FILTER_STEPS);
-    }
-    if (conforms === undefined) {
-      this.#dependencies.logger.warn(
-        { delivery: deliveryId, event: event.eventId, subscription: subscriptionId },
-        "The payload takes too long to check against the subscription's filter; it is sent.",
-      );
-    }
-    return conforms === false ? "exclude" : "send";
+      if (validator === undefined) return true;
+      return this.#decided(claim, validator.conforms(this.#payloadOf(event, payload), FILTER_STEPS));
+    };
+    return compiled.compiling === undefined ? decide() : compiled.compiling.then(decide);
   }
 
-  #compiledOf(subscriptionId: number, filter: Schemata): CompiledFilter | undefined {
-    const compiled = this.#compiled.get(subscriptionId);
-    if (compiled === undefined) return undefined;
+  #compiledOf(subscriptionId: number, filter: Schemata): CompiledFilter {
+    const known = this.#compiled.get(subscriptionId);
     // The same filter is nearly always the same object; to compare it takes far less than to compile it.
-    if (compiled.filter !== filter && !isDeepStrictEqual(compiled.filter, filter)) return undefined;
-    compiled.filter = filter;
+    if (known !== undefined && (known.filter === filter || isDeepStrictEqual(known.filter, filter))) {
+      known.filter = filter;
+      return known;
+    }
+    const compiled: CompiledFilter = { filter, compiling: undefined, validator: undefined };
+    this.#compiled.set(subscriptionId, compiled, { size: UNCOMPILED_BYTES });
+    compiled.compiling = this.#compile(subscriptionId, compiled);
     return compiled;
   }
 
-  /**
-   * Evicts at random, and not what was used longest ago: an action's events use its filters one after the other, so that
-   * with one filter too many each would be evicted just before its next use, and all be compiled for each event.
-   */
-  #cache(subscriptionId: number, compiled: CompiledFilter, bytes: number): void {
-    const cache = this.#compiled;
-    cache.delete(subscriptionId);
-    while (cache.size > 0 && cache.calculatedSize + bytes > this.#maxCompiledBytes) {
-      const index = Math.floor(this.#dependencies.random.fraction() * cache.size);
-      cache.delete([...cache.keys()][index]!);
-    }
-    cache.set(subscriptionId, compiled, { size: bytes });
-  }
-
-  async #compile(subscriptionId: number, filter: Schemata): Promise<void> {
+  async #compile(subscriptionId: number, compiled: CompiledFilter): Promise<void> {
     const { logger, yielder } = this.#dependencies;
-    let validator: Validator | undefined;
     try {
-      validator = await yielder.run(compileSchemaSteps(filter));
+      const validator = await yielder.run(compileSchemaSteps(compiled.filter));
+      compiled.validator = validator;
+      if (this.#compiled.peek(subscriptionId) === compiled) {
+        this.#compiled.set(subscriptionId, compiled, { size: validator.bytes });
+      }
     } catch (error) {
       logger.error(
         { subscription: subscriptionId, error: messageOf(error) },
         "A subscription's filter cannot be used, and all of its events are sent; give it another one.",
       );
     }
-    this.#cache(subscriptionId, { filter, validator }, validator?.bytes ?? UNUSABLE_BYTES);
+    compiled.compiling = undefined;
   }
 
-  #checkLarge(claim: Claim, payload: Uint8Array, filter: Schemata): Promise<void> {
-    const check: LargeCheck = { filter, pending: undefined, conforms: undefined };
-    this.#largeChecks.set(claim.deliveryId, check);
-    return (check.pending = this.#decideLarge(claim, payload, check));
-  }
-
-  async #decideLarge(
-    { deliveryId, subscription }: Claim,
+  async #passesLarge(
+    claim: Claim,
     { buffer, byteOffset, byteLength }: Uint8Array,
-    check: LargeCheck,
-  ): Promise<void> {
+    filter: Schemata,
+  ): Promise<boolean> {
     const { longChecks, logger } = this.#dependencies;
     const payload = new Uint8Array(buffer, byteOffset, byteLength);
     try {
       const { failure, isDecided } = await longChecks.check(
-        { schemata: check.filter, payload, maxSteps: FILTER_STEPS },
-        // What waits here are claims, of which the engine holds only so many and so many bytes.
+        { schemata: filter, payload, maxSteps: FILTER_STEPS },
+        // What waits here are attempts, of which the engine has only so many and so many bytes.
         { caller: this, boundsItself: true },
       );
-      check.conforms = isDecided ? failure === undefined : undefined;
+      return this.#decided(claim, isDecided ? failure === undefined : undefined);
     } catch (error) {
-      check.conforms = true;
+      const { deliveryId: delivery, subscription } = claim;
       logger.error(
-        { delivery: deliveryId, subscription: subscription.subscriptionId, error: messageOf(error) },
+        { delivery, subscription: subscription.subscriptionId, error: messageOf(error) },
         "A large payload could not be checked against the subscription's filter; it is sent.",
       );
+      return true;
     }
-    check.pending = undefined;
+  }
+
+  /** @param conforms `undefined` where that takes too long to find out */
+  #decided({ deliveryId, event, subscription }: Claim, conforms: boolean | undefined): boolean {
+    if (conforms === undefined) {
+      this.#dependencies.logger.warn(
+        { delivery: deliveryId, event: event.eventId, subscription: subscription.subscriptionId },
+        "The payload takes too long to check against the subscription's filter; it is sent.",
+      );
+    }
+    return conforms !== false;
   }
 
   #payloadOf(event: ClaimedEvent, { buffer, byteOffset, byteLength }: Uint8Array): unknown {

@@ -35,7 +35,7 @@ interface PullAttemptsDependencies {
   readonly counts: DeliveryCounts;
   readonly store: Pick<DeliveryQueue, "extend" | "findLeased">;
   readonly calls: Pick<StoreCalls, "finish" | "finishTogether">;
-  readonly filters: Pick<Filters, "verdict">;
+  readonly filters: Pick<Filters, "passes">;
   /** The version of evreg, for `User-Agent`. */
   readonly version: string;
   /** Called with what was made of each result. */
@@ -172,12 +172,7 @@ export class PullAttempts {
 
   async #passesFilter(claim: Claim): Promise<boolean> {
     const { filter } = claim.subscription.settings;
-    if (filter === null) return true;
-    for (;;) {
-      const verdict = this.#dependencies.filters.verdict(claim, filter);
-      if (typeof verdict === "string") return verdict === "send";
-      await verdict;
-    }
+    return filter === null || (await this.#dependencies.filters.passes(claim, filter));
   }
 
   /** `undefined` where it cannot be read. */

@@ -11,7 +11,7 @@ import type {
   FinishOptions,
   FinishOutcome,
 } from "../store/queue.ts";
-import { Fifo } from "./subscription-state.ts";
+import { Fifo } from "./fifo.ts";
 
 const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 5_000;

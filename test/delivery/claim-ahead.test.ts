@@ -48,7 +48,7 @@ describe("a backlog for a fast handler", () => {
     const subscription = await bench.subscribe(receiver.url);
     for (let batch = 0; batch < 4; batch += 1) await bench.publish(subscription, 500);
     const concurrent = countConcurrent(receiver);
-    await bench.engine({ maxInFlightPerSubscription: 8 }, { store }).start();
+    bench.engine({ maxInFlightPerSubscription: 8 }, { store }).start();
     await receiver.received(2_000);
     expect(concurrent.most).toBeLessThanOrEqual(8);
     // Each lets one in at first; 2,000 at 256 a claim would be 8.
@@ -61,7 +61,7 @@ describe("a backlog for a fast handler", () => {
     const subscription = await bench.subscribe(receiver.url, 0);
     await bench.publish(subscription, 200);
     const engine = bench.engine({ maxInFlightPerSubscription: 8 });
-    await engine.start();
+    engine.start();
     await receiver.received(48);
     await until("more to be leased than sent", async () => {
       const { delivering = 0 } = await bench.statuses(subscription);
@@ -76,7 +76,7 @@ describe("a backlog for a fast handler", () => {
     for (const { status, attempt } of untouched) expect([status, attempt]).toEqual(["pending", 0]);
 
     receiver.answer = () => ({});
-    await engine.start();
+    bench.engine({ maxInFlightPerSubscription: 8 }).start();
     await bench.untilDelivered(subscription, 200);
     // What was never begun is told to be a first attempt.
     const attempts = receiver.requests
@@ -90,7 +90,7 @@ describe("a backlog for a fast handler", () => {
     answerOnly(40);
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription, 200);
-    await bench.engine({ maxInFlightPerSubscription: 8, timeoutMs: 60_000 }).start();
+    bench.engine({ maxInFlightPerSubscription: 8, timeoutMs: 60_000 }).start();
     await receiver.received(48);
     await bench.advance(2_500, 500);
     await until("what was not begun to be due again", async () => {
@@ -108,7 +108,7 @@ describe("a backlog for a fast handler", () => {
     };
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription, 200);
-    await bench.engine({ maxInFlightPerSubscription: 8 }).start();
+    bench.engine({ maxInFlightPerSubscription: 8 }).start();
     await until("the rest to be held", async () => {
       const { pending, delivering, held } = await bench.statuses(subscription);
       return pending === undefined && delivering === undefined && held !== undefined;
@@ -126,7 +126,7 @@ describe("a backlog for a fast handler", () => {
     };
     const subscription = await bench.subscribe(receiver.url);
     for (let batch = 0; batch < 4; batch += 1) await bench.publish(subscription, 500);
-    await bench.engine({ maxInFlightPerSubscription: 8 }).start();
+    bench.engine({ maxInFlightPerSubscription: 8 }).start();
     await receiver.received(48);
     await bench.store.catalog.updateSubscription(subscription.rowid, { active: false }, bench.clock.now());
     gate.resolve();
@@ -143,7 +143,7 @@ describe("a handler that hangs", () => {
     receiver.answer = () => "hang";
     const subscription = await bench.subscribe(receiver.url, 20);
     await bench.publish(subscription, 300);
-    await bench.engine({ timeoutMs: 3_000, maxInFlightPerSubscription: 32 }).start();
+    bench.engine({ timeoutMs: 3_000, maxInFlightPerSubscription: 32 }).start();
     await receiver.received(1);
     for (let timeout = 1; timeout <= 4; timeout += 1) {
       await bench.advance(3_000);
@@ -164,7 +164,7 @@ describe("a handler that hangs", () => {
     const stuck = await Promise.all(Array.from({ length: 50 }, () => bench.subscribe(hanging.url)));
     for (const subscription of stuck) await bench.publish(subscription, 20);
     const engine = bench.engine({ maxInFlight: 256 });
-    await engine.start();
+    engine.start();
     await hanging.received(50);
     const later = await bench.subscribe(receiver.url);
     await bench.publish(later, 200);
@@ -195,7 +195,7 @@ describe("an event for a handler that has been fast", () => {
   it("is leased as it is recorded, and sent without a claim", async () => {
     const subscription = await bench.subscribe(receiver.url);
     const engine = bench.engine({}, { store: countingStore() });
-    await engine.start();
+    engine.start();
     // Nothing is known of its handler at first.
     expect(await bench.publishTo(engine, subscription)).toBe(0);
     await bench.untilDelivered(subscription, 1);
@@ -213,7 +213,7 @@ describe("an event for a handler that has been fast", () => {
   it("waits in the file with others once the handler has as much as it takes", async () => {
     const subscription = await bench.subscribe(receiver.url, 5, { max_in_flight: 2 });
     const engine = bench.engine({}, { store: countingStore() });
-    await engine.start();
+    engine.start();
     await bench.publishTo(engine, subscription);
     await bench.untilDelivered(subscription, 1);
     engine.recorded(await capacityFor(engine, subscription), []);
@@ -225,7 +225,7 @@ describe("an event for a handler that has been fast", () => {
     expect(leased).toBeGreaterThanOrEqual(2);
     receiver.answer = () => ({});
     await engine.stop(0);
-    await engine.start();
+    bench.engine().start();
     await bench.untilDelivered(subscription, 401);
     expect(new Set(receiver.requests.map(({ headers }) => headers["webhook-id"])).size).toBe(401);
   });
@@ -233,7 +233,7 @@ describe("an event for a handler that has been fast", () => {
   it("goes back to the store when the engine stops before it is recorded", async () => {
     const subscription = await bench.subscribe(receiver.url);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await bench.publishTo(engine, subscription);
     await bench.untilDelivered(subscription, 1);
     const claim = await capacityFor(engine, subscription);

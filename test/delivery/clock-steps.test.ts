@@ -32,7 +32,7 @@ describe("a retry that is due in ten seconds", () => {
     receiver.script({ status: 500 });
     subscription = await bench.subscribe(receiver.url, 5, { retry_schedule: [10_000, 10_000] });
     await bench.publish(subscription);
-    await bench.engine().start();
+    bench.engine().start();
     await bench.untilStatus(subscription, "waiting");
     await until("the engine to plan the retry", () => bench.clock.pending === 2);
   });
@@ -56,7 +56,7 @@ describe("a retry that is due in ten seconds", () => {
     const [moved] = movedLines();
     // All that the file knows is when the attempt failed.
     expect(moved).toMatchObject({ waits: 1, backMs: HOUR_MS - 4_000 });
-    await bench.engine().start();
+    bench.engine().start();
     await bench.advance(9_000);
     expect(receiver.requests).toHaveLength(1);
     await bench.advance(2_000);
@@ -89,7 +89,7 @@ describe("a retry that is due in ten seconds", () => {
         return bench.store.queue.moveWaits(backMs, nowMs);
       },
     });
-    await bench.engine({}, { store }).start();
+    bench.engine({}, { store }).start();
     await settle();
     setBack(HOUR_MS);
     await bench.advance(14_000, 500);
@@ -150,7 +150,7 @@ describe("consumers of a pull subscription", () => {
 
   async function startEngine() {
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     const claim = (wait_ms: number): Promise<readonly PulledDelivery[]> =>
       engine.pulls.claim({
         subscription: subscription.rowid,

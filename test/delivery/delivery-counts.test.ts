@@ -22,20 +22,19 @@ describe("what the engine counts", () => {
   });
 
   it("are each attempt once, and each delivery's end once", async () => {
-    const engine = bench.engine({}, { counts });
     receiver.script({ status: 302, headers: { location: "/" } }, { status: 500 }, "reset", { status: 999 });
     await bench.publish(await bench.subscribe(receiver.url, 3));
     for (let attempt = 0; attempt < 4; attempt += 1) {
-      await engine.runOnce();
+      await bench.once({}, { counts });
       await bench.clock.advance(10_000);
     }
     receiver.script({ status: 410 });
     await bench.publish(await bench.subscribe(receiver.url));
-    await engine.runOnce();
+    await bench.once({}, { counts });
     await bench.publish(await bench.subscribe(receiver.url), 2);
     bench.clock.pass(700);
     // A new one gets a single attempt at a time.
-    for (let round = 0; round < 2; round += 1) await engine.runOnce();
+    for (let round = 0; round < 2; round += 1) await bench.once({}, { counts });
 
     expect(counts.failedByStatus).toEqual({ "3xx": 1, "4xx": 1, "5xx": 1, other: 1 });
     expect(counts.failedByError).toMatchObject({ connection_reset: 1, timeout: 0, interrupted: 0 });
@@ -50,12 +49,12 @@ describe("what the engine counts", () => {
     const engine = bench.engine({}, { counts });
     receiver.script("hang");
     await bench.publish(await bench.subscribe(receiver.url));
-    const round = engine.runOnce();
+    const round = bench.once({}, { counts });
     await receiver.received(1);
     await bench.clock.advance(10_000);
     await round;
     expect(counts.failedByError).toMatchObject({ timeout: 1, interrupted: 0 });
-    await engine.start();
+    engine.start();
     receiver.script("hang");
     engine.wake();
     await receiver.received(2);
@@ -65,13 +64,12 @@ describe("what the engine counts", () => {
   });
 
   it("are results as they were stored, whatever the attempt was judged to be", async () => {
-    const engine = bench.engine({}, { counts });
     const blocking = { ordered: true, on_exhausted: "block" } as const;
     const subscription = await bench.subscribe(receiver.url, 0, blocking);
     receiver.script({ status: 500 }, { status: 500 }, { status: 410 });
     await bench.publish(subscription);
     for (let attempt = 0; attempt < 3; attempt += 1) {
-      await engine.runOnce();
+      await bench.once({}, { counts });
       await bench.clock.advance(60_000);
     }
     // Its handler is gone, and it keeps its place.
@@ -89,7 +87,7 @@ describe("what the engine counts", () => {
     receiver.script("hang");
     await bench.publish(subscription);
     const requests = receiver.requests.length;
-    const round = engine.runOnce();
+    const round = bench.once({}, { counts });
     await receiver.received(requests + 1);
     await change({ settings: { on_exhausted: "skip" } });
     await bench.clock.advance(10_000);
@@ -99,9 +97,9 @@ describe("what the engine counts", () => {
   });
 
   it("are no ends of deliveries whose result came after the lease", async () => {
-    const engine = bench.engine({}, { counts, store: portWith(bench.store.queue, { finish: refuseAll }) });
+    const store = portWith(bench.store.queue, { finish: refuseAll });
     await bench.publish(await bench.subscribe(receiver.url));
-    await engine.runOnce();
+    await bench.once({}, { counts, store });
     expect(counts.deliveredAttempts).toBe(1);
     expect(counts.finished).toEqual({ delivered: 0, failed: 0, filtered: 0 });
   });

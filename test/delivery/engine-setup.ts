@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import type { DeliveryConfig } from "../../src/config/schema.ts";
 import { ClockSteps } from "../../src/delivery/clock-steps.ts";
-import { Engine } from "../../src/delivery/engine.ts";
-import type { EngineDependencies } from "../../src/delivery/engine-run.ts";
+import { Engine, type EngineDependencies } from "../../src/delivery/engine.ts";
 import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
@@ -120,6 +119,39 @@ export class Bench {
     clock.watch(steps.noticed);
     this.#engines.push(engine);
     return engine;
+  }
+
+  /** Runs an engine that claims once, and resolves when what that brought has ended and is stored. */
+  async once(config: Partial<DeliveryConfig> = {}, parts: Partial<EngineDependencies> = {}): Promise<void> {
+    const port = parts.store ?? this.store.queue;
+    const over = Promise.withResolvers<void>();
+    let claimed: number | undefined;
+    let ended = 0;
+    const check = (): void => {
+      if (claimed === ended) over.resolve();
+    };
+    let isAsked = false;
+    const store = portWith(port, {
+      async claim(request) {
+        if (isAsked) return { claims: [], nextDueAtMs: undefined, limitedTiers: [] };
+        isAsked = true;
+        const answer = await port.claim(request);
+        claimed = answer.claims.length;
+        check();
+        return answer;
+      },
+      async finish(results, nowMs, options) {
+        const alone = results.map(({ nextLeaseMs: _next, ...result }) => result);
+        const outcomes = await port.finish(alone, nowMs, options);
+        ended += results.length;
+        check();
+        return outcomes;
+      },
+    });
+    const engine = this.engine(config, { ...parts, store });
+    engine.start();
+    await over.promise;
+    await engine.stop(0);
   }
 
   wake(): void {

@@ -17,7 +17,7 @@ describe("stopping", () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await receiver.received(1);
     const stopped = engine.stop(60_000);
     expect(engine.state()).toBe("stopped");
@@ -37,7 +37,7 @@ describe("stopping", () => {
     const subscription = await bench.subscribe(receiver.url, 0);
     await bench.publish(subscription);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await receiver.received(1);
     const stopped = engine.stop(5_000);
     await bench.clock.advance(5_000);
@@ -47,7 +47,7 @@ describe("stopping", () => {
     });
     await until("the connection to be dropped", () => receiver.open === 0);
     // The next start sends it at once, and max_retries 0 has not been used up.
-    await engine.start();
+    bench.engine().start();
     const delivery = await bench.untilStatus(subscription, "delivered");
     expect(delivery.attempts.map(({ attempt, outcome }) => [attempt, outcome])).toEqual([
       [1, "returned"],
@@ -60,7 +60,7 @@ describe("stopping", () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await receiver.received(1);
     const first = engine.stop(3_600_000);
     const second = engine.stop(0);
@@ -70,13 +70,13 @@ describe("stopping", () => {
     expect(engine.state()).toBe("stopped");
   });
 
-  it("before a start, or twice, does nothing", async () => {
+  it("twice stops once, as a second start starts nothing, and it never starts again", async () => {
     const engine = bench.engine();
-    await engine.stop(1_000);
-    await engine.start();
-    await engine.start();
+    engine.start();
+    engine.start();
     expect(engine.state()).toBe("running");
     await Promise.all([engine.stop(1_000), engine.stop(1_000)]);
+    engine.start();
     expect(engine.state()).toBe("stopped");
     expect(bench.clock.pending).toBe(0);
   });
@@ -84,21 +84,18 @@ describe("stopping", () => {
   it("and starting repeatedly loses nothing", async () => {
     const subscriptions = await Promise.all(Array.from({ length: 3 }, () => bench.subscribe(receiver.url)));
     for (const subscription of subscriptions) await bench.publish(subscription, 40);
-    const engine = bench.engine({ maxInFlight: 8 });
-    const steps: Promise<void>[] = [];
     for (let round = 0; round < 60; round += 1) {
-      steps.push(engine.start());
-      if (round % 3 === 0) steps.push(engine.start());
-      if (round % 4 === 0) await Promise.all(steps);
+      const engine = bench.engine({ maxInFlight: 8 });
+      engine.start();
+      for (let turn = 0; turn < round % 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
       engine.wake();
-      if (round % 5 === 0) await new Promise((resolve) => setImmediate(resolve));
-      steps.push(engine.stop(round % 2 === 0 ? 0 : 1_000));
-      if (round % 7 === 0) steps.push(engine.stop(0));
+      const stops = [engine.stop(round % 2 === 0 ? 0 : 1_000)];
+      if (round % 7 === 0) stops.push(engine.stop(0));
+      await Promise.all(stops);
+      expect(engine.state()).toBe("stopped");
+      expect(bench.clock.pending).toBe(0);
     }
-    await Promise.all(steps);
-    expect(engine.state()).toBe("stopped");
-    expect(bench.clock.pending).toBe(0);
-    await engine.start();
+    bench.engine({ maxInFlight: 8 }).start();
     for (const subscription of subscriptions) await bench.untilDelivered(subscription, 40);
     const ids = new Set(receiver.requests.map((request) => request.headers["webhook-id"]));
     expect(ids.size).toBe(120);
@@ -114,7 +111,7 @@ describe("leases", () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
     expect((await claimAt(bench.clock.now())).claims).toHaveLength(1);
-    await bench.engine().start();
+    bench.engine().start();
     await bench.advance(59_000);
     expect(receiver.requests).toHaveLength(0);
     // The engine looks for ended leases every few seconds, after its last look, which takes a moment of the machine's time.
@@ -133,7 +130,7 @@ describe("leases", () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await receiver.received(1);
     // The machine slept; another worker found the lease ended and has the delivery now.
     const laterMs = bench.clock.now() + 3_600_000;
@@ -162,7 +159,7 @@ describe("a store that cannot commit", () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
     const engine = bench.engine({}, { store });
-    await engine.start();
+    engine.start();
     await bench.advance(60_000);
     expect(asked).toBeGreaterThan(5);
     expect(asked).toBeLessThan(25);
@@ -187,7 +184,7 @@ describe("a store that cannot commit", () => {
     });
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription, 3);
-    await bench.engine({}, { store }).start();
+    bench.engine({}, { store }).start();
     await receiver.received(3);
     // Longer than the leases: they must not be taken for those of a dead worker.
     await until("a first try", () => refused.length > 0);
@@ -209,7 +206,7 @@ describe("a store that cannot commit", () => {
     });
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription, 300);
-    await bench.engine({ maxInFlight: 2, maxInFlightPerSubscription: 2 }, { store }).start();
+    bench.engine({ maxInFlight: 2, maxInFlightPerSubscription: 2 }, { store }).start();
     await receiver.received(8);
     await bench.advance(120_000, 5_000);
     // What was leased by then at most.
@@ -227,7 +224,7 @@ describe("a store that cannot commit", () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
     const engine = bench.engine({}, { store });
-    await engine.start();
+    engine.start();
     await receiver.received(1);
     await until("a first try", () => bench.log.with("cannot be recorded; trying again").length > 0);
     const stopped = engine.stop(1_000);
@@ -235,7 +232,7 @@ describe("a store that cannot commit", () => {
     await stopped;
     expect(bench.log.with("were not recorded before the stop")).toHaveLength(1);
     isDown = false;
-    await engine.start();
+    bench.engine({}, { store }).start();
     await bench.advance(120_000, 5_000);
     await bench.untilStatus(subscription, "delivered");
     expect(receiver.requests).toHaveLength(2);
@@ -253,7 +250,7 @@ describe("a store that cannot commit", () => {
     const subscription = await bench.subscribe(receiver.url);
     receiver.script({ status: 500 });
     await bench.publish(subscription, 5);
-    await bench.engine({}, { store }).start();
+    bench.engine({}, { store }).start();
     await bench.untilDelivered(subscription, 4);
     expect(bench.log.with("An attempt cannot be recorded")).toHaveLength(1);
   });

@@ -13,7 +13,7 @@ describe("a delivery", () => {
     const subscription = await bench.subscribe(receiver.url);
     const payload = '{ "2":1, "1":12345678901234567890, "t":"\\u00e9 é" }';
     const [event] = await bench.publish(subscription, 1, payload);
-    await bench.engine().runOnce();
+    await bench.once();
 
     const [request] = await receiver.received(1);
     expect(request?.body.toString()).toBe(
@@ -50,20 +50,20 @@ describe("a delivery", () => {
         return { ...answer, claims };
       },
     });
-    await bench.engine({}, { store: unreadable }).runOnce();
+    await bench.once({}, { store: unreadable });
     expect(await bench.delivery(subscription)).toMatchObject({
       status: "waiting",
       last_error: "secret_unreadable",
       attempts: [{ outcome: "failed", status_code: null, error_code: "secret_unreadable" }],
     });
     expect(receiver.accepted).toBe(0);
-    await bench.engine().runOnce();
+    await bench.once();
     expect(await bench.delivery(subscription)).toMatchObject({ status: "delivered", attempt: 2 });
   });
 
   it("is sent as soon as the engine is woken", async () => {
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
     engine.wake();
@@ -73,7 +73,7 @@ describe("a delivery", () => {
   it("is found at the start when it was published before", async () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription, 100);
-    await bench.engine().start();
+    bench.engine().start();
     await bench.untilDelivered(subscription, 100);
     expect(receiver.requests).toHaveLength(100);
   });
@@ -81,7 +81,7 @@ describe("a delivery", () => {
   it("to a forbidden address fails without a connection, and is retried", async () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
-    await bench.engine({ allowNetworks: [] }).runOnce();
+    await bench.once({ allowNetworks: [] });
     expect(receiver.accepted).toBe(0);
     const refusal = expect.stringMatching(
       /^Deliveries to 127\.0\.0\.1 are not allowed: it is .*delivery\.allowNetworks\.$/,
@@ -99,7 +99,7 @@ describe("a delivery", () => {
   it("to the service itself is refused", async () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
-    await bench.engine({}, { ownAddresses: () => [`0.0.0.0:${receiver.port}`] }).runOnce();
+    await bench.once({}, { ownAddresses: () => [`0.0.0.0:${receiver.port}`] });
     expect(receiver.accepted).toBe(0);
     expect((await bench.delivery(subscription)).last_error).toBe("address_refused");
   });
@@ -118,7 +118,7 @@ describe("the retry schedule", () => {
     receiver.answer = () => ({ status: 500, body: "not today" });
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
-    await bench.engine({}, { random: { bytes: (n) => new Uint8Array(n), fraction: () => 0 } }).start();
+    bench.engine({}, { random: { bytes: (n) => new Uint8Array(n), fraction: () => 0 } }).start();
     await bench.clock.advance(0);
     // Two attempts, as the first retry is immediate.
     await receiver.received(1);
@@ -155,13 +155,12 @@ describe("the retry schedule", () => {
     receiver.script({ status: 503 }, { status: 302 }, { status: 204 });
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
-    const engine = bench.engine();
-    await engine.runOnce();
-    await engine.runOnce();
-    await engine.runOnce();
+    await bench.once();
+    await bench.once();
+    await bench.once();
     expect(receiver.requests).toHaveLength(2);
     await bench.clock.advance(2_200);
-    await engine.runOnce();
+    await bench.once();
     expect(await bench.delivery(subscription)).toMatchObject({ status: "delivered", attempt: 3 });
   });
 
@@ -169,7 +168,7 @@ describe("the retry schedule", () => {
     receiver.script({ status: 500 });
     const subscription = await bench.subscribe(receiver.url, 0);
     await bench.publish(subscription);
-    await bench.engine().runOnce();
+    await bench.once();
     expect(await bench.delivery(subscription)).toMatchObject({
       status: "failed",
       attempt: 1,
@@ -181,7 +180,7 @@ describe("the retry schedule", () => {
     receiver.script({ status: 429, headers: { "retry-after": "90" } });
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
-    await bench.engine().start();
+    bench.engine().start();
     await bench.untilStatus(subscription, "waiting");
     await until("the retry to be planned", () => bench.clock.nextTimerMs !== undefined);
     await expectRetryAfter(90_000, 2);
@@ -192,7 +191,7 @@ describe("the retry schedule", () => {
     receiver.script("hang");
     const subscription = await bench.subscribe(receiver.url, 0);
     await bench.publish(subscription);
-    await bench.engine({ timeoutMs: 3_000 }).start();
+    bench.engine({ timeoutMs: 3_000 }).start();
     await receiver.received(1);
     await bench.clock.advance(3_000);
     const delivery = await bench.untilStatus(subscription, "failed");
@@ -207,15 +206,14 @@ describe("410", () => {
     receiver.script({ status: 410 });
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
-    const engine = bench.engine();
-    await engine.runOnce();
+    await bench.once();
     expect((await bench.delivery(subscription)).status).toBe("failed");
     expect(await bench.store.catalog.findSubscription(subscription.rowid)).toMatchObject({
       active: false,
       disabled_reason: "The handler answered 410 Gone.",
     });
     await bench.publish(subscription);
-    await engine.runOnce();
+    await bench.once();
     expect(receiver.requests).toHaveLength(1);
   });
 
@@ -225,7 +223,7 @@ describe("410", () => {
     receiver.script({ status: 410, after: isMoved });
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
-    await bench.engine().start();
+    bench.engine().start();
     await receiver.received(1);
     await bench.store.catalog.updateSubscription(
       subscription.rowid,
@@ -244,7 +242,7 @@ describe("what did not fit into a claim", () => {
   it("is claimed next, without waiting", async () => {
     const quick = await Promise.all(Array.from({ length: 9 }, () => bench.subscribe(receiver.url)));
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     for (const subscription of quick) await bench.publish(subscription);
     engine.wake();
     for (const subscription of quick) await bench.untilDelivered(subscription, 1);
@@ -280,7 +278,7 @@ describe("fairness", () => {
     const healthy = await bench.subscribe(receiver.url);
     await bench.publish(healthy, 200);
     const engine = bench.engine({ maxInFlight: 64, maxInFlightPerSubscription: 64 });
-    await engine.start();
+    engine.start();
     await bench.untilDelivered(healthy, 200);
     // And one that comes later finds room as well.
     const later = await bench.subscribe(receiver.url);
@@ -295,7 +293,7 @@ describe("fairness", () => {
     const concurrent = countConcurrent(receiver);
     const subscriptions = await Promise.all(Array.from({ length: 4 }, () => bench.subscribe(receiver.url)));
     for (const subscription of subscriptions) await bench.publish(subscription, 50);
-    await bench.engine({ maxInFlight: 5, maxInFlightPerSubscription: 2 }).start();
+    bench.engine({ maxInFlight: 5, maxInFlightPerSubscription: 2 }).start();
     for (const subscription of subscriptions) await bench.untilDelivered(subscription, 50);
     expect(concurrent.most).toBeLessThanOrEqual(5);
   });
@@ -305,7 +303,7 @@ describe("fairness", () => {
     const healthy = await bench.subscribe(receiver.url);
     await bench.publish(healthy);
     const engine = bench.engine({ maxInFlight: 32, maxInFlightPerSubscription: 16 });
-    await engine.start();
+    engine.start();
     await bench.untilDelivered(healthy, 1);
     const hanging = receiver.url.replace("/hook", "/hang");
     for (let count = 0; count < 40; count += 1) await bench.publish(await bench.subscribe(hanging), 5);
@@ -331,7 +329,7 @@ describe("an idle engine", () => {
     receiver.script({ status: 500, headers: { "retry-after": "3600" } });
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
-    await bench.engine({}, { store }).start();
+    bench.engine({}, { store }).start();
     await bench.untilStatus(subscription, "waiting");
     await until("the engine to plan the retry", () => bench.clock.pending === 2);
     const before = claims;
@@ -345,7 +343,7 @@ describe("an idle engine", () => {
     receiver.script({ status: 500, headers: { "retry-after": "3600" } });
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
-    await bench.engine().start();
+    bench.engine().start();
     await bench.untilStatus(subscription, "waiting");
     await until("the engine to plan the retry", () => bench.clock.pending === 2);
     bench.clock.set(bench.clock.now() + 3_600_000);
@@ -359,9 +357,8 @@ describe("what is logged", () => {
     receiver.script({ status: 500, body: "answer-text" });
     const subscription = await bench.subscribe(`${receiver.url}/path-token?token=query-token`);
     const [event] = await bench.publish(subscription, 1, '{"payload":"payload-text"}');
-    const engine = bench.engine();
-    await engine.runOnce();
-    await engine.runOnce();
+    await bench.once();
+    await bench.once();
     const delivery = await bench.delivery(subscription);
     expect(bench.log.lines).toHaveLength(2);
     expect(bench.log.lines[0]?.fields).toMatchObject({

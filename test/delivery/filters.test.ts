@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import type { Engine } from "../../src/delivery/engine.ts";
 import type { Schemata } from "../../src/domain/action.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
@@ -29,11 +28,11 @@ async function set({ rowid }: Subscription, settings: Partial<SubscriptionSettin
 }
 
 /** Claims and sends until nothing is due. */
-async function drain(engine: Engine): Promise<void> {
+async function drain(parts: Parameters<Bench["once"]>[1] = {}): Promise<void> {
   for (;;) {
     const { due } = await bench.store.queue.backlog(bench.clock.now());
     if (due.deliveries === 0) return;
-    await engine.runOnce();
+    await bench.once({}, parts);
   }
 }
 
@@ -62,7 +61,7 @@ describe("a filter", () => {
     const counts = new DeliveryCounts();
     for (const payload of [FR, DE, '{"country":null}', "{}", FR])
       await bench.publish(subscription, 1, payload);
-    await drain(bench.engine({}, { counts }));
+    await drain({ counts });
 
     expect(await bench.statuses(subscription)).toEqual({ delivered: 2, filtered: 3 });
     expect(await bench.statuses(other)).toEqual({ delivered: 5 });
@@ -89,10 +88,9 @@ describe("a filter", () => {
     const subscription = await filtered(FRENCH);
     await bench.publish(subscription, 1, FR);
     receiver.script({ status: 500 });
-    const engine = bench.engine();
-    await engine.runOnce();
+    await bench.once();
     await set(subscription, { filter: GERMAN });
-    await engine.runOnce();
+    await bench.once();
     expect(await bench.delivery(subscription)).toMatchObject({ status: "delivered", attempt: 2 });
   });
 
@@ -102,7 +100,7 @@ describe("a filter", () => {
     // Whoever has leased it is gone before the filter was asked.
     await bench.store.queue.claim(claimRequest({ nowMs: bench.clock.now(), leaseMs: 1 }));
     await bench.clock.advance(2);
-    await bench.engine().runOnce();
+    await bench.once();
     expect(await bench.delivery(subscription)).toMatchObject({
       status: "filtered",
       attempt: 1,
@@ -114,12 +112,11 @@ describe("a filter", () => {
   it("is checked again, as it is by then, for what a person retries", async () => {
     const subscription = await filtered(GERMAN);
     await bench.publish(subscription, 1, FR);
-    const engine = bench.engine();
-    await engine.runOnce();
+    await bench.once();
     const { rowid } = await bench.untilStatus(subscription, "filtered");
     const again = async (): Promise<void> => {
       await bench.store.queue.retry(rowid, bench.clock.now());
-      await engine.runOnce();
+      await bench.once();
     };
     await again();
     expect(await bench.delivery(subscription)).toMatchObject({ status: "filtered", attempt: 0 });
@@ -141,12 +138,11 @@ describe("a filter", () => {
     await bench.publish(subscription, 2, FR);
     await bench.publish(subscription, 1, DE);
     await bench.store.catalog.updateSubscription(rowid, { active: false }, bench.clock.now());
-    const engine = bench.engine();
-    await engine.runOnce();
+    await bench.once();
     expect(await bench.statuses(subscription)).toEqual({ held: 3 });
     await set(subscription, { filter: FRENCH });
     await bench.store.catalog.updateSubscription(rowid, { active: true }, bench.clock.now());
-    await drain(engine);
+    await drain();
     expect(await bench.statuses(subscription)).toEqual({ delivered: 2, filtered: 1 });
     expect(countries()).toEqual(["FR", "FR"]);
   });
@@ -158,7 +154,7 @@ describe("a filter", () => {
     const twice = JSON.stringify({ list: [1, 1] });
     await bench.publish(subscription, 1, costly);
     await bench.publish(subscription, 1, twice);
-    await drain(bench.engine());
+    await drain();
     expect(await bench.statuses(subscription)).toEqual({ delivered: 1, filtered: 1 });
     expect(receiver.requests[0]?.body.byteLength).toBeGreaterThan(costly.length);
     const [line, ...more] = bench.log.with("takes too long to check");
@@ -169,7 +165,7 @@ describe("a filter", () => {
   it("lets all pass where it cannot be used, and logs it once", async () => {
     const subscription = await filtered({ properties: { a: { pattern: "(" } } });
     await bench.publish(subscription, 3, '{"a":"x"}');
-    await bench.engine().start();
+    bench.engine().start();
     await bench.untilDelivered(subscription, 3);
     expect(bench.log.with("filter cannot be used")).toHaveLength(1);
   });
@@ -188,7 +184,7 @@ describe("a filter", () => {
         return answer;
       },
     });
-    await bench.engine({}, { store: counted }).start();
+    bench.engine({}, { store: counted }).start();
     await receiver.received(40);
     await until("all to have ended", async () => {
       const { due, delivering } = await bench.store.queue.backlog(bench.clock.now());
@@ -207,7 +203,7 @@ describe("a filter", () => {
     await bench.publish(subscription, 1, FR);
     await bench.publish(subscription, 1_000, DE);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await until("all others to be filtered", async () => {
       const { due, delivering, waiting } = await bench.store.queue.backlog(bench.clock.now());
       return due.deliveries + delivering.deliveries === 0 && waiting.deliveries === 1;
@@ -220,7 +216,7 @@ describe("a filter", () => {
     const subscription = await filtered(FRENCH);
     for (let batch = 0; batch < 10; batch += 1) await bench.publish(subscription, 400, DE);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await until("some to be filtered", async () => {
       const { due } = await bench.store.queue.backlog(bench.clock.now());
       return due.deliveries < 3_900;
@@ -231,7 +227,7 @@ describe("a filter", () => {
     for (const delivery of await bench.store.queue.list({ status: "pending", limit: 500 })) {
       expect(delivery.attempt).toBe(0);
     }
-    await engine.start();
+    bench.engine().start();
     await until(
       "the rest",
       async () => (await bench.store.queue.backlog(bench.clock.now())).due.deliveries === 0,
@@ -246,7 +242,7 @@ describe("a filter", () => {
     await bench.publish(hanging, 1, FR);
     await bench.publish(hanging, 300, DE);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await receiver.received(1);
     const well = await startReceiver();
     try {

@@ -145,7 +145,7 @@ describe("handlers of every kind", () => {
       { timeoutMs: 1_000 },
       { random: { bytes: (count) => new Uint8Array(count), fraction: () => 0 } },
     );
-    await engine.start();
+    engine.start();
     const before = process.memoryUsage.rss();
     let most = before;
     for (const { subscription } of kinds) await bench.publish(subscription);

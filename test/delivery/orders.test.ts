@@ -75,7 +75,7 @@ describe("an ordered subscription", () => {
     const counted = countConcurrent(receiver);
     const subscription = await subscribe({ ordered });
     const events = await bench.publish(subscription, 150);
-    await bench.engine().start();
+    bench.engine().start();
     await bench.untilDelivered(subscription, 150);
     expect(received()).toEqual(events);
     expect(counted.most).toBe(1);
@@ -110,7 +110,7 @@ describe("an ordered subscription", () => {
     const other = await startReceiver();
     const undisturbed = await bench.subscribe(other.url);
     await bench.publish(undisturbed, 100);
-    await bench.engine().start();
+    bench.engine().start();
     await bench.untilDelivered(undisturbed, 100);
     await until("all to be delivered", async () => {
       await bench.advance(2_000, 1_000);
@@ -127,7 +127,7 @@ describe("an ordered subscription", () => {
     const subscription = await subscribe();
     const warm = await bench.publish(subscription, 50);
     const engine = bench.engine({}, { store: away.store });
-    await engine.start();
+    engine.start();
     await bench.untilDelivered(subscription, 50);
     away.isAway = true;
     const [first, ...others] = await bench.publish(subscription, 20);
@@ -162,7 +162,7 @@ describe("an ordered subscription", () => {
       },
     });
     const engine = bench.engine({ timeoutMs: 60_000 }, { store });
-    await engine.start();
+    engine.start();
     await bench.untilDelivered(subscription, 50);
     const events = await bench.publish(subscription, 50);
     engine.wake();
@@ -186,7 +186,7 @@ describe("an ordered subscription", () => {
     receiver.answer = () => ({ status: 500 });
     const subscription = await subscribe({}, 2);
     const events = await bench.publish(subscription, 3);
-    await bench.engine().start();
+    bench.engine().start();
     await receiver.received(2);
     await until("the second attempt to be stored", async () => (await attemptOf(events[0]!)) === 2);
     const counts: number[] = [];
@@ -214,7 +214,7 @@ describe("an ordered subscription", () => {
     const events = await bench.publish(subscription, 4);
     const [blocking] = events;
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await untilTried(2);
     const patch = { settings: { on_exhausted: "skip" } } as const;
     await bench.store.catalog.updateSubscription(subscription.rowid, patch, bench.clock.now());
@@ -232,7 +232,7 @@ describe("an ordered subscription", () => {
     const events = await bench.publish(subscription, 4);
     const [blocking] = events;
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await untilTried(2);
     await until("it to wait for the second retry", async () => (await attemptOf(blocking!)) === 2);
     const { blocked_by } = (await bench.store.catalog.findSubscription(subscription.rowid))!;
@@ -246,7 +246,7 @@ describe("an ordered subscription", () => {
     receiver.answer = (request) => ({ status: eventOf(request) % 3 === 0 ? 500 : 200 });
     const subscription = await subscribe({ on_exhausted: "skip" }, 1);
     const events = await bench.publish(subscription, 30);
-    await bench.engine().start();
+    bench.engine().start();
     await until("the last to be at its end", async () => {
       const { failed = 0, delivered = 0 } = await bench.statuses(subscription);
       return failed + delivered === 30;
@@ -260,7 +260,7 @@ describe("an ordered subscription", () => {
   it("continues after each batch by itself, and with what comes meanwhile", async () => {
     const subscription = await subscribe();
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     const events: number[] = [];
     for (let round = 1; round <= 20; round += 1) {
       events.push(...(await bench.publish(subscription, 7)));
@@ -274,7 +274,7 @@ describe("an ordered subscription", () => {
     const subscription = await subscribe();
     const events = await bench.publish(subscription, 10);
     for (let run = 1; run <= 10; run += 1) {
-      await bench.engine().runOnce();
+      await bench.once();
       expect(received()).toEqual(events.slice(0, run));
     }
     expect(await bench.statuses(subscription)).toEqual({ delivered: 10 });
@@ -287,7 +287,7 @@ describe("an ordered subscription", () => {
     for (let before = 0, start = 1; before < 300; before = await delivered(), start += 1) {
       const engine = bench.engine();
       const enough = Math.min(300, before + 20);
-      await engine.start();
+      engine.start();
       await until("some more to be delivered", async () => (await delivered()) >= enough);
       await engine.stop(start % 2 === 0 ? 0 : 1_000);
     }

@@ -21,7 +21,7 @@ beforeEach(async () => {
   const record = { ...names, maxRetries: 5, active: true, secret: SECRET };
   subscription = await bench.store.catalog.createSubscription(record, bench.clock.now());
   engine = bench.engine();
-  await engine.start();
+  engine.start();
 });
 
 function claim(given: { wait_ms?: number; max?: number; caller?: unknown } = {}, signal?: AbortSignal) {
@@ -95,7 +95,7 @@ test("results count as those of a handler", async () => {
   const counts = new DeliveryCounts();
   await engine.stop(0);
   engine = bench.engine({}, { counts });
-  await engine.start();
+  engine.start();
   await bench.publish(subscription, 2);
   const taken = await claim({ max: 2 });
   await engine.pulls.finish(subscription, [

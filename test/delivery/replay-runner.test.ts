@@ -40,7 +40,7 @@ describe("replays in a running server", () => {
       version: "1.2.3",
     });
     runner = newRunner(bench.store.replays);
-    await engine.start();
+    engine.start();
   });
 
   afterEach(async () => {

@@ -38,7 +38,7 @@ it("a final failure is reported at once by one signed event", async () => {
   await watch("evreg.delivery.failed");
   const subscription = await bench.subscribe(failing.url, 1);
   const [event] = await bench.publish(subscription);
-  await bench.engine().start();
+  bench.engine().start();
   const [request] = await operator.received(1);
   const body = new Webhook(SECRET).verify(request?.body ?? "", request?.headers ?? {});
   const { rowid: delivery_id } = await bench.delivery(subscription);
@@ -63,7 +63,7 @@ it("each of many failures at once is reported once", async () => {
   const watching = await watch("evreg.delivery.failed");
   const subscription = await bench.subscribe(failing.url, 0);
   const events = await bench.publish(subscription, 9);
-  await bench.engine().start();
+  bench.engine().start();
   await bench.untilDelivered(watching, 9);
   const told = operator.requests.map(
     ({ body }) => JSON.parse(body.toString()) as { payload: { event_id: number } },
@@ -81,7 +81,7 @@ it.each([500, 410])("an operator's handler that answers %i causes no further eve
   failing.answer = () => ({ status: 410 });
   const subscription = await bench.subscribe(failing.url, 0);
   await bench.publish(subscription);
-  await bench.engine().start();
+  bench.engine().start();
   await operator.received(2);
   await Promise.all(watching.map((one) => bench.untilStatus(one, "failed")));
   await bench.advance(3_600_000, 600_000);

@@ -36,7 +36,7 @@ describe("a subscription with a rate limit", () => {
     await bench.publish(limited, 200);
     await bench.publish(free, 200);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await bench.untilDelivered(free, 200);
     expect(receiver.requests.length).toBeLessThanOrEqual(4);
     const tookMs = await timeUntil(200, 10);
@@ -50,7 +50,7 @@ describe("a subscription with a rate limit", () => {
   it("leases only what may start soon", async () => {
     const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 0.1 });
     await bench.publish(limited, 50);
-    await bench.engine().start();
+    bench.engine().start();
     await receiver.received(1);
     await bench.untilDelivered(limited, 1);
     await bench.advance(9_800, 700);
@@ -68,7 +68,7 @@ describe("a subscription with a rate limit", () => {
     const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 0.01 });
     await bench.publish(limited, 20);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await bench.untilDelivered(limited, 1);
     engine.wake(await update(limited, { rate_limit: null }));
     await bench.untilDelivered(limited, 20);
@@ -78,7 +78,7 @@ describe("a subscription with a rate limit", () => {
     const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 20 });
     await bench.publish(limited, 300);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await receiver.received(1);
     for (let step = 0; step < 100; step += 1) {
       engine.wake(await update(limited, { timeout_ms: 1_000 + step }));
@@ -95,7 +95,7 @@ describe("a subscription with a rate limit", () => {
     const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 0.1 });
     await bench.publish(limited, 50);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await bench.untilDelivered(limited, 1);
     for (let step = 0; step < 20; step += 1) {
       engine.wake(await update(limited, { rate_limit: step % 2 === 0 ? 0.2 : 0.1 }));
@@ -113,7 +113,7 @@ describe("a subscription with a rate limit", () => {
     receiver.answer = () => ({ status: 500 });
     const limited = await bench.subscribe(receiver.url, 20, { rate_limit: 2, retry_schedule: [0] });
     await bench.publish(limited, 3);
-    await bench.engine().start();
+    bench.engine().start();
     await receiver.received(1);
     await bench.advance(10_000, 50);
     expect(receiver.requests.length).toBeGreaterThanOrEqual(18);
@@ -126,7 +126,7 @@ describe("a subscription with a concurrency limit", () => {
     const limited = await bench.subscribe(receiver.url, 5, { max_in_flight: most });
     await bench.publish(limited, 50);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await bench.untilDelivered(limited, 50);
     const goOn = Promise.withResolvers<void>();
     receiver.answer = () => ({ after: goOn.promise });
@@ -143,7 +143,7 @@ describe("a subscription with a concurrency limit", () => {
     const limited = await bench.subscribe(receiver.url);
     await bench.publish(limited, 200);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await bench.untilDelivered(limited, 200);
     await bench.store.catalog.updateSubscription(
       limited.rowid,
@@ -165,7 +165,7 @@ describe("a subscription with a timeout", () => {
     const slow = await bench.subscribe(receiver.url, 0, { timeout_ms: 25_000 });
     const usual = await bench.subscribe(receiver.url, 0);
     for (const subscription of [quick, slow, usual]) await bench.publish(subscription);
-    await bench.engine().start();
+    bench.engine().start();
     await receiver.received(3);
     const endsAfter = async (subscription: typeof quick, ms: number): Promise<void> => {
       await bench.clock.advance(ms - 1);
@@ -183,7 +183,7 @@ describe("a subscription with a timeout", () => {
     receiver.answer = () => ({ after: new Promise<void>(() => {}) });
     const slow = await bench.subscribe(receiver.url, 0, { timeout_ms: 60_000 });
     await bench.publish(slow);
-    await bench.engine().start();
+    bench.engine().start();
     await receiver.received(1);
     await bench.advance(59_000, 5_000);
     expect((await bench.delivery(slow)).status).toBe("delivering");
@@ -200,7 +200,7 @@ describe("a subscription with headers", () => {
     const own = await bench.subscribe(receiver.url, 5, { headers: { "X-Team": "billing", Cookie: "a=b" } });
     await bench.publish(plain);
     await bench.publish(own);
-    await bench.engine().start();
+    bench.engine().start();
     const [one, other] = (await receiver.received(2)).toSorted(
       (a, b) => Number("x-team" in a.headers) - Number("x-team" in b.headers),
     );
@@ -214,7 +214,7 @@ describe("a subscription with headers", () => {
     const forged = { authorization: "Bearer forged", "X-EVREG-Signature": "forged", "Content-Length": "3" };
     const own = await bench.subscribe(receiver.url, 5, { headers: forged });
     await bench.publish(own);
-    await bench.engine().start();
+    bench.engine().start();
     const [request] = await receiver.received(1);
     expect(JSON.stringify(request?.headers)).not.toContain("forged");
     await bench.untilDelivered(own, 1);
@@ -226,7 +226,7 @@ describe("a subscription with a retry schedule", () => {
     receiver.answer = () => ({ status: 500 });
     const own = await bench.subscribe(receiver.url, 4, { retry_schedule: [1_000, 86_400_000] });
     await bench.publish(own);
-    await bench.engine().start();
+    bench.engine().start();
     await receiver.received(1);
     const waitsMs: number[] = [];
     for (let retry = 1; retry <= 4; retry += 1) {
@@ -249,7 +249,7 @@ describe("a server with a retry schedule", () => {
     const usual = await bench.subscribe(receiver.url, 3);
     const own = await bench.subscribe(receiver.url, 3, { retry_schedule: [1_000] });
     for (const each of [usual, own]) await bench.publish(each);
-    await bench.engine({ retrySchedule: [2_000, 60_000] }).start();
+    bench.engine({ retrySchedule: [2_000, 60_000] }).start();
     await receiver.received(2);
     const waitMs = async (one: typeof usual) =>
       Date.parse((await bench.untilStatus(one, "waiting")).next_attempt_at!) - bench.clock.now();
@@ -282,7 +282,7 @@ describe("a subscription that is changed", () => {
       },
     });
     const engine = bench.engine({ maxInFlightPerSubscription: 4 }, { store });
-    await engine.start();
+    engine.start();
     await bench.untilDelivered(old, 50);
     const goOn = Promise.withResolvers<void>();
     receiver.answer = () => ({ after: goOn.promise });
@@ -311,7 +311,7 @@ describe("a subscription that is changed", () => {
     const paused = await bench.subscribe(receiver.url);
     await bench.publish(paused, 50);
     const engine = bench.engine({ maxInFlightPerSubscription: 4 });
-    await engine.start();
+    engine.start();
     await bench.untilDelivered(paused, 50);
     const goOn = Promise.withResolvers<void>();
     receiver.answer = () => ({ after: goOn.promise });

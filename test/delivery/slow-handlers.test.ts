@@ -66,7 +66,7 @@ describe("a handler that always takes half a second", () => {
     await bench.publish(subscription, 500);
     const config = { maxInFlight: 256, maxInFlightPerSubscription: MOST, timeoutMs: 60_000 };
     const engine = bench.engine(config, { counts });
-    await engine.start();
+    engine.start();
     const came = await rounds(8, 32);
     expect(Math.max(...came)).toBeGreaterThan(32);
     await until(

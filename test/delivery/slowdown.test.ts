@@ -22,7 +22,7 @@ describe("a handler that sends Retry-After", () => {
       const undisturbed = await bench.subscribe(other.url);
       await bench.publish(subscription, 50);
       const engine = bench.engine();
-      await engine.start();
+      engine.start();
       await receiver.received(1);
       await until("it to be stored", async () => {
         const found = await bench.store.catalog.findSubscription(subscription.rowid);
@@ -48,7 +48,7 @@ describe("a handler that sends Retry-After", () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription, 200);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await bench.untilDelivered(subscription, 200);
     receiver.answer = () => ({ status: 429, headers: { "retry-after": "600" } });
     await bench.publish(subscription, 2_000);
@@ -70,16 +70,16 @@ describe("a handler that sends Retry-After", () => {
     await bench.publish(subscription, 20);
     for (let start = 0; start < 5; start += 1) {
       const engine = bench.engine();
-      await engine.start();
+      engine.start();
       await receiver.received(1);
       await settle();
       await engine.stop(0);
-      await bench.engine().runOnce();
+      await bench.once();
     }
     expect(receiver.requests).toHaveLength(1);
     receiver.answer = () => ({});
     bench.clock.pass(3_600_000);
-    await bench.engine().start();
+    bench.engine().start();
     await bench.untilDelivered(subscription, 20);
   });
 
@@ -88,7 +88,7 @@ describe("a handler that sends Retry-After", () => {
     const subscription = await bench.subscribe(receiver.url, 0);
     await bench.publish(subscription);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     const failed = await bench.untilStatus(subscription, "failed");
     await bench.publish(subscription, 30);
     engine.wake();
@@ -109,7 +109,7 @@ describe("a handler that sends Retry-After", () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription, 5);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await receiver.received(1);
     await settle();
     expect(receiver.requests).toHaveLength(1);
@@ -122,7 +122,7 @@ describe("a handler that sends Retry-After", () => {
     receiver.answer = () => ({ status: 503, headers: { "retry-after": "60" } });
     const subscription = await bench.subscribe(receiver.url, 1);
     await bench.publish(subscription, 10);
-    await bench.engine().start();
+    bench.engine().start();
     for (let minute = 1; minute <= 5; minute += 1) {
       await receiver.received(minute);
       await bench.advance(60_000, 60_000);
@@ -140,7 +140,7 @@ describe("a handler that throttles without Retry-After", () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription, 100);
     const engine = bench.engine();
-    await engine.start();
+    engine.start();
     await bench.untilDelivered(subscription, 100);
     receiver.answer = () => ({ status: 503 });
     await bench.publish(subscription, 2_000);
@@ -166,7 +166,7 @@ describe("a handler that throttles without Retry-After", () => {
     let count = 0;
     receiver.answer = () => ({ status: ++count % 20 === 0 ? 503 : 200 });
     await bench.publish(subscription, 400);
-    await bench.engine().start();
+    bench.engine().start();
     // Those that are refused twice wait for two seconds and more; the others need no time to go by.
     await until(
       "most to be delivered",
@@ -186,7 +186,7 @@ describe("a handler that fails throughout", () => {
     const subscription = await bench.subscribe(receiver.url, 20);
     const sinceMs = bench.clock.now();
     await bench.publish(subscription, 3);
-    await bench.engine({ disableAfter: DAY_MS }).start();
+    bench.engine({ disableAfter: DAY_MS }).start();
     await receiver.received(3);
     await settle();
     await bench.advance(23 * 3_600_000, 600_000);
@@ -211,11 +211,11 @@ describe("a handler that fails throughout", () => {
     const subscription = await bench.subscribe(receiver.url, 20);
     await bench.publish(subscription, 1);
     const first = bench.engine({ disableAfter: DAY_MS });
-    await first.start();
+    first.start();
     await receiver.received(2);
     await first.stop(0);
     bench.clock.pass(30 * DAY_MS);
-    await bench.engine({ disableAfter: DAY_MS }).start();
+    bench.engine({ disableAfter: DAY_MS }).start();
     await receiver.received(3);
     await bench.advance(3_600_000, 600_000);
     expect((await bench.store.catalog.findSubscription(subscription.rowid))?.active).toBe(true);

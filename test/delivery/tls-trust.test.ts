@@ -43,7 +43,7 @@ it("an attempt says why TLS failed, in the record and the log, and delivers once
   try {
     const subscription = await bench.subscribe(handler.url);
     await bench.publish(subscription);
-    await bench.engine().runOnce();
+    await bench.once();
     expect(await bench.delivery(subscription)).toMatchObject({
       status: "waiting",
       last_error: "tls_failed",
@@ -61,7 +61,7 @@ it("an attempt says why TLS failed, in the record and the log, and delivers once
     );
     expect(line).toContain("TLS failed: its certificate is self-signed and not trusted here");
     await bench.clock.advance(60_000);
-    await bench.engine({}, { ca: TEST_CERTIFICATE }).runOnce();
+    await bench.once({}, { ca: TEST_CERTIFICATE });
     expect((await bench.delivery(subscription)).status).toBe("delivered");
     expect((await bench.delivery(subscription)).attempts[1]?.tls_reason).toBeNull();
   } finally {

@@ -31,7 +31,7 @@ test.each([
   const subscription = await bench.subscribe(receiver.url);
   const events = await bench.publish(subscription, EVENTS);
   const engine = bench.engine();
-  await engine.start();
+  engine.start();
   await until("all to wait for their second retry", async () => {
     const { data } = {
       data: await bench.store.queue.list({ subscription: subscription.rowid, limit: 500 }),

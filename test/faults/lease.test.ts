@@ -27,7 +27,7 @@ describe("a worker that sleeps past its leases", () => {
     try {
       const sleeper = bench.engine();
       const subscription = await bench.subscribe(receiver.url);
-      await sleeper.start();
+      sleeper.start();
       for (let round = 0; round < sleeps; round += 1) {
         // Whatever the late answer says: a success must not count either, as the attempt it is of is over.
         const late = Promise.withResolvers<void>();
@@ -39,7 +39,7 @@ describe("a worker that sleeps past its leases", () => {
         const laterMs = bench.clock.now() + LEASE_MS;
         expect(await bench.store.queue.releaseExpired(laterMs)).toBe(1);
         bench.clock.pass(LEASE_MS);
-        await bench.engine().runOnce();
+        await bench.once();
         expect(receiver.requests).toHaveLength(2 * round + 2);
         late.resolve();
         await until(

@@ -71,7 +71,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const offThread = new ValidationThread(clock);
   const random = systemRandom;
   const calls = new StoreCalls({ store: store.queue, clock, logger, counts }, {});
-  const filters = new Filters({ logger, random, yielder: eventLoop, longChecks: offThread });
+  const filters = new Filters({ logger, yielder: eventLoop, longChecks: offThread });
   const parts = { clock, store: store.queue, calls, counts, logger, random, filters, version: "0.0.0-test" };
   const attempts = new PullAttempts({ ...parts, onStored: () => undefined });
   const desk = new PullDesk({ ...parts, attempts, onReleased: () => desk.wake() });

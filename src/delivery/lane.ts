@@ -1,6 +1,8 @@
 import { throttleBackoffMs } from "../domain/retry.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import type { Claim, ClaimQuota } from "../store/queue.ts";
+import { Fifo } from "./fifo.ts";
+import { ItemCounts, type ItemState } from "./item.ts";
 import {
   AdaptiveLimit,
   dynamicThreshold,
@@ -12,78 +14,71 @@ import {
   UNKNOWN,
 } from "./limits.ts";
 
-/** An answer within this is a fast one; a claim that waits longer to be started is released. */
+/** An answer within this is a fast one; what is queued for longer is dropped. */
 export const FAST_MS = 1_000;
 /** A fast subscription prefetches what its handler takes in about this time. */
 const PREFETCH_MS = 100;
 const MAX_PREFETCH = 512;
-/** How many claims may wait for a filter: as many as one request brings. */
+/** How many items may wait for a filter: as many as one request brings. */
 const MAX_FOR_FILTER = 256;
 /** The weight of the last answer in the usual time of answers. */
 const LAST_SHARE = 1 / 8;
-/** How many empty items a `Fifo` collects before it cuts them off. */
-const CUT_AT = 256;
 
 /**
- * Whether a subscription can start an attempt: it has nothing buffered, a blocker holds, it has as many in flight as its
- * limit allows, its rate allows none yet, or it can. It is derived, never stored.
+ * Why a lane starts no attempt: it holds nothing, the pause that its handler asked for is not stored yet, it has as many under way
+ * as its limit allows, or its rate allows none yet. It is derived, never stored.
  */
-export type Readiness = "idle" | "blocked" | "full" | "limited" | "ready";
+export type WhyNot = "empty" | "settling" | "full" | "paced";
 
-/** How readiness changes, and by what. CONTRIBUTING.md draws it, and a test holds the scheduler to it. */
-export const READINESS_CHANGES: Readonly<Record<Readiness, Partial<Record<Readiness, string>>>> = {
-  idle: { ready: "claimed", full: "claimed", limited: "claimed", blocked: "claimed" },
+/** How that changes, and by what; `ready` is a lane that starts one. CONTRIBUTING.md draws it, and a test holds the schedule to it. */
+export const LANE_CHANGES: Readonly<Record<WhyNot | "ready", Partial<Record<WhyNot | "ready", string>>>> = {
+  empty: { ready: "claimed", full: "claimed", paced: "claimed", settling: "paused" },
   ready: {
     full: "started",
-    limited: "started",
-    blocked: "filter not ready",
-    idle: "last started, excluded or released",
+    paced: "started",
+    empty: "last started, excluded or dropped",
+    settling: "paused",
   },
-  full: { ready: "ended", limited: "ended", idle: "released" },
-  limited: { ready: "slot reached", full: "limit halved", idle: "released" },
-  blocked: { ready: "cleared", full: "cleared", idle: "released" },
+  full: { ready: "ended", paced: "ended", empty: "dropped", settling: "paused" },
+  paced: { ready: "slot reached", full: "limit halved", empty: "dropped", settling: "paused" },
+  settling: { empty: "pause stored" },
 };
 
-/**
- * What prevents a subscription from starting an attempt until something has happened. Several may hold at a time.
- * `releases` says which claims, buffered when it begins, go back to the store; `rejectsClaims`, whether those do that come
- * while it lasts.
- */
-export const BLOCKERS = {
-  /** The filter of the next claim is being compiled, or judges its payload on another thread. */
-  filter: { releases: "none", rejectsClaims: false },
-  /** The handler wants a pause, and that is not stored: once it is, the store omits the subscription from claims. */
-  throttle: { releases: "all", rejectsClaims: true },
-  /** The subscription was changed, and no claim was requested since: what comes may be as it was before. */
-  stale: { releases: "all", rejectsClaims: true },
-} as const;
-export type Blocker = keyof typeof BLOCKERS;
-
-/** A delivery that is leased and not started. */
-export interface BufferedClaim {
-  readonly claim: Claim;
+/** One delivery in hand. */
+export interface Item {
+  readonly lane: Lane;
+  /** There until its attempt begins or it has a result: its payload may be a view of the bytes of many. */
+  claim: Claim | undefined;
+  /** The bytes of its payload. An event that goes to several is counted several times. */
+  readonly bytes: number;
+  /** When it was leased. */
   readonly leasedAtMs: number;
+  state: ItemState;
+  /** While its result is stored: when its handler wants to be sent to again. The lane settles until it is stored. */
+  pausedUntilMs?: number;
 }
 
-/** What the engine knows of one subscription. Pure: it has no clock and does nothing by itself. */
-export class SubscriptionState {
+/** What is in hand of one subscription, and what is known of its handler. It has no clock and does nothing by itself. */
+export class Lane {
   readonly subscriptionId: number;
+  /** Those of its items that are queued, in the order of their leases. */
+  readonly queued = new Fifo<Item>();
+  /** Only `Schedule` changes them. */
+  readonly counts = new ItemCounts();
   /** What the last claim request allowed it. */
   requested: { readonly tier: Tier; readonly maxLeased: number } = { tier: UNKNOWN, maxLeased: 0 };
   /** More may be due than it was allowed to lease. */
   hasBacklog = false;
   isInRing = false;
-  /** Which of all changes was its last. */
-  lastChange = 0;
+  /** Which of all changes of subscriptions was its last: what was requested before it is outdated. */
+  changedAt = 0;
+  /** Pauses that its handler asked for and that are not stored. Once they are, the store leaves the lane out of claims. */
+  settling = 0;
   readonly #adaptiveLimit: AdaptiveLimit;
   /** The service's limit for each subscription; its own is among its settings. */
   readonly #maxInFlight: number;
   #settings: SubscriptionSettings = NO_SETTINGS;
   #rateLimiter: RateLimiter | undefined;
-  readonly #buffer = new Fifo<BufferedClaim>();
-  readonly #blockers: Record<Blocker, number> = { filter: 0, throttle: 0, stale: 0 };
-  #inFlight = 0;
-  #inFlightBytes = 0;
   /** Deliveries that may be leased as they are made, see `RecordClaim`. */
   #reserved = 0;
   #lastTier: Tier = UNKNOWN;
@@ -127,54 +122,21 @@ export class SubscriptionState {
     return this.#adaptiveLimit.size;
   }
 
-  get inFlight(): number {
-    return this.#inFlight;
+  get sending(): number {
+    return this.counts.items.sending;
   }
 
-  get buffered(): number {
-    return this.#buffer.size;
-  }
-
-  /** All its leases: buffered, in flight and reserved. */
+  /** All its leases: queued, under way and reserved. */
   get leased(): number {
-    return this.buffered + this.#inFlight + this.#reserved;
+    return this.queued.size + this.sending + this.#reserved;
   }
 
-  get head(): BufferedClaim | undefined {
-    return this.#buffer.head;
-  }
-
-  buffer(claim: BufferedClaim): void {
-    this.#buffer.push(claim);
-  }
-
-  shift(): BufferedClaim | undefined {
-    return this.#buffer.shift();
-  }
-
-  block(blocker: Blocker): void {
-    this.#blockers[blocker] += 1;
-  }
-
-  unblock(blocker: Blocker): void {
-    this.#blockers[blocker] -= 1;
-  }
-
-  isBlockedBy(blocker: Blocker): boolean {
-    return this.#blockers[blocker] > 0;
-  }
-
-  /** Whether what a claim brings now must go back to the store. */
-  get rejectsClaims(): boolean {
-    return this.#blockers.throttle + this.#blockers.stale > 0;
-  }
-
-  readiness(nowMs: number): Readiness {
-    if (this.buffered === 0) return "idle";
-    const { filter, throttle, stale } = this.#blockers;
-    if (filter + throttle + stale > 0) return "blocked";
-    if (this.#inFlight >= this.limit) return "full";
-    return this.#rateLimiter?.allows(nowMs) === false ? "limited" : "ready";
+  /** `undefined` if it starts an attempt. */
+  whyNot(nowMs: number): WhyNot | undefined {
+    if (this.settling > 0) return "settling";
+    if (this.queued.size === 0) return "empty";
+    if (this.#isAtLimit) return "full";
+    return this.#rateLimiter?.allows(nowMs) === false ? "paced" : undefined;
   }
 
   nextSlotMs(nowMs: number): number {
@@ -188,9 +150,9 @@ export class SubscriptionState {
    */
   canStart(attempts: number, payloadBytes: number, nowMs: number): boolean {
     // One attempt is allowed whatever its size.
-    if (this.#inFlight > 0 && this.#inFlightBytes >= payloadBytes) return false;
+    if (this.sending > 0 && this.counts.bytes.sending >= payloadBytes) return false;
     const limit = this.tier(nowMs) === FAST ? dynamicThreshold(this.limit, attempts) : this.limit;
-    return this.#inFlight < limit;
+    return this.sending < limit;
   }
 
   /**
@@ -204,8 +166,8 @@ export class SubscriptionState {
     const toSend = tier === SLOW ? slowThreshold(this.limit, slowLeases) : this.limit + this.prefetch(nowMs);
     const maxLeased = toSend + filterAllowance;
     this.requested = { tier, maxLeased };
-    if (this.isBlockedBy("throttle")) return { leased, capacity: 0, tier };
-    const startable = Math.max(0, this.#startableSoon(nowMs) - this.buffered);
+    if (this.settling > 0) return { leased, capacity: 0, tier };
+    const startable = Math.max(0, this.#startableSoon(nowMs) - this.queued.size);
     const capacity = Math.max(0, Math.min(maxLeased - leased, startable + filterAllowance));
     return { leased, capacity, tier };
   }
@@ -216,9 +178,9 @@ export class SubscriptionState {
    * @returns whether there is capacity
    */
   reserve(nowMs: number): boolean {
-    if (this.hasBacklog || this.rejectsClaims || this.tier(nowMs) !== FAST) return false;
+    if (this.hasBacklog || this.settling > 0 || this.tier(nowMs) !== FAST) return false;
     if (this.leased >= this.limit + this.prefetch(nowMs)) return false;
-    if (this.#startableSoon(nowMs) <= this.buffered + this.#reserved) return false;
+    if (this.#startableSoon(nowMs) <= this.queued.size + this.#reserved) return false;
     this.#reserved += 1;
     return true;
   }
@@ -243,58 +205,63 @@ export class SubscriptionState {
     return this.#isAtLimit ? 0 : Math.min(MAX_FOR_FILTER, this.#excluded);
   }
 
-  /** Whether claims wait for the filter behind an attempt that may take long. */
+  /** Whether items wait for the filter behind an attempt that may take long. */
   filterStalled(nowMs: number): boolean {
     return this.#excluded > 0 && this.#isAtLimit && this.tier(nowMs) !== FAST;
   }
 
   get #isAtLimit(): boolean {
-    return this.#inFlight >= this.limit;
+    return this.sending >= this.limit;
   }
 
   /** Whether it may lease more of its backlog by now, and not only one or two deliveries. */
   wantsClaim(nowMs: number): boolean {
-    if (!this.hasBacklog || this.isBlockedBy("throttle")) return false;
+    if (!this.hasBacklog || this.settling > 0) return false;
     const startable = this.#startableSoon(nowMs);
-    if (startable === 0 || this.buffered * 2 > startable) return false;
+    if (startable === 0 || this.queued.size * 2 > startable) return false;
     const soonDone = this.prefetch(nowMs) + this.filterAllowance;
-    return this.leased < this.requested.maxLeased && this.buffered * 2 <= soonDone;
+    return this.leased < this.requested.maxLeased && this.queued.size * 2 <= soonDone;
   }
 
-  /** If only its rate prevents another claim: when half of what is buffered will have started. */
+  /** If only its rate prevents another claim: when half of what is queued will have started. */
   nextClaimAtMs(nowMs: number): number | undefined {
-    if (this.#rateLimiter === undefined || !this.hasBacklog || this.isBlockedBy("throttle")) return undefined;
+    if (this.#rateLimiter === undefined || !this.hasBacklog || this.settling > 0) return undefined;
     if (this.leased >= this.requested.maxLeased) return undefined;
-    return this.#rateLimiter.allowedAtMs(Math.ceil(this.buffered / 2), nowMs);
+    return this.#rateLimiter.allowedAtMs(Math.ceil(this.queued.size / 2), nowMs);
   }
 
   tier(nowMs: number): Tier {
-    const isStalled = this.#inFlight > 0 && nowMs - Math.max(this.#busySinceMs, this.#answeredAtMs) > FAST_MS;
+    const isStalled = this.sending > 0 && nowMs - Math.max(this.#busySinceMs, this.#answeredAtMs) > FAST_MS;
     return isStalled ? SLOW : this.#lastTier;
   }
 
   /** Whether forgetting it would lose only what is known of its handler. */
   isIdle(nowMs: number): boolean {
-    return this.leased === 0 && !this.isBlockedBy("throttle") && this.#rateLimiter?.isIdle(nowMs) !== false;
+    return this.leased === 0 && this.settling === 0 && this.#rateLimiter?.isIdle(nowMs) !== false;
   }
 
+  /** Its filter has excluded one. */
   excluded(): void {
     this.#excluded = Math.min(2 * MAX_FOR_FILTER, this.#excluded + 1);
   }
 
-  started(nowMs: number, bytes = 0): void {
+  /** An attempt begins; it is not among those under way yet. */
+  started(nowMs: number): void {
     this.#excluded >>= 1;
-    if (this.#inFlight === 0) this.#busySinceMs = nowMs;
-    this.#inFlight += 1;
-    this.#inFlightBytes += bytes;
+    if (this.sending === 0) this.#busySinceMs = nowMs;
     this.#rateLimiter?.started(nowMs);
   }
 
+  /** It did not begin after all, as the filter excludes its event. */
+  notSent(): void {
+    this.#rateLimiter?.giveBack();
+  }
+
   /** @param isFault whether the answer shows that something is wrong with the handler */
-  answered(nowMs: number, durationMs: number, isFault: boolean, bytes = 0): void {
+  answered(nowMs: number, durationMs: number, isFault: boolean): void {
     if (isFault) this.#adaptiveLimit.faulted();
-    else this.#adaptiveLimit.answered(durationMs, this.#inFlight);
-    this.#noteAnswer(nowMs, durationMs, bytes);
+    else this.#adaptiveLimit.answered(durationMs, this.sending);
+    this.#noteAnswer(nowMs, durationMs);
     this.#isThrottling = false;
     this.#throttles = 0;
   }
@@ -303,8 +270,8 @@ export class SubscriptionState {
    * The answer means "too much" or "not now": fewer at once from now on or, with one at a time, growing gaps.
    * @returns how long no attempt may start
    */
-  throttled(nowMs: number, durationMs: number, startedAtMs: number, bytes = 0): number {
-    this.#noteAnswer(nowMs, durationMs, bytes);
+  throttled(nowMs: number, durationMs: number, startedAtMs: number): number {
+    this.#noteAnswer(nowMs, durationMs);
     this.#isThrottling = true;
     if (startedAtMs < this.#throttledAtMs) return 0;
     this.#throttledAtMs = nowMs;
@@ -317,8 +284,7 @@ export class SubscriptionState {
     return throttleBackoffMs(this.#throttles);
   }
 
-  unanswered(nowMs: number, startedAtMs: number, bytes = 0): void {
-    this.aborted(bytes);
+  unanswered(nowMs: number, startedAtMs: number): void {
     // Another failure of attempts that started before it, while others are answered, shows nothing new.
     if (startedAtMs >= this.#unansweredAtMs || this.#answeredAtMs < this.#unansweredAtMs) {
       this.#adaptiveLimit.halve();
@@ -328,14 +294,7 @@ export class SubscriptionState {
     if (this.#lastTier !== FAST || nowMs - this.#answeredAtMs > FAST_MS) this.#lastTier = SLOW;
   }
 
-  /** An attempt was aborted, which shows nothing. */
-  aborted(bytes = 0): void {
-    this.#inFlight -= 1;
-    this.#inFlightBytes -= bytes;
-  }
-
-  #noteAnswer(nowMs: number, durationMs: number, bytes: number): void {
-    this.aborted(bytes);
+  #noteAnswer(nowMs: number, durationMs: number): void {
     const before = this.#answerMs ?? durationMs;
     this.#answerMs = before + (durationMs - before) * LAST_SHARE;
     this.#answeredAtMs = nowMs;
@@ -347,11 +306,11 @@ const MAX_IDLE = 1_000;
 /** How many pairs of an action and a subscription to it are known at most; patterns may make millions. */
 const MAX_RECEIVING = 100_000;
 
-export class SubscriptionTable implements Iterable<SubscriptionState> {
+export class Lanes implements Iterable<Lane> {
   readonly #maxInFlight: number;
-  readonly #states = new Map<number, SubscriptionState>();
+  readonly #lanes = new Map<number, Lane>();
   /** Those that had deliveries of an action, by its name. */
-  readonly #receiving = new Map<string, Set<SubscriptionState>>();
+  readonly #receiving = new Map<string, Set<Lane>>();
   /** About how many they are. */
   #received = 0;
 
@@ -360,80 +319,47 @@ export class SubscriptionTable implements Iterable<SubscriptionState> {
     this.#maxInFlight = maxInFlight;
   }
 
-  [Symbol.iterator](): Iterator<SubscriptionState> {
-    return this.#states.values();
+  [Symbol.iterator](): Iterator<Lane> {
+    return this.#lanes.values();
   }
 
-  of(subscriptionId: number): SubscriptionState {
-    let state = this.#states.get(subscriptionId);
-    if (state === undefined) {
-      state = new SubscriptionState(subscriptionId, this.#maxInFlight);
-      this.#states.set(subscriptionId, state);
+  of(subscriptionId: number): Lane {
+    let lane = this.#lanes.get(subscriptionId);
+    if (lane === undefined) {
+      lane = new Lane(subscriptionId, this.#maxInFlight);
+      this.#lanes.set(subscriptionId, lane);
     }
-    return state;
+    return lane;
   }
 
-  receives(state: SubscriptionState, action: string): void {
+  receives(lane: Lane, action: string): void {
     const receiving = this.#receiving.get(action);
-    if (receiving?.has(state) === true) return;
+    if (receiving?.has(lane) === true) return;
     // What is forgotten is learnt again by the next claim.
     if (this.#received >= MAX_RECEIVING) this.#receiving.clear();
     this.#received = this.#receiving.size === 0 ? 1 : this.#received + 1;
     const known = this.#receiving.get(action);
-    if (known === undefined) this.#receiving.set(action, new Set([state]));
-    else known.add(state);
+    if (known === undefined) this.#receiving.set(action, new Set([lane]));
+    else known.add(lane);
   }
 
-  receivingFrom(action: string): Iterable<SubscriptionState> {
+  receivingFrom(action: string): Iterable<Lane> {
     return this.#receiving.get(action) ?? [];
   }
 
   /** Forgets those that are idle, the oldest first, while there are too many. */
   evictIdle(nowMs: number): void {
-    if (this.#states.size <= MAX_IDLE) return;
-    for (const [id, state] of this.#states) {
-      if (state.isIdle(nowMs)) this.#evict(id, state);
-      if (this.#states.size <= MAX_IDLE) return;
+    if (this.#lanes.size <= MAX_IDLE) return;
+    for (const [id, lane] of this.#lanes) {
+      if (lane.isIdle(nowMs)) this.#evict(id, lane);
+      if (this.#lanes.size <= MAX_IDLE) return;
     }
   }
 
-  #evict(id: number, state: SubscriptionState): void {
-    this.#states.delete(id);
+  #evict(id: number, lane: Lane): void {
+    this.#lanes.delete(id);
     for (const [action, receiving] of this.#receiving) {
-      if (receiving.delete(state) && receiving.size === 0) this.#receiving.delete(action);
+      if (receiving.delete(lane) && receiving.size === 0) this.#receiving.delete(action);
     }
-  }
-}
-
-/**
- * First in, first out. Not a Set: each table that a Set empties refers to the next one, so once V8 has taken one for
- * long-lived, it retains all that follow. Empty items are cut off by the hundred, as each cut moves the whole list.
- */
-export class Fifo<T> {
-  readonly #items: (T | undefined)[] = [];
-  #first = 0;
-
-  get size(): number {
-    return this.#items.length - this.#first;
-  }
-
-  get head(): T | undefined {
-    return this.#items[this.#first];
-  }
-
-  push(item: T): void {
-    this.#items.push(item);
-  }
-
-  shift(): T | undefined {
-    const item = this.#items[this.#first];
-    if (item === undefined) return undefined;
-    this.#items[this.#first] = undefined;
-    this.#first += 1;
-    if (this.#first === this.#items.length || this.#first >= CUT_AT) {
-      this.#items.splice(0, this.#first);
-      this.#first = 0;
-    }
-    return item;
   }
 }

@@ -1,13 +1,9 @@
 import { readFileSync } from "node:fs";
 import { array, assert, constantFrom, integer, property, tuple } from "fast-check";
 import { expect, it } from "vitest";
-import { type NextClaim, Scheduler } from "../../src/delivery/scheduler.ts";
-import {
-  BLOCKERS,
-  type Readiness,
-  READINESS_CHANGES,
-  type SubscriptionState,
-} from "../../src/delivery/subscription-state.ts";
+import { LIFE } from "../../src/delivery/item.ts";
+import { type Item, type Lane, LANE_CHANGES, type WhyNot } from "../../src/delivery/lane.ts";
+import { Schedule, type Step } from "../../src/delivery/schedule.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import type { AttemptResult, Claim, RecordClaim } from "../../src/store/queue.ts";
@@ -22,17 +18,23 @@ const SETTINGS: readonly SubscriptionSettings[] = [
   { ...NO_SETTINGS, rate_limit: 0.5, ordered: true },
 ];
 
-/** A scheduler with two subscriptions, all that happens to it, and what must hold at all times. */
+type LaneState = WhyNot | "ready";
+
+interface Running {
+  readonly item: Item;
+  readonly claim: Claim;
+}
+
+/** A schedule with two subscriptions, all that happens to it, and what must hold at all times. */
 class Model {
-  readonly #scheduler = new Scheduler(MAX_IN_FLIGHT, 3);
+  readonly #schedule = new Schedule(MAX_IN_FLIGHT, 3);
   readonly #settings: SubscriptionSettings[];
-  readonly #subs: SubscriptionState[] = [];
-  readonly #running: (NextClaim & { readonly bytes: number })[] = [];
-  readonly #results: AttemptResult[] = [];
-  readonly #awaitingFilter = new Set<SubscriptionState>();
+  readonly #lanes: Lane[] = [];
+  readonly #running: Running[] = [];
+  readonly #storing: Item[] = [];
   /** Subscriptions that events being recorded may be leased for. */
   readonly #reserved: RecordClaim[] = [];
-  /** Leased, and not yet started, excluded or released. */
+  /** Leased, and not yet started, excluded or dropped. */
   readonly #open = new Set<number>();
   #isClaiming = false;
   #nowMs = 1_000_000;
@@ -41,21 +43,19 @@ class Model {
   readonly actions = {
     request: () => {
       if (this.#isClaiming) return;
-      this.#scheduler.claims.isWanted(this.#nowMs);
-      this.#isClaiming = this.#scheduler.claims.request(this.#nowMs, 60_000) !== undefined;
+      this.#isClaiming = this.#schedule.request(this.#nowMs, 60_000) !== undefined;
     },
     claimed: (which: number, count: number) => {
       if (!this.#isClaiming) return;
       this.#isClaiming = false;
       const claims = Array.from({ length: count }, () => this.#claim(which));
-      this.#scheduler.leased({ claims, nextDueAtMs: undefined, limitedTiers: [0] }, this.#nowMs);
+      this.#schedule.claimed({ claims, nextDueAtMs: undefined, limitedTiers: [0] }, this.#nowMs);
     },
     reserved: () => {
-      const reserved = this.#scheduler.reserve("a", this.#nowMs, 60_000);
+      const reserved = this.#schedule.reserve("a", this.#nowMs, 60_000);
       if (reserved === undefined) return;
       for (const id of reserved.subscriptions) {
-        const sub = this.#subs[id]!;
-        expect(sub.hasBacklog, "reserved for one with older ones due").toBe(false);
+        expect(this.#lanes[id]!.hasBacklog, "reserved for one with older ones due").toBe(false);
       }
       this.#reserved.push(reserved);
     },
@@ -64,41 +64,37 @@ class Model {
       if (reserved === undefined) return;
       // Of some the store finds that they may not be sent to.
       const claims = count === 0 ? [] : reserved.subscriptions.map((id) => this.#claim(id));
-      this.#scheduler.recorded(reserved, claims, this.#nowMs);
+      this.#schedule.recorded(reserved, claims, this.#nowMs);
     },
     started: () =>
-      this.#next((next) => {
-        const { claim } = next;
-        this.#close(claim);
-        this.#running.push({ ...next, bytes: this.#scheduler.start(next, this.#nowMs) });
+      this.#next((item, claim) => {
+        this.#schedule.start(item, this.#nowMs);
+        this.#running.push({ item, claim });
       }),
     excluded: () =>
-      this.#next((next) => {
-        this.#close(next.claim);
-        this.#scheduler.exclude(next);
-        this.#results.push(resultOf(next.claim, this.#nowMs, { ending: "filtered" }));
+      this.#next((item) => {
+        this.#schedule.exclude(item);
+        this.#storing.push(item);
       }),
-    awaitFilter: () =>
-      this.#next((next) => {
-        this.#awaitingFilter.add(next.sub);
-        this.#scheduler.awaitFilter(next);
-      }),
-    filterReady: () => {
-      for (const sub of this.#awaitingFilter) this.#scheduler.filterReady(sub);
-      this.#awaitingFilter.clear();
+    /** What was started for its filter. */
+    excludedLater: (which: number) => this.#leave(which, (item) => this.#schedule.exclude(item)),
+    droppedLater: (which: number) => this.#leave(which, (item) => this.#schedule.drop(item)),
+    broken: (which: number) => {
+      const running = this.#take(which);
+      if (running !== undefined) this.#schedule.broke(running.item);
     },
     answered: (which: number) => this.#end(which, { statusCode: 200, ending: "delivered" }),
     unanswered: (which: number) => this.#end(which, { errorCode: "timeout", ending: "failed" }),
     throttled: (which: number) => this.#end(which, { statusCode: 429, ending: "failed" }, 500),
     stored: () => {
-      for (const result of this.#results.splice(0)) {
-        this.#scheduler.stored(result, { kind: "stored", state: "pending" });
+      for (const item of this.#storing.splice(0)) {
+        this.#schedule.stored(item, { kind: "stored", state: "pending" });
       }
     },
     changed: (which: number, to: number) => {
       const settings = SETTINGS[to % SETTINGS.length]!;
       this.#settings[which] = settings;
-      this.#scheduler.changed({ rowid: which, ...settings } as unknown as Subscription);
+      this.#schedule.changed({ rowid: which, ...settings } as unknown as Subscription);
     },
     passed: (_which: number, steps: number) => {
       this.#nowMs += steps * 60;
@@ -112,40 +108,43 @@ class Model {
     for (const which of [0, 1]) {
       this.actions.request();
       this.actions.claimed(which, 1);
-      const next = this.#scheduler.next(this.#nowMs)!;
-      this.#subs.push(next.sub);
       this.actions.started();
+      this.#lanes.push(this.#running[0]!.item.lane);
       this.actions.answered(which);
     }
     this.actions.stored();
   }
 
-  /** Answers the readiness of both before and after it. */
-  do(name: keyof Model["actions"], which: number, count: number): [Readiness, Readiness][] {
-    const before = this.#subs.map((sub) => sub.readiness(this.#nowMs));
+  /** Answers the state of both before and after it. */
+  do(name: keyof Model["actions"], which: number, count: number): [LaneState, LaneState][] {
+    const before = this.#lanes.map((lane) => lane.whyNot(this.#nowMs) ?? "ready");
     this.actions[name](which, count);
-    for (const { deliveryId } of this.#scheduler.takeReleased()) {
-      expect(this.#open.delete(deliveryId), "released once").toBe(true);
+    this.#giveBack();
+    const { queued, sending, storing } = this.#schedule.counts.items;
+    const expected = [this.#open.size, this.#running.length, this.#storing.length];
+    expect([queued, sending, storing]).toEqual(expected);
+    for (const state of ["queued", "sending", "storing"] as const) {
+      const [one, other] = this.#lanes.map(({ counts }) => counts.items[state]);
+      expect(one! + other!, state).toBe(this.#schedule.counts.items[state]);
     }
-    const { inFlight, buffered } = this.#scheduler;
-    expect([inFlight, buffered]).toEqual([this.#running.length, this.#open.size]);
-    expect(inFlight).toBeLessThanOrEqual(MAX_IN_FLIGHT);
-    return this.#subs.map((sub, index) => [before[index]!, sub.readiness(this.#nowMs)]);
+    expect(sending).toBeLessThanOrEqual(MAX_IN_FLIGHT);
+    return this.#lanes.map((lane, index) => [before[index]!, lane.whyNot(this.#nowMs) ?? "ready"]);
   }
 
-  /** Lets all go on that waits; then each claim must come to its end. */
+  /** Lets all go on that waits; then each item must come to its end. */
   settle(): void {
     while (this.#reserved.length > 0) this.do("recorded", 0, 0);
     for (let round = 0; round < 100 && this.#open.size + this.#running.length > 0; round += 1) {
-      this.do("filterReady", 0, 0);
       this.do("stored", 0, 0);
       for (let step = 0; step < 8; step += 1) this.do("started", 0, 0);
       for (const which of [0, 1]) this.do("answered", which, 0);
       this.do("passed", 0, 2);
     }
     this.do("stored", 0, 0);
+    expect(this.#schedule.isIdle).toBe(true);
     expect([this.#open.size, this.#running.length]).toEqual([0, 0]);
-    for (const sub of this.#subs) expect(sub.leased).toBe(0);
+    for (const lane of this.#lanes) expect([lane.leased, lane.settling]).toEqual([0, 0]);
+    expect(this.#schedule.counts.items.gone).toBe(this.#deliveries);
   }
 
   #claim(which: number): Claim {
@@ -159,22 +158,50 @@ class Model {
     } as unknown as Claim;
   }
 
-  #next(use: (next: NextClaim) => void): void {
-    const next = this.#scheduler.next(this.#nowMs);
-    if (next !== undefined) use(next);
+  #next(use: (item: Item, claim: Claim) => void): void {
+    const step = this.#schedule.step(this.#nowMs);
+    if (step.do !== "start") return this.#noteDropped(step);
+    this.#close(step.claim);
+    use(step.item, step.claim);
+  }
+
+  #giveBack(): void {
+    for (;;) {
+      const step = this.#schedule.step(this.#nowMs, false);
+      if (step.do !== "drop") return;
+      this.#noteDropped(step);
+    }
+  }
+
+  #noteDropped(step: Step): void {
+    if (step.do !== "drop") return;
+    this.#close(step.claim);
+    this.#storing.push(step.item);
   }
 
   #close({ deliveryId }: Claim): void {
     expect(this.#open.delete(deliveryId), "used once").toBe(true);
   }
 
+  #take(which: number): Running | undefined {
+    const index = this.#running.findIndex(({ item }) => item.lane.subscriptionId === which);
+    return index < 0 ? undefined : this.#running.splice(index, 1)[0];
+  }
+
+  #leave(which: number, how: (item: Item) => void): void {
+    const running = this.#take(which);
+    if (running === undefined) return;
+    how(running.item);
+    this.#storing.push(running.item);
+  }
+
   #end(which: number, ending: Partial<AttemptResult>, retryAfterMs?: number): void {
-    const index = this.#running.findIndex(({ sub }) => sub.subscriptionId === which);
-    if (index < 0) return;
-    const { sub, claim, bytes } = this.#running.splice(index, 1)[0]!;
+    const running = this.#take(which);
+    if (running === undefined) return;
+    const { item, claim } = running;
     const throttle = retryAfterMs === undefined ? undefined : { retryAfterMs };
-    const ended = resultOf(claim, this.#nowMs, ending);
-    this.#results.push(this.#scheduler.ended(sub, bytes, ended, throttle, this.#nowMs));
+    this.#schedule.ended(item, resultOf(claim, this.#nowMs, ending), throttle, this.#nowMs);
+    this.#storing.push(item);
   }
 }
 
@@ -189,12 +216,12 @@ function resultOf(
 const NAMES = Object.keys(new Model([0, 0]).actions) as (keyof Model["actions"])[];
 const OFTEN = ["request", "claimed", "started", "started", "answered", "passed"] as const;
 
-it("keeps its promises whatever happens, and readiness changes only as its table says", () => {
+it("keeps its promises whatever happens, and a lane changes only as its table says", () => {
   const seen = new Set<string>();
-  const note = (pairs: readonly [Readiness, Readiness][]): void => {
+  const note = (pairs: readonly [LaneState, LaneState][]): void => {
     for (const [from, to] of pairs) if (from !== to) seen.add(`${from} --> ${to}`);
   };
-  // Too rare to be left to chance: the limit is halved while the rate or the filter keeps it from starting one.
+  // Too rare to be left to chance: the limit is halved, or a pause begins, while the rate keeps it from starting one.
   const halved = [
     "started",
     "answered",
@@ -208,7 +235,7 @@ it("keeps its promises whatever happens, and readiness changes only as its table
   ] as const;
   for (const [settings, ...names] of [
     [2, ...halved, "request", "unanswered", "request"],
-    [0, ...halved, "awaitFilter", "unanswered", "filterReady"],
+    [2, ...halved, "request", "throttled"],
   ] as const) {
     const model = new Model([settings, settings]);
     for (const name of ["passed", "request", "claimed", ...names] as const) {
@@ -238,21 +265,35 @@ it("keeps its promises whatever happens, and readiness changes only as its table
   );
 });
 
-/** The lines of the table, as the diagram has them. */
-function changes(): string[] {
-  return Object.entries(READINESS_CHANGES).flatMap(([from, to]) =>
+/** The lines of a table, as its diagram has them. */
+function changes(table: Readonly<Record<string, Readonly<Record<string, string>>>> = LANE_CHANGES): string[] {
+  return Object.entries(table).flatMap(([from, to]) =>
     Object.entries(to).map(([state, event]) => `${from} --> ${state}: ${event}`),
   );
 }
+
+it("lets an item live only as its table says", () => {
+  const schedule = new Schedule(MAX_IN_FLIGHT, 3);
+  schedule.request(1, 60_000);
+  const subscription = { subscriptionId: 1, settings: NO_SETTINGS };
+  const claim = { subscription, event: { action: "a", payload: Buffer.from("1") } } as unknown as Claim;
+  schedule.claimed({ claims: [claim], nextDueAtMs: undefined, limitedTiers: [] }, 1);
+  const step = schedule.step(1);
+  const item = step.do === "start" ? step.item : expect.unreachable();
+  expect(() => schedule.broke(item)).toThrow("An item that is queued was broken.");
+  schedule.start(item, 1);
+  expect(() => schedule.start(item, 1)).toThrow("An item that is sending was started.");
+});
 
 const CONTRIBUTING = readFileSync(new URL("../../CONTRIBUTING.md", import.meta.url), "utf8");
 
 it("is drawn in CONTRIBUTING.md as the tables have it", () => {
   const diagrams = CONTRIBUTING.match(/^ {2}\w+ --> \w+: .*$/gm)!.map((line) => line.trim());
-  const states = new Set(Object.keys(READINESS_CHANGES));
-  expect(diagrams.filter((line) => states.has(line.split(" ")[0]!))).toEqual(changes());
-  for (const [blocker, { releases, rejectsClaims }] of Object.entries(BLOCKERS)) {
-    const row = CONTRIBUTING.split("\n").find((line) => line.startsWith(`| \`${blocker}\` |`));
-    expect(row, blocker).toMatch(new RegExp(`\\| ${releases} \\| ${rejectsClaims ? "yes" : "no"} \\|$`));
-  }
+  const linesFrom = (states: readonly string[]): string[] =>
+    diagrams.filter((line) => states.includes(line.split(" ")[0]!));
+  expect(linesFrom(Object.keys(LANE_CHANGES))).toEqual(changes());
+  const life = Object.entries(LIFE).flatMap(([from, events]) => {
+    return Object.entries(events).map(([event, to]) => `${from} --> ${to}: ${event}`);
+  });
+  expect(linesFrom(Object.keys(LIFE))).toEqual(life);
 });

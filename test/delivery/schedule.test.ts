@@ -1,0 +1,293 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Item, Lane } from "../../src/delivery/lane.ts";
+import { Schedule } from "../../src/delivery/schedule.ts";
+import { NO_SETTINGS, type SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
+import type { Subscription } from "../../src/domain/subscription.ts";
+import type { AttemptResult, Claim } from "../../src/store/queue.ts";
+
+let deliveries = 0;
+function claims(
+  subscriptionId: number,
+  count: number,
+  payload = new Uint8Array(10),
+  settings: SubscriptionSettings = NO_SETTINGS,
+): Claim[] {
+  return Array.from({ length: count }, () => ({
+    deliveryId: (deliveries += 1),
+    claimId: 1,
+    attempt: 1,
+    failures: 0,
+    event: { eventId: 1, action: "a", payload, timestampedMs: 0 },
+    subscription: {
+      subscriptionId,
+      application: "a",
+      name: "s",
+      handler: "https://a.example/",
+      secret: "s",
+      maxRetries: 5,
+      settings,
+    },
+  }));
+}
+
+/** A schedule before handlers that answer when the test says so. */
+class Bench {
+  readonly schedule: Schedule;
+  nowMs = 1_000_000;
+  readonly sending: Item[] = [];
+  /** Subscriptions in the order in which theirs were started. */
+  readonly order: number[] = [];
+  readonly dropped: number[] = [];
+  /** Deliveries that a filter excludes, and the subscriptions in the order in which theirs were excluded. */
+  readonly unwanted = new Set<number>();
+  readonly excluded: number[] = [];
+  /** Until when the schedule waits. */
+  untilMs = Infinity;
+  endsAtOnce = false;
+  readonly #claims = new Map<Item, Claim>();
+  #last: Item | undefined;
+
+  constructor(maxInFlight: number) {
+    this.schedule = new Schedule(maxInFlight, 4);
+  }
+
+  /** Leases deliveries, and starts what may be started. */
+  lease(...leased: readonly Claim[]): void {
+    this.schedule.request(this.nowMs, 60_000);
+    this.schedule.claimed({ claims: leased, nextDueAtMs: undefined, limitedTiers: [] }, this.nowMs);
+    this.advance();
+  }
+
+  advance(mayStart = true): void {
+    for (;;) {
+      const step = this.schedule.step(this.nowMs, mayStart);
+      if (step.do === "start") this.#begin(step.item, step.claim);
+      else if (step.do === "drop") this.dropped.push(step.claim.deliveryId);
+      else if (step.do === "wait") {
+        this.untilMs = step.untilMs;
+        return;
+      }
+    }
+  }
+
+  /** Time passes, as the engine's alarm lets it. */
+  pass(byMs: number): void {
+    const untilMs = this.nowMs + byMs;
+    for (this.advance(); this.untilMs <= untilMs; this.advance()) {
+      this.nowMs = Math.max(this.nowMs, this.untilMs);
+    }
+    this.nowMs = untilMs;
+  }
+
+  end(item: Item): void {
+    this.sending.splice(this.sending.indexOf(item), 1);
+    this.schedule.ended(item, resultOf(this.#claims.get(item)!, this.nowMs), undefined, this.nowMs);
+  }
+
+  endOne(subscriptionId: number): void {
+    this.end(this.sending.find(({ lane }) => lane.subscriptionId === subscriptionId)!);
+    this.advance();
+  }
+
+  /** Makes a subscription a fast one with a limit of 4. */
+  makeFast(subscriptionId: number): Lane {
+    const { order } = this;
+    const before = order.length;
+    this.lease(...claims(subscriptionId, 4));
+    while (this.sending.length > 0) this.endOne(subscriptionId);
+    const { lane } = this.#last!;
+    order.length = before;
+    deliveries -= 4;
+    expect([lane.limit, lane.queued.size]).toEqual([4, 0]);
+    return lane;
+  }
+
+  #begin(item: Item, claim: Claim): void {
+    const { subscriptionId } = item.lane;
+    if (this.unwanted.has(claim.deliveryId)) {
+      this.excluded.push(subscriptionId);
+      return this.schedule.exclude(item);
+    }
+    this.schedule.start(item, this.nowMs);
+    this.#claims.set(item, claim);
+    this.#last = item;
+    this.order.push(subscriptionId);
+    this.sending.push(item);
+    if (this.endsAtOnce) this.end(item);
+  }
+}
+
+function resultOf({ deliveryId, claimId }: Claim, nowMs: number): AttemptResult {
+  return {
+    deliveryId,
+    claimId,
+    startedAtMs: nowMs,
+    durationMs: 1,
+    statusCode: 200,
+    ending: "delivered",
+  };
+}
+
+describe("prefetched deliveries", () => {
+  let bench: Bench;
+  beforeEach(() => {
+    deliveries = 0;
+    bench = new Bench(8);
+  });
+
+  it("are started as their subscription's limit allows", () => {
+    const lane = bench.makeFast(1);
+    bench.lease(...claims(1, 6));
+    expect([lane.sending, lane.queued.size, bench.schedule.counts.items.queued]).toEqual([4, 2, 2]);
+    expect(bench.schedule.counts.bytes.queued).toBe(20);
+    bench.endOne(1);
+    expect([lane.sending, lane.queued.size]).toEqual([4, 1]);
+    bench.endOne(1);
+    bench.endOne(1);
+    expect([lane.sending, bench.schedule.counts.items.queued, bench.schedule.counts.bytes.queued]).toEqual([
+      3, 0, 0,
+    ]);
+  });
+
+  it("start in rotation where there is not capacity for all, so that a long queue delays nobody", () => {
+    for (const id of [1, 2, 3]) bench.makeFast(id);
+    bench.lease(...claims(1, 20), ...claims(2, 2), ...claims(3, 2));
+    // One fast subscription has no more in flight than are still free.
+    expect(bench.order).toEqual([1, 2, 3, 1, 2, 3]);
+    bench.endOne(1);
+    expect(bench.order.slice(6)).toEqual([1]);
+  });
+
+  it("use at most the free memory, and each may have one", () => {
+    const payload = new Uint8Array(20 * 1_024 * 1_024);
+    const lane = bench.makeFast(1);
+    bench.makeFast(2);
+    bench.makeFast(3);
+    bench.lease(...claims(1, 3, payload));
+    expect([lane.sending, lane.queued.size]).toEqual([2, 1]);
+    bench.lease(...claims(2, 2, payload), ...claims(3, 2, payload));
+    expect(bench.order).toEqual([1, 1, 2, 3]);
+    bench.endOne(1);
+    expect(bench.order).toHaveLength(4);
+    for (const started of bench.sending.slice(1)) bench.end(started);
+    bench.advance();
+    expect(bench.sending.length).toBeGreaterThanOrEqual(2);
+  });
+
+  it("stay queued while other work runs", () => {
+    bench.makeFast(1);
+    bench.schedule.request(bench.nowMs, 60_000);
+    bench.schedule.claimed({ claims: claims(1, 6), nextDueAtMs: undefined, limitedTiers: [] }, bench.nowMs);
+    bench.advance(false);
+    expect(bench.order).toHaveLength(0);
+    bench.advance();
+    expect(bench.order).toHaveLength(4);
+  });
+
+  it("may end as they start, by the hundred", () => {
+    bench.endsAtOnce = true;
+    bench.lease(...claims(1, 500));
+    expect([bench.order.length, bench.schedule.counts.items.queued, bench.sending.length]).toEqual([
+      500, 0, 0,
+    ]);
+  });
+
+  it("end without an attempt where a filter excludes them, a limited number in a turn", () => {
+    const [one, two] = [bench.makeFast(1), bench.makeFast(2)];
+    const ofOne = claims(1, 200);
+    for (const { deliveryId } of ofOne.slice(0, 199)) bench.unwanted.add(deliveryId);
+    bench.lease(...ofOne, ...claims(2, 1));
+    expect(bench.excluded).toHaveLength(199);
+    // The other one's came after the first turn.
+    expect(bench.order).toEqual([2, 1]);
+    expect([one.sending, one.queued.size, two.sending, bench.schedule.counts.items.queued]).toEqual([
+      1, 0, 1, 0,
+    ]);
+    expect(bench.schedule.counts.bytes.queued).toBe(0);
+  });
+
+  it("may be excluded after they were started for it, which uses up no slot of a rate", () => {
+    const lane = bench.makeFast(1);
+    bench.lease(...claims(1, 3, undefined, { ...NO_SETTINGS, rate_limit: 1 }));
+    expect([bench.order, lane.sending]).toEqual([[1], 1]);
+    bench.schedule.exclude(bench.sending.pop()!);
+    bench.advance();
+    expect([bench.order, lane.sending]).toEqual([[1, 1], 1]);
+  });
+
+  it("are dropped when one passes the filter before them whose handler is not known to be fast", () => {
+    const ofOne = claims(1, 10);
+    for (const { deliveryId } of ofOne.slice(0, 6)) bench.unwanted.add(deliveryId);
+    bench.lease(...ofOne);
+    const { lane } = bench.sending[0]!;
+    expect([bench.excluded.length, lane.sending, lane.queued.size]).toEqual([6, 1, 0]);
+    expect(bench.dropped).toEqual([8, 9, 10]);
+    expect(lane.hasBacklog).toBe(true);
+  });
+
+  it("are dropped when their handler has stalled", () => {
+    const lane = bench.makeFast(1);
+    bench.lease(...claims(1, 6));
+    bench.pass(1_000);
+    expect(bench.dropped).toEqual([]);
+    bench.pass(1_000);
+    expect(bench.dropped).toEqual([5, 6]);
+    expect([lane.queued.size, lane.hasBacklog, bench.schedule.counts.items.queued]).toEqual([0, true, 0]);
+    bench.pass(1_000);
+    expect(bench.untilMs).toBe(Infinity);
+  });
+
+  it("are dropped instead of started when they have waited too long, as after a sleep of the machine", () => {
+    bench.makeFast(1);
+    bench.lease(...claims(1, 6));
+    bench.nowMs += 60_000;
+    bench.endOne(1);
+    expect(bench.dropped).toEqual([5, 6]);
+    expect(bench.order).toHaveLength(4);
+  });
+
+  it("of one subscription are dropped when it is deactivated", () => {
+    const [one, two] = [bench.makeFast(1), bench.makeFast(2)];
+    bench.lease(...claims(1, 6), ...claims(2, 6));
+    const [gone] = bench.sending;
+    bench.end(gone!);
+    const deactivated = { subscriptionId: 1, reason: "gone" };
+    bench.schedule.stored(gone!, { kind: "stored", state: "failed", deactivated });
+    bench.advance();
+    expect([one.queued.size, two.queued.size]).toEqual([0, 3]);
+    expect(bench.dropped).toEqual([4, 5, 6]);
+  });
+
+  it("are all dropped at the end, with later claims", () => {
+    bench.makeFast(1);
+    bench.lease(...claims(1, 6));
+    bench.schedule.close();
+    bench.advance();
+    expect(bench.dropped).toEqual([5, 6]);
+    bench.lease(...claims(2, 1));
+    expect(bench.dropped).toEqual([5, 6, 7]);
+    while (bench.sending[0] !== undefined) bench.end(bench.sending[0]);
+    bench.advance();
+    expect(bench.order).toHaveLength(4);
+    expect(bench.untilMs).toBe(Infinity);
+  });
+
+  it("made with their events are dropped when their subscription was changed before they came", () => {
+    const lane = bench.makeFast(1);
+    const { schedule } = bench;
+    bench.lease();
+    const [before, other] = [claims(1, 1), claims(1, 1)];
+    const claim = schedule.reserve("a", bench.nowMs, 60_000)!;
+    expect(claim.subscriptions).toEqual([1]);
+    schedule.changed({ ...NO_SETTINGS, rowid: 1 } as unknown as Subscription);
+    expect(schedule.reserve("a", bench.nowMs, 60_000)).toBeUndefined();
+    // What the next claim brings is as it is by then.
+    bench.lease();
+    schedule.recorded(claim, before, bench.nowMs);
+    bench.advance();
+    expect([bench.dropped, lane.leased]).toEqual([[before[0]!.deliveryId], 0]);
+    schedule.recorded(schedule.reserve("a", bench.nowMs, 60_000)!, other, bench.nowMs);
+    bench.advance();
+    expect(lane.sending).toBe(1);
+  });
+});
