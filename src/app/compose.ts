@@ -103,6 +103,8 @@ export async function compose(options: ComposeOptions) {
     delivery: config.delivery,
     background,
     offThread,
+    // Apart, so that no payload waits for a comparison.
+    schemaProducts: new ValidationThread(clock),
     streamed,
     counts: published,
     stats,

@@ -11,10 +11,9 @@ import { nextVersionName } from "../domain/names.ts";
 import type { ActionChange, CatalogStore, StoredAction } from "../store/catalog.ts";
 import { chainFrom } from "./action-cache.ts";
 import type { Access } from "./auth.ts";
-import { admissionOf, breaksOf, historyWarnings } from "./compatibility.ts";
+import { admissionOf, breaksOf, type Compare, historyWarnings } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
 import { actionOf, existing, notFound, omitUndefined, ownAction } from "./requests.ts";
-import type { TaskRunner } from "./schema-tasks.ts";
 
 /** How often an update is tried again because others came first. */
 const MAX_TRIES = 20;
@@ -24,7 +23,7 @@ interface Update {
   readonly body: ActionUpdate;
   /** Applies a breaking schema too. */
   readonly forced: boolean;
-  readonly tasks: TaskRunner;
+  readonly compare: Compare;
 }
 
 interface Updated {
@@ -58,7 +57,7 @@ async function revise(
   context: ServiceContext,
   access: Access,
   stored: StoredAction,
-  { body, forced, tasks }: Update,
+  { body, forced, compare }: Update,
 ): Promise<Updated | "stale"> {
   const { clock, actions } = context;
   const { catalog } = context.store;
@@ -80,7 +79,7 @@ async function revise(
   const mustConform = hasNewSchema && !forced;
   const comparesWithAll = settings.compatibility_against === "all" && stored.compatibility_against !== "all";
   const changes =
-    mustConform || comparesWithAll ? await breaksOf(catalog, tasks, stored, schemata, settings) : [];
+    mustConform || comparesWithAll ? await breaksOf(catalog, compare, stored, schemata, settings) : [];
   if (mustConform && changes.length > 0) {
     const suggestion = await freeName(catalog, stored.action);
     throw new EvregError(
@@ -90,7 +89,7 @@ async function revise(
     );
   }
   const warnings = historyWarnings(changes);
-  const admission = await admissionOf(tasks, stored, schemata, forced ? "none" : settings.compatibility);
+  const admission = await admissionOf(compare, stored, schemata, forced ? "none" : settings.compatibility);
   try {
     const named = { action: stored.action, expectedVersion: stored.version };
     const revised = await catalog.reviseAction({ ...named, ...change, admission }, clock.now(), access.actor);

@@ -22,7 +22,7 @@ import { noSample } from "../schema/generate/no-sample.ts";
 import type { RevisionSelection } from "../store/catalog.ts";
 import { updateAction } from "./action-update.ts";
 import type { Access } from "./auth.ts";
-import { breaksOf } from "./compatibility.ts";
+import { breaksOf, type Compare } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
 import { checkNewEvent, mustTakeEvents, shownFailures } from "./publisher.ts";
 import {
@@ -85,6 +85,11 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     return found;
   };
 
+  const comparing =
+    (signal: AbortSignal | undefined): Compare =>
+    (older, newer, mode) =>
+      schemaProducts.compare({ older, newer, mode }, access.caller, signal);
+
   return {
     async list(query = {}) {
       return { data: await allOf(actionPages(context, access, query)) };
@@ -117,7 +122,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const tasks = schemaTasks.runnerFor("change", access.caller, signal);
       const warnings =
         body.schemata === undefined ? [] : await schemaWarnings(tasks, "schemata", body.schemata);
-      const updated = await updateAction(context, access, name, { body, forced, tasks });
+      const updated = await updateAction(context, access, name, { body, forced, compare: comparing(signal) });
       if (updated.isChanged) {
         feed.changed({ topic: "actions", data: { change: "changed", record: updated.action } });
       }
@@ -138,7 +143,13 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const earlier = revision === undefined ? {} : await revisionOf(stored.action, revision);
       const against = revision === undefined ? stored.compatibility_against : "last";
       const rule = { compatibility: mode ?? stored.compatibility, compatibility_against: against };
-      const breaks = await breaksOf(store.catalog, tasks, { ...stored, ...earlier }, schemata, rule);
+      const breaks = await breaksOf(
+        store.catalog,
+        comparing(signal),
+        { ...stored, ...earlier },
+        schemata,
+        rule,
+      );
       const check = { action: stored.action, schemata, maxEvents: replay };
       const checked = replay === 0 ? null : await storedEvents.check(check, access.caller, signal);
       return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };

@@ -12,9 +12,8 @@ import {
   type SchemaWarning,
   sidesOf,
 } from "../domain/action.ts";
-import { EvregError } from "../domain/error.ts";
+import type { Verdict } from "../schema/compatibility/compare.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
-import type { TaskRunner } from "./schema-tasks.ts";
 
 /** Revisions read at once, each of up to 256 KiB, one of which may take the thread 5 ms. */
 const READ_REVISIONS = 3;
@@ -25,6 +24,9 @@ const STEPS_PER_COMPARISON = 1_000;
 /** To find a schema that was compared already takes a tenth of reading it. */
 const CHARACTERS_PER_STEP = 10;
 
+/** Compares a schema with one that is to replace it and was checked. */
+export type Compare = (older: Schemata, newer: Schemata, mode: CompatibilityMode) => Promise<Verdict>;
+
 /**
  * What a schema would break of an action, under a rule. A break with several revisions is reported once, for the newest of
  * them. When not all revisions could be compared, a break of each side says which were not.
@@ -32,7 +34,7 @@ const CHARACTERS_PER_STEP = 10;
  */
 export async function breaksOf(
   catalog: CatalogStore,
-  tasks: TaskRunner,
+  compare: Compare,
   stored: StoredAction,
   next: Schemata,
   { compatibility: mode, compatibility_against: against }: CompatibilityRule,
@@ -40,13 +42,12 @@ export async function breaksOf(
 ): Promise<readonly RevisionBreak[]> {
   if (mode === "none") return [];
   const found = new Map<string, FoundBreak>();
-  const inheritance = new InheritedBreaks(tasks, stored, mode);
   // A schema has two numbers when an action returns to it, or moves to another application.
   const compared = new Map<string, readonly string[]>();
   const nextLength = JSON.stringify(next).length;
   let remaining = stepsOverAll;
   const revisions = against === "last" ? [stored] : revisionsOf(catalog, stored.action);
-  const described = () => [...found.values()].map((one) => describeBreak(stored, mode, one));
+  const described = () => [...found.values()].map((one) => describeBreak(stored, one));
   for await (const { revision, schemata } of revisions) {
     if (remaining <= 0 || found.size >= CHECK_LIMITS.breaks) {
       return [...described(), ...sidesOf(mode).map((side) => notCompared(side, revision, found.size))];
@@ -57,16 +58,14 @@ export async function breaksOf(
     const known = compared.get(digest);
     for (const key of known ?? []) countRevision(found.get(key)!, revision);
     if (known !== undefined) continue;
-    const { breaks, steps } = await compare(tasks, schemata, next, mode);
+    const { breaks, steps } = await compare(schemata, next, mode);
     remaining -= STEPS_PER_COMPARISON + text.length + nextLength + steps;
     const keyed = new Map(breaks.map((broken) => [keyOf(broken), broken]));
     compared.set(digest, [...keyed.keys()]);
-    const isNew = [...keyed.keys()].some((key) => !found.has(key));
-    const isInherited = isNew ? await inheritance.of(revision, schemata) : () => false;
     for (const [key, broken] of keyed) {
       const before = found.get(key);
       if (before !== undefined) countRevision(before, revision);
-      else found.set(key, { broken, revisions: [revision], count: 1, isInherited: isInherited(broken) });
+      else found.set(key, { broken, revisions: [revision], count: 1 });
     }
   }
   return described();
@@ -97,28 +96,15 @@ function notCompared(side: SchemaBreak["side"], revision: number, breaks: number
 
 /** How a schema comes to replace the one in force. Breaks that were allowed are counted too. */
 export async function admissionOf(
-  tasks: TaskRunner,
+  compare: Compare,
   stored: StoredAction,
   next: Schemata,
   compatibility: CompatibilityMode,
 ): Promise<Admission> {
   const isUnbroken = compatibility === "full" || isDeepStrictEqual(stored.schemata, next);
   if (isUnbroken) return { compatibility, breaks: 0 };
-  const { total: breaks } = await compare(tasks, stored.schemata, next, "full");
+  const { total: breaks } = await compare(stored.schemata, next, "full");
   return { compatibility, breaks };
-}
-
-/**
- * What compares is loaded with the first schema that replaces another: a server starts without it.
- * @param newer is valid
- */
-async function compare(tasks: TaskRunner, older: Schemata, newer: Schemata, mode: CompatibilityMode) {
-  const { compareSteps } = await import("../schema/compatibility/compare.ts");
-  return tasks.run(compareSteps(older, newer, { mode })).catch((error: unknown) => {
-    // The older one is not, as an earlier version stored it: nothing was ever published under it, so nothing breaks.
-    if (error instanceof EvregError && error.code === "invalid") return { breaks: [], total: 0, steps: 0 };
-    throw error;
-  });
 }
 
 /** Newest first. */
@@ -132,8 +118,6 @@ async function* revisionsOf(catalog: CatalogStore, action: string): AsyncGenerat
   }
 }
 
-/** For the advice, beside those for the breaks themselves: some 1 s. */
-const STEPS_FOR_ADVICE = 5_000_000;
 /** Revisions named in a sentence before they are only counted. */
 const MAX_NAMED = 5;
 
@@ -142,8 +126,6 @@ interface FoundBreak {
   /** The newest of those it breaks with, newest first. */
   readonly revisions: number[];
   count: number;
-  /** The last revision breaks with the newest of them in the same way. */
-  readonly isInherited: boolean;
 }
 
 /** Counts one more, older revision that it breaks with. */
@@ -152,50 +134,10 @@ function countRevision(found: FoundBreak, revision: number): void {
   if (found.revisions.length < MAX_NAMED) found.revisions.push(revision);
 }
 
-/** Finds what the last revision broke already of an older one: a new change cannot repair that. */
-class InheritedBreaks {
-  readonly #tasks: TaskRunner;
-  readonly #last: StoredAction;
-  readonly #mode: CompatibilityMode;
-  #remaining = STEPS_FOR_ADVICE;
-
-  constructor(tasks: TaskRunner, last: StoredAction, mode: CompatibilityMode) {
-    this.#tasks = tasks;
-    this.#last = last;
-    this.#mode = mode;
-  }
-
-  /** @returns whether the last revision has the same break with this one; `false` when no steps remain */
-  async of(revision: number, schemata: Schemata): Promise<(broken: SchemaBreak) => boolean> {
-    if (revision === this.#last.revision || this.#remaining <= 0) return () => false;
-    const last = this.#last.schemata;
-    const { breaks, steps } = await compare(this.#tasks, schemata, last, this.#mode);
-    this.#remaining -= STEPS_PER_COMPARISON + JSON.stringify([schemata, last]).length + steps;
-    const places = new Set(breaks.map(placeOf));
-    return (broken) => places.has(placeOf(broken));
-  }
-}
-
-/** Breaks of `required` share a pointer, and differ by their message. */
-function placeOf({ side, pointer, message }: SchemaBreak): string {
-  return JSON.stringify([side, pointer, pointer.endsWith("/required") ? message : ""]);
-}
-
-function describeBreak(
-  last: StoredAction,
-  mode: CompatibilityMode,
-  { broken, revisions, count, isInherited }: FoundBreak,
-): RevisionBreak {
+function describeBreak(last: StoredAction, { broken, revisions, count }: FoundBreak): RevisionBreak {
   const revision = revisions[0]!;
   if (revision === last.revision) return { revision, ...broken };
-  const message = `Against ${named(revisions, count)}: ${broken.message}`;
-  return { revision, ...broken, message, ...(isInherited ? { remedy: advice(last, mode, revision) } : {}) };
-}
-
-/** What to do where revisions contradict each other. */
-function advice({ revision: last }: StoredAction, mode: CompatibilityMode, revision: number): string {
-  const again = mode === "full" ? "" : `say again what revision ${revision} says, `;
-  return `Revision ${last} breaks with revision ${revision} here already, so the history disagrees with itself: ${again}have changes compared with the last revision only (compatibility_against: last, --against last), or create the schema as a new version of the action.`;
+  return { revision, ...broken, message: `Against ${named(revisions, count)}: ${broken.message}` };
 }
 
 /** For an action that is to be compared with all its revisions, while its own schema breaks with some. */

@@ -53,7 +53,8 @@ export interface ServiceOptions extends Pick<ServiceContext, Given> {
   readonly version: string;
   /** New at each start. */
   readonly instance: string;
-  readonly offThread: OffThreadValidator & SchemaProducts;
+  readonly offThread: OffThreadValidator;
+  readonly schemaProducts: SchemaProducts;
   readonly streamed: StreamCounts;
   /** All metrics as text. */
   readonly metrics: () => Promise<string>;
@@ -119,7 +120,6 @@ export function createService(options: ServiceOptions): Service {
     secretUses: new SecretUses(store, clock),
     signInCodes: new SignInCodes(clock, shared.random),
     payloads,
-    schemaProducts: offThread,
     actions: new ActionCache(store.catalog, eventLoop),
     storedEvents: new StoredEvents({ events: store.events, clock, payloads }),
     schemaTasks: new SchemaTasks(eventLoop),

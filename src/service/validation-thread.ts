@@ -1,5 +1,5 @@
 import type { Worker } from "node:worker_threads";
-import type { Action, Schemata } from "../domain/action.ts";
+import type { Action, CompatibilityMode, Schemata } from "../domain/action.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { FairQueue } from "../runtime/fair-queue.ts";
@@ -10,6 +10,7 @@ import type {
   ValidationCaller,
   OffThreadValidator,
 } from "../schema/validate/compile.ts";
+import type { Verdict } from "../schema/compatibility/compare.ts";
 import type { Sample } from "../schema/generate/generator.ts";
 
 /** A check as it goes to the thread. */
@@ -33,7 +34,14 @@ interface ThreadTypes {
   readonly action: Action;
 }
 
-export type ThreadTask = ThreadCheck | ThreadSample | ThreadTypes;
+export interface ThreadComparison {
+  readonly kind: "comparison";
+  readonly older: Schemata;
+  readonly newer: Schemata;
+  readonly mode: CompatibilityMode;
+}
+
+export type ThreadTask = ThreadCheck | ThreadComparison | ThreadSample | ThreadTypes;
 
 interface PendingTask {
   /** Of its payload, while it waits. */
@@ -50,7 +58,7 @@ const IDLE_MS = 10_000;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 const MAX_WAITING = 2_000;
 /** Of those that take a second or two in the worst case. */
-const MAX_PRODUCTS_WAITING = 16;
+const MAX_PRODUCTS_WAITING = 64;
 
 /**
  * Makes things of schemas on another thread. Each takes milliseconds, and in the worst case some two seconds.
@@ -61,12 +69,21 @@ export interface SchemaProducts {
   sample(schemata: Schemata, seed: number, caller: unknown): Promise<Sample>;
   /** A file of TypeScript. */
   types(action: Action, caller: unknown): Promise<string>;
+  /**
+   * What a schema breaks that is to replace another; it was checked.
+   * @param signal takes a comparison that waits out of the queue
+   */
+  compare(
+    schemas: Omit<ThreadComparison, "kind">,
+    caller: unknown,
+    signal: AbortSignal | undefined,
+  ): Promise<Verdict>;
 }
 
 /**
- * Validates payloads on a thread of its own, which is started for the first of them, and makes samples and types there. It
- * gets one task at a time, so that its end fails no other, and callers take turns. Not by piscina, which starts its workers from a file of its own: the single
- * executable has none.
+ * Validates payloads on a thread of its own, which is started for the first of them; or compares schemas there, and makes
+ * samples and types. It gets one task at a time, so that its end fails no other, and callers take turns. Not by piscina,
+ * which starts its workers from a file of its own: the single executable has none.
  */
 export class ValidationThread implements OffThreadValidator, SchemaProducts {
   readonly #clock: Clock;
@@ -100,28 +117,7 @@ export class ValidationThread implements OffThreadValidator, SchemaProducts {
       } as const;
       return [message, [copy.buffer]];
     };
-    return new Promise((resolve, reject) => {
-      const settling =
-        <T>(settle: (value: T) => void) =>
-        (value: T): void => {
-          signal?.removeEventListener("abort", leave);
-          settle(value);
-        };
-      const pending: PendingTask = {
-        bytes: payload.length,
-        task,
-        resolve: settling(resolve as PendingTask["resolve"]),
-        reject: settling(reject),
-      };
-      // The thread ends a check that runs by its steps; nobody waits for that.
-      const leave = (): void => {
-        leaveQueue();
-        pending.reject(signal!.reason as Error);
-      };
-      signal?.addEventListener("abort", leave);
-      const leaveQueue = this.#queue.push(caller, pending);
-      if (this.#running === undefined) this.#startNext();
-    });
+    return this.#enqueue(task, payload.length, caller, signal) as Promise<OffThreadResult>;
   }
 
   sample(schemata: Schemata, seed: number, caller: unknown): Promise<Sample> {
@@ -132,10 +128,41 @@ export class ValidationThread implements OffThreadValidator, SchemaProducts {
     return this.#make({ kind: "types", action }, caller) as Promise<string>;
   }
 
-  #make(task: ThreadSample | ThreadTypes, caller: unknown): Promise<unknown> {
+  compare(
+    schemas: Omit<ThreadComparison, "kind">,
+    caller: unknown,
+    signal: AbortSignal | undefined,
+  ): Promise<Verdict> {
+    return this.#make({ kind: "comparison", ...schemas }, caller, signal) as Promise<Verdict>;
+  }
+
+  #make(task: ThreadTask, caller: unknown, signal?: AbortSignal): Promise<unknown> {
+    if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     if (this.#queue.itemsOf(caller).length >= MAX_PRODUCTS_WAITING) return Promise.reject(tooManyWaiting());
+    return this.#enqueue(() => [task, []], 0, caller, signal);
+  }
+
+  /** @param signal takes the task out of the queue; the thread ends one that runs by its steps, and nobody waits for that */
+  #enqueue(
+    task: PendingTask["task"],
+    bytes: number,
+    caller: unknown,
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.#queue.push(caller, { bytes: 0, task: () => [task, []], resolve, reject });
+      const settling =
+        <T>(settle: (value: T) => void) =>
+        (value: T): void => {
+          signal?.removeEventListener("abort", leave);
+          settle(value);
+        };
+      const pending: PendingTask = { bytes, task, resolve: settling(resolve), reject: settling(reject) };
+      const leave = (): void => {
+        leaveQueue();
+        pending.reject(signal!.reason as Error);
+      };
+      signal?.addEventListener("abort", leave);
+      const leaveQueue = this.#queue.push(caller, pending);
       if (this.#running === undefined) this.#startNext();
     });
   }

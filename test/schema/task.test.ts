@@ -1,10 +1,8 @@
 import { RE2JS } from "re2js";
 import { expect, test, vi } from "vitest";
 import { checkSchemaSteps, checkSchema } from "../../src/schema/check.ts";
-import { compare, compareSteps } from "../../src/schema/compatibility/compare.ts";
 import type { Steps } from "../../src/runtime/yielding.ts";
-import { refillBudget, SCHEMA_LIMITS } from "../../src/schema/limits.ts";
-import { TextWitness } from "../../src/schema/patterns/search.ts";
+import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
 import { readSchema } from "../../src/schema/read.ts";
 import {
   compileSchema,
@@ -14,9 +12,6 @@ import {
 
 const wide = (type: string, count = 300) => ({
   properties: Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, { type }])),
-});
-const codes = (length: number) => ({
-  properties: { a: { pattern: `^(x|y){1,${length}}z` }, b: { pattern: `^(v|w){1,${length}}z` } },
 });
 /** A value so many levels down. */
 function inside(last: unknown, levels: number): unknown {
@@ -70,26 +65,6 @@ test("no step of a check compares two misspelt keywords", () => {
   expect(steps).toBeGreaterThan(100);
 });
 
-test("a text that many states lead to is found in short steps", () => {
-  refillBudget();
-  const wanted = { matching: ["^(a|b)*a(a|b){9}$", "^(a|b)*b(a|b){8}$"], notMatching: ["^(a|b)*a(a|b){7}$"] };
-  const search = new TextWitness().find(wanted);
-  let stops = 0;
-  let last = search.next();
-  for (; last.done !== true; last = search.next()) stops++;
-  expect(last.value).toMatchObject({ text: expect.stringMatching(/a(a|b){9}$/) });
-  expect(stops).toBeGreaterThan(10);
-});
-
-test("two schemas are compared in steps, with the same verdict", () => {
-  const { answer, steps } = among(compareSteps(wide("string"), wide("integer")));
-  expect(answer).toEqual(compare(wide("string"), wide("integer")));
-  const reported = answer.breaks.filter(({ pointer }) => pointer !== "");
-  expect(reported).toHaveLength(200);
-  expect(new Set(reported.map(({ certainty }) => certainty))).toEqual(new Set(["proven"]));
-  expect(steps).toBeGreaterThan(200);
-});
-
 test("a pattern that takes the whole budget takes it in a hundred steps", () => {
   const schemata = { properties: { a: { pattern: "^(.{0,40}[a-z]{3}|x){0,20}$" } } };
   const task = checkSchemaSteps(schemata);
@@ -122,9 +97,6 @@ test("no step compiles two patterns", () => {
     // What the check has compiled is not compiled again to try the schema.
     expect(most(checkSchemaSteps(schemata))).toEqual({ most: 1, all: 80 });
     expect(most(compileSchemaSteps(schemata))).toEqual({ most: 1, all: 80 });
-    expect(most(compareSteps(schemata, schemata))).toEqual({ most: 1, all: 160 });
-    // To look for texts each is compiled once more.
-    expect(most(compareSteps(codes(3), codes(4)))).toEqual({ most: 1, all: 8 });
   } finally {
     compile.mockRestore();
   }

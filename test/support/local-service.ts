@@ -114,6 +114,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
       },
     },
     offThread,
+    schemaProducts: offThread,
     streamed,
     counts: published,
     stats,

@@ -1,8 +1,7 @@
 import { type CompatibilityMode, type SchemaBreak, type Schemata, sidesOf } from "../../domain/action.ts";
-import { runSync, type Steps } from "../../runtime/yielding.ts";
-import { budget, clearValidationCache, refillBudget, StepBudget, StepsExceeded } from "../limits.ts";
+import { budget, refillBudget, StepsExceeded } from "../limits.ts";
 import { TextWitness } from "../patterns/search.ts";
-import { compilePatternsSteps, readSchemaSteps } from "../read.ts";
+import { readSchema } from "../read.ts";
 import { CounterexampleSearch } from "./counterexamples.ts";
 import { matches } from "./evaluate.ts";
 import type { Violation } from "./obligation.ts";
@@ -31,56 +30,26 @@ const MAX_BREAKS = 100;
 
 /**
  * Compares a schema with the one that is to replace it, by the rules of docs/compatibility.md. What cannot be decided within
- * the steps is a break that says `cannot_prove`. Both have passed `checkSchema`.
+ * the steps is a break that says `cannot_prove`. Both have passed `checkSchema`. Takes up to some seconds.
  */
-export function compare(old: Schemata, next: Schemata, options: CompareOptions = {}): Verdict {
-  return runSync(compareSteps(old, next, options));
-}
-
-/** The same in steps. */
-export function* compareSteps(
+export function compare(
   old: Schemata,
   next: Schemata,
   { mode = "full", steps = COMPARISON_STEPS }: CompareOptions = {},
-): Steps<Verdict> {
+): Verdict {
   const sides = sidesOf(mode);
   if (sides.length === 0) return { breaks: [], total: 0, steps: 0 };
-  const roots: SchemaNode[] = [];
-  for (const schemata of [old, next]) {
-    const document = yield* readSchemaSteps(schemata);
-    yield* compilePatternsSteps(document);
-    roots.push(document.root);
-    yield;
-  }
-  const [oldRoot, nextRoot] = roots as [SchemaNode, SchemaNode];
+  const [oldRoot, nextRoot] = [readSchema(old).root, readSchema(next).root];
   const texts = new TextWitness();
   const breaks: SchemaBreak[] = [];
   let [total, taken] = [0, 0];
   for (const side of sides) {
-    yield;
-    const comparison = new Comparison(side, oldRoot, nextRoot, texts);
-    const found = yield* comparison.run(steps);
+    const found = new Comparison(side, oldRoot, nextRoot, texts).run(steps);
     breaks.push(...found.breaks);
     total += found.total;
     taken += found.steps;
   }
   return { breaks, total, steps: taken };
-}
-
-/** Does the work with a budget of its own, in slices. Other work uses the shared budget and cache between two of them. */
-function* within<T>(remaining: StepBudget, rule: Steps<T>): Steps<T> {
-  for (;;) {
-    refillBudget(remaining.left);
-    try {
-      const { done, value } = rule.next();
-      if (done === true) return value;
-    } finally {
-      remaining.left = budget.left;
-      refillBudget();
-      clearValidationCache();
-    }
-    yield;
-  }
 }
 
 type Counterexample = { readonly value: unknown } | undefined;
@@ -98,31 +67,32 @@ class Comparison {
     this.#texts = texts;
   }
 
-  *run(maxSteps: number): Steps<Verdict> {
-    const [proving, searching] = [new StepBudget(maxSteps), new StepBudget(COUNTEREXAMPLE_STEPS)];
-    const found = yield* within(proving, this.#violations());
-    yield;
+  run(maxSteps: number): Verdict {
     const side = this.#side;
+    refillBudget(maxSteps);
+    const found = this.#violations();
+    const proving = maxSteps - budget.left;
     const distinct = new Map(found?.map((violation) => [breakKey(side, violation), violation]));
     const listed = [...distinct.values()].slice(0, MAX_BREAKS);
-    const examples = yield* this.#counterexamples(listed, searching);
-    const breaks: SchemaBreak[] = [];
-    for (const [index, violation] of listed.entries()) {
-      yield;
-      breaks.push(breakOf(side, violation, examples[index]));
-    }
+    refillBudget(COUNTEREXAMPLE_STEPS);
+    const examples = this.#counterexamples(listed);
+    const searching = COUNTEREXAMPLE_STEPS - budget.left;
+    const breaks = listed.map((violation, index) => breakOf(side, violation, examples[index]));
     if (distinct.size > listed.length) breaks.push(manyMore(side, distinct.size - listed.length));
     if (found === undefined) breaks.push(tooLong(side));
-    const steps = maxSteps - proving.left + COUNTEREXAMPLE_STEPS - searching.left;
-    return { breaks, total: distinct.size + (found === undefined ? 1 : 0), steps };
+    return {
+      breaks,
+      total: distinct.size + (found === undefined ? 1 : 0),
+      steps: proving + searching,
+    };
   }
 
   /** What the one schema allows and the other does not; `undefined` where that takes too many steps. */
-  *#violations(): Steps<readonly Violation[] | undefined> {
+  #violations(): readonly Violation[] | undefined {
     const [old, next] = [this.#old, this.#next];
     const [left, right] = this.#side === "producer" ? [old, next] : [next, old];
     try {
-      return yield* new InclusionProver(this.#side, old, this.#texts).compare(left, right);
+      return new InclusionProver(this.#side, old, this.#texts).compare(left, right);
     } catch (error) {
       if (!isTooMuch(error)) throw error;
       return undefined;
@@ -130,27 +100,20 @@ class Comparison {
   }
 
   /** For each violation a payload that proves it, if one is found. */
-  *#counterexamples(violations: readonly Violation[], remaining: StepBudget): Steps<Counterexample[]> {
-    const examples = new CounterexampleSearch(this.#side, this.#texts);
+  #counterexamples(violations: readonly Violation[]): readonly Counterexample[] {
+    const search = new CounterexampleSearch(this.#side, this.#texts);
     const found: Counterexample[] = [];
     try {
-      for (const violation of violations) {
-        yield;
-        found.push(yield* within(remaining, this.#counterexample(examples.payloads(violation))));
-      }
+      for (const violation of violations) found.push(this.#counterexample(search.payloads(violation)));
     } catch (error) {
       if (!isTooMuch(error)) throw error;
     }
     return found;
   }
 
-  *#counterexample(payloads: Iterable<unknown>): Steps<Counterexample> {
+  #counterexample(payloads: Iterable<unknown>): Counterexample {
     const [old, next] = [this.#old, this.#next];
     for (const value of payloads) {
-      if (value === undefined) {
-        yield;
-        continue;
-      }
       const shows =
         this.#side === "producer"
           ? matches(old, value) && !matches(next, value)

@@ -1,4 +1,3 @@
-import type { Steps } from "../../runtime/yielding.ts";
 import { spend } from "../limits.ts";
 import type { TextWanted, TextWitness } from "../patterns/search.ts";
 import { boundsOf, containsValue } from "./bounds.ts";
@@ -30,18 +29,16 @@ export class CounterexampleSearch {
     this.#search = new WitnessSearch(texts);
   }
 
-  /** Whole payloads that may prove it; the caller checks them. `undefined`, which is no payload, stands for a yield. */
+  /** Whole payloads that may prove it; the caller checks them. */
   *payloads(violation: Violation): Generator {
     const { right, keyword, location } = violation;
     let [tried, embedded] = [0, 0];
     const isRefused = (value: unknown): boolean =>
       keyword === "false" || !matchesKeyword(right, keyword, value, this.#lenient);
     for (const value of this.#values(violation, isRefused)) {
-      yield;
-      if (value === undefined) continue;
       if (++tried > MAX_LOCAL || embedded >= MAX_EMBEDDED) return;
       if (!containsValue(location.left, value) || !isRefused(value)) continue;
-      const payload = yield* this.#embed(location, value);
+      const payload = this.#embed(location, value);
       if (payload === NOT_FOUND) continue;
       embedded++;
       yield payload;
@@ -57,7 +54,7 @@ export class CounterexampleSearch {
     for (const name of optional) yield* this.#withMember(left, name);
     yield* this.#withUnlistedMember(left, violation.right);
     for (const index of [0, 1]) {
-      const item = yield* this.#search.witness(left.item(index));
+      const item = this.#search.witness(left.item(index));
       if (item !== NOT_FOUND) yield* this.#search.witnesses(left, new Map([[index, item]]));
     }
   }
@@ -90,7 +87,7 @@ export class CounterexampleSearch {
         return;
       case "uniqueItems": {
         const contained = left.nodes.flatMap(({ contains }) => contains ?? []);
-        const item = yield* this.#search.witness(left.item(0).with({ nodes: contained }));
+        const item = this.#search.witness(left.item(0).with({ nodes: contained }));
         const items = new Map([0, 1].map((index) => [index, item]));
         if (item !== NOT_FOUND) yield* this.#search.witnesses(left, items);
         return;
@@ -146,7 +143,7 @@ export class CounterexampleSearch {
     const minLength = Math.max(bounds.minLength, such.minLength ?? 0);
     const maxLength = Math.min(bounds.maxLength, such.maxLength ?? Infinity);
     const wanted = { matching: patterns, notMatching: [], ...such, minLength, maxLength };
-    const found = yield* this.#texts.find(wanted);
+    const found = this.#texts.find(wanted);
     if (typeof found === "object") yield found.text;
     if (minLength <= 10_000 && patterns.length === 0) yield "a".repeat(minLength);
   }
@@ -154,14 +151,12 @@ export class CounterexampleSearch {
   *#withMember(left: Conjunction, name: string | undefined): Generator {
     if (name === undefined) return;
     for (const value of this.#search.witnesses(left.member(name))) {
-      if (value === undefined) yield;
-      else yield* this.#search.witnesses(left, new Map([[name, value]]));
+      yield* this.#search.witnesses(left, new Map([[name, value]]));
     }
   }
 
   *#withUnlistedMember(left: Conjunction, right: SchemaNode): Generator {
-    for (const other of yield* unlistedNames(left, right, this.#texts))
-      yield* this.#withMember(left, other.name);
+    for (const other of unlistedNames(left, right, this.#texts)) yield* this.#withMember(left, other.name);
   }
 
   /** Lists of that length with such items only. */
@@ -172,7 +167,7 @@ export class CounterexampleSearch {
     const items = new Map<number, unknown>();
     for (let index = 0; index < length; index++) {
       const others = unique ? [...items.values()] : [];
-      const item = yield* this.#search.another(left.item(index).with(such), others);
+      const item = this.#search.another(left.item(index).with(such), others);
       if (item === NOT_FOUND) return;
       items.set(index, item);
     }
@@ -184,21 +179,21 @@ export class CounterexampleSearch {
     for (let more = 0; names.length < size && more < MAX_ITEMS; more++) names.push(`member${more}`);
     const members = new Map<string, unknown>();
     for (const name of names.slice(0, size)) {
-      const value = yield* this.#search.witness(left.member(name));
+      const value = this.#search.witness(left.member(name));
       if (value !== NOT_FOUND) members.set(name, value);
     }
     yield* this.#search.witnesses(left, members);
   }
 
   /** The smallest payload with the value at the location. */
-  *#embed({ parent, step }: Location, value: unknown): Steps<unknown> {
+  #embed({ parent, step }: Location, value: unknown): unknown {
     if (parent === undefined) return value;
     const name = String(value);
-    const inner = step === NAME ? yield* this.#search.witness(parent.left.member(name)) : value;
+    const inner = step === NAME ? this.#search.witness(parent.left.member(name)) : value;
     if (inner === NOT_FOUND) return NOT_FOUND;
     const fixed = new Map([[step === NAME ? name : step, inner]]);
-    const around = yield* this.#search.witness(parent.left, fixed);
-    return around === NOT_FOUND ? NOT_FOUND : yield* this.#embed(parent, around);
+    const around = this.#search.witness(parent.left, fixed);
+    return around === NOT_FOUND ? NOT_FOUND : this.#embed(parent, around);
   }
 }
 

@@ -1,6 +1,5 @@
 import { isAssertion } from "../keywords.ts";
-import type { Steps } from "../../runtime/yielding.ts";
-import { budget, spend } from "../limits.ts";
+import { spend } from "../limits.ts";
 import { canonicalText } from "../validate/values.ts";
 import type { SchemaNode } from "../node.ts";
 
@@ -23,9 +22,9 @@ export class Equivalence {
   readonly #recursive: Recursive[] = [];
 
   /** Reads schemas with all there is in them. No other has a class. */
-  *readSteps(...nodes: readonly SchemaNode[]): Steps<void> {
-    for (const node of nodes) yield* this.#visitSteps(node);
-    yield* this.#splitSteps();
+  read(...nodes: readonly SchemaNode[]): void {
+    for (const node of nodes) this.#visit(node);
+    this.#split();
   }
 
   check(one: SchemaNode, other: SchemaNode): boolean {
@@ -38,13 +37,12 @@ export class Equivalence {
     return this.#classes.get(node.resolved);
   }
 
-  *#visitSteps({ resolved: node }: SchemaNode): Steps<void> {
+  #visit({ resolved: node }: SchemaNode): void {
     if (this.#classes.has(node)) return;
-    if (budget.shouldYield()) yield;
     // A schema that leads back here is recursive.
     this.#classes.set(node, undefined);
     const children = childrenOf(node);
-    for (const [, inner] of children) yield* this.#visitSteps(inner);
+    for (const [, inner] of children) this.#visit(inner);
     spend(4 + (children.length >> 1));
     const own = ownText(node);
     const inside = signatureOf(children, (inner) => this.classOf(inner));
@@ -52,7 +50,7 @@ export class Equivalence {
     else this.#classes.set(node, this.#classFor(`${own}${inside}`));
   }
 
-  *#splitSteps(): Steps<void> {
+  #split(): void {
     let classes = new Map(this.#recursive.map(({ node }) => [node, 0]));
     const classOf = (node: SchemaNode): number | undefined => {
       const target = node.resolved;
@@ -62,7 +60,6 @@ export class Equivalence {
       const found = new Map<string, number>();
       const split = new Map<SchemaNode, number>();
       for (const { node, own, children } of this.#recursive) {
-        if (budget.shouldYield()) yield;
         spend(2 + (children.length >> 1));
         const signature = `${own}${signatureOf(children, classOf)}`;
         // Below zero: the classes of schemas without recursion are not.

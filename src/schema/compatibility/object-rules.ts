@@ -1,5 +1,3 @@
-import type { Steps } from "../../runtime/yielding.ts";
-import { budget } from "../limits.ts";
 import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
 import type { TextWitness } from "../patterns/search.ts";
@@ -13,7 +11,6 @@ import {
   nameObligation,
   narrowed,
   type Obligation,
-  type Proof,
   type Prover,
 } from "./obligation.ts";
 
@@ -44,24 +41,24 @@ export function* objectRules(right: SchemaNode): Generator<KeywordRule> {
 type Holds = KeywordRule["holds"];
 
 /** The old schema promises nothing about a name it does not mention, unless the new one allows no value there. */
-function* isNew(obligation: Obligation, prover: Prover, name: string): Proof {
+function isNew(obligation: Obligation, prover: Prover, name: string): boolean {
   const inner = obligation.right.properties.get(name);
   if (obligation.strict || prover.side !== "producer" || inner === undefined) return false;
   if (obligation.known.mention(name)) return false;
   const allowed = memberObligation(obligation, name, inner, new Conjunction({ nodes: [inner] }));
-  return !(yield* prover.isEmpty(allowed.left, allowed));
+  return !prover.isEmpty(allowed.left, allowed);
 }
 
 function memberHolds(name: string, inner: SchemaNode): Holds {
-  return function* (obligation, prover) {
-    if (!mayBeNamed(obligation.left, name) || (yield* isNew(obligation, prover, name))) return true;
+  return function (obligation, prover) {
+    if (!mayBeNamed(obligation.left, name) || isNew(obligation, prover, name)) return true;
     if (isRemoved(obligation, prover, name)) {
       const { right, location, violations } = obligation;
       violations.push({ right, keyword: "properties", member: name, location, isRemoved: true });
       return false;
     }
     if (inner.allowsAll) return true;
-    return yield* prover.prove(memberObligation(obligation, name, inner));
+    return prover.prove(memberObligation(obligation, name, inner));
   };
 }
 
@@ -82,18 +79,18 @@ function mayBeNamed(left: Conjunction, name: string): boolean {
 }
 
 function patternHolds(pattern: string, inner: SchemaNode): Holds {
-  return function* (obligation, prover) {
+  return function (obligation, prover) {
     let holds = true;
-    const members = yield* membersUnder(obligation, prover, inner, (matched) => matched.includes(pattern));
+    const members = membersUnder(obligation, prover, inner, (matched) => matched.includes(pattern));
     for (const { member, one } of members) {
-      if (member !== undefined && (yield* isNew(obligation, prover, member))) continue;
-      holds = (yield* prover.prove(one)) && holds;
+      if (member !== undefined && isNew(obligation, prover, member)) continue;
+      holds = prover.prove(one) && holds;
     }
     return holds;
   };
 }
 
-function* othersHold(obligation: Obligation, prover: Prover): Proof {
+function othersHold(obligation: Obligation, prover: Prover): boolean {
   const { right, strict, location, violations } = obligation;
   const inner = right.additionalProperties!;
   // A consumer ignores members it does not know.
@@ -102,9 +99,9 @@ function* othersHold(obligation: Obligation, prover: Prover): Proof {
     (name === undefined || !right.properties.has(name)) &&
     !matched.some((pattern) => right.patternProperties.has(pattern));
   let holds = true;
-  for (const { member, one } of yield* membersUnder(obligation, prover, inner, isOther)) {
-    if (!inner.allowsNone) holds = (yield* prover.prove(one)) && holds;
-    else if (!(yield* prover.isEmpty(one.left, one))) {
+  for (const { member, one } of membersUnder(obligation, prover, inner, isOther)) {
+    if (!inner.allowsNone) holds = prover.prove(one) && holds;
+    else if (!prover.isEmpty(one.left, one)) {
       const isRemovedMember = member !== undefined && { isRemoved: true };
       violations.push({ right, keyword: "additionalProperties", member, location, ...isRemovedMember });
       holds = false;
@@ -114,21 +111,19 @@ function* othersHold(obligation: Obligation, prover: Prover): Proof {
 }
 
 /** The obligations about the members that the right side has a schema for, by the patterns that match and by name if known. */
-function* membersUnder(
+function membersUnder(
   obligation: Obligation,
   prover: Prover,
   inner: SchemaNode,
   isUnder: (matched: readonly string[], name?: string) => boolean,
-): Steps<{ readonly member: string | undefined; readonly one: Obligation }[]> {
+): { readonly member: string | undefined; readonly one: Obligation }[] {
   const { left, right } = obligation;
   const patterns = [...right.patternProperties.keys()];
   const listed = namesOnLeft(left).filter((name) => {
     const matched = patterns.filter((pattern) => right.matchesPattern(pattern, name));
     return isUnder(matched, name) && mayBeNamed(left, name);
   });
-  const unlisted = (yield* unlistedNames(left, right, prover.texts)).filter(({ matched }) =>
-    isUnder(matched),
-  );
+  const unlisted = unlistedNames(left, right, prover.texts).filter(({ matched }) => isUnder(matched));
   return [
     ...listed.map((member) => ({ member, one: memberObligation(obligation, member, inner) })),
     ...unlisted.map((group) => ({ member: undefined, one: group.obligation(obligation, inner) })),
@@ -142,30 +137,29 @@ function namesOnLeft(left: Conjunction): string[] {
   return [...new Set([...names, ...(listed as string[]), ...boundsOf(left).required])];
 }
 
-function* namesHold(obligation: Obligation, prover: Prover): Proof {
+function namesHold(obligation: Obligation, prover: Prover): boolean {
   const { left, right } = obligation;
   if (boundsOf(left).maxProperties === 0) return true;
   const inner = right.propertyNames!;
-  const others = yield* unlistedNames(left, right, prover.texts);
+  const others = unlistedNames(left, right, prover.texts);
   const isClosed = others.every((other) => other.left.types === 0);
   if (isClosed) {
     for (const name of namesOnLeft(left)) {
       if (!mayBeNamed(left, name) || matches(inner, name)) continue;
       const one = memberObligation(obligation, name, inner);
-      if (!(yield* prover.isEmpty(one.left, one))) return false;
+      if (!prover.isEmpty(one.left, one)) return false;
     }
     return true;
   }
-  return yield* prover.prove(nameObligation(obligation, inner));
+  return prover.prove(nameObligation(obligation, inner));
 }
 
 /** What must hold for objects that have a member of that name. */
 function dependencyHolds(name: string, follows: Holds): Holds {
-  return function* (obligation, prover) {
-    if (!mayBeNamed(obligation.left, name) || (yield* isNew(obligation, prover, name))) return true;
+  return function (obligation, prover) {
+    if (!mayBeNamed(obligation.left, name) || isNew(obligation, prover, name)) return true;
     const left = obligation.left.with({ present: [name], types: TYPE.object });
-    const holds = follows(narrowed(obligation, left), prover);
-    return typeof holds === "boolean" ? holds : yield* holds;
+    return follows(narrowed(obligation, left), prover);
   };
 }
 
@@ -194,28 +188,24 @@ const UNUSUAL = ["unlisted", "unlisted1", "another-name", "zz"];
 const unlistedNamesCache = memoize((_left: Conjunction) => new Map<SchemaNode, UnlistedNames[]>());
 
 /** The groups of names that neither the conjunction nor the schema lists. */
-export function* unlistedNames(
-  left: Conjunction,
-  right: SchemaNode,
-  texts: TextWitness,
-): Steps<UnlistedNames[]> {
+export function unlistedNames(left: Conjunction, right: SchemaNode, texts: TextWitness): UnlistedNames[] {
   const byNode = unlistedNamesCache(left);
-  const found = byNode.get(right) ?? (yield* groups(left, right, texts));
+  const found = byNode.get(right) ?? groups(left, right, texts);
   byNode.set(right, found);
   return found;
 }
 
-function* groups(left: Conjunction, right: SchemaNode, texts: TextWitness): Steps<UnlistedNames[]> {
+function groups(left: Conjunction, right: SchemaNode, texts: TextWitness): UnlistedNames[] {
   const names = boundsOf(left.name());
   if (names.types === 0 || names.values !== undefined) return [];
   const all = [...left.nodes, right];
   const patterns = [...new Set(all.flatMap((node) => [...node.patternProperties.keys()]))];
   const listed = new Set(all.flatMap(({ properties }) => [...properties.keys()]));
-  if (patterns.length > MAX_PATTERNS) return yield* coarseGroups(left, right, patterns);
+  if (patterns.length > MAX_PATTERNS) return coarseGroups(left, right, patterns);
   const found: UnlistedNames[] = [];
   for (let bits = 0; bits < 1 << patterns.length; bits++) {
     const matched = patterns.filter((_, index) => (bits & (1 << index)) !== 0);
-    const text = yield* texts.find({
+    const text = texts.find({
       matching: [...names.patterns, ...matched],
       notMatching: patterns.filter((pattern) => !matched.includes(pattern)),
       minLength: names.minLength,
@@ -238,11 +228,7 @@ function held(node: SchemaNode, matched: readonly string[]): SchemaNode[] {
 }
 
 /** For too many patterns: the names that match one of them, whatever else they match, and those that match none. */
-function* coarseGroups(
-  left: Conjunction,
-  right: SchemaNode,
-  patterns: readonly string[],
-): Steps<UnlistedNames[]> {
+function coarseGroups(left: Conjunction, right: SchemaNode, patterns: readonly string[]): UnlistedNames[] {
   const certain = left.nodes.filter((node) => node.patternProperties.size === 0);
   const unmatched = left.nodes.filter((node) =>
     [...node.patternProperties.keys()].every((pattern) => right.patternProperties.has(pattern)),
@@ -257,7 +243,6 @@ function* coarseGroups(
   };
   const found = [coarse([], additional(unmatched))];
   for (const pattern of patterns) {
-    if (budget.shouldYield()) yield;
     found.push(coarse([pattern], [...additional(certain), ...(nodesByPattern.get(pattern) ?? [])]));
   }
   return found;

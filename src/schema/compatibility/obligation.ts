@@ -1,4 +1,3 @@
-import type { Steps } from "../../runtime/yielding.ts";
 import type { SchemaNode } from "../node.ts";
 import type { TextWitness } from "../patterns/search.ts";
 import type { Conjunction } from "./conjunction.ts";
@@ -45,21 +44,19 @@ export interface Violation {
   readonly isRemoved?: boolean;
 }
 
-export type Proof = Steps<boolean>;
-
 /** What keyword rules may use of the prover. */
 export interface Prover {
   readonly side: "producer" | "consumer";
   readonly texts: TextWitness;
   readonly equivalence: Equivalence;
   /** Whether every value conforms; if not, adds to the obligation's violations. */
-  prove(obligation: Obligation): Proof;
+  prove(obligation: Obligation): boolean;
   /** Whether the conjunction has no value. */
-  isEmpty(left: Conjunction, at: Scope): Proof;
+  isEmpty(left: Conjunction, at: Scope): boolean;
   /** Whether one of the negated schemas of the conjunction is equivalent to the schema. */
   refuses(left: Conjunction, right: SchemaNode): boolean;
   /** The branches that may share values with the conjunction. */
-  overlapping(left: Conjunction, branches: Branches): Steps<readonly SchemaNode[]>;
+  overlapping(left: Conjunction, branches: Branches): readonly SchemaNode[];
 }
 
 /** Decides one keyword of the right side, or one entry of it. */
@@ -69,7 +66,7 @@ export interface KeywordRule {
   /** Those of which one must hold. */
   readonly branches?: Branches;
   /** Whether it plainly holds; adds violations where something further inside is at fault. */
-  holds(obligation: Obligation, prover: Prover): boolean | Proof;
+  holds(obligation: Obligation, prover: Prover): boolean;
 }
 
 /** The same obligation about fewer values at the same location. */

@@ -1,6 +1,5 @@
-import type { Steps } from "../../runtime/yielding.ts";
 import { typesAbout } from "../keywords.ts";
-import { budget, spend } from "../limits.ts";
+import { spend } from "../limits.ts";
 import { memoize } from "../memoize.ts";
 import { TextWitness } from "../patterns/search.ts";
 import { ANY, TYPE } from "../validate/values.ts";
@@ -14,7 +13,6 @@ import {
   type KeywordRule,
   narrowed,
   type Obligation,
-  type Proof,
   type Prover,
   type Scope,
   type Violation,
@@ -70,21 +68,20 @@ export class InclusionProver implements Prover {
   }
 
   /** What of the left document the right one does not allow. A payload is an object. */
-  *compare(left: SchemaNode, right: SchemaNode): Steps<Violation[]> {
+  compare(left: SchemaNode, right: SchemaNode): Violation[] {
     const violations: Violation[] = [];
-    yield* this.equivalence.readSteps(left, right);
+    this.equivalence.read(left, right);
     const start = new Conjunction({ nodes: [left], types: TYPE.object });
     const location = { parent: undefined, step: "", left: start };
     const at = { known: this.#known, depth: 0, location };
-    yield* this.prove({ ...at, left: start, right, strict: false, firstOnly: false, violations });
+    this.prove({ ...at, left: start, right, strict: false, firstOnly: false, violations });
     return violations;
   }
 
-  *prove(obligation: Obligation): Proof {
+  prove(obligation: Obligation): boolean {
     const { left, right, strict, known, depth, violations } = obligation;
     spend(STEPS_PER_OBLIGATION + (left.nodes.length >> 4));
-    if (budget.shouldYield()) yield;
-    if (right.target !== undefined) return yield* this.prove({ ...obligation, right: right.resolved });
+    if (right.target !== undefined) return this.prove({ ...obligation, right: right.resolved });
     if (right.allowsAll) return true;
     if (left.types === 0 || left.nodes.some((node) => this.equivalence.check(node, right))) return true;
     const key = `${left.key}|${right.id}|${strict ? "s" : this.side === "producer" ? known.id : ""}`;
@@ -103,8 +100,7 @@ export class InclusionProver implements Prover {
       if (entry.holds === true) this.#obligations.delete(key);
     });
     const found: Violation[] = [];
-    const holds =
-      (yield* this.#holds({ ...obligation, violations: found })) || (yield* this.isEmpty(left, obligation));
+    const holds = this.#holds({ ...obligation, violations: found }) || this.isEmpty(left, obligation);
     entry.holds = holds;
     if (!holds) {
       entry.violations = distinct(found);
@@ -114,7 +110,7 @@ export class InclusionProver implements Prover {
     return holds;
   }
 
-  *#holds(obligation: Obligation): Proof {
+  #holds(obligation: Obligation): boolean {
     const { right, location, violations } = obligation;
     if (right.allowsNone) {
       violations.push({ right, keyword: "false", member: undefined, location });
@@ -123,7 +119,7 @@ export class InclusionProver implements Prover {
     let holds = true;
     for (const rule of this.#rulesOf(right)) {
       const found: Violation[] = [];
-      if (yield* this.#check({ ...obligation, violations: found }, rule, MAX_DECIDED)) continue;
+      if (this.#check({ ...obligation, violations: found }, rule, MAX_DECIDED)) continue;
       holds = false;
       if (found.length > 0) violations.push(...found);
       else violations.push(violationOf(obligation, rule));
@@ -134,22 +130,21 @@ export class InclusionProver implements Prover {
   }
 
   /** One keyword: for the whole left side, or failing that, for each alternative of it. */
-  *#check(obligation: Obligation, rule: KeywordRule, decisions: number): Proof {
+  #check(obligation: Obligation, rule: KeywordRule, decisions: number): boolean {
     spend(STEPS_PER_OBLIGATION);
-    if (budget.shouldYield()) yield;
     const { left, right, violations } = obligation;
     const { values } = boundsOf(left);
     if (values !== undefined) {
       const lenient = this.side === "consumer" && !obligation.strict;
       if (values.every((value) => matchesKeyword(right, rule.keyword, value, lenient))) return true;
       // Only for the violations it finds further inside.
-      yield* this.#applies(rule, obligation);
+      this.#applies(rule, obligation);
       return false;
     }
     const choice = decisions === 0 ? undefined : choiceFor(left, rule);
     const found: Violation[] = [];
-    const isTooWide = choice !== undefined && (yield* this.#isTooWide(rule, obligation));
-    if (!isTooWide && (yield* this.#applies(rule, { ...obligation, violations: found }))) return true;
+    const isTooWide = choice !== undefined && this.#isTooWide(rule, obligation);
+    if (!isTooWide && this.#applies(rule, { ...obligation, violations: found })) return true;
     if (choice === undefined) {
       violations.push(...found);
       return false;
@@ -158,8 +153,8 @@ export class InclusionProver implements Prover {
     let holds = true;
     for (const way of left.expand(choice)) {
       const inner = { ...narrowed(obligation, way), violations: branchViolations };
-      if (yield* this.#check(inner, rule, decisions - 1)) continue;
-      if (yield* this.isEmpty(way, obligation)) continue;
+      if (this.#check(inner, rule, decisions - 1)) continue;
+      if (this.isEmpty(way, obligation)) continue;
       if (branchViolations.length === 0) branchViolations.push(violationOf(inner, rule));
       holds = false;
       if (obligation.firstOnly) break;
@@ -169,16 +164,13 @@ export class InclusionProver implements Prover {
   }
 
   /** Whether so many branches overlap that the alternatives of the left side are better tried one by one. */
-  *#isTooWide(rule: KeywordRule, { left }: Obligation): Proof {
-    return (
-      rule.branches !== undefined && (yield* this.overlapping(left, rule.branches)).length > MANY_BRANCHES
-    );
+  #isTooWide(rule: KeywordRule, { left }: Obligation): boolean {
+    return rule.branches !== undefined && this.overlapping(left, rule.branches).length > MANY_BRANCHES;
   }
 
-  *overlapping(left: Conjunction, branches: Branches): Steps<readonly SchemaNode[]> {
+  overlapping(left: Conjunction, branches: Branches): readonly SchemaNode[] {
     const near: SchemaNode[] = [];
     for (const branch of branches.related(left.nodes)) {
-      if (budget.shouldYield()) yield;
       // Where the conjunction has alternatives as well, `areDisjoint` compares each of their branches with this one.
       if (!left.nodes.some((node) => areDisjoint(node, branch))) near.push(branch);
     }
@@ -190,62 +182,59 @@ export class InclusionProver implements Prover {
     return of !== undefined && this.#refused(left).has(of);
   }
 
-  *#applies(rule: KeywordRule, obligation: Obligation): Proof {
+  #applies(rule: KeywordRule, obligation: Obligation): boolean {
     if ((boundsOf(obligation.left).types & typesAbout(rule.keyword)) === 0) return true;
-    const holds = rule.holds(obligation, this);
-    return typeof holds === "boolean" ? holds : yield* holds;
+    return rule.holds(obligation, this);
   }
 
-  *isEmpty(left: Conjunction, at: Scope): Proof {
+  isEmpty(left: Conjunction, at: Scope): boolean {
     spend(STEPS_PER_OBLIGATION);
-    if (budget.shouldYield()) yield;
     const { types, values } = boundsOf(left);
     if (types === 0 || values?.length === 0) return true;
     if (values !== undefined) return false;
     const known = this.#empty.get(left.key);
     if (known !== undefined) return known === true;
     this.#empty.set(left.key, "open");
-    const impossible = yield* this.#contradicts(left, types, at);
+    const impossible = this.#contradicts(left, types, at);
     this.#empty.set(left.key, impossible);
     if (impossible) this.#trail.push(() => this.#empty.delete(left.key));
     return impossible;
   }
 
   /** As `isEmpty`, for a value inside: a single schema hardly ever contradicts itself, so only its bounds are looked at. */
-  *#isEmptyShallow(inner: Conjunction, at: Scope): Proof {
-    if (budget.shouldYield()) yield;
+  #isEmptyShallow(inner: Conjunction, at: Scope): boolean {
     const { types, values } = boundsOf(inner);
     if (types === 0 || values?.length === 0) return true;
-    return inner.nodes.length + inner.negated.length > 1 && (yield* this.isEmpty(inner, at));
+    return inner.nodes.length + inner.negated.length > 1 && this.isEmpty(inner, at);
   }
 
-  *#contradicts(left: Conjunction, types: number, { known, depth }: Scope): Proof {
+  #contradicts(left: Conjunction, types: number, { known, depth }: Scope): boolean {
     const { required, minItems } = boundsOf(left);
     const at = { known, depth: depth + 1 };
     let rest = types;
     if ((rest & TYPE.object) !== 0) {
       for (const name of required) {
-        if (!(yield* this.#isEmptyShallow(left.member(name), at))) continue;
+        if (!this.#isEmptyShallow(left.member(name), at)) continue;
         rest &= ~TYPE.object;
         break;
       }
     }
-    if ((rest & TYPE.array) !== 0 && minItems > 0 && (yield* this.#isEmptyShallow(left.item(0), at))) {
+    if ((rest & TYPE.array) !== 0 && minItems > 0 && this.#isEmptyShallow(left.item(0), at)) {
       rest &= ~TYPE.array;
     }
     if (rest === 0) return true;
     const fewer = rest === left.types ? left : left.with({ types: rest });
     const location = { parent: undefined, step: "", left: fewer };
     const obligation = { left: fewer, strict: true, known, depth, firstOnly: true, location, violations: [] };
-    for (const right of fewer.negated) if (yield* this.prove({ ...obligation, right })) return true;
+    for (const right of fewer.negated) if (this.prove({ ...obligation, right })) return true;
     for (const choice of fewer.alternatives) {
-      if (yield* this.#areEmpty(fewer.expand(choice), { known, depth })) return true;
+      if (this.#areEmpty(fewer.expand(choice), { known, depth })) return true;
     }
     return false;
   }
 
-  *#areEmpty(ways: Iterable<Conjunction>, at: Scope): Proof {
-    for (const way of ways) if (!(yield* this.isEmpty(way, at))) return false;
+  #areEmpty(ways: Iterable<Conjunction>, at: Scope): boolean {
+    for (const way of ways) if (!this.isEmpty(way, at)) return false;
     return true;
   }
 }

@@ -9,7 +9,6 @@ import {
   type KeywordRule,
   narrowed,
   type Obligation,
-  type Proof,
   type Prover,
   type Violation,
 } from "./obligation.ts";
@@ -17,7 +16,7 @@ import type { SchemaNode } from "../node.ts";
 import { type Branches, branchesOf, areDisjoint, typesOf } from "./unions.ts";
 
 /** Whether a keyword holds for a conjunction that has values of the types it is about. */
-type Rule = (limit: never, bounds: Bounds, texts: TextWitness) => boolean | Proof;
+type Rule = (limit: never, bounds: Bounds, texts: TextWitness) => boolean;
 
 const RULES: Readonly<Record<string, Rule>> = {
   type: (type: unknown, { types }) => (types & ~typesNamed(type)) === 0,
@@ -71,14 +70,14 @@ function integersWithin(bounds: Bounds, lowest: number, highest: number): boolea
 }
 
 /** Whether no text of the conjunction is such. */
-function* noText(
+function noText(
   texts: TextWitness,
   { patterns, minLength, maxLength }: Bounds,
   such: Partial<TextWanted>,
-): Proof {
+): boolean {
   if (patterns.length === 0 && such.notMatching === undefined) return false;
   const wanted = { matching: patterns, notMatching: [], minLength, maxLength, ...such };
-  return (yield* texts.find(wanted)) === "none";
+  return texts.find(wanted) === "none";
 }
 
 /** Formats all of whose texts conform to others as well, as both are checked here. */
@@ -111,7 +110,7 @@ export function* listRules(right: SchemaNode): Generator<KeywordRule> {
 }
 
 function indexesHold(from: number, to: number): KeywordRule["holds"] {
-  return function* (obligation, prover) {
+  return function (obligation, prover) {
     const { left, right } = obligation;
     const { maxItems } = boundsOf(left);
     // One index after the last that any schema distinguishes stands for all the rest.
@@ -119,7 +118,7 @@ function indexesHold(from: number, to: number): KeywordRule["holds"] {
     const last = Math.max(from, ...nodes.map(({ tuple }) => tuple?.length ?? 0));
     const end = Math.min(to, last + 1, maxItems);
     for (let index = from; index < end; index++) {
-      if (!(yield* prover.prove(itemObligation(obligation, index, right.itemNode(index)!)))) return false;
+      if (!prover.prove(itemObligation(obligation, index, right.itemNode(index)!))) return false;
     }
     return true;
   };
@@ -128,13 +127,13 @@ function indexesHold(from: number, to: number): KeywordRule["holds"] {
 const MAX_INDEXES_TRIED = 8;
 
 /** Some item of every list must be proven to be one: one that the left side contains too, or one of the first. */
-function* containsOne(obligation: Obligation, prover: Prover): Proof {
+function containsOne(obligation: Obligation, prover: Prover): boolean {
   const { left, right } = obligation;
   const { minItems } = boundsOf(left);
   const inner = right.contains!;
-  const tried = (one: Obligation): Proof => prover.prove({ ...one, violations: [] });
+  const tried = (one: Obligation): boolean => prover.prove({ ...one, violations: [] });
   for (let index = 0; index < Math.min(minItems, MAX_INDEXES_TRIED); index++) {
-    if (yield* tried(itemObligation(obligation, index, inner))) return true;
+    if (tried(itemObligation(obligation, index, inner))) return true;
   }
   // It may be at any index, so only what holds at every index is known of it.
   const everywhere = left.nodes.flatMap(({ items }) => items ?? []);
@@ -142,7 +141,7 @@ function* containsOne(obligation: Obligation, prover: Prover): Proof {
   for (const { contains } of left.nodes) {
     if (contains === undefined) continue;
     const one = new Conjunction({ nodes: [contains, ...everywhere] });
-    if (yield* tried(itemObligation({ ...obligation, strict }, 0, inner, one))) return true;
+    if (tried(itemObligation({ ...obligation, strict }, 0, inner, one))) return true;
   }
   return false;
 }
@@ -157,9 +156,9 @@ export function* unionRules(right: SchemaNode): Generator<KeywordRule> {
     if (right[keyword].length === 0) continue;
     const branches = branchesOf(right, keyword);
     const additions: Additions = new Map();
-    const holds: KeywordRule["holds"] = function* (obligation, prover) {
-      if (yield* areUnchanged(obligation, prover, branches.list, keyword, additions)) return true;
-      return yield* oneHolds(obligation, prover, branches, keyword === "oneOf");
+    const holds: KeywordRule["holds"] = function (obligation, prover) {
+      if (areUnchanged(obligation, prover, branches.list, keyword, additions)) return true;
+      return oneHolds(obligation, prover, branches, keyword === "oneOf");
     };
     yield { keyword, branches, holds };
   }
@@ -170,14 +169,14 @@ export function* unionRules(right: SchemaNode): Generator<KeywordRule> {
 }
 
 /** Whether no value of the conjunction conforms to the schema. */
-function* isExcluded(obligation: Obligation, prover: Prover, right: SchemaNode): Proof {
+function isExcluded(obligation: Obligation, prover: Prover, right: SchemaNode): boolean {
   const { left } = obligation;
   if (prover.refuses(left, right) || left.nodes.some((node) => areDisjoint(node, right))) return true;
-  return yield* prover.isEmpty(left.with({ nodes: [right] }), obligation);
+  return prover.isEmpty(left.with({ nodes: [right] }), obligation);
 }
 
-function* areExcluded(obligation: Obligation, prover: Prover, branches: readonly SchemaNode[]): Proof {
-  for (const branch of branches) if (!(yield* isExcluded(obligation, prover, branch))) return false;
+function areExcluded(obligation: Obligation, prover: Prover, branches: readonly SchemaNode[]): boolean {
+  for (const branch of branches) if (!isExcluded(obligation, prover, branch)) return false;
   return true;
 }
 
@@ -185,20 +184,20 @@ function* areExcluded(obligation: Obligation, prover: Prover, branches: readonly
 type Additions = Map<readonly SchemaNode[], readonly SchemaNode[] | undefined>;
 
 /** Whether all branches of a schema of the conjunction are here again, and no new branch of a `oneOf` may hold as well. */
-function* areUnchanged(
+function areUnchanged(
   obligation: Obligation,
   prover: Prover,
   branches: readonly SchemaNode[],
   keyword: "anyOf" | "oneOf",
   additions: Additions,
-): Proof {
+): boolean {
   for (const { anyOf, oneOf } of obligation.left.nodes) {
     for (const previous of keyword === "anyOf" ? [anyOf, oneOf] : [oneOf]) {
       if (previous.length === 0) continue;
       if (!additions.has(previous)) additions.set(previous, addedTo(previous, branches, prover));
       const added = additions.get(previous);
       if (added === undefined) continue;
-      if (keyword === "anyOf" || (yield* areExcluded(obligation, prover, added))) return true;
+      if (keyword === "anyOf" || areExcluded(obligation, prover, added)) return true;
     }
   }
   return false;
@@ -228,16 +227,16 @@ function addedTo(
   return found === previous.length ? added : undefined;
 }
 
-function* oneHolds(obligation: Obligation, prover: Prover, branches: Branches, only: boolean): Proof {
+function oneHolds(obligation: Obligation, prover: Prover, branches: Branches, only: boolean): boolean {
   const { left } = obligation;
-  const near = yield* prover.overlapping(left, branches);
+  const near = prover.overlapping(left, branches);
   const tried: Violation[][] = [];
   for (const { branch, isReported } of candidates(left, branches, near, prover)) {
     const violations: Violation[] = [];
     const firstOnly = obligation.firstOnly || !isReported;
-    const holds = yield* prover.prove({ ...obligation, right: branch, firstOnly, violations });
+    const holds = prover.prove({ ...obligation, right: branch, firstOnly, violations });
     const others = only ? near.filter((other) => other !== branch) : [];
-    if (holds && (yield* areExcluded(obligation, prover, others))) return true;
+    if (holds && areExcluded(obligation, prover, others)) return true;
     if (isReported) tried.push(violations);
   }
   const { types } = boundsOf(left);
@@ -246,7 +245,7 @@ function* oneHolds(obligation: Obligation, prover: Prover, branches: Branches, o
     // Each type may match another branch.
     for (const bit of bits) {
       const fewer = narrowed(obligation, left.with({ types: bit }));
-      if (!(yield* oneHolds(fewer, prover, branches, only))) return false;
+      if (!oneHolds(fewer, prover, branches, only)) return false;
     }
     return true;
   }
@@ -298,17 +297,17 @@ function isListedAt({ anyOf, oneOf }: SchemaNode, pointer: string, count: number
   );
 }
 
-function* conditionHolds(obligation: Obligation, prover: Prover): Proof {
+function conditionHolds(obligation: Obligation, prover: Prover): boolean {
   const { left, right } = obligation;
   const { if: condition, then, else: otherwise } = right;
   const met = narrowed(obligation, left.with({ nodes: [condition!] }));
   const unmet = narrowed(obligation, left.with({ negated: [condition!] }));
-  const first = yield* wayHolds(met, prover, then);
-  const second = yield* wayHolds(unmet, prover, otherwise);
+  const first = wayHolds(met, prover, then);
+  const second = wayHolds(unmet, prover, otherwise);
   return first && second;
 }
 
-function* wayHolds(obligation: Obligation, prover: Prover, right: SchemaNode | undefined): Proof {
-  if (right === undefined || (yield* prover.isEmpty(obligation.left, obligation))) return true;
-  return yield* prover.prove({ ...obligation, right });
+function wayHolds(obligation: Obligation, prover: Prover, right: SchemaNode | undefined): boolean {
+  if (right === undefined || prover.isEmpty(obligation.left, obligation)) return true;
+  return prover.prove({ ...obligation, right });
 }

@@ -1,5 +1,4 @@
-import type { Steps } from "../../runtime/yielding.ts";
-import { budget, spend } from "../limits.ts";
+import { spend } from "../limits.ts";
 import type { TextWitness } from "../patterns/search.ts";
 import { FORMAT_EXAMPLES } from "../generate/scalars.ts";
 import { INTEGER_FORMATS } from "../validate/formats.ts";
@@ -32,20 +31,19 @@ export class WitnessSearch {
     this.#texts = texts;
   }
 
-  *witness(one: Conjunction, fixed = NONE_FIXED): Steps<unknown> {
-    if (fixed.size > 0) return yield* this.#search(one, fixed);
+  witness(one: Conjunction, fixed = NONE_FIXED): unknown {
+    if (fixed.size > 0) return this.#search(one, fixed);
     if (this.#found.has(one.key)) return this.#found.get(one.key);
     this.#found.set(one.key, NOT_FOUND);
-    const found = yield* this.#search(one, fixed);
+    const found = this.#search(one, fixed);
     this.#found.set(one.key, found);
     return found;
   }
 
-  /** Values for each expansion of the alternatives and each type. `undefined`, which is no JSON value, stands for a yield. */
+  /** Values for each expansion of the alternatives and each type. */
   *witnesses(one: Conjunction, fixed = NONE_FIXED): Generator {
     const ways = boundsOf(one).values === undefined ? expansions(one) : [one];
     for (const way of ways) {
-      if (budget.shouldYield()) yield undefined;
       const bounds = boundsOf(way);
       if (bounds.values !== undefined) {
         yield* bounds.values.filter((value) => holdsFixed(value, fixed));
@@ -53,31 +51,28 @@ export class WitnessSearch {
       }
       for (const type of ORDER) {
         if ((bounds.types & type) === 0 || !allowsType(type, fixed)) continue;
-        const values = yield* this.#valuesOfType(way, bounds, type, fixed);
+        const values = this.#valuesOfType(way, bounds, type, fixed);
         yield* values.filter((value) => containsValue(one, value));
       }
     }
   }
 
-  *#search(one: Conjunction, fixed: Fixed): Steps<unknown> {
+  #search(one: Conjunction, fixed: Fixed): unknown {
     if (this.#depth >= MAX_DEPTH) return NOT_FOUND;
     this.#depth++;
     try {
-      for (const value of this.witnesses(one, fixed)) {
-        if (value !== undefined) return value;
-        yield;
-      }
+      for (const value of this.witnesses(one, fixed)) return value;
       return NOT_FOUND;
     } finally {
       this.#depth--;
     }
   }
 
-  *#valuesOfType(one: Conjunction, bounds: Bounds, type: number, fixed: Fixed): Steps<unknown[]> {
+  #valuesOfType(one: Conjunction, bounds: Bounds, type: number, fixed: Fixed): unknown[] {
     spend(4);
     switch (type) {
       case TYPE.string:
-        return yield* textsFor(bounds, this.#texts);
+        return textsFor(bounds, this.#texts);
       case TYPE.integer:
       case TYPE.fraction:
         return numbersFor(bounds, type);
@@ -86,32 +81,32 @@ export class WitnessSearch {
       case TYPE.null:
         return [null];
       case TYPE.array:
-        return [yield* this.#list(one, bounds, fixed)].filter((value) => value !== undefined);
+        return [this.#list(one, bounds, fixed)].filter((value) => value !== undefined);
       default:
-        return yield* this.#objects(one, bounds, fixed);
+        return this.#objects(one, bounds, fixed);
     }
   }
 
   /** An object, and if it matches a negated schema, others with one member that does not. */
-  *#objects(one: Conjunction, bounds: Bounds, fixed: Fixed): Steps<unknown[]> {
-    const plain = yield* this.#object(one, bounds, fixed);
+  #objects(one: Conjunction, bounds: Bounds, fixed: Fixed): unknown[] {
+    const plain = this.#object(one, bounds, fixed);
     if (plain === undefined) return [];
     const made: unknown[] = [plain];
     for (const negated of one.negated.slice(0, MAX_VARIED)) {
       if (!matches(negated, plain)) continue;
       for (const [name, inner] of [...negated.resolved.properties].slice(0, MAX_VARIED)) {
         if (fixed.has(name)) continue;
-        const value = yield* this.witness(one.member(name).with({ negated: [inner] }));
+        const value = this.witness(one.member(name).with({ negated: [inner] }));
         if (value !== NOT_FOUND) made.push({ ...plain, [name]: value });
       }
     }
     return made;
   }
 
-  *#object(one: Conjunction, { required, minProperties }: Bounds, fixed: Fixed): Steps<object | undefined> {
+  #object(one: Conjunction, { required, minProperties }: Bounds, fixed: Fixed): object | undefined {
     const made = new Map<string, unknown>();
     for (const name of [...required, ...(fixed.keys() as Iterable<string>)]) {
-      const value = fixed.has(name) ? fixed.get(name) : yield* this.witness(one.member(name));
+      const value = fixed.has(name) ? fixed.get(name) : this.witness(one.member(name));
       if (value === NOT_FOUND) return undefined;
       made.set(name, value);
     }
@@ -120,13 +115,13 @@ export class WitnessSearch {
     for (const name of [...known, ...invented]) {
       if (made.size >= minProperties) break;
       if (made.has(name)) continue;
-      const value = yield* this.witness(one.member(name));
+      const value = this.witness(one.member(name));
       if (value !== NOT_FOUND) made.set(name, value);
     }
     return Object.fromEntries(made);
   }
 
-  *#list(one: Conjunction, { minItems, unique }: Bounds, fixed: Fixed): Steps<unknown[] | undefined> {
+  #list(one: Conjunction, { minItems, unique }: Bounds, fixed: Fixed): unknown[] | undefined {
     const contained = one.nodes.flatMap(({ contains }) => contains ?? []);
     const fixedIndexes = [...(fixed.keys() as Iterable<number>)];
     const length = Math.max(minItems, ...fixedIndexes.map((index) => index + 1));
@@ -135,16 +130,14 @@ export class WitnessSearch {
     for (let wanted = contained[0]; made.length < length; wanted = contained[made.length]) {
       const plain = one.item(made.length);
       const item = wanted === undefined ? plain : plain.with({ nodes: [wanted] });
-      const value = fixed.has(made.length)
-        ? fixed.get(made.length)
-        : yield* this.another(item, unique ? made : []);
+      const value = fixed.has(made.length) ? fixed.get(made.length) : this.another(item, unique ? made : []);
       if (value === NOT_FOUND) return undefined;
       made.push(value);
     }
     for (const wanted of contained) {
       if (made.some((item) => matches(wanted, item))) continue;
       const item = one.item(made.length).with({ nodes: [wanted] });
-      const value = yield* this.another(item, unique ? made : []);
+      const value = this.another(item, unique ? made : []);
       if (value === NOT_FOUND) return undefined;
       made.push(value);
     }
@@ -152,12 +145,11 @@ export class WitnessSearch {
   }
 
   /** A value that is not among the others. */
-  *another(one: Conjunction, others: readonly unknown[]): Steps<unknown> {
-    if (others.length === 0) return yield* this.witness(one);
+  another(one: Conjunction, others: readonly unknown[]): unknown {
+    if (others.length === 0) return this.witness(one);
     const taken = new Set(others.map((value) => JSON.stringify(value)));
     for (const value of this.witnesses(one)) {
-      if (value === undefined) yield;
-      else if (!taken.has(JSON.stringify(value))) return value;
+      if (!taken.has(JSON.stringify(value))) return value;
     }
     return NOT_FOUND;
   }
@@ -220,12 +212,12 @@ const INTEGERS_PAST_FORMATS = [...INTEGER_FORMATS.values()]
   .map((limit) => limit + Math.sign(limit) * Math.max(1, Math.abs(limit) * Number.EPSILON));
 
 /** Some texts within the bounds. */
-function* textsFor(bounds: Bounds, search: TextWitness): Steps<string[]> {
+function textsFor(bounds: Bounds, search: TextWitness): string[] {
   const { patterns, formats, minLength, maxLength } = bounds;
   const texts = [...formats.flatMap((format) => FORMAT_EXAMPLES.get(format) ?? []), ...TEXTS];
   if (formats.length === 0) texts.push(...FORMAT_EXAMPLES.values());
   if (patterns.length > 0) {
-    const found = yield* search.find({ matching: patterns, notMatching: [], minLength, maxLength });
+    const found = search.find({ matching: patterns, notMatching: [], minLength, maxLength });
     if (typeof found === "object") texts.unshift(found.text);
   }
   for (const length of [minLength, maxLength]) if (length <= MAX_LENGTH) texts.push("a".repeat(length));

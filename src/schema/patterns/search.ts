@@ -1,5 +1,4 @@
-import type { Steps } from "../../runtime/yielding.ts";
-import { budget, spend } from "../limits.ts";
+import { spend } from "../limits.ts";
 import { type Automaton, END_TEXT, expressionOf, startOf, type State, UNANCHORED } from "./compile.ts";
 
 export interface TextWanted {
@@ -30,37 +29,35 @@ export class TextWitness {
   readonly #automata = new Map<string, Automaton>();
   readonly #found = new Map<string, TextFound>();
 
-  *find({ matching, notMatching, minLength = 0, maxLength = Infinity }: TextWanted): Steps<TextFound> {
+  find({ matching, notMatching, minLength = 0, maxLength = Infinity }: TextWanted): TextFound {
     spend(1);
     const key = JSON.stringify([matching, notMatching, minLength, String(maxLength)]);
     let found = this.#found.get(key);
     if (found === undefined) {
-      found = yield* this.#looking({ matching, notMatching, minLength, maxLength });
+      found = this.#looking({ matching, notMatching, minLength, maxLength });
       this.#found.set(key, found);
     }
     return found;
   }
 
-  *#looking(wanted: Required<TextWanted>): Steps<TextFound> {
+  #looking(wanted: Required<TextWanted>): TextFound {
     const { minLength, maxLength } = wanted;
     if (minLength > maxLength) return "none";
     if (minLength > MAX_COUNTED_LENGTH) return "unknown";
     const automata: Automaton[] = [];
     for (const pattern of [...wanted.matching, ...wanted.notMatching]) {
-      const automaton = yield* this.#automatonOf(pattern);
+      const automaton = this.#automatonOf(pattern);
       if (automaton.failed || automaton.classBounds.length > MAX_CLASSES) return "unknown";
       automata.push(automaton);
     }
-    return yield* walk(automata, wanted);
+    return walk(automata, wanted);
   }
 
-  *#automatonOf(pattern: string): Steps<Automaton> {
+  #automatonOf(pattern: string): Automaton {
     let automaton = this.#automata.get(pattern);
     if (automaton === undefined) {
-      yield;
       automaton = expressionOf(pattern).re2Input.dfa;
       this.#automata.set(pattern, automaton);
-      yield;
     }
     // States that another search has built count against the limit.
     automaton.clearCache();
@@ -69,10 +66,10 @@ export class TextWitness {
 }
 
 /** Walks the automata of all patterns side by side, breadth first. `none` is a proof, as every state was visited then. */
-function* walk(
+function walk(
   automata: readonly Automaton[],
   { matching, minLength, maxLength }: Required<TextWanted>,
-): Steps<TextFound> {
+): TextFound {
   const counted = Math.min(maxLength, MAX_COUNTED_LENGTH);
   const alphabet = representatives(automata);
   if (alphabet === undefined) return "unknown";
@@ -103,7 +100,6 @@ function* walk(
     for (const character of alphabet) {
       const move = node.states.reduce((sum, { nfaStates }) => sum + 1 + nfaStates.length, 0);
       spend(STEPS_PER_MOVE + move);
-      if (budget.shouldYield()) yield;
       const states = automata.map((automaton, index) => moved(automaton, node.states[index]!, character));
       if (states.includes(null)) return "unknown";
       const next = { states: states as State[], length: node.length + 1, before: node, character };
