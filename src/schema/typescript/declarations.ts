@@ -4,7 +4,7 @@ import { pointerSteps } from "../pointers.ts";
 import type { SchemaNode } from "../node.ts";
 import { readSchema } from "../read.ts";
 import { commentOf, printType } from "./print.ts";
-import { limitUnions, typesIn, type TypeTree } from "./type-tree.ts";
+import { typesIn, type TypeTree } from "./type-tree.ts";
 import { aboutSchema, typeOfPayload, typeOfSchema } from "./types.ts";
 
 interface DeclaredSchema {
@@ -51,11 +51,10 @@ export function declarationsFor(
     }
   }
   for (const [node, name] of namesFor(named, taken)) names.set(node, name);
-  const printed = limitUnions(types);
   const nameOf = (node: SchemaNode): string => names.get(node)!;
   const declare = (node: SchemaNode, about: readonly string[]): string => {
     const comment = commentOf([...aboutSchema(node.schema), ...about], "");
-    const type = printType(printed.get(node)!, nameOf);
+    const type = printType(types.get(node)!, nameOf);
     return `${comment}export type ${nameOf(node)} =${type.startsWith("\n") ? "" : " "}${type};\n`;
   };
   const own = roots.map((root, index) => declare(root, schemas[index]!.about));

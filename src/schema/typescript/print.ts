@@ -1,108 +1,83 @@
 import type { SchemaNode } from "../node.ts";
-import type { TypeMember, TypeTree } from "./type-tree.ts";
+import { isFlat, type TypeMember, type TypeTree } from "./type-tree.ts";
 
 /** Characters of a line, beyond which a union takes one for each of its parts. */
 const MAX_LINE = 100;
+/** So many parts stand in one row in any case, as does `{ … } | null`. */
+const MAX_IN_LINE = 3;
 
 type NameOf = (node: SchemaNode) => string;
 
 /** @param indent of the line the type begins in */
 export function printType(tree: TypeTree, nameOf: NameOf, indent = ""): string {
-  return new Printer(nameOf).print(tree, indent);
-}
-
-class Printer {
-  readonly #nameOf: NameOf;
-  /** The least indent at which a type was found to be too long for a line; with more it is too. */
-  readonly #tooLongFrom = new Map<TypeTree, number>();
-
-  constructor(nameOf: NameOf) {
-    this.#nameOf = nameOf;
-  }
-
-  print(tree: TypeTree, indent: string): string {
-    const text = this.#text(tree, indent);
-    const isTooLong = text.length + indent.length > MAX_LINE;
-    if (isTooLong && !this.#isTooLong(tree, indent)) this.#tooLongFrom.set(tree, indent.length);
-    return text;
-  }
-
-  #isTooLong(tree: TypeTree, indent: string): boolean {
-    return (this.#tooLongFrom.get(tree) ?? Infinity) <= indent.length;
-  }
-
-  #text(tree: TypeTree, indent: string): string {
-    switch (tree.kind) {
-      case "word":
-        return tree.text;
-      case "reference":
-        return this.#nameOf(tree.to);
-      case "list":
-        return `${this.#closed(tree.item, indent)}[]`;
-      case "union":
-        return this.#union(tree.parts, indent);
-      case "intersection": {
-        const parts = tree.parts.map((part) =>
-          part.kind === "union" ? this.#closed(part, indent) : this.print(part, indent),
-        );
-        return [...new Set(parts)].join(" & ");
-      }
-      case "tuple":
-        return this.#tuple(tree, indent);
-      case "object":
-        return this.#object(tree, indent);
-      default:
-        return "unknown";
+  switch (tree.kind) {
+    case "word":
+      return tree.text;
+    case "reference":
+      return nameOf(tree.to);
+    case "list":
+      return `${closed(tree.item, nameOf, indent)}[]`;
+    case "union":
+      return printUnion(tree.parts, nameOf, indent);
+    case "intersection": {
+      const parts = tree.parts.map((part) =>
+        part.kind === "union" ? closed(part, nameOf, indent) : printType(part, nameOf, indent),
+      );
+      return [...new Set(parts)].join(" & ");
     }
-  }
-
-  /** Fit to have something put behind it. */
-  #closed(tree: TypeTree, indent: string): string {
-    const text = this.print(tree, indent);
-    return tree.kind === "union" || tree.kind === "intersection" ? `(${text})` : text;
-  }
-
-  #union(types: readonly TypeTree[], indent: string): string {
-    const at = (depth: string): Set<string> => new Set(types.map((type) => this.print(type, depth)));
-    // Trying each twice where unions are nested would double the work with each level.
-    if (!types.some((type) => this.#isTooLong(type, indent)) || types.every(isObjectType)) {
-      const short = at(indent);
-      const line = [...short].join(" | ");
-      if (line.length + indent.length <= MAX_LINE || short.size === 1) return line;
-      if (types.every(isObjectType)) return line;
-    }
-    const deeper = `${indent}  `;
-    const parts = at(deeper);
-    if (parts.size === 1) return this.print(types[0]!, indent);
-    return [...parts].map((part) => `\n${deeper}| ${part}`).join("");
-  }
-
-  #tuple({ items, rest }: TypeTree & { kind: "tuple" }, indent: string): string {
-    const places = items.map(({ type, optional }) => {
-      return optional ? `${this.#closed(type, indent)}?` : this.print(type, indent);
-    });
-    if (rest !== undefined) places.push(`...${this.#closed(rest, indent)}[]`);
-    return `[${places.join(", ")}]`;
-  }
-
-  #object({ members, index }: TypeTree & { kind: "object" }, indent: string): string {
-    const inner = `${indent}  `;
-    if (members.length === 0) {
-      return index === undefined ? "object" : `{ [key: string]: ${this.print(index, inner)} }`;
-    }
-    const lines = members.map((member) => this.#member(member, inner));
-    if (index !== undefined) lines.push(`${inner}[key: string]: ${this.print(index, inner)};\n`);
-    return `{\n${lines.join("")}${indent}}`;
-  }
-
-  #member({ name, type, optional, comment }: TypeMember, indent: string): string {
-    const mark = optional ? "?" : "";
-    return `${commentOf(comment, indent)}${indent}${memberName(name)}${mark}: ${this.print(type, indent)};\n`;
+    case "tuple":
+      return printTuple(tree, nameOf, indent);
+    case "object":
+      return printObject(tree, nameOf, indent);
+    default:
+      return "unknown";
   }
 }
 
-function isObjectType({ kind }: TypeTree): boolean {
-  return kind === "object";
+/** Fit to have something put behind it. */
+function closed(tree: TypeTree, nameOf: NameOf, indent: string): string {
+  const text = printType(tree, nameOf, indent);
+  return tree.kind === "union" || tree.kind === "intersection" ? `(${text})` : text;
+}
+
+/** Trying a line for each union would double the work with each level of nested ones, so only flat ones are tried. */
+function printUnion(types: readonly TypeTree[], nameOf: NameOf, indent: string): string {
+  const at = (depth: string): string[] => [...new Set(types.map((type) => printType(type, nameOf, depth)))];
+  if (types.every(isFlat)) {
+    const line = at(indent).join(" | ");
+    if (line.length + indent.length <= MAX_LINE) return line;
+  } else if (types.length <= MAX_IN_LINE || types.every(({ kind }) => kind === "object")) {
+    return at(indent).join(" | ");
+  }
+  const deeper = `${indent}  `;
+  const parts = at(deeper);
+  return parts.length === 1 ? parts[0]! : parts.map((part) => `\n${deeper}| ${part}`).join("");
+}
+
+function printTuple({ items, rest }: TypeTree & { kind: "tuple" }, nameOf: NameOf, indent: string): string {
+  const places = items.map(({ type, optional }) =>
+    optional ? `${closed(type, nameOf, indent)}?` : printType(type, nameOf, indent),
+  );
+  if (rest !== undefined) places.push(`...${closed(rest, nameOf, indent)}[]`);
+  return `[${places.join(", ")}]`;
+}
+
+function printObject(
+  { members, index }: TypeTree & { kind: "object" },
+  nameOf: NameOf,
+  indent: string,
+): string {
+  const inner = `${indent}  `;
+  const others = index === undefined ? undefined : `[key: string]: ${printType(index, nameOf, inner)}`;
+  if (members.length === 0) return others === undefined ? "object" : `{ ${others} }`;
+  const lines = members.map((member) => printMember(member, nameOf, inner));
+  if (others !== undefined) lines.push(`${inner}${others};\n`);
+  return `{\n${lines.join("")}${indent}}`;
+}
+
+function printMember({ name, type, optional, comment }: TypeMember, nameOf: NameOf, indent: string): string {
+  const mark = optional ? "?" : "";
+  return `${commentOf(comment, indent)}${indent}${memberName(name)}${mark}: ${printType(type, nameOf, indent)};\n`;
 }
 
 // oxlint-disable no-control-regex -- finding them is what this file is for

@@ -1,4 +1,3 @@
-import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
 
 export type TypeTree =
@@ -53,7 +52,21 @@ export function intersectionOf(types: readonly TypeTree[]): TypeTree {
   const known = parts.filter((part) => part !== UNKNOWN);
   // Beside a more specific type it would only allow any name to be read.
   const specific = known.filter((part) => part !== ANY_OBJECT);
-  return joined("intersection", specific.length > 0 ? specific : known.slice(0, 1), UNKNOWN);
+  return joined("intersection", specific.length > 0 ? fewUnions(specific) : known.slice(0, 1), UNKNOWN);
+}
+
+/** Combinations that the unions in an intersection may multiply out to. The compiler gives up at 100,000. */
+const MAX_COMBINATIONS = 1_000;
+
+/** Without the unions beyond that, which only makes a type wider. */
+function fewUnions(parts: readonly TypeTree[]): readonly TypeTree[] {
+  let combinations = 1;
+  return parts.filter((part) => {
+    const alternatives = part.kind === "union" ? part.parts.length : 1;
+    if (alternatives > 1 && combinations * alternatives > MAX_COMBINATIONS) return false;
+    combinations *= alternatives;
+    return true;
+  });
 }
 
 export function typesIn(tree: TypeTree): readonly TypeTree[] {
@@ -64,9 +77,12 @@ export function typesIn(tree: TypeTree): readonly TypeTree[] {
   return [];
 }
 
-export const sizeOf: (tree: TypeTree) => number = memoize((tree: TypeTree) =>
-  typesIn(tree).reduce((sum, inner) => sum + sizeOf(inner), 1),
-);
+/** Whether it is written without members or places: words, names, and lists and unions of those. */
+export function isFlat(tree: TypeTree): boolean {
+  if (tree === ANY_OBJECT || tree.kind === "word" || tree.kind === "reference") return true;
+  if (tree.kind === "list") return isFlat(tree.item);
+  return tree.kind === "union" && tree.parts.every(isFlat);
+}
 
 function listed(tree: TypeTree | undefined): readonly TypeTree[] {
   return tree === undefined ? [] : [tree];
@@ -81,47 +97,4 @@ function joined(kind: "union" | "intersection", parts: readonly TypeTree[], none
 function isRepeated(parts: readonly TypeTree[], index: number, part: TypeTree): boolean {
   if (part.kind !== "reference") return false;
   return parts.findIndex((other) => other.kind === "reference" && other.to === part.to) < index;
-}
-
-/** Members of the union that an intersection of unions multiplies out to. The compiler gives up at 100,000. */
-const MAX_WIDTH = 1_000;
-
-/** Leaves unions out of intersections that multiply out to too much, which only makes a type wider. */
-export function limitUnions(types: ReadonlyMap<SchemaNode, TypeTree>): ReadonlyMap<SchemaNode, TypeTree> {
-  // Types are nested dozens deep, so each is measured once.
-  const widthOf = memoize((tree: TypeTree): number => {
-    if (tree.kind === "reference") return widthOfNamed(tree.to);
-    if (tree.kind === "union") return tree.parts.reduce((sum, part) => sum + widthOf(part), 0);
-    if (tree.kind !== "intersection") return 1;
-    return limited(tree.parts).reduce((product, part) => product * widthOf(part), 1);
-  });
-  // A type can only come back to itself by way of a member, where its width does not count.
-  const widthOfNamed = memoize((node: SchemaNode): number => widthOf(types.get(node)!), { value: 1 });
-  const limited = memoize((parts: readonly TypeTree[]): readonly TypeTree[] => {
-    let product = 1;
-    return parts.filter((part) => {
-      const width = widthOf(part);
-      if (width > 1 && product * width > MAX_WIDTH) return false;
-      product *= width;
-      return true;
-    });
-  });
-  const narrowed = (tree: TypeTree): TypeTree =>
-    tree.kind === "intersection"
-      ? intersectionOf(limited(tree.parts).map(narrowed))
-      : withTypes(tree, narrowed);
-  return new Map(Array.from(types, ([node, tree]) => [node, narrowed(tree)]));
-}
-
-/** The same type with other types inside. */
-function withTypes(tree: TypeTree, other: (tree: TypeTree) => TypeTree): TypeTree {
-  if (tree.kind === "union") return unionOf(tree.parts.map(other));
-  if (tree.kind === "list") return { ...tree, item: other(tree.item) };
-  if (tree.kind === "tuple") {
-    const items = tree.items.map((item) => ({ ...item, type: other(item.type) }));
-    return { ...tree, items, rest: tree.rest && other(tree.rest) };
-  }
-  if (tree.kind !== "object" || tree === ANY_OBJECT) return tree;
-  const members = tree.members.map((member) => ({ ...member, type: other(member.type) }));
-  return { ...tree, members, index: tree.index && other(tree.index) };
 }

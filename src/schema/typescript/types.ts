@@ -4,8 +4,8 @@ import { scalarLiteral } from "./print.ts";
 import {
   ANY_OBJECT,
   intersectionOf,
+  isFlat,
   NEVER,
-  sizeOf,
   type TypeMember,
   type TypeTree,
   unionOf,
@@ -99,8 +99,6 @@ function typeName(value: unknown): string {
 }
 
 const UNDEFINED = keywordType("undefined");
-/** Types within the type of an index signature. */
-const LARGEST_INDEX = 256;
 
 /** An object that is open has no index signature: a misspelt name is an error, and more members are assignable anyway. */
 function objectType(node: SchemaNode): TypeTree {
@@ -133,14 +131,12 @@ function otherNames(node: SchemaNode): TypeTree | undefined {
   return unionOf([...patterns, additional].map(typeOfSchema));
 }
 
-/** An index signature must include the types of all members, nested ones again and again. A large one is `unknown`. */
+/** An index signature must include the types of all members. Where that would repeat more than names, it is `unknown`. */
 function indexFor(others: TypeTree | undefined, members: readonly TypeMember[]): TypeTree | undefined {
   if (others === undefined || others === NEVER) return undefined;
   const optional = members.some((member) => member.optional);
-  const taken = [others, ...members.map(({ type }) => type), ...(optional ? [UNDEFINED] : [])];
-  const words = new Set(taken.map((type) => (type.kind === "word" ? type.text : type)));
-  const size = [...words].reduce((sum, type) => sum + (typeof type === "string" ? 1 : sizeOf(type)), 0);
-  return size > LARGEST_INDEX ? UNKNOWN : unionOf(taken);
+  const included = [others, ...members.map(({ type }) => type), ...(optional ? [UNDEFINED] : [])];
+  return included.every(isFlat) ? unionOf(included) : UNKNOWN;
 }
 
 /** Title and description of a schema, as lines of a comment. */

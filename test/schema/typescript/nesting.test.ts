@@ -1,10 +1,6 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import { expect, test } from "vitest";
-import { readSchema } from "../../../src/schema/read.ts";
 import { declarationsFor } from "../../../src/schema/typescript/declarations.ts";
-import { printType } from "../../../src/schema/typescript/print.ts";
-import { limitUnions, typesIn, type TypeTree } from "../../../src/schema/typescript/type-tree.ts";
-import { typeOfPayload } from "../../../src/schema/typescript/types.ts";
 
 // Schemas may be nested 64 deep: work that doubles with each level would never end.
 
@@ -21,39 +17,10 @@ const conditions = nested(DEPTH, (inner, level) => ({
   else: { properties: { a: {} } },
 }));
 
-/** The same tree, which counts how often the parts of a union or an intersection are looked at. */
-function counted(tree: TypeTree, seen: () => void): TypeTree {
-  if (tree.kind !== "union" && tree.kind !== "intersection") return tree;
-  const parts = tree.parts.map((part) => counted(part, seen));
-  return {
-    kind: tree.kind,
-    get parts() {
-      seen();
-      return parts;
-    },
-  };
-}
-
-function depthOf(tree: TypeTree): number {
-  return 1 + Math.max(0, ...typesIn(tree).map(depthOf));
-}
-
-test("nested conditions are measured once each, and printed a few times each", () => {
-  const { root } = readSchema(conditions);
-  const tree = typeOfPayload(root);
-  expect(depthOf(tree)).toBeGreaterThan(DEPTH);
-  let looks = 0;
-  const watched = counted(tree, () => looks++);
-  const narrowed = limitUnions(new Map([[root, watched]])).get(root)!;
-  // Two types a level, looked at to be measured and to be rebuilt.
-  expect(looks).toBeLessThanOrEqual(DEPTH * 10);
-  looks = 0;
-  const text = printType(
-    counted(narrowed, () => looks++),
-    () => "",
-  );
-  expect(text).toContain("name0");
-  expect(looks).toBeLessThanOrEqual(DEPTH * DEPTH * 4);
+test("nested conditions are printed in time", () => {
+  const { source } = declarationsFor([{ name: "x", schemata: conditions, about: [] }], []);
+  expect(source).toContain("name0");
+  expect(source.length).toBeLessThan(100_000);
 });
 
 test("other names have the type unknown where exact types would double with each level", () => {
