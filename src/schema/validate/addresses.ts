@@ -1,95 +1,6 @@
+import { domainToASCII, domainToUnicode } from "node:url";
 import { fullFormats } from "ajv-formats/dist/formats.js";
 import { spend } from "../limits.ts";
-
-// RFC 3492 with the parameters IDNA uses. Labels are 63 characters at the most, so that nothing here is long.
-
-const BASE = 36;
-const MIN_THRESHOLD = 1;
-const MAX_THRESHOLD = 26;
-const FIRST_BIAS = 72;
-const FIRST_CHARACTER = 0x80;
-const LAST_CHARACTER = 0x10ffff;
-const DIGITS = "abcdefghijklmnopqrstuvwxyz0123456789";
-
-/** What a Punycode text, without `xn--`, stands for; `undefined` for one that is none. */
-function fromPunycode(text: string): string | undefined {
-  const end = text.lastIndexOf("-");
-  const characters = codePoints(text.slice(0, Math.max(end, 0)));
-  let character = FIRST_CHARACTER;
-  let at = 0;
-  let bias = FIRST_BIAS;
-  for (let read = end + 1; read < text.length;) {
-    const before = at;
-    for (let weight = 1, step = BASE; ; step += BASE) {
-      const digit = DIGITS.indexOf(text.charAt(read++).toLowerCase() || "-");
-      if (digit < 0) return undefined;
-      at += digit * weight;
-      const threshold = thresholdAt(step, bias);
-      if (digit < threshold) break;
-      weight *= BASE - threshold;
-    }
-    const length = characters.length + 1;
-    bias = adaptedBias(at - before, length, before === 0);
-    character += Math.floor(at / length);
-    at %= length;
-    if (character > LAST_CHARACTER || (character >= 0xd800 && character <= 0xdfff)) return undefined;
-    characters.splice(at++, 0, character);
-  }
-  return String.fromCodePoint(...characters);
-}
-
-function codePoints(text: string): number[] {
-  return Array.from(text, (one) => one.codePointAt(0)!);
-}
-
-function toPunycode(text: string): string {
-  const characters = codePoints(text);
-  const basic = characters.filter((one) => one < FIRST_CHARACTER);
-  let written = basic.length === 0 ? "" : `${String.fromCodePoint(...basic)}-`;
-  let last = FIRST_CHARACTER;
-  let delta = 0;
-  let bias = FIRST_BIAS;
-  let done = basic.length;
-  for (const next of [...new Set(characters)].toSorted((a, b) => a - b)) {
-    if (next < FIRST_CHARACTER) continue;
-    delta += (next - last) * (done + 1);
-    for (const one of characters) {
-      if (one < next) delta++;
-      if (one !== next) continue;
-      written += encodedNumber(delta, bias);
-      bias = adaptedBias(delta, done + 1, done === basic.length);
-      delta = 0;
-      done++;
-    }
-    delta++;
-    last = next + 1;
-  }
-  return written;
-}
-
-function encodedNumber(delta: number, bias: number): string {
-  let written = "";
-  let rest = delta;
-  for (let step = BASE; ; step += BASE) {
-    const threshold = thresholdAt(step, bias);
-    if (rest < threshold) return written + DIGITS.charAt(rest);
-    written += DIGITS.charAt(threshold + ((rest - threshold) % (BASE - threshold)));
-    rest = Math.floor((rest - threshold) / (BASE - threshold));
-  }
-}
-
-function thresholdAt(step: number, bias: number): number {
-  return Math.min(Math.max(step - bias, MIN_THRESHOLD), MAX_THRESHOLD);
-}
-
-function adaptedBias(delta: number, count: number, isFirst: boolean): number {
-  let rest = Math.floor(delta / (isFirst ? 700 : 2));
-  rest += Math.floor(rest / count);
-  let bias = 0;
-  for (; rest > ((BASE - MIN_THRESHOLD) * MAX_THRESHOLD) / 2; bias += BASE)
-    rest = Math.floor(rest / (BASE - MIN_THRESHOLD));
-  return bias + Math.floor(((BASE - MIN_THRESHOLD + 1) * rest) / (rest + 38));
-}
 
 /** Characters of the longest name, and of the longest label of one, as they go over the wire. */
 const MAX_NAME = 253;
@@ -130,29 +41,23 @@ function readLabel(label: string): { shown: string; wire: string } | undefined {
   if (label.length > 2 * MAX_LABEL) return undefined;
   if (!ASCII.test(label)) {
     spend(LABEL_STEPS);
-    const wire = `xn--${toPunycode(label)}`;
-    return wire.length <= MAX_LABEL && isUnicodeLabel(label) ? { shown: label, wire } : undefined;
+    // It knows the contexts of joiners. Of characters that are no label's it might make another part of an address.
+    const wire = isUnicodeLabel(label) ? domainToASCII(label) : "";
+    return wire !== "" && wire.length <= MAX_LABEL ? { shown: label, wire } : undefined;
   }
   if (!ONLY_LABEL.test(label)) return undefined;
   if (label.slice(2, 4) !== "--") return { shown: label, wire: label };
   spend(LABEL_STEPS);
   const wire = label.toLowerCase();
-  const shown = wire.startsWith("xn--") ? fromPunycode(wire.slice(4)) : undefined;
-  if (shown === undefined || ASCII.test(shown) || `xn--${toPunycode(shown)}` !== wire) return undefined;
+  const shown = domainToUnicode(wire);
+  if (ASCII.test(shown) || domainToASCII(shown) !== wire) return undefined;
   return isUnicodeLabel(shown) ? { shown, wire } : undefined;
 }
 
 /** The characters of RFC 5892: letters, digits and marks that case folding does not change. */
 const CHARACTERS =
   /^[[[\p{Ll}\p{Lu}\p{Lo}\p{Lm}\p{Nd}\p{Mn}\p{Mc}]--[\p{Changes_When_NFKC_Casefolded}\p{Default_Ignorable_Code_Point}\u20d0-\u20ff\u0640\u07fa\u302e-\u302f\u3031-\u3035\u303b\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff\u{1d100}-\u{1d1ff}\u{1d200}-\u{1d24f}]]\-\u00df\u03c2\u06fd\u06fe\u0f0b\u3007\u00b7\u0375\u05f3\u05f4\u30fb\u200c\u200d]+$/v;
-/** Letters that join the next one, of the scripts that have them. */
-const JOINING =
-  "[\\u0620\\u0626\\u0628\\u062a-\\u062e\\u0633-\\u063f\\u0641-\\u0647\\u0649\\u064a\\u066e\\u066f\\u0678-\\u0687\\u069a-\\u06bf\\u06c1\\u06c2\\u06cc\\u06ce\\u06d0\\u06d1\\u06fa-\\u06fc\\u06ff\\u0712-\\u0714\\u071a-\\u071d\\u071f-\\u0727\\u0729\\u072b\\u072d\\u072e\\u074e-\\u0758\\u075c-\\u076a\\u076d-\\u0770\\u0772\\u0775-\\u0777\\u077a-\\u077f\\u07ca-\\u07ea\\u0841-\\u0845\\u0848\\u084a-\\u0853\\u0855\\u0860\\u0862-\\u0865\\u0868\\u08a0-\\u08a9\\u08af\\u08b0\\u08b3-\\u08b8\\u08ba-\\u08c8\\u1820-\\u1878\\u1887-\\u18a8\\u18aa\\ua840-\\ua872]";
-const JOINED =
-  "[\\p{Script=Arabic}\\p{Script=Syriac}\\p{Script=Nko}\\p{Script=Mandaic}\\p{Script=Mongolian}\\p{Script=Phags_Pa}]";
-const VIRAMA =
-  "[\\u094d\\u09cd\\u0a4d\\u0acd\\u0b4d\\u0bcd\\u0c4d\\u0ccd\\u0d3b\\u0d3c\\u0d4d\\u0dca\\u0e3a\\u0eba\\u0f84\\u1039\\u103a\\u1714\\u1715\\u1734\\u17d2\\u1a60\\u1b44\\u1baa\\u1bab\\u1bf2\\u1bf3\\u2d7f\\ua806\\ua82c\\ua8c4\\ua953\\ua9c0\\uaaf6\\uabed\\u{10a3f}\\u{11046}\\u{11070}\\u{1107f}\\u{110b9}\\u{11133}\\u{11134}\\u{111c0}\\u{11235}\\u{112ea}\\u{1134d}\\u{11442}\\u{114c2}\\u{115bf}\\u{1163f}\\u{116b6}\\u{1172b}\\u{11839}\\u{1193d}\\u{1193e}\\u{119e0}\\u{11a34}\\u{11a47}\\u{11a99}\\u{11c3f}\\u{11d44}\\u{11d45}\\u{11d97}]";
-/** Characters where they may not be: the opposites of the contexts in RFC 5892's appendix A. */
+/** Characters where they may not be: the opposites of the contexts in RFC 5892's appendix A, but for those of joiners. */
 const INVALID_CONTEXTS: readonly RegExp[] = [
   /^\p{M}/u,
   /^-|-$|^..--/u,
@@ -161,8 +66,6 @@ const INVALID_CONTEXTS: readonly RegExp[] = [
   /(?<!\p{Script=Hebrew})[\u05f3\u05f4]/u,
   /^[^\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}]*\u30fb[^\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}]*$/u,
   /[\u0660-\u0669].*[\u06f0-\u06f9]|[\u06f0-\u06f9].*[\u0660-\u0669]/u,
-  new RegExp(`(?<!${VIRAMA})\\u200d`, "u"),
-  new RegExp(`(?<!${VIRAMA}|${JOINING}\\p{Mn}*)\\u200c|(?<!${VIRAMA})\\u200c(?!\\p{Mn}*${JOINED})`, "u"),
 ];
 
 function isUnicodeLabel(label: string): boolean {
