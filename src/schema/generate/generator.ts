@@ -1,15 +1,15 @@
 import type { JsonObject } from "../keywords.ts";
 import { Conjunction } from "../compatibility/conjunction.ts";
 import { finiteValuesOf, typesOf } from "../compatibility/unions.ts";
-import { budget, clearValidationCache, refillBudget, StepsExceeded } from "../limits.ts";
+import { budget, refillBudget, StepsExceeded } from "../limits.ts";
 import { memoize } from "../memoize.ts";
 import type { SchemaDocument, SchemaNode } from "../node.ts";
+import { TextWitness } from "../patterns/search.ts";
 import { readSchema } from "../read.ts";
 import { compileDocument, type Validator } from "../validate/compile.ts";
 import type { Failure } from "../validate/errors.ts";
 import { TYPE } from "../validate/values.ts";
-import { SeededRandom } from "./pattern-text.ts";
-import { TextMaker } from "./scalars.ts";
+import { SeededRandom } from "./seeded-random.ts";
 import { type MinDepths, ValueMaker } from "./value-maker.ts";
 
 /** What making a payload may cost; test/schema/sample/hostile.test.ts measures the time. */
@@ -32,7 +32,7 @@ export type Sample =
 /** Makes payloads that conform to a schema, each checked by the schema itself. */
 export class Sampler {
   readonly #document: SchemaDocument;
-  readonly #texts: TextMaker;
+  readonly #texts = new TextWitness();
   readonly #validator: Validator;
   /** Why the last payload did not conform. */
   #failure: Failure | undefined;
@@ -41,7 +41,6 @@ export class Sampler {
   constructor(schemata: unknown) {
     this.#document = readSchema(schemata);
     this.#validator = compileDocument(this.#document);
-    this.#texts = new TextMaker(this.#document.patterns);
   }
 
   /**
@@ -58,7 +57,6 @@ export class Sampler {
       refillBudget(maxSteps);
       const payload = this.#try(random, minimalFrom);
       remaining -= maxSteps - budget.left;
-      clearValidationCache();
       if (payload !== undefined) return { payload };
     }
     return { payload: undefined, failure: this.#failure };

@@ -1,11 +1,9 @@
 import { type Bounds, containsNumber } from "../compatibility/bounds.ts";
 import { lengthOf, matchesFormat } from "../compatibility/evaluate.ts";
 import { spend } from "../limits.ts";
-import { type PatternPart, readPattern } from "../patterns/ast.ts";
-import type { PatternCompiler } from "../patterns/compile.ts";
-import { toRe2Syntax } from "../patterns/syntax.ts";
+import type { TextWitness } from "../patterns/search.ts";
 import { isMultipleOf, TYPE } from "../validate/values.ts";
-import { patternText, SeededRandom } from "./pattern-text.ts";
+import { SeededRandom } from "./seeded-random.ts";
 
 const WORDS =
   "amber anchor apple autumn basil beacon birch bridge canvas cedar cherry cloud copper coral delta ember fern forest garden harbor hazel island ivory juniper lantern lemon linen maple marble meadow mint olive orchard pepper pine quartz river saffron silver spruce sunset timber tulip valley velvet violet walnut willow winter".split(
@@ -79,61 +77,48 @@ export const FORMAT_EXAMPLES: ReadonlyMap<string, string> = new Map(
 );
 
 const TEXT_TRIES = 12;
-/** Repetitions of what a pattern may repeat, where no length needs more. */
-const REPEATS = 6;
+/** A text for a pattern gets up to so many characters, where the pattern needs fewer. */
+const USUAL_LENGTH = 8;
 
 type TextBounds = Pick<Bounds, "minLength" | "maxLength" | "patterns" | "formats">;
 
-/** Makes texts for the schemas of one document. */
-export class TextMaker {
-  readonly #patterns: PatternCompiler;
-  readonly #parts = new Map<string, PatternPart>();
-
-  constructor(patterns: PatternCompiler) {
-    this.#patterns = patterns;
-  }
-
-  /** A text within the bounds, or `undefined` where none was found. */
-  textFor(bounds: TextBounds, random: SeededRandom): string | undefined {
-    if (bounds.minLength > bounds.maxLength) return undefined;
-    for (let tried = 0; tried < TEXT_TRIES; tried++) {
-      const text = this.#candidate(bounds, tried, random);
-      if (text !== undefined && this.#fits(text, bounds)) return text;
-    }
-    return undefined;
-  }
-
-  #candidate(bounds: TextBounds, tried: number, random: SeededRandom): string | undefined {
-    const { minLength: min, maxLength: max, patterns, formats } = bounds;
-    if (patterns.length > 0) {
-      // Every other try is short, for a maximum length.
-      const more = tried % 2 === 1 ? Math.min(1, min) : Math.max(REPEATS, min);
-      spend(1 + more);
-      const text = patternText(this.#part(random.pick(patterns)), random, more);
-      const missing = text === undefined ? 0 : min - lengthOf(text);
-      if (text === undefined || missing <= 0) return text;
-      const filler = phrase(random, missing, missing);
-      return random.chance(0.5) ? text + filler : filler + text;
-    }
-    const make = formats.length === 0 ? undefined : MAKERS.get(random.pick(formats));
-    return make === undefined ? phrase(random, min, max) : make(random);
-  }
-
-  #part(pattern: string): PatternPart {
-    let part = this.#parts.get(pattern);
-    if (part === undefined) this.#parts.set(pattern, (part = readPattern(toRe2Syntax(pattern))));
-    return part;
-  }
-
-  #fits(text: string, { minLength, maxLength, patterns, formats }: TextBounds): boolean {
+/** A text within the bounds, or `undefined` where none was found. */
+export function textFor(bounds: TextBounds, texts: TextWitness, random: SeededRandom): string | undefined {
+  const { minLength, maxLength, patterns, formats } = bounds;
+  if (minLength > maxLength) return undefined;
+  for (let tried = 0; tried < TEXT_TRIES; tried++) {
+    const text =
+      patterns.length === 0 ? plainText(bounds, random) : patternText(bounds, tried, texts, random);
+    if (text === undefined) continue;
     const length = lengthOf(text);
-    return (
-      length >= minLength &&
-      length <= maxLength &&
-      patterns.every((pattern) => this.#patterns.compile(pattern).test(text)) &&
-      formats.every((format) => matchesFormat(text, format))
-    );
+    const fits =
+      length >= minLength && length <= maxLength && formats.every((format) => matchesFormat(text, format));
+    if (fits) return text;
   }
+  return undefined;
+}
+
+function plainText({ minLength, maxLength, formats }: TextBounds, random: SeededRandom): string {
+  const make = formats.length === 0 ? undefined : MAKERS.get(random.pick(formats));
+  return make === undefined ? phrase(random, minLength, maxLength) : make(random);
+}
+
+/** Every other one is as short as it may be: not all patterns allow more. */
+function patternText(
+  { minLength, maxLength, patterns }: TextBounds,
+  tried: number,
+  texts: TextWitness,
+  random: SeededRandom,
+): string | undefined {
+  const longer = Math.min(Math.max(minLength, random.whole(1, USUAL_LENGTH)), maxLength);
+  const wanted = {
+    matching: patterns,
+    notMatching: [],
+    minLength: tried % 2 === 0 ? longer : minLength,
+    maxLength,
+  };
+  const found = texts.find(wanted, random);
+  return typeof found === "object" ? found.text : undefined;
 }
 
 /** How far from a single bound a number may be, in steps. */

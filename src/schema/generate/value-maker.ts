@@ -5,8 +5,9 @@ import { isObject, typesAbout } from "../keywords.ts";
 import { spend } from "../limits.ts";
 import type { SchemaNode } from "../node.ts";
 import { ANY, canonicalText, NUMBER, TYPE } from "../validate/values.ts";
-import type { SeededRandom } from "./pattern-text.ts";
-import { numberFor, type TextMaker, word } from "./scalars.ts";
+import type { TextWitness } from "../patterns/search.ts";
+import { numberFor, textFor, word } from "./scalars.ts";
+import type { SeededRandom } from "./seeded-random.ts";
 
 /** Levels of the flattest value of each schema, as far as known; infinite where no value ends. */
 export type MinDepths = ReadonlyMap<SchemaNode, number>;
@@ -36,7 +37,7 @@ const KINDS = [TYPE.boolean, NUMBER, TYPE.string, TYPE.array, TYPE.object];
 
 interface MakerOptions {
   readonly random: SeededRandom;
-  readonly texts: TextMaker;
+  readonly texts: TextWitness;
   readonly minDepths: MinDepths;
   /** From this depth on values are as short as they may be. */
   readonly minimalFrom: number;
@@ -140,7 +141,7 @@ export class ValueMaker {
         spend(STEPS_PER_NUMBER);
         return numberFor(bounds, this.#random);
       case TYPE.string:
-        return this.#options.texts.textFor(bounds, this.#random);
+        return textFor(bounds, this.#options.texts, this.#random);
       case TYPE.array:
         return this.#list(one, bounds, depth);
       default:
@@ -197,7 +198,7 @@ export class ValueMaker {
     const isClosed = one.nodes.some(({ additionalProperties }) => additionalProperties?.allowsNone === true);
     if (patterns.length > 0 && (isClosed || this.#random.chance(0.5))) {
       const bounds = { ...boundsOf(names), patterns: [this.#random.pick(patterns)] };
-      return this.#options.texts.textFor(bounds, this.#random);
+      return textFor(bounds, this.#options.texts, this.#random);
     }
     if (names.nodes.length > 0) return this.value(names, depth + 1) as string | undefined;
     return tries < NAME_TRIES ? word(this.#random) : `${word(this.#random)}_${tries}`;

@@ -1,8 +1,8 @@
 import type { RegExpEngine, RegExpLike } from "ajv/dist/types/index.js";
 import { RE2JS } from "re2js";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
-import { SCHEMA_LIMITS, spend, StepBudget } from "../limits.ts";
-import { patternCost, readPattern } from "./ast.ts";
+import { SCHEMA_LIMITS, spend, StepBudget, StepsExceeded } from "../limits.ts";
+import { type Automaton, END_TEXT, kindsOf, type State, startOf, UNANCHORED } from "./automaton.ts";
 import { PatternSyntaxError, toRe2Syntax } from "./syntax.ts";
 
 const ESCAPE = String.raw`\\[dDwWsS^$\\.*+?()[\]{}|/]`;
@@ -31,10 +31,32 @@ export function nativePattern(pattern: string): RegExp | undefined {
 
 /** Some 30 ms on a slow machine. RE2 itself only bounds how often something is repeated, to a thousand times. */
 const MAX_INSTRUCTIONS = 20_000;
-/** `^\p{L}{1000}$` has half of it; to distinguish its characters takes 10 ms. */
-const MAX_RANGES = 1_500_000;
-/** Some 20 ms; `^\p{L}{1,200}$`, as it may stand for a name, has a third of it. */
-const MAX_MERGED = 1_000_000;
+/** `\p{L}` has some 700 ranges of characters; to tell those of `^\p{L}{1000}$` apart takes 10 ms. */
+const CATEGORY_WEIGHT = 10;
+/** Whether a pattern could be matched in one pass takes time with the cube of its optional parts in a row to find out. */
+const LONG = 128;
+const TOKEN = /(\(\?:)|(\))|\{(\d+)(?:,(\d*))?\}|\[(?:\\.|[^\]\\])*\]|\\[pPx]\{\w+\}|\\?[^]/gu;
+
+/** Instructions of a pattern of RE2, about, with its counted repetitions written out. */
+function writtenLength(source: string): number {
+  const outer: number[] = [];
+  let [written, last] = [0, 0];
+  for (const [token, opening, closing, least, most] of source.matchAll(TOKEN)) {
+    if (opening !== undefined) {
+      outer.push(written);
+      written = 0;
+    } else if (least !== undefined) {
+      const repeated = (last + 1) * Number(most || least);
+      written += repeated - last;
+      last = repeated;
+    } else {
+      last =
+        closing === undefined ? 1 + CATEGORY_WEIGHT * (token.match(/\\[pP]/g)?.length ?? 0) : written + 1;
+      written = closing === undefined ? written + last : outer.pop()! + last;
+    }
+  }
+  return written;
+}
 
 /**
  * RE2's expression for a pattern of ECMA-262. RE2 compiles in one go, so patterns that would take long are refused.
@@ -42,13 +64,11 @@ const MAX_MERGED = 1_000_000;
  */
 export function expressionOf(pattern: string): RE2JS {
   const source = toRe2Syntax(pattern);
-  const { instructions, ranges, merged } = patternCost(readPattern(source));
-  if (instructions > MAX_INSTRUCTIONS || ranges > MAX_RANGES) {
+  if (writtenLength(source) > MAX_INSTRUCTIONS) {
     throw new PatternSyntaxError("is too long once its counted repetitions are written out; shorten them");
   }
-  // A pattern that does not begin with `^` is never matched in one pass. To find out whether it could be takes time with
-  // the cube of the number of optional parts in a row.
-  return parse(merged > MAX_MERGED ? `(?:$)?(?:${source})` : source);
+  // Only a pattern that begins with `^` may be matched in one pass.
+  return parse(pattern.length > LONG && /^(?:\(\?:)*\^/.test(source) ? `(?:$)?(?:${source})` : source);
 }
 
 function parse(source: string): RE2JS {
@@ -73,100 +93,45 @@ class PatternBudget extends StepBudget {
     super(SCHEMA_LIMITS.automatonWork, STEPS_PER_SLICE);
   }
 
-  get isSpent(): boolean {
-    return this.bytes > SCHEMA_LIMITS.automatonBytes || this.left < 0;
+  /** @throws `StepsExceeded` */
+  hold(bytes: number): void {
+    this.bytes += bytes;
+    if (this.bytes > SCHEMA_LIMITS.automatonBytes) this.exceeded();
   }
 }
 
-/** A state of re2js's lazy automaton. */
-export interface State {
-  readonly isMatch: boolean;
-  readonly nfaStates: readonly number[];
-}
-
-interface Instruction {
-  readonly runes: Int32Array;
-  matchRune(character: number): boolean;
-}
-
-export interface Automaton {
-  readonly prog: { numInst(): number; getInst(at: number): Instruction };
-  readonly numClasses: number;
-  readonly classBounds: Int32Array;
-  readonly failed: boolean;
-  runeClass(character: number): number;
-  step(state: State, characterClass: number, character: number, anchor: number): State | null;
-  start(input: { context(at: number): number; step(at: number): number }, at: number): State | null;
-  /** Forgets the states there are. */
-  clearCache(): void;
-}
-
-export const UNANCHORED = 0;
-const BEGIN_TEXT_AND_LINE = 0b101;
-export const END_TEXT = -1;
-const LAST_CHARACTER = 0x10ffff;
 const STATE_BYTES = 200;
 const REFERENCE_BYTES = 8;
 
-/** The state before the first character of a text. */
-export function startOf(automaton: Automaton): State | null {
-  return automaton.start({ context: () => BEGIN_TEXT_AND_LINE, step: () => END_TEXT }, 0);
-}
-
 /**
- * Builds all states of a pattern's automaton. False where they exceed the budget.
+ * Builds all states of a pattern's automaton.
  *
  * With more states than it can hold (`a[ab]{900}c` has 2^900), re2js simulates at up to 20 µs a character, a second for
  * 64 KiB. Such a pattern is refused when its schema is registered, instead of stalling a publish later.
+ * @throws `StepsExceeded` where they exceed the budget
  */
-function* fittingAutomaton(expression: RE2JS, budget: PatternBudget): Steps<boolean> {
-  const { re2Input } = expression;
+function* buildAutomaton({ re2Input }: RE2JS, budget: PatternBudget): Steps<void> {
   // Two kinds of pattern never use the automaton: a plain text, and one with a single way to match it.
-  if (re2Input.prefixComplete || re2Input.onepass !== null) return true;
+  if (re2Input.prefixComplete || re2Input.onepass !== null) return;
   const automaton = re2Input.dfa as Automaton;
   const first = startOf(automaton);
-  if (automaton.failed || first === null) return false;
-  const characters = yield* characterKinds(automaton, budget);
-  const known = new Set([first]);
+  if (automaton.failed || first === null) budget.exceeded();
+  const kinds = kindsOf([automaton], [0], (steps) => budget.spend(steps));
+  const moves = [
+    ...kinds.map(([[character]]) => [automaton.runeClass(character), character] as const),
+    [automaton.numClasses, END_TEXT] as const,
+  ];
+  const known = new Set<State>([first]);
   for (const state of known) {
-    budget.bytes += STATE_BYTES + REFERENCE_BYTES * (state.nfaStates.length + automaton.numClasses);
-    for (const [characterClass, character] of characters) {
-      if (budget.isSpent) return false;
+    budget.hold(STATE_BYTES + REFERENCE_BYTES * (state.nfaStates.length + automaton.numClasses));
+    for (const [characterClass, character] of moves) {
       if (budget.shouldYield()) yield;
-      budget.left -= 1 + state.nfaStates.length;
+      budget.spend(1 + state.nfaStates.length);
       const next = automaton.step(state, characterClass, character, UNANCHORED);
-      if (next === null) return false;
+      if (next === null) budget.exceeded();
       known.add(next);
     }
   }
-  return !budget.isSpent;
-}
-
-/**
- * One character for each kind that the pattern distinguishes, by its class, and the end of the text. Many classes are of
- * one kind: `\p{L}` has more than a thousand ranges.
- */
-function* characterKinds(automaton: Automaton, budget: PatternBudget): Steps<Map<number, number>> {
-  const tests = new Map<Int32Array, Instruction>();
-  for (let at = 0; at < automaton.prog.numInst(); at++) {
-    const instruction = automaton.prog.getInst(at);
-    if (instruction.runes.length > 0) tests.set(instruction.runes, instruction);
-  }
-  const characters = new Map([[automaton.numClasses, END_TEXT]]);
-  const kinds = new Set<string>();
-  for (let characterClass = 0; characterClass < automaton.numClasses; characterClass++) {
-    budget.left -= tests.size;
-    if (budget.isSpent) return characters;
-    if (budget.shouldYield()) yield;
-    const character = characterClass === 0 ? 0 : automaton.classBounds[characterClass - 1]!;
-    if (character > LAST_CHARACTER) continue;
-    let kind = `${character === 0x0a} ${/\w/.test(String.fromCodePoint(character))} `;
-    for (const test of tests.values()) kind += test.matchRune(character) ? "1" : "0";
-    if (kinds.has(kind)) continue;
-    kinds.add(kind);
-    characters.set(characterClass, character);
-  }
-  return characters;
 }
 
 const STEPS_PER_TEST = 5;
@@ -211,7 +176,10 @@ export class PatternCompiler {
   *#building(pattern: string): Steps<RegExpLike> {
     const expression = expressionOf(pattern);
     yield;
-    if (!(yield* fittingAutomaton(expression, this.#budget))) {
+    try {
+      yield* buildAutomaton(expression, this.#budget);
+    } catch (error) {
+      if (!(error instanceof StepsExceeded)) throw error;
       throw new PatternSyntaxError(
         "takes too many states to be checked fast; begin it with ^ or shorten its counted repetitions",
       );

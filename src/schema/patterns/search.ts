@@ -1,5 +1,15 @@
+import { SeededRandom } from "../generate/seeded-random.ts";
 import { spend } from "../limits.ts";
-import { type Automaton, END_TEXT, expressionOf, startOf, type State, UNANCHORED } from "./compile.ts";
+import {
+  type Automaton,
+  type CharacterKind,
+  END_TEXT,
+  kindsOf,
+  startOf,
+  type State,
+  UNANCHORED,
+} from "./automaton.ts";
+import { expressionOf } from "./compile.ts";
 
 export interface TextWanted {
   readonly matching: readonly string[];
@@ -12,45 +22,82 @@ export interface TextWanted {
 export type TextFound = { readonly text: string } | "none" | "unknown";
 
 const MAX_STATES = 4_000;
-const MAX_CLASSES = 160;
+const MAX_KINDS = 160;
 /** Length is part of the state, so a great one makes too many. */
 const MAX_COUNTED_LENGTH = 300;
 /** Beside one for each automaton and each place in its pattern that a move comes from. */
 const STEPS_PER_MOVE = 4;
+
 interface Step {
   readonly states: readonly State[];
   readonly length: number;
   readonly before: Step | undefined;
-  readonly character: number;
+  readonly letter: Letter;
 }
 
-/** Searches for texts, for one comparison. It caches the texts, and the patterns, which may take 20 ms to compile. */
+/** The most readable characters of a kind, which all do the same. */
+type Letter = readonly [number, ...number[]];
+
+/** The letters of a text, or as `TextFound`. */
+type Path = readonly Letter[] | "none" | "unknown";
+
+/** The automata that texts are searched with. */
+interface Search {
+  readonly automata: readonly Automaton[];
+  /** Of each kind of characters, the most readable ones first; `undefined` where there are too many kinds. */
+  readonly letters: readonly Letter[] | undefined;
+}
+
+/** In so many orders the letters are tried for the texts that chance picks from. */
+const ORDERS = 8;
+
+/** Searches for texts, for one comparison or one schema. It caches them, and the patterns, which may take 20 ms to compile. */
 export class TextWitness {
   readonly #automata = new Map<string, Automaton>();
-  readonly #found = new Map<string, TextFound>();
+  readonly #searches = new Map<string, Search>();
+  readonly #found = new Map<string, Path>();
 
-  find({ matching, notMatching, minLength = 0, maxLength = Infinity }: TextWanted): TextFound {
+  /** @param random picks one of several texts of that length, the same for the same state of it */
+  find(
+    { matching, notMatching, minLength = 0, maxLength = Infinity }: TextWanted,
+    random?: SeededRandom,
+  ): TextFound {
     spend(1);
-    const key = JSON.stringify([matching, notMatching, minLength, String(maxLength)]);
-    let found = this.#found.get(key);
-    if (found === undefined) {
-      found = this.#looking({ matching, notMatching, minLength, maxLength });
-      this.#found.set(key, found);
+    const order = random?.whole(1, ORDERS) ?? 0;
+    const key = JSON.stringify([matching, notMatching, minLength, String(maxLength), order]);
+    let path = this.#found.get(key);
+    if (path === undefined) {
+      path = this.#looking({ matching, notMatching, minLength, maxLength }, order);
+      this.#found.set(key, path);
     }
-    return found;
+    if (typeof path === "string") return path;
+    spend(path.length >> 3);
+    const characters = path.map((letter) => (random === undefined ? letter[0] : random.pick(letter)));
+    return { text: characters.map((character) => String.fromCodePoint(character)).join("") };
   }
 
-  #looking(wanted: Required<TextWanted>): TextFound {
-    const { minLength, maxLength } = wanted;
+  #looking(wanted: Required<TextWanted>, order: number): Path {
+    const { matching, notMatching, minLength, maxLength } = wanted;
     if (minLength > maxLength) return "none";
     if (minLength > MAX_COUNTED_LENGTH) return "unknown";
-    const automata: Automaton[] = [];
-    for (const pattern of [...wanted.matching, ...wanted.notMatching]) {
-      const automaton = this.#automatonOf(pattern);
-      if (automaton.failed || automaton.classBounds.length > MAX_CLASSES) return "unknown";
-      automata.push(automaton);
+    const { automata, letters } = this.#searchWith([...matching, ...notMatching]);
+    if (letters === undefined) return "unknown";
+    // States that another search has built count against the limit.
+    for (const automaton of automata) automaton.clearCache();
+    const shuffled = new SeededRandom(order, 0).shuffled(letters).toSorted(byReadability);
+    return walk(automata, order === 0 ? letters : shuffled, wanted);
+  }
+
+  #searchWith(patterns: readonly string[]): Search {
+    const key = JSON.stringify(patterns);
+    let search = this.#searches.get(key);
+    if (search === undefined) {
+      const automata = patterns.map((pattern) => this.#automatonOf(pattern));
+      const isUsable = automata.every(({ failed }) => !failed);
+      search = { automata, letters: isUsable ? lettersOf(automata) : undefined };
+      this.#searches.set(key, search);
     }
-    return walk(automata, wanted);
+    return search;
   }
 
   #automatonOf(pattern: string): Automaton {
@@ -59,8 +106,6 @@ export class TextWitness {
       automaton = expressionOf(pattern).re2Input.dfa;
       this.#automata.set(pattern, automaton);
     }
-    // States that another search has built count against the limit.
-    automaton.clearCache();
     return automaton;
   }
 }
@@ -68,11 +113,10 @@ export class TextWitness {
 /** Walks the automata of all patterns side by side, breadth first. `none` is a proof, as every state was visited then. */
 function walk(
   automata: readonly Automaton[],
+  letters: readonly Letter[],
   { matching, minLength, maxLength }: Required<TextWanted>,
-): TextFound {
+): Path {
   const counted = Math.min(maxLength, MAX_COUNTED_LENGTH);
-  const alphabet = representatives(automata);
-  if (alphabet === undefined) return "unknown";
   const wanted = (states: readonly boolean[]): boolean =>
     states.every((isMatch, index) => isMatch === index < matching.length);
   const first = automata.map(startOf);
@@ -88,21 +132,21 @@ function walk(
         return ids.get(state);
       })
       .join()};${Math.min(length, floor)}`;
-  const start: Step = { states: first as State[], length: 0, before: undefined, character: END_TEXT };
+  const start: Step = { states: first as State[], length: 0, before: undefined, letter: [END_TEXT] };
   const waiting: Step[] = [start];
   const seen = new Set([keyOf(start)]);
   for (const node of waiting) {
-    if (node.length >= minLength && wanted(ended(automata, node.states))) return { text: textOf(node) };
+    if (node.length >= minLength && wanted(ended(automata, node.states))) return pathTo(node);
     if (node.length >= counted) {
       if (counted < maxLength) return "unknown";
       continue;
     }
-    for (const character of alphabet) {
+    for (const letter of letters) {
       const move = node.states.reduce((sum, { nfaStates }) => sum + 1 + nfaStates.length, 0);
       spend(STEPS_PER_MOVE + move);
-      const states = automata.map((automaton, index) => moved(automaton, node.states[index]!, character));
+      const states = automata.map((automaton, index) => moved(automaton, node.states[index]!, letter[0]));
       if (states.includes(null)) return "unknown";
-      const next = { states: states as State[], length: node.length + 1, before: node, character };
+      const next = { states: states as State[], length: node.length + 1, before: node, letter };
       const key = keyOf(next);
       if (seen.has(key)) continue;
       seen.add(key);
@@ -127,34 +171,58 @@ function ended(automata: readonly Automaton[], states: readonly State[]): boolea
   });
 }
 
-/** One character for each range that no pattern distinguishes, a printable one if there is one. */
-function representatives(automata: readonly Automaton[]): number[] | undefined {
-  // Word characters matter to \b, and payloads have no lone surrogates.
-  const always = [
-    0, 0x0a, 0x0b, 0x20, 0x30, 0x3a, 0x41, 0x5b, 0x5f, 0x60, 0x61, 0x7b, 0x7f, 0xd800, 0xe000, 0x110000,
-  ];
-  const bounds = new Set([...always, ...automata.flatMap(({ classBounds }) => [...classBounds])]);
-  if (bounds.size > MAX_CLASSES) return undefined;
-  const sorted = [...bounds].toSorted((a, b) => a - b);
-  const characters = sorted
-    .slice(0, -1)
-    .filter((from) => from < 0x110000 && !(from >= 0xd800 && from < 0xe000))
-    .map((from) => (from === 0x20 && sorted[sorted.indexOf(from) + 1]! > 0x2d ? 0x2d : from));
-  return characters.toSorted((a, b) => rank(a) - rank(b));
+/** Characters at which readability changes, and beside which a word may end; and the surrogates. */
+const EDGES = [
+  0, 0x0a, 0x0b, 0x20, 0x21, 0x30, 0x3a, 0x41, 0x5b, 0x5f, 0x60, 0x61, 0x7b, 0x7f, 0xa1, 0xd800, 0xe000,
+];
+/** Ranges of a kind, and characters of each, that are looked at. */
+const MAX_RANGES = 16;
+const MAX_CHARACTERS = 26;
+
+/** The letters of all kinds, the most readable ones first. */
+function lettersOf(automata: readonly Automaton[]): readonly Letter[] | undefined {
+  const kinds = kindsOf(automata, EDGES, spend);
+  if (kinds.length > MAX_KINDS) return undefined;
+  return kinds
+    .flatMap((kind) => letterOf(kind) ?? [])
+    .toSorted((one, other) => rank(one[0]) - rank(other[0]));
 }
+
+/** `undefined` for surrogates, which payloads have in pairs only. */
+function letterOf(kind: CharacterKind): [Letter] | undefined {
+  const characters = kind
+    .filter(([first]) => first < 0xd800 || first >= 0xe000)
+    .slice(0, MAX_RANGES)
+    .flatMap(([first, end]) =>
+      Array.from({ length: Math.min(end - first, MAX_CHARACTERS) }, (_, index) => first + index),
+    );
+  const [best, ...others] = characters.toSorted((one, other) => rank(one) - rank(other));
+  if (best === undefined) return undefined;
+  return [[best, ...others.filter((other) => isPlain(other) === isPlain(best) && rank(other) < UNUSUAL)]];
+}
+
+const UNUSUAL = 4;
 
 /** Letters first, then digits, then other printable characters: for a readable text. */
 function rank(character: number): number {
   if (character >= 0x61 && character <= 0x7a) return 0;
   if (character >= 0x41 && character <= 0x5a) return 1;
   if (character >= 0x30 && character <= 0x39) return 2;
-  return character >= 0x20 && character < 0x7f ? 3 : 4;
+  if (character > 0x20 && character < 0x7f) return 3;
+  return character === 0x20 || character >= 0xa1 ? UNUSUAL : UNUSUAL + 1;
 }
 
-function textOf(node: Step): string {
-  let text = "";
-  for (let at: Step | undefined = node; at?.before !== undefined; at = at.before) {
-    text = String.fromCodePoint(at.character) + text;
-  }
-  return text;
+function isPlain(character: number): boolean {
+  return rank(character) <= 2;
+}
+
+/** Letters and digits are alike to chance. */
+function byReadability([one]: Letter, [other]: Letter): number {
+  return Math.max(2, rank(one)) - Math.max(2, rank(other));
+}
+
+function pathTo(node: Step): readonly Letter[] {
+  const path: Letter[] = [];
+  for (let at: Step | undefined = node; at?.before !== undefined; at = at.before) path.push(at.letter);
+  return path.toReversed();
 }
