@@ -11,7 +11,7 @@ import {
   patternsIn,
 } from "./keywords.ts";
 import { runSync, type Steps } from "../runtime/yielding.ts";
-import { clearValidationCache, refillBudget, SCHEMA_LIMITS } from "./limits.ts";
+import { refillBudget, SCHEMA_LIMITS } from "./limits.ts";
 import { PatternSyntaxError } from "./patterns/syntax.ts";
 import { pointerTo } from "./pointers.ts";
 import type { SchemaDocument, SchemaNode } from "./node.ts";
@@ -140,7 +140,6 @@ function aboutEnum(values: readonly unknown[]): string | undefined {
   if (values.length === 0) return "enum lists no value, so nothing conforms";
   refillBudget();
   const second = firstRepeated(values);
-  clearValidationCache();
   return second < 0
     ? undefined
     : `enum lists the same value twice (values ${firstEqual(values, second)} and ${second})`;

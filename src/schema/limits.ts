@@ -88,7 +88,6 @@ export class StepsExceeded extends Error {}
 
 /**
  * The budget of the check that runs now: validations never yield, so no two overlap. Compiled schemas decrement `left`.
- * Work done in `Steps` finds another value here, and an empty validation cache, after each `yield`.
  */
 export const budget = new StepBudget(VALIDATION_STEPS);
 
@@ -98,19 +97,4 @@ export function spend(steps: number): void {
 
 export function refillBudget(steps = VALIDATION_STEPS): void {
   budget.refill(steps);
-}
-
-const validationCaches: Map<unknown, unknown>[] = [];
-
-/** For what the validation that runs now has found out about its payload, so that each schema need not do so again. */
-export function validationCache<K, V>(): Map<K, V> {
-  const cache = new Map<K, V>();
-  validationCaches.push(cache);
-  return cache;
-}
-
-/** To be called when a validation ends, so that its payload can be collected. */
-export function clearValidationCache(): void {
-  // Clearing an empty map would make a new table for it.
-  for (const cache of validationCaches) if (cache.size > 0) cache.clear();
 }

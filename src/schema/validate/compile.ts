@@ -1,12 +1,6 @@
 import { Ajv } from "ajv";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
-import {
-  clearValidationCache,
-  StepsExceeded,
-  MAX_FAILURES,
-  refillBudget,
-  VALIDATION_STEPS,
-} from "../limits.ts";
+import { StepsExceeded, MAX_FAILURES, refillBudget, VALIDATION_STEPS } from "../limits.ts";
 import { fieldName } from "../pointers.ts";
 import type { SchemaDocument } from "../node.ts";
 import { compilePatternsSteps, readSchemaSteps } from "../read.ts";
@@ -144,7 +138,6 @@ function* compilePartsSteps(document: SchemaDocument, allErrors: boolean): Steps
     yield;
     refillBudget();
     table.push(ajv.compile(schema));
-    clearValidationCache();
   }
   return table;
 }
@@ -170,8 +163,6 @@ function limited<T>(run: () => T, maxSteps: number): T | undefined {
   } catch (error) {
     if (!(error instanceof StepsExceeded)) throw error;
     return undefined;
-  } finally {
-    clearValidationCache();
   }
 }
 

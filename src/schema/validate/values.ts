@@ -1,4 +1,4 @@
-import { spend, validationCache } from "../limits.ts";
+import { spend } from "../limits.ts";
 
 /** The types of JSON values as bits; draft-07 distinguishes integers and fractions by value. */
 export const TYPE = {
@@ -36,15 +36,9 @@ export function typeOf(value: unknown): number {
 }
 
 /** The names of larger objects are cached: V8 takes 130 ns for each, every time. */
-const MIN_CACHED_NAMES = 16;
+const MANY_NAMES = 256;
 const STEPS_PER_LISTED_NAME = 6;
-/** Longer keys are escaped once, not for every error beneath them. */
-const SHORT_KEY = 32;
-
-const memberNames = validationCache<object, readonly string[]>();
-const pointerSteps = validationCache<string, string>();
-const repeats = validationCache<object, number>();
-const texts = validationCache<object, string>();
+const memberNames = new WeakMap<object, readonly string[]>();
 
 /** The names of an object's own members. */
 export function namesOf(value: object): readonly string[] {
@@ -53,37 +47,25 @@ export function namesOf(value: object): readonly string[] {
     spend(1);
     return known;
   }
-  const listed = Object.keys(value);
-  if (listed.length <= MIN_CACHED_NAMES) {
-    spend(1 + (listed.length >> 2));
-    return listed;
+  const names = Object.keys(value);
+  if (names.length < MANY_NAMES) {
+    spend(1 + (names.length >> 2));
+    return names;
   }
-  spend(STEPS_PER_LISTED_NAME * listed.length);
-  memberNames.set(value, listed);
-  return listed;
+  spend(STEPS_PER_LISTED_NAME * names.length);
+  memberNames.set(value, names);
+  return names;
 }
 
 /** A member's name as a step of a JSON pointer. */
 export function pointerStep(key: string): string {
-  if (key.length <= SHORT_KEY) return escaped(key);
-  let step = pointerSteps.get(key);
-  if (step === undefined) {
-    spend(key.length >> 2);
-    step = escaped(key);
-    pointerSteps.set(key, step);
-  }
-  return step;
-}
-
-function escaped(key: string): string {
+  spend(key.length);
   return key.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
 const STEPS_PER_VALUE = 6;
 const STEPS_PER_OBJECT = 20;
 const STEPS_PER_MEMBER = 1;
-/** Texts from this length on are cached: to make one anew for each schema costs more than to look it up. */
-const MIN_CACHED_LENGTH = 256;
 
 /**
  * A text that two JSON values share exactly when JSON Schema calls them equal: the order of members does not count, 1 and
@@ -91,20 +73,8 @@ const MIN_CACHED_LENGTH = 256;
  */
 export function canonicalText(value: unknown): string {
   if (typeof value !== "object" || value === null) return scalarText(value);
-  const known = texts.get(value);
-  if (known !== undefined) {
-    spend(1 + (known.length >> 8));
-    return known;
-  }
   const text = Array.isArray(value) ? listText(value) : objectText(value as Record<string, unknown>);
   spend(text.length >> 4);
-  return text;
-}
-
-/** The same, cached for the next schema. */
-function cachedCanonicalText(value: object): string {
-  const text = canonicalText(value);
-  if (text.length >= MIN_CACHED_LENGTH) texts.set(value, text);
   return text;
 }
 
@@ -174,13 +144,13 @@ export class ValueSet {
     if (!isContainer) spend(STEPS_PER_ADDED_SCALAR);
     const set: Set<unknown> = isContainer ? this.#containers : this.#scalars;
     const before = set.size;
-    return set.add(isContainer ? cachedCanonicalText(value) : value).size > before;
+    return set.add(isContainer ? canonicalText(value) : value).size > before;
   }
 
   has(value: unknown): boolean {
     if (typeof value === "object" && value !== null) {
       spend(1);
-      return this.#containers.size > 0 && this.#containers.has(cachedCanonicalText(value));
+      return this.#containers.size > 0 && this.#containers.has(canonicalText(value));
     }
     spend(typeof value === "string" ? 1 + (value.length >> 7) : 1);
     return this.#scalars.has(value);
@@ -189,15 +159,9 @@ export class ValueSet {
 
 /** Index of the first item that equals one before it, or -1. */
 export function firstRepeated(items: readonly unknown[]): number {
-  let index = repeats.get(items);
-  if (index === undefined) {
-    spend(STEPS_PER_SET);
-    const seen = new ValueSet();
-    index = items.findIndex((item) => !seen.add(item));
-    repeats.set(items, index);
-  }
-  spend(1);
-  return index;
+  spend(STEPS_PER_SET);
+  const seen = new ValueSet();
+  return items.findIndex((item) => !seen.add(item));
 }
 
 /** Index of the first item that equals the one at `later`. */
