@@ -3,13 +3,7 @@ import type { Config } from "../config/schema.ts";
 import { encryptionKeys } from "../config/values.ts";
 import type { EvregError } from "../domain/error.ts";
 import type { Finding, Health } from "../domain/operations.ts";
-import {
-  CommitCounts,
-  DeliveryCounts,
-  EventLoopMonitor,
-  PublishCounts,
-  StreamCounts,
-} from "../metrics/counters.ts";
+import { CommitCounts, DeliveryCounts, PublishCounts, StreamCounts } from "../metrics/counters.ts";
 import type { MetricSources } from "../metrics/registry.ts";
 import { type Clock, type Random, systemClock, systemRandom, toIso, WatchedClock } from "../runtime/clock.ts";
 import { tokenFileOf } from "../runtime/find-server.ts";
@@ -90,7 +84,6 @@ export async function compose(options: ComposeOptions) {
   const stats = new StatsRecorder({ store: store.stats, clock, logger });
   published.noteRefusal = (failure) => stats.refused(failure);
   const offThread = new ValidationThread(clock);
-  const loop = new EventLoopMonitor();
   const engineState = (): Health["engine"] => background.engine?.state() ?? "stopped";
   const service = createService({
     store,
@@ -108,7 +101,7 @@ export async function compose(options: ComposeOptions) {
     streamed,
     counts: published,
     stats,
-    metrics: metricsOf({ published, delivered, commits, streamed, store, engineState, loop, clock, version }),
+    metrics: metricsOf({ published, delivered, commits, streamed, store, engineState, clock, version }),
     environment: () => ({
       findings: [programFinding(version), ...(options.findings?.() ?? []), ...folderFindings(config.data)],
       clockShiftMs: Date.now() - (performance.timeOrigin + performance.now()),
@@ -119,7 +112,7 @@ export async function compose(options: ComposeOptions) {
     }),
   });
   ({ feed } = service);
-  return { owner, store, service, background, published, delivered, stats, loop, offThread, clock, random };
+  return { owner, store, service, background, published, delivered, stats, offThread, clock, random };
 }
 
 /**

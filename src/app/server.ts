@@ -25,7 +25,7 @@ export { findServer } from "../runtime/find-server.ts";
 export const loadMigrations = () => import("../store/libsql/open.ts");
 
 /** For looking through a data file that nobody has open, such as a backup. */
-export const loadFileChecks = () => import("../store/libsql/thread/store-threads.ts");
+export const loadFileChecks = () => import("../store/libsql/thread/store-thread.ts");
 
 /** For what to type where the data are damaged or gone. */
 export const loadRestoreAdvice = () => import("../store/libsql/files/data-folder.ts");
@@ -89,7 +89,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     const loading = storeBegins().then(loadServerParts);
     const composed = await composing;
     const { service, store, background, owner, published, delivered, stats } = composed;
-    const { loop, offThread, clock, random } = composed;
+    const { offThread, clock, random } = composed;
     undo.push(() => store.close());
     const permissions = permissionsFinding(config.data);
     if (permissions.status !== "ok") {
@@ -165,7 +165,6 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     });
     const expiry = new SubscriptionExpiry({ evreg: service.as(LOCAL_OWNER), clock, logger });
     engine.start();
-    loop.start(clock.monotonicMs());
     retention.start();
     expiry.start();
     stats.start();
@@ -174,7 +173,6 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
 
     const stop = async (): Promise<void> => {
       endIdleChecks();
-      loop.stop();
       ending.abort(
         new EvregError(
           "unavailable",

@@ -1,4 +1,3 @@
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import { ATTEMPT_ERROR_CODES, type AttemptErrorCode } from "../domain/delivery.ts";
 import { asEvregError, codeOfStatus, type EvregError, type EvregErrorCode } from "../domain/error.ts";
 import type { BatchResult } from "../domain/event.ts";
@@ -157,63 +156,6 @@ function zeros<K extends string>(names: readonly K[]): Record<K, number> {
   return Object.fromEntries(names.map((name) => [name, 0])) as Record<K, number>;
 }
 
-/** How late the event loop of the thread that answers and sends was, over the last period. */
-interface LoopDelays {
-  readonly medianSeconds: number;
-  readonly p99Seconds: number;
-  readonly maxSeconds: number;
-}
-
-/**
- * The time between two ticks. Each wakes the thread, which takes 65 µs where it sleeps: at 10 ms that was 6.5 ms a second of a
- * server at rest.
- */
-const RESOLUTION_MS = 50;
-/** A period lasts this long at least, so that a second scraper does not cut the first one's short. */
-const PERIOD_MS = 10_000;
-
-/** Measures this thread's event loop from `start` to `stop`. */
-export class EventLoopMonitor {
-  #histogram: ReturnType<typeof monitorEventLoopDelay> | undefined;
-  #sinceMs = 0;
-  #last: LoopDelays | undefined;
-
-  start(nowMs: number): void {
-    this.#histogram ??= monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-    this.#histogram.enable();
-    this.#sinceMs = nowMs;
-  }
-
-  stop(): void {
-    this.#histogram?.disable();
-    this.#histogram = undefined;
-  }
-
-  /** The delays of the last whole period, or since the start; `undefined` unless started. */
-  read(nowMs: number): LoopDelays | undefined {
-    const histogram = this.#histogram;
-    if (histogram === undefined) return undefined;
-    const isWhole = nowMs - this.#sinceMs >= PERIOD_MS;
-    if (!isWhole && this.#last !== undefined) return this.#last;
-    const delays = {
-      medianSeconds: secondsLate(histogram.percentile(50)),
-      p99Seconds: secondsLate(histogram.percentile(99)),
-      maxSeconds: secondsLate(histogram.max),
-    };
-    if (isWhole) {
-      histogram.reset();
-      this.#sinceMs = nowMs;
-      this.#last = delays;
-    }
-    return delays;
-  }
-}
-
-/** It measures the time between two ticks, which are planned `RESOLUTION_MS` apart. */
-function secondsLate(nanoseconds: number): number {
-  return Math.max(0, nanoseconds / 1e9 - RESOLUTION_MS / 1_000);
-}
-
 const COMMIT_SECONDS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 ];
@@ -224,7 +166,6 @@ interface Commit {
   readonly tookMs: number;
   readonly commitMs: number;
   readonly fsyncs: number;
-  readonly checkpointFailure: string | undefined;
 }
 
 /** What committing took since the start. */
@@ -233,10 +174,8 @@ export class CommitCounts {
   readonly transactionSeconds = new Histogram(COMMIT_SECONDS);
   readonly writes = new Histogram(COMMIT_WRITES);
   fsyncs = 0;
-  isCheckpointFailing = false;
 
-  committed({ writes, tookMs, commitMs, fsyncs, checkpointFailure }: Commit): void {
-    this.isCheckpointFailing = checkpointFailure !== undefined;
+  committed({ writes, tookMs, commitMs, fsyncs }: Commit): void {
     this.writes.observe(writes);
     this.fsyncs += fsyncs;
     this.transactionSeconds.observe(tookMs / 1_000);

@@ -80,7 +80,7 @@ describe("the tables of a data file", () => {
       const folder = crafted(statement);
       const refused = { code: "invalid", message: expect.stringContaining(`What differs: ${name}.`) };
       await expect(restored(folder)).rejects.toMatchObject(refused);
-      await expect(serve(folder)).rejects.toMatchObject(refused);
+      await expect(openStore(folder)).rejects.toMatchObject(refused);
       expect(() => examined(folder)).toThrow(expect.objectContaining(refused));
     },
   );

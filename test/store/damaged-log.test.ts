@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
-import { fileTask } from "../../src/store/libsql/thread/store-threads.ts";
+import { fileTask } from "../../src/store/libsql/thread/store-thread.ts";
 import type { OpenOptions } from "../../src/store/libsql/open.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import { checkLog, MAX_UNSYNCED } from "../../src/store/libsql/thread/wal-check.ts";

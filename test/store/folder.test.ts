@@ -38,7 +38,7 @@ describe("the data folder", () => {
   const scratch = useScratch();
 
   it("is made for its owner only, with the names that paths may have, names who has it, and is one file once it is closed", async () => {
-    const folder = join(scratch.path, "deep", "größe 100% #1?&'x");
+    const folder = join(scratch.path, "deep", "größe 100% #1?&vfs=x;'\"\\");
     const owner = testOwner("actions list");
     const store = await openStore(folder, { owner });
     await newAction(store, "a");

@@ -1,21 +1,9 @@
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { addressOf } from "../../src/store/libsql/thread/connection.ts";
-import { openFile } from "./open-file.ts";
-import { useScratch } from "./scratch.ts";
 
-const scratch = useScratch();
 const SOURCES = new URL("../../src/", import.meta.url);
-
-it("opens a file by its path, whatever is in it", () => {
-  const folder = join(scratch.path, "a b?c#d%41é日&vfs=x;'\"\\");
-  mkdirSync(folder);
-  const connection = openFile(join(folder, "evreg.db"));
-  connection.close();
-  expect(readdirSync(folder)).toContain("evreg.db");
-  expect(readdirSync(scratch.path)).toHaveLength(1);
-});
 
 it("uses the system's own file layer, as the engine's takes a failed read for zeros", () => {
   expect(addressOf("/a/b.db")).toMatch(/^file:\/\/.*\/a\/b\.db\?vfs=(unix-excl|win32)$/);

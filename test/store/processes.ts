@@ -35,36 +35,26 @@ export interface Child {
   readonly process: ChildProcess;
   /** The next line it prints. */
   line(): Promise<string>;
-  /** Lines printed and not taken yet. */
-  rest(): string[];
   /** Resolves when it is gone and its output is read. */
   ended(): Promise<number | null>;
 }
 
-/** Starts one of this folder's programs, after a line of shell in the same process if told so. */
+/** Starts one of this folder's programs, after a line of shell in the same process if that is there. */
 export function startChild(file: string, args: readonly string[], { shell }: { shell?: string } = {}): Child {
   const command = [process.execPath, at(file), ...args];
   const stdio: StdioOptions = ["pipe", "pipe", "ignore"];
   const [program = "", ...rest] =
     shell === undefined ? command : ["bash", "-c", `${shell}; exec "$@"`, "bash", ...command];
   const child = spawn(program, rest, { stdio, env });
-  const lines: string[] = [];
-  const takers: ((line: string) => void)[] = [];
-  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
-    const taker = takers.shift();
-    if (taker === undefined) lines.push(line);
-    else taker(line);
-  });
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();
   const ended = new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
   return {
     process: child,
-    line: () => {
-      const line = lines.shift();
-      if (line !== undefined) return Promise.resolve(line);
-      const gone = ended.then(() => Promise.reject(new Error("it ended without another line")));
-      return Promise.race([new Promise<string>((resolve) => takers.push(resolve)), gone]);
+    line: async () => {
+      const { done, value } = await lines.next();
+      if (done === true) throw new Error("it ended without another line");
+      return value;
     },
-    rest: () => lines.splice(0),
     ended: () => ended,
   };
 }

@@ -10,13 +10,7 @@ import { StoreCalls } from "../../src/delivery/store-calls.ts";
 import type { Health } from "../../src/domain/operations.ts";
 import { LOCAL_OWNER, type Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
-import {
-  CommitCounts,
-  DeliveryCounts,
-  EventLoopMonitor,
-  PublishCounts,
-  StreamCounts,
-} from "../../src/metrics/counters.ts";
+import { CommitCounts, DeliveryCounts, PublishCounts, StreamCounts } from "../../src/metrics/counters.ts";
 import { createMetrics } from "../../src/metrics/registry.ts";
 import { systemRandom } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
@@ -79,17 +73,17 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const streamed = new StreamCounts();
   const stats = new StatsRecorder({ store: store.stats, clock, logger });
   const version = "0.0.0-test";
-  const metrics = createMetrics({
+  let metrics: ReturnType<typeof createMetrics> | undefined;
+  const sources = {
     published,
     delivered: counts,
     commits,
     streamed,
     store,
     engineState,
-    loop: new EventLoopMonitor(),
     clock,
     version,
-  });
+  };
   const service = createService({
     store,
     clock,
@@ -118,7 +112,8 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     streamed,
     counts: published,
     stats,
-    metrics: () => metrics.metrics(),
+    // Not made before it is asked for: it watches the event loop from then on.
+    metrics: () => (metrics ??= createMetrics(sources)).metrics(),
     environment: () => ({
       findings: folderFindings(folder),
       clockShiftMs: 0,

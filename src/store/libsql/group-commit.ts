@@ -52,9 +52,7 @@ export function commitBatch(connection: WriteConnection, batch: WriteBatch): Com
   const commit = (run: (work: Work) => readonly WireOutcome[]): CommittedBatch => {
     const [work, outcomes] = connection.write((all) => [all, run(all)] as const, durable, batch.bytes);
     const tookMs = performance.now() - startedMs;
-    const { lastCommit, checkpointFailure } = connection;
-    const report = { ...lastCommit, checkpointFailure, writes: calls.length, tookMs };
-    return { outcomes, work, commit: report };
+    return { outcomes, work, commit: { ...connection.lastCommit, writes: calls.length, tookMs } };
   };
   try {
     return commit((work) => runTogether(work, calls));

@@ -25,12 +25,9 @@ import {
 import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/older-forms.ts";
 import { acceptLoss } from "./files/restore.ts";
 import { FORM, FORM_NAME } from "./files/schema.ts";
-import { createLibsqlStore, DamagedEvents, type FileStore } from "./store.ts";
-import type { FileId } from "./thread/file-guard.ts";
-import type { OpenReport } from "./thread/protocol.ts";
+import { createLibsqlStore, type FileStore } from "./store.ts";
 import { EngineFailure } from "./thread/sql.ts";
-import { StoreThreads } from "./thread/store-threads.ts";
-import { type CommitObserver, WorkerSupervisor } from "./thread/supervisor.ts";
+import { type CommitObserver, StoreThreads } from "./thread/store-threads.ts";
 import { WriteQueue } from "./thread/write-queue.ts";
 
 export interface OpenOptions {
@@ -79,15 +76,22 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
         );
       }
     }
-    const damaged = new DamagedEvents(logger);
-    const { supervisor, report } = await openFile(options, clock, damaged);
-    const queue = new WriteQueue(supervisor, options.onChange ?? (() => undefined));
-    const backups = new Backups(dataFileOf(folder), report.file, supervisor);
+    const path = checkedFile(options);
+    const damaged = new Set<number>();
+    const onDamaged = (event: number): void => noteDamaged(damaged, event, logger);
+    const { commits, onFatal } = options;
+    const threads = new StoreThreads({ clock, logger, onDamaged, commits, onFatal });
+    const setup = { path, encryption: options.encryption, nowMs: clock.now() };
+    const report = await threads.open(setup).catch((error: unknown) => {
+      throw openFailure(folder, error);
+    });
+    const queue = new WriteQueue(threads, options.onChange ?? (() => undefined));
+    const backups = new Backups(path, report.file, threads);
     const close = async (): Promise<void> => {
       await Promise.all([queue.close(), backups.end()]);
       // The owner file is removed before the lock is released, as the next owner writes its own.
       removeOwner(folder, owner.instance);
-      await supervisor.close();
+      await threads.close();
       await backups.close();
       releaseFolder();
     };
@@ -95,7 +99,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     for (const { level, details, message } of report.notices) logger[level](details, message);
     if (owner.command === "serve") removeCopies(unfinishedCopy(fileBehindLink(dataFileOf(folder)), ""));
     return createLibsqlStore({
-      supervisor,
+      threads,
       queue,
       operations: report.operations,
       damaged,
@@ -110,31 +114,26 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
   }
 }
 
-async function openFile(
-  { folder, logger, onFatal, encryption, refusesOlderForm = false, needsData = false, commits }: OpenOptions,
-  clock: Clock,
-  damaged: DamagedEvents,
-): Promise<{ supervisor: WorkerSupervisor; report: OpenReport }> {
-  // The file is looked at before the engine opens it, which would write to it.
+const MAX_DAMAGED = 1_000;
+
+/** Logs each event that was found damaged once. */
+function noteDamaged(damaged: Set<number>, event: number, logger: Logger): void {
+  if (damaged.has(event) || damaged.size >= MAX_DAMAGED) return;
+  damaged.add(event);
+  logger.error(
+    { event },
+    "The payload of an event is damaged in the data file: it is not shown and not sent. evreg doctor --deep tells of all; restore a backup from before the damage.",
+  );
+}
+
+/** Looks at the data file before the engine opens it, which would write to it. Answers its path. */
+function checkedFile({ folder, logger, refusesOlderForm = false, needsData = false }: OpenOptions): string {
   const { path, form } = prepareFile(folder, { needsData, refusesOlderForm });
   if (form !== 0 && form !== FORM) {
     const upgrade = { file: path, form, bytes: sizeOf(path) + sizeOf(`${path}-wal`) };
     logger.info(upgrade, `The data file is being brought to form ${FORM}. A GB takes about a minute.`);
   }
-  let supervisor: WorkerSupervisor | undefined;
-  const start = (expected?: FileId): Promise<StoreThreads> =>
-    StoreThreads.start(
-      { path, expected, encryption, nowMs: clock.now() },
-      { crashed: (reason) => supervisor?.stop(reason), damaged: (event) => damaged.note(event) },
-    );
-  const threads = await start().catch((error: unknown) => {
-    throw openFailure(folder, error);
-  });
-  const { report } = threads;
-  const startThreads = (): Promise<StoreThreads> => start(report.file);
-  const dependencies = { clock, logger, startThreads, commits, onFatal };
-  supervisor = new WorkerSupervisor(dependencies, threads);
-  return { supervisor, report };
+  return path;
 }
 
 /** A caller may try again after so long, as room may have been made by then. */
@@ -144,7 +143,7 @@ const FULL_RETRY_MS = 1_000;
 export function openFailure(folder: string, error: unknown): unknown {
   if (!(error instanceof EngineFailure)) return error;
   if (error.kind === "in_use") return inUse(folder);
-  const advice = error.kind === "fatal" ? ` If it is damaged, ${restoreAdvice(folder)}.` : "";
+  const advice = error.isFatal ? ` If it is damaged, ${restoreAdvice(folder)}.` : "";
   const message = `The data folder ${folder} cannot be opened: ${error.message}.${advice}`;
   const failure = new EvregError("unavailable", message, { folder }, { cause: error });
   // A command ends here as it does where a server answers that its disk is full.

@@ -1,5 +1,4 @@
 import { asEvregError } from "../../domain/error.ts";
-import type { Logger } from "../../runtime/logger.ts";
 import type { EventRecord, EventStore, RecordOutcome } from "../events.ts";
 import type {
   AttemptResult,
@@ -29,44 +28,20 @@ import type {
 } from "./thread/operation.ts";
 import type { ByteWriter } from "./thread/protocol.ts";
 import { checkText } from "./thread/sql.ts";
-import type { WorkerSupervisor } from "./thread/supervisor.ts";
+import type { StoreThreads } from "./thread/store-threads.ts";
 import type { WriteQueue, WriteReply } from "./thread/write-queue.ts";
-
-const MAX_EVENTS = 1_000;
-
-/** The events that were found damaged. Each is logged once. */
-export class DamagedEvents {
-  readonly #logger: Logger;
-  readonly #events = new Set<number>();
-
-  constructor(logger: Logger) {
-    this.#logger = logger;
-  }
-
-  get events(): readonly number[] {
-    return [...this.#events];
-  }
-
-  note(event: number): void {
-    if (this.#events.has(event) || this.#events.size >= MAX_EVENTS) return;
-    this.#events.add(event);
-    this.#logger.error(
-      { event },
-      "The payload of an event is damaged in the data file: it is not shown and not sent. evreg doctor --deep tells of all; restore a backup from before the damage.",
-    );
-  }
-}
 
 /** A store on files. */
 export type FileStore = Store & { readonly files: FileAdmin };
 
 /** What the store is made of. */
 interface StoreParts {
-  readonly supervisor: WorkerSupervisor;
+  readonly threads: StoreThreads;
   readonly queue: WriteQueue;
   /** What the store's thread can be asked for. */
   readonly operations: OperationsTraits;
-  readonly damaged: DamagedEvents;
+  /** The events that were found damaged. */
+  readonly damaged: ReadonlySet<number>;
   readonly backups: Backups;
   /** Names the data; see `files/id-reservation.ts`. */
   readonly dataId: string;
@@ -99,9 +74,9 @@ type AnyAsk = (...args: readonly unknown[]) => Promise<unknown>;
 /** The main thread's side of the operations, by the parts of the store. */
 type Calls = { readonly [P in keyof Parts]: { readonly [M in keyof Parts[P]]: Ask<Parts[P][M]> } };
 
-function threadCalls({ operations, supervisor, queue }: StoreParts): Calls {
+function threadCalls({ operations, threads, queue }: StoreParts): Calls {
   const askFor = (operation: string, traits: OperationTraits): AnyAsk => {
-    if (traits.kind === "read") return (...args) => supervisor.read(operation, args);
+    if (traits.kind === "read") return (...args) => threads.read(operation, args);
     if (traits.isJoined) {
       const ask: JoinedAsk<unknown, unknown> = (rows, call) => queue.append({ operation, rows, call });
       return ask as AnyAsk;
@@ -125,7 +100,7 @@ function threadCalls({ operations, supervisor, queue }: StoreParts): Calls {
  * is; here are those that have bytes, or take more than one call.
  */
 export function createLibsqlStore(parts: StoreParts): FileStore {
-  const { damaged, backups, supervisor, dataId } = parts;
+  const { damaged, backups, threads, dataId } = parts;
   const calls = threadCalls(parts);
   const { catalog, replays, tokens, audit, stats } = calls;
   const claimed = new ClaimedSubscriptions(parts.key);
@@ -133,7 +108,7 @@ export function createLibsqlStore(parts: StoreParts): FileStore {
   return {
     dataId,
     catalog,
-    events: eventStore(calls.events, supervisor, claimed),
+    events: eventStore(calls.events, claimed),
     queue: deliveryQueue(calls.queue, claimed),
     replays: {
       ...replays,
@@ -147,18 +122,14 @@ export function createLibsqlStore(parts: StoreParts): FileStore {
     stats: { ...stats, figures: (query) => readParts(stats.figures, query) },
     files: {
       backup: (signal) => backups.make(signal),
-      damagedEvents: () => damaged.events,
+      damagedEvents: () => [...damaged],
     },
-    health: () => supervisor.condition(),
+    health: () => threads.condition(),
     close: () => (closing ??= parts.close()),
   };
 }
 
-function eventStore(
-  events: Calls["events"],
-  supervisor: WorkerSupervisor,
-  claimed: ClaimedSubscriptions,
-): EventStore {
+function eventStore(events: Calls["events"], claimed: ClaimedSubscriptions): EventStore {
   /** Records events, in several transactions where all of it would be too much for one. */
   async function record(
     batch: readonly EventRecord[],
@@ -190,7 +161,6 @@ function eventStore(
       // The rest is sent in portions of about what was not too much.
       if (taken.length < own.length) portion = 2 * taken.length;
       for (const outcome of taken) {
-        if (outcome.kind === "recorded") supervisor.noteRecorded(outcome.rowid);
         outcomes.push(withClaims(outcome, batch[outcomes.length]!, claim));
       }
     }

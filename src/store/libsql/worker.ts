@@ -90,6 +90,8 @@ class StoreWorker {
       case "close":
         break;
     }
+    // After a failure the files stay as they are.
+    if (this.#failure !== undefined) return {};
     if (this.#connection instanceof WriteConnection) this.#connection.checkpointIfPossible();
     this.#connection?.close();
     return {};
@@ -101,7 +103,7 @@ class StoreWorker {
   }
 
   #open(setup: WriterSetup): OpenReport {
-    const { connection, notices } = openDataFile(setup.path, setup);
+    const { connection, notices } = openDataFile(setup.path, setup.encryption);
     this.#connection = connection;
     return prepare(connection, setup, notices);
   }
@@ -119,8 +121,8 @@ class StoreWorker {
       const failure =
         error instanceof EngineFailure
           ? error
-          : new EngineFailure("replace", messageOf(error), { cause: error });
-      if (failure.kind !== "full") this.#failure = failure;
+          : new EngineFailure("failed", messageOf(error), { cause: error });
+      if (failure.isFatal) this.#failure = failure;
       throw failure;
     }
   }
@@ -132,31 +134,24 @@ function runTask({ operation, args }: NamedCall): unknown {
 }
 
 /** Brings what is in the file up to date. */
-function prepare(
-  connection: WriteConnection,
-  { expected, nowMs }: WriterSetup,
-  opened: readonly Notice[],
-): OpenReport {
+function prepare(connection: WriteConnection, { nowMs }: WriterSetup, opened: readonly Notice[]): OpenReport {
   const notices = [...opened];
   connection.write((sql) => ensureServiceActions(sql, nowMs));
-  // At a first start the file's lock proves that nobody works on its leases. Otherwise the main thread of this process still
-  // does.
-  const isFirst = expected === undefined;
-  const setBack = isFirst ? connection.write((sql) => moveWaitsAtStart(sql, nowMs)) : undefined;
+  const setBack = connection.write((sql) => moveWaitsAtStart(sql, nowMs));
   if (setBack !== undefined) {
     const message =
       "The clock is behind the latest time in the data file, and what waits was moved with it. Let a time service set the clock.";
     notices.push({ level: "warn", details: setBack, message });
   }
   connection.write((sql) => deleteExpiredSecrets(sql, nowMs));
-  const deliveries = isFirst ? connection.write((sql) => releaseLeases(sql, "all", nowMs)) : 0;
+  // The file's lock proves that nobody works on its leases.
+  const deliveries = connection.write((sql) => releaseLeases(sql, "all", nowMs));
   if (deliveries > 0) {
     const message = "Deliveries that were under way at a crash are due again.";
     notices.push({ level: "info", details: { deliveries }, message });
   }
   connection.write(countStoredEvents);
-  const { event: lastEvent } = loadLastNumbers(connection.read);
-  if (!isIndexWhole(connection.read, lastEvent)) {
+  if (!isIndexWhole(connection.read, loadLastNumbers(connection.read).event)) {
     const message =
       "The data file is damaged: some of the last events are missing from lists and totals. `evreg doctor --deep` says what is damaged; restore a backup from before that.";
     notices.push({ level: "warn", details: {}, message });
@@ -166,7 +161,6 @@ function prepare(
     operations: JSON.parse(JSON.stringify(OPERATIONS)) as OperationsTraits,
     file: connection.file,
     dataId: dataIdentity(connection.read),
-    lastEvent,
     notices,
   };
 }

@@ -6,8 +6,8 @@ import { EvregError } from "../../../domain/error.ts";
 import type { Backup } from "../../../domain/operations.ts";
 import type { FileId } from "../thread/file-guard.ts";
 import { singleWrite } from "../thread/protocol.ts";
-import { fileTask } from "../thread/store-threads.ts";
-import type { WorkerSupervisor } from "../thread/supervisor.ts";
+import { fileTask } from "../thread/store-thread.ts";
+import type { StoreThreads } from "../thread/store-threads.ts";
 import { logOf } from "./data-folder.ts";
 
 /** Pieces are so small that hashing one delays no request. */
@@ -28,21 +28,21 @@ const LONG_LOG_BYTES = 32 * 1024 * 1024;
 export class Backups {
   readonly #path: string;
   readonly #file: FileId;
-  readonly #supervisor: WorkerSupervisor;
+  readonly #threads: StoreThreads;
   readonly #closing = new AbortController();
   #source: FileHandle | undefined;
   /** The end of the backup that is being made or read. */
   #current: Promise<void> | undefined;
-  /** Whether its reader has been given all of it, so that it ends in a moment. */
-  #isReadWhole = false;
+  /** Whether its copy is being closed, which takes a moment. */
+  #isEnding = false;
   /** Closes the copy that is being read. */
   #closeCopy: () => Promise<void> = () => Promise.resolve();
 
   /** @param path of the data file, which the store has open as `file` */
-  constructor(path: string, file: FileId, supervisor: WorkerSupervisor) {
+  constructor(path: string, file: FileId, threads: StoreThreads) {
     this.#path = path;
     this.#file = file;
-    this.#supervisor = supervisor;
+    this.#threads = threads;
   }
 
   /**
@@ -50,7 +50,7 @@ export class Backups {
    * @throws EvregError `conflict` while another one is made or read; `unavailable` when it could not be made
    */
   async make(signal?: AbortSignal): Promise<Backup> {
-    if (this.#isReadWhole) await this.#current;
+    if (this.#isEnding) await this.#current;
     if (this.#current !== undefined) {
       const why = "Another backup is being made or read just now; try again when it has ended.";
       throw new EvregError("conflict", why);
@@ -60,9 +60,9 @@ export class Backups {
     const stop = signal === undefined ? closing : AbortSignal.any([closing, signal]);
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     this.#current = ended;
-    this.#isReadWhole = false;
     const end = (): void => {
       this.#current = undefined;
+      this.#isEnding = false;
       resolve();
     };
     let target: FileHandle | undefined;
@@ -74,23 +74,17 @@ export class Backups {
       for await (const piece of piecesOf(file, stop)) hash.update(piece);
       closing.throwIfAborted();
       let closed: Promise<void> | undefined;
-      const close = (): Promise<void> => (closed ??= free(file, bytes).finally(end));
+      const close = (): Promise<void> => {
+        if (closed === undefined) this.#isEnding = true;
+        return (closed ??= free(file, bytes).finally(end));
+      };
       this.#closeCopy = close;
-      return { bytes, sha256: hash.digest("hex"), content: () => this.#contentOf(file, bytes), close };
+      return { bytes, sha256: hash.digest("hex"), content: () => piecesOf(file, closing), close };
     } catch (error) {
       // Whether it can be closed or not, the next backup may begin.
       await target?.close().catch(() => undefined);
       end();
       throw asUnavailable(error);
-    }
-  }
-
-  async *#contentOf(copy: FileHandle, bytes: number): AsyncGenerator<Uint8Array> {
-    let left = bytes;
-    for await (const piece of piecesOf(copy, this.#closing.signal)) {
-      left -= piece.byteLength;
-      this.#isReadWhole = left === 0;
-      yield piece;
     }
   }
 
@@ -110,17 +104,16 @@ export class Backups {
    * Copies the data file while it is written to: it does not change while checkpoints are paused, and what is committed
    * meanwhile is then taken from the log.
    * @returns the copy's bytes
-   * @throws EvregError `unavailable` when there is no room, too much was written meanwhile or the store was opened anew; the
-   * reason of `stop`
+   * @throws EvregError `unavailable` when there is no room, or too much was written meanwhile; the reason of `stop`
    */
   async #copyTo(target: FileHandle, stop: AbortSignal): Promise<number> {
     // Closing it would drop the process's lock (see `data-folder.ts`), so it stays open until the store is closed.
     const source = (this.#source ??= await open(this.#path, "r"));
-    await this.#supervisor.readByWriter("file.pauseCheckpoints", []);
+    await this.#threads.readByWriter("file.pauseCheckpoints", []);
     try {
       // After this commit the log does not restart, either. It fails where the data file at the path is not the one that the
       // store has open.
-      await this.#supervisor.write(singleWrite("file.probe", 0));
+      await this.#threads.write(singleWrite("file.probe", 0));
       await this.#copyFile(source, target, stop);
       const bytes = await fileTask("addLog", this.#path, target.fd);
       await makePlain(target);
@@ -129,7 +122,7 @@ export class Backups {
       // Where moving the log fails, the engine does it with its next commit.
       if ((await this.#logBytes()) > LONG_LOG_BYTES)
         await fileTask("moveLog", this.#path, this.#file).catch(() => undefined);
-      await this.#supervisor.readByWriter("file.resumeCheckpoints", []);
+      await this.#threads.readByWriter("file.resumeCheckpoints", []);
     }
   }
 

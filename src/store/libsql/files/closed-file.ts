@@ -2,12 +2,12 @@ import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { type EvregError, messageOf } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { WriteConnection, withDatabase } from "../thread/connection.ts";
+import { withDatabase } from "../thread/connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
-import { EngineFailure, engineFailure, type Sql } from "../thread/sql.ts";
+import { engineFailure, type Sql } from "../thread/sql.ts";
 import { fileError, mustBeWritable } from "./data-folder.ts";
 import { forEachPayload, isKnownForm, UNCHECKED_FORM, unknownForm } from "./older-forms.ts";
-import { admitKeys, findProof } from "./open-file.ts";
+import { vaultsOf } from "./open-file.ts";
 import { APPLICATION_ID, FORM, mustBeAsMade, readForm } from "./schema.ts";
 
 /** What a whole data file holds. */
@@ -65,7 +65,7 @@ export function examineFile(path: string, { name = path, encryption }: ExamineOp
       if (!isKnownForm(form)) throw unknownForm("invalid", name, form);
       mustBeAsMade(sql, name, form);
       mustBeWhole(sql, name);
-      if (encryption !== undefined) admitKeys(sql, name, encryption.keys);
+      if (encryption !== undefined) vaultsOf(sql, name, encryption.keys);
       return factsOf(sql, path, form);
     });
   } catch (error) {
@@ -115,7 +115,7 @@ function factsOf(sql: Sql, path: string, form: number): FileFacts {
         WHERE s.active = 1 AND s.deleted_ms IS NULL AND d.due_ms IS NOT NULL`,
     ),
     tokens: sql.value("SELECT count(*) FROM token"),
-    encrypted: findProof(sql) !== undefined,
+    encrypted: sql.value<number>("SELECT count(*) FROM encryption") > 0,
     ...eventsOf(sql, form),
   };
 }
@@ -128,7 +128,7 @@ function damaged(name: string, why: string, cause?: unknown): EvregError {
 function explained(error: unknown, name: string): unknown {
   const failure = engineFailure(error, "statement");
   if (failure === undefined) return error;
-  if (failure.kind === "fatal") return damaged(name, messageOf(failure.cause), error);
+  if (failure.kind === "damaged") return damaged(name, messageOf(failure.cause), error);
   if (failure.kind === "in_use") {
     return fileError("conflict", name, `${name} is in use by another process.`);
   }
@@ -138,19 +138,12 @@ function explained(error: unknown, name: string): unknown {
 
 /**
  * Moves a data file's log into it.
- * @throws EvregError `conflict` when another process has it, `unavailable` when it cannot be done
+ * @throws EvregError `conflict` when another process has it; as `examineFile`
  */
 export function settleFile(path: string): void {
   try {
-    const connection = WriteConnection.open(path, () => undefined);
-    try {
-      connection.checkpoint();
-    } finally {
-      connection.close();
-    }
+    withDatabase(path, (sql) => sql.run("PRAGMA wal_checkpoint(TRUNCATE)"));
   } catch (error) {
-    if (!(error instanceof EngineFailure)) throw error;
-    const code = error.kind === "in_use" ? "conflict" : "unavailable";
-    throw fileError(code, path, `The log of ${path} cannot be moved into it: ${error.message}.`);
+    throw explained(error, path);
   }
 }

@@ -5,7 +5,7 @@ import { withFile } from "../../../runtime/files.ts";
 import { aboutSecret, type EncryptionKeys, Vault } from "../../secret-cipher.ts";
 import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { addressOf, WriteConnection } from "../thread/connection.ts";
-import { type FileId, mustBeAt } from "../thread/file-guard.ts";
+import { mustBeAt } from "../thread/file-guard.ts";
 import type { Notice } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";
 import {
@@ -27,20 +27,14 @@ interface OpenedFile {
   readonly notices: readonly Notice[];
 }
 
-interface OpenFileOptions {
-  readonly encryption?: EncryptionKeys | undefined;
-  /** The file that must be there, when it was open before. */
-  readonly expected?: FileId | undefined;
-}
-
 /**
  * Opens a data file in today's form, its secrets encrypted with the key: makes the tables of an empty one, and writes it anew
  * where it has an older form or another key.
  */
-export function openDataFile(path: string, { encryption, expected }: OpenFileOptions = {}): OpenedFile {
+export function openDataFile(path: string, encryption?: EncryptionKeys): OpenedFile {
   const admit = (sql: Sql): void => admitFile(sql, path, encryption);
   const key = encryption?.key;
-  const connection = WriteConnection.open(path, admit, { expected, key });
+  const connection = WriteConnection.open(path, admit, key);
   if (isEmpty(connection.read)) makeFile(connection, encryption);
   const notices: Notice[] = [];
   const transactions = connection.log.commitsBehind;
@@ -54,10 +48,10 @@ export function openDataFile(path: string, { encryption, expected }: OpenFileOpt
         "The last transactions in the log could not be read and were dropped. After a power cut that is normal, and nobody was told that they were stored. If there was none, the log was damaged, and the last that was acknowledged may be lost. None of their numbers is given out again.",
     });
   }
-  const rewritten = rewriteFile(connection, path, newSecrets(connection.read, encryption));
+  const rewritten = rewriteFile(connection, path, encryption);
   if (rewritten === undefined) return { connection, notices };
   connection.close();
-  return { connection: WriteConnection.open(path, admit, { key }), notices: [...notices, ...rewritten] };
+  return { connection: WriteConnection.open(path, admit, key), notices: [...notices, ...rewritten] };
 }
 
 /** Refuses a file that is not evreg's, is newer, or has secrets that none of the keys opens. Only reads. */
@@ -67,7 +61,7 @@ function admitFile(sql: Sql, path: string, encryption?: EncryptionKeys): void {
   if (applicationId === 0) throw notEvreg(path);
   checkForm(path, applicationId, version);
   mustBeAsMade(sql, `The data file ${path}`, version);
-  admitKeys(sql, path, encryption);
+  vaultsOf(sql, path, encryption);
 }
 
 function isEmpty(sql: Sql): boolean {
@@ -79,9 +73,7 @@ function makeFile(connection: WriteConnection, encryption: EncryptionKeys | unde
   connection.write((sql) => {
     createTables(sql);
     renewDataIdentity(sql);
-    if (encryption !== undefined) {
-      sql.run("INSERT INTO encryption (one, proof) VALUES (1, ?)", proofOf(encryption.key));
-    }
+    storeProof(sql, "main", encryption);
     markForm(sql);
   });
   // The form must be readable from the file itself, see `admittedVersion`.
@@ -93,12 +85,31 @@ function makeFile(connection: WriteConnection, encryption: EncryptionKeys | unde
 const ABOUT_PROOF = "proof of the key";
 const PROOF = "evreg";
 
+function storeProof(sql: Sql, database: "main" | "made", keys: EncryptionKeys | undefined): void {
+  if (keys === undefined) return;
+  const proof = new Vault(keys.key).seal(ABOUT_PROOF, PROOF);
+  sql.run(`INSERT INTO ${database}.encryption (one, proof) VALUES (1, ?)`, proof);
+}
+
+/** What opens the secrets as they are stored, and what seals them as they are to be. */
+interface Vaults {
+  readonly current: Vault;
+  readonly next: Vault;
+  /** Whether the next key is another one than that of the file, or its first one. */
+  readonly isNewKey: boolean;
+}
+
 /**
  * Refuses a file whose secrets none of these keys opens. Only reads.
  * @throws EvregError `usage` with the key that is missing or wrong
  */
-export function admitKeys(sql: Sql, path: string, keys: EncryptionKeys | undefined): void {
-  if (currentVault(sql, keys) !== undefined) return;
+export function vaultsOf(sql: Sql, path: string, keys: EncryptionKeys | undefined): Vaults {
+  const next = new Vault(keys?.key);
+  const stored = sql.value<string | undefined>("SELECT proof FROM encryption");
+  if (stored === undefined) return { current: new Vault(undefined), next, isNewKey: keys !== undefined };
+  const opens = (vault: Vault): boolean => vault.open(ABOUT_PROOF, stored) === PROOF;
+  const current = [next, new Vault(keys?.previous)].find(opens);
+  if (current !== undefined) return { current, next, isNewKey: current !== next };
   const why = keys === undefined ? "no key was given" : "no key that was given is the one";
   throw fileError(
     "usage",
@@ -107,51 +118,9 @@ export function admitKeys(sql: Sql, path: string, keys: EncryptionKeys | undefin
   );
 }
 
-/** Answers the known text as it is stored; `undefined` where secrets are stored as they are. */
-export function findProof(sql: Sql): string | undefined {
-  return sql.value<string | undefined>("SELECT proof FROM encryption");
-}
-
-function proofOf(key: Uint8Array): string {
-  return new Vault(key).seal(ABOUT_PROOF, PROOF);
-}
-
-function newSecrets(sql: Sql, keys: EncryptionKeys | undefined): NewSecrets {
-  const current = currentVault(sql, keys);
-  if (current === undefined) throw new Error("the file's key was not checked");
-  const next = new Vault(keys?.key);
-  const stored = findProof(sql);
-  const isNewKey = keys !== undefined && (stored === undefined || !provesKey(next, stored));
-  return { current, next, isNewKey, proof: keys === undefined ? undefined : proofOf(keys.key) };
-}
-
-/** Answers what opens the file's secrets; `undefined` where none of the keys does. */
-function currentVault(sql: Sql, keys: EncryptionKeys | undefined): Vault | undefined {
-  const proof = findProof(sql);
-  if (proof === undefined) return new Vault(undefined);
-  return [keys?.key, keys?.previous]
-    .filter((key) => key !== undefined)
-    .map((key) => new Vault(key))
-    .find((vault) => provesKey(vault, proof));
-}
-
-function provesKey(vault: Vault, proof: string): boolean {
-  return vault.open(ABOUT_PROOF, proof) === PROOF;
-}
-
 // A file of an older form, or one whose secrets get another key, is written anew beside itself: the rows of each table are copied
 // into a file of today's form, which then takes its place. Nothing is changed in the old file, so a kill at any moment leaves
 // one of the two whole. The old one's lock is held until it has been replaced, so that nobody writes to it meanwhile.
-
-/** What opens the secrets as they are stored, and what seals them as they are to be. */
-interface NewSecrets {
-  readonly current: Vault;
-  readonly next: Vault;
-  /** Whether the next key is another one than that of the file, or its first one. */
-  readonly isNewKey: boolean;
-  /** A known text under the next key. */
-  readonly proof: string | undefined;
-}
 
 /**
  * Writes the file anew where that is needed. The connection is not to be used afterwards, as it has the old file.
@@ -161,18 +130,19 @@ interface NewSecrets {
 function rewriteFile(
   connection: WriteConnection,
   path: string,
-  secrets: NewSecrets,
+  keys: EncryptionKeys | undefined,
 ): readonly Notice[] | undefined {
   const file = fileBehindLink(path);
   const made = unfinishedCopy(file);
   const sql = connection.read;
+  const vaults = vaultsOf(sql, path, keys);
   const { version } = readForm(sql);
   const isOlder = version !== FORM;
-  if (!isOlder && !secrets.isNewKey) return undefined;
+  if (!isOlder && !vaults.isNewKey) return undefined;
   removeCopies(unfinishedCopy(file, ""));
   try {
     withoutLog(sql, file);
-    const subscriptions = writeAnew(sql, made, version, secrets);
+    const subscriptions = writeAnew(sql, made, version, vaults, keys);
     mustBeAt(path, connection.file);
     const notices: Notice[] = [];
     if (isOlder) {
@@ -183,7 +153,7 @@ function rewriteFile(
       // The old file is not kept where only its secrets were to be encrypted: it holds them as they are.
       move(made, file);
     }
-    if (secrets.isNewKey) {
+    if (vaults.isNewKey) {
       const message =
         "Secrets are encrypted with the key from now on. Copies that upgrades have kept hold them as they were then; remove those.";
       notices.push({ level: "info", details: { subscriptions }, message });
@@ -212,7 +182,13 @@ function withoutLog(sql: Sql, file: string): void {
 }
 
 /** @returns how many subscriptions have secrets */
-function writeAnew(sql: Sql, path: string, version: number, secrets: NewSecrets): number {
+function writeAnew(
+  sql: Sql,
+  path: string,
+  version: number,
+  vaults: Vaults,
+  keys: EncryptionKeys | undefined,
+): number {
   closeSync(openSync(path, "wx", 0o600));
   sql.run("ATTACH ? AS made", addressOf(path));
   // Nothing of the new file counts before all of it is on the disk.
@@ -225,10 +201,8 @@ function writeAnew(sql: Sql, path: string, version: number, secrets: NewSecrets)
   copyTables(sql, version);
   placeFirst(sql, olderForm(version));
   if (version === SHORTENED_FORM) copyRestored(sql, version);
-  const subscriptions = copySecrets(sql, version, secrets);
-  if (secrets.proof !== undefined) {
-    sql.run("INSERT INTO made.encryption (one, proof) VALUES (1, ?)", secrets.proof);
-  }
+  const subscriptions = copySecrets(sql, version, vaults);
+  storeProof(sql, "made", keys);
   // Which numbers were given, those of what was removed included, so that none is given again.
   sql.run("DELETE FROM made.sqlite_sequence");
   sql.run("INSERT INTO made.sqlite_sequence (name, seq) SELECT name, seq FROM main.sqlite_sequence");
@@ -323,7 +297,7 @@ interface SecretRow {
 }
 
 /** @returns how many subscriptions have secrets */
-function copySecrets(sql: Sql, version: number, { current, next }: NewSecrets): number {
+function copySecrets(sql: Sql, version: number, { current, next }: Vaults): number {
   const texts = ["s.application", "s.subscription", "k.secret", "k.previous_secret", "k.bearer_token"];
   const rows = sql.rows<SecretRow>(
     `SELECT k.subscription_id AS id, ${texts.map((text) => `CAST(${text} AS TEXT) AS ${text.slice(2)}`).join(", ")}

@@ -6,7 +6,7 @@ import { fileTimestamp } from "../../../runtime/clock.ts";
 import { sizeOf } from "../../../runtime/files.ts";
 import { findServer } from "../../../runtime/find-server.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
-import { fileTask } from "../thread/store-threads.ts";
+import { fileTask } from "../thread/store-thread.ts";
 import { checkLog } from "../thread/wal-check.ts";
 import type { FileFacts } from "./closed-file.ts";
 import {

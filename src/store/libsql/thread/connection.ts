@@ -1,9 +1,8 @@
 import { existsSync, fsyncSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { ConnectionPool } from "@libsql/client/sqlite3";
-import { EvregError, messageOf } from "../../../domain/error.ts";
 import { sizeOf, withFile } from "../../../runtime/files.ts";
-import { type FileId, FileGuard, fileIdAt, isAt, mustBeAt } from "./file-guard.ts";
+import { type FileId, FileGuard, fileIdAt, mustBeAt } from "./file-guard.ts";
 import { type Durable, Task, type Work } from "./operation.ts";
 import type { CommitReport, ReaderSetup } from "./protocol.ts";
 import { type Database, EngineFailure, engineFailure, type Sql, Statements } from "./sql.ts";
@@ -38,12 +37,11 @@ const PRAGMAS: readonly string[] = [
 
 /**
  * A connection to the data file. It is the only one of the client's pool: the client itself prepares each statement anew, and may
- * silently replace a connection whose rollback failed by one without pragmas and without the lock. After an `EngineFailure` a
- * connection is closed and never written with again.
+ * silently replace a connection whose rollback failed by one without pragmas and without the lock.
  *
  * The file is released only when the garbage collector has taken the last statement, or when the thread ends.
  */
-abstract class Connection {
+class Connection {
   protected readonly opened: OpenedDatabase;
   readonly #key: Uint8Array | undefined;
 
@@ -58,7 +56,9 @@ abstract class Connection {
   }
 
   /** Does a read that was asked for. */
-  abstract answer<T>(read: (work: Work) => T): T;
+  answer<T>(read: (work: Work) => T): T {
+    return read(this.task());
+  }
 
   /** @param bytes what came with a write batch */
   task(bytes?: ArrayBuffer): Work {
@@ -85,8 +85,6 @@ export class WriteConnection extends Connection {
   readonly log: LogCheck;
   /** The measures of the last commit. */
   lastCommit: Pick<CommitReport, "commitMs" | "fsyncs"> = { commitMs: 0, fsyncs: 0 };
-  /** Why the log could not be moved into the file when it was time; absent while it can. */
-  checkpointFailure: string | undefined;
   #logCheckedMs = -Infinity;
   /** Whether what an earlier process left in the log is in the file. */
   #isLogMoved = false;
@@ -103,17 +101,11 @@ export class WriteConnection extends Connection {
 
   /**
    * Takes the file's lock, and changes nothing before `admit` has read what is there; it throws to refuse the file.
-   * @param expected the file that must be there, when it replaces another connection
-   * @throws EngineFailure `in_use` at once when another process has it, or is just putting another file in its place; `fatal`
-   * when it is not the one expected
+   * @param key what the file's secrets are encrypted with, where they are
+   * @throws EngineFailure `in_use` at once when another process has it, or is just putting another file in its place
    */
-  static open(
-    path: string,
-    admit: (sql: Sql) => void,
-    { expected, key }: { readonly expected?: FileId | undefined; readonly key?: Uint8Array | undefined } = {},
-  ): WriteConnection {
-    if (expected !== undefined) mustBeAt(path, expected);
-    const id = expected ?? fileIdAt(path);
+  static open(path: string, admit: (sql: Sql) => void, key?: Uint8Array): WriteConnection {
+    const id = fileIdAt(path);
     // The engine would create one where there is none.
     if (id === undefined) throw beingReplaced(path);
     const log = mustBeUndamaged(path);
@@ -121,11 +113,11 @@ export class WriteConnection extends Connection {
       const { sql } = opened;
       // The first read takes the lock. It is that of the file that was opened, and another may have taken its place since.
       sql.value("PRAGMA user_version");
-      if (!isAt(path, id)) throw beingReplaced(path);
+      if (fileIdAt(path) !== id) throw beingReplaced(path);
       admit(sql);
       for (const pragma of PRAGMAS) sql.run(pragma);
       if (sql.value("PRAGMA journal_mode = WAL") !== "wal") {
-        throw new EngineFailure("fatal", "the engine does not keep a log of the file");
+        throw new EngineFailure("failed", "the engine does not keep a log of the file");
       }
       const connection = new WriteConnection(opened, key, { log, guard: new FileGuard(path, id) });
       connection.#moveFoundLog();
@@ -162,12 +154,6 @@ export class WriteConnection extends Connection {
     }
   }
 
-  /** Reads between two transactions. */
-  answer<T>(read: (work: Work) => T): T {
-    this.#mustBeInPlace();
-    return read(this.task());
-  }
-
   /**
    * A file that was moved is made whole, and its log emptied: with another file at its path, the next start would move this log
    * into that one.
@@ -191,12 +177,12 @@ export class WriteConnection extends Connection {
     const checkpoint = this.read.first<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)");
     this.read.run("PRAGMA busy_timeout = 0");
     if (checkpoint?.busy !== 0)
-      throw new EngineFailure("replace", "the log could not be emptied while it is read");
+      throw new EngineFailure("in_use", "the log could not be emptied while it is read");
     try {
       this.#syncLog();
     } catch (error) {
       const message = `the file system failed while the log was emptied (${String(error)})`;
-      throw new EngineFailure("fatal", message, { cause: error });
+      throw new EngineFailure("failed", message, { cause: error });
     }
     this.#isLogMoved = true;
   }
@@ -220,21 +206,15 @@ export class WriteConnection extends Connection {
 
   /**
    * The engine moves the log into the file when a commit makes it long enough, and restarts it with the next commit. It
-   * reports nothing when it cannot; the log then grows until the disk is full. So where it has grown, the engine is made to
-   * say what is wrong.
+   * reports nothing when it cannot, and the log grows. So where it has grown, the engine is made to say what is wrong.
+   * @throws EngineFailure
    */
   #checkLog(): void {
     const nowMs = performance.now();
     if (nowMs - this.#logCheckedMs < LOG_CHECK_MS) return;
-    this.#logCheckedMs = nowMs;
     const isLong = sizeOf(this.#guard.logPath) > LOG_LIMIT_BYTES;
-    if (isLong && areCheckpointsPaused(this.read)) return;
-    try {
-      if (isLong) this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
-      this.checkpointFailure = undefined;
-    } catch (error) {
-      this.checkpointFailure = messageOf(error);
-    }
+    if (isLong && !areCheckpointsPaused(this.read)) this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
+    this.#logCheckedMs = nowMs;
   }
 
   /**
@@ -259,30 +239,18 @@ const READ_PRAGMAS = ["query_only = ON", "busy_timeout = 1000", "temp_store = ME
 
 /** The connection that reads. The file must be open for writing already: that is where it is checked and brought up to date. */
 export class ReadConnection extends Connection {
-  readonly #setup: ReaderSetup;
-
-  private constructor(opened: OpenedDatabase, setup: ReaderSetup) {
-    super(opened, setup.key);
-    this.#setup = setup;
-  }
-
-  /** @throws EngineFailure `fatal` when the file that the other connection has open is not the one at the path */
-  static open(setup: ReaderSetup): ReadConnection {
-    const { path, file } = setup;
+  /** @throws EngineFailure `failed` when the file that the other connection has open is not the one at the path */
+  static open({ path, file, key }: ReaderSetup): ReadConnection {
     mustBeAt(path, file);
     return opening(path, (opened) => {
       for (const pragma of READ_PRAGMAS) opened.sql.run(`PRAGMA ${pragma}`);
       mustBeAt(path, file);
-      return new ReadConnection(opened, setup);
+      return new ReadConnection(opened, key);
     });
   }
 
-  /**
-   * Reads in one transaction, so that all of it sees the same commits. As long as it takes, the log cannot restart.
-   * @throws EngineFailure `fatal` when the file it has open is not the one at its path any more
-   */
-  answer<T>(read: (work: Work) => T): T {
-    mustBeAt(this.#setup.path, this.#setup.file);
+  /** Reads in one transaction, so that all of it sees the same commits. As long as it takes, the log cannot restart. */
+  override answer<T>(read: (work: Work) => T): T {
     this.read.run("BEGIN");
     try {
       const result = read(this.task());
@@ -350,20 +318,11 @@ export function moveLog(path: string, file: FileId): void {
   }
 }
 
-/** @throws EvregError `unavailable` when checkpoints were not paused any more, so that the file may have changed */
 export function resumeCheckpoints(sql: Sql): void {
-  const isPaused = areCheckpointsPaused(sql);
   sql.run(`PRAGMA wal_autocheckpoint = ${LOG_PAGES}`);
-  if (isPaused) return;
-  throw new EvregError(
-    "unavailable",
-    "The store had to open its data file anew while the copy was made; begin the copy again.",
-  );
 }
 
 function areCheckpointsPaused(sql: Sql): boolean {
-  // The engine's setting says so, not a variable: a connection that replaced another one has the setting that every connection
-  // begins with.
   return sql.value("PRAGMA wal_autocheckpoint") === 0;
 }
 

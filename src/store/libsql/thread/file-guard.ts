@@ -1,22 +1,18 @@
-import { type BigIntStats, realpathSync, renameSync, statSync } from "node:fs";
+import { realpathSync, renameSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { fileTimestamp } from "../../../runtime/clock.ts";
 import { syncFolderOf } from "../../../runtime/files.ts";
 import { EngineFailure } from "./sql.ts";
 
-/** Which file it is, whatever its name. */
-export interface FileId {
-  readonly dev: bigint;
-  readonly ino: bigint;
-}
+/** Which file it is, whatever its name: its device and its number there. */
+export type FileId = string;
 
 /**
  * Answers which file is at a path, without opening it: closing the data file would drop the process's locks on it (see
- * `files/data-folder.ts`).
+ * `files/data-folder.ts`). `undefined` for what cannot be seen, which is as bad as gone.
  */
 export function fileIdAt(path: string): FileId | undefined {
-  const stats = look(path);
-  return stats === undefined ? undefined : { dev: stats.dev, ino: stats.ino };
+  return look(path)?.id;
 }
 
 /**
@@ -31,7 +27,7 @@ export class FileGuard {
   /** The path without links, which the engine follows: the log is beside it. */
   readonly #realPath: string;
   /** The length of the data file, which only grows. */
-  #bytes = 0n;
+  #bytes = 0;
 
   /** @param path of the data file, which the engine has open by now */
   constructor(path: string, id: FileId) {
@@ -46,16 +42,16 @@ export class FileGuard {
 
   /**
    * @param makeWhole called for a file that is not at its path any more
-   * @throws EngineFailure `fatal` when it is not there, or was cut short
+   * @throws EngineFailure `failed` when it is not there, or was cut short
    */
   check(makeWhole: () => void): void {
-    const stats = look(this.#path);
-    if (!isFile(stats, this.id)) {
+    const file = look(this.#path);
+    if (file?.id !== this.id) {
       makeWhole();
       throw moved(this.#path);
     }
-    if (stats.size < this.#bytes) throw this.#cutShort();
-    this.#bytes = stats.size;
+    if (file.bytes < this.#bytes) throw this.#cutShort();
+    this.#bytes = file.bytes;
   }
 
   /**
@@ -73,27 +69,19 @@ export class FileGuard {
       // The file stays where it is, as the message says.
     }
     const what = basename(this.#realPath);
-    return new EngineFailure("fatal", `${what} was cut short while evreg was running; ${next}`);
+    return new EngineFailure("failed", `${what} was cut short while evreg was running; ${next}`);
   }
 }
 
-/** @throws EngineFailure `fatal` when another file than this is there, or none */
+/** @throws EngineFailure `failed` when another file than this is there, or none */
 export function mustBeAt(path: string, id: FileId): void {
-  if (!isAt(path, id)) throw moved(path);
+  if (fileIdAt(path) !== id) throw moved(path);
 }
 
-export function isAt(path: string, id: FileId): boolean {
-  return isFile(look(path), id);
-}
-
-function isFile(stats: BigIntStats | undefined, id: FileId): stats is BigIntStats {
-  return stats !== undefined && stats.ino === id.ino && stats.dev === id.dev;
-}
-
-/** Answers `undefined` for what cannot be seen, which is as bad as gone. */
-function look(path: string): BigIntStats | undefined {
+function look(path: string): { readonly id: FileId; readonly bytes: number } | undefined {
   try {
-    return statSync(path, { bigint: true, throwIfNoEntry: false });
+    const { dev, ino, size } = statSync(path, { bigint: true });
+    return { id: `${dev}:${ino}`, bytes: Number(size) };
   } catch {
     return undefined;
   }
@@ -102,7 +90,7 @@ function look(path: string): BigIntStats | undefined {
 /** Names the file without its folder, as the message is shown to anyone who requests the server's health. */
 function moved(path: string): EngineFailure {
   return new EngineFailure(
-    "fatal",
+    "failed",
     `the data file ${basename(path)} was removed, moved or replaced while evreg was running; put the right one back first, as the next start uses whatever is there`,
   );
 }

@@ -40,8 +40,6 @@ export interface FromThread {
 export interface WriterSetup {
   /** The data file. */
   readonly path: string;
-  /** The file that must be there, for a thread that replaces another one: the leases in it are being worked on. */
-  readonly expected?: FileId | undefined;
   readonly encryption: EncryptionKeys | undefined;
   readonly nowMs: number;
 }
@@ -95,8 +93,6 @@ export interface CommitReport {
   readonly commitMs: number;
   /** How often the commit waited for the disk; 0 where a later one makes it durable. */
   readonly fsyncs: number;
-  /** Why the log cannot be moved into the data file, so that it grows. */
-  readonly checkpointFailure: string | undefined;
 }
 
 /** An error as it crosses a thread: the engine's, or the product's with its cause for the log. */
@@ -117,8 +113,6 @@ export interface OpenReport {
   readonly file: FileId;
   /** Names the data, see `files/id-reservation.ts`. */
   readonly dataId: string;
-  /** The largest rowid an event ever had. */
-  readonly lastEvent: number;
   /** What is to be logged of it. */
   readonly notices: readonly Notice[];
 }

@@ -10,11 +10,12 @@ interface DriverError extends Error {
 /**
  * What a failure means for the connection it was seen on.
  * - `full`: nothing was committed; writing can go on once there is room.
- * - `in_use`: another connection holds the file.
- * - `replace`: nothing was committed, but this connection must not write again.
- * - `fatal`: what is in the file is not known (a commit whose end is unknown, a damaged file) until a new start reads it.
+ * - `in_use`: nothing was committed, as another connection holds the file.
+ * - `damaged`: the disk failed to read, or what is on it is damaged.
+ * - `failed`: anything else.
+ * After the last two a connection must not write again: what is in the file is not known until a new start reads it.
  */
-export type FailureKind = "full" | "in_use" | "replace" | "fatal";
+export type FailureKind = "full" | "in_use" | "damaged" | "failed";
 
 /** The engine itself failed, not the request. The transaction in which it happened has ended. */
 export class EngineFailure extends Error {
@@ -24,6 +25,11 @@ export class EngineFailure extends Error {
   constructor(kind: FailureKind, message: string, options?: ErrorOptions) {
     super(message, options);
     this.kind = kind;
+  }
+
+  /** Whether the connection must not write again. */
+  get isFatal(): boolean {
+    return this.kind === "damaged" || this.kind === "failed";
   }
 }
 
@@ -46,23 +52,23 @@ export function engineFailure(error: unknown, step: Step): EngineFailure | undef
   const failure = (kind: FailureKind, what: string): EngineFailure =>
     new EngineFailure(kind, `${what} (${error.code}: ${error.message})`, { cause: error });
   if (step === "commit" && code !== FULL && code !== BUSY) {
-    return failure("fatal", "the file system failed while a commit was made durable");
+    return failure("failed", "the file system failed while a commit was made durable");
   }
   switch (code) {
     case CORRUPT:
     case NOTADB:
       // The engine gives the same code to damage and to a read that the disk failed (EIO).
-      return failure("fatal", "the disk failed to read the data, or it is damaged");
+      return failure("damaged", "the disk failed to read the data, or it is damaged");
     case FULL:
       return new EngineFailure("full", "the disk is full", { cause: error });
     case BUSY:
     case LOCKED:
       return failure("in_use", "the data file is locked by another connection");
     case IOERR:
-      return failure("replace", "the disk failed to read or write the data");
+      return failure("failed", "the disk failed to read or write the data");
     default: {
       const isStatement = step === "statement" && STATEMENT_CODES.has(code);
-      return isStatement ? undefined : failure("replace", "the database engine failed");
+      return isStatement ? undefined : failure("failed", "the database engine failed");
     }
   }
 }

@@ -1,178 +1,189 @@
-import type { Worker } from "node:worker_threads";
-import { EvregError, messageOf } from "../../../domain/error.ts";
-import { startThread } from "../../../runtime/process.ts";
-import type { FILE_TASKS } from "../operations.ts";
+import { type ErrorDetails, EvregError, messageOf } from "../../../domain/error.ts";
+import type { Clock } from "../../../runtime/clock.ts";
+import type { Logger } from "../../../runtime/logger.ts";
+import type { StoreCondition } from "../../store.ts";
 import {
-  fromWireError,
-  type FromThread,
+  type CommitReport,
+  type Committed,
   type OpenReport,
-  type RequestKind,
-  type ThreadRequests,
+  singleWrite,
+  type WireOutcome,
+  type WriteBatch,
   type WriterSetup,
 } from "./protocol.ts";
 import { EngineFailure } from "./sql.ts";
+import { StoreThread } from "./store-thread.ts";
 
-/** Notices what a thread comes upon. */
-export interface ThreadObserver {
-  /** It has ended, and nobody asked it to. */
-  crashed(reason: string): void;
-  /** The payload of an event is damaged. */
-  damaged(event: number): void;
+export interface CommitObserver {
+  committed(commit: CommitReport): void;
 }
 
-/** The two threads that have the data file open. They are started and ended together: one failure is the end of both. */
-export class StoreThreads {
-  readonly writer: StoreThread;
-  readonly reader: StoreThread;
-  readonly report: OpenReport;
+export interface StoreThreadsOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called with an event whose payload was found damaged. */
+  readonly onDamaged: (event: number) => void;
+  readonly commits: CommitObserver | undefined;
+  /** Called at most once, when the store can never commit again. */
+  readonly onFatal: ((error: EvregError) => void) | undefined;
+}
 
-  private constructor(writer: StoreThread, reader: StoreThread, report: OpenReport) {
-    this.writer = writer;
-    this.reader = reader;
-    this.report = report;
+/** The details of a write of which certainly nothing was stored: it was refused before, or its transaction was undone. */
+export const NOTHING_STORED: ErrorDetails = { stored: false };
+
+const TRY_AGAIN_MS = 1_000;
+const CHECK_EXTRA_BYTES = 64 * 1024;
+const CHECK_MAX_BYTES = 8 * 1024 * 1024;
+
+/**
+ * The two threads that have the data file open: one writes, the other one reads. While the disk is full, writes are refused
+ * until a trial is committed, which is made about every second. Any other failure of the engine ends the store for good, as
+ * nobody knows then what is in the file.
+ */
+export class StoreThreads {
+  readonly #options: StoreThreadsOptions;
+  readonly #writer: StoreThread;
+  readonly #reader: StoreThread;
+  #status: "ok" | "full" | "failed" | "closed" = "closed";
+  /** Why the store is not ok. */
+  #reason = "";
+  /**
+   * How many bytes are written as a trial: more than the write that failed had, so that they do not fit into a gap which that
+   * left.
+   */
+  #checkBytes = 0;
+  #cancelTrial: (() => void) | undefined;
+
+  constructor(options: StoreThreadsOptions) {
+    this.#options = options;
+    const observer = { crashed: (reason: string) => this.#stop(reason), damaged: options.onDamaged };
+    this.#writer = new StoreThread(observer);
+    // The thread that reads loads while the other one brings the file up to date, which has to be alone with it.
+    this.#reader = new StoreThread(observer);
   }
 
   /** @throws EngineFailure, EvregError why the file could not be opened, once both threads have let go of it */
-  static async start(setup: WriterSetup, observer: ThreadObserver): Promise<StoreThreads> {
-    const writer = new StoreThread(observer);
-    // The thread that reads loads while the other one brings the file up to date, which has to be alone with it.
-    const reader = new StoreThread(observer);
+  async open(setup: WriterSetup): Promise<OpenReport> {
     try {
-      const report = await writer.request("openToWrite", setup);
+      const report = await this.#writer.request("openToWrite", setup);
       const { path, encryption } = setup;
-      await reader.request("openToRead", { path, file: report.file, key: encryption?.key });
-      return new StoreThreads(writer, reader, report);
+      await this.#reader.request("openToRead", { path, file: report.file, key: encryption?.key });
+      this.#status = "ok";
+      return report;
     } catch (error) {
-      await Promise.all([reader.terminate(), writer.terminate()]);
+      await this.close();
       throw error;
+    }
+  }
+
+  condition(): StoreCondition {
+    if (this.#status === "ok") return { status: "ok" };
+    if (this.#status === "closed") return { status: "closed", reason: "The store is closed." };
+    const next = this.#status === "failed" ? " Start evreg again." : "";
+    return { status: "unavailable", reason: `Nothing can be stored: ${this.#reason}.${next}` };
+  }
+
+  /** @throws EvregError `unavailable` while nothing can be committed, with `NOTHING_STORED` where that is certain */
+  async write(batch: WriteBatch): Promise<Committed> {
+    if (this.#status !== "ok") throw this.#unavailable(NOTHING_STORED);
+    // The size is read before the message takes the buffer away.
+    const size = batch.bytes?.byteLength ?? 0;
+    const committed = await this.#ask(() => this.#writer.request("write", batch, batch.bytes), size);
+    if (committed.commit !== undefined) this.#options.commits?.committed(committed.commit);
+    return committed;
+  }
+
+  /** Does what needs to be between two transactions, on the connection that writes. */
+  readByWriter(operation: string, args: readonly unknown[]): Promise<unknown> {
+    return this.#ask(() => this.#writer.request("read", { operation, args }));
+  }
+
+  /** Reads go on while the disk is full. */
+  read(operation: string, args: readonly unknown[]): Promise<unknown> {
+    return this.#ask(async () => {
+      try {
+        return await this.#reader.request("read", { operation, args });
+      } catch (error) {
+        // The thread that writes knows what was done to its files, so its failure goes before that of the one that reads.
+        // Where the data file was moved or cut short, it also does what is left to do.
+        if (error instanceof EngineFailure && error.isFatal) await this.#commitTrial(0);
+        throw error;
+      }
+    });
+  }
+
+  /** @param bytes how many go with a write */
+  async #ask<T>(ask: () => Promise<T>, bytes = 0): Promise<T> {
+    if (this.#status === "failed" || this.#status === "closed") throw this.#unavailable();
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof EngineFailure)) throw error;
+      const { message } = error;
+      if (error.kind === "in_use")
+        throw new EvregError("unavailable", `The store is busy: ${message}.`, NOTHING_STORED);
+      if (error.isFatal) this.#stop(message);
+      else this.#refuseWrites(message, bytes);
+      throw this.#unavailable(error.kind === "full" ? NOTHING_STORED : {});
     }
   }
 
   /** Lets both threads finish what was requested, and ends them. The log is moved into the file once nobody reads it. */
   async close(): Promise<void> {
-    await this.reader.close();
-    await this.writer.close();
+    this.#cancelTrial?.();
+    if (this.#status !== "failed") this.#status = "closed";
+    await this.#reader.close();
+    await this.#writer.close();
   }
 
-  /** Ends both threads. The file is free when this resolves. */
-  async terminate(): Promise<void> {
-    await Promise.all([this.reader.terminate(), this.writer.terminate()]);
-  }
-}
-
-/** So long answers of a thread that is to be ended are waited for; one that is stuck in the kernel would never give any. */
-const TERMINATE_TIMEOUT_MS = 2_000;
-
-/**
- * A thread that has the engine, from its start to its end. After an `EngineFailure` the only thing left to do with it is to end
- * it.
- */
-export class StoreThread {
-  readonly #worker: Worker;
-  /**
-   * The requests under way, by id. An id is used again once it is answered, so the list stays short. V8 keeps the tables that a
-   * Map outgrows, with every answer in them, once it has taken one for long-lived.
-   */
-  readonly #pending: (PromiseWithResolvers<unknown> | undefined)[] = [];
-  #ended: EngineFailure | undefined;
-  readonly #exited: Promise<void>;
-
-  readonly #observer: ThreadObserver;
-
-  constructor(observer: ThreadObserver) {
-    this.#observer = observer;
-    const worker = startThread("evreg-store", "store-thread");
-    this.#worker = worker;
-    let crash = "it ended by itself";
-    worker.on("message", (message: FromThread) => this.#receive(message));
-    worker.on("messageerror", (error) => (crash = error.message));
-    worker.on("error", (error) => (crash = messageOf(error)));
-    this.#exited = new Promise((resolve) => {
-      worker.on("exit", () => {
-        resolve();
-        if (this.#ended !== undefined) return;
-        const failure = new EngineFailure("fatal", `the store's thread failed: ${crash}`);
-        this.#end(failure);
-        observer.crashed(failure.message);
-      });
-    });
+  #refuseWrites(reason: string, bytes: number): void {
+    if (this.#status !== "ok") return;
+    this.#status = "full";
+    this.#reason = reason;
+    this.#checkBytes = Math.min(bytes + CHECK_EXTRA_BYTES, CHECK_MAX_BYTES);
+    this.#options.logger.error({ reason }, "The store takes no writes for now.");
+    this.#tryLater();
   }
 
-  /** @throws EngineFailure; EvregError as the request does */
-  request<K extends RequestKind>(
-    kind: K,
-    ask: ThreadRequests[K]["ask"],
-    bytes?: ArrayBuffer,
-  ): Promise<ThreadRequests[K]["answer"]> {
-    if (this.#ended !== undefined) return Promise.reject(this.#ended);
-    const pending = Promise.withResolvers<unknown>();
-    const free = this.#pending.indexOf(undefined);
-    const id = free === -1 ? this.#pending.length : free;
-    this.#pending[id] = pending;
-    this.#worker.postMessage({ id, kind, ask }, bytes === undefined ? [] : [bytes]);
-    return pending.promise;
+  #tryLater(): void {
+    this.#cancelTrial = this.#options.clock.setTimer(() => void this.#try(), TRY_AGAIN_MS);
   }
 
-  /** Lets the thread finish what was requested, let go of the file, and end. */
-  async close(): Promise<void> {
-    if (this.#ended === undefined) {
-      this.request("close", null).catch(() => undefined);
-      this.#ended = new EngineFailure("replace", "the store is closed");
+  async #try(): Promise<void> {
+    try {
+      for (const bytes of [this.#checkBytes, 0]) await this.#commitTrial(bytes);
+    } catch (error) {
+      if (!(error instanceof EngineFailure) || error.isFatal) this.#stop(messageOf(error));
+      else if (this.#status === "full") this.#tryLater();
+      return;
     }
-    await this.#exited;
+    if (this.#status !== "full") return;
+    this.#status = "ok";
+    this.#options.logger.info({}, "The store takes writes again.");
   }
 
-  /**
-   * Ends the thread once it has answered all requests; those it does not answer soon fail. It has let go of the file when this
-   * resolves. The wait is needed: a thread that is ended inside a call of the driver takes the whole process with it.
-   */
-  async terminate(): Promise<void> {
-    const failure = new EngineFailure("replace", "the store's thread was ended");
-    this.#ended ??= failure;
-    const { promise: timeout, resolve: expire } = Promise.withResolvers<void>();
-    const timer = setTimeout(expire, TERMINATE_TIMEOUT_MS);
-    const answers = this.#pending.flatMap((pending) => pending?.promise ?? []);
-    await Promise.race([Promise.allSettled(answers), timeout]);
-    clearTimeout(timer);
-    this.#end(failure);
-    await this.#worker.terminate();
-    await this.#exited;
+  /** @throws EngineFailure when these bytes cannot be committed */
+  async #commitTrial(bytes: number): Promise<void> {
+    const { outcomes } = await this.#writer.request("write", singleWrite("file.probe", bytes));
+    const [outcome] = JSON.parse(outcomes) as WireOutcome[];
+    if (outcome === undefined || "error" in outcome)
+      throw new EngineFailure("failed", "a trial write failed");
   }
 
-  #receive({ id, outcome, damaged }: FromThread): void {
-    for (const event of damaged) this.#observer.damaged(event);
-    const pending = this.#pending[id];
-    this.#pending[id] = undefined;
-    if ("error" in outcome) pending?.reject(fromWireError(outcome.error));
-    else pending?.resolve(outcome.ok);
+  /** Gives up: what is in the file is in doubt, or a thread that had it is gone. */
+  #stop(reason: string): void {
+    if (this.#status === "failed" || this.#status === "closed") return;
+    this.#status = "failed";
+    this.#reason = reason;
+    this.#cancelTrial?.();
+    this.#options.logger.error({ reason }, "The store cannot go on; start evreg again.");
+    this.#options.onFatal?.(this.#unavailable());
   }
 
-  #end(failure: EngineFailure): void {
-    this.#ended ??= failure;
-    for (const pending of this.#pending.splice(0)) pending?.reject(this.#ended);
-  }
-}
-
-type Tasks = typeof FILE_TASKS;
-
-/**
- * Does something with a data file, or a copy of one, in a thread of its own: see the functions in `FILE_TASKS`, of which most
- * need a file that this process does not have open. Resolves once the thread has ended: only then are the file, and what the
- * engine put beside it, let go of.
- */
-export async function fileTask<K extends keyof Tasks>(
-  run: K,
-  ...args: Parameters<Tasks[K]>
-): Promise<ReturnType<Tasks[K]>> {
-  let crash: string | undefined;
-  const thread = new StoreThread({ crashed: (reason) => (crash = reason), damaged: () => undefined });
-  try {
-    return (await thread.request("task", { operation: run, args })) as ReturnType<Tasks[K]>;
-  } catch (cause) {
-    if (crash === undefined) throw cause;
-    // Such a failure says nothing of the file: the engine may not be there to be loaded.
-    throw new EvregError("unavailable", `${args[0]} could not be looked at: ${crash}.`, {}, { cause });
-  } finally {
-    await thread.close();
+  #unavailable(details: ErrorDetails = {}): EvregError {
+    const { reason = "The store cannot be read." } = this.condition();
+    const error = new EvregError("unavailable", reason, details);
+    if (this.#status === "full") error.retryAfterMs = TRY_AGAIN_MS;
+    return error;
   }
 }

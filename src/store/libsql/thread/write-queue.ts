@@ -1,7 +1,7 @@
 import { EvregError } from "../../../domain/error.ts";
 import type { StoreChange } from "../../store.ts";
 import { ByteWriter, type Committed, fromWireError, type WireOutcome, type WriteCall } from "./protocol.ts";
-import { NOTHING_STORED, type WorkerSupervisor } from "./supervisor.ts";
+import { NOTHING_STORED, type StoreThreads } from "./store-threads.ts";
 
 /** A write to be sent. */
 export interface PendingWrite {
@@ -52,7 +52,7 @@ const WRITE_BYTES = 2_048;
  * of the event loop are sent at its end; while two batches are in flight, all that comes waits and goes together.
  */
 export class WriteQueue {
-  readonly #writer: Pick<WorkerSupervisor, "write">;
+  readonly #writer: Pick<StoreThreads, "write">;
   readonly #onChange: (change: StoreChange) => void;
   /** The batches that wait; only the last one may have room. */
   readonly #waiting: Batch[] = [];
@@ -64,7 +64,7 @@ export class WriteQueue {
   #isClosed = false;
 
   /** @param onChange is given what committed writes did besides, once they are answered */
-  constructor(writer: Pick<WorkerSupervisor, "write">, onChange: (change: StoreChange) => void) {
+  constructor(writer: Pick<StoreThreads, "write">, onChange: (change: StoreChange) => void) {
     this.#writer = writer;
     this.#onChange = onChange;
   }
