@@ -109,7 +109,7 @@ export class Scan {
    * Goes on for about so many bytes; true at the document's end.
    *
    * Every byte of every publish goes through here, so it is one loop on local variables that calls nothing for what is
-   * common: a string without escapes, a key, a comma.
+   * common: a string without escapes, a comma.
    */
   advance(maxBytes: number): boolean {
     const bytes = this.#bytes;

@@ -1,20 +1,16 @@
 import { join } from "node:path";
-import type { Worker } from "node:worker_threads";
 import { describe, expect, it } from "vitest";
-import { EvregError } from "../../src/domain/error.ts";
-import type { OpenOptions } from "../../src/store/libsql/open.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 import type { Sql } from "../../src/store/libsql/thread/sql.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openFile } from "./open-file.ts";
-import { until } from "../support/until.ts";
 import { newAction, openStore } from "./opened-store.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
-const open = (options: Partial<OpenOptions> = {}): Promise<Store> => openStore(scratch.path, options);
+const open = (): Promise<Store> => openStore(scratch.path);
 
 const synchronous = (sql: Sql): unknown => sql.first("PRAGMA synchronous");
 
@@ -70,40 +66,5 @@ describe("the connection", () => {
     });
     const largest = Number.MAX_SAFE_INTEGER;
     expect(read.first("SELECT ? AS x", largest)).toEqual({ x: largest });
-  });
-});
-
-describe("the store's thread", () => {
-  it.each([
-    ["reads", "is ended", 0, (worker: Worker) => void worker.terminate()],
-    ["reads", "throws", 0, (worker: Worker) => worker.postMessage(null, [])],
-    ["writes", "is ended", 1, (worker: Worker) => void worker.terminate()],
-    ["writes", "throws", 1, (worker: Worker) => worker.postMessage(null, [])],
-  ])("that %s and %s loses only what was in flight, and reports that", async (_, __, index, crash) => {
-    const started: Worker[] = [];
-    const note = (worker: Worker): void => void started.push(worker);
-    process.on("worker", note);
-    const fatal: EvregError[] = [];
-    const store = await open({ onFatal: (error) => fatal.push(error) });
-    process.off("worker", note);
-    const action = await newAction(store);
-    const event = { actionId: action.rowid, revision: 1, payload: Buffer.from("{}") };
-    await store.events.record([event], 1);
-
-    crash(started[index]!);
-    await Promise.allSettled([store.events.record([event], 1), store.events.find(1)]);
-    await until("the end of the thread is reported", () => fatal.length > 0);
-    await expect(store.events.record([event], 1)).rejects.toMatchObject({ code: "unavailable" });
-    await expect(store.events.find(1)).rejects.toBeInstanceOf(EvregError);
-    expect(store.health()).toMatchObject({
-      status: "unavailable",
-      reason: expect.stringContaining("thread"),
-    });
-    expect(fatal).toHaveLength(1);
-    await store.close();
-
-    const again = await open();
-    expect(await again.events.find(1)).toMatchObject({ rowid: 1 });
-    await again.close();
   });
 });

@@ -12,8 +12,6 @@ import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged } from "./wal-check.ts";
 const LOG_PAGES = 4_000;
 /** A log that was longer is cut to this when it restarts: twice the length at which the engine moves it into the file. */
 const LOG_LIMIT_BYTES = 32 * 1024 * 1024;
-/** The log's length is looked at once in so long. */
-const LOG_CHECK_MS = 1_000;
 
 /** So long the log waits for readers to end; a read takes some ten milliseconds at most. */
 const READERS_END_MS = 1_000;
@@ -85,7 +83,6 @@ export class WriteConnection extends Connection {
   readonly log: LogCheck;
   /** The measures of the last commit. */
   lastCommit: Pick<CommitReport, "commitMs" | "fsyncs"> = { commitMs: 0, fsyncs: 0 };
-  #logCheckedMs = -Infinity;
   /** Whether what an earlier process left in the log is in the file. */
   #isLogMoved = false;
 
@@ -210,11 +207,8 @@ export class WriteConnection extends Connection {
    * @throws EngineFailure
    */
   #checkLog(): void {
-    const nowMs = performance.now();
-    if (nowMs - this.#logCheckedMs < LOG_CHECK_MS) return;
     const isLong = sizeOf(this.#guard.logPath) > LOG_LIMIT_BYTES;
     if (isLong && !areCheckpointsPaused(this.read)) this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
-    this.#logCheckedMs = nowMs;
   }
 
   /**
