@@ -8,7 +8,7 @@ import { engineFailure, type Sql } from "../thread/sql.ts";
 import { fileError, mustBeWritable } from "./data-folder.ts";
 import { forEachPayload, isKnownForm, UNCHECKED_FORM, unknownForm } from "./older-forms.ts";
 import { vaultsOf } from "./open-file.ts";
-import { APPLICATION_ID, FORM, mustBeAsMade, readForm } from "./schema.ts";
+import { FORM, mustBeAsMade, readForm } from "./schema.ts";
 
 /** What a whole data file holds. */
 export interface FileFacts {
@@ -58,10 +58,8 @@ export function examineFile(path: string, { name = path, encryption }: ExamineOp
     return withDatabase(path, (sql) => {
       sql.run("PRAGMA query_only = ON");
       sql.run(`PRAGMA cache_size = ${CACHE}`);
-      const { applicationId, version: form } = readForm(sql);
-      if (applicationId !== APPLICATION_ID || form < 1) {
-        throw fileError("invalid", name, `${name} was not made by evreg.`);
-      }
+      const form = readForm(sql);
+      if (form < 1) throw fileError("invalid", name, `${name} was not made by evreg.`);
       if (!isKnownForm(form)) throw unknownForm("invalid", name, form);
       mustBeAsMade(sql, name, form);
       mustBeWhole(sql, name);

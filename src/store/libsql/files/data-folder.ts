@@ -22,7 +22,7 @@ import { DATA_FILE } from "../../../runtime/data-files.ts";
 import { makeFolder, sizeOf, syncFolderOf, withFile } from "../../../runtime/files.ts";
 import { assertNotForeignLink, describeOwner, readOwner } from "../../../runtime/owner-file.ts";
 import { isKnownForm, mustHaveUpgradeRoom, unknownForm } from "./older-forms.ts";
-import { APPLICATION_ID, FORM } from "./schema.ts";
+import { FORM, formOf } from "./schema.ts";
 
 export function dataFileOf(folder: string): string {
   return join(folder, DATA_FILE);
@@ -200,20 +200,14 @@ export function fileExists(path: string): boolean {
 const BEGINNING = /^53514c69746520666f726d617420330010000[12]0[12]00402020/;
 const HEADER_BYTES = 100;
 
-/** What the first bytes of a file say: its two marks, which are 0 where it has none; `undefined` for an empty file. */
-interface FileMarks {
-  /** Whether it begins as evreg's files do. Of others the rest says nothing. */
-  readonly isDatabase: boolean;
-  readonly applicationId: number;
-  readonly version: number;
-}
-
 /**
- * Reads the marks of a file as the engine would, which would already write to it. To be called only while this process has no
- * connection to the file: closing any descriptor of it would drop the process's locks on it.
+ * Reads the form of a file as the engine would, which would already write to it: see `formOf`; `undefined` for a file that is
+ * missing or empty. To be called only while this process has no connection to the file: closing any descriptor of it would drop
+ * the process's locks on it.
  * @throws EvregError `unavailable` where it cannot be read
  */
-function readMarks(path: string): FileMarks | undefined {
+function formAt(path: string): number | undefined {
+  if (!fileExists(path)) return undefined;
   const header = Buffer.alloc(HEADER_BYTES);
   let bytes: number;
   try {
@@ -222,17 +216,13 @@ function readMarks(path: string): FileMarks | undefined {
     throw unusable(path, error);
   }
   if (bytes === 0) return undefined;
-  return {
-    isDatabase: BEGINNING.test(header.toString("hex")) && header.readUInt32BE(44) <= 4,
-    applicationId: header.readUInt32BE(68),
-    version: header.readInt32BE(60),
-  };
+  const isDatabase = BEGINNING.test(header.toString("hex")) && header.readUInt32BE(44) <= 4;
+  return isDatabase ? formOf(header.readUInt32BE(68), header.readInt32BE(60)) : -1;
 }
 
-/** Whether there is a file that an evreg has made; as `readMarks`. */
+/** Whether there is a file that an evreg has made; as `formAt`. */
 export function isEvregs(path: string): boolean {
-  const marks = fileExists(path) ? readMarks(path) : undefined;
-  return marks?.isDatabase === true && marks.applicationId === APPLICATION_ID && marks.version > 0;
+  return (formAt(path) ?? 0) > 0;
 }
 
 /**
@@ -252,8 +242,8 @@ export function admittedVersion(folder: string): number {
   const path = dataFileOf(folder);
   // The folder is read before the file, as another first start may be under way.
   const traces = readdirSync(folder).filter((name) => LATER_FILE.test(name) || isCopy(join(folder, name)));
-  const marks = fileExists(path) ? readMarks(path) : undefined;
-  if (marks === undefined) {
+  const form = formAt(path);
+  if (form === undefined) {
     mustHaveFileOfLog(path);
     if (traces.length === 0) return 0;
     throw fileError(
@@ -264,11 +254,9 @@ export function admittedVersion(folder: string): number {
         "To begin without that data, move these files away, or name another folder with --data.",
     );
   }
-  const { isDatabase, applicationId, version } = marks;
-  if (!isDatabase) throw notEvreg(path);
-  // Both are 0 in a file from a first start that was cut off; the engine then reads its log.
-  if (version !== 0 || applicationId !== 0) checkForm(path, applicationId, version);
-  return version;
+  // It is 0 in a file from a first start that was cut off; the engine then reads its log.
+  if (form !== 0) mustBeKnown(path, form);
+  return form;
 }
 
 /**
@@ -287,16 +275,15 @@ export function mustHaveFileOfLog(file: string): void {
   );
 }
 
-/** @throws EvregError `invalid`, `usage` as above */
-export function checkForm(path: string, applicationId: number, version: number): void {
-  if (applicationId !== APPLICATION_ID || version < 1) throw notEvreg(path);
-  if (!isKnownForm(version)) throw unknownForm("usage", `The data file ${path}`, version);
-}
-
-/** Says why a file without the marks that evreg gives its own is refused. */
-export function notEvreg(path: string): EvregError {
+/**
+ * Refuses a data file that is not evreg's, or has another form than those that can be brought to today's.
+ * @throws EvregError `invalid`; `usage`
+ */
+export function mustBeKnown(path: string, form: number): void {
+  if (form > 0 && isKnownForm(form)) return;
+  if (form > 0) throw unknownForm("usage", `The data file ${path}`, form);
   const message = `The file ${path} was not made by evreg, or its beginning is damaged, so it is left alone. Put it back from a copy, or ${restoreAdvice(dirname(path))}; or give another folder with --data.`;
-  return fileError("invalid", path, message);
+  throw fileError("invalid", path, message);
 }
 
 /**

@@ -53,7 +53,7 @@ export function moveNumbers(path: string, nowMs: number, name = path): number {
     }
     renewDataIdentity(sql);
     // A file of form 10 does not keep who changed what.
-    if (readForm(sql).version !== UNCHECKED_FORM) {
+    if (readForm(sql) !== UNCHECKED_FORM) {
       recordChange(sql, { change: "data.restored", id: null, name }, nowMs, LOCAL_ACTOR);
     }
     sql.run("COMMIT");

@@ -9,11 +9,10 @@ import { mustBeAt } from "../thread/file-guard.ts";
 import type { Notice } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";
 import {
-  checkForm,
   fileBehindLink,
   fileError,
   move,
-  notEvreg,
+  mustBeKnown,
   removeCopies,
   replaceFile,
   unfinishedCopy,
@@ -57,16 +56,14 @@ export function openDataFile(path: string, encryption?: EncryptionKeys): OpenedF
 /** Refuses a file that is not evreg's, is newer, or has secrets that none of the keys opens. Only reads. */
 function admitFile(sql: Sql, path: string, encryption?: EncryptionKeys): void {
   if (isEmpty(sql)) return;
-  const { applicationId, version } = readForm(sql);
-  if (applicationId === 0) throw notEvreg(path);
-  checkForm(path, applicationId, version);
-  mustBeAsMade(sql, `The data file ${path}`, version);
+  const form = readForm(sql);
+  mustBeKnown(path, form);
+  mustBeAsMade(sql, `The data file ${path}`, form);
   vaultsOf(sql, path, encryption);
 }
 
 function isEmpty(sql: Sql): boolean {
-  const { applicationId, version } = readForm(sql);
-  return applicationId === 0 && version === 0 && sql.value("SELECT count(*) FROM sqlite_schema") === 0;
+  return readForm(sql) === 0 && sql.value("SELECT count(*) FROM sqlite_schema") === 0;
 }
 
 function makeFile(connection: WriteConnection, encryption: EncryptionKeys | undefined): void {
@@ -136,7 +133,7 @@ function rewriteFile(
   const made = unfinishedCopy(file);
   const sql = connection.read;
   const vaults = vaultsOf(sql, path, keys);
-  const { version } = readForm(sql);
+  const version = readForm(sql);
   const isOlder = version !== FORM;
   if (!isOlder && !vaults.isNewKey) return undefined;
   removeCopies(unfinishedCopy(file, ""));

@@ -329,9 +329,15 @@ export function markForm(sql: Sql, database: "main" | "made" = "main"): void {
   sql.run(`PRAGMA ${database}.user_version = ${FORM}`);
 }
 
-/** Reads the marks of a file. Both are 0 in an empty one. */
-export function readForm(sql: Sql): { readonly applicationId: number; readonly version: number } {
-  return { applicationId: sql.value("PRAGMA application_id"), version: sql.value("PRAGMA user_version") };
+/** What form a file has by its two marks: 0 before its first tables are made, below 0 where it is not evreg's. */
+export function formOf(applicationId: number, version: number): number {
+  if (applicationId === 0 && version === 0) return 0;
+  return applicationId === APPLICATION_ID && version > 0 ? version : -1;
+}
+
+/** As `formOf`. */
+export function readForm(sql: Sql): number {
+  return formOf(sql.value("PRAGMA application_id"), sql.value("PRAGMA user_version"));
 }
 
 const MADE: ReadonlyMap<string, string> = new Map(
