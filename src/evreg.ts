@@ -23,7 +23,7 @@ import type {
 } from "./domain/delivery.ts";
 import type { EvregError } from "./domain/error.ts";
 import type { BatchOptions, BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domain/event.ts";
-import type { HandlerTest } from "./domain/handler-test.ts";
+import type { HandlerTest } from "./domain/webhook.ts";
 import type {
   Attention,
   AttentionMeta,

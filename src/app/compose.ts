@@ -6,7 +6,6 @@ import type { Finding, Health } from "../domain/operations.ts";
 import { CommitCounts, DeliveryCounts, PublishCounts, StreamCounts } from "../metrics/counters.ts";
 import type { MetricSources } from "../metrics/registry.ts";
 import { type Clock, type Random, systemClock, systemRandom, toIso, WatchedClock } from "../runtime/clock.ts";
-import { tokenFileOf } from "../runtime/find-server.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Owner } from "../runtime/owner-file.ts";
 import type { Background } from "../service/context.ts";
@@ -107,7 +106,6 @@ export async function compose(options: ComposeOptions) {
       clockShiftMs: Date.now() - (performance.timeOrigin + performance.now()),
       serves,
       encrypts: encryption !== undefined,
-      hasTokenFile: tokenFileOf(config.data) !== undefined,
       isOpen: config.auth.mode === "off",
     }),
   });

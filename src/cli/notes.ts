@@ -5,7 +5,7 @@ import type { Action, Deprecation } from "../domain/action.ts";
 import { isPattern } from "../domain/names.ts";
 import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
 import { handlerRefusal } from "../domain/handler-url.ts";
-import type { HandlerTest } from "../domain/handler-test.ts";
+import type { HandlerTest } from "../domain/webhook.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { note } from "./io/output.ts";

@@ -1,4 +1,4 @@
-import { type HandlerTest, TEST_HEADER } from "../domain/handler-test.ts";
+import { type HandlerTest, TEST_HEADER } from "../domain/webhook.ts";
 import { type Clock, type Random, toIso } from "../runtime/clock.ts";
 import { CENSOR } from "../runtime/logger.ts";
 import { Shares } from "../runtime/shares.ts";

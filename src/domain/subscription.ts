@@ -61,16 +61,6 @@ export interface Subscription extends SubscriptionSettings {
 /** A pull subscription that goes by itself within a day is there for a while only, and is left when nobody has claimed for so long. */
 export const LEFT_SUBSCRIPTION = { expiresWithinMs: 86_400_000, unclaimedMs: 120_000 } as const;
 
-/** Whether nobody has to do anything about it any more, such as that of a closed `evreg listen`. */
-export function isLeft(
-  { mode, expires_after_ms: expiresMs, last_claim_at: claimed, timestamped }: Subscription,
-  nowMs: number,
-): boolean {
-  const { expiresWithinMs, unclaimedMs } = LEFT_SUBSCRIPTION;
-  const isTemporary = mode === "pull" && expiresMs !== null && expiresMs <= expiresWithinMs;
-  return isTemporary && Date.parse(claimed ?? timestamped) <= nowMs - unclaimedMs;
-}
-
 /** What `Authorization: Bearer` of its deliveries carries: its secret, a value of its own, or there is no such header. */
 export const BEARERS = ["secret", "own", "none"] as const;
 export type Bearer = (typeof BEARERS)[number];

@@ -1,7 +1,8 @@
 import { type Column, ID_COLUMN } from "../cli/io/table.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
+import { type SubscriptionState, subscriptionState } from "../domain/attention.ts";
 import { attemptErrorText } from "../domain/attempt-words.ts";
-import type { HandlerTest } from "../domain/handler-test.ts";
+import type { HandlerTest } from "../domain/webhook.ts";
 import type { Attention } from "../domain/operations.ts";
 import { MAX_BLOCKED_KEYS, type Subscription, type SubscriptionWithSecret } from "../domain/subscription.ts";
 import { subscriptionOf } from "./deliveries.ts";
@@ -164,10 +165,8 @@ function headerLines(headers: Readonly<Record<string, string>>): string {
     .join("\n");
 }
 
-function stateOf({ active, blocked_by, failing_since, disabled_reason }: Subscription): string {
-  if (!active) return disabled_reason === null ? "paused" : "deactivated";
-  if (blocked_by !== null) return "blocked";
-  return failing_since === null ? "active" : "failing";
+function stateOf(subscription: Subscription): SubscriptionState {
+  return subscriptionState(subscription, Date.now());
 }
 
 function blockOf({ active, blocked_by: delivery }: Subscription): string | undefined {

@@ -2,7 +2,7 @@
 import "./node-version.ts";
 import { connect as connectPort, type ConnectOptions } from "../client/client.ts";
 import type { BatchOptions, BatchResult, NewEvent } from "../domain/event.ts";
-import type { HandlerTest } from "../domain/handler-test.ts";
+import type { HandlerTest } from "../domain/webhook.ts";
 import type { BatchItem } from "../domain/publish-body.ts";
 import type { Answer, EventsPort, Evreg, Published, SubscriptionsPort } from "../evreg.ts";
 
@@ -64,7 +64,7 @@ export type {
   NewEvent,
   PageMeta,
 } from "../domain/event.ts";
-export type { HandlerTest } from "../domain/handler-test.ts";
+export type { HandlerTest } from "../domain/webhook.ts";
 export type { BatchItem } from "../domain/publish-body.ts";
 export type {
   Attention,

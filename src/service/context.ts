@@ -1,5 +1,5 @@
 import type { DeliveryConfig, LimitsConfig } from "../config/schema.ts";
-import type { HandlerTest } from "../domain/handler-test.ts";
+import type { HandlerTest } from "../domain/webhook.ts";
 import type { Health } from "../domain/operations.ts";
 import type { FinishedPull, NewClaim, PulledDelivery, PullResult } from "../domain/pull.ts";
 import type { Subscription } from "../domain/subscription.ts";

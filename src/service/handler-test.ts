@@ -1,6 +1,6 @@
 import { EvregError, invalidField } from "../domain/error.ts";
 import type { NewEvent } from "../domain/event.ts";
-import type { HandlerTest } from "../domain/handler-test.ts";
+import type { HandlerTest } from "../domain/webhook.ts";
 import { matches } from "../domain/names.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Access } from "./auth.ts";

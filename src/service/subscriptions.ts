@@ -51,7 +51,7 @@ import { schemaWarnings } from "./schema-tasks.ts";
 /** Read at once: most are small, and a filter may have 64 KiB. */
 const READ_SUBSCRIPTIONS = 25;
 
-export function allSubscriptions(
+function allSubscriptions(
   catalog: CatalogStore,
   selection: Omit<SubscriptionSelection, "limit" | "after">,
 ): Promise<readonly Subscription[]> {

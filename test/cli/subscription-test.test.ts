@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import type { HandlerTest } from "../../src/domain/handler-test.ts";
+import type { HandlerTest } from "../../src/domain/webhook.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { verify } from "../../src/sdk/webhook.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";

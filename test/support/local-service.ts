@@ -119,7 +119,6 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
       clockShiftMs: 0,
       serves: true,
       encrypts: false,
-      hasTokenFile: true,
       isOpen: false,
     }),
   });

@@ -42,7 +42,7 @@ test("what has failed for good is sent again once its handler is mended, and all
 
   const page = await world.open("#/");
   await page.getByRole("heading", { level: 1, name: "1 thing needs a person" }).waitFor();
-  await page.getByText("3 have failed for good").waitFor();
+  await page.getByText("3 deliveries have failed for good").waitFor();
   await page
     .getByRole("region", { name: "What needs a person" })
     .getByRole("link", { name: "billing/invoices" })

@@ -1,6 +1,7 @@
-import { type HandlerPolicy, handlerRefusal } from "../../domain/handler-url.ts";
+import { attentionText } from "../../domain/attention.ts";
 import {
   ATTENTION_LIMITS,
+  type AttentionReason,
   type Finding,
   type FindingsMeta,
   fine,
@@ -8,14 +9,12 @@ import {
   problem,
   warning,
 } from "../../domain/operations.ts";
-import { patternsOf } from "../../domain/names.ts";
-import { isLeft, type Subscription } from "../../domain/subscription.ts";
 import type { Token } from "../../domain/token.ts";
 import { toIso } from "../../runtime/clock.ts";
-import type { Backlog } from "../../store/queue.ts";
+import type { AttentionPage, Backlog } from "../../store/queue.ts";
 import type { ServiceContext } from "../context.ts";
-import { allSubscriptions } from "../subscriptions.ts";
-import { type BrokenSchema, brokenSchemas } from "./broken-schemas.ts";
+
+type AttentionItem = AttentionPage["items"][number];
 
 /** What a service runs on. */
 export interface Environment {
@@ -26,41 +25,33 @@ export interface Environment {
   /** Whether it is a server, whose engine must run, or a command that has the folder for a moment. */
   readonly serves: boolean;
   readonly encrypts: boolean;
-  /** Whether the first token is in a file of the data folder. */
-  readonly hasTokenFile: boolean;
   /** Whether requests need no token. */
   readonly isOpen: boolean;
 }
 
 export async function diagnose(
-  { store, clock, tokens, delivery, actions }: ServiceContext,
+  { store, clock, tokens }: ServiceContext,
   inspect: () => Environment,
   health: Health,
 ): Promise<{ data: readonly Finding[]; meta: FindingsMeta }> {
   await tokens.flush();
   const nowMs = clock.now();
-  const [allTokens, subscriptions, backlog, newest, broken, attention] = await Promise.all([
+  const [allTokens, backlog, newest, attention] = await Promise.all([
     store.tokens.list(),
-    allSubscriptions(store.catalog, {}),
     store.queue.backlog(nowMs),
     store.events.list({ order: "desc", limit: 1, page: 1 }),
-    brokenSchemas(store.catalog, actions),
     store.queue.attention({ nowMs, limit: ATTENTION_LIMITS.listMax }),
   ]);
-  const pauses = attention.items.filter(({ reason, missed }) => reason === "paused" && (missed ?? 0) > 0);
   const environment = inspect();
   const data = [
     ...(environment.serves ? [serverFinding(health)] : []),
     ...environment.findings,
     ...findingsOf({
       ...environment,
-      ...delivery,
       tokens: allTokens,
-      subscriptions,
       backlog,
+      attention,
       damagedEvents: store.files?.damagedEvents() ?? [],
-      brokenSchemas: broken,
-      missingSince: new Map(pauses.map(({ subscription_id: id, since }) => [id, since])),
       newestEvent: newest.events[0]?.timestamped,
       nowMs,
     }),
@@ -80,15 +71,12 @@ function serverFinding({ status, reason, version, engine }: Health): Finding {
 }
 
 /** What is checked, apart from the machine. */
-export interface DoctorInput extends HandlerPolicy, Omit<Environment, "findings"> {
+export interface DoctorInput extends Omit<Environment, "findings"> {
   readonly tokens: readonly Token[];
-  readonly subscriptions: readonly Subscription[];
   readonly backlog: Backlog;
+  readonly attention: AttentionPage;
   /** Those found since the start; only `doctor --deep` reads all. */
   readonly damagedEvents: readonly number[];
-  readonly brokenSchemas: readonly BrokenSchema[];
-  /** Subscriptions that have missed events since they were paused, with that time where it is known. */
-  readonly missingSince: ReadonlyMap<number, string | null>;
   /** When it was published; `undefined` when there is none. */
   readonly newestEvent: string | undefined;
   readonly nowMs: number;
@@ -107,10 +95,8 @@ export function findingsOf(input: DoctorInput): readonly Finding[] {
     encryptionFinding(input),
     tokenFinding(input),
     handlerFinding(input),
-    orderFinding(input.subscriptions),
     backlogFinding(input),
     damagedEventFinding(input.damagedEvents),
-    brokenSchemaFinding(input.brokenSchemas),
   ];
   return findings.filter((finding) => finding !== undefined);
 }
@@ -145,7 +131,7 @@ function isShortLived({ expires_at: at, timestamped }: Token): boolean {
   return at !== null && Date.parse(at) - Date.parse(timestamped) <= SHORT_LIVED_MS;
 }
 
-function tokenFinding({ tokens: all, isOpen, serves, hasTokenFile, nowMs }: DoctorInput): Finding {
+function tokenFinding({ tokens: all, isOpen, serves, nowMs }: DoctorInput): Finding {
   const check = "tokens";
   const inMs = ({ expires_at: at }: Token): number => (at === null ? Infinity : Date.parse(at) - nowMs);
   const valid = all.filter((token) => inMs(token) > 0);
@@ -163,19 +149,11 @@ function tokenFinding({ tokens: all, isOpen, serves, hasTokenFile, nowMs }: Doct
     return fine(check, "There is none yet: a server that needs one makes the first one at its start.");
   }
   const managing = valid.filter(({ scopes }) => scopes.includes("admin"));
-  const how = "on the data folder, with the server stopped: `evreg tokens create NAME --scope admin`.";
   if (managing.length === 0) {
     return warning(
       check,
       "No token has the scope admin, so nobody can manage tokens over HTTP.",
-      `Make one ${how}`,
-    );
-  }
-  if (!hasTokenFile && managing.every(({ last_used_at: used }) => used === null)) {
-    return warning(
-      check,
-      "No token with the scope admin was ever used, and the data folder has no file `token` with one.",
-      `If nobody has one, make another ${how}`,
+      "Make one on the data folder, with the server stopped: `evreg tokens create NAME --scope admin`.",
     );
   }
   const expired = all.length - valid.length;
@@ -186,93 +164,54 @@ function tokenFinding({ tokens: all, isOpen, serves, hasTokenFile, nowMs }: Doct
   );
 }
 
-function handlerFinding({ subscriptions, nowMs, missingSince, ...allowed }: DoctorInput): Finding {
+/** Summarises what of the subscriptions needs a person; what has lasted for long or was given up is a problem. */
+function handlerFinding({ attention: { items, total }, nowMs }: DoctorInput): Finding {
   const check = "handlers";
-  const deactivated = subscriptions.filter((one) => !one.active && one.disabled_reason !== null);
-  const failing = subscriptions.filter((one) => isFailing(one, nowMs));
-  const isLong = failing.some(({ failing_since: since }) => nowMs - Date.parse(since!) > LONG_FAILING_MS);
-  const first = deactivated[0] ?? failing[0];
-  const id = first?.rowid;
-  const again =
-    deactivated.length === 0 ? "" : ` \`evreg subscriptions update ${id} --active\` makes it active again.`;
-  const fix =
-    first?.mode === "pull"
-      ? "fix its consumer"
-      : `fix the handler, or name another with \`evreg subscriptions update ${id} --handler URL\``;
-  const remedy = `See why with \`evreg subscriptions attempts ${id}\`; ${fix}.${again}`;
-  if (deactivated.length > 0) {
-    const others =
-      failing.length === 0 ? "" : `, and ${count(failing.length, "handler fails", "handlers fail")}`;
-    return problem(
-      check,
-      `${count(deactivated.length, "subscription was", "subscriptions were")} deactivated: ${named(deactivated.map(nameOf))}${others}.`,
-      remedy,
-    );
-  }
-  if (failing.length > 0) {
-    const since = failing.map((one) => `${nameOf(one)} since ${one.failing_since}`);
-    const found = `${failingText(failing)}: ${named(since)}.`;
-    const refusals = failing.flatMap((one) => {
-      const why = one.handler === null ? undefined : handlerRefusal(one.handler, allowed);
-      return why === undefined ? [] : [` The handler of ${nameOf(one)}: ${why}.`];
-    });
-    const whole = found + (refusals[0] ?? "");
-    const isRefusable = failing.some(({ mode }) => mode === "push");
-    const advice = !isRefusable
-      ? remedy
-      : `${remedy} address_refused says that the host has an address which delivery.allowNetworks of the configuration would have to open, or that it is http: where delivery.allowHttp is not set.`;
-    return isLong ? problem(check, whole, advice) : warning(check, whole, advice);
-  }
-  return pauseFinding(subscriptions, missingSince);
+  const [gravest] = items;
+  if (gravest === undefined) return fine(check, "No subscription needs a person.");
+  const more = total - MAX_NAMED;
+  const rest = more > 0 ? [`${count(more, "more is", "more are")} in the list of \`evreg attention\`.`] : [];
+  const found = [...items.slice(0, MAX_NAMED).map(attentionText), ...rest].join(" ");
+  const remedy = REMEDIES[gravest.reason](gravest);
+  const finding = items.some((item) => isProblem(item, nowMs)) ? problem : warning;
+  return finding(check, found, remedy);
 }
 
-/** Pauses are intended, unless they leave nobody to send an action's events to. */
-function pauseFinding(
-  subscriptions: readonly Subscription[],
-  missingSince: DoctorInput["missingSince"],
-): Finding {
-  const check = "handlers";
-  if (subscriptions.length === 0) {
-    return fine(check, "There are no subscriptions: events are stored, and sent to nobody.");
-  }
-  const served = new Set(subscriptions.filter((one) => one.active).map(({ action }) => action));
-  const paused = subscriptions.filter((one) => !one.active);
-  const silent = paused.filter(
-    ({ action }) => !served.has(action) && !patternsOf(action).some((pattern) => served.has(pattern)),
-  );
-  const actions = new Set(silent.map(({ action }) => action));
-  if (silent.length > 0) {
-    const id = silent[0]!.rowid;
-    const since = missingSince.get(id) ?? null;
-    const missed =
-      since === null
+function isProblem({ reason, since }: AttentionItem, nowMs: number): boolean {
+  if (reason === "deactivated") return true;
+  if (reason !== "failing" && reason !== "blocked") return false;
+  return since !== null && nowMs - Date.parse(since) > LONG_FAILING_MS;
+}
+
+const REMEDIES: Readonly<Record<AttentionReason, (item: AttentionItem) => string>> = {
+  deactivated: ({ subscription_id: id }) =>
+    `${fixText(id)} \`evreg subscriptions update ${id} --active\` makes it active again.`,
+  blocked: ({ delivery_id: id }) =>
+    `See why with \`evreg deliveries get ${id}\`. evreg keeps trying it: fix the handler, and send it now with \`evreg deliveries retry ${id}\`, or go past it with \`evreg deliveries skip ${id}\`.`,
+  failing: ({ subscription_id: id, error }) => {
+    const setting =
+      error === "address_refused"
+        ? " address_refused says that the host has an address which delivery.allowNetworks of the configuration would have to open, or that it is http: where delivery.allowHttp is not set."
+        : "";
+    return `${fixText(id)} What waits is then sent without further help, or at once with \`evreg deliveries retry --status waiting --subscription ${id}\`.${setting}`;
+  },
+  failed: ({ subscription_id: id, published_from: from }) =>
+    `Once its handler is mended, send them again with \`evreg subscriptions replay ${id} --from ${from} --status failed\`.`,
+  unclaimed: ({ subscription_id: id }) =>
+    `Start a consumer, or delete it with \`evreg subscriptions delete ${id}\`.`,
+  slowed: ({ subscription_id: id }) =>
+    `Its handler asked for the pause, or only refuses: see \`evreg subscriptions attempts ${id}\`.`,
+  paused: ({ subscription_id: id, since, missed }) => {
+    const again =
+      since === null || (missed ?? 0) === 0
         ? ""
         : `; what was missed can be sent then with \`evreg subscriptions replay ${id} --from ${since} --status missed\``;
-    const all = paused.length === subscriptions.length ? "All subscriptions are" : "These subscriptions are";
-    return warning(
-      check,
-      `${all} paused: ${named(silent.map(nameOf))}. New events of ${named([...actions])} are sent to nobody.`,
-      `Unless it is meant, go on with \`evreg subscriptions update ${id} --active\`${missed}.`,
-    );
-  }
-  const others = paused.length === 0 ? "" : `; ${count(paused.length, "more is", "more are")} paused`;
-  const active = subscriptions.length - paused.length;
-  return fine(
-    check,
-    `${count(active, "active subscription", "active subscriptions")}, none of them failing${others}.`,
-  );
-}
+    return `Unless it is meant, go on with \`evreg subscriptions update ${id} --active\`${again}.`;
+  },
+};
 
-function orderFinding(subscriptions: readonly Subscription[]): Finding | undefined {
-  const blocked = subscriptions.filter((one) => one.active && one.blocked_by !== null);
-  const by = blocked.map((one) => `${nameOf(one)} by delivery ${one.blocked_by}`);
-  const first = blocked[0]?.blocked_by;
-  if (first === undefined) return undefined;
-  return warning(
-    "order",
-    `${count(blocked.length, "ordered subscription is", "ordered subscriptions are")} blocked: ${named(by)}.`,
-    `See why with \`evreg deliveries get ${first}\`. evreg keeps trying it: fix the handler, and send it now with \`evreg deliveries retry ${first}\`, or go past it with \`evreg deliveries skip ${first}\`.`,
-  );
+function fixText(id: number): string {
+  return `See why with \`evreg subscriptions attempts ${id}\`, and fix its consumer or its handler, or name another handler with \`evreg subscriptions update ${id} --handler URL\`.`;
 }
 
 function damagedEventFinding(events: readonly number[]): Finding | undefined {
@@ -284,51 +223,10 @@ function damagedEventFinding(events: readonly number[]): Finding | undefined {
   );
 }
 
-function brokenSchemaFinding(broken: readonly BrokenSchema[]): Finding | undefined {
-  const [first] = broken;
-  if (first === undefined) return undefined;
-  return problem(
-    "schemas",
-    `${count(broken.length, "action has a schema that is", "actions have schemas that are")} not valid, so nothing can be published to them: ${broken.map(({ action }) => action).join(", ")}. Of ${first.action}: ${first.why}`,
-    `Give each a whole schema again with \`evreg actions update ${first.action} --schema FILE\`: earlier versions stored a number beyond 1e308, such as 1e400, as null.`,
-  );
-}
-
-function failingText(failing: readonly Subscription[]): string {
-  const pulls = failing.filter(({ mode }) => mode === "pull").length;
-  const pushes = failing.length - pulls;
-  const handlers = count(pushes, "handler fails or cannot be reached", "handlers fail or cannot be reached");
-  const consumers = count(
-    pulls,
-    "pull subscription's consumers fail or let leases run out",
-    "pull subscriptions' consumers fail or let leases run out",
-  );
-  return [...(pushes > 0 ? [handlers] : []), ...(pulls > 0 ? [consumers] : [])].join(", and ");
-}
-
-function isFailing(subscription: Subscription, nowMs: number): boolean {
-  const { active, failing_since: since } = subscription;
-  return active && since !== null && !isLeft(subscription, nowMs);
-}
-
-function nameOf({ rowid, application, subscription }: Subscription): string {
-  return `${rowid} (${application}/${subscription})`;
-}
-
-function backlogFinding({ backlog: counts, subscriptions, nowMs }: DoctorInput): Finding {
+function backlogFinding({ backlog: counts, nowMs }: DoctorInput): Finding {
   const { due, busy, delivering, waiting, blocked, held } = counts;
   const found = `${due.deliveries} deliveries are due, ${busy.deliveries} behind others of their subscriptions, ${delivering.deliveries} under way, ${waiting.deliveries} wait for their time, ${blocked.deliveries} behind one that blocks, ${held.deliveries} are held.`;
-  if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) {
-    const behind = waiting.deliveries + blocked.deliveries;
-    const failing = subscriptions.filter((one) => isFailing(one, nowMs));
-    if (failing.length === 0 || behind === 0) return fine("backlog", found);
-    const only = failing.length === 1 ? ` --subscription ${failing[0]!.rowid}` : "";
-    return warning(
-      "backlog",
-      `${count(behind, "delivery waits", "deliveries wait")} while handlers fail. ${found}`,
-      `Fix the handlers: waiting deliveries are then sent without further help, or at once with \`evreg deliveries retry --status waiting${only}\`. Send those that failed for good again with \`evreg deliveries retry --status failed${only}\`.`,
-    );
-  }
+  if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) return fine("backlog", found);
   return warning(
     "backlog",
     `${found} The first has been due since ${toIso(due.sinceMs)}.`,

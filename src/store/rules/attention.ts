@@ -1,3 +1,4 @@
+import { gravestState } from "../../domain/attention.ts";
 import { type Attention, ATTENTION_REASONS, type AttentionReason } from "../../domain/operations.ts";
 
 /**
@@ -28,21 +29,34 @@ export interface AttentionCause {
   readonly more?: Partial<Attention>;
 }
 
-/** Answers the gravest of what a subscription is now. Whether a paused one misses anything is not said by that. */
+/** Answers why a subscription needs a person. Whether a paused one misses anything is not said by its state. */
 export function causeOf(subscription: SubscriptionCondition, nowMs: number): AttentionCause | undefined {
-  const { disabledReason: error, blockedBy, failingSinceMs, unclaimedSinceMs, waitEndMs } = subscription;
-  if (!subscription.isActive) {
-    if (error === null) return undefined;
-    return { reason: "deactivated", sinceMs: subscription.lastFailureMs, more: { error } };
+  const { disabledReason: error, blockedBy, failingSinceMs, unclaimedSinceMs } = subscription;
+  const reason = gravestState({
+    active: subscription.isActive,
+    isDeactivated: error !== null,
+    isBlocked: blockedBy !== null,
+    isFailing: failingSinceMs !== null,
+    isUnclaimed: unclaimedSinceMs !== null && unclaimedSinceMs <= nowMs - UNCLAIMED_MS,
+    isSlowed: subscription.waitEndMs > nowMs,
+  });
+  switch (reason) {
+    case "deactivated":
+      return { reason, sinceMs: subscription.lastFailureMs, more: { error } };
+    case "blocked":
+      return { reason, sinceMs: failingSinceMs, more: { delivery_id: blockedBy } };
+    case "failing":
+      return { reason, sinceMs: failingSinceMs };
+    case "unclaimed":
+      return { reason, sinceMs: unclaimedSinceMs };
+    case "slowed":
+      return { reason, sinceMs: null };
+    case "paused":
+    case "active":
+      return undefined;
+    default:
+      return reason satisfies never;
   }
-  if (blockedBy !== null) {
-    return { reason: "blocked", sinceMs: failingSinceMs, more: { delivery_id: blockedBy } };
-  }
-  if (failingSinceMs !== null) return { reason: "failing", sinceMs: failingSinceMs };
-  if (unclaimedSinceMs !== null && unclaimedSinceMs <= nowMs - UNCLAIMED_MS) {
-    return { reason: "unclaimed", sinceMs: unclaimedSinceMs };
-  }
-  return waitEndMs > nowMs ? { reason: "slowed", sinceMs: null } : undefined;
 }
 
 /** Orders causes: the gravest first, and of each kind what has lasted longest. One that has no known start comes last. */

@@ -1,4 +1,4 @@
-import type { Attempt, Delivery } from "../../domain/delivery.ts";
+import { type Attempt, type Delivery, statusesBefore } from "../../domain/delivery.ts";
 import { isThrottle, retryWaitMs } from "../../domain/retry.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { durationText } from "./texts.ts";
@@ -92,12 +92,15 @@ export function gapText(
   return `${waited}: ${durationText(plannedMs)} by its schedule, the rest in the queue, paused or failed`;
 }
 
-/** The states from which a person can have it sent again now. */
+const RETRIABLE = statusesBefore("retry requested");
+const SKIPPABLE = statusesBefore("skipped");
+
+/** Whether a person can have it sent again now. */
 export function canRetry({ status }: Pick<Delivery, "status">): boolean {
-  return ["waiting", "delivered", "failed", "filtered"].includes(status);
+  return RETRIABLE.has(status);
 }
 
 /** Whether it can be given up: it has failed so far, and has not ended. */
 export function canSkip({ status, last_error: error }: Pick<Delivery, "status" | "last_error">): boolean {
-  return error !== null && ["waiting", "pending", "held"].includes(status);
+  return error !== null && SKIPPABLE.has(status);
 }

@@ -1,14 +1,7 @@
 import type { JSX } from "preact";
+import type { SubscriptionState } from "../../domain/attention.ts";
 import type { DeliveryStatus } from "../../domain/delivery.ts";
 
-export type SubscriptionState =
-  | "active"
-  | "failing"
-  | "unclaimed"
-  | "slowed"
-  | "blocked"
-  | "paused"
-  | "deactivated";
 export type State = DeliveryStatus | SubscriptionState;
 
 const DISC = <circle class="fill" cx="6" cy="6" r="5.5" />;
@@ -97,18 +90,6 @@ export const MEANING: Readonly<Record<State, string>> = {
   paused: "A person paused it.",
   deactivated: "evreg gave up on the handler.",
 };
-
-/** Those of deliveries. `domain` has them as well, beside what a browser cannot load. */
-export const DELIVERY_STATES = [
-  "pending",
-  "delivering",
-  "waiting",
-  "held",
-  "delivered",
-  "failed",
-  "filtered",
-  "cancelled",
-] as const satisfies readonly DeliveryStatus[];
 
 const wordOf = (state: State): string => state[0]!.toUpperCase() + state.slice(1);
 

@@ -83,7 +83,7 @@ const OLDEST_DUE = [REQUESTED, NORMAL].map(
 );
 const UNCLAIMED_SINCE = `iif(s.mode = 'pull', max(coalesce(s.last_claim_ms, s.created_ms), min(${OLDEST_DUE.join(", ")})), NULL)`;
 
-/** SQL that says of the subscription `s` what `isLeft` of `domain/subscription.ts` says. */
+/** SQL that says whether nobody has to do anything about the subscription `s` any more, such as that of a closed `evreg listen`. */
 const IS_LEFT = `(s.mode = 'pull' AND ${settingOf("expires_after_ms")} <= ${LEFT_SUBSCRIPTION.expiresWithinMs}
   AND coalesce(s.last_claim_ms, s.created_ms) <= ?1 - ${LEFT_SUBSCRIPTION.unclaimedMs})`;
 

@@ -3,7 +3,7 @@ import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Status } from "../../parts/status.tsx";
-import { subscriptionState } from "../../parts/subscription-state.ts";
+import { stateNow } from "../../parts/subscription-state.ts";
 import { numberText, useNow } from "../../parts/time.tsx";
 import { linkTo } from "../../shell/route.ts";
 import type { PartProps } from "./part-props.ts";
@@ -53,7 +53,7 @@ function Subscribers({
                     <SubscriptionName of={one} />
                   </a>
                   <span class="push">
-                    <Status state={subscriptionState(one, now)} />
+                    <Status state={stateNow(one, now)} />
                   </span>
                 </div>
                 <p class="muted small break">

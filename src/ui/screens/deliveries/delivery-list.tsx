@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { Delivery } from "../../../domain/delivery.ts";
+import { type Delivery, DELIVERY_STATUSES } from "../../../domain/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { may } from "../../api/identity.ts";
 import { withQuery } from "../../api/request.ts";
@@ -8,7 +8,7 @@ import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
 import { Newer, Pages } from "../../parts/pages.tsx";
 import { Empty, Failed, NoMatch, Waiting } from "../../parts/states.tsx";
-import { DELIVERY_STATES, Status } from "../../parts/status.tsx";
+import { Status } from "../../parts/status.tsx";
 import { isScrolled, useStill } from "../../parts/still.ts";
 import { subscriptionFilter, subscriptionsNamed, useTimeRange } from "../../parts/list-filters.ts";
 import { type Column, Table } from "../../parts/table.tsx";
@@ -23,7 +23,7 @@ const LIVE_EVERY_MS = 2_000;
 
 function filtersFor(subscriptions: readonly Subscription[]): readonly FilterName[] {
   return [
-    { name: "status", example: "failed", values: DELIVERY_STATES },
+    { name: "status", example: "failed", values: DELIVERY_STATUSES },
     { name: "cause", example: "waiting", values: CAUSES.map(({ cause }) => cause) },
     subscriptionFilter(subscriptions),
     { name: "action", example: "order.*" },

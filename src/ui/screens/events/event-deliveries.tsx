@@ -1,11 +1,11 @@
-import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
+import { type Delivery, DELIVERY_STATUSES, type DeliveryWithAttempts } from "../../../domain/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { useResource } from "../../api/resource.ts";
 import { Attempts } from "../../parts/attempts.tsx";
 import { DeliveryActs, SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { Failed, Waiting } from "../../parts/states.tsx";
-import { DELIVERY_STATES, Status } from "../../parts/status.tsx";
+import { Status } from "../../parts/status.tsx";
 import { durationText, numberText, Until } from "../../parts/time.tsx";
 import { linkTo } from "../../shell/route.ts";
 
@@ -88,7 +88,7 @@ export function EventDeliveries({
 
 /** `2 delivered, 1 waiting` */
 function countsText(deliveries: readonly Delivery[]): string {
-  return DELIVERY_STATES.flatMap((state) => {
+  return DELIVERY_STATUSES.flatMap((state) => {
     const count = deliveries.filter(({ status }) => status === state).length;
     return count === 0 ? [] : [`${numberText(count)} ${state}`];
   }).join(", ");

@@ -5,7 +5,7 @@ import { linkTo } from "../../shell/route.ts";
 
 const EVERY_MS = 60_000;
 /** What these find stands in words above. */
-const SAID_ABOVE = new Set(["handlers", "order", "backlog"]);
+const SAID_ABOVE = new Set(["handlers", "backlog"]);
 
 /** What the doctor finds wrong with the server itself; nothing, where it finds nothing. */
 export function DoctorProblems() {

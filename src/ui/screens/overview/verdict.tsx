@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { attentionSentence } from "../../../domain/attention.ts";
 import type { Attention } from "../../../domain/operations.ts";
 import type { BacklogShare, Stats } from "../../../domain/stats/stats.ts";
 import type { ApiError } from "../../api/api-error.ts";
@@ -7,7 +8,7 @@ import { may } from "../../api/identity.ts";
 import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { Status } from "../../parts/status.tsx";
 import { isScrolled, useStill } from "../../parts/still.ts";
-import { durationText, numberText, Relative, Time, useNow } from "../../parts/time.tsx";
+import { durationText, numberText, Time, useNow } from "../../parts/time.tsx";
 import { linkTo } from "../../shell/route.ts";
 import { RANGES } from "./figures.ts";
 
@@ -106,8 +107,8 @@ function NeedyRow({ needy, isOver }: { readonly needy: Needy; readonly isOver: b
           "It needs nobody any more."
         ) : (
           <>
-            {state !== undefined && <StateWords item={state} />}{" "}
-            {failed !== undefined && <FailedWords item={failed} isAlone={state === undefined} />}
+            {state !== undefined && <Sentence item={state} />}{" "}
+            {failed !== undefined && <Sentence item={failed} />}
           </>
         )}
       </p>
@@ -157,112 +158,14 @@ function restOf({ totals, backlog: { due, paced }, range }: Stats, isTrouble: bo
     : `${late}; 99 of 100 deliveries of the last ${RANGES[range].words} arrived within ${durationText(p99)}.`;
 }
 
-/** `3 deliveries wait` */
-function deliveries(item: Attention, one: string, many: string): string {
-  const { deliveries: count, at_least: isLeast } = item;
-  if (count === null || count === 0) return "";
-  const least = isLeast ? "at least " : "";
-  return count === 1 ? ` 1 delivery ${one}.` : ` ${least}${numberText(count)} deliveries ${many}.`;
-}
-
-/** A state in words, with the times in the reader's zone. */
-function StateWords({ item }: { readonly item: Attention }) {
-  const { reason, since, until, error, delivery_id: delivery, missed } = item;
-  const began = since !== null && (
-    <>
-      {" "}
-      since <Time at={since} />
-    </>
-  );
-  const last = error !== null && (
-    <>
-      {" "}
-      The last error is <code>{error}</code>.
-    </>
-  );
-  const lost =
-    missed !== null &&
-    missed > 0 &&
-    ` ${numberText(missed)} published meanwhile ${missed === 1 ? "is" : "are"} missed.`;
-  switch (reason) {
-    case "deactivated":
-      return (
-        <>
-          evreg gave up on its handler{began}. {error}
-          {deliveries(item, "is held", "are held")}
-          {lost}
-        </>
-      );
-    case "blocked":
-      return (
-        <>
-          Delivery {delivery} blocks it{began}.{last}
-          {deliveries(item, "waits behind it", "wait behind it")}
-        </>
-      );
-    case "failing":
-      return (
-        <>
-          Every attempt fails{began}.{last}
-          {deliveries(item, "waits", "wait")}
-        </>
-      );
-    case "unclaimed":
-      return (
-        <>
-          Nobody claims from it{began}.{deliveries(item, "waits for a consumer", "wait for a consumer")}
-        </>
-      );
-    case "slowed":
-      return (
-        <>
-          Nothing is sent{" "}
-          {until !== null && (
-            <>
-              before <Time at={until} />, <Relative at={until} />
-            </>
-          )}
-          .{deliveries(item, "waits", "wait")}
-        </>
-      );
-    case "paused":
-    case "failed":
-      break;
-  }
+/** A sentence, with times in the reader's zone. */
+function Sentence({ item }: { readonly item: Attention }) {
   return (
     <>
-      A person paused it
-      {since !== null && (
-        <>
-          {" "}
-          at <Time at={since} />
-        </>
-      )}
-      .{deliveries(item, "is held", "are held")}
-      {lost}
-    </>
-  );
-}
-
-/** What failed for good. @param props.isAlone whether nothing else said what the error is */
-function FailedWords({ item, isAlone }: { readonly item: Attention; readonly isAlone: boolean }) {
-  const { deliveries: count, at_least: isLeast, since, error } = item;
-  return (
-    <>
-      {isLeast ? "at least " : ""}
-      {numberText(count ?? 0)} {count === 1 ? "has" : "have"} failed for good
-      {since !== null && (
-        <>
-          {" "}
-          since <Time at={since} />
-        </>
-      )}
-      {isAlone && error !== null && (
-        <>
-          , the last with <code>{error}</code>
-        </>
-      )}
-      .
+      {attentionSentence(item).map((part, index) => {
+        if (typeof part === "string") return part;
+        return "time" in part ? <Time key={index} at={part.time} /> : <code key={index}>{part.error}</code>;
+      })}
     </>
   );
 }

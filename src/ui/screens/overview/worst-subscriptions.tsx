@@ -1,26 +1,18 @@
+import { SUBSCRIPTION_STATES, type SubscriptionState } from "../../../domain/attention.ts";
 import type { StatsRange, SubscriptionFigures } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { errorText, failedShare, percentText } from "../../parts/rates.ts";
 import { Empty, FIRST_SUBSCRIPTION } from "../../parts/states.tsx";
-import { Status, type SubscriptionState } from "../../parts/status.tsx";
+import { Status } from "../../parts/status.tsx";
 import { useStill } from "../../parts/still.ts";
-import { subscriptionState } from "../../parts/subscription-state.ts";
+import { stateNow } from "../../parts/subscription-state.ts";
 import { type Column, Table } from "../../parts/table.tsx";
 import { durationText, numberText, useNow } from "../../parts/time.tsx";
 import { linkTo } from "../../shell/route.ts";
 import { RANGES } from "./figures.ts";
 
 const SHOWN = 12;
-const WORST_FIRST: readonly SubscriptionState[] = [
-  "deactivated",
-  "blocked",
-  "failing",
-  "unclaimed",
-  "slowed",
-  "paused",
-  "active",
-];
 
 interface Row extends SubscriptionFigures {
   readonly state: SubscriptionState;
@@ -65,7 +57,7 @@ const timeText = (ms: number | null) => (ms === null ? quiet : durationText(ms))
 /** The worst first: by state, then by the share of attempts that failed, then the busiest. */
 function worstFirst(one: Row, other: Row): number {
   return (
-    WORST_FIRST.indexOf(one.state) - WORST_FIRST.indexOf(other.state) ||
+    SUBSCRIPTION_STATES.indexOf(one.state) - SUBSCRIPTION_STATES.indexOf(other.state) ||
     (failedShare(other) ?? -1) - (failedShare(one) ?? -1) ||
     other.delivered - one.delivered ||
     one.subscription_id - other.subscription_id
@@ -83,7 +75,7 @@ export function WorstSubscriptions(props: {
   const worst = props.figures
     .flatMap((figures) => {
       const subscription = byId.get(figures.subscription_id);
-      return subscription === undefined ? [] : [{ ...figures, state: subscriptionState(subscription, now) }];
+      return subscription === undefined ? [] : [{ ...figures, state: stateNow(subscription, now) }];
     })
     .toSorted(worstFirst)
     .slice(0, SHOWN);

@@ -4,7 +4,7 @@ import { askJson, type Envelope } from "../../api/request.ts";
 import { useSending } from "../../api/sending.ts";
 import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { ChoiceField, Form } from "../../parts/form.tsx";
-import { isSlowed as isAhead } from "../../parts/subscription-state.ts";
+import { isAhead } from "../../parts/subscription-state.ts";
 import { Time } from "../../parts/time.tsx";
 import { focusAgain } from "../../shell/confirm.tsx";
 import { SubscriptionSecret } from "./subscription-secret.tsx";

@@ -1,4 +1,5 @@
 import { useMemo } from "preact/hooks";
+import { SUBSCRIPTION_STATES } from "../../../domain/attention.ts";
 import type { Stats, SubscriptionFigures } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { may, identity } from "../../api/identity.ts";
@@ -11,19 +12,18 @@ import { errorText, failedShare, percentText, rateText } from "../../parts/rates
 import { pageOf } from "../../parts/pages.tsx";
 import { Empty, Failed, FIRST_SUBSCRIPTION, NoMatch, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
-import { subscriptionState } from "../../parts/subscription-state.ts";
+import { stateNow } from "../../parts/subscription-state.ts";
 import { type Column, Table } from "../../parts/table.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { linkTo, type Route } from "../../shell/route.ts";
 
-const STATES = ["active", "failing", "unclaimed", "slowed", "blocked", "paused", "deactivated"] as const;
 /** Any state but active. */
 const TROUBLED = "troubled";
 const FILTERS: readonly FilterName[] = [
   { name: "application", example: "billing" },
   { name: "action", example: "order.created" },
   { name: "active", example: "true", values: ["true", "false"] },
-  { name: "state", example: "failing", values: [...STATES, TROUBLED] },
+  { name: "state", example: "failing", values: [...SUBSCRIPTION_STATES, TROUBLED] },
 ];
 const EVERY_MS = 5_000;
 /** Long lists are read less often: all of it comes each time. */
@@ -56,7 +56,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
     everyMs: isLong ? LONG_EVERY_MS : EVERY_MS,
   });
   const { error: failure, reload } = first.answer === undefined ? first : later;
-  const stateOf = (subscription: Subscription) => subscriptionState(subscription, now);
+  const stateOf = (subscription: Subscription) => stateNow(subscription, now);
   const found = (later.answer ?? first.answer)?.data
     .filter(
       (subscription) =>

@@ -8,7 +8,7 @@ import { CopyCommand, quoted } from "../../parts/copy.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
-import { heldBack, subscriptionState } from "../../parts/subscription-state.ts";
+import { heldBack, stateNow } from "../../parts/subscription-state.ts";
 import { numberText, useNow } from "../../parts/time.tsx";
 import { confirm } from "../../shell/confirm.tsx";
 import { useRecordName } from "../../shell/record-name.ts";
@@ -140,7 +140,7 @@ function OneSubscription(props: {
             <h1>
               <SubscriptionName of={subscription} />
             </h1>
-            <Status state={subscriptionState(subscription, now)} badge />
+            <Status state={stateNow(subscription, now)} badge />
           </div>
           <p class="facts">
             <span>

@@ -7,7 +7,7 @@ import { askJson, withQuery } from "../../api/request.ts";
 import { noted, useResource } from "../../api/resource.ts";
 import { DeliveryActs } from "../../parts/delivery-acts.tsx";
 import { Say } from "../../parts/states.tsx";
-import { heldBack, needOf, subscriptionState } from "../../parts/subscription-state.ts";
+import { heldBack, isAhead, needOf, stateNow } from "../../parts/subscription-state.ts";
 import { numberText, Relative, Time, useNow } from "../../parts/time.tsx";
 import { linkTo } from "../../shell/route.ts";
 import { say, sayError } from "../../shell/toast.tsx";
@@ -29,7 +29,7 @@ export function StateInWords(props: {
     slowed_until: until,
   } = subscription;
   const now = useNow();
-  const state = subscriptionState(subscription, now);
+  const state = stateNow(subscription, now);
   const isFailing = state === "failing" || state === "slowed" || state === "blocked";
   const waiting = useResource<readonly Delivery[]>(
     isFailing ? withQuery("/v1/deliveries", { subscription: rowid, status: "waiting", limit: 1 }) : undefined,
@@ -147,7 +147,7 @@ export function StateInWords(props: {
         }
       >
         It is tried on
-        {until !== null && Date.parse(until) > now && (
+        {isAhead(until, now) && (
           <>
             , next <Relative at={until} />
           </>
@@ -161,7 +161,7 @@ export function StateInWords(props: {
     <Say
       state={state}
       title={
-        state === "slowed" && until !== null ? (
+        isAhead(until, now) ? (
           <>
             Nothing is sent before <Time at={until} />, <Relative at={until} />
           </>
@@ -185,7 +185,7 @@ export function StateInWords(props: {
         </span>
       }
     >
-      {state === "slowed" && "The handler asked for time."}
+      {isAhead(until, now) && "The handler asked for time."}
       {failing}
       {state === "failing" && typeof waiting?.next_attempt_at === "string" && (
         <>

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { attemptErrorText } from "../../../domain/attempt-words.ts";
-import type { HandlerTest } from "../../../domain/handler-test.ts";
+import type { HandlerTest } from "../../../domain/webhook.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { askJson, askText, withQuery } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
