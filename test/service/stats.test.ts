@@ -184,15 +184,6 @@ describe("figures over time", () => {
     expect((await read({ range: "1h" })).totals).toMatchObject({ published: 363, delivered: 12 });
   });
 
-  it("spread each ten seconds over their seconds, as far as they have come", async () => {
-    await publish("b", 25);
-    await local.clock.advance(13 * SECOND_MS);
-    await publish("b", 8);
-    const { series, totals } = await read({ range: "5m" });
-    expect(totals.published).toBe(33);
-    expect(series.published.slice(-15)).toEqual([null, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 2, 2, 2]);
-  });
-
   it("count what failed for good without an attempt", async () => {
     await deliver(0, { ...FAILED, retryAfterMs: HOUR_MS });
     const { data } = await local.evreg.deliveries.list({ subscription: ids[0]!, status: "waiting" });

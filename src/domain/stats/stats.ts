@@ -1,9 +1,8 @@
 import { byAction, byApplication, type QueryProperty, querySchema, rowid } from "../request.ts";
 
-const SECOND_MS = 1_000;
 /** The least that figures are kept of. */
-export const TEN_SECONDS_MS = 10 * SECOND_MS;
-export const MINUTE_MS = 60 * SECOND_MS;
+export const TEN_SECONDS_MS = 10_000;
+export const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -14,8 +13,8 @@ export function floorTo(ms: number, spanMs: number): number {
 
 /** How long a range is, and its steps. */
 export const STATS_RANGES = {
-  "5m": { lengthMs: 5 * MINUTE_MS, stepMs: SECOND_MS },
-  "1h": { lengthMs: HOUR_MS, stepMs: 10 * SECOND_MS },
+  "5m": { lengthMs: 5 * MINUTE_MS, stepMs: TEN_SECONDS_MS },
+  "1h": { lengthMs: HOUR_MS, stepMs: TEN_SECONDS_MS },
   "24h": { lengthMs: DAY_MS, stepMs: 5 * MINUTE_MS },
   "7d": { lengthMs: 7 * DAY_MS, stepMs: HOUR_MS },
 } as const satisfies Readonly<Record<string, { readonly lengthMs: number; readonly stepMs: number }>>;
@@ -78,7 +77,7 @@ export interface Figures {
 }
 
 /** A value for each step; `null` where nothing is known, as the server did not run. */
-export type Column = readonly (number | null)[];
+type Column = readonly (number | null)[];
 
 export interface StatsSeries {
   readonly published: Column;
@@ -152,7 +151,7 @@ export const STATS_QUERY = querySchema("StatsQuery", {
     type: "string",
     enum: STATS_RANGE_NAMES,
     default: "1h",
-    description: "The time up to now, in steps of 1 s, 10 s, 5 min or 1 h.",
+    description: "The time up to now, in steps of 10 s, 5 min or 1 h.",
   },
   action: byAction,
   subscription: {

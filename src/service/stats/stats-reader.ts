@@ -6,8 +6,8 @@ import {
   STATS_SPANS,
   type StatsBacklog,
   type StatsQuery,
+  type StatsSeries,
   type SubscriptionFigures,
-  TEN_SECONDS_MS,
 } from "../../domain/stats/stats.ts";
 import { Tally } from "../../domain/stats/tally.ts";
 import type { Answer } from "../../evreg.ts";
@@ -18,7 +18,6 @@ import type { Store } from "../../store/store.ts";
 import type { Access } from "../auth.ts";
 import type { StatsRecorder } from "./recorder.ts";
 import { type Selection, selectionOf } from "./selection.ts";
-import { seriesOf, stepValues, type StepValues } from "./steps.ts";
 
 interface ReaderParts {
   readonly store: Pick<Store, "queue" | "stats">;
@@ -28,7 +27,8 @@ interface ReaderParts {
 
 /** What was added up for an answer. */
 interface Counted {
-  readonly steps: StepValues;
+  /** Of each step; `undefined` where nothing is known. */
+  readonly steps: readonly (Tally | undefined)[];
   readonly totals: Tally;
   /** By the rowid of the action or subscription; empty without a breakdown. */
   readonly rows: ReadonlyMap<number, Tally>;
@@ -68,11 +68,9 @@ export class StatsReader {
   async #counted({ of, by, fromMs, nowMs, stepMs, steps }: Selection): Promise<Counted> {
     const { store, stats } = this.#parts;
     await stats.writeRefused();
-    const ownMs = Math.max(stepMs, TEN_SECONDS_MS);
-    const time = { fromMs: floorTo(fromMs, ownMs), toMs: floorTo(nowMs, ownMs) + ownMs };
-    const starts: number[] = [];
-    for (let startMs = time.fromMs; startMs < time.toMs; startMs += ownMs) starts.push(startMs);
-    const pieces = starts.map((startMs) => ({ spanMs: ownMs, startMs }));
+    const time = { fromMs, toMs: fromMs + steps * stepMs };
+    const starts = Array.from({ length: steps }, (_, index) => fromMs + index * stepMs);
+    const pieces = starts.map((startMs) => ({ spanMs: stepMs, startMs }));
     const [figures, ofSubjects] = await Promise.all([
       store.stats.figures({ ...of, by: "start", pieces }),
       by === undefined ? [] : store.stats.figures({ ...of, by, pieces: piecesOf(time) }),
@@ -80,7 +78,7 @@ export class StatsReader {
     const totals = new Tally();
     const tallies = new Map<number, Tally>();
     // This process has run since its start. The clock may have been set back since then.
-    const startedMs = floorTo(Math.min(stats.startedMs, nowMs), ownMs);
+    const startedMs = floorTo(Math.min(stats.startedMs, nowMs), stepMs);
     for (const startMs of starts) if (startMs >= startedMs) tallyOf(tallies, startMs);
     for (const { key, counts } of figures) {
       totals.add(counts);
@@ -88,7 +86,7 @@ export class StatsReader {
     }
     const rows = new Map<number, Tally>();
     for (const { key, counts, lastError } of ofSubjects) tallyOf(rows, key).add(counts, lastError);
-    return { steps: stepValues(tallies, { fromMs, nowMs, stepMs, ownMs, steps }), totals, rows };
+    return { steps: starts.map((startMs) => tallies.get(startMs)), totals, rows };
   }
 
   async #actions(
@@ -106,6 +104,20 @@ export class StatsReader {
     const found = await this.#parts.store.stats.subscriptions({ ...of, first: busiest(rows), limit });
     return found.map((subscription) => subscriptionFigures(subscription, rows.get(subscription.id)));
   }
+}
+
+function seriesOf(steps: readonly (Tally | undefined)[]): StatsSeries {
+  const latencies = steps.map((tally) => tally?.latency);
+  return {
+    published: steps.map((tally) => tally?.published ?? null),
+    refused: steps.map((tally) => tally?.refused ?? null),
+    delivered: steps.map((tally) => tally?.delivered ?? null),
+    failed_attempts: steps.map((tally) => tally?.failedAttempts ?? null),
+    failed: steps.map((tally) => tally?.failed ?? null),
+    latency_p50_ms: latencies.map((latency) => latency?.p50 ?? null),
+    latency_p95_ms: latencies.map((latency) => latency?.p95 ?? null),
+    latency_p99_ms: latencies.map((latency) => latency?.p99 ?? null),
+  };
 }
 
 function actionFigures(
