@@ -6,7 +6,7 @@ import {
   type BodySchema,
   byApplication,
   pageLimit,
-  type QuerySchema,
+  type QueryOf,
   querySchema,
   rowid,
 } from "./request.ts";
@@ -61,13 +61,6 @@ export interface Admission {
   readonly compatibility: CompatibilityMode;
   /** How many breaks of the previous revision it has, for anybody. */
   readonly breaks: number;
-}
-
-export interface RevisionQuery {
-  /** 1 to 50, default 20. */
-  readonly limit?: number;
-  /** Walks on to revisions older than this one. */
-  readonly after?: number;
 }
 
 /** A schema may have 256 KiB, so a page is kept small. */
@@ -150,11 +143,6 @@ export const CHECK_LIMITS = {
 
 /** A seed that is chosen for somebody is below this, so that a person can type it again. */
 export const SEEDS = 1_000_000;
-
-export interface SampleQuery {
-  /** Chooses the payload: a whole number from 0; any when not given. */
-  readonly seed?: number;
-}
 
 /** A made-up payload that conforms to the schema in force. The same seed gives the same one for as long as the schema stays. */
 export interface ActionSample {
@@ -369,9 +357,9 @@ export const PAYLOAD: BodySchema = {
   examples: [{ email: "ada@example.com" }],
 };
 
-export const ACTION_QUERY: QuerySchema = querySchema("ActionQuery", { application: byApplication });
+export const ACTION_QUERY = querySchema("ActionQuery", { application: byApplication });
 
-export const ACTION_UPDATE_QUERY: QuerySchema = querySchema("ActionUpdateQuery", {
+export const ACTION_UPDATE_QUERY = querySchema("ActionUpdateQuery", {
   compatibility: {
     type: "string",
     enum: ["none"],
@@ -379,12 +367,13 @@ export const ACTION_UPDATE_QUERY: QuerySchema = querySchema("ActionUpdateQuery",
   },
 });
 
-export const REVISION_QUERY: QuerySchema = querySchema("RevisionQuery", {
+export const REVISION_QUERY = querySchema("RevisionQuery", {
   limit: pageLimit(REVISION_LIMITS, "Revisions in one answer."),
   after: { ...rowid, description: "Walks on to revisions older than this one." },
 });
+export type RevisionQuery = QueryOf<typeof REVISION_QUERY>;
 
-export const SAMPLE_QUERY: QuerySchema = querySchema("SampleQuery", {
+export const SAMPLE_QUERY = querySchema("SampleQuery", {
   seed: {
     type: "integer",
     minimum: 0,
@@ -392,3 +381,4 @@ export const SAMPLE_QUERY: QuerySchema = querySchema("SampleQuery", {
     description: "Chooses the payload; any when not given. The same gives the same payload.",
   },
 });
+export type SampleQuery = QueryOf<typeof SAMPLE_QUERY>;

@@ -1,4 +1,4 @@
-import { type CursorQuery, from, pageLimit, querySchema, rowid, to } from "./request.ts";
+import { from, pageLimit, type QueryOf, querySchema, rowid, to } from "./request.ts";
 
 /** Who makes a change. */
 export interface Actor {
@@ -57,13 +57,6 @@ export interface AuditEntry {
   readonly members: readonly ChangedMember[];
 }
 
-export interface AuditQuery extends CursorQuery {
-  /** ISO 8601, inclusive. */
-  readonly from?: string;
-  /** ISO 8601, exclusive. */
-  readonly to?: string;
-}
-
 export const AUDIT_LIMITS = { listDefault: 50, listMax: 500 } as const;
 
 export const AUDIT_QUERY = querySchema("AuditQuery", {
@@ -72,6 +65,7 @@ export const AUDIT_QUERY = querySchema("AuditQuery", {
   limit: pageLimit(AUDIT_LIMITS, "Changes in one answer."),
   after: { ...rowid, description: "Walks on to changes older than this rowid." },
 });
+export type AuditQuery = QueryOf<typeof AUDIT_QUERY>;
 
 /** Members whose texts say little else than what they are for. Others may hold credentials: handlers, headers, filters. */
 const SHOWN_TEXTS = new Set([

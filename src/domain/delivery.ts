@@ -1,5 +1,5 @@
-import { BACKLOG_CAUSES, type BacklogCause } from "./stats/stats.ts";
-import { byAction, type CursorQuery, from, NO_NUL, pageLimit, querySchema, rowid, to } from "./request.ts";
+import { BACKLOG_CAUSES } from "./stats/stats.ts";
+import { byAction, from, NO_NUL, pageLimit, type QueryOf, querySchema, rowid, to } from "./request.ts";
 
 /**
  * pending → delivering → delivered
@@ -145,16 +145,12 @@ export interface SubscriptionAttempt extends Attempt {
   readonly event_id: number;
 }
 
-export interface AttemptQuery {
-  /** 1 to 100, default 50. */
-  readonly limit?: number;
-}
-
 export const ATTEMPT_LIMITS = { listDefault: 50, listMax: 100 } as const;
 
 export const ATTEMPT_QUERY = querySchema("AttemptQuery", {
   limit: pageLimit(ATTEMPT_LIMITS, "Attempts in the answer."),
 });
+export type AttemptQuery = QueryOf<typeof ATTEMPT_QUERY>;
 
 /** Why an attempt got no usable HTTP answer. A closed set: it is stored, listed and counted. */
 export const ATTEMPT_ERROR_CODES = [
@@ -192,21 +188,6 @@ export interface DeliveryWithAttempts extends Delivery {
   readonly attempts: readonly Attempt[];
 }
 
-export interface DeliveryQuery extends CursorQuery {
-  readonly event?: number;
-  readonly subscription?: number;
-  readonly action?: string;
-  readonly status?: DeliveryStatus;
-  /** Why it is unfinished, as the backlog of `/v1/stats` counts them. */
-  readonly cause?: BacklogCause;
-  /** The value that orders it, in a subscription that is ordered by key: a text, or JSON such as `42`. */
-  readonly key?: string;
-  /** ISO 8601, inclusive; of the delivery's creation. */
-  readonly from?: string;
-  /** ISO 8601, exclusive. */
-  readonly to?: string;
-}
-
 export const DELIVERY_LIMITS = {
   listDefault: 50,
   listMax: 500,
@@ -238,3 +219,4 @@ export const DELIVERY_QUERY = querySchema("DeliveryQuery", {
   limit: pageLimit(DELIVERY_LIMITS, "Deliveries in one answer."),
   after: { ...rowid, description: "Walks on to deliveries older than this rowid." },
 });
+export type DeliveryQuery = QueryOf<typeof DELIVERY_QUERY>;

@@ -9,6 +9,7 @@ import {
   from,
   NO_NUL,
   pageLimit,
+  type QueryOf,
   querySchema,
   rowid,
   to,
@@ -35,43 +36,6 @@ export interface NewEvent {
   readonly payload: RawJson;
   /** 1 to 255 printable ASCII characters. The same key with the same body answers the first event again. */
   readonly idempotency_key?: string;
-}
-
-export interface EventQuery {
-  readonly action?: string;
-  /** ISO 8601, inclusive. */
-  readonly from?: string;
-  /** ISO 8601, exclusive. */
-  readonly to?: string;
-  /** By default `desc`: newest first. */
-  readonly order?: "asc" | "desc";
-  /** 1 to 500, default 50. */
-  readonly limit?: number;
-  /** From 1. Not together with `after`. */
-  readonly page?: number;
-  /** Continues after this rowid in the list's order, at a cost that does not grow. */
-  readonly after?: number;
-  /**
-   * A JSON Schema Draft 7 document as JSON text: only events whose payloads conform to it. Not together with `page`. Where
-   * many do not conform, a list ends early; `meta.next` says where to go on.
-   */
-  readonly where?: string;
-  /**
-   * Only events of which no delivery that the caller may read was delivered, or one has failed for good. A search as with
-   * `where`.
-   */
-  readonly outcome?: EventOutcome;
-  /**
-   * Only events with a delivery to a subscription that is ordered by key, with this key there: a text, or JSON such as `42`. A
-   * search as with `where`.
-   */
-  readonly key?: string;
-  /** Only the event that was published under this key, if the other parameters let it be listed. */
-  readonly idempotency_key?: string;
-  /** Whether each event comes with the counts of its deliveries; by default it does not. */
-  readonly deliveries?: boolean;
-  /** Whether the events come with their payloads; by default they do. Without them a page stays small whatever was published. */
-  readonly payloads?: boolean;
 }
 
 /** unreceived: no handler has received it. failed: a delivery of it has failed for good. */
@@ -105,15 +69,6 @@ interface BatchMeta {
   readonly replayed: number;
   /** The deprecated actions among those of the accepted items; absent when there is none. */
   readonly deprecated?: readonly Deprecation[];
-}
-
-export interface BatchOptions {
-  /** All or nothing; when nothing, `data` holds only `null`s. */
-  readonly atomic?: boolean;
-  /** Leaves the events out of the result, which halves the cost of a large batch. */
-  readonly minimal?: boolean;
-  /** Publishes only to the data with this identity (`Identity.data_id`). */
-  readonly data_id?: string | undefined;
 }
 
 export interface BatchResult {
@@ -188,6 +143,7 @@ export const BATCH_OPTIONS = querySchema("BatchOptions", {
   ...BATCH_QUERY.properties,
   minimal: { type: "boolean", default: false },
 });
+export type BatchOptions = QueryOf<typeof BATCH_OPTIONS>;
 
 export const EVENT_QUERY = querySchema("EventQuery", {
   action: byAction,
@@ -250,3 +206,4 @@ export const EVENT_QUERY = querySchema("EventQuery", {
       "false: events without their payloads, which are `null`, and with `payload_bytes` instead. `meta.damaged` is then absent, as none was read.",
   },
 });
+export type EventQuery = QueryOf<typeof EVENT_QUERY>;

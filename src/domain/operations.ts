@@ -1,4 +1,4 @@
-import { byApplication, pageLimit, querySchema } from "./request.ts";
+import { byApplication, pageLimit, type QueryOf, querySchema } from "./request.ts";
 
 export interface Health {
   readonly status: "ok" | "unavailable";
@@ -110,15 +110,10 @@ export interface AttentionMeta {
   readonly time: string;
 }
 
-export interface AttentionQuery {
-  readonly application?: string;
-  /** 1 to 500, default 100. */
-  readonly limit?: number;
-}
-
 export const ATTENTION_LIMITS = { listDefault: 100, listMax: 500 } as const;
 
 export const ATTENTION_QUERY = querySchema("AttentionQuery", {
   application: byApplication,
   limit: pageLimit(ATTENTION_LIMITS, "Entries in the answer."),
 });
+export type AttentionQuery = QueryOf<typeof ATTENTION_QUERY>;

@@ -1,4 +1,4 @@
-import { bodySchema, type CursorQuery, pageLimit, querySchema, rowid } from "./request.ts";
+import { bodySchema, pageLimit, type QueryOf, querySchema, rowid } from "./request.ts";
 
 /**
  * Which of a subscription's events a replay sends; `NEW_REPLAY` describes each. Deliveries that are not finished stay as
@@ -56,11 +56,6 @@ export interface NewReplay {
   readonly status: ReplaySelection;
 }
 
-export interface ReplayQuery extends CursorQuery {
-  readonly subscription?: number;
-  readonly status?: ReplayStatus;
-}
-
 export const REPLAY_LIMITS = { listDefault: 50, listMax: 500 } as const;
 
 export const NEW_REPLAY = bodySchema(
@@ -100,3 +95,4 @@ export const REPLAY_QUERY = querySchema("ReplayQuery", {
   limit: pageLimit(REPLAY_LIMITS, "Replays in one answer."),
   after: { ...rowid, description: "Walks on to replays older than this rowid." },
 });
+export type ReplayQuery = QueryOf<typeof REPLAY_QUERY>;

@@ -19,21 +19,28 @@ export interface QueryProperty {
   readonly examples?: readonly unknown[];
 }
 
-/** Of a list that is walked by rowid, newest first. */
-export interface CursorQuery {
-  /** 1 to 500, default 50. */
-  readonly limit?: number;
-  /** Continues with records older than this rowid. */
-  readonly after?: number;
-}
+type QueryProperties = Readonly<Record<string, QueryProperty>>;
 
 /** The parameters of one route: a flat object schema. */
-export interface QuerySchema {
+export interface QuerySchema<P extends QueryProperties = QueryProperties> {
   readonly type: "object";
   readonly title?: string;
-  readonly properties: Readonly<Record<string, QueryProperty>>;
+  readonly properties: P;
   readonly additionalProperties: false;
 }
+
+/** The values that a query schema takes, all of which may be left out. The schema describes each. */
+export type QueryOf<S extends QuerySchema> = {
+  readonly [Name in keyof S["properties"]]?: ValueOf<S["properties"][Name]>;
+};
+
+type ValueOf<P> = P extends { readonly enum: readonly (infer E)[] }
+  ? E
+  : P extends { readonly type: "integer" }
+    ? number
+    : P extends { readonly type: "boolean" }
+      ? boolean
+      : string;
 
 /** How much of a refused value is sent back. */
 const SHOWN_CHARACTERS = 100;
@@ -83,37 +90,37 @@ export const application = {
 
 /** Any name: a list of what does not exist is empty. */
 const byName = { type: "string", minLength: 1, maxLength: NAME_LENGTH, pattern: NO_NUL } as const;
-export const byAction: QueryProperty = {
+export const byAction = {
   ...byName,
   description: "Only of this action; `order.*`: of all beneath order.",
   examples: ["order.created", "order.*"],
-};
-export const byApplication: QueryProperty = { ...byName, description: "Only of this application." };
+} as const;
+export const byApplication = { ...byName, description: "Only of this application." } as const;
 
-export const from: QueryProperty = {
+export const from = {
   type: "string",
   format: "date-time",
   description: "Start of the time range, itself included.",
   examples: ["2026-01-31T00:00:00Z"],
-};
+} as const;
 
-export const to: QueryProperty = {
+export const to = {
   type: "string",
   format: "date-time",
   description: "End of the time range, itself not included.",
   examples: ["2026-02-01T00:00:00Z"],
-};
+} as const;
 
-export const rowid: QueryProperty = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
+export const rowid = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER } as const;
 
-export function querySchema(title: string, properties: Readonly<Record<string, QueryProperty>>): QuerySchema {
+export function querySchema<const P extends QueryProperties>(title: string, properties: P): QuerySchema<P> {
   return { title, type: "object", properties, additionalProperties: false };
 }
 
 export function pageLimit(
   { listMax, listDefault }: { readonly listMax: number; readonly listDefault: number },
   description: string,
-): QueryProperty {
+): QueryProperty & { readonly type: "integer" } {
   return { type: "integer", minimum: 1, maximum: listMax, default: listDefault, description };
 }
 

@@ -4,30 +4,19 @@ import { type AttemptErrorCode, DELIVERY_STATUSES, type DeliveryStatus } from ".
 import type { Event } from "./event.ts";
 import { parseDurationMs, parseIsoTime } from "./formats.ts";
 import type { Replay } from "./replay.ts";
-import { byAction, byApplication, malformedField, NO_NUL, querySchema, rowid } from "./request.ts";
+import {
+  byAction,
+  byApplication,
+  malformedField,
+  NO_NUL,
+  type QueryOf,
+  querySchema,
+  rowid,
+} from "./request.ts";
 import type { Subscription } from "./subscription.ts";
 
 const STREAM_TOPICS = ["events", "deliveries", "subscriptions", "actions", "replays"] as const;
 export type StreamTopic = (typeof STREAM_TOPICS)[number];
-
-export interface StreamQuery {
-  /** By default `events` only. */
-  readonly topics?: readonly StreamTopic[];
-  readonly action?: string;
-  /** Only of this application: an event's is that of its action, a delivery's that of its subscription. */
-  readonly application?: string;
-  /** Of deliveries, subscriptions and replays; no other topic is limited by it. */
-  readonly subscription?: number;
-  /** Of deliveries. */
-  readonly status?: DeliveryStatus;
-  /** Whether events come with their payloads; by default they do not. */
-  readonly payloads?: boolean;
-  /**
-   * Where to begin, instead of now: after the event of this rowid, at an ISO 8601 time, so long ago (`1h`), or after the
-   * message with this id.
-   */
-  readonly since?: string;
-}
 
 /** An event as a stream shows it. */
 export interface StreamedEvent extends Omit<Event, "payload" | "payload_bytes" | "deliveries"> {
@@ -137,6 +126,11 @@ export const STREAM_QUERY = querySchema("StreamQuery", {
     examples: ["1h", "2026-01-31T00:00:00Z", "4711"],
   },
 });
+
+/** By default only events, without their payloads, from now on. */
+export interface StreamQuery extends Omit<QueryOf<typeof STREAM_QUERY>, "topics"> {
+  readonly topics?: readonly StreamTopic[];
+}
 
 /** @throws `malformed` for anything but a list of topics, each once */
 export function checkTopics(topics: readonly string[]): readonly StreamTopic[] {

@@ -7,7 +7,7 @@ import {
   byAction,
   byApplication,
   label,
-  type QuerySchema,
+  type QueryOf,
   querySchema,
 } from "./request.ts";
 import { RETRY_DEFAULTS } from "./retry.ts";
@@ -102,12 +102,6 @@ export type NewSubscription = SubscriptionUpdate &
 export interface SecretRotation {
   /** How long the previous secret stays valid, in milliseconds: 0 to 30 days, default a day. */
   readonly overlap_ms?: number;
-}
-
-export interface SubscriptionQuery {
-  readonly application?: string;
-  readonly action?: string;
-  readonly active?: boolean;
 }
 
 const DAY_MS = 86_400_000;
@@ -335,7 +329,7 @@ export const SECRET_ROTATION = bodySchema("SecretRotation", {
   },
 });
 
-export const SUBSCRIPTION_QUERY: QuerySchema = querySchema("SubscriptionQuery", {
+export const SUBSCRIPTION_QUERY = querySchema("SubscriptionQuery", {
   application: byApplication,
   action: {
     ...byAction,
@@ -344,3 +338,4 @@ export const SUBSCRIPTION_QUERY: QuerySchema = querySchema("SubscriptionQuery", 
   },
   active: { type: "boolean", description: "Only active ones, or only paused ones." },
 });
+export type SubscriptionQuery = QueryOf<typeof SUBSCRIPTION_QUERY>;

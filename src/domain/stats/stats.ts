@@ -1,4 +1,4 @@
-import { byAction, byApplication, type QueryProperty, querySchema, rowid } from "../request.ts";
+import { byAction, byApplication, type QueryOf, querySchema, rowid } from "../request.ts";
 
 /** The least that figures are kept of. */
 export const TEN_SECONDS_MS = 10_000;
@@ -37,20 +37,6 @@ export const STATS_RANGE_NAMES = ["5m", "1h", "24h", "7d"] as const satisfies re
 
 export const STATS_BREAKDOWNS = ["action", "subscription"] as const;
 export type StatsBreakdown = (typeof STATS_BREAKDOWNS)[number];
-
-export interface StatsQuery {
-  /** By default `1h`. */
-  readonly range?: StatsRange;
-  /** Only this action; `order.*`: all beneath order. */
-  readonly action?: string;
-  /** Only this subscription; not together with `action`. */
-  readonly subscription?: number;
-  readonly application?: string;
-  /** Adds a row of totals for each action or subscription. */
-  readonly by?: StatsBreakdown;
-  /** Rows of the breakdown, 1 to 1,000; 100 unless told. */
-  readonly limit?: number;
-}
 
 /** Times in milliseconds, to 6 %; `null` where there were none. */
 export interface Percentiles {
@@ -138,13 +124,13 @@ export interface Stats {
   readonly rows?: readonly ActionFigures[] | readonly SubscriptionFigures[];
 }
 
-const limit: QueryProperty = {
+const limit = {
   type: "integer",
   minimum: 1,
   maximum: STATS_LIMITS.rowsMax,
   default: STATS_LIMITS.rowsDefault,
   description: "How many rows with `by`.",
-};
+} as const;
 
 export const STATS_QUERY = querySchema("StatsQuery", {
   range: {
@@ -162,3 +148,4 @@ export const STATS_QUERY = querySchema("StatsQuery", {
   by: { type: "string", enum: STATS_BREAKDOWNS, description: "Adds totals for each action or subscription." },
   limit,
 });
+export type StatsQuery = QueryOf<typeof STATS_QUERY>;
