@@ -106,8 +106,8 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       { Engine },
       { ClockSteps },
       { ReplayRunner },
-      { Retention },
-      { SubscriptionExpiry },
+      { createRetention },
+      { createSubscriptionExpiry },
     ] = await loading;
     const { auth, limits, ui } = config;
     const ending = new AbortController();
@@ -155,7 +155,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     clock.watch(clockSteps.noticed);
     background.replays = replays;
     const { events: retentionMs, audit: auditMs } = config.retention;
-    const retention = new Retention({
+    const retention = createRetention({
       events: store.events,
       audit: store.audit,
       clock,
@@ -163,7 +163,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       retentionMs,
       auditMs,
     });
-    const expiry = new SubscriptionExpiry({ evreg: service.as(LOCAL_OWNER), clock, logger });
+    const expiry = createSubscriptionExpiry({ evreg: service.as(LOCAL_OWNER), clock, logger });
     engine.start();
     retention.start();
     expiry.start();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SubscriptionExpiry } from "../../src/service/subscription-expiry.ts";
+import { createSubscriptionExpiry } from "../../src/service/subscription-expiry.ts";
 import { openLocalService } from "../support/local-service.ts";
 import { until } from "../support/until.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000;
 test("a pull subscription is deleted when nobody has claimed from it for as long as it says", async () => {
   const local = await openLocalService();
   const { evreg, clock } = local;
-  const expiry = new SubscriptionExpiry({ evreg, clock, logger: silentLogger });
+  const expiry = createSubscriptionExpiry({ evreg, clock, logger: silentLogger });
   try {
     await evreg.actions.create({ action: "a.b", application: "shop", schemata: { type: "object" } });
     const make = async (subscription: string, expires_after_ms: number | null): Promise<number> => {

@@ -3,6 +3,7 @@ import { floorTo, MINUTE_MS, TEN_SECONDS_MS } from "../../domain/stats/stats.ts"
 import type { Clock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import type { RefusedCount, StatsStore } from "../../store/history.ts";
+import { Rounds } from "../rounds.ts";
 
 interface RecorderParts {
   readonly store: Pick<StatsStore, "countRefused" | "noteRunning" | "removeExpired">;
@@ -30,15 +31,24 @@ export class StatsRecorder {
   readonly startedMs: number;
   /** Until then it is noted that this process ran. */
   #notedMs: number;
-  #cancel: () => void = () => {};
-  #running: Promise<void> = Promise.resolve();
+  readonly #rounds: Rounds;
   #writing: Promise<void> = Promise.resolve();
-  #isStopped = false;
 
   constructor(parts: RecorderParts) {
     this.#parts = parts;
     this.startedMs = parts.clock.now();
     this.#notedMs = floorTo(this.startedMs, TEN_SECONDS_MS);
+    const { clock, logger } = parts;
+    this.#rounds = new Rounds({
+      clock,
+      logger,
+      waitMs() {
+        const nowMs = clock.now();
+        return floorTo(nowMs, MINUTE_MS) + MINUTE_MS + DELAY_MS - nowMs;
+      },
+      work: (stopping) => this.#round(stopping),
+      failed: "Old figures could not be removed; it is tried again in a minute.",
+    });
   }
 
   /**
@@ -78,36 +88,20 @@ export class StatsRecorder {
   }
 
   start(): void {
-    const { clock } = this.#parts;
-    const nowMs = clock.now();
-    this.#cancel = clock.setTimer(
-      () => {
-        this.#running = this.#round().finally(() => {
-          if (!this.#isStopped) this.start();
-        });
-      },
-      floorTo(nowMs, MINUTE_MS) + MINUTE_MS + DELAY_MS - nowMs,
-    );
+    this.#rounds.start();
   }
 
   /** Safe to call twice. */
   async stop(): Promise<void> {
-    if (this.#isStopped) return;
-    this.#isStopped = true;
-    this.#cancel();
-    await this.#running;
+    await this.#rounds.stop();
     await this.#note();
   }
 
-  async #round(): Promise<void> {
+  async #round(stopping: AbortSignal): Promise<void> {
     await this.#note();
     const { store, clock } = this.#parts;
-    try {
-      for (let removals = 0; !this.#isStopped && removals < MAX_REMOVALS; removals += 1) {
-        if ((await store.removeExpired(clock.now())) === 0) return;
-      }
-    } catch (error) {
-      this.#failed(error);
+    for (let removals = 0; !stopping.aborted && removals < MAX_REMOVALS; removals += 1) {
+      if ((await store.removeExpired(clock.now())) === 0) return;
     }
   }
 
