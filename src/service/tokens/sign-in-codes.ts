@@ -1,20 +1,18 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash } from "node:crypto";
 import { EvregError } from "../../domain/error.ts";
 import { type Principal, randomText, type Token, type TokenWithSecret } from "../../domain/token.ts";
 import type { Clock, Random } from "../../runtime/clock.ts";
 
 const CODE_HOLDS_MS = 2 * 60_000;
 
-/** A code is both: the first finds it, the second, of 178 bits, is compared. */
-const NAME_CHARACTERS = 8;
-const SECRET_CHARACTERS = 30;
+/** 226 bits: nobody guesses one. */
+const CODE_CHARACTERS = 38;
 
 /** Codes of the last two minutes, used ones among them. */
 const MAX_CODES = 1_000;
 const MAX_CODES_OF_ONE = 16;
 
 interface IssuedCode {
-  readonly secretHash: Uint8Array;
   readonly principal: Principal;
   /** By the monotonic clock. */
   readonly endsMs: number;
@@ -36,7 +34,7 @@ interface Exchange {
 export class SignInCodes {
   readonly #clock: Clock;
   readonly #random: Random;
-  /** By their names, the oldest first. */
+  /** By their hashes, the oldest first. */
   readonly #codes = new Map<string, IssuedCode>();
 
   constructor(clock: Clock, random: Random) {
@@ -55,23 +53,21 @@ export class SignInCodes {
         "Too many codes for signing in were made in the last two minutes. Try again in a moment.",
       );
     }
-    const name = this.#text(NAME_CHARACTERS);
-    const secret = this.#text(SECRET_CHARACTERS);
+    const code = randomText(CODE_CHARACTERS, (count) => this.#random.bytes(count));
     const endsMs = this.#clock.monotonicMs() + CODE_HOLDS_MS;
-    this.#codes.set(name, { secretHash: hashed(secret), principal, endsMs });
-    return { code: name + secret, expiresAtMs: this.#clock.now() + CODE_HOLDS_MS };
+    this.#codes.set(hash("sha256", code), { principal, endsMs });
+    return { code, expiresAtMs: this.#clock.now() + CODE_HOLDS_MS };
   }
 
   /** @throws `unauthorized` for a code that is unknown, too old or used */
   async exchange(code: string, { give, end }: Exchange): Promise<TokenWithSecret> {
     this.#removeExpired();
-    const name = code.slice(0, NAME_CHARACTERS);
-    const issued = this.#codes.get(name);
-    if (issued === undefined) throw refused();
-    if (!timingSafeEqual(hashed(code.slice(NAME_CHARACTERS)), issued.secretHash)) {
-      // One guess is all there is.
-      if (issued.given === undefined) this.#codes.delete(name);
-      throw refused();
+    const issued = this.#codes.get(hash("sha256", code));
+    if (issued === undefined) {
+      throw new EvregError(
+        "unauthorized",
+        "The code is unknown, or older than two minutes. `evreg open` makes another.",
+      );
     }
     if (issued.given === undefined) return (issued.given = give(issued.principal));
     const token = await issued.given.catch(() => undefined);
@@ -82,25 +78,10 @@ export class SignInCodes {
     );
   }
 
-  #text(length: number): string {
-    return randomText(length, (count) => this.#random.bytes(count));
-  }
-
   #removeExpired(): void {
     const nowMs = this.#clock.monotonicMs();
-    for (const [name, { endsMs }] of this.#codes) {
-      if (endsMs <= nowMs) this.#codes.delete(name);
+    for (const [key, { endsMs }] of this.#codes) {
+      if (endsMs <= nowMs) this.#codes.delete(key);
     }
   }
-}
-
-function hashed(secret: string): Uint8Array {
-  return createHash("sha256").update(secret).digest();
-}
-
-function refused(): EvregError {
-  return new EvregError(
-    "unauthorized",
-    "The code is unknown, or older than two minutes. `evreg open` makes another.",
-  );
 }
