@@ -100,7 +100,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const record = readBody<NewAction>(NEW_ACTION, input, checks);
       const { action, application, schemata } = record;
       access.require("write", application);
-      const tasks = schemaTasks.runnerFor("change", access.caller, signal);
+      const tasks = schemaTasks.runnerFor(access.caller, signal);
       const warnings = await schemaWarnings(tasks, "schemata", schemata);
       const created = await store.catalog
         .createAction(record, clock.now(), access.actor)
@@ -119,7 +119,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const forced = checkQuery(ACTION_UPDATE_QUERY, options).compatibility === "none";
       const checks = { application: checkLabel, successor: checkActionName };
       const body = readBody<ActionUpdate>(ACTION_UPDATE, input, checks);
-      const tasks = schemaTasks.runnerFor("change", access.caller, signal);
+      const tasks = schemaTasks.runnerFor(access.caller, signal);
       const warnings =
         body.schemata === undefined ? [] : await schemaWarnings(tasks, "schemata", body.schemata);
       const updated = await updateAction(context, access, name, { body, forced, compare: comparing(signal) });
@@ -138,7 +138,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     async check(name, candidate, signal) {
       const stored = await readable(name);
       const { schemata, mode, revision, replay = 0 } = readBody<SchemaCandidate>(SCHEMA_CANDIDATE, candidate);
-      const tasks = schemaTasks.runnerFor("check", access.caller, signal);
+      const tasks = schemaTasks.runnerFor(access.caller, signal);
       const warnings = await schemaWarnings(tasks, "schemata", schemata);
       const earlier = revision === undefined ? {} : await revisionOf(stored.action, revision);
       const against = revision === undefined ? stored.compatibility_against : "last";

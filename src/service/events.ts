@@ -79,7 +79,7 @@ async function search(
   const where = text === undefined ? undefined : schemaIn(text);
   const limit = storedEvents.searchTime(signal);
   try {
-    const tasks = schemaTasks.runnerFor("check", access.caller, limit.signal);
+    const tasks = schemaTasks.runnerFor(access.caller, limit.signal);
     const warnings = where === undefined ? [] : await schemaWarnings(tasks, "where", where);
     const request = { ...selection, where, deliveries: { outcome, key } };
     const found = await storedEvents.search(request, access.caller, limit);

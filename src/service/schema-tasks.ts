@@ -11,10 +11,8 @@ import { checkSchemaSteps } from "../schema/check.ts";
 
 /** Tasks share one thread: more at once would only take longer, and hold memory meanwhile. */
 const MAX_RUNNING = 4;
-/** For each caller and purpose. So many of the largest schemas take some ten seconds. */
+/** For each caller. So many of the largest schemas take some ten seconds. */
 const MAX_WAITING = 64;
-
-type SchemaPurpose = "change" | "check";
 
 /** Runs the tasks of one request. */
 export interface TaskRunner {
@@ -25,27 +23,18 @@ export interface TaskRunner {
   run<T>(task: Steps<T>): Promise<T>;
 }
 
-interface TaskQueue {
-  readonly waiting: FairQueue<WaitingTask>;
-  running: number;
-}
-
 interface WaitingTask {
   readonly caller: unknown;
   begin(): void;
 }
 
 /**
- * Runs checks and comparisons of schemas, a few side by side and one of each caller, so that no caller waits for a whole task of
- * another while few are at work. Changes and checks have a queue each, and the one with fewer running tasks is next, so that
- * callers who may only read cannot keep writers waiting.
+ * Runs checks and comparisons of schemas in rotation over their callers, a few side by side and one of each caller, so that no
+ * caller waits for a whole task of another while few are at work.
  */
 export class SchemaTasks {
   readonly #yielder: Pick<Yielder, "run">;
-  readonly #queues: Readonly<Record<SchemaPurpose, TaskQueue>> = {
-    change: { waiting: new FairQueue(), running: 0 },
-    check: { waiting: new FairQueue(), running: 0 },
-  };
+  readonly #waiting = new FairQueue<WaitingTask>();
   /** The callers that have a running task. */
   readonly #served = new Set<unknown>();
 
@@ -57,21 +46,19 @@ export class SchemaTasks {
    * @param caller the same value for the same caller
    * @param signal ends the request's tasks, those that wait and the running one; they reject with its reason
    */
-  runnerFor(purpose: SchemaPurpose, caller: unknown, signal?: AbortSignal): TaskRunner {
-    const queue = this.#queues[purpose];
+  runnerFor(caller: unknown, signal?: AbortSignal): TaskRunner {
     let isAdmitted = false;
     return {
       run: async (task) => {
         signal?.throwIfAborted();
-        if (!isAdmitted && queue.waiting.itemsOf(caller).length >= MAX_WAITING) throw tooManyWaiting();
+        if (!isAdmitted && this.#waiting.itemsOf(caller).length >= MAX_WAITING) throw tooManyWaiting();
         isAdmitted = true;
-        const turn = turnIn(queue.waiting, caller, signal);
+        const turn = turnIn(this.#waiting, caller, signal);
         this.#startWaiting();
         await turn;
         try {
           return await this.#yielder.run(task, signal);
         } finally {
-          queue.running -= 1;
           this.#served.delete(caller);
           this.#startWaiting();
         }
@@ -80,22 +67,12 @@ export class SchemaTasks {
   }
 
   #startWaiting(): void {
-    const { change, check } = this.#queues;
     while (this.#served.size < MAX_RUNNING) {
-      const queues = change.running <= check.running ? [change, check] : [check, change];
-      const isStarted = queues.some((queue) => this.#startNext(queue));
-      if (!isStarted) return;
+      const next = this.#waiting.next((caller) => !this.#served.has(caller));
+      if (next === undefined) return;
+      this.#served.add(next.caller);
+      next.begin();
     }
-  }
-
-  /** Answers whether there was a task that may begin. */
-  #startNext(queue: TaskQueue): boolean {
-    const next = queue.waiting.next((caller) => !this.#served.has(caller));
-    if (next === undefined) return false;
-    queue.running += 1;
-    this.#served.add(next.caller);
-    next.begin();
-    return true;
   }
 }
 

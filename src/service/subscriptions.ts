@@ -142,7 +142,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     signal: AbortSignal | undefined,
   ): Promise<{ readonly meta?: WarningMeta }> {
     if (filter === undefined || filter === null) return {};
-    const tasks = schemaTasks.runnerFor("change", access.caller, signal);
+    const tasks = schemaTasks.runnerFor(access.caller, signal);
     return { meta: { warnings: await schemaWarnings(tasks, "filter", filter) } };
   }
 

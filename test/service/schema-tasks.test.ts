@@ -23,10 +23,10 @@ function* task(name: string): Steps<string> {
 }
 
 /** A new request with each task. */
-function requests(purpose: "change" | "check", caller: object, signal?: AbortSignal): TaskRunner {
-  return { run: (steps) => tasks.runnerFor(purpose, caller, signal).run(steps) };
+function requests(caller: object, signal?: AbortSignal): TaskRunner {
+  return { run: (steps) => tasks.runnerFor(caller, signal).run(steps) };
 }
-const checks = requests("check", somebody);
+const checks = requests(somebody);
 
 const turn = (): Promise<unknown> => new Promise(setImmediate);
 
@@ -53,7 +53,7 @@ test("one schema task of a caller runs at a time, and its others wait in order",
 });
 
 test("a caller's task begins beside those of others, four in all", async () => {
-  const callers = ["a", "b", "c", "d", "e"].map((name) => ({ name, own: requests("check", { name }) }));
+  const callers = ["a", "b", "c", "d", "e"].map((name) => ({ name, own: requests({ name }) }));
   const answers = callers.flatMap(({ name, own }) => [own.run(task(`${name}1`)), own.run(task(`${name}2`))]);
   await turn();
   expect([...started.keys()]).toEqual(["a1", "b1", "c1", "d1"]);
@@ -66,7 +66,7 @@ test("a caller's task begins beside those of others, four in all", async () => {
 });
 
 test("with too many waiting tasks no more are accepted, and the accepted ones continue", async () => {
-  const admitted = tasks.runnerFor("check", somebody);
+  const admitted = tasks.runnerFor(somebody);
   const answers = Array.from({ length: 65 }, (_, index) => admitted.run(task(`${index}`)));
   await expect(checks.run(task("one too many"))).rejects.toMatchObject({
     code: "unavailable",
@@ -82,30 +82,10 @@ test("with too many waiting tasks no more are accepted, and the accepted ones co
   expect(await Promise.all(answers)).toHaveLength(65);
 });
 
-test.each([
-  ["checks", "changes"],
-  ["changes", "checks"],
-] as const)("however many %s wait, every other task is one of the %s", async (first, then) => {
-  const purposes = { checks: "check", changes: "change" } as const;
-  // Four callers take all places, so that what comes then has to wait.
-  const holders = Array.from({ length: 4 }, (_, index) => requests(purposes[first], { index }));
-  const held = holders.flatMap((holder, index) =>
-    [0, 1, 2].map((round) => holder.run(task(`first ${round}.${index}`))),
-  );
-  const own = Array.from({ length: 2 }, (_, index) => requests(purposes[then], { index: `then ${index}` }));
-  const theirs = own.map((one, index) => one.run(task(`then ${index}`)));
-  await turn();
-  await end("first 0.0");
-  await end("first 0.1");
-  expect([...started.keys()]).toEqual(["first 0.2", "first 0.3", "then 0", "then 1"]);
-  for (; started.size > 0;) await end([...started.keys()][0]!);
-  expect(await Promise.all([...held, ...theirs])).toHaveLength(14);
-});
-
 test("the waiting task of a caller who leaves is removed, and its place is free", async () => {
   const first = checks.run(task("a"));
   const gone = new AbortController();
-  const theirs = requests("check", somebody, gone.signal);
+  const theirs = requests(somebody, gone.signal);
   const dropped = Promise.allSettled(Array.from({ length: 64 }, () => theirs.run(task("dropped"))));
   await expect(checks.run(task("too many"))).rejects.toMatchObject({ code: "unavailable" });
   gone.abort();
@@ -129,8 +109,8 @@ test("the running task of a caller who leaves ends before its next step", async 
     }
   }
   const paced = new SchemaTasks(new Yielder(() => 0, setImmediate));
-  const ended = paced.runnerFor("change", somebody, gone.signal).run(long());
+  const ended = paced.runnerFor(somebody, gone.signal).run(long());
   expect(await ended.catch((error: unknown) => error)).toBe(gone.signal.reason);
   expect(steps).toBe(5);
-  expect(await paced.runnerFor("change", somebody).run(task("after"))).toBe("after");
+  expect(await paced.runnerFor(somebody).run(task("after"))).toBe("after");
 });
