@@ -18,14 +18,12 @@ import type { Candidate, PayloadValidator } from "./payload-validator.ts";
 
 /** Events read at once. */
 const READ_EVENTS = 100;
-/** Between two turns of others a search reads more: most of what it reads does not match, and is dropped at once. */
+/** A search reads more: most of what it reads does not match, and is dropped at once. */
 const SEARCH_READ_EVENTS = 250;
 /** The more, where the store leaves out nearly all of them by itself. */
 const HOLDING_READ_EVENTS = 1_000;
-/** Of the payloads of a page; one is looked at while the next one is read. */
-const READ_BYTES = SEARCH_LIMITS.bytes / 2;
-/** While others wait, a walk whose events take long to check gives its turn away after so long, in the middle of a page. */
-const TURN_MS = 50;
+/** Of the payloads of a page. */
+const READ_BYTES = 1024 * 1024;
 
 interface StoredEventsOptions {
   readonly events: Pick<EventStore, "list" | "withDeliveries">;
@@ -74,33 +72,15 @@ interface Walked {
   readonly next: number | undefined;
 }
 
-/** A page that is looked at. */
-interface LookedAt extends EventPage {
-  readonly selected: ReadonlySet<number> | undefined;
-  /** Events that were gone through before it. */
-  readonly readBefore: number;
-  /** The index of the event that is next. */
-  next: number;
-}
-
-/** A page that is being read, and how many events it may have. */
-interface Reading {
-  readonly page: Promise<EventPage>;
-  readonly limit: number;
-}
-
 /**
- * Checks stored events by schemas that are not in force. Each caller has one walk at a time. Walks take turns page by page,
- * so that no caller waits for a whole walk of another. Of each walk only the page that is looked at is in memory, and the one
- * that it reads ahead when no other waits.
+ * Checks stored events by schemas that are not in force. Each caller has one walk at a time, and walks of several callers go
+ * side by side: they share the slices of the event loop, the store's reads and the thread for long checks. Of each walk two
+ * small pages are in memory at most, the one that is looked at and the one that is read meanwhile.
  */
 export class StoredEvents {
   readonly #options: StoredEventsOptions;
   /** Of callers whose walks have not ended. Each settles without an error. */
   readonly #lastWalks = new Map<unknown, Promise<unknown>>();
-  #lastPage: Promise<unknown> = Promise.resolve();
-  /** Walks that have a turn or wait for one. */
-  #turns = 0;
 
   constructor(options: StoredEventsOptions) {
     this.#options = options;
@@ -205,79 +185,55 @@ export class StoredEvents {
   }
 
   async #walk({ selection, atOnce, maxEvents, limit: time, select, visit }: Walk): Promise<Walked> {
-    const { clock, events } = this.#options;
+    let { after } = selection;
     let read = 0;
     let total = 0;
-    let { after } = selection;
     let hasMore = true;
-    let ahead: Reading | undefined;
-    let page: LookedAt | undefined;
-    const readAfter = (cursor: number | undefined, limit: number): Reading => {
+    const pageAfter = (cursor: number | undefined, readBefore: number): Promise<EventPage> => {
       const onward = cursor === undefined ? {} : { after: cursor };
-      const counted = read === 0 ? {} : { total: false };
+      const counted = readBefore === 0 ? {} : { total: false };
+      const limit = Math.min(atOnce, maxEvents - readBefore);
       const query = { ...selection, ...onward, ...counted, limit, maxBytes: READ_BYTES, page: 1 };
-      return { limit, page: events.list(query) };
+      return this.#options.events.list(query);
     };
-    const nextPage = async (): Promise<LookedAt> => {
-      const reading = ahead;
+    const endedEarly = (): Walked => {
+      time.throwIfGone();
+      if (read === 0) throw tooBusy();
+      return { read, total, next: after };
+    };
+    let ahead: Promise<EventPage> | undefined;
+    while (hasMore && read < maxEvents) {
+      if (time.isOver) return endedEarly();
+      const readBefore = read;
+      const page = await (ahead ?? pageAfter(after, readBefore));
+      const { events, places, seen, last = after } = page;
+      const isFirst = readBefore === 0;
+      if (isFirst) ({ total } = page);
+      hasMore = page.isCut || seen === Math.min(atOnce, maxEvents - readBefore);
       ahead = undefined;
-      const isFirst = read === 0;
-      const { page: given, limit } = reading ?? readAfter(after, Math.min(atOnce, maxEvents - read));
-      const found = await given;
-      // It may have been there already, and then nothing else had a turn.
-      if (reading !== undefined) await eventLoop.yield();
-      if (isFirst) ({ total } = found);
-      hasMore = found.isCut || found.seen === limit;
-      const left = Math.min(atOnce, maxEvents - read - found.seen);
       // Not behind the first one: where most events match, it has enough of them.
-      if (!isFirst && hasMore && left > 0 && this.#turns === 1 && !time.isOver) {
-        ahead = readAfter(found.last ?? after, left);
+      if (!isFirst && hasMore && readBefore + seen < maxEvents && !time.isOver) {
+        ahead = pageAfter(last, readBefore + seen);
         // Nobody may come for it.
-        ahead.page.catch(() => undefined);
+        ahead.catch(() => undefined);
       }
-      const selected = select && new Set(await select(found.events.map(({ rowid }) => rowid)));
-      return { ...found, selected, readBefore: read, next: 0 };
-    };
-    /** Looks at a page until its end, or as long as a turn may take. Answers whether the walk goes on. */
-    const lookAtPage = async (): Promise<boolean> => {
-      const endEarly = (): boolean => {
-        time.throwIfGone();
-        if (read === 0) throw tooBusy();
-        hasMore = true;
-        return false;
-      };
-      if (time.isOver) return endEarly();
-      page ??= await nextPage();
-      const turnEndMs = clock.monotonicMs() + TURN_MS;
-      const { events: found, places, seen, selected, readBefore } = page;
-      for (; page.next < found.length; page.next += 1) {
-        const event = found[page.next]!;
+      const selected = select && new Set(await select(events.map(({ rowid }) => rowid)));
+      for (const [index, event] of events.entries()) {
         const isNewTurn = eventLoop.shouldYield();
         if (isNewTurn) await eventLoop.yield();
-        if (isNewTurn && time.isOver) return endEarly();
-        if (selected?.has(event.rowid) !== false) {
-          const verdict = visit(event);
-          const goesOn = typeof verdict === "boolean" ? verdict : await time.unlessOver(verdict);
-          if (goesOn === undefined) return endEarly();
-          after = event.rowid;
-          read = readBefore + places[page.next]!;
-          if (!goesOn) {
-            hasMore ||= places[page.next]! < seen;
-            return false;
-          }
-          // One check may have taken long.
-          if (typeof verdict !== "boolean" && this.#turns > 1 && clock.monotonicMs() >= turnEndMs) {
-            page.next += 1;
-            return true;
-          }
-        }
+        if (isNewTurn && time.isOver) return endedEarly();
+        if (selected?.has(event.rowid) === false) continue;
+        const verdict = visit(event);
+        const goesOn = typeof verdict === "boolean" ? verdict : await time.unlessOver(verdict);
+        if (goesOn === undefined) return endedEarly();
+        const place = places[index]!;
+        after = event.rowid;
+        read = readBefore + place;
+        if (!goesOn) return { read, total, next: hasMore || place < seen ? after : undefined };
       }
-      after = page.last ?? after;
+      after = last;
       read = readBefore + seen;
-      page = undefined;
-      return hasMore && read < maxEvents;
-    };
-    while (await this.#inTurn(lookAtPage));
+    }
     return { read, total, next: hasMore ? after : undefined };
   }
 
@@ -290,14 +246,6 @@ export class StoredEvents {
       });
     this.#lastWalks.set(caller, ended);
     return started;
-  }
-
-  /** Pages in the order of their requests. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    this.#turns += 1;
-    const turn = this.#lastPage.then(work).finally(() => (this.#turns -= 1));
-    this.#lastPage = turn.catch(() => undefined);
-    return turn;
   }
 }
 
