@@ -2,15 +2,15 @@ import { LRUCache } from "lru-cache";
 import type { Deprecation } from "../domain/action.ts";
 import { toIso } from "../runtime/clock.ts";
 import type { Yielder } from "../runtime/yielding.ts";
-import { compileSchemaSteps, type Validator } from "../schema/validate/compile.ts";
+import { compileSchemaSteps } from "../schema/validate/compile.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
+import type { CompiledSchema } from "./payload-validator.ts";
 
 /** What publishing needs of an action. */
-export interface LoadedAction {
+export interface LoadedAction extends CompiledSchema {
   readonly actionId: number;
   readonly application: string;
   readonly revision: number;
-  readonly validator: Validator;
   /** Only evreg itself publishes it. */
   readonly isBuiltIn: boolean;
   readonly isRetired: boolean;
@@ -85,12 +85,13 @@ export class ActionCache {
   async #read(name: string): Promise<LoadedAction | undefined> {
     const stored = await this.#catalog.findAction(name);
     if (stored === undefined) return undefined;
-    const { actionId, application, revision, isBuiltIn, retired: isRetired } = stored;
+    const { actionId, application, revision, isBuiltIn, retired: isRetired, schemata } = stored;
     const successor = await firstActiveSuccessor(this.#catalog, stored.successor);
     // In steps: the largest schemas take 100 ms, and all of a server's may come at once after a start.
-    const validator = await this.#yielder.run(compileSchemaSteps(stored.schemata));
+    const validator = await this.#yielder.run(compileSchemaSteps(schemata));
     const deprecation = deprecationOf(stored, successor);
-    return { actionId, application, revision, isBuiltIn, validator, isRetired, successor, deprecation };
+    const compiled = { schemata, validator };
+    return { actionId, application, revision, isBuiltIn, ...compiled, isRetired, successor, deprecation };
   }
 }
 

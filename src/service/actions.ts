@@ -24,7 +24,8 @@ import { updateAction } from "./action-update.ts";
 import type { Access } from "./auth.ts";
 import { breaksOf, type Compare } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
-import { checkNewEvent, mustTakeEvents, shownFailures } from "./publisher.ts";
+import { checkNewEvent } from "./publisher.ts";
+import { shownFailures, takesNoEvents } from "./refusals.ts";
 import {
   actionOf,
   allOf,
@@ -162,10 +163,11 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
         action !== undefined &&
         (access.allows("read", action.application) || access.allows("publish", action.application));
       if (!isVisible) throw notFound("action", name);
-      mustTakeEvents(name, action);
+      const refusal = takesNoEvents(name, action);
+      if (refusal !== undefined) throw refusal;
       await payloads.pause();
       const caller = { caller: access.caller, explained: { left: 1 }, gone: signal };
-      const failure = await payloads.failureOf(name, action, payload, caller);
+      const failure = await payloads.failureOf(action, payload, caller);
       const errors = failure === undefined ? [] : shownFailures(failure);
       return { data: { action: name, revision: action.revision, valid: failure === undefined, errors } };
     },

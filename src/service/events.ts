@@ -16,7 +16,6 @@ import type { EventSelection, StoredEvent } from "../store/events.ts";
 import type { DeliverySelection } from "../store/queue.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { publishBatch } from "./publish-batch.ts";
 import { Publisher } from "./publisher.ts";
 import { schemaWarnings } from "./schema-tasks.ts";
 import { allOf, checkId, checkQuery, finder, omitUndefined, pagesOf, timeRange } from "./requests.ts";
@@ -150,7 +149,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
     async publishBatch(items, options = {}, signal) {
       const { atomic = false, minimal = false, data_id: dataId } = checkQuery(BATCH_OPTIONS, options);
       if (dataId !== undefined && dataId !== store.dataId) throw otherData(dataId);
-      const result = await publishBatch(context, access, publisher, { items, atomic, signal });
+      const result = await publisher.publishBatch(items, { atomic, signal });
       return minimal ? { ...result, data: [] } : result;
     },
     async list(query = {}, signal) {

@@ -5,7 +5,8 @@ import { matches } from "../domain/names.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { checkNewEvent, nonConforming } from "./publisher.ts";
+import { checkNewEvent } from "./publisher.ts";
+import { nonConforming } from "./refusals.ts";
 import { existing, notFound } from "./requests.ts";
 
 /** As `SubscriptionsPort.test`, for a subscription that the caller may change. */
@@ -32,7 +33,7 @@ export async function testHandler(
   }
   const loaded = actions.get(action) ?? (await actions.load(action));
   if (loaded === undefined) throw notFound("action", action, "action");
-  const failure = await payloads.failureOf(action, loaded, input.payload, { caller: access.caller });
+  const failure = await payloads.failureOf(loaded, input.payload, { caller: access.caller });
   if (failure !== undefined) {
     if (access.allows("read", loaded.application)) throw nonConforming(input, failure);
     // What breaks the schema tells what is in it.

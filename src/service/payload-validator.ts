@@ -6,7 +6,6 @@ import { eventLoop } from "../runtime/yielding.ts";
 import { budget, publishSteps, SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../schema/limits.ts";
 import type { OffThreadValidator, ValidationCaller, Validator } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
-import type { LoadedAction } from "./action-cache.ts";
 
 /** A check of so many steps takes this thread a millisecond or two; the longest that it runs itself takes some 10. */
 const LONG_STEPS = 50_000;
@@ -19,12 +18,9 @@ const MANY_PARTS = 8;
 export interface PayloadValidatorOptions {
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly offThread: OffThreadValidator;
-  /** `undefined` when there is no such revision any more. */
-  readonly schemaOf: (action: string, revision: number) => Promise<Schemata | undefined>;
 }
 
-/** A schema that is not in force. */
-export interface Candidate {
+export interface CompiledSchema {
   readonly schemata: Schemata;
   readonly validator: Validator;
 }
@@ -52,24 +48,16 @@ export class PayloadValidator {
     return this.#isAfterLong ? eventLoop.yield() : undefined;
   }
 
-  /** Why a payload does not conform to an action's schema, or `undefined` when it does. */
-  failureOf(name: string, action: LoadedAction, payload: RawJson, caller: ValidationCaller): Verdict {
-    const { validator } = action;
-    if (!this.#isCold(validator)) return this.#check(name, action, payload, caller);
-    return eventLoop.run(validator.warmUpSteps()).then(() => this.#check(name, action, payload, caller));
+  /** Why a payload does not conform, or `undefined` when it does. */
+  failureOf(schema: CompiledSchema, payload: RawJson, caller: ValidationCaller): Verdict {
+    const { validator } = schema;
+    if (!this.#isCold(validator)) return this.#check(schema, payload, caller);
+    return eventLoop.run(validator.warmUpSteps()).then(() => this.#check(schema, payload, caller));
   }
 
-  /** The same for a schema that is not in force. */
-  failureUnder({ schemata, validator }: Candidate, payload: RawJson, caller: ValidationCaller): Verdict {
-    const failure = this.#try(validator, payload);
-    if (failure === "long") return this.#validateOffThread(schemata, payload, caller);
-    if (failure === undefined || !wantsExplanation(caller)) return failure;
-    return this.#explained(failure, schemata, payload, caller);
-  }
-
-  /** Whether it conforms to a schema that is not in force; one that takes too many steps does not. */
+  /** Whether it conforms; a payload that takes too many steps does not. */
   conforms(
-    { schemata, validator }: Candidate,
+    { schemata, validator }: CompiledSchema,
     payload: RawJson,
     caller: ValidationCaller,
   ): Promise<boolean> | boolean {
@@ -81,22 +69,11 @@ export class PayloadValidator {
     return this.#validateOffThread(schemata, payload, caller).then((failure) => failure === undefined);
   }
 
-  #check(
-    name: string,
-    { validator, revision }: LoadedAction,
-    payload: RawJson,
-    caller: ValidationCaller,
-  ): Verdict {
+  #check({ schemata, validator }: CompiledSchema, payload: RawJson, caller: ValidationCaller): Verdict {
     const failure = this.#try(validator, payload);
-    if (failure === undefined || (failure !== "long" && !wantsExplanation(caller))) return failure;
-    const known = failure === "long" ? undefined : failure;
-    return this.#options.schemaOf(name, revision).then((schemata) => {
-      // Without one it is another action by now, and the store refuses the event.
-      if (schemata === undefined) return known;
-      return known === undefined
-        ? this.#validateOffThread(schemata, payload, caller)
-        : this.#explained(known, schemata, payload, caller);
-    });
+    if (failure === "long") return this.#validateOffThread(schemata, payload, caller);
+    if (failure === undefined || !wantsExplanation(caller)) return failure;
+    return this.#explained(failure, schemata, payload, caller);
   }
 
   /** With all other broken rules, unless the other thread has too much to do. */

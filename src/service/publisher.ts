@@ -1,13 +1,12 @@
-import type { PayloadError } from "../domain/action.ts";
 import { asEvregError, EvregError, invalidField, tooLarge } from "../domain/error.ts";
-import type { Event, NewEvent } from "../domain/event.ts";
+import { type BatchResult, type Event, EVENT_LIMITS, type NewEvent } from "../domain/event.ts";
 import { NAME_LENGTH } from "../domain/names.ts";
-import { checkIdempotencyKey } from "../domain/publish-body.ts";
+import { type BatchItem, checkIdempotencyKey, checkItemCount } from "../domain/publish-body.ts";
 import type { Published } from "../evreg.ts";
 import { RawJson } from "../json/raw-json.ts";
 import { scanJson } from "../json/scanner.ts";
 import { toIso } from "../runtime/clock.ts";
-import { MAX_FAILURE_BYTES } from "../schema/limits.ts";
+import { eventLoop } from "../runtime/yielding.ts";
 import type { ValidationCaller } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
 import type { EventRecord, RecordOutcome } from "../store/events.ts";
@@ -15,13 +14,16 @@ import type { Claim } from "../store/queue.ts";
 import type { LoadedAction } from "./action-cache.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { notFound, ownAction } from "./requests.ts";
+import { keyConflict, nonConforming, refusalsIn, schemaKeepsChanging, takesNoEvents } from "./refusals.ts";
+import { notFound } from "./requests.ts";
 
 /** How often a publish is tried again because its schema changed meanwhile. */
-export const MAX_TRIES = 20;
+const MAX_TRIES = 20;
+/** For so many items of a batch all broken rules are reported, for the others the first. */
+const EXPLAINED_ITEMS = 20;
 
 /** An item ready for the store, with the action that checked it: one object, as a server has thousands at once. */
-export interface ValidatedItem extends EventRecord {
+interface ValidatedItem extends EventRecord {
   readonly item: NewEvent;
   readonly action: LoadedAction;
   /**
@@ -31,7 +33,30 @@ export interface ValidatedItem extends EventRecord {
   readonly fault?: EvregError;
 }
 
-/** Publishing for one principal. `publish` is the path that everything else must not slow down. */
+/** An item on its way. It is validated once, and again whenever its action's schema changes meanwhile. */
+interface Publication {
+  readonly item: BatchItem;
+  /** `undefined` while it is not checked. */
+  ready: ValidatedItem | undefined;
+  /** `undefined` while it is neither stored nor refused. */
+  result: Event | EvregError | undefined;
+  isReplayed: boolean;
+}
+
+interface Request {
+  readonly caller: ValidationCaller;
+  readonly isBatch: boolean;
+  /** All or nothing. */
+  readonly atomic: boolean;
+}
+
+interface BatchRequest {
+  readonly atomic: boolean;
+  /** Ends the long checks; what is stored by then stays. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Publishing for one principal: one event, or several, in the same way. */
 export class Publisher {
   readonly #context: ServiceContext;
   readonly #access: Access;
@@ -41,86 +66,80 @@ export class Publisher {
     this.#access = access;
   }
 
+  /** This is the path that everything else must not slow down. */
   async publish(input: NewEvent): Promise<Published> {
-    try {
-      return await this.#publish(input);
-    } catch (error) {
-      if (error instanceof EvregError) this.noteRefusal(input, error);
-      throw error;
-    }
-  }
-
-  /** Counts it for its action, unless that is not known or the caller may not publish to it. */
-  noteRefusal(item: unknown, failure: object): void {
-    if (failure instanceof EvregError && failure.code === "forbidden") return;
-    const { actions, stats } = this.#context;
-    const { action } = Object(item) as { readonly action?: unknown };
-    const known = typeof action === "string" ? actions.get(action) : undefined;
-    stats.refused(failure, known === undefined ? "" : (action as string));
-  }
-
-  async #publish(input: NewEvent): Promise<Published> {
-    const { counts, payloads } = this.#context;
     this.#access.requireSome("publish", nameIn(input));
-    checkItem(input, this.#context.limits.payloadBytes);
-    checkPayload(input.payload);
     const caller = { caller: this.#access.caller, explained: { left: 1 } };
-    const pause = payloads.pause();
-    if (pause !== undefined) await pause;
-    for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const found = this.#actionOf(input);
-      const action = found instanceof Promise ? await found : found;
-      const checking = this.#check(input, action, caller);
-      const ready = checking instanceof Promise ? await checking : checking;
-      const outcome = await this.#record(ready);
-      const event = this.resultOf(ready, outcome);
-      if (event instanceof EvregError) throw event;
-      if (event === undefined) continue;
-      const replayed = outcome.kind === "replayed";
-      if (replayed) counts.replayedSingle += 1;
-      else counts.single += 1;
-      if (outcome.kind === "recorded" && outcome.deliveries > 0) {
-        counts.queuedDeliveries += outcome.deliveries;
-        if (outcome.deliveries > (outcome.claims?.length ?? 0)) this.#context.background.engine?.wake();
-      }
-      const { deprecation } = ready.action;
-      return deprecation === undefined ? { data: event, replayed } : { data: event, replayed, deprecation };
-    }
-    throw schemaKeepsChanging(input.action);
+    const one = begun(input);
+    await this.#publishAll([one], { caller, isBatch: false, atomic: false });
+    const { ready, result, isReplayed: replayed } = one;
+    if (!isAccepted(result)) throw result!;
+    const { deprecation } = ready!.action;
+    return deprecation === undefined ? { data: result, replayed } : { data: result, replayed, deprecation };
   }
 
-  /** The deliveries that the engine has capacity for go to it at once; what else is due, it claims. */
-  async #record(ready: ValidatedItem): Promise<RecordOutcome> {
-    const { store, clock, background, feed } = this.#context;
-    const { engine } = background;
-    const claim = engine?.claimOf(ready.item.action);
-    let claims: readonly Claim[] = [];
-    try {
-      const [outcome] = await store.events.record([ready], clock.now(), { claim });
-      if (outcome?.kind === "recorded" && outcome.claims !== undefined) ({ claims } = outcome);
-      feed.recorded();
-      return outcome!;
-    } finally {
-      if (claim !== undefined) engine?.recorded(claim, claims);
+  async publishBatch(items: readonly BatchItem[], { atomic, signal }: BatchRequest): Promise<BatchResult> {
+    this.#access.requireSome("publish");
+    checkBatch(items);
+    const caller = { caller: this.#access.caller, gone: signal, explained: { left: EXPLAINED_ITEMS } };
+    const all = items.map(begun);
+    await this.#publishAll(all, { caller, isBatch: true, atomic });
+    return batchResult(all);
+  }
+
+  /** @throws EvregError of the store, when nothing was stored */
+  async #publishAll(all: readonly Publication[], request: Request): Promise<void> {
+    const { atomic } = request;
+    for (let tries = 0; ;) {
+      await this.#validateAll(all, request);
+      const isRefused = atomic && all.some(({ result }) => result instanceof EvregError);
+      // Their keys could have saved them, where the store is asked.
+      if (isRefused) for (const one of all) one.result ??= one.ready?.fault;
+      const open = all.filter(({ result }) => result === undefined);
+      if (isRefused || open.length === 0) break;
+      const isStale = await this.#record(open, all, request);
+      if (atomic && !isStale) break;
+      tries += isStale ? 1 : 0;
+      if (tries === MAX_TRIES) refuseOpen(all, ({ action }) => schemaKeepsChanging(action));
     }
+    for (const { item, result } of all) {
+      // What was withheld has no failure of its own.
+      if (!isAccepted(result)) this.#noteRefusal(item, result ?? {});
+    }
+  }
+
+  async #validateAll(all: readonly Publication[], { caller, isBatch }: Request): Promise<void> {
+    for (const one of all) {
+      if (one.ready !== undefined || one.result !== undefined) continue;
+      const turn = this.#turn(isBatch);
+      if (turn !== undefined) await turn;
+      try {
+        if (one.item instanceof EvregError) throw one.item;
+        const ready = this.#validate(one.item, caller);
+        one.ready = ready instanceof Promise ? await ready : ready;
+      } catch (error) {
+        if (!(error instanceof EvregError)) throw error;
+        one.result = error;
+      }
+    }
+  }
+
+  /** The items of batches share a part of each turn of the event loop. A single event waits for another turn after a long check only. */
+  #turn(isBatch: boolean): Promise<void> | undefined {
+    if (!isBatch) return this.#context.payloads.pause();
+    return eventLoop.shouldYield() ? eventLoop.yield() : undefined;
   }
 
   /** At once when the action is cached, as a promise takes longer than most checks. @throws the item's refusal */
-  validate(item: NewEvent, caller: ValidationCaller): ValidatedItem | Promise<ValidatedItem> {
-    checkNewEvent(item, this.#context.limits.payloadBytes);
-    const action = this.#actionOf(item);
-    if (action instanceof Promise) return action.then((loaded) => this.#check(item, loaded, caller));
-    return this.#check(item, action, caller);
-  }
-
-  #actionOf({ action }: NewEvent): LoadedAction | Promise<LoadedAction> {
-    return this.#context.actions.get(action) ?? this.#load(action);
-  }
-
-  async #load(name: string): Promise<LoadedAction> {
-    const action = await this.#context.actions.load(name);
-    if (action === undefined) throw notFound("action", name, "action");
-    return action;
+  #validate(item: NewEvent, caller: ValidationCaller): ValidatedItem | Promise<ValidatedItem> {
+    const { actions, limits } = this.#context;
+    checkNewEvent(item, limits.payloadBytes);
+    const action = actions.get(item.action);
+    if (action !== undefined) return this.#check(item, action, caller);
+    return actions.load(item.action).then((loaded) => {
+      if (loaded === undefined) throw notFound("action", item.action, "action");
+      return this.#check(item, loaded, caller);
+    });
   }
 
   #check(
@@ -129,15 +148,75 @@ export class Publisher {
     caller: ValidationCaller,
   ): ValidatedItem | Promise<ValidatedItem> {
     this.#access.require("publish", action.application, item.action);
-    if (action.isBuiltIn) throw ownAction(item.action, "published");
-    if (action.isRetired) return validated(item, action, retired(item.action, action.successor));
-    const failure = this.#context.payloads.failureOf(item.action, action, item.payload, caller);
-    if (failure instanceof Promise) return failure.then((found) => itemFor(item, action, found));
-    return itemFor(item, action, failure);
+    const refusal = takesNoEvents(item.action, action);
+    if (refusal !== undefined) return validated(item, action, refusal);
+    const failure = this.#context.payloads.failureOf(action, item.payload, caller);
+    if (failure instanceof Promise) return failure.then((reason) => checked(item, action, reason));
+    return checked(item, action, failure);
+  }
+
+  /**
+   * Stores what is open. The deliveries of a single event that the engine has capacity for go to it at once; what else is due,
+   * it claims. A store that fails after a part was stored refuses the rest: to fail as a whole would ask for all of it again.
+   * @returns whether a schema had changed meanwhile
+   */
+  async #record(
+    open: readonly Publication[],
+    all: readonly Publication[],
+    { isBatch, atomic }: Request,
+  ): Promise<boolean> {
+    const { store, clock, feed, background } = this.#context;
+    const { engine } = background;
+    const records = open.map(({ ready }) => ready!);
+    const claim = isBatch ? undefined : engine?.claimOf(records[0]!.item.action);
+    let claims: readonly Claim[] = [];
+    let outcomes: readonly RecordOutcome[];
+    try {
+      outcomes = await store.events.record(records, clock.now(), { atomic, claim });
+      const [first] = outcomes;
+      if (first?.kind === "recorded" && first.claims !== undefined) ({ claims } = first);
+    } catch (error) {
+      if (!isBatch) this.#noteRefusal(all[0]!.item, asEvregError(error));
+      if (!all.some(({ result }) => isAccepted(result))) throw error;
+      refuseOpen(all, () => asEvregError(error));
+      return false;
+    } finally {
+      feed.recorded();
+      if (claim !== undefined) engine?.recorded(claim, claims);
+    }
+    if (isBatch && eventLoop.shouldYield()) await eventLoop.yield();
+    const isStale = this.#settle(open, outcomes, isBatch);
+    // Nothing of it was stored: all of it is checked by the new schema.
+    if (atomic && isStale) for (const one of all) [one.ready, one.result] = [undefined, undefined];
+    return isStale;
+  }
+
+  /** Answers whether a schema had changed meanwhile. */
+  #settle(open: readonly Publication[], outcomes: readonly RecordOutcome[], isBatch: boolean): boolean {
+    const { counts, background } = this.#context;
+    let isDue = false;
+    let isStale = false;
+    for (const [place, one] of open.entries()) {
+      const outcome = outcomes[place]!;
+      one.result = this.#resultOf(one.ready!, outcome);
+      if (outcome.kind === "recorded") {
+        counts[isBatch ? "batch" : "single"] += 1;
+        counts.queuedDeliveries += outcome.deliveries;
+        isDue ||= outcome.deliveries > (outcome.claims?.length ?? 0);
+      } else if (outcome.kind === "replayed") {
+        one.isReplayed = true;
+        counts[isBatch ? "replayedBatch" : "replayedSingle"] += 1;
+      } else if (outcome.kind === "stale" && one.result === undefined) {
+        one.ready = undefined;
+        isStale = true;
+      }
+    }
+    if (isDue) background.engine?.wake();
+    return isStale;
   }
 
   /** The event, its refusal, or `undefined` when nothing was stored and it may be tried again. */
-  resultOf({ item, action, fault }: ValidatedItem, outcome: RecordOutcome): Event | EvregError | undefined {
+  #resultOf({ item, action, fault }: ValidatedItem, outcome: RecordOutcome): Event | EvregError | undefined {
     switch (outcome.kind) {
       case "recorded":
         return eventOf(item, outcome, action.revision);
@@ -146,9 +225,8 @@ export class Publisher {
       case "key_conflict":
         return fault ?? keyConflict(item);
       case "stale":
-        if (fault !== undefined) return fault;
-        this.#context.actions.evictStale(item.action, action);
-        return undefined;
+        if (fault === undefined) this.#context.actions.evictStale(item.action, action);
+        return fault;
       case "failed":
         return outcome.error;
       case "withheld":
@@ -157,9 +235,30 @@ export class Publisher {
         return outcome satisfies never;
     }
   }
+
+  /** Counts it for its action, unless that is not known or the caller may not publish to it. */
+  #noteRefusal(item: unknown, failure: object): void {
+    if (failure instanceof EvregError && failure.code === "forbidden") return;
+    const { actions, stats } = this.#context;
+    const { action } = Object(item) as { readonly action?: unknown };
+    const isKnown = typeof action === "string" && actions.get(action) !== undefined;
+    stats.refused(failure, isKnown ? action : "");
+  }
 }
 
-function itemFor(item: NewEvent, action: LoadedAction, failure: Failure | undefined): ValidatedItem {
+function begun(item: BatchItem): Publication {
+  return { item, ready: undefined, result: undefined, isReplayed: false };
+}
+
+function isAccepted(result: Event | EvregError | undefined): result is Event {
+  return result !== undefined && !(result instanceof EvregError);
+}
+
+function refuseOpen(all: readonly Publication[], why: (item: NewEvent) => EvregError): void {
+  for (const one of all) one.result ??= why(one.item as NewEvent);
+}
+
+function checked(item: NewEvent, action: LoadedAction, failure: Failure | undefined): ValidatedItem {
   return validated(item, action, failure === undefined ? undefined : nonConforming(item, failure));
 }
 
@@ -176,19 +275,17 @@ function validated(item: NewEvent, action: LoadedAction, fault: EvregError | und
   return { item, action, actionId, revision, payload, idempotencyKey, lookupOnly: true, fault };
 }
 
-/** What holds for an item whatever its action is. @throws `invalid`, `too_large`, `malformed` */
-export function checkNewEvent(item: NewEvent, payloadBytes: number): void {
-  checkItem(item, payloadBytes);
-  checkPayload(item.payload);
-}
-
 /** The name of an action that an unchecked event has, unless no action can have it. */
 function nameIn(item: unknown): string | undefined {
   const { action } = Object(item) as { readonly action?: unknown };
   return typeof action === "string" && action.length <= NAME_LENGTH ? action : undefined;
 }
 
-function checkItem(item: NewEvent, payloadBytes: number): void {
+/**
+ * What holds for an item whatever its action is; also for payloads that were not scanned.
+ * @throws `invalid`, `too_large`, `malformed`
+ */
+export function checkNewEvent(item: NewEvent, payloadBytes: number): void {
   if (typeof item !== "object" || item === null) {
     throw invalidField("body", "must be an object with action and payload");
   }
@@ -197,10 +294,6 @@ function checkItem(item: NewEvent, payloadBytes: number): void {
   if (!(payload instanceof RawJson)) throw invalidField("payload", "must be an object");
   if (key !== undefined) checkIdempotencyKey("idempotency_key", key);
   if (payload.bytes.length > payloadBytes) throw tooLarge("payload", payload.bytes.length, payloadBytes);
-}
-
-/** @throws `malformed` or `invalid` unless it is an object; also for payloads that were not scanned */
-function checkPayload(payload: RawJson): void {
   const isObject = payload.scanned ? payload.bytes[0] === OPENING_BRACE : isScannedObject(payload);
   if (!isObject) throw invalidField("payload", "must be an object");
 }
@@ -215,38 +308,31 @@ function isScannedObject({ bytes }: RawJson): boolean {
   }
 }
 
-export function nonConforming({ action }: NewEvent, { others = [], ...first }: Failure): EvregError {
-  const { field, message } = first;
-  return new EvregError(
-    "invalid",
-    `The payload does not conform to the schema of ${action}: ${field === "" ? "it" : field} ${message}`,
-    { ...first, errors: shownFailures({ ...first, others }) },
-  );
+function checkBatch(items: readonly BatchItem[]): void {
+  if (!Array.isArray(items)) throw invalidField("events", "must be a list");
+  checkItemCount(items.length);
+  let size = 0;
+  for (const item of items as readonly unknown[]) {
+    const payload = (item as Partial<NewEvent> | null)?.payload;
+    if (payload instanceof RawJson) size += payload.bytes.length;
+  }
+  if (size > EVENT_LIMITS.batchBytes) throw tooLarge("batch", size, EVENT_LIMITS.batchBytes);
 }
 
-/** The first, and those after it that fit into one answer. */
-export function shownFailures({ others = [], ...first }: Failure): readonly PayloadError[] {
-  const failures = [first, ...others];
-  let bytes = 1;
-  const over = failures.findIndex((failure) => (bytes += jsonBytes(failure) + 1) > MAX_FAILURE_BYTES);
-  return over === -1 ? failures : failures.slice(0, Math.max(over, 1));
-}
-
-export function jsonBytes(value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(value));
-}
-
-/** @throws what publishing to an action is refused with that takes no events, whatever is in them */
-export function mustTakeEvents(name: string, { isBuiltIn, isRetired, successor }: LoadedAction): void {
-  if (isBuiltIn) throw ownAction(name, "published");
-  if (isRetired) throw retired(name, successor);
-}
-
-function retired(action: string, successor: string | null): EvregError {
-  const instead = successor === null ? "" : `; publish to ${successor} instead`;
-  const message = `is retired and takes no events any more${instead}`;
-  const details = { field: "action", message, value: action, successor };
-  return new EvregError("gone", `${action} ${message}.`, details);
+function batchResult(all: readonly Publication[]): BatchResult {
+  const accepted = all.filter(({ result }) => isAccepted(result));
+  const deprecations = accepted.flatMap(({ ready }) => ready!.action.deprecation ?? []);
+  const deprecated = [...new Map(deprecations.map((one) => [one.action, one])).values()];
+  const meta = {
+    accepted: accepted.length,
+    rejected: all.length - accepted.length,
+    replayed: all.filter(({ isReplayed }) => isReplayed).length,
+  };
+  return {
+    data: all.map(({ result }) => (isAccepted(result) ? result : null)),
+    errors: refusalsIn(all.map(({ result }) => result)),
+    meta: deprecated.length === 0 ? meta : { ...meta, deprecated },
+  };
 }
 
 function eventOf(
@@ -255,18 +341,4 @@ function eventOf(
   revision: number,
 ): Event {
   return { rowid, action, payload, revision, timestamped: toIso(timestampedMs) };
-}
-
-function keyConflict({ idempotency_key: key }: NewEvent): EvregError {
-  const message =
-    "was used before in this application, with another action or payload; a new event needs a new key";
-  const details = { field: "idempotency_key", message, value: key };
-  return new EvregError("conflict", `idempotency_key: ${message}.`, details);
-}
-
-export function schemaKeepsChanging(action: string): EvregError {
-  return new EvregError(
-    "unavailable",
-    `The schema of ${action} kept changing while the event was checked against it. Nothing was stored; try again.`,
-  );
 }

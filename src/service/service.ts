@@ -107,11 +107,7 @@ export function createService(options: ServiceOptions): Service {
   const { store, clock, logger, background } = shared;
   const retries = { ...retryDefaults(shared.delivery), disable_after_ms: shared.delivery.disableAfter };
   const tokens = new TokenCache(store.tokens, clock, logger);
-  const payloads = new PayloadValidator({
-    clock,
-    offThread,
-    schemaOf: async (action, revision) => (await store.catalog.findRevision(action, revision))?.schemata,
-  });
+  const payloads = new PayloadValidator({ clock, offThread });
   const feed = new Feed({ events: store.events, clock, counts: streamed, dataId: store.dataId, instance });
   const context: ServiceContext = {
     ...shared,

@@ -14,7 +14,7 @@ import type {
   WantedDeliveries,
 } from "../store/events.ts";
 import { neededTexts } from "../schema/needed-texts.ts";
-import type { Candidate, PayloadValidator } from "./payload-validator.ts";
+import type { CompiledSchema, PayloadValidator } from "./payload-validator.ts";
 
 /** Events read at once. */
 const READ_EVENTS = 100;
@@ -28,7 +28,7 @@ const READ_BYTES = 1024 * 1024;
 interface StoredEventsOptions {
   readonly events: Pick<EventStore, "list" | "withDeliveries">;
   readonly clock: Clock;
-  readonly payloads: Pick<PayloadValidator, "failureUnder" | "conforms">;
+  readonly payloads: Pick<PayloadValidator, "failureOf" | "conforms">;
 }
 
 interface StoredEventCheck {
@@ -128,11 +128,7 @@ export class StoredEvents {
       visit: async ({ rowid, payload }) => {
         // Damaged.
         if (payload === undefined) return true;
-        const failure = await this.#options.payloads.failureUnder(
-          candidate,
-          new RawJson(payload),
-          explaining,
-        );
+        const failure = await this.#options.payloads.failureOf(candidate, new RawJson(payload), explaining);
         checked += 1;
         if (failure === undefined) return true;
         failed += 1;
@@ -249,7 +245,7 @@ export class StoredEvents {
   }
 }
 
-async function candidateOf(schemata: Schemata, { signal }: TimeLimit): Promise<Candidate> {
+async function candidateOf(schemata: Schemata, { signal }: TimeLimit): Promise<CompiledSchema> {
   return { schemata, validator: await eventLoop.run(compileSchemaSteps(schemata), signal) };
 }
 

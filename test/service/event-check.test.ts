@@ -43,12 +43,7 @@ function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list" |
 
 function storedEvents(events: Pick<EventStore, "list" | "withDeliveries">): StoredEvents {
   const { clock } = local;
-  const offThread = new ValidationThread(clock);
-  const payloads = new PayloadValidator({
-    clock,
-    offThread,
-    schemaOf: () => Promise.resolve(undefined),
-  });
+  const payloads = new PayloadValidator({ clock, offThread: new ValidationThread(clock) });
   return new StoredEvents({ events, clock, payloads });
 }
 
@@ -178,7 +173,7 @@ function searchesStuckAt(stuckAt: number): { searches: StoredEvents; begun: Prom
   const { promise: begun, resolve } = Promise.withResolvers<void>();
   let checks = 0;
   const payloads = {
-    failureUnder: () => undefined,
+    failureOf: () => undefined,
     conforms(_candidate: unknown, _payload: RawJson, { gone }: ValidationCaller) {
       checks += 1;
       if (checks < stuckAt) return false;

@@ -5,8 +5,11 @@ import type { NewEvent } from "../../src/domain/event.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { budget, SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../../src/schema/limits.ts";
 import { compileSchema, type OffThreadValidator, type Validator } from "../../src/schema/validate/compile.ts";
-import type { LoadedAction } from "../../src/service/action-cache.ts";
-import { PayloadValidator, type PayloadValidatorOptions } from "../../src/service/payload-validator.ts";
+import {
+  type CompiledSchema,
+  PayloadValidator,
+  type PayloadValidatorOptions,
+} from "../../src/service/payload-validator.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -46,8 +49,13 @@ function outcomeOf(action: string, payload: string): Promise<unknown> {
   );
 }
 
-function checksParts(clock: ManualClock, schemata: Schemata = {}): PayloadValidatorOptions {
-  return { clock, offThread: new ValidationThread(clock), schemaOf: () => Promise.resolve(schemata) };
+function checksParts(clock: ManualClock): PayloadValidatorOptions {
+  return { clock, offThread: new ValidationThread(clock) };
+}
+
+/** @param schemata what the other thread checks by; the same unless given */
+function compiled(schemata: Schemata, others: Schemata = schemata): CompiledSchema {
+  return { schemata: others, validator: compileSchema(schemata) };
 }
 
 describe("payloads that take long to check", () => {
@@ -134,7 +142,7 @@ test.for([
         return validator.validate(payload, maxSteps);
       },
     };
-    const action = { validator: timed, revision: 1 } as LoadedAction;
+    const action = { validator: timed, schemata: DOUBLING };
     const payload = RawJson.fromText(`{"a":${LONGISH},"b":1}`);
     /** How many checks each turn made. */
     const made = new Map<number, number>();
@@ -142,7 +150,7 @@ test.for([
       const pause = checks.pause();
       if (pause !== undefined) await pause;
       made.set(turn, (made.get(turn) ?? 0) + 1);
-      expect(await checks.failureOf("any", action, payload, { caller: checks })).toBeDefined();
+      expect(await checks.failureOf(action, payload, { caller: checks })).toBeDefined();
     };
     await Promise.all(Array.from({ length: 9 }, check));
     expect([...made.values()].reduce((sum, count) => sum + count)).toBe(9);
@@ -154,10 +162,10 @@ test("short checks that come together run in one turn of the event loop", async 
   let isOver = false;
   setImmediate(() => (isOver = true));
   const checks = new PayloadValidator(checksParts(new ManualClock()));
-  const action = { validator: compileSchema({ required: ["id"] }), revision: 1 } as LoadedAction;
+  const action = compiled({ required: ["id"] });
   for (let check = 0; check < 3; check++) {
     expect(checks.pause()).toBeUndefined();
-    const failure = await checks.failureOf("any", action, RawJson.fromText("{}"), { caller: checks });
+    const failure = await checks.failureOf(action, RawJson.fromText("{}"), { caller: checks });
     expect(failure).toBeDefined();
   }
   expect(isOver).toBe(false);
@@ -165,18 +173,18 @@ test("short checks that come together run in one turn of the event loop", async 
 
 describe("all rules that a payload breaks", () => {
   const failure = { field: "id", message: "is required", value: null };
-  const action = { validator: compileSchema({ required: ["id"] }), revision: 1 } as LoadedAction;
+  const action = compiled({ required: ["id"] }, { required: ["id", "name"] });
   const payload = RawJson.fromText("{}");
 
   test("are reported for as many payloads as requested, and the first rule for the others", async () => {
     const clock = new ManualClock();
-    const checks = new PayloadValidator(checksParts(clock, { required: ["id", "name"] }));
+    const checks = new PayloadValidator(checksParts(clock));
     const asker = { caller: checks, explained: { left: 1 } };
-    expect(await checks.failureOf("any", action, payload, asker)).toEqual({
+    expect(await checks.failureOf(action, payload, asker)).toEqual({
       ...failure,
       others: [{ ...failure, field: "name" }],
     });
-    expect(checks.failureOf("any", action, payload, asker)).toEqual(failure);
+    expect(checks.failureOf(action, payload, asker)).toEqual(failure);
     await clock.advance(10_000);
   });
 
@@ -185,7 +193,7 @@ describe("all rules that a payload breaks", () => {
     const check = vi.fn<OffThreadValidator["check"]>(() => Promise.reject(refusal));
     const checks = new PayloadValidator({ ...checksParts(new ManualClock()), offThread: { check } });
     const asker = { caller: checks, explained: { left: 1 } };
-    expect(await checks.failureOf("any", action, payload, asker)).toEqual(failure);
+    expect(await checks.failureOf(action, payload, asker)).toEqual(failure);
     expect(check).toHaveBeenCalledWith(
       expect.objectContaining({ explains: true }),
       expect.objectContaining({ maxWaiting: 32 }),
@@ -196,12 +204,12 @@ describe("all rules that a payload breaks", () => {
 test("a large payload is not parsed on this thread", async () => {
   const clock = new ManualClock();
   const schemata = { required: ["id"] };
-  const checks = new PayloadValidator(checksParts(clock, schemata));
-  const action = { validator: compileSchema(schemata), revision: 1 } as LoadedAction;
+  const checks = new PayloadValidator(checksParts(clock));
+  const action = compiled(schemata);
   const read = vi.spyOn(RawJson.prototype, "value");
   const failureOf = (name: string): unknown => {
     const bytes = Buffer.from(`{"${name}":"${"x".repeat(SHORT_CHECK_BYTES)}"}`);
-    return checks.failureOf("large", action, new RawJson(bytes), { caller: checks });
+    return checks.failureOf(action, new RawJson(bytes), { caller: checks });
   };
   expect(await failureOf("id")).toBeUndefined();
   expect(await failureOf("no")).toMatchObject({ field: "id", message: "is required" });
@@ -228,14 +236,10 @@ describe("a schema of many parts", () => {
         madeReady += 1;
       },
     };
-    const action = { validator: counting, revision: 1 } as LoadedAction;
-    const checks = new PayloadValidator({
-      clock,
-      offThread: new ValidationThread(clock),
-      schemaOf: () => Promise.resolve(undefined),
-    });
+    const action = { validator: counting, schemata };
+    const checks = new PayloadValidator(checksParts(clock));
     const failureOf = (value: object) =>
-      checks.failureOf("wide", action, RawJson.fromValue(value), { caller: checks });
+      checks.failureOf(action, RawJson.fromValue(value), { caller: checks });
     expect(failureOf({ p299: 1 })).toMatchObject({ field: "p299" });
     await clock.advance(9_000);
     expect(failureOf({ p299: "1" })).toBeUndefined();

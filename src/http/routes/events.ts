@@ -29,7 +29,7 @@ import {
 } from "../response.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
 import type { EventPart } from "../../service/events.ts";
-import { brief } from "../../service/publish-batch.ts";
+import { brief } from "../../service/refusals.ts";
 import {
   ENVELOPE_BYTES,
   failure,

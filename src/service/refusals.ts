@@ -1,0 +1,85 @@
+import type { PayloadError } from "../domain/action.ts";
+import { EvregError } from "../domain/error.ts";
+import type { BatchItemError, NewEvent } from "../domain/event.ts";
+import { MAX_FAILURE_BYTES } from "../schema/limits.ts";
+import { type Failure, shortened, shortenedText } from "../schema/validate/errors.ts";
+import type { LoadedAction } from "./action-cache.ts";
+import { ownAction } from "./requests.ts";
+
+// What refused events are answered with.
+
+/** Up to so many bytes of JSON, the refusals of a batch are in full. Then each text and value is cut to `BRIEF_BYTES`. */
+const REFUSALS_BYTES = 1024 * 1024;
+const BRIEF_BYTES = 256;
+
+/** What publishing to an action is refused with that takes no events, whatever is in them. */
+export function takesNoEvents(
+  name: string,
+  { isBuiltIn, isRetired, successor }: LoadedAction,
+): EvregError | undefined {
+  if (isBuiltIn) return ownAction(name, "published");
+  if (!isRetired) return undefined;
+  const instead = successor === null ? "" : `; publish to ${successor} instead`;
+  const message = `is retired and takes no events any more${instead}`;
+  return new EvregError("gone", `${name} ${message}.`, { field: "action", message, value: name, successor });
+}
+
+export function nonConforming({ action }: NewEvent, { others = [], ...first }: Failure): EvregError {
+  const { field, message } = first;
+  return new EvregError(
+    "invalid",
+    `The payload does not conform to the schema of ${action}: ${field === "" ? "it" : field} ${message}`,
+    { ...first, errors: shownFailures({ ...first, others }) },
+  );
+}
+
+/** The first, and those after it that fit into one answer. */
+export function shownFailures({ others = [], ...first }: Failure): readonly PayloadError[] {
+  const failures = [first, ...others];
+  let bytes = 1;
+  const over = failures.findIndex((failure) => (bytes += jsonBytes(failure) + 1) > MAX_FAILURE_BYTES);
+  return over === -1 ? failures : failures.slice(0, Math.max(over, 1));
+}
+
+function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+export function keyConflict({ idempotency_key: key }: NewEvent): EvregError {
+  const message =
+    "was used before in this application, with another action or payload; a new event needs a new key";
+  const details = { field: "idempotency_key", message, value: key };
+  return new EvregError("conflict", `idempotency_key: ${message}.`, details);
+}
+
+export function schemaKeepsChanging(action: string): EvregError {
+  return new EvregError(
+    "unavailable",
+    `The schema of ${action} kept changing while the event was checked against it. Nothing was stored; try again.`,
+  );
+}
+
+/** The refusals of a batch by the places of its items. */
+export function refusalsIn(results: readonly unknown[]): readonly BatchItemError[] {
+  const errors: BatchItemError[] = [];
+  let leftBytes = REFUSALS_BYTES;
+  for (const [index, failure] of results.entries()) {
+    if (!(failure instanceof EvregError)) continue;
+    const refusal = { index, ...failure.body() };
+    // Once one is cut, all after it are, so that nobody wonders why one in the middle is short.
+    if (leftBytes > 0) leftBytes -= jsonBytes(refusal) + 1;
+    errors.push(leftBytes > 0 ? refusal : brief(refusal));
+  }
+  return errors;
+}
+
+/** A refusal of a few hundred bytes: the first broken rule, its texts cut. */
+export function brief({ index, error, details, code }: BatchItemError): BatchItemError {
+  const first = Object.entries(details).filter(([name]) => name !== "errors");
+  return {
+    index,
+    error: shortenedText(error, BRIEF_BYTES),
+    details: Object.fromEntries(first.map(([name, value]) => [name, shortened(value, BRIEF_BYTES)])),
+    code,
+  };
+}
