@@ -89,9 +89,20 @@ export class Publisher {
 
   /** @throws EvregError of the store, when nothing was stored */
   async #publishAll(all: readonly Publication[], request: Request): Promise<void> {
-    const { atomic } = request;
+    const { atomic, isBatch, caller } = request;
     for (let tries = 0; ;) {
-      await this.#validateAll(all, request);
+      for (const one of all) {
+        if (one.ready !== undefined || one.result !== undefined) continue;
+        const turn = this.#turn(isBatch);
+        if (turn !== undefined) await turn;
+        try {
+          const ready = this.#validate(one.item, caller);
+          one.ready = ready instanceof Promise ? await ready : ready;
+        } catch (error) {
+          if (!(error instanceof EvregError)) throw error;
+          one.result = error;
+        }
+      }
       const isRefused = atomic && all.some(({ result }) => result instanceof EvregError);
       // Their keys could have saved them, where the store is asked.
       if (isRefused) for (const one of all) one.result ??= one.ready?.fault;
@@ -108,22 +119,6 @@ export class Publisher {
     }
   }
 
-  async #validateAll(all: readonly Publication[], { caller, isBatch }: Request): Promise<void> {
-    for (const one of all) {
-      if (one.ready !== undefined || one.result !== undefined) continue;
-      const turn = this.#turn(isBatch);
-      if (turn !== undefined) await turn;
-      try {
-        if (one.item instanceof EvregError) throw one.item;
-        const ready = this.#validate(one.item, caller);
-        one.ready = ready instanceof Promise ? await ready : ready;
-      } catch (error) {
-        if (!(error instanceof EvregError)) throw error;
-        one.result = error;
-      }
-    }
-  }
-
   /** The items of batches share a part of each turn of the event loop. A single event waits for another turn after a long check only. */
   #turn(isBatch: boolean): Promise<void> | undefined {
     if (!isBatch) return this.#context.payloads.pause();
@@ -131,7 +126,8 @@ export class Publisher {
   }
 
   /** At once when the action is cached, as a promise takes longer than most checks. @throws the item's refusal */
-  #validate(item: NewEvent, caller: ValidationCaller): ValidatedItem | Promise<ValidatedItem> {
+  #validate(item: BatchItem, caller: ValidationCaller): ValidatedItem | Promise<ValidatedItem> {
+    if (item instanceof EvregError) throw item;
     const { actions, limits } = this.#context;
     checkNewEvent(item, limits.payloadBytes);
     const action = actions.get(item.action);
