@@ -1,3 +1,4 @@
+import { NOT_FOUND, ValueMaker } from "../generate/value-maker.ts";
 import { spend } from "../limits.ts";
 import type { TextWanted, TextWitness } from "../patterns/search.ts";
 import { boundsOf, containsValue } from "./bounds.ts";
@@ -7,7 +8,6 @@ import { unlistedNames } from "./object-rules.ts";
 import { type Violation, NAME, type Location } from "./obligation.ts";
 import type { SchemaNode } from "../node.ts";
 import { areDisjoint } from "./unions.ts";
-import { NOT_FOUND, WitnessSearch } from "./witnesses.ts";
 
 const MAX_LOCAL = 60;
 const MAX_EMBEDDED = 4;
@@ -20,13 +20,13 @@ const STEPS_PER_ITEM = 12;
 /** Looks for payloads that prove a violation: with a value at its location that only the left side allows. */
 export class CounterexampleSearch {
   readonly #texts: TextWitness;
-  readonly #search: WitnessSearch;
+  readonly #search: ValueMaker;
   readonly #lenient: boolean;
 
   constructor(side: "producer" | "consumer", texts: TextWitness) {
     this.#lenient = side === "consumer";
     this.#texts = texts;
-    this.#search = new WitnessSearch(texts);
+    this.#search = new ValueMaker(texts);
   }
 
   /** Whole payloads that may prove it; the caller checks them. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../keywords.ts";
+import { isObject, type JsonObject } from "../keywords.ts";
 import { Conjunction } from "../compatibility/conjunction.ts";
 import { finiteValuesOf, typesOf } from "../compatibility/unions.ts";
 import { budget, refillBudget, StepsExceeded } from "../limits.ts";
@@ -68,18 +68,22 @@ export class Sampler {
   }
 
   #try(random: SeededRandom, minimalFrom: number): JsonObject | undefined {
-    const conforms = (payload: unknown): boolean => this.#conforms(payload);
     try {
-      const minDepths = minDepthsOf(this.#document);
-      const maker = new ValueMaker({ random, texts: this.#texts, minDepths, minimalFrom, conforms });
+      const maker = new ValueMaker(this.#texts, {
+        random,
+        minDepths: minDepthsOf(this.#document),
+        minimalFrom,
+      });
       const root = new Conjunction({ nodes: [this.#document.root], types: TYPE.object });
-      const payload = maker.value(root, 0) as JsonObject | undefined;
-      return JSON.stringify(payload ?? "").length > SAMPLE_LIMITS.characters ? undefined : payload;
+      for (const payload of maker.witnesses(root)) {
+        if (!isObject(payload) || !this.#conforms(payload)) continue;
+        return JSON.stringify(payload).length > SAMPLE_LIMITS.characters ? undefined : payload;
+      }
     } catch (error) {
       // Out of steps, or of stack: references chained thousands deep take much of it.
-      if (error instanceof StepsExceeded || error instanceof RangeError) return undefined;
-      throw error;
+      if (!(error instanceof StepsExceeded || error instanceof RangeError)) throw error;
     }
+    return undefined;
   }
 
   #conforms(payload: unknown): boolean {

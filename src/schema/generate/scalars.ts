@@ -2,6 +2,7 @@ import { type Bounds, containsNumber } from "../compatibility/bounds.ts";
 import { lengthOf, matchesFormat } from "../compatibility/evaluate.ts";
 import { spend } from "../limits.ts";
 import type { TextWitness } from "../patterns/search.ts";
+import { INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf, TYPE } from "../validate/values.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
@@ -72,7 +73,7 @@ const MAKERS: ReadonlyMap<string, Maker> = new Map(
 );
 
 /** A text of each format. */
-export const FORMAT_EXAMPLES: ReadonlyMap<string, string> = new Map(
+const FORMAT_EXAMPLES: ReadonlyMap<string, string> = new Map(
   Array.from(MAKERS, ([format, make]) => [format, make(new SeededRandom(1, 0))]),
 );
 
@@ -126,9 +127,11 @@ const SPREAD = 1_000;
 /** In a wider range numbers are near zero, or near the bound that is next to it. */
 const WIDE = 1e9;
 const NUMBER_TRIES = 8;
+const STEPS_PER_NUMBER = 50;
 
 /** A number within the bounds, or `undefined` where none was found. */
 export function numberFor(bounds: Bounds, random: SeededRandom): number | undefined {
+  spend(STEPS_PER_NUMBER);
   const { lower, upper } = bounds;
   const step = stepOf(bounds);
   let [low, high] = [lower.value, upper.value];
@@ -164,4 +167,69 @@ function commonMultiple(one: number, other: number): number {
 /** Without the last digits of a double, where 3 * 0.1 is more than 0.3. */
 function rounded(value: number): number {
   return Number(value.toPrecision(15)) + 0;
+}
+
+/** Plain texts, and those that only one of two similar formats takes. */
+const TEXTS = [
+  "text",
+  "",
+  "a",
+  "7",
+  "A b",
+  "-",
+  "ä",
+  "Not-a-Format!",
+  "a text of some length, made to be longer than most",
+  "ä@example.com",
+  "2026-01-31 12:00:00",
+  "12:00:00",
+  "bücher.example",
+  "urn:x",
+  "https://example.com/ä",
+  "/ä",
+];
+const MAX_LENGTH = 5_000;
+/** The first integers that each integer format refuses. */
+const INTEGERS_PAST_FORMATS = [...INTEGER_FORMATS.values()]
+  .flatMap(([min, max]) => [min, max])
+  .map((limit) => limit + Math.sign(limit) * Math.max(1, Math.abs(limit) * Number.EPSILON));
+
+/** Some texts within the bounds. */
+export function textsFor(bounds: Bounds, search: TextWitness): string[] {
+  const { patterns, formats, minLength, maxLength } = bounds;
+  const texts = [...formats.flatMap((format) => FORMAT_EXAMPLES.get(format) ?? []), ...TEXTS];
+  if (formats.length === 0) texts.push(...FORMAT_EXAMPLES.values());
+  if (patterns.length > 0) {
+    const found = search.find({ matching: patterns, notMatching: [], minLength, maxLength });
+    if (typeof found === "object") texts.unshift(found.text);
+  }
+  for (const length of [minLength, maxLength]) if (length <= MAX_LENGTH) texts.push("a".repeat(length));
+  return [...new Set(texts)].filter(
+    (text) =>
+      lengthOf(text) >= minLength &&
+      lengthOf(text) <= maxLength &&
+      formats.every((format) => matchesFormat(text, format)),
+  );
+}
+
+/** Some numbers of the type between the bounds: the bounds themselves, small ones, and multiples. */
+export function numbersFor(bounds: Bounds, type: number): number[] {
+  const { lower, upper, factors } = bounds;
+  const step = type === TYPE.integer ? 1 : 0.5;
+  const near = [lower.value, upper.value].filter(Number.isFinite);
+  const whole = near.flatMap((bound) => [Math.ceil(bound), Math.floor(bound)]);
+  const offsets = [0, step, -step, step / 50];
+  const around = [...near, ...whole].flatMap((bound) => offsets.map((offset) => bound + offset));
+  const between = Number.isFinite(lower.value + upper.value) ? [(lower.value + upper.value) / 2] : [];
+  const plain =
+    type === TYPE.integer ? [1, 0, -1, 2, 3, 7, 1_000_003, -1_000_003] : [0.5, 1.5, -0.5, 0.1, 1_000_000.5];
+  const multiples = factors.flatMap((factor) =>
+    [0, 1, -1, Math.ceil(lower.value / factor), Math.floor(upper.value / factor)]
+      .filter(Number.isFinite)
+      .map((count) => count * factor),
+  );
+  const pastFormats = type === TYPE.integer ? INTEGERS_PAST_FORMATS : [];
+  return [...new Set([...plain, ...around, ...between, ...multiples, ...pastFormats])].filter((value) =>
+    containsNumber({ ...bounds, types: type }, value),
+  );
 }

@@ -4,248 +4,368 @@ import { matches } from "../compatibility/evaluate.ts";
 import { isObject, typesAbout } from "../keywords.ts";
 import { spend } from "../limits.ts";
 import type { SchemaNode } from "../node.ts";
-import { ANY, canonicalText, NUMBER, TYPE } from "../validate/values.ts";
 import type { TextWitness } from "../patterns/search.ts";
-import { numberFor, textFor, word } from "./scalars.ts";
+import { ANY, NUMBER, TYPE } from "../validate/values.ts";
+import { numberFor, numbersFor, textFor, textsFor, word } from "./scalars.ts";
 import type { SeededRandom } from "./seeded-random.ts";
+
+export const NOT_FOUND = Symbol("none");
+
+/** Members by name, or items by index, that a value must have. */
+type Fixed = ReadonlyMap<string | number, unknown>;
+const NONE_FIXED: Fixed = new Map();
 
 /** Levels of the flattest value of each schema, as far as known; infinite where no value ends. */
 export type MinDepths = ReadonlyMap<SchemaNode, number>;
 
-/** Turns at a value whose choices may be made otherwise. */
-const TURNS = 12;
-const STEPS_PER_TURN = 20;
-const STEPS_PER_NUMBER = 50;
+/** What chance does to the values. */
+export interface Variety {
+  readonly random: SeededRandom;
+  readonly minDepths: MinDepths;
+  /** From this depth on values are as short as they may be. */
+  readonly minimalFrom: number;
+}
+
 /** Levels a payload may have at most. */
 const MAX_DEPTH = 64;
+const MAX_EXPANSIONS = 24;
+/** Members and items, where no chance is in it. */
+const MAX_FILLED = 300;
+/** Schemas that must not hold, and members of each, of which another value is tried. */
+const MAX_VARIED = 4;
+/** The simplest type first: a person reads the counterexample. */
+const ORDER = [TYPE.string, TYPE.integer, TYPE.object, TYPE.array, TYPE.boolean, TYPE.null, TYPE.fraction];
+/** The types that are picked from: integers and fractions are one to who writes a schema. */
+const KINDS = [TYPE.boolean, NUMBER, TYPE.string, TYPE.array, TYPE.object];
+
+/** Deeper than any value. */
+const ENDLESS = 1e9;
+
+/** Turns at a value whose choices may be made otherwise, and at an item that differs from the others. */
+const TURNS = 12;
+const STEPS_PER_TURN = 20;
+/** Tries at an unlisted name, beyond those needed. */
+const NAME_TRIES = 16;
+const MORE_ITEMS = 2;
+const MORE_MEMBERS = 2;
 /** How often a value that the schema names as an example, or as the default, is taken. */
 const EXAMPLE_SHARE = 0.75;
 const DEFAULT_SHARE = 0.25;
 const NULL_SHARE = 0.2;
 const OPTIONAL_SHARE = 0.6;
-/** Tries at an unlisted name, beyond those needed, and at an item that differs from the others. */
-const NAME_TRIES = 16;
-const UNIQUE_TRIES = 12;
-const MORE_ITEMS = 2;
 
-/** How much each time that a branch was taken counts, and that no value of it ends; a level counts as one. */
-const TAKEN_RANK = 1e4;
-const ENDLESS_RANK = 1e9;
-
-/** The types that are picked from: integers and fractions are one to who writes a schema. */
-const KINDS = [TYPE.boolean, NUMBER, TYPE.string, TYPE.array, TYPE.object];
-
-interface MakerOptions {
-  readonly random: SeededRandom;
-  readonly texts: TextWitness;
-  readonly minDepths: MinDepths;
-  /** From this depth on values are as short as they may be. */
-  readonly minimalFrom: number;
-  readonly conforms: (payload: unknown) => boolean;
-}
-
-/** Makes a payload from what its schemas say together. All values but `undefined`, which stands for none, are JSON. */
+/**
+ * Makes values of a conjunction and checks them: without variety small ones, in an order; with it one by chance in each
+ * turn. It tries few, so `NOT_FOUND` proves nothing.
+ */
 export class ValueMaker {
-  readonly #random: SeededRandom;
-  readonly #options: MakerOptions;
+  readonly #texts: TextWitness;
+  readonly #variety: Variety | undefined;
+  readonly #found = new Map<string, unknown>();
+  #depth = 0;
 
-  constructor(options: MakerOptions) {
-    this.#random = options.random;
-    this.#options = options;
+  constructor(texts: TextWitness, variety?: Variety) {
+    this.#texts = texts;
+    this.#variety = variety;
   }
 
   /** @throws `StepsExceeded` */
-  value(one: Conjunction, depth: number): unknown {
-    if (depth >= MAX_DEPTH || boundsOf(one).types === 0) return undefined;
-    const taken = new Map<string, number>();
+  witness(one: Conjunction, fixed = NONE_FIXED): unknown {
+    if (fixed.size > 0 || this.#variety !== undefined) return this.#first(one, fixed);
+    if (this.#found.has(one.key)) return this.#found.get(one.key);
+    this.#found.set(one.key, NOT_FOUND);
+    const found = this.#first(one, fixed);
+    this.#found.set(one.key, found);
+    return found;
+  }
+
+  /** Values that belong to the conjunction; with variety those at the root may not, and the caller checks them. */
+  *witnesses(one: Conjunction, fixed = NONE_FIXED): Generator {
+    if (this.#variety !== undefined) {
+      yield* this.#turns(one, this.#variety);
+      return;
+    }
+    const ways = boundsOf(one).values === undefined ? expansions(one) : [one];
+    for (const way of ways) {
+      const bounds = boundsOf(way);
+      if (bounds.values !== undefined) {
+        yield* bounds.values.filter((value) => holdsFixed(value, fixed));
+        continue;
+      }
+      for (const type of ORDER) {
+        if ((bounds.types & type) === 0 || !allowsType(type, fixed)) continue;
+        const values = this.#valuesOfType(way, bounds, type, fixed);
+        yield* values.filter((value) => containsValue(one, value));
+      }
+    }
+  }
+
+  /** A value that is not among the others. */
+  another(one: Conjunction, others: readonly unknown[]): unknown {
+    if (others.length === 0) return this.witness(one);
+    const taken = new Set(others.map((value) => JSON.stringify(value)));
+    for (let turn = 0; turn < (this.#variety === undefined ? 1 : TURNS); turn++) {
+      for (const value of this.witnesses(one)) if (!taken.has(JSON.stringify(value))) return value;
+    }
+    return NOT_FOUND;
+  }
+
+  #first(one: Conjunction, fixed: Fixed): unknown {
+    if (this.#depth >= MAX_DEPTH) return NOT_FOUND;
+    this.#depth++;
+    try {
+      for (const value of this.witnesses(one, fixed)) return value;
+      return NOT_FOUND;
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  *#turns(one: Conjunction, variety: Variety): Generator {
+    const { random } = variety;
+    const begin = () => expansions(one, (choice) => this.#ranked(choice, variety));
+    let ways = begin();
     for (let turn = 0; turn < TURNS; turn++) {
       spend(STEPS_PER_TURN);
-      const decided = this.#decided(one, depth, taken);
-      if (decided === undefined) continue;
-      const example = this.#example(decided);
-      const value = example === undefined ? this.#made(decided, depth) : example;
-      if (value !== undefined && this.#fits(decided, value, depth, example !== undefined)) return value;
+      let next = ways.next();
+      if (next.done === true) next = (ways = begin()).next();
+      if (next.done === true) return;
+      const way = next.value;
+      const example = exampleOf(way, random);
+      const values = example === undefined ? this.#varied(way, random) : [example];
+      const isRoot = this.#depth === 0;
+      yield* values.filter((value) => isRoot || containsValue(one, value));
       // Another turn would differ only by chance, and inner values have had several turns.
       const isCertain = one.alternatives.length + one.negated.length === 0 && example === undefined;
-      if (isCertain && turn > 0) return undefined;
+      if (isCertain && turn > 0) return;
     }
-    return undefined;
   }
 
-  #fits(decided: Conjunction, value: unknown, depth: number, isExample: boolean): boolean {
-    if (depth === 0) return this.#options.conforms(value);
-    return isExample
-      ? containsValue(decided, value)
-      : decided.negated.every((negated) => !matches(negated, value));
+  #varied(way: Conjunction, random: SeededRandom): readonly unknown[] {
+    const bounds = boundsOf(way);
+    const { values } = bounds;
+    if (values !== undefined) return values.length === 0 ? [] : [random.pick(values)];
+    const type = this.#type(way, bounds.types, random);
+    return type === undefined ? [] : this.#valuesOfType(way, bounds, type, NONE_FIXED);
   }
 
-  #isMinimal(depth: number): boolean {
-    return depth >= this.#options.minimalFrom;
-  }
-
-  /**
-   * The conjunction with a branch of each alternative chosen.
-   * @param taken how often each was chosen for this value without success
-   */
-  #decided(one: Conjunction, depth: number, taken: Map<string, number>): Conjunction | undefined {
-    const [choice] = one.alternatives;
-    if (choice === undefined) return one;
-    for (const index of this.#ranked(choice, depth, taken)) {
-      const way = one.with(choice.branch(index), choice);
-      if (boundsOf(way).types === 0) continue;
-      const key = `${choice.key} ${index}`;
-      taken.set(key, (taken.get(key) ?? 0) + 1);
-      return this.#decided(way, depth, taken);
-    }
-    return undefined;
-  }
-
-  /** The branches in the order they are tried: those that were not yet, and endless ones last. */
-  #ranked(choice: Alternatives, depth: number, taken: Map<string, number>): number[] {
+  /** The branches in the order they are tried: where values are to be short, the flattest first, and endless ones last. */
+  #ranked(choice: Alternatives, { random, minDepths }: Variety): number[] {
     spend(choice.count);
     const rank = (index: number): number => {
-      const minDepth = this.#minDepth(choice.branch(index).nodes ?? []);
-      if (minDepth === Infinity) return ENDLESS_RANK;
-      const times = taken.get(`${choice.key} ${index}`) ?? 0;
-      return times * TAKEN_RANK + (this.#isMinimal(depth) ? minDepth : 0);
+      const { nodes = [] } = choice.branch(index);
+      const depth = Math.max(0, ...nodes.map((node) => minDepths.get(node) ?? Infinity));
+      return depth === Infinity ? ENDLESS : this.#isMinimal ? depth : 0;
     };
-    const indexes = this.#random.shuffled(Array.from({ length: choice.count }, (_, index) => index));
+    const indexes = random.shuffled(Array.from({ length: choice.count }, (_, index) => index));
     const ranks = new Map(indexes.map((index) => [index, rank(index)]));
     return indexes.toSorted((one, other) => ranks.get(one)! - ranks.get(other)!);
   }
 
-  #minDepth(nodes: readonly SchemaNode[]): number {
-    return Math.max(0, ...nodes.map((node) => this.#options.minDepths.get(node) ?? Infinity));
+  get #isMinimal(): boolean {
+    return this.#variety === undefined || this.#depth >= this.#variety.minimalFrom;
   }
 
-  /** One of the schemas' own examples or defaults. */
-  #example({ nodes }: Conjunction): unknown {
-    const schemas = nodes.map(({ schema }) => schema).filter(isObject);
-    const examples = schemas.flatMap(({ examples: listed }) => (Array.isArray(listed) ? listed : []));
-    if (examples.length > 0 && this.#random.chance(EXAMPLE_SHARE)) return this.#random.pick(examples);
-    const defaults = schemas.filter((schema) => "default" in schema).map((schema) => schema["default"]);
-    if (defaults.length > 0 && this.#random.chance(DEFAULT_SHARE)) return this.#random.pick(defaults);
-    return undefined;
+  #chance(share: number): boolean {
+    return !this.#isMinimal && this.#variety!.random.chance(share);
   }
 
-  #made(one: Conjunction, depth: number): unknown {
-    const bounds = boundsOf(one);
-    const { values } = bounds;
-    if (values !== undefined) return values.length === 0 ? undefined : this.#random.pick(values);
-    switch (this.#type(one, bounds.types, depth)) {
-      case TYPE.null:
-        return null;
-      case TYPE.boolean:
-        return this.#random.chance(0.5);
-      case NUMBER:
-        spend(STEPS_PER_NUMBER);
-        return numberFor(bounds, this.#random);
-      case TYPE.string:
-        return textFor(bounds, this.#options.texts, this.#random);
-      case TYPE.array:
-        return this.#list(one, bounds, depth);
-      default:
-        return this.#object(one, bounds, depth);
-    }
-  }
-
-  #type({ nodes }: Conjunction, possible: number, depth: number): number {
+  #type({ nodes }: Conjunction, possible: number, random: SeededRandom): number | undefined {
     const isStated = nodes.some((node) => node.value("type") !== undefined);
     const types = isStated ? possible : likelyTypes(possible, nodes);
     const others = types & ~TYPE.null;
-    const isNull = others === 0 || this.#isMinimal(depth) || this.#random.chance(NULL_SHARE);
+    const isNull = others === 0 || this.#isMinimal || random.chance(NULL_SHARE);
     if (others !== types && isNull) return TYPE.null;
     const flat = others & ~(TYPE.array | TYPE.object);
-    const wanted = this.#isMinimal(depth) && flat !== 0 ? flat : others;
-    return this.#random.pick(KINDS.filter((kind) => (wanted & kind) !== 0));
+    const wanted = this.#isMinimal && flat !== 0 ? flat : others;
+    return random.pick(KINDS.filter((kind) => (wanted & kind) !== 0));
   }
 
-  /** An object with all required properties, some optional ones, and others only to reach `minProperties`. */
-  #object(one: Conjunction, bounds: Bounds, depth: number): unknown {
-    const members = new Map<string, unknown>();
+  #valuesOfType(one: Conjunction, bounds: Bounds, type: number, fixed: Fixed): readonly unknown[] {
+    spend(4);
+    const random = this.#variety?.random;
+    switch (type) {
+      case TYPE.string:
+        return random === undefined
+          ? textsFor(bounds, this.#texts)
+          : oneOrNone(textFor(bounds, this.#texts, random));
+      case NUMBER:
+      case TYPE.integer:
+      case TYPE.fraction:
+        return random === undefined ? numbersFor(bounds, type) : oneOrNone(numberFor(bounds, random));
+      case TYPE.boolean:
+        return this.#shuffled([false, true]);
+      case TYPE.null:
+        return [null];
+      case TYPE.array:
+        return oneOrNone(this.#list(one, bounds, fixed));
+      default:
+        return this.#objects(one, bounds, fixed);
+    }
+  }
+
+  #shuffled<T>(list: readonly T[]): readonly T[] {
+    return this.#variety === undefined ? list : this.#variety.random.shuffled(list);
+  }
+
+  /** An object, and if it matches a negated schema, others with one member that does not. */
+  #objects(one: Conjunction, bounds: Bounds, fixed: Fixed): unknown[] {
+    const plain = this.#object(one, bounds, fixed);
+    if (plain === undefined) return [];
+    const made: unknown[] = [plain];
+    for (const negated of one.negated.slice(0, MAX_VARIED)) {
+      if (!matches(negated, plain)) continue;
+      for (const [name, inner] of [...negated.resolved.properties].slice(0, MAX_VARIED)) {
+        if (fixed.has(name)) continue;
+        const value = this.witness(one.member(name).with({ negated: [inner] }));
+        if (value !== NOT_FOUND) made.push({ ...plain, [name]: value });
+      }
+    }
+    return made;
+  }
+
+  /** An object with all required properties, by chance some optional ones, and others only to reach `minProperties`. */
+  #object(one: Conjunction, bounds: Bounds, fixed: Fixed): object | undefined {
+    const { required, minProperties, maxProperties } = bounds;
+    const made = new Map<string, unknown>();
     const names = one.name();
     const add = (name: string): boolean => {
-      if (members.has(name)) return true;
+      if (made.has(name)) return true;
       if (!names.nodes.every((node) => matches(node, name))) return false;
-      const value = this.value(one.member(name), depth + 1);
-      if (value !== undefined) members.set(name, value);
-      return value !== undefined;
+      const value = fixed.has(name) ? fixed.get(name) : this.witness(one.member(name));
+      if (value === NOT_FOUND) return false;
+      made.set(name, value);
+      return true;
     };
-    for (const name of bounds.required) if (!add(name)) return undefined;
-    const listed = new Set(one.nodes.flatMap(({ properties }) => [...properties.keys()]));
-    for (const name of this.#random.shuffled([...listed])) {
-      if (members.size >= bounds.maxProperties) break;
-      const isWanted = !this.#isMinimal(depth) && this.#random.chance(OPTIONAL_SHARE);
-      if (isWanted || members.size < bounds.minProperties) add(name);
+    for (const name of [...required, ...(fixed.keys() as Iterable<string>)]) if (!add(name)) return undefined;
+    const known = new Set(one.nodes.flatMap(({ properties }) => [...properties.keys()]));
+    for (const name of this.#shuffled([...known])) {
+      if (made.size >= maxProperties) break;
+      if (made.size < minProperties || this.#chance(OPTIONAL_SHARE)) add(name);
     }
-    const wished = listed.size === 0 && isMap(one) && !this.#isMinimal(depth) ? this.#random.whole(1, 2) : 0;
-    const size = Math.min(bounds.maxProperties, Math.max(bounds.minProperties, wished));
-    for (let tries = 0; members.size < size && tries < size + NAME_TRIES; tries++) {
-      spend(STEPS_PER_TURN);
-      const name = this.#name(one, tries, depth);
+    const wished = known.size === 0 && isMap(one) && !this.#isMinimal ? MORE_MEMBERS : 0;
+    const size = Math.min(maxProperties, Math.max(minProperties, wished));
+    const most = this.#variety === undefined ? Math.min(size, MAX_FILLED) : size;
+    for (let tries = 0; made.size < size && tries < most + NAME_TRIES; tries++) {
+      spend(1);
+      const name = this.#name(one, tries);
       if (name !== undefined) add(name);
     }
-    if (members.size < bounds.minProperties || members.size > bounds.maxProperties) return undefined;
-    const ordered = [...listed].filter((name) => members.has(name));
-    return Object.fromEntries(
-      [...new Set([...ordered, ...members.keys()])].map((name) => [name, members.get(name)]),
-    );
+    if (made.size < minProperties) return undefined;
+    const inOrderOfSchema = [...known].filter((name) => made.has(name));
+    const all = this.#variety === undefined ? made.keys() : new Set([...inOrderOfSchema, ...made.keys()]);
+    return Object.fromEntries(Array.from(all, (name) => [name, made.get(name)]));
   }
 
-  #name(one: Conjunction, tries: number, depth: number): string | undefined {
+  /** One that no schema lists. */
+  #name(one: Conjunction, tries: number): string | undefined {
+    if (this.#variety === undefined) return `member${tries}`;
+    const { random } = this.#variety;
     const names = one.name();
     const patterns = one.nodes.flatMap(({ patternProperties }) => [...patternProperties.keys()]);
     const isClosed = one.nodes.some(({ additionalProperties }) => additionalProperties?.allowsNone === true);
-    if (patterns.length > 0 && (isClosed || this.#random.chance(0.5))) {
-      const bounds = { ...boundsOf(names), patterns: [this.#random.pick(patterns)] };
-      return textFor(bounds, this.#options.texts, this.#random);
+    if (patterns.length > 0 && (isClosed || random.chance(0.5))) {
+      const bounds = { ...boundsOf(names), patterns: [random.pick(patterns)] };
+      return textFor(bounds, this.#texts, random);
     }
-    if (names.nodes.length > 0) return this.value(names, depth + 1) as string | undefined;
-    return tries < NAME_TRIES ? word(this.#random) : `${word(this.#random)}_${tries}`;
+    if (names.nodes.length === 0) return tries < NAME_TRIES ? word(random) : `${word(random)}_${tries}`;
+    const name = this.witness(names);
+    return typeof name === "string" ? name : undefined;
   }
 
-  /** A list of few items; a tuple has all its items where it may. */
-  #list(one: Conjunction, { minItems, maxItems, unique }: Bounds, depth: number): unknown {
-    spend(STEPS_PER_TURN + minItems);
+  /** A list of few items; by chance a tuple has all its items where it may. */
+  #list(one: Conjunction, { minItems, maxItems, unique }: Bounds, fixed: Fixed): unknown[] | undefined {
     const contained = one.nodes.flatMap(({ contains }) => contains ?? []);
-    const least = Math.max(minItems, contained.length);
-    const length = Math.min(maxItems, this.#length(one, least, depth));
-    const items: unknown[] = [];
-    const texts = new Set<string>();
-    while (items.length < length) {
-      const plain = one.item(items.length);
-      const wanted = contained[items.length];
-      const item = this.#item(
-        wanted === undefined ? plain : plain.with({ nodes: [wanted] }),
-        depth,
-        unique ? texts : undefined,
-      );
+    const least = Math.max(minItems, ...[...(fixed.keys() as Iterable<number>)].map((index) => index + 1));
+    if (this.#variety !== undefined) spend(STEPS_PER_TURN + least);
+    else if (least > MAX_FILLED) return undefined;
+    const length = Math.min(maxItems, this.#length(one, least, contained.length));
+    const made: unknown[] = [];
+    while (made.length < length) {
+      const plain = one.item(made.length);
+      const wanted = contained[made.length];
+      const item = wanted === undefined ? plain : plain.with({ nodes: [wanted] });
+      const value = fixed.has(made.length) ? fixed.get(made.length) : this.another(item, unique ? made : []);
       // An index that allows no item ends the list.
-      if (item === undefined) return items.length < least ? undefined : items;
-      items.push(item);
+      if (value === NOT_FOUND && made.length < least) return undefined;
+      if (value === NOT_FOUND) break;
+      made.push(value);
     }
-    return items;
+    for (const wanted of contained) {
+      if (made.some((item) => matches(wanted, item))) continue;
+      const item = one.item(made.length).with({ nodes: [wanted] });
+      const value = this.another(item, unique ? made : []);
+      if (value === NOT_FOUND) return undefined;
+      made.push(value);
+    }
+    return made;
   }
 
-  #length({ nodes }: Conjunction, least: number, depth: number): number {
-    if (this.#isMinimal(depth)) return least;
-    const listed = Math.max(0, ...nodes.map(({ tuple }) => tuple?.length ?? 0));
-    if (listed > 0) return Math.max(least, listed);
-    return this.#random.whole(Math.max(least, 1), least + MORE_ITEMS);
+  #length({ nodes }: Conjunction, least: number, contained: number): number {
+    if (this.#variety === undefined || this.#isMinimal) return least;
+    const places = Math.max(0, ...nodes.map(({ tuple }) => tuple?.length ?? 0));
+    if (places > 0) return Math.max(least, places, contained);
+    return this.#variety.random.whole(Math.max(least, contained, 1), Math.max(least, contained) + MORE_ITEMS);
   }
+}
 
-  /** @param texts those of the items before, where none may be there twice */
-  #item(one: Conjunction, depth: number, texts: Set<string> | undefined): unknown {
-    for (let tries = 0; tries < UNIQUE_TRIES; tries++) {
-      const item = this.value(one, depth + 1);
-      if (item === undefined || texts === undefined) return item;
-      const text = canonicalText(item);
-      if (texts.has(text)) continue;
-      texts.add(text);
-      return item;
+/**
+ * The conjunction with all alternatives decided, in many ways.
+ * @param order in which the branches of an alternative are tried
+ */
+function* expansions(
+  one: Conjunction,
+  order?: (choice: Alternatives) => readonly number[],
+): Generator<Conjunction, void> {
+  let remaining = MAX_EXPANSIONS;
+  function* decide(open: Conjunction): Generator<Conjunction, void> {
+    const [choice] = open.alternatives;
+    if (choice === undefined) {
+      if (remaining-- > 0) yield open;
+      return;
     }
-    return undefined;
+    for (const way of order === undefined ? open.expand(choice) : inOrder(open, choice, order(choice))) {
+      if (remaining <= 0) return;
+      if (boundsOf(way).types !== 0) yield* decide(way);
+    }
   }
+  yield* decide(one);
+}
+
+function* inOrder(
+  open: Conjunction,
+  choice: Alternatives,
+  order: readonly number[],
+): Generator<Conjunction, void> {
+  for (const index of order) yield open.with(choice.branch(index), choice);
+}
+
+/** One of the schemas' own examples or defaults. */
+function exampleOf({ nodes }: Conjunction, random: SeededRandom): unknown {
+  const schemas = nodes.map(({ schema }) => schema).filter(isObject);
+  const examples = schemas.flatMap(({ examples: listed }) => (Array.isArray(listed) ? listed : []));
+  if (examples.length > 0 && random.chance(EXAMPLE_SHARE)) return random.pick(examples);
+  const defaults = schemas.filter((schema) => "default" in schema).map((schema) => schema["default"]);
+  if (defaults.length > 0 && random.chance(DEFAULT_SHARE)) return random.pick(defaults);
+  return undefined;
+}
+
+function oneOrNone<T>(value: T | undefined): readonly T[] {
+  return value === undefined ? [] : [value];
+}
+
+function allowsType(type: number, fixed: Fixed): boolean {
+  const [step] = fixed.keys();
+  return step === undefined || type === (typeof step === "string" ? TYPE.object : TYPE.array);
+}
+
+function holdsFixed(value: unknown, fixed: Fixed): boolean {
+  return [...fixed].every(
+    ([step, inner]) =>
+      typeof value === "object" &&
+      value !== null &&
+      JSON.stringify((value as Record<string | number, unknown>)[step]) === JSON.stringify(inner),
+  );
 }
 
 function isMap({ nodes }: Conjunction): boolean {
