@@ -1,5 +1,6 @@
 import type { Actor, AuditEntry } from "../domain/audit.ts";
 import type { Replay, ReplaySelection, ReplayStatus } from "../domain/replay.ts";
+import type { StatsBreakdown } from "../domain/stats/stats.ts";
 import type { MeasureCounts } from "../domain/stats/tally.ts";
 import type { RowidRange } from "./events.ts";
 
@@ -127,7 +128,7 @@ export interface StatsPiece {
 
 export interface StatsQuery extends StatsSelection {
   /** What the figures are added up by: the starts of the pieces, or the rowids of actions or subscriptions. */
-  readonly by: "start" | "action" | "subscription";
+  readonly by: "start" | StatsBreakdown;
   /** The pieces rise. */
   readonly pieces: readonly StatsPiece[];
 }
@@ -141,24 +142,21 @@ export interface CountedFigure {
 }
 
 export interface StatsSubjects extends StatsSelection {
+  readonly by: StatsBreakdown;
   /** The rowids of the actions or subscriptions that have figures, in this order; others follow by name. */
   readonly first: readonly number[];
   readonly limit: number;
 }
 
-export interface ActionSubject {
+/** An action, or a subscription that is not deleted. */
+export interface StatsSubject {
   readonly id: number;
-  readonly action: string;
   readonly application: string;
-  /** When the last event of the action was published. */
+  /** The name of the subscription; `null` for an action. */
+  readonly subscription: string | null;
+  readonly action: string;
+  /** When the last event of an action was published. */
   readonly lastPublishedMs: number | null;
-}
-
-export interface SubscriptionSubject {
-  readonly id: number;
-  readonly application: string;
-  readonly subscription: string;
-  readonly action: string;
 }
 
 /** Figures over time. Events, attempts and deliveries are counted in the transactions that store them. */
@@ -168,8 +166,7 @@ export interface StatsStore {
   noteRunning(time: StatsTime): Promise<void>;
   /** Answers what was counted. By start, each piece of which anything is known has a figure, which may be 0. */
   figures(query: StatsQuery): Promise<readonly CountedFigure[]>;
-  actions(query: StatsSubjects): Promise<readonly ActionSubject[]>;
-  subscriptions(query: StatsSubjects): Promise<readonly SubscriptionSubject[]>;
+  subjects(query: StatsSubjects): Promise<readonly StatsSubject[]>;
   /** Removes some of what is too old by now; answers how much. */
   removeExpired(nowMs: number): Promise<number>;
 }

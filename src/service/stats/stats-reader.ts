@@ -13,7 +13,7 @@ import { Tally } from "../../domain/stats/tally.ts";
 import type { Answer } from "../../evreg.ts";
 import { type Clock, toIso } from "../../runtime/clock.ts";
 import type { Backlog } from "../../store/queue.ts";
-import type { ActionSubject, StatsPiece, StatsTime, SubscriptionSubject } from "../../store/history.ts";
+import type { StatsPiece, StatsSubject, StatsTime } from "../../store/history.ts";
 import type { Store } from "../../store/store.ts";
 import type { Access } from "../auth.ts";
 import type { StatsRecorder } from "./recorder.ts";
@@ -61,8 +61,10 @@ export class StatsReader {
       backlog: backlogOf(unfinished),
     };
     if (by === undefined) return { data };
-    const described = by === "action" ? this.#actions(selection, rows) : this.#subscriptions(selection, rows);
-    return { data: { ...data, rows: await described } };
+    const first = busiest(rows);
+    const subjects = await store.stats.subjects({ ...of, by, first, limit: selection.limit });
+    if (by === "action") return { data: { ...data, rows: subjects.map((one) => actionFigures(one, rows)) } };
+    return { data: { ...data, rows: subjects.map((one) => subscriptionFigures(one, rows)) } };
   }
 
   async #counted({ of, by, fromMs, nowMs, stepMs, steps }: Selection): Promise<Counted> {
@@ -88,22 +90,6 @@ export class StatsReader {
     for (const { key, counts, lastError } of ofSubjects) tallyOf(rows, key).add(counts, lastError);
     return { steps: starts.map((startMs) => tallies.get(startMs)), totals, rows };
   }
-
-  async #actions(
-    { of, limit }: Selection,
-    rows: ReadonlyMap<number, Tally>,
-  ): Promise<readonly ActionFigures[]> {
-    const found = await this.#parts.store.stats.actions({ ...of, first: busiest(rows), limit });
-    return found.map((action) => actionFigures(action, rows.get(action.id)));
-  }
-
-  async #subscriptions(
-    { of, limit }: Selection,
-    rows: ReadonlyMap<number, Tally>,
-  ): Promise<readonly SubscriptionFigures[]> {
-    const found = await this.#parts.store.stats.subscriptions({ ...of, first: busiest(rows), limit });
-    return found.map((subscription) => subscriptionFigures(subscription, rows.get(subscription.id)));
-  }
 }
 
 function seriesOf(steps: readonly (Tally | undefined)[]): StatsSeries {
@@ -120,18 +106,23 @@ function seriesOf(steps: readonly (Tally | undefined)[]): StatsSeries {
   };
 }
 
+type Rows = Counted["rows"];
+
 function actionFigures(
-  { action, application, lastPublishedMs }: ActionSubject,
-  tally: Tally = new Tally(),
+  { id, action, application, lastPublishedMs }: StatsSubject,
+  rows: Rows,
 ): ActionFigures {
+  const tally = rows.get(id) ?? new Tally();
   const last_published_at = lastPublishedMs === null ? null : toIso(lastPublishedMs);
   return { action, application, ...tally.figures(), last_published_at };
 }
 
 function subscriptionFigures(
-  { id: subscription_id, ...names }: SubscriptionSubject,
-  tally: Tally = new Tally(),
+  { id: subscription_id, application, subscription, action }: StatsSubject,
+  rows: Rows,
 ): SubscriptionFigures {
+  const tally = rows.get(subscription_id) ?? new Tally();
+  const names = { application, subscription: subscription!, action };
   return { subscription_id, ...names, ...tally.figures(), last_error: tally.lastError };
 }
 

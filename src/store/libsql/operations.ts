@@ -35,14 +35,7 @@ import { eventBounds, findEvent, listEvents, nextEvents } from "./events/list.ts
 import { examineFile, settleFile } from "./files/closed-file.ts";
 import { moveNumbers } from "./files/id-reservation.ts";
 import { listAudit, recordChange, removeAudit } from "./history/audit.ts";
-import {
-  countRefused,
-  noteRunning,
-  readFigures,
-  removeStats,
-  statsActions,
-  statsSubscriptions,
-} from "./history/stats.ts";
+import { countRefused, noteRunning, readFigures, removeStats, statsSubjects } from "./history/stats.ts";
 import {
   advanceReplay,
   cancelReplay,
@@ -196,8 +189,7 @@ export const OPERATIONS = {
     countRefused: write(countRefused, { durable: "later" }),
     noteRunning: write(noteRunning, { durable: "later" }),
     figures: longRead(readFigures),
-    actions: longRead(statsActions),
-    subscriptions: longRead(statsSubscriptions),
+    subjects: longRead(statsSubjects),
     removeExpired: write(removeStats, { rows: MAX_REMOVED_ROWS, durable: "later" }),
   },
   file: {

@@ -70,7 +70,7 @@ export function statsSuite(open: OpenStore): void {
 
   it("add up by action and by subscription, with how long things took", async () => {
     const { action, subscription } = await happen();
-    const [{ id } = { id: 0 }] = await on.stats.actions({ first: [], action, limit: 1 });
+    const [{ id } = { id: 0 }] = await on.stats.subjects({ by: "action", first: [], action, limit: 1 });
     expect((await figures({ by: "action" }))[id]).toEqual([2, 3, 1, 1, 1]);
     expect(await figures({ by: "subscription" })).toEqual({ [subscription]: [0, 0, 1, 1, 1] });
     const counted = await on.stats.figures({ by: "subscription", pieces: PIECES });
@@ -97,17 +97,19 @@ export function statsSuite(open: OpenStore): void {
   it("name their subjects, those with figures first", async () => {
     const { action, subscription } = await happen();
     await on.action("a.first");
-    const [{ id } = { id: 0 }] = await on.stats.actions({ first: [], action, limit: 1 });
-    const actions = await on.stats.actions({ first: [id], limit: 5 });
+    const [{ id } = { id: 0 }] = await on.stats.subjects({ by: "action", first: [], action, limit: 1 });
+    const actions = await on.stats.subjects({ by: "action", first: [id], limit: 5 });
     expect(actions.slice(0, 2)).toMatchObject([
       { action, application: "crm", lastPublishedMs: NOW + 1 },
       { action: "a.first", lastPublishedMs: null },
     ]);
-    expect(await on.stats.actions({ first: [], limit: 1 })).toHaveLength(1);
-    expect(await on.stats.subscriptions({ first: [subscription], limit: 5 })).toEqual([
-      { id: subscription, application: "mailer", subscription: "welcome", action },
+    expect(await on.stats.subjects({ by: "action", first: [], limit: 1 })).toHaveLength(1);
+    expect(await on.stats.subjects({ by: "subscription", first: [subscription], limit: 5 })).toEqual([
+      { id: subscription, application: "mailer", subscription: "welcome", action, lastPublishedMs: null },
     ]);
-    expect(await on.stats.subscriptions({ first: [], limit: 5, applications: ["crm"] })).toEqual([]);
+    expect(
+      await on.stats.subjects({ by: "subscription", first: [], limit: 5, applications: ["crm"] }),
+    ).toEqual([]);
   });
 
   it("are removed when they are too old for their span", async () => {

@@ -3,20 +3,18 @@ import { floorTo, STATS_SPANS, TEN_SECONDS_MS } from "../../../domain/stats/stat
 import { MEASURE, type MeasureCounts } from "../../../domain/stats/tally.ts";
 import type { AttemptResult } from "../../queue.ts";
 import type {
-  ActionSubject,
   CountedFigure,
   RefusedCount,
   StatsQuery,
   StatsSelection,
+  StatsSubject,
   StatsSubjects,
   StatsTime,
-  SubscriptionSubject,
 } from "../../history.ts";
 import { matchOf } from "../catalog/matching.ts";
 import type { EventBatch, WireRecordOutcome } from "../queue/wire.ts";
-import { parseStored } from "../stored-record.ts";
 import type { Part } from "../thread/operation.ts";
-import { type Sql, timeOf, wholeOf } from "../thread/sql.ts";
+import type { Sql, SqlValue } from "../thread/sql.ts";
 
 // What happens is counted in the transaction that stores it, so that a crash takes either both or neither: in each span of time,
 // and once more among everything. So figures are read as they are, and nothing is made of them later. Counting anew at a start
@@ -141,124 +139,86 @@ function isOfApplications(table: string): string {
   return `(?2 IS NULL OR ${table}.application IN (SELECT value FROM json_each(?2)))`;
 }
 
-/** Answers the series that a query adds up. */
-function seriesOf(sql: Sql, { by, applications, action, subscription }: StatsQuery): readonly Series[] {
+/** SQL of the series that a query adds up; `?3` is the subscription, and the other values follow. */
+function seriesOf({ by, applications, action, subscription }: StatsQuery): {
+  readonly text: string;
+  readonly values: readonly SqlValue[];
+} {
   const isOfAll = action === undefined && subscription === undefined && applications === undefined;
-  if (by === "start" && isOfAll) return [EVERYTHING];
+  if (by === "start" && isOfAll) return { text: "SELECT 0, 0 WHERE ?2 IS NULL AND ?3 IS NULL", values: [] };
   const match = action === undefined ? { condition: "TRUE", values: [] } : matchOf(action, "a.action");
-  const rows = sql.rows<{ action_id: number; subscription_id: number }>(
-    `SELECT a.rowid AS action_id, 0 AS subscription_id FROM action AS a
-        WHERE ?1 IS NULL AND ${isOfApplications("a")} AND ${match.condition}
-      UNION ALL SELECT b.action_id, b.subscription_id FROM action AS a
-        CROSS JOIN binding AS b ON b.action_id = a.rowid CROSS JOIN subscription AS s ON s.rowid = b.subscription_id
-        WHERE (?1 IS NULL OR s.rowid = ?1) AND ${isOfApplications("s")} AND ${match.condition}`,
-    subscription ?? null,
-    listOrNull(applications),
-    ...match.values,
-    ...match.values,
-  );
-  const series = rows.map((row): Series => [row.action_id, row.subscription_id]);
-  return by === "subscription" ? series.filter(([, id]) => id > 0) : series;
+  const ofSubscriptions = `SELECT b.action_id, b.subscription_id FROM action AS a
+    CROSS JOIN binding AS b ON b.action_id = a.rowid CROSS JOIN subscription AS s ON s.rowid = b.subscription_id
+    WHERE (?3 IS NULL OR s.rowid = ?3) AND ${isOfApplications("s")} AND ${match.condition}`;
+  if (by === "subscription") return { text: ofSubscriptions, values: match.values };
+  const ofActions = `SELECT a.rowid, 0 FROM action AS a
+    WHERE ?3 IS NULL AND ${isOfApplications("a")} AND ${match.condition}`;
+  return {
+    text: `${ofActions} UNION ALL ${ofSubscriptions}`,
+    values: [...match.values, ...match.values],
+  };
 }
 
-/** One call looks for the figures of so many series and pieces of time; each takes some ten microseconds. */
-const MAX_SOUGHT = 2_000;
+/** One call reads the figures of so many pieces of time, so that other reads get their turn. */
+const PIECES_AT_ONCE = 16;
 
-const KEY = {
-  start: "piece.value ->> 1",
-  action: "series.value ->> 0",
-  subscription: "series.value ->> 1",
-} as const;
+const KEY = { start: "f.start_ms", action: "f.action_id", subscription: "f.subscription_id" } as const;
 
-/** SQL that is true of the rows of a piece and a series. */
-const OF_BOTH = `f.span_ms = piece.value ->> 0 AND f.start_ms = piece.value ->> 1
-  AND f.action_id = series.value ->> 0 AND f.subscription_id = series.value ->> 1`;
+/** What is known of everything is known of each: nothing happened where a series has no row of its own. */
+const KNOWN = `UNION ALL SELECT f.start_ms, ${MEASURE.published}, 0, NULL
+  FROM json_each(?1) AS piece CROSS JOIN figure AS f
+  WHERE f.span_ms = piece.value ->> 0 AND f.start_ms = piece.value ->> 1 AND f.action_id = 0 AND f.subscription_id = 0`;
 
-/**
- * The engine gathers the rows of each series and piece, and they are added up here: to sort all rows by key and measure takes it
- * twice as long.
- */
+/** The rows are added up here: to sort all by key and measure takes the engine twice as long. */
 export function readFigures(sql: Sql, query: StatsQuery): Part<CountedFigure, StatsQuery> {
-  const { by } = query;
-  const series = seriesOf(sql, query);
-  const size = Math.max(1, Math.floor(MAX_SOUGHT / Math.max(1, series.length)));
-  const pieces = JSON.stringify(query.pieces.slice(0, size).map(({ spanMs, startMs }) => [spanMs, startMs]));
-  const rows = sql.rows<{ key: number; counts: string; lastError: string | null }>(
-    `SELECT ${KEY[by]} AS key,
-        (SELECT json_group_object(f.measure, ${wholeOf("f.count")}) FROM figure AS f WHERE ${OF_BOTH}) AS counts,
-        (SELECT f.last_error FROM figure AS f WHERE ${OF_BOTH} AND f.measure = ${MEASURE.failedAttempts}) AS lastError
-      FROM json_each(?1) AS piece CROSS JOIN json_each(?2) AS series`,
-    pieces,
-    JSON.stringify(series),
+  const { by, applications, subscription, pieces } = query;
+  const series = seriesOf(query);
+  const rows = sql.rows<{ key: number; measure: number; count: number; lastError: string | null }>(
+    `WITH series (action_id, subscription_id) AS MATERIALIZED (${series.text})
+      SELECT ${KEY[by]} AS key, f.measure, f.count, f.last_error AS lastError
+      FROM json_each(?1) AS piece CROSS JOIN series CROSS JOIN figure AS f
+      WHERE f.span_ms = piece.value ->> 0 AND f.start_ms = piece.value ->> 1
+        AND f.action_id = series.action_id AND f.subscription_id = series.subscription_id ${by === "start" ? KNOWN : ""}`,
+    JSON.stringify(pieces.slice(0, PIECES_AT_ONCE).map(({ spanMs, startMs }) => [spanMs, startMs])),
+    listOrNull(applications),
+    subscription ?? null,
+    ...series.values,
   );
-  const figures = new Map<number, { counts: Record<string, number>; lastError: string | null }>();
-  for (const { key, counts, lastError } of rows) {
-    if (counts === NO_COUNTS) continue;
+  const figures = new Map<number, { readonly counts: MeasureCounts; lastError: string | null }>();
+  for (const { key, measure, count, lastError } of rows) {
     let figure = figures.get(key);
-    if (figure === undefined) figures.set(key, (figure = { counts: {}, lastError }));
-    for (const [measure, count] of Object.entries(parseStored(counts) as MeasureCounts)) {
-      figure.counts[measure] = (figure.counts[measure] ?? 0) + count;
-    }
+    if (figure === undefined) figures.set(key, (figure = { counts: {}, lastError: null }));
+    figure.counts[measure] = (figure.counts[measure] ?? 0) + count;
     figure.lastError = lastError ?? figure.lastError;
   }
-  // What is known of everything is known of each: nothing happened where a series has no row of its own.
-  for (const key of by === "start" ? knownStarts(sql, pieces) : []) {
-    if (!figures.has(key)) figures.set(key, { counts: {}, lastError: null });
-  }
-  const items = [...figures].map(([key, { counts, lastError }]) => ({ key, counts, lastError }));
-  const rest = query.pieces.slice(size);
+  const items = [...figures].map(([key, figure]) => Object.assign(figure, { key }));
+  const rest = pieces.slice(PIECES_AT_ONCE);
   return rest.length === 0 ? { items } : { items, rest: { ...query, pieces: rest } };
-}
-
-/** Answers which of the pieces have a row of everything. */
-function knownStarts(sql: Sql, pieces: string): readonly number[] {
-  const rows = sql.rows<{ start: number }>(
-    `SELECT piece.value ->> 1 AS start FROM json_each(?) AS piece WHERE EXISTS (SELECT 1 FROM figure
-      WHERE span_ms = piece.value ->> 0 AND start_ms = piece.value ->> 1 AND action_id = 0 AND subscription_id = 0)`,
-    pieces,
-  );
-  return rows.map(({ start }) => start);
-}
-
-/** What the engine makes of no rows. */
-const NO_COUNTS = "{}";
-
-/** SQL that follows `FROM`: those of the list `?1`, in its order, then others; only those of the applications `?2`. */
-function subjects(table: "action" | "subscription", isOther: string, order: string): string {
-  return `${table} AS one LEFT JOIN (SELECT key AS place, value AS id FROM json_each(?1)) AS first ON first.id = one.rowid
-    WHERE ${table === "subscription" ? "one.deleted_ms IS NULL" : "TRUE"} AND ${isOfApplications("one")}
-      AND (first.place IS NOT NULL OR ${isOther}) ORDER BY first.place NULLS LAST, ${order} LIMIT ?`;
 }
 
 function listOrNull(list: StatsSelection["applications"]): string | null {
   return list === undefined ? null : JSON.stringify(list);
 }
 
-/** Answers the actions of `first`, then others by name that are not evreg's own. */
-export function statsActions(sql: Sql, query: StatsSubjects): readonly ActionSubject[] {
-  const match = matchOf(query.action ?? "*", "one.action");
-  return sql.rows<ActionSubject>(
-    `SELECT page.id, page.action, page.application, (SELECT ${timeOf("e.timestamped_ms")} FROM event AS e
-        WHERE e.rowid = (SELECT max(l.rowid) FROM event AS l INDEXED BY event_action WHERE l.action_id = page.id)) AS lastPublishedMs
-      FROM (SELECT one.rowid AS id, one.action, one.application
-        FROM ${subjects("action", match.condition, "one.action")}) AS page`,
-    JSON.stringify(query.first),
-    listOrNull(query.applications),
-    ...match.values,
-    query.limit,
-  );
-}
+/** SQL of when the last event of the action `one` was published. */
+const LAST_PUBLISHED = `(SELECT e.timestamped_ms FROM event AS e
+  WHERE e.rowid = (SELECT max(l.rowid) FROM event AS l INDEXED BY event_action WHERE l.action_id = one.id))`;
 
-/** Answers the subscriptions of `first`, then others by name, without those that are deleted. */
-export function statsSubscriptions(sql: Sql, query: StatsSubjects): readonly SubscriptionSubject[] {
-  const isOther = "(?3 IS NULL OR one.rowid = ?3)";
-  const order = "one.application, one.subscription, one.action";
-  return sql.rows<SubscriptionSubject>(
-    `SELECT one.rowid AS id, one.application, one.subscription, one.action
-      FROM ${subjects("subscription", isOther, order)}`,
+/** Answers the subjects of `first`, then others by name: actions that are not evreg's own, or subscriptions. */
+export function statsSubjects(sql: Sql, query: StatsSubjects): readonly StatsSubject[] {
+  const isByAction = query.by === "action";
+  const match = matchOf(query.action ?? "*", "action");
+  return sql.rows<StatsSubject>(
+    `SELECT one.*, ${isByAction ? LAST_PUBLISHED : "NULL"} AS lastPublishedMs FROM (
+        SELECT one.rowid AS id, application, ${isByAction ? "NULL" : "subscription"} AS subscription, action
+        FROM ${query.by} AS one LEFT JOIN (SELECT key AS place, value AS id FROM json_each(?1)) AS first ON first.id = one.rowid
+        WHERE ${isByAction ? "TRUE" : "deleted_ms IS NULL"} AND ${isOfApplications("one")}
+          AND (first.place IS NOT NULL OR (?3 IS NULL OR one.rowid = ?3) AND (${isByAction ? match.condition : "TRUE"}))
+        ORDER BY first.place NULLS LAST, ${isByAction ? "action" : "application, subscription, action"} LIMIT ?) AS one`,
     JSON.stringify(query.first),
     listOrNull(query.applications),
     query.subscription ?? null,
+    ...(isByAction ? match.values : []),
     query.limit,
   );
 }
