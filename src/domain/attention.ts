@@ -15,25 +15,10 @@ export const SUBSCRIPTION_STATES = [
 ] as const satisfies readonly (AttentionReason | "active")[];
 export type SubscriptionState = (typeof SUBSCRIPTION_STATES)[number];
 
-/** What decides on the state of a subscription. */
-interface StateFacts extends Pick<Subscription, "active"> {
-  readonly isDeactivated: boolean;
-  readonly isBlocked: boolean;
-  readonly isFailing: boolean;
-  readonly isUnclaimed: boolean;
-  readonly isSlowed: boolean;
-}
-
-/** Answers the gravest of what is true of a subscription. */
-export function gravestState(facts: StateFacts): SubscriptionState {
-  if (!facts.active) return facts.isDeactivated ? "deactivated" : "paused";
-  if (facts.isBlocked) return "blocked";
-  if (facts.isFailing) return "failing";
-  if (facts.isUnclaimed) return "unclaimed";
-  return facts.isSlowed ? "slowed" : "active";
-}
-
-/** @param isUnclaimed whether deliveries wait for consumers that do not come, which only the list of what needs a person tells */
+/**
+ * Answers the gravest of what is true of a subscription.
+ * @param isUnclaimed whether deliveries wait for consumers that do not come, which only the list of what needs a person tells
+ */
 export function subscriptionState(
   subscription: Pick<
     Subscription,
@@ -43,14 +28,11 @@ export function subscriptionState(
   isUnclaimed = false,
 ): SubscriptionState {
   const { active, slowed_until: until } = subscription;
-  return gravestState({
-    active,
-    isDeactivated: subscription.disabled_reason !== null,
-    isBlocked: subscription.blocked_by !== null,
-    isFailing: subscription.failing_since !== null,
-    isUnclaimed,
-    isSlowed: until !== null && Date.parse(until) > nowMs,
-  });
+  if (!active) return subscription.disabled_reason === null ? "paused" : "deactivated";
+  if (subscription.blocked_by !== null) return "blocked";
+  if (subscription.failing_since !== null) return "failing";
+  if (isUnclaimed) return "unclaimed";
+  return until !== null && Date.parse(until) > nowMs ? "slowed" : "active";
 }
 
 /** Words, or what a page shows in its own way: a time in ISO 8601, an error of an attempt. */

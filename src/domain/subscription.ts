@@ -58,9 +58,6 @@ export interface Subscription extends SubscriptionSettings {
   readonly timestamped: string;
 }
 
-/** A pull subscription that goes by itself within a day is there for a while only, and is left when nobody has claimed for so long. */
-export const LEFT_SUBSCRIPTION = { expiresWithinMs: 86_400_000, unclaimedMs: 120_000 } as const;
-
 /** What `Authorization: Bearer` of its deliveries carries: its secret, a value of its own, or there is no such header. */
 export const BEARERS = ["secret", "own", "none"] as const;
 export type Bearer = (typeof BEARERS)[number];

@@ -1,5 +1,6 @@
-import { gravestState } from "../../domain/attention.ts";
+import { subscriptionState } from "../../domain/attention.ts";
 import { type Attention, ATTENTION_REASONS, type AttentionReason } from "../../domain/operations.ts";
+import type { Subscription } from "../../domain/subscription.ts";
 
 /**
  * So long something is due before it counts as unclaimed, as consumers may be about to claim it. It is more than the time
@@ -7,50 +8,40 @@ import { type Attention, ATTENTION_REASONS, type AttentionReason } from "../../d
  */
 const UNCLAIMED_MS = 300_000;
 
-/** What a store knows of a subscription. Times are milliseconds since the epoch; `null` for none. */
+/** What a store knows of a subscription besides. Times are ISO 8601; `null` for none. */
 export interface SubscriptionCondition {
-  readonly isActive: boolean;
-  /** Why evreg deactivated it; `null` where a person paused it. */
-  readonly disabledReason: string | null;
-  readonly failingSinceMs: number | null;
-  readonly lastFailureMs: number | null;
-  /** When the subscription's wait ends; 0 where it waits for nothing. */
-  readonly waitEndMs: number;
-  /** The delivery that it blocks for. */
-  readonly blockedBy: number | null;
+  readonly lastFailure: string | null;
   /** Since when nobody has claimed what is due of a pull subscription. */
-  readonly unclaimedSinceMs: number | null;
+  readonly unclaimedSince: string | null;
 }
 
 /** Why something needs a person, and since when. */
 export interface AttentionCause {
   readonly reason: AttentionReason;
-  readonly sinceMs: number | null;
+  readonly since: string | null;
   readonly more?: Partial<Attention>;
 }
 
 /** Answers why a subscription needs a person. Whether a paused one misses anything is not said by its state. */
-export function causeOf(subscription: SubscriptionCondition, nowMs: number): AttentionCause | undefined {
-  const { disabledReason: error, blockedBy, failingSinceMs, unclaimedSinceMs } = subscription;
-  const reason = gravestState({
-    active: subscription.isActive,
-    isDeactivated: error !== null,
-    isBlocked: blockedBy !== null,
-    isFailing: failingSinceMs !== null,
-    isUnclaimed: unclaimedSinceMs !== null && unclaimedSinceMs <= nowMs - UNCLAIMED_MS,
-    isSlowed: subscription.waitEndMs > nowMs,
-  });
+export function causeOf(
+  subscription: Parameters<typeof subscriptionState>[0],
+  { lastFailure, unclaimedSince }: SubscriptionCondition,
+  nowMs: number,
+): AttentionCause | undefined {
+  const { disabled_reason: error, blocked_by, failing_since: failing } = subscription;
+  const isUnclaimed = unclaimedSince !== null && Date.parse(unclaimedSince) <= nowMs - UNCLAIMED_MS;
+  const reason = subscriptionState(subscription, nowMs, isUnclaimed);
   switch (reason) {
     case "deactivated":
-      return { reason, sinceMs: subscription.lastFailureMs, more: { error } };
+      return { reason, since: lastFailure, more: { error } };
     case "blocked":
-      return { reason, sinceMs: failingSinceMs, more: { delivery_id: blockedBy } };
+      return { reason, since: failing, more: { delivery_id: blocked_by } };
     case "failing":
-      return { reason, sinceMs: failingSinceMs };
+      return { reason, since: failing };
     case "unclaimed":
-      return { reason, sinceMs: unclaimedSinceMs };
+      return { reason, since: unclaimedSince };
     case "slowed":
-      return { reason, sinceMs: null };
+      return { reason, since: null };
     case "paused":
     case "active":
       return undefined;
@@ -59,9 +50,21 @@ export function causeOf(subscription: SubscriptionCondition, nowMs: number): Att
   }
 }
 
+/** A pull subscription that goes by itself within a day is there for a while only. */
+const LEFT = { expiresWithinMs: 86_400_000, unclaimedMs: 120_000 };
+
+/** Whether nobody has to do anything about it any more, such as that of a closed `evreg listen`. */
+export function isLeft(
+  { mode, expires_after_ms: expiresMs, last_claim_at: claimed, timestamped }: Subscription,
+  nowMs: number,
+): boolean {
+  const isTemporary = mode === "pull" && expiresMs !== null && expiresMs <= LEFT.expiresWithinMs;
+  return isTemporary && Date.parse(claimed ?? timestamped) <= nowMs - LEFT.unclaimedMs;
+}
+
 /** Orders causes: the gravest first, and of each kind what has lasted longest. One that has no known start comes last. */
 export function byGravity(one: AttentionCause, other: AttentionCause): number {
   const rank = ({ reason }: AttentionCause): number => ATTENTION_REASONS.indexOf(reason);
-  const start = ({ sinceMs }: AttentionCause): number => sinceMs ?? Number.MAX_SAFE_INTEGER;
-  return rank(one) - rank(other) || start(one) - start(other);
+  const start = ({ since }: AttentionCause): number => (since === null ? Infinity : Date.parse(since));
+  return rank(one) - rank(other) || (start(one) === start(other) ? 0 : start(one) - start(other));
 }

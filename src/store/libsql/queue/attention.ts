@@ -1,29 +1,22 @@
 import type { Attention } from "../../../domain/operations.ts";
-import { LEFT_SUBSCRIPTION } from "../../../domain/subscription.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { AttentionPage, AttentionSelection } from "../../queue.ts";
 import {
   type AttentionCause,
   byGravity,
   causeOf,
+  isLeft,
   type SubscriptionCondition,
 } from "../../rules/attention.ts";
+import { listSubscriptions } from "../catalog/subscriptions.ts";
 import { SelectedEvents } from "../events/list.ts";
 import { idRangesOf } from "../events/timeline.ts";
 import { changedActivity } from "../history/audit.ts";
 import { isoOrNull } from "../stored-record.ts";
-import { type Sql, textOf } from "../thread/sql.ts";
+import type { Sql } from "../thread/sql.ts";
 import { countUnfinished } from "./backlog.ts";
-import {
-  DELIVERY_STATE,
-  LEASE_OF,
-  NORMAL,
-  PENDING_OF,
-  REQUESTED,
-  settingOf,
-  WAIT_END,
-} from "./delivery-state.ts";
-import { BLOCKED_BY } from "./key-order.ts";
+import { DELIVERY_STATE, LEASE_OF, PENDING_OF } from "./delivery-state.ts";
 
 // What an answer costs is bounded by the subscriptions there are, and not by their deliveries: those are counted in indexes,
 // and only so far.
@@ -41,92 +34,69 @@ const MAX_COUNTED_EACH = 10_000;
 const MAX_PAUSED = 200;
 const DAY_MS = 86_400_000;
 
-interface AttentionRow
-  extends SubscriptionCondition, Pick<Attention, "application" | "subscription" | "action"> {
-  readonly id: number;
-  readonly createdMs: number;
-  readonly hasDue: number;
-  readonly hasFailed: number;
-}
-
 /** One item before its deliveries are counted. */
 interface Entry extends AttentionCause {
-  readonly row: AttentionRow;
+  readonly subscription: Subscription;
 }
 
 /** Lists what needs a person, the gravest first, and of each kind what has lasted longest. */
-export function listAttention(sql: Sql, query: AttentionSelection): AttentionPage {
-  const { nowMs, limit } = query;
-  const candidates = loadCandidates(sql, query);
-  const entries: readonly Entry[] = [
-    ...candidates.flatMap((row) => {
-      const cause = causeOf(row, nowMs);
-      return cause === undefined ? [] : [{ row, ...cause }];
+export function listAttention(sql: Sql, { nowMs, limit, applications }: AttentionSelection): AttentionPage {
+  const all = listSubscriptions(sql, applications === undefined ? {} : { applications });
+  const subscriptions = all.filter((one) => !isLeft(one, nowMs));
+  const entries = [
+    ...subscriptions.flatMap((subscription): readonly Entry[] => {
+      const cause = causeOf(subscription, conditionOf(sql, subscription), nowMs);
+      return cause === undefined ? [] : [{ subscription, ...cause }];
     }),
-    ...pausedOnes(sql, candidates),
-    ...failedOnes(sql, candidates, nowMs),
+    ...pausedOnes(sql, subscriptions),
+    ...failedOnes(sql, subscriptions, nowMs),
   ];
   const first = entries
-    .toSorted((one, other) => byGravity(one, other) || one.row.id - other.row.id)
+    .toSorted((one, other) => byGravity(one, other) || one.subscription.rowid - other.subscription.rowid)
     .slice(0, limit);
   const max = Math.min(MAX_COUNTED_EACH, Math.ceil(MAX_COUNTED / Math.max(1, first.length)));
   const items = first.map((one) => itemOf(sql, one, nowMs, max));
-  return { items, total: entries.length, subscriptions: new Set(entries.map(({ row }) => row.id)).size };
+  const subscribers = new Set(entries.map(({ subscription }) => subscription.rowid));
+  return { items, total: entries.length, subscriptions: subscribers.size };
 }
 
-/** SQL of when what is due of the subscription `s` came due. What is leased is due as well, but somebody has it. */
-const OLDEST_DUE = [REQUESTED, NORMAL].map(
-  (
-    priority,
-  ) => `coalesce((SELECT iif(${LEASE_OF("d")}, NULL, d.due_ms) FROM delivery AS d INDEXED BY delivery_due
-    WHERE d.subscription_id = s.rowid AND d.due_ms IS NOT NULL AND d.priority = ${priority} ORDER BY d.due_ms LIMIT 1), ${Number.MAX_SAFE_INTEGER})`,
-);
-const UNCLAIMED_SINCE = `iif(s.mode = 'pull', max(coalesce(s.last_claim_ms, s.created_ms), min(${OLDEST_DUE.join(", ")})), NULL)`;
+/** SQL of when the first delivery that a pull subscription is to get came due. What is leased is due as well, but somebody has it. */
+const FIRST_DUE = `SELECT iif(${LEASE_OF("d")}, NULL, d.due_ms) AS ms ${PENDING_OF} ORDER BY d.priority, d.due_ms LIMIT 1`;
+const LAST_FAILURE = "SELECT last_failure_ms AS ms FROM subscription WHERE rowid = ?1";
 
-/** SQL that says whether nobody has to do anything about the subscription `s` any more, such as that of a closed `evreg listen`. */
-const IS_LEFT = `(s.mode = 'pull' AND ${settingOf("expires_after_ms")} <= ${LEFT_SUBSCRIPTION.expiresWithinMs}
-  AND coalesce(s.last_claim_ms, s.created_ms) <= ?1 - ${LEFT_SUBSCRIPTION.unclaimedMs})`;
-
-function loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): readonly AttentionRow[] {
-  const rows = sql.rows<Omit<AttentionRow, "isActive"> & { active: number }>(
-    `SELECT s.rowid AS id, s.application, s.subscription, s.action, s.active, ${textOf("s.disabled_reason")} AS disabledReason,
-        s.created_ms AS createdMs, s.failing_since_ms AS failingSinceMs, s.last_failure_ms AS lastFailureMs,
-        ${WAIT_END} AS waitEndMs, ${BLOCKED_BY} AS blockedBy,
-        ${UNCLAIMED_SINCE} AS unclaimedSinceMs,
-        EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE subscription_id = s.rowid AND due_ms IS NOT NULL) AS hasDue,
-        EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_failed_event
-          WHERE subscription_id = s.rowid AND state = ${DELIVERY_STATE.failed}) AS hasFailed
-      FROM subscription AS s
-      WHERE s.deleted_ms IS NULL AND ${IS_LEFT} IS NOT 1
-        AND (?2 IS NULL OR s.application IN (SELECT value FROM json_each(?2)))`,
-    nowMs,
-    applications === undefined ? null : JSON.stringify(applications),
-  );
-  return rows.map(({ active, ...row }) => Object.assign(row, { isActive: active === 1 }));
+function conditionOf(sql: Sql, subscription: Subscription): SubscriptionCondition {
+  const { rowid, mode, disabled_reason: reason, last_claim_at: claimed, timestamped } = subscription;
+  const read = (text: string): string | null =>
+    isoOrNull(sql.first<{ ms: number | null }>(text, rowid)?.ms ?? null);
+  const due = mode === "pull" ? read(FIRST_DUE) : null;
+  const since = claimed ?? timestamped;
+  return {
+    lastFailure: reason === null ? null : read(LAST_FAILURE),
+    unclaimedSince: due !== null && due < since ? since : due,
+  };
 }
 
 /** Answers the subscriptions that a person paused and that hold deliveries, or have missed events since. */
-function pausedOnes(sql: Sql, candidates: readonly AttentionRow[]): readonly Entry[] {
-  const paused = candidates.filter((one) => !one.isActive && one.disabledReason === null);
+function pausedOnes(sql: Sql, subscriptions: readonly Subscription[]): readonly Entry[] {
+  const paused = subscriptions.filter((one) => !one.active && one.disabled_reason === null);
   if (paused.length === 0) return [];
   const changed = changedActivity(
     sql,
-    paused.map(({ id }) => id),
+    paused.map(({ rowid }) => rowid),
   );
-  return paused.flatMap((row, index): readonly Entry[] => {
-    const sinceMs = changed.get(row.id) ?? null;
-    const missed = index < MAX_PAUSED ? countMissed(sql, row, sinceMs) : null;
-    return row.hasDue === 0 && (missed ?? 0) === 0
-      ? []
-      : [{ row, reason: "paused", sinceMs, more: { missed } }];
+  return paused.flatMap((subscription, index): readonly Entry[] => {
+    const since = isoOrNull(changed.get(subscription.rowid) ?? null);
+    const missed = index < MAX_PAUSED ? countMissed(sql, subscription, since) : null;
+    const holdsAny = sql.first(`SELECT 1 ${PENDING_OF} LIMIT 1`, subscription.rowid) !== undefined;
+    return holdsAny || (missed ?? 0) > 0 ? [{ subscription, reason: "paused", since, more: { missed } }] : [];
   });
 }
 
 /**
  * Counts the events that a subscription has not got since it receives none.
- * @param sinceMs `null` where the audit does not tell: it was paused by an older evreg, or too long ago
+ * @param since `null` where the audit does not tell: it was paused by an older evreg, or too long ago
  */
-function countMissed(sql: Sql, { id, createdMs }: AttentionRow, sinceMs: number | null): number {
+function countMissed(sql: Sql, { rowid: id, timestamped }: Subscription, since: string | null): number {
   const matched = sql.rows<{ id: number }>(
     `SELECT action_id AS id FROM binding INDEXED BY binding_subscription WHERE subscription_id = ? AND receives = 1`,
     id,
@@ -138,7 +108,7 @@ function countMissed(sql: Sql, { id, createdMs }: AttentionRow, sinceMs: number 
       "SELECT created_ms + 1 FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ? ORDER BY rowid DESC LIMIT 1",
       id,
     );
-  const fromMs = sinceMs ?? lastMs() ?? createdMs;
+  const fromMs = since === null ? (lastMs() ?? Date.parse(timestamped)) : Date.parse(since);
   return new SelectedEvents(sql, actions).count(idRangesOf(sql, "event", fromMs, undefined));
 }
 
@@ -151,24 +121,29 @@ interface FailedRow {
 }
 
 /** Answers what has failed for good within a day, of the newest events: the last one, and what is to be said of all. */
-function failedOnes(sql: Sql, candidates: readonly AttentionRow[], nowMs: number): readonly Entry[] {
-  const failed = candidates.filter((one) => one.hasFailed === 1);
+function failedOnes(sql: Sql, subscriptions: readonly Subscription[], nowMs: number): readonly Entry[] {
+  const failed = subscriptions.filter(
+    ({ rowid }) => sql.first(`SELECT 1 ${FAILED} LIMIT 1`, rowid) !== undefined,
+  );
   const each = Math.min(MAX_FAILED_EACH, Math.ceil(MAX_FAILED / Math.max(1, failed.length)));
-  return failed.flatMap((row): readonly Entry[] => {
-    const last = sql.first<FailedRow>(
+  return failed.flatMap((subscription): readonly Entry[] => {
+    const { rowid } = subscription;
+    const [last] = sql.rows<FailedRow>(
       `SELECT id AS delivery_id, error, count(*) OVER () AS deliveries, min(finished_ms) OVER () AS sinceMs,
           min((SELECT timestamped_ms FROM event WHERE event.rowid = event_id)) OVER () AS publishedMs
-        FROM (SELECT rowid AS id, event_id, finished_ms, ${textOf("last_error")} AS error ${FAILED} ORDER BY event_id DESC LIMIT ?2)
+        FROM (SELECT rowid AS id, event_id, finished_ms, last_error AS error ${FAILED} ORDER BY event_id DESC LIMIT ?2)
         WHERE finished_ms >= ?3 ORDER BY finished_ms DESC, event_id LIMIT 1`,
-      row.id,
+      rowid,
       each,
       nowMs - DAY_MS,
     );
     if (last === undefined) return [];
     const { sinceMs, publishedMs, ...more } = last;
     const at_least = more.deliveries === each;
-    const published_from = toIso(at_least ? Math.min(publishedMs, oldestFailed(sql, row.id)) : publishedMs);
-    return [{ row, reason: "failed", sinceMs, more: { ...more, at_least, published_from } }];
+    const published_from = toIso(at_least ? Math.min(publishedMs, oldestFailed(sql, rowid)) : publishedMs);
+    return [
+      { subscription, reason: "failed", since: toIso(sinceMs), more: { ...more, at_least, published_from } },
+    ];
   });
 }
 
@@ -182,20 +157,20 @@ function oldestFailed(sql: Sql, subscription: number): number {
 
 function itemOf(
   sql: Sql,
-  { row, reason, sinceMs, more }: Entry,
+  { subscription: one, reason, since, more }: Entry,
   nowMs: number,
   max: number,
 ): Omit<Attention, "found"> {
-  const { id, application, subscription, action, waitEndMs } = row;
-  const isActive = row.isActive && reason !== "failed";
+  const { rowid: subscription_id, application, subscription, action } = one;
+  const isSlowed = one.slowed_until !== null && Date.parse(one.slowed_until) > nowMs;
   const item = {
     reason,
-    subscription_id: id,
+    subscription_id,
     application,
     subscription,
     action,
-    since: isoOrNull(sinceMs),
-    until: isActive && waitEndMs > nowMs ? toIso(waitEndMs) : null,
+    since,
+    until: one.active && reason !== "failed" && isSlowed ? one.slowed_until : null,
     published_from: null,
     deliveries: null,
     at_least: false,
@@ -205,14 +180,13 @@ function itemOf(
     ...more,
   };
   if (reason === "failed") return item;
-  const { deliveries, isLeast } = countUnfinished(sql, id, max);
+  const { deliveries, isLeast } = countUnfinished(sql, subscription_id, max);
   const counted = { ...item, deliveries, at_least: isLeast };
   if (reason === "paused") return counted;
-  if (reason === "deactivated") return { ...counted, missed: countMissed(sql, row, sinceMs) };
-  const error = lastErrorOf(sql, id, item.delivery_id);
-  if (reason !== "blocked") return { ...counted, error };
+  if (reason === "deactivated") return { ...counted, missed: countMissed(sql, one, since) };
+  const error = lastErrorOf(sql, subscription_id, item.delivery_id);
   // The one that blocks does not wait behind itself.
-  return { ...counted, error, deliveries: Math.max(0, deliveries - 1) };
+  return { ...counted, error, deliveries: Math.max(0, deliveries - (reason === "blocked" ? 1 : 0)) };
 }
 
 /** So many deliveries are looked at for an error; those that wait for a retry are due last. */
@@ -224,11 +198,11 @@ const ERRORS = 20;
  */
 function lastErrorOf(sql: Sql, subscription: number, delivery: number | null): string | null {
   return sql.value<string | null>(
-    `SELECT ${textOf("error")} FROM (SELECT coalesce(
+    `SELECT coalesce(
         (SELECT last_error FROM delivery WHERE rowid = ?2),
         (SELECT last_error FROM (SELECT last_error ${PENDING_OF} ORDER BY priority DESC, due_ms DESC LIMIT ${ERRORS})
           WHERE last_error IS NOT NULL LIMIT 1),
-        (SELECT last_error ${FAILED} ORDER BY event_id DESC LIMIT 1)) AS error)`,
+        (SELECT last_error ${FAILED} ORDER BY event_id DESC LIMIT 1))`,
     subscription,
     delivery,
   );
