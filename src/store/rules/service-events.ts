@@ -1,5 +1,5 @@
 import { isReservedName } from "../../domain/names.ts";
-import type { Replay } from "../../domain/replay.ts";
+import type { Replay, ReplayStatus } from "../../domain/replay.ts";
 import type { ServiceEventName, ServiceEventPayloads } from "../../domain/service-events.ts";
 import { toIso } from "../../runtime/clock.ts";
 
@@ -29,15 +29,17 @@ export type ServiceEvent = {
   readonly [N in ServiceEventName]: { readonly name: N; readonly payload: ServiceEventPayloads[N] };
 }[ServiceEventName];
 
-/** Says that a delivery failed for good. */
-export function deliveryFailed(row: ReportedDeliveryRow, nowMs: number): ServiceEvent | undefined {
-  if (isReservedName(row.action)) return undefined;
+/** Whether the service reports it; see above. */
+export function isReported({ payload }: ServiceEvent): boolean {
+  return !isReservedName(payload.action);
+}
+
+export function deliveryFailed(row: ReportedDeliveryRow, nowMs: number): ServiceEvent {
   return { name: "evreg.delivery.failed", payload: { ...deliveryMembers(row), failed_at: toIso(nowMs) } };
 }
 
 /** Says that a subscription blocks for a delivery from now on. */
-export function subscriptionBlocked(row: ReportedDeliveryRow, nowMs: number): ServiceEvent | undefined {
-  if (isReservedName(row.action)) return undefined;
+export function subscriptionBlocked(row: ReportedDeliveryRow, nowMs: number): ServiceEvent {
   const payload = { ...deliveryMembers(row), blocked_at: toIso(nowMs) };
   return { name: "evreg.subscription.blocked", payload };
 }
@@ -46,22 +48,18 @@ export function subscriptionDeactivated(
   row: ReportedSubscriptionRow,
   reason: string,
   nowMs: number,
-): ServiceEvent | undefined {
-  if (isReservedName(row.action)) return undefined;
+): ServiceEvent {
   const payload = { ...subscriptionMembers(row), reason, deactivated_at: toIso(nowMs) };
   return { name: "evreg.subscription.deactivated", payload };
 }
 
-/** @param replay as it is now that it has ended */
-export function replayFinished(replay: Replay, nowMs: number): ServiceEvent | undefined {
+/** A replay that has ended. */
+export type EndedReplay = Replay & { readonly status: Exclude<ReplayStatus, "running"> };
+
+export function replayFinished(replay: EndedReplay, nowMs: number): ServiceEvent {
   const { rowid: replay_id, timestamped: started_at, finished_at: finished, ...shared } = replay;
-  const { status } = replay;
-  if (status === "running" || isReservedName(replay.action)) return undefined;
   const finished_at = finished ?? toIso(nowMs);
-  return {
-    name: "evreg.replay.finished",
-    payload: { replay_id, ...shared, status, started_at, finished_at },
-  };
+  return { name: "evreg.replay.finished", payload: { replay_id, ...shared, started_at, finished_at } };
 }
 
 function deliveryMembers(row: ReportedDeliveryRow) {

@@ -19,12 +19,11 @@ import {
 import type { Subscription } from "../../../domain/subscription.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
 import { endRunning } from "../history/replays.ts";
-import type { Replay } from "../../../domain/replay.ts";
 import { BLOCKED_BY, BLOCKED_KEYS, failExhausted } from "../queue/key-order.ts";
 import { settingsToJson, settingsFromJson } from "../queue/wire.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
-import { isRowid, type Sql, textOf, timeOf } from "../thread/sql.ts";
+import { isRowid, type Sql } from "../thread/sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecrets, setBearer } from "./credentials.ts";
 import { endMatches, matchActions } from "./matching.ts";
 import type { Work } from "../thread/operation.ts";
@@ -101,7 +100,7 @@ export function updateSubscription(
   const before = stateOf(row);
   const { after, isRebound, resetsHealth, failsExhausted } = subscriptionAfter(before, patch);
   const { handler, maxRetries, active, action, disabledReason, settings } = after;
-  const endedReplay = isRebound ? bindAnew(work, { ...row, action }, nowMs) : undefined;
+  if (isRebound) bindAnew(work, { ...row, action }, nowMs);
   work.run(
     "UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action = ?, disabled_reason = ? WHERE rowid = ?",
     handler ?? NO_HANDLER,
@@ -133,18 +132,18 @@ export function updateSubscription(
   const answer = findSubscription(work, id)!;
   const { blocked_by } = answer;
   const blocked = blocked_by === null || row.blocked_by !== null ? [] : [blocked_by];
-  recordServiceEvents(work, { failed, blocked, endedReplay }, nowMs);
+  recordServiceEvents(work, { failed, blocked }, nowMs);
   if (failed.length > 0) work.changes.push({ failed: failed.length });
   return answer;
 }
 
-/** Binds a subscription to another action. Answers the replay that ends by that. */
-function bindAnew(sql: Sql, subscription: ListedSubscriptionRow, nowMs: number): Replay | undefined {
+/** Binds a subscription to another action, which ends its replay. */
+function bindAnew(work: Work, subscription: ListedSubscriptionRow, nowMs: number): void {
   const { rowid: id, action } = subscription;
-  checkBinding(sql, subscription);
-  matchActions(sql, id, action);
+  checkBinding(work, subscription);
+  matchActions(work, id, action);
   const reason = `The subscription was bound to another action, ${action}.`;
-  return endRunning(sql, id, "failed", reason, nowMs);
+  endRunning(work, id, "failed", reason, nowMs);
 }
 
 export function rotateSecret(
@@ -165,9 +164,7 @@ export function deleteSubscription(work: Work, id: number, nowMs: number): Subsc
   work.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
   endMatches(work, id);
   deleteSecrets(work, id);
-  const reason = "The subscription was deleted.";
-  const endedReplay = endRunning(work, id, "cancelled", reason, nowMs);
-  recordServiceEvents(work, { endedReplay }, nowMs);
+  endRunning(work, id, "cancelled", "The subscription was deleted.", nowMs);
   return deleted;
 }
 
@@ -204,10 +201,10 @@ interface ListedSubscriptionRow extends StoredRecord<
 /** Goes on with conditions on `s`. */
 const SELECT_SUBSCRIPTION = `
   SELECT s.rowid AS rowid, s.application, s.subscription, s.action, s.mode,
-    iif(s.mode = 'push', ${textOf("s.handler")}, NULL) AS handler, s.max_retries, s.active,
+    iif(s.mode = 'push', s.handler, NULL) AS handler, s.max_retries, s.active,
     s.disabled_reason, coalesce(k.bearer, 'secret') AS bearer, k.previous_until_ms AS previous_secret_until, s.failing_since_ms AS failing_since,
     s.slowed_until_ms AS slowed_until,
-    ${BLOCKED_BY} AS blocked_by, ${BLOCKED_KEYS} AS blocked_keys, s.last_claim_ms AS last_claim_at, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped
+    ${BLOCKED_BY} AS blocked_by, ${BLOCKED_KEYS} AS blocked_keys, s.last_claim_ms AS last_claim_at, s.settings, s.created_ms AS timestamped
   FROM subscription s LEFT JOIN subscription_secret k ON k.subscription_id = s.rowid
   WHERE`;
 

@@ -1,8 +1,9 @@
-import type { Replay } from "../../../domain/replay.ts";
 import type { ServiceEventName } from "../../../domain/service-events.ts";
-import type { Deactivated, ServiceEventCounts } from "../../queue.ts";
+import type { Deactivated } from "../../queue.ts";
 import {
   deliveryFailed,
+  type EndedReplay,
+  isReported,
   type ReportedDeliveryRow,
   type ReportedSubscriptionRow,
   replayFinished,
@@ -13,6 +14,7 @@ import {
 import { receiversOf } from "../catalog/matching.ts";
 import { countFailed } from "../history/stats.ts";
 import type { Work } from "../thread/operation.ts";
+import { ByteWriter } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";
 import { recordEvents } from "./record.ts";
 import type { Incoming } from "../queue/wire.ts";
@@ -26,8 +28,7 @@ interface ReportedChanges {
   /** Deliveries that their subscriptions block for from now on. */
   readonly blocked?: readonly number[];
   readonly deactivated?: readonly Deactivated[];
-  /** A replay, as it is now that it has ended. */
-  readonly endedReplay?: Replay | undefined;
+  readonly endedReplay?: EndedReplay | undefined;
 }
 
 /** Reports changes together, however many there are, and counts what failed. */
@@ -40,20 +41,16 @@ export function recordServiceEvents(
   const isQuiet = failed.length + blocked.length + deactivated.length === 0;
   if (isQuiet && endedReplay === undefined) return;
   const subscribed = loadSubscribedActions(work);
-  const wanted = <T>(name: ServiceEventName, changes: readonly T[]): readonly T[] =>
-    subscribed.has(name) ? changes : [];
+  if (subscribed.size === 0) return;
   const events = [
-    ...loadDeliveries(work, wanted("evreg.delivery.failed", failed)).map((row) => deliveryFailed(row, nowMs)),
-    ...loadDeliveries(work, wanted("evreg.subscription.blocked", blocked)).map((row) =>
-      subscriptionBlocked(row, nowMs),
-    ),
-    ...wanted("evreg.subscription.deactivated", deactivated).map(({ subscriptionId, reason }) =>
+    ...loadDeliveries(work, failed).map((row) => deliveryFailed(row, nowMs)),
+    ...loadDeliveries(work, blocked).map((row) => subscriptionBlocked(row, nowMs)),
+    ...deactivated.map(({ subscriptionId, reason }) =>
       subscriptionDeactivated(loadSubscription(work, subscriptionId), reason, nowMs),
     ),
-    endedReplay && replayFinished(endedReplay, nowMs),
-  ];
-  const serviceEvents = recordSubscribed(work, subscribed, events, nowMs);
-  if (serviceEvents !== undefined) work.changes.push({ serviceEvents });
+    ...(endedReplay === undefined ? [] : [replayFinished(endedReplay, nowMs)]),
+  ].filter((event) => isReported(event) && subscribed.has(event.name));
+  if (events.length > 0) recordAll(work, events, subscribed, nowMs);
 }
 
 function loadDeliveries(sql: Sql, ids: readonly number[]): readonly ReportedDeliveryRow[] {
@@ -90,30 +87,24 @@ function loadSubscribedActions(sql: Sql): SubscribedActions {
   return new Map(actions.map(({ name, ...action }) => [name, action]));
 }
 
-/** Records those that somebody subscribed to like published events, as an atomic batch: all of them go in. */
-function recordSubscribed(
-  sql: Sql,
+/** Records them like published events, as an atomic batch: all of them go in. */
+function recordAll(
+  work: Work,
+  events: readonly ServiceEvent[],
   subscribed: SubscribedActions,
-  events: readonly (ServiceEvent | undefined)[],
   nowMs: number,
-): ServiceEventCounts | undefined {
-  const payloads: Uint8Array[] = [];
-  const incoming: Incoming[] = [];
-  let offset = 0;
-  for (const event of events) {
-    const action = event === undefined ? undefined : subscribed.get(event.name);
-    if (event === undefined || action === undefined) continue;
-    const payload = Buffer.from(JSON.stringify(event.payload));
-    const { byteLength: length } = payload;
-    payloads.push(payload);
-    incoming.push({ ...action, offset, length, idempotencyKey: null, nowMs });
-    offset += length;
-  }
-  if (incoming.length === 0) return undefined;
-  const [outcomes = []] = recordEvents(sql, [{ atomic: true, events: incoming }], Buffer.concat(payloads));
-  let deliveries = 0;
-  for (const outcome of outcomes) {
-    if (outcome.kind === "recorded") deliveries += outcome.deliveries;
-  }
-  return { events: incoming.length, deliveries };
+): void {
+  const bytes = new ByteWriter();
+  const candidates = events.map(({ name, payload }): Incoming => {
+    const text = Buffer.from(JSON.stringify(payload));
+    const offset = bytes.add(text);
+    return { ...subscribed.get(name)!, offset, length: text.length, idempotencyKey: null, nowMs };
+  });
+  const batch = { atomic: true, events: candidates };
+  const [outcomes = []] = recordEvents(work, [batch], new Uint8Array(bytes.pack()!));
+  const deliveries = outcomes.reduce(
+    (sum, outcome) => sum + (outcome.kind === "recorded" ? outcome.deliveries : 0),
+    0,
+  );
+  work.changes.push({ serviceEvents: { events: events.length, deliveries } });
 }

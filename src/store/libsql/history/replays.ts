@@ -1,5 +1,5 @@
 import { isPattern } from "../../../domain/names.ts";
-import type { Replay, ReplaySelection, ReplayStatus } from "../../../domain/replay.ts";
+import type { Replay, ReplaySelection } from "../../../domain/replay.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { RowidRange } from "../../events.ts";
 import type {
@@ -11,16 +11,12 @@ import type {
   RunningReplay,
 } from "../../history.ts";
 import { nextTime } from "../../rules/recording.ts";
-import {
-  checkReplayStart,
-  isToBeCancelled,
-  type QueuedDeliveries,
-  replayCapacity,
-  replayCounts,
-} from "../../rules/requests.ts";
+import { checkReplayStart, isToBeCancelled, replayCapacity, replayCounts } from "../../rules/requests.ts";
+import type { EndedReplay } from "../../rules/service-events.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
 import { idRangesOf, insertSegments, loadLastNumbers, rangesAfter } from "../events/timeline.ts";
-import { DELIVERY_STATE, LEASE_OF, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
+import { countUnfinished } from "../queue/backlog.ts";
+import { DELIVERY_STATE, LEASE_OF, NORMAL, PENDING_OF, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { placeByKey } from "../queue/key-order.ts";
 import { isoOrNull, parseStored, type StoredRecord } from "../stored-record.ts";
 import type { Part, Work } from "../thread/operation.ts";
@@ -101,34 +97,34 @@ export function listReplays(sql: Sql, query: ReplaySelector): readonly Replay[] 
 export function cancelReplay(work: Work, id: number, nowMs: number): Replay | undefined {
   const replay = findReplay(work, id);
   if (replay === undefined || !isToBeCancelled(replay)) return replay;
-  const endedReplay = endReplay(work, id, "cancelled", null, nowMs);
-  recordServiceEvents(work, { endedReplay }, nowMs);
-  return endedReplay;
+  return endReplay(work, id, "cancelled", null, nowMs);
 }
 
 /** Ends the running replay of a subscription, if there is one. */
 export function endRunning(
-  sql: Sql,
+  work: Work,
   subscription: number,
   status: "cancelled" | "failed",
   reason: string,
   nowMs: number,
-): Replay | undefined {
-  const [running] = loadRunning(sql, "r.subscription_id = ?", subscription);
-  return running && endReplay(sql, running.rowid, status, reason, nowMs);
+): void {
+  const [running] = loadRunning(work, "r.subscription_id = ?", subscription);
+  if (running !== undefined) endReplay(work, running.rowid, status, reason, nowMs);
 }
 
 /** Ends a replay that runs; answers it. */
 function endReplay(
-  sql: Sql,
+  work: Work,
   id: number,
-  status: Exclude<ReplayStatus, "running">,
+  status: EndedReplay["status"],
   reason: string | null,
   nowMs: number,
 ): Replay {
   const update = "UPDATE replay SET status = ?, reason = ?, finished_ms = ? WHERE rowid = ?";
-  sql.run(update, status, reason, nowMs, id);
-  return findReplay(sql, id)!;
+  work.run(update, status, reason, nowMs, id);
+  const endedReplay = { ...findReplay(work, id)!, status };
+  recordServiceEvents(work, { endedReplay }, nowMs);
+  return endedReplay;
 }
 
 export function runningReplays(sql: Sql): readonly RunningReplay[] {
@@ -175,8 +171,7 @@ export function advanceReplay(work: Work, id: number, step: ReplayStep): ReplayP
   const { plan } = running;
   const [range] = plan.scope;
   if (range === undefined) {
-    const endedReplay = endReplay(work, id, "done", null, step.nowMs);
-    recordServiceEvents(work, { endedReplay }, step.nowMs);
+    endReplay(work, id, "done", null, step.nowMs);
     return { queued: 0, state: "ended" };
   }
   if (!running.isActive) return { queued: 0, state: "paused" };
@@ -195,21 +190,14 @@ export function advanceReplay(work: Work, id: number, step: ReplayStep): ReplayP
 }
 
 function capacityOf(sql: Sql, { subscription, selection }: ReplayPlan, step: ReplayStep): number {
-  const queued = sql.first<QueuedDeliveries>(
-    `SELECT
-        (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
-          WHERE subscription_id = ?1 AND due_ms IS NOT NULL
-            AND (priority, due_ms) <= (${NORMAL}, ?2) LIMIT ?3)) AS due,
-        max((SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
-            WHERE subscription_id = ?1 AND due_ms IS NOT NULL LIMIT ?4)),
-          (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_key
-            WHERE subscription_id = ?1 AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} LIMIT ?4))) AS unfinished`,
+  const due = sql.value<number>(
+    `SELECT count(*) FROM (SELECT 1 ${PENDING_OF} AND (d.priority, d.due_ms) <= (${NORMAL}, ?2) LIMIT ?3)`,
     subscription,
     step.nowMs,
     step.maxDue,
-    step.maxUnfinished,
-  )!;
-  return replayCapacity(queued, selection, step);
+  );
+  const { deliveries: unfinished } = countUnfinished(sql, subscription, step.maxUnfinished);
+  return replayCapacity({ due, unfinished }, selection, step);
 }
 
 function makeDue(
