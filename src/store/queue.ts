@@ -234,13 +234,6 @@ export type FinishOutcome =
   /** Another claim holds the delivery, or this result was stored before. */
   | { readonly kind: "fenced" };
 
-/** Events that the service recorded about itself in one call. */
-export interface ServiceEventCounts {
-  readonly events: number;
-  /** How many deliveries were made with them; all are due at once. */
-  readonly deliveries: number;
-}
-
 export interface Deactivated {
   readonly subscriptionId: number;
   readonly reason: string;

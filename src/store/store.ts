@@ -4,7 +4,7 @@ import type { Token } from "../domain/token.ts";
 import type { AuditStore, StatsStore, ReplayStore } from "./history.ts";
 import type { CatalogStore } from "./catalog.ts";
 import type { EventStore } from "./events.ts";
-import type { DeliveryQueue, ServiceEventCounts } from "./queue.ts";
+import type { DeliveryQueue } from "./queue.ts";
 
 /**
  * Stores everything.
@@ -38,8 +38,8 @@ export interface Store {
 
 /** What a store did besides what it was asked to do. A hint, which may be lost. */
 export interface StoreChange {
-  /** Recorded service events, with their due deliveries. */
-  readonly serviceEvents?: ServiceEventCounts | undefined;
+  /** How many service events were recorded, and how many deliveries with them; these are due at once. */
+  readonly serviceEvents?: { readonly events: number; readonly deliveries: number } | undefined;
   /** Deliveries that failed for good without an attempt. */
   readonly failed?: number | undefined;
 }

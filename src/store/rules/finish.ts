@@ -1,8 +1,7 @@
-import type { AttemptErrorCode } from "../../domain/delivery.ts";
 import { retryWaitMs } from "../../domain/retry.ts";
 import type { OnExhausted } from "../../domain/subscription-settings.ts";
 import { toIso } from "../../runtime/clock.ts";
-import type { AttemptEnding } from "../queue.ts";
+import type { AttemptResult } from "../queue.ts";
 
 /** What a store has of a delivery while an attempt of it is under way. */
 export interface AttemptedDelivery {
@@ -22,17 +21,11 @@ export interface SettingsInForce {
   readonly retryScheduleMs: readonly number[] | null;
 }
 
-/** What an attempt reports; see `AttemptResult`. */
-export interface AttemptFacts {
-  readonly ending: AttemptEnding;
-  readonly statusCode?: number | undefined;
-  readonly errorCode?: AttemptErrorCode | undefined;
-  /** The rest comes only with some of the attempts that failed. */
-  readonly handler?: string | undefined;
-  readonly retryAfterMs?: number | undefined;
-  readonly slowUntilMs?: number | undefined;
-  readonly jitter?: number | undefined;
-}
+/** What decides of all that an attempt reports. */
+export type AttemptFacts = Pick<
+  AttemptResult,
+  "ending" | "statusCode" | "errorCode" | "handler" | "retryAfterMs" | "slowUntilMs" | "jitter"
+>;
 
 /**
  * What becomes of a delivery, and what its attempt says of the handler. `DELIVERY_TRANSITIONS` has the ways from one status to

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DELIVERY_TRANSITIONS, type DeliveryStatus } from "../../../src/domain/delivery.ts";
 import { LONGEST_WAIT_MS } from "../../../src/domain/retry.ts";
+import { omitUndefined } from "../../../src/service/requests.ts";
 import type { AttemptEnding } from "../../../src/store/queue.ts";
 import {
   type AttemptedDelivery,
@@ -21,7 +22,10 @@ const FRESH: AttemptedDelivery = { failures: 0, lastError: null, key: null };
 
 type Given = Partial<AttemptedDelivery> &
   Partial<SettingsInForce> &
-  Partial<AttemptFacts> & { readonly sentTo?: string };
+  Partial<Omit<AttemptFacts, "statusCode">> & {
+    readonly statusCode?: number | undefined;
+    readonly sentTo?: string;
+  };
 
 function judged(ending: AttemptEnding, given: Given = {}) {
   const {
@@ -36,7 +40,15 @@ function judged(ending: AttemptEnding, given: Given = {}) {
   } = given;
   const { statusCode, errorCode, ...settings } = { statusCode: 500, ...rest };
   return verdictOn(
-    { ending, statusCode, errorCode, handler, retryAfterMs, slowUntilMs, jitter },
+    omitUndefined<AttemptFacts>({
+      ending,
+      statusCode,
+      errorCode,
+      handler,
+      retryAfterMs,
+      slowUntilMs,
+      jitter,
+    }),
     { ...FRESH, failures: failures ?? 0, lastError: lastError ?? null, key: key ?? null },
     { ...SETTINGS, ...settings },
     NOW,
