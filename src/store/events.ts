@@ -143,13 +143,8 @@ export interface NextEvents {
   readonly payloads: boolean;
 }
 
-/** An event with its payload if that was asked for; the payload is `null` if it is damaged. */
-export type NextEvent = Omit<StoredEvent, "payload" | "payloadBytes"> & {
-  readonly payload?: Uint8Array | null;
-};
-
 export interface NextPage {
-  readonly events: readonly NextEvent[];
+  readonly events: readonly StoredEvent[];
   /** All events up to this rowid were looked at. */
   readonly through: number;
   /** Whether there may be more by now. */

@@ -8,7 +8,7 @@ import {
   type StreamTopic,
 } from "../../domain/stream.ts";
 import { RawJson } from "../../json/raw-json.ts";
-import type { NextEvent } from "../../store/events.ts";
+import type { StoredEvent } from "../../store/events.ts";
 import type { NumberedChange } from "./ring.ts";
 
 /** What one stream shows. Streams with the same view share all that is made for them. */
@@ -42,7 +42,7 @@ export interface Source {
 
 /** What happened between two positions. */
 export interface Span {
-  readonly events: readonly NextEvent[];
+  readonly events: readonly StoredEvent[];
   readonly changes: readonly NumberedChange[];
   readonly to: Required<StreamPosition>;
 }
@@ -80,7 +80,7 @@ export function messagesOf(
   for (const event of events) {
     if (!hasEvent(view, event)) continue;
     const id = idAt(view, source, { event: event.rowid, change: from.change });
-    messages.push({ type: "event", id, data: shownEvent(event) });
+    messages.push({ type: "event", id, data: shownEvent(event, view) });
     bytes += MESSAGE_BYTES + (event.payload?.length ?? 0);
   }
   for (const change of changes) {
@@ -99,7 +99,7 @@ const TYPES = {
   replays: "replay",
 } as const;
 
-function hasEvent({ action, applications }: View, event: NextEvent): boolean {
+function hasEvent({ action, applications }: View, event: StoredEvent): boolean {
   if (action !== undefined && !matches(action, event.action)) return false;
   return applications === undefined || applications.includes(event.application);
 }
@@ -124,11 +124,9 @@ function subscriptionIn(change: Exclude<NumberedChange, { topic: "actions" }>): 
 /** In place of a damaged payload. No other payload is `null`, as each is an object. */
 const NO_PAYLOAD = RawJson.fromText("null");
 
-/** What was read for views without payloads has none, and is shown as it is: it lasts as long as the page, and a copy would too. */
-function shownEvent(event: NextEvent): StreamedEvent {
-  if (event.payload === undefined) return event as Omit<NextEvent, "payload">;
-  const payload = event.payload === null ? NO_PAYLOAD : new RawJson(event.payload);
-  return { ...event, payload };
+function shownEvent({ payload, payloadBytes: _bytes, ...event }: StoredEvent, view: View): StreamedEvent {
+  if (!view.payloads) return event;
+  return { ...event, payload: payload === undefined ? NO_PAYLOAD : new RawJson(payload) };
 }
 
 export function changeTopics({ topics }: View): readonly StreamTopic[] {

@@ -3,7 +3,6 @@ import type {
   EventBounds,
   EventPage,
   EventSelection,
-  NextEvent,
   NextEvents,
   NextPage,
   RowidRange,
@@ -12,9 +11,9 @@ import type {
 import { matchOf } from "../catalog/matching.ts";
 import { loadRemoved } from "../history/retention.ts";
 import type { Work } from "../thread/operation.ts";
-import { isRowid, type Sql, timeOf, wholeOf } from "../thread/sql.ts";
+import { isRowid, type Sql } from "../thread/sql.ts";
 import { ALL_ACTIONS, BLOCK_ROWIDS } from "./counts.ts";
-import { PAYLOAD_BYTES, type PayloadRequest, readPayloads } from "./payloads.ts";
+import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "./payloads.ts";
 import { idRangesOf, loadLastNumbers, rangesAfter } from "./timeline.ts";
 
 type Order = EventSelection["order"];
@@ -177,11 +176,11 @@ interface EventRow extends PayloadRequest {
 }
 
 const SELECT_EVENT = `
-  SELECT e.rowid AS eventId, a.action, a.application, ${PAYLOAD_BYTES} AS payloadBytes,
-    ${wholeOf("e.revision")} AS revision, ${timeOf("e.timestamped_ms")} AS timestamped_ms`;
+  SELECT e.rowid AS eventId, a.action, a.application, ${PAYLOAD_COLUMNS},
+    e.revision, e.timestamped_ms`;
 
 export function findEvent(work: Work, id: number): StoredEvent | undefined {
-  return isRowid(id) ? readEvents(work, [id]).events.map(storedEvent)[0] : undefined;
+  return isRowid(id) ? readEvents(work, [id]).events[0] : undefined;
 }
 
 /**
@@ -207,7 +206,7 @@ export function listEvents(work: Work, query: EventSelection): EventPage {
   const placeOf = new Map(ids.map((id, index) => [id, index + 1]));
   const places = events.map(({ rowid }) => placeOf.get(rowid)!);
   const seen = isCut ? places.at(-1)! : ids.length;
-  return { events: events.map(storedEvent), places, seen, last: ids[seen - 1], total, isCut };
+  return { events, places, seen, last: ids[seen - 1], total, isCut };
 }
 
 /**
@@ -251,19 +250,12 @@ function needsNoEscape(text: string): boolean {
   return JSON.stringify(text) === `"${text}"`;
 }
 
-/** An event with its payload, if that was asked for; the payload is `null` if it is damaged. */
-type ReadEvent = NextEvent & Pick<StoredEvent, "payloadBytes">;
-
-function storedEvent(event: ReadEvent): StoredEvent {
-  return { ...event, payload: event.payload ?? undefined };
-}
-
 /** Reads the first of the events whose payloads fit, and at least one. */
 function readEvents(
   work: Work,
   ids: readonly number[],
   { payloads = true, maxBytes = Infinity }: Pick<EventSelection, "payloads" | "maxBytes"> = {},
-): { readonly events: readonly ReadEvent[]; readonly isCut: boolean } {
+): { readonly events: readonly StoredEvent[]; readonly isCut: boolean } {
   const rows = work.rows<EventRow>(
     `${SELECT_EVENT} FROM json_each(?) AS page
       CROSS JOIN event AS e ON e.rowid = page.value CROSS JOIN action AS a ON a.rowid = e.action_id`,
@@ -274,10 +266,10 @@ function readEvents(
   const isCut = payloads && end >= 0;
   const fitting = isCut ? rows.slice(0, end) : rows;
   const read = payloads ? readPayloads(work, fitting) : undefined;
-  const events = fitting.map((row): ReadEvent => {
+  const events = fitting.map((row): StoredEvent => {
     const { eventId: rowid, action, application, payloadBytes, revision, timestamped_ms: ms } = row;
-    const event = { rowid, action, application, payloadBytes, revision, timestamped: toIso(ms) };
-    return read === undefined ? event : Object.assign(event, { payload: read.get(rowid)! });
+    const payload = read?.get(rowid) ?? undefined;
+    return { rowid, action, application, payload, payloadBytes, revision, timestamped: toIso(ms) };
   });
   return { events, isCut };
 }
@@ -291,8 +283,7 @@ export function nextEvents(work: Work, query: NextEvents): NextPage {
   const { event: newest } = loadLastNumbers(work);
   const { event: removed } = loadRemoved(work);
   const ids = SelectedEvents.matching(work, query).walk([{ low: after + 1, high: newest }], "asc", limit);
-  const { events: read, isCut } = readEvents(work, ids, query);
-  const events = read.map(({ payloadBytes: _bytes, ...event }): NextEvent => event);
+  const { events, isCut } = readEvents(work, ids, query);
   const isFull = isCut || ids.length === limit;
   const through = (isFull ? events.at(-1)?.rowid : undefined) ?? Math.max(after, newest);
   return { events, through, isFull, removed };

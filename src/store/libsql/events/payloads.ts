@@ -3,17 +3,26 @@ import { EVENT_LIMITS } from "../../../domain/event.ts";
 import type { Work } from "../thread/operation.ts";
 import { FIRST_MS, LAST_MS, type Sql } from "../thread/sql.ts";
 
-/** A payload to be read: its event, and its length. */
+/** What of an event tells how to read its payload: its rowid, and the columns of `PAYLOAD_COLUMNS`. */
 export interface PayloadRequest {
   readonly eventId: number;
   readonly payloadBytes: number;
+  /** The action is `null` where there is no such event. */
+  readonly actionId: number | null;
+  /** The checksum is `null` for events of old versions. */
+  readonly checksum: number | null;
 }
+
+/** Stands for the checksum of an event with a column that is not as evreg writes it, as one flipped bit can make it. */
+const DAMAGED = -1;
+
+/** SQL of what is to be known of the event `e` before its payload is read. */
+export const PAYLOAD_COLUMNS = `coalesce(octet_length(e.payload), 0) AS payloadBytes, e.action_id AS actionId,
+  iif((e.checksum IS NULL OR typeof(e.checksum) = 'integer') AND e.revision BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER}
+    AND e.timestamped_ms BETWEEN ${FIRST_MS} AND ${LAST_MS}, e.checksum, ${DAMAGED}) AS checksum`;
 
 /** Payloads by event; `null` for a damaged one, which is neither shown nor sent. */
 type Payloads = Map<number, Uint8Array<ArrayBuffer> | null>;
-
-/** The length of the payload of the event `e`, whatever type damage gave it. */
-export const PAYLOAD_BYTES = "coalesce(octet_length(e.payload), 0)";
 
 /** So many bytes of payloads are joined by the engine at once; a larger payload is a slice of its own. */
 const SLICE_BYTES = 4 * 1024 * 1024;
@@ -34,54 +43,40 @@ export function readPayloads(work: Work, requested: readonly PayloadRequest[]): 
  */
 export function loadPayloads(sql: Sql, requested: readonly PayloadRequest[]): Readonly<Payloads> {
   const payloads: Payloads = new Map();
-  /** Lengths by event. */
-  let slice = new Map<number, number>();
+  let slice: PayloadRequest[] = [];
   let sliceBytes = 0;
-  for (const { eventId, payloadBytes } of requested) {
+  for (const request of requested) {
+    const { eventId, payloadBytes, actionId } = request;
     if (payloads.has(eventId)) continue;
     payloads.set(eventId, null);
     // A payload that is larger could not be published, and may not fit into memory.
-    if (payloadBytes > EVENT_LIMITS.payloadMaxBytes) continue;
-    if (slice.size > 0 && sliceBytes + payloadBytes > SLICE_BYTES) {
+    if (actionId === null || payloadBytes > EVENT_LIMITS.payloadMaxBytes) continue;
+    if (slice.length > 0 && sliceBytes + payloadBytes > SLICE_BYTES) {
       readSlice(sql, slice, payloads);
-      slice = new Map();
+      slice = [];
       sliceBytes = 0;
     }
-    slice.set(eventId, payloadBytes);
+    slice.push(request);
     sliceBytes += payloadBytes;
   }
-  if (slice.size > 0) readSlice(sql, slice, payloads);
+  if (slice.length > 0) readSlice(sql, slice, payloads);
   return payloads;
 }
 
-/** Stands for an event without a checksum, as no checksum has this value. */
-const NONE = -1;
-/** SQL for the checksum of the event `e`. An event with other damaged columns gets one that no payload has. */
-const CHECKSUM = `iif((e.checksum IS NULL OR typeof(e.checksum) = 'integer') AND e.revision BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER}
-  AND e.timestamped_ms BETWEEN ${FIRST_MS} AND ${LAST_MS}, e.checksum, ${NONE})`;
-
-/** @param lengths of the payloads by event */
-function readSlice(sql: Sql, lengths: ReadonlyMap<number, number>, payloads: Payloads): void {
-  const ids = JSON.stringify([...lengths.keys()]);
-  const row = sql.first<{ bytes: ArrayBuffer | null; actions: string; checksums: string }>(
-    `SELECT CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB) AS bytes,
-        json_group_array(iif(typeof(e.action_id) = 'integer', e.action_id, ${NONE})) AS actions,
-        json_group_array(${CHECKSUM}) AS checksums
+function readSlice(sql: Sql, slice: readonly PayloadRequest[], payloads: Payloads): void {
+  const bytes = sql.value<ArrayBuffer | null>(
+    `SELECT CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB)
       FROM json_each(?) AS requested CROSS JOIN event AS e ON e.rowid = requested.value`,
-    ids,
-  )!;
-  const actions = JSON.parse(row.actions) as number[];
-  const checksums = JSON.parse(row.checksums) as (number | null)[];
-  const read = new Uint8Array(row.bytes ?? new ArrayBuffer(0));
+    JSON.stringify(slice.map(({ eventId }) => eventId)),
+  );
+  const read = new Uint8Array(bytes ?? new ArrayBuffer(0));
   let start = 0;
-  for (const [index, [eventId, length]] of [...lengths].entries()) {
-    const checksum = checksums[index] ?? null;
-    const payload = read.subarray(start, start + length);
-    // Events of old versions have no checksum.
-    const isWhole = checksum === null || eventChecksum(eventId, actions[index]!, payload) === checksum;
+  for (const { eventId, payloadBytes, actionId, checksum } of slice) {
+    const payload = read.subarray(start, start + payloadBytes);
+    const isWhole = checksum === null || eventChecksum(eventId, actionId!, payload) === checksum;
     if (isWhole) payloads.set(eventId, payload);
     else payload.fill(0);
-    start += length;
+    start += payloadBytes;
   }
 }
 

@@ -9,7 +9,7 @@ import {
   KEY_WHEN_RECORDED,
   STATE_WHEN_RECORDED,
 } from "../queue/key-order.ts";
-import { type Sql, timeOf, wholeOf } from "../thread/sql.ts";
+import type { Sql } from "../thread/sql.ts";
 import { countEvents } from "./counts.ts";
 import { eventChecksum } from "./payloads.ts";
 import type { EventBatch, Incoming, WireRecordOutcome } from "../queue/wire.ts";
@@ -192,7 +192,7 @@ function loadKeyUses(
     .filter(({ idempotencyKey }) => idempotencyKey !== null);
   if (candidates.length === 0) return new Map();
   const rows = sql.rows<KeyUseRow>(
-    `SELECT e.rowid, ${timeOf("e.timestamped_ms")} AS timestampedMs, ${wholeOf("e.revision")} AS revision, e.action_id,
+    `SELECT e.rowid, e.timestamped_ms AS timestampedMs, e.revision, e.action_id,
         c.value ->> 1 AS position,
         e.action_id = c.value ->> 2 AND e.payload = substr(?2, c.value ->> 3, c.value ->> 4) AS is_same
       FROM json_each(?1) AS c CROSS JOIN event AS e

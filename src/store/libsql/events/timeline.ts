@@ -1,6 +1,6 @@
 import type { RowidRange } from "../../events.ts";
 import type { LastNumbers, TimelineSegment } from "../../rules/recording.ts";
-import { type Sql, timeOf } from "../thread/sql.ts";
+import type { Sql } from "../thread/sql.ts";
 
 const TABLES = {
   event: { time: "timestamped_ms", step: "first_event" },
@@ -83,9 +83,9 @@ export function loadLastNumbers(sql: Sql): LastNumbers {
       SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'event') AS event,
         (SELECT seq FROM sqlite_sequence WHERE name = 'delivery') AS delivery,
         max(
-          coalesce((SELECT ${timeOf("timestamped_ms")} FROM event WHERE rowid = (SELECT max(rowid) FROM event)
+          coalesce((SELECT timestamped_ms FROM event WHERE rowid = (SELECT max(rowid) FROM event)
             AND rowid >= coalesce((SELECT event FROM step), 0)), 0),
-          coalesce((SELECT ${timeOf("created_ms")} FROM delivery WHERE rowid = (SELECT max(rowid) FROM delivery)
+          coalesce((SELECT created_ms FROM delivery WHERE rowid = (SELECT max(rowid) FROM delivery)
             AND rowid >= coalesce((SELECT delivery FROM step), 0)), 0)
         ) AS last_ms`,
   );

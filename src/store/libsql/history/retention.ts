@@ -3,7 +3,7 @@ import { deleteEvents } from "../events/counts.ts";
 import { idRangesOf, rangesAfter } from "../events/timeline.ts";
 import { STORED_AT_EACH_END } from "../queue/attempts.ts";
 import { UNFINISHED } from "../queue/delivery-state.ts";
-import { type Sql, timeOf } from "../thread/sql.ts";
+import type { Sql } from "../thread/sql.ts";
 
 /**
  * One call looks at so many events and deletes so many deliveries and attempts, or those of one event; each takes some five
@@ -83,7 +83,7 @@ function deleteDeliveries(sql: Sql, events: string): number {
 function storeRemoved(sql: Sql, events: string): void {
   sql.run(
     `INSERT INTO removed_events (one, last_event, last_ms)
-      SELECT 1, e.rowid, ${timeOf("e.timestamped_ms")}
+      SELECT 1, e.rowid, e.timestamped_ms
       FROM json_each(?) AS g CROSS JOIN event AS e ON e.rowid = g.value WHERE TRUE
       ON CONFLICT (one) DO UPDATE SET last_event = max(last_event, excluded.last_event),
         last_ms = max(last_ms, excluded.last_ms)`,

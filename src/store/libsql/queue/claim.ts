@@ -1,11 +1,11 @@
 import { randomInt } from "node:crypto";
 import { recordEvents } from "../events/record.ts";
 import { countPublished } from "../history/stats.ts";
-import { PAYLOAD_BYTES, type PayloadRequest, readPayloads } from "../events/payloads.ts";
+import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "../events/payloads.ts";
 import type { ClaimQuota, ClaimRequest, ConsumerRequest, PullConsumer, TierLimit } from "../../queue.ts";
 import { type Claimable, selectFairly, type WaitingDelivery } from "../../rules/fair-share.ts";
 import type { Work } from "../thread/operation.ts";
-import { type Sql, timeOf } from "../thread/sql.ts";
+import type { Sql } from "../thread/sql.ts";
 import { DELIVERY_STATE, LEASE_OF, UNFINISHED_STATES, WAIT_END } from "./delivery-state.ts";
 import type { OrderKey } from "./key-order.ts";
 import type { ClaimedRow, ClaimReply, EventBatch, RecordedLeases, WireRecordOutcome } from "./wire.ts";
@@ -116,9 +116,11 @@ function claimedRows(
   for (const [eventId, payload] of readPayloads(work, rows)) {
     if (payload !== null) places.set(eventId, work.payloads.push(payload) - 1);
   }
-  return rows.map(({ payloadBytes: _bytes, ...row }, index): ClaimedRow => {
-    return { ...row, claimId: claimIdOf(rows[index]!), payload: places.get(row.eventId) ?? null };
-  });
+  return rows.map(
+    ({ payloadBytes: _bytes, actionId: _action, checksum: _checksum, ...row }, index): ClaimedRow => {
+      return { ...row, claimId: claimIdOf(rows[index]!), payload: places.get(row.eventId) ?? null };
+    },
+  );
 }
 
 /** Reads the active subscriptions with capacity and pending deliveries; others cost nothing. */
@@ -173,7 +175,7 @@ const REQUESTED_SUBSCRIPTIONS = `FROM json_each(?1) AS requested
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`;
 
 const DUE_ROW = `d.rowid AS deliveryId, d.attempt + 1 AS attempt, d.failures AS failures, d.subscription_id AS subscriptionId,
-  d.event_id AS eventId, ${PAYLOAD_BYTES} AS payloadBytes, ${timeOf("e.timestamped_ms")} AS timestampedMs,
+  d.event_id AS eventId, ${PAYLOAD_COLUMNS}, coalesce(e.timestamped_ms, 0) AS timestampedMs,
   coalesce(a.action, '') AS action, d.created_ms > e.timestamped_ms AS isFromReplay`;
 /** A missing or damaged event shows when its payload is read, and must not stop the deliveries of others. */
 const JOIN_EVENT =

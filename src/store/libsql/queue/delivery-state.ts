@@ -3,7 +3,6 @@ import type { SubscriptionSettings } from "../../../domain/subscription-settings
 import { PRIORITY } from "../../rules/fair-share.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
-import { optionally, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 
 export interface DeliveryRow extends StoredRecord<
   Delivery,
@@ -66,9 +65,8 @@ export const UNFINISHED = `(${IS_OPEN} AND (s.deleted_ms IS NULL OR ${LEASED}))`
 /** SQL of a `DeliveryRow`. It goes on with joins of or conditions on `d`, `s`, `e` and `a`. */
 export const SELECT_DELIVERY = `
   SELECT d.rowid AS rowid, d.event_id, d.subscription_id, s.application, s.subscription, a.action, ${STATUS} AS status,
-    ${wholeOf("d.attempt")} + ${LEASED} AS attempt, ${optionally("d.due_ms", timeOf("d.due_ms"))} AS next_attempt_at, ${textOf("d.last_error")} AS last_error,
-    ${timeOf("d.created_ms")} AS timestamped, ${optionally("d.finished_ms", timeOf("d.finished_ms"))} AS finished_at,
-    s.deleted_ms`;
+    d.attempt + ${LEASED} AS attempt, d.due_ms AS next_attempt_at, d.last_error,
+    d.created_ms AS timestamped, d.finished_ms AS finished_at, s.deleted_ms`;
 
 export const JOIN_NAMES = `
   CROSS JOIN subscription AS s ON s.rowid = d.subscription_id

@@ -2,7 +2,7 @@ import { DELIVERY_LIMITS } from "../../../domain/delivery.ts";
 import { keyTextOf, orderKeyOf, pointerSteps, WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
 import { MAX_BLOCKED_KEYS } from "../../../domain/subscription.ts";
 import { receiversOf } from "../catalog/matching.ts";
-import { loadPayloads, PAYLOAD_BYTES, type PayloadRequest } from "../events/payloads.ts";
+import { loadPayloads, PAYLOAD_COLUMNS, type PayloadRequest } from "../events/payloads.ts";
 import type { Sql } from "../thread/sql.ts";
 import { DELIVERY_STATE, LEASE_OF, settingOf, UNFINISHED_STATES } from "./delivery-state.ts";
 
@@ -148,7 +148,7 @@ export function placeByKey(
     subscriptionId,
   );
   const placed = sql.rows<Placed>(
-    `SELECT d.rowid AS id, d.event_id AS eventId, ${PAYLOAD_BYTES} AS payloadBytes, d.key FROM json_each(?) AS g
+    `SELECT d.rowid AS id, d.event_id AS eventId, ${PAYLOAD_COLUMNS}, d.key FROM json_each(?) AS g
       CROSS JOIN delivery AS d ON d.rowid = g.value LEFT JOIN event AS e ON e.rowid = d.event_id`,
     JSON.stringify(deliveryIds),
   );
@@ -172,8 +172,8 @@ function keysOf(sql: Sql, placed: readonly Placed[], steps: readonly string[]): 
 
 /** Answers the key of one delivery as a text, if its subscription still orders by it. */
 export function findKeyText(sql: Sql, deliveryId: number): string | undefined {
-  const [keyed] = sql.rows<{ eventId: number; payloadBytes: number; key: number; pointer: string }>(
-    `SELECT d.event_id AS eventId, ${PAYLOAD_BYTES} AS payloadBytes, d.key, s.order_key AS pointer
+  const [keyed] = sql.rows<PayloadRequest & { readonly key: number; readonly pointer: string }>(
+    `SELECT d.event_id AS eventId, ${PAYLOAD_COLUMNS}, d.key, s.order_key AS pointer
       FROM delivery AS d CROSS JOIN event AS e ON e.rowid = d.event_id
       CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
       WHERE d.rowid = ? AND d.key IS NOT NULL AND s.order_key <> '${WHOLE_ORDER}'`,

@@ -121,29 +121,6 @@ interface PreparedQuery {
 export const FIRST_MS = Date.parse("0000-01-01T00:00:00.000Z");
 export const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
 
-// One flipped bit gives a value another type. A BLOB makes JSON of all rows of a statement impossible. For the engine any
-// text or BLOB is more than any number, so a range tells them apart at the cost of two comparisons.
-
-/** SQL for a column of whole numbers from 0 on: 0 where damage left something else. */
-export function wholeOf(column: string): string {
-  return `iif(${column} BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER - 1}, ${column}, 0)`;
-}
-
-/** SQL for a column of times: 0 where damage left something else. */
-export function timeOf(column: string): string {
-  return `iif(${column} BETWEEN ${FIRST_MS} AND ${LAST_MS}, ${column}, 0)`;
-}
-
-/** SQL for a column of texts: as text where damage left something else. */
-export function textOf(column: string): string {
-  return `CAST(${column} AS TEXT)`;
-}
-
-/** Answers SQL that is `sql`, or NULL where the column is NULL. */
-export function optionally(column: string, sql: string): string {
-  return `iif(${column} IS NULL, NULL, ${sql})`;
-}
-
 /** Matches what can be a subquery; PRAGMA and EXPLAIN cannot. */
 const QUERY = /^\s*(?:SELECT|WITH)\b/;
 
