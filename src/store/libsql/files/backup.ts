@@ -109,7 +109,7 @@ export class Backups {
   async #copyTo(target: FileHandle, stop: AbortSignal): Promise<number> {
     // Closing it would drop the process's lock (see `data-folder.ts`), so it stays open until the store is closed.
     const source = (this.#source ??= await open(this.#path, "r"));
-    await this.#threads.readByWriter("file.pauseCheckpoints", []);
+    await this.#threads.readByWriter("file.pauseCheckpoints");
     try {
       // After this commit the log does not restart, either. It fails where the data file at the path is not the one that the
       // store has open.
@@ -122,7 +122,7 @@ export class Backups {
       // Where moving the log fails, the engine does it with its next commit.
       if ((await this.#logBytes()) > LONG_LOG_BYTES)
         await fileTask("moveLog", this.#path, this.#file).catch(() => undefined);
-      await this.#threads.readByWriter("file.resumeCheckpoints", []);
+      await this.#threads.readByWriter("file.resumeCheckpoints");
     }
   }
 

@@ -94,8 +94,8 @@ export class StoreThreads {
   }
 
   /** Does what needs to be between two transactions, on the connection that writes. */
-  readByWriter(operation: string, args: readonly unknown[]): Promise<unknown> {
-    return this.#ask(() => this.#writer.request("read", { operation, args }));
+  readByWriter(operation: string): Promise<unknown> {
+    return this.#ask(() => this.#writer.request("read", { operation, args: [] }));
   }
 
   /** Reads go on while the disk is full. */

@@ -26,8 +26,6 @@ interface Batch {
   readonly callers: Pick<PromiseWithResolvers<WriteReply>, "resolve" | "reject">[];
   readonly bytes: ByteWriter;
   rows: number;
-  /** About how many bytes the batch holds in memory. */
-  heldBytes: number;
 }
 
 /**
@@ -79,9 +77,7 @@ export class WriteQueue {
       batch.calls.push([operation, call(batch.bytes)]);
       batch.callers.push({ resolve, reject });
       batch.rows += rows;
-      const held = WRITE_BYTES + batch.bytes.length - before;
-      batch.heldBytes += held;
-      this.#heldBytes += held;
+      this.#heldBytes += WRITE_BYTES + batch.bytes.length - before;
       this.#sendAtTurnEnd();
     });
   }
@@ -103,7 +99,7 @@ export class WriteQueue {
   #batchWithRoom(): Batch {
     const last = this.#waiting.at(-1);
     if (last !== undefined && last.rows < BATCH_ROWS && last.bytes.length < BATCH_BYTES) return last;
-    const next = { calls: [], callers: [], bytes: new ByteWriter(), rows: 0, heldBytes: 0 };
+    const next = { calls: [], callers: [], bytes: new ByteWriter(), rows: 0 };
     this.#waiting.push(next);
     return next;
   }
@@ -127,7 +123,7 @@ export class WriteQueue {
 
   async #commit(batch: Batch): Promise<void> {
     this.#inFlight += 1;
-    const { calls, callers, bytes, heldBytes } = batch;
+    const { calls, callers, bytes } = batch;
     const message = { calls: JSON.stringify(calls), bytes: bytes.pack() };
     const [written] = await Promise.allSettled([this.#writer.write(message)]);
     this.#inFlight -= 1;
@@ -135,7 +131,7 @@ export class WriteQueue {
     this.#send();
     if (written.status === "fulfilled") this.#answer(batch, written.value);
     else for (const { reject } of callers) reject(written.reason);
-    this.#heldBytes -= heldBytes;
+    this.#heldBytes -= WRITE_BYTES * calls.length + bytes.length;
     if (this.#heldBytes === 0) this.#idle?.resolve();
   }
 
