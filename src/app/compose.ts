@@ -67,6 +67,7 @@ export async function compose(options: ComposeOptions) {
     refusesOlderForm: !serves,
     needsData: options.needsData ?? false,
     acceptsLoss: options.acceptsLoss ?? false,
+    isForOneCommand: !serves,
   };
   const [store, [{ createService }, { ValidationThread }, { StatsRecorder }]] = await Promise.all([
     import("../store/libsql/open.ts").then(({ openLibsqlStore }) =>

@@ -45,6 +45,8 @@ export interface OpenOptions {
   readonly refusesOlderForm?: boolean;
   /** Whether to refuse a folder that holds no data yet. */
   readonly needsData?: boolean;
+  /** Whether all is done in one thread: it starts sooner, and reads then wait for writes. */
+  readonly isForOneCommand?: boolean;
   readonly commits?: CommitObserver;
   /** Called after a commit that also did something that was not requested. */
   readonly onChange?: (change: StoreChange) => void;
@@ -79,8 +81,15 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     const path = checkedFile(options);
     const damaged = new Set<number>();
     const onDamaged = (event: number): void => noteDamaged(damaged, event, logger);
-    const { commits, onFatal } = options;
-    const threads = new StoreThreads({ clock, logger, onDamaged, commits, onFatal });
+    const { commits, onFatal, isForOneCommand = false } = options;
+    const threads = new StoreThreads({
+      hasReader: !isForOneCommand,
+      clock,
+      logger,
+      onDamaged,
+      commits,
+      onFatal,
+    });
     const setup = { path, encryption: options.encryption, nowMs: clock.now() };
     const report = await threads.open(setup).catch((error: unknown) => {
       throw openFailure(folder, error);
@@ -210,7 +219,8 @@ export async function migrate(
   }
   const started_at = toIso(systemClock.now());
   const owner = { pid: process.pid, command: "migrate", instance: randomUUID(), started_at };
-  await (await openLibsqlStore({ logger: silentLogger, ...options, folder, owner })).close();
+  const opening = { logger: silentLogger, ...options, folder, owner, isForOneCommand: true };
+  await (await openLibsqlStore(opening)).close();
   const applied = before.pending.map(({ version }) => version);
   const isUpgraded = applied.length > 0 && before.current > 0;
   return {

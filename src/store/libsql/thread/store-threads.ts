@@ -19,6 +19,8 @@ export interface CommitObserver {
 }
 
 export interface StoreThreadsOptions {
+  /** Whether reads have a thread of their own. */
+  readonly hasReader: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Called with an event whose payload was found damaged. */
@@ -36,7 +38,7 @@ const CHECK_EXTRA_BYTES = 64 * 1024;
 const CHECK_MAX_BYTES = 8 * 1024 * 1024;
 
 /**
- * The two threads that have the data file open: one writes, the other one reads. While the disk is full, writes are refused
+ * The threads that have the data file open: one writes, and another one reads beside it where there is much to do. While the disk is full, writes are refused
  * until a trial is committed, which is made about every second. Any other failure of the engine ends the store for good, as
  * nobody knows then what is in the file.
  */
@@ -59,15 +61,16 @@ export class StoreThreads {
     const observer = { crashed: (reason: string) => this.#stop(reason), damaged: options.onDamaged };
     this.#writer = new StoreThread(observer);
     // The thread that reads loads while the other one brings the file up to date, which has to be alone with it.
-    this.#reader = new StoreThread(observer);
+    this.#reader = options.hasReader ? new StoreThread(observer) : this.#writer;
   }
 
-  /** @throws EngineFailure, EvregError why the file could not be opened, once both threads have let go of it */
+  /** @throws EngineFailure, EvregError why the file could not be opened, once the threads have let go of it */
   async open(setup: WriterSetup): Promise<OpenReport> {
     try {
       const report = await this.#writer.request("openToWrite", setup);
       const { path, encryption } = setup;
-      await this.#reader.request("openToRead", { path, file: report.file, key: encryption?.key });
+      if (this.#reader !== this.#writer)
+        await this.#reader.request("openToRead", { path, file: report.file, key: encryption?.key });
       this.#status = "ok";
       return report;
     } catch (error) {
@@ -128,7 +131,7 @@ export class StoreThreads {
     }
   }
 
-  /** Lets both threads finish what was requested, and ends them. The log is moved into the file once nobody reads it. */
+  /** Lets the threads finish what was requested, and ends them. The log is moved into the file once nobody reads it. */
   async close(): Promise<void> {
     this.#cancelTrial?.();
     if (this.#status !== "failed") this.#status = "closed";
