@@ -40,15 +40,9 @@ export class ClockSteps {
   async #move({ byMs, nowMs }: ClockStep): Promise<void> {
     const { store, logger, wake } = this.#dependencies;
     const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      try {
-        const waits = await store.moveWaits(-byMs, nowMs);
-        this.#retry.succeeded();
-        logger.warn({ backMs: -byMs, waits }, "The clock was set back, and what waits was moved with it.");
-        return wake();
-      } catch (error) {
-        await this.#retry.failed(error, signal);
-      }
-    }
+    const waits = await this.#retry.untilAnswered(() => store.moveWaits(-byMs, nowMs), signal);
+    if (waits === undefined) return;
+    logger.warn({ backMs: -byMs, waits }, "The clock was set back, and what waits was moved with it.");
+    wake();
   }
 }

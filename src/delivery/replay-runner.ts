@@ -33,6 +33,7 @@ export interface ReplayRunnerDependencies {
 /** Runs all replays side by side, one step at a time. The store knows how far each has come, so a crash costs only time. */
 export class ReplayRunner {
   readonly #dependencies: ReplayRunnerDependencies;
+  readonly #wakes = (): AbortSignal => this.#waits.signal;
   /** Ends all waits: at a wake and at the stop. */
   #waits = new AbortController();
   /** Those that run now, by rowid. */
@@ -76,7 +77,7 @@ export class ReplayRunner {
     const retry = this.#retry();
     do {
       this.#listsAgain = false;
-      const replays = await this.#untilAnswered(retry, stopped, () => store.running());
+      const replays = await retry.untilAnswered(() => store.running(), stopped, this.#wakes);
       for (const replay of replays ?? []) {
         const { rowid } = replay;
         if (this.#running.has(rowid)) continue;
@@ -92,7 +93,7 @@ export class ReplayRunner {
   async #replay({ rowid, plan, total: known }: RunningReplay, stopped: AbortSignal): Promise<void> {
     const { store, clock, logger, wake, onEnded } = this.#dependencies;
     const retry = this.#retry();
-    let total = known ?? (await this.#untilAnswered(retry, stopped, () => store.count(plan, stopped)));
+    let total = known ?? (await retry.untilAnswered(() => store.count(plan, stopped), stopped, this.#wakes));
     let waitMs = TOP_UP_MS;
     while (!stopped.aborted) {
       const counted = total === undefined || total === known ? {} : { total };
@@ -104,7 +105,7 @@ export class ReplayRunner {
           maxUnfinished: MAX_UNFINISHED,
           ...counted,
         });
-      const progress = await this.#untilAnswered(retry, stopped, () => this.#afterLastStep(step));
+      const progress = await retry.untilAnswered(() => this.#afterLastStep(step), stopped, this.#wakes);
       if (progress === undefined) return;
       total = undefined;
       if (progress.queued > 0) wake(progress.queued);
@@ -121,24 +122,6 @@ export class ReplayRunner {
 
   #retry(): StoreRetry {
     return new StoreRetry(this.#dependencies, "A replay cannot go on now; it is tried again.");
-  }
-
-  /** What the store answers, called again for as long as it fails; `undefined` when it was stopped first. */
-  async #untilAnswered<T>(
-    retry: StoreRetry,
-    stopped: AbortSignal,
-    call: () => Promise<T>,
-  ): Promise<T | undefined> {
-    while (!stopped.aborted) {
-      try {
-        const answer = await call();
-        retry.succeeded();
-        return answer;
-      } catch (error) {
-        if (!stopped.aborted) await retry.failed(error, this.#waits.signal);
-      }
-    }
-    return undefined;
   }
 
   /** Makes one step after the other, in the order of the calls, so that no replay gets ahead of another. */

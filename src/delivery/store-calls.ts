@@ -48,31 +48,53 @@ export class StoreRetry {
     return this.#failingSinceMs === undefined ? 0 : this.#clock.monotonicMs() - this.#failingSinceMs;
   }
 
-  /** Resolves when the next call may be made; `undefined` for now. */
-  get waiting(): Promise<void> | undefined {
-    return this.#waiting;
+  /**
+   * Calls once, after the wait for others.
+   * @param wakes what ends a wait after a failure; by default `stop` does
+   * @returns `undefined` after a failure, when the call may be made again, or at once where it was stopped
+   */
+  async once<T>(call: () => Promise<T>, stop: AbortSignal, wakes = () => stop): Promise<T | undefined> {
+    if (this.#waiting !== undefined) await this.#waiting;
+    try {
+      const answer = await call();
+      this.#succeeded();
+      return answer;
+    } catch (error) {
+      if (!stop.aborted) await this.#failed(error, wakes());
+      return undefined;
+    }
   }
 
-  succeeded(): void {
+  /** Calls until it is answered; `undefined` where it was stopped first. */
+  async untilAnswered<T>(
+    call: () => Promise<T>,
+    stop: AbortSignal,
+    wakes = () => stop,
+  ): Promise<T | undefined> {
+    let answer: T | undefined;
+    while (answer === undefined && !stop.aborted) answer = await this.once(call, stop, wakes);
+    return answer;
+  }
+
+  #succeeded(): void {
     if (this.#failingSinceMs === undefined) return;
     if (this.#recovered !== undefined) this.#logger.info({}, this.#recovered);
     this.#failingSinceMs = undefined;
     this.#waitMs = FIRST_WAIT_MS;
   }
 
-  /** Resolves when the call may be made again, or once the signal is aborted. */
-  failed(error: unknown, signal: AbortSignal): Promise<void> {
+  #failed(error: unknown, wakes: AbortSignal): Promise<void> {
     if (this.#failingSinceMs === undefined) {
       this.#logger.warn({ error: messageOf(error) }, this.#failing);
       this.#failingSinceMs = this.#clock.monotonicMs();
     }
-    return (this.#waiting ??= this.#wait(signal));
+    return (this.#waiting ??= this.#wait(wakes));
   }
 
-  async #wait(signal: AbortSignal): Promise<void> {
+  async #wait(wakes: AbortSignal): Promise<void> {
     const waitMs = this.#waitMs;
     this.#waitMs = Math.min(MAX_WAIT_MS, waitMs * 2);
-    await sleep(this.#clock, waitMs, signal);
+    await sleep(this.#clock, waitMs, wakes);
     this.#waiting = undefined;
   }
 }
@@ -134,16 +156,8 @@ export class StoreCalls {
   }
 
   /** @returns `undefined` after a failure, when it is time to try again */
-  async claim(request: ClaimRequest): Promise<ClaimAnswer | undefined> {
-    const { signal } = this.#claimStop;
-    try {
-      const answer = await this.#dependencies.store.claim(request);
-      this.#claimRetry.succeeded();
-      return answer;
-    } catch (error) {
-      if (!signal.aborted) await this.#claimRetry.failed(error, signal);
-      return undefined;
-    }
+  claim(request: ClaimRequest): Promise<ClaimAnswer | undefined> {
+    return this.#claimRetry.once(() => this.#dependencies.store.claim(request), this.#claimStop.signal);
   }
 
   /** A claim that has failed waits no longer. */
@@ -178,35 +192,33 @@ export class StoreCalls {
    * @returns what the store made of it; `undefined` when it was given up after `stopResults`
    */
   async finish(result: AttemptResult): Promise<FinishOutcome | undefined> {
-    const { store, clock, logger } = this.#dependencies;
     const { signal } = this.#finishStop;
-    const unstored: Unstored = { sinceMs: clock.monotonicMs(), isDone: false };
+    const unstored: Unstored = { sinceMs: this.#dependencies.clock.monotonicMs(), isDone: false };
     this.#unstored.push(unstored);
-    for (;;) {
-      if (this.#finishRetry.waiting !== undefined) await this.#finishRetry.waiting;
-      try {
-        const [outcome] = await store.finish([result], clock.now(), this.#finishOptions);
-        this.#finishRetry.succeeded();
-        this.#done(unstored);
-        this.#report(result, outcome!);
-        return outcome;
-      } catch (error) {
-        if (!(error instanceof EvregError) || error.code !== "unavailable") {
-          // Something about this one. Its lease will end, and it is sent again.
-          logger.error(
-            { delivery: result.deliveryId, error: messageOf(error) },
-            "An attempt cannot be recorded.",
-          );
-          this.#done(unstored);
-          return { kind: "fenced" };
-        }
-        if (signal.aborted) {
-          this.#done(unstored);
-          this.#giveUp(error);
-          return undefined;
-        }
-        await this.#finishRetry.failed(error, signal);
-      }
+    for (let isLast = false; ; isLast = signal.aborted) {
+      const outcome = await this.#finishRetry.once(() => this.#finishOne(result), signal);
+      if (outcome === undefined && !isLast) continue;
+      unstored.isDone = true;
+      while (this.#unstored.head?.isDone === true) this.#unstored.shift();
+      if (outcome === undefined) this.#giveUp();
+      return outcome;
+    }
+  }
+
+  /** @throws EvregError `unavailable` */
+  async #finishOne(result: AttemptResult): Promise<FinishOutcome> {
+    try {
+      const [outcome] = await this.finishTogether([result]);
+      return outcome!;
+    } catch (error) {
+      if (error instanceof EvregError && error.code === "unavailable") throw error;
+      // Something about this one. Its lease will end, and it is sent again.
+      const { deliveryId: delivery } = result;
+      this.#dependencies.logger.error(
+        { delivery, error: messageOf(error) },
+        "An attempt cannot be recorded.",
+      );
+      return { kind: "fenced" };
     }
   }
 
@@ -240,16 +252,11 @@ export class StoreCalls {
     }
   }
 
-  #done(unstored: Unstored): void {
-    unstored.isDone = true;
-    while (this.#unstored.head?.isDone === true) this.#unstored.shift();
-  }
-
-  #giveUp(error: unknown): void {
+  #giveUp(): void {
     this.#givenUp += 1;
     if (this.#unstored.size > 0) return;
     this.#dependencies.logger.error(
-      { attempts: this.#givenUp, error: messageOf(error) },
+      { attempts: this.#givenUp },
       "Finished attempts were not recorded before the stop; their deliveries are sent again when their leases end.",
     );
     this.#givenUp = 0;
