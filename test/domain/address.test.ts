@@ -104,11 +104,9 @@ describe("without opened networks", () => {
       expect(rules.refusal(address)).toContain("one network interface");
     }
   });
-  it("reports the network of a refused address, and the address inside it", () => {
-    expect(closed.refusal("10.1.2.3")).toBe("in 10.0.0.0/8, a private network (RFC 1918)");
-    expect(closed.refusal("64:ff9b::10.1.2.3")).toBe(
-      "a form of 10.1.2.3, which is in 10.0.0.0/8, a private network (RFC 1918)",
-    );
+  it("reports what a refused address is for, and the address inside it", () => {
+    expect(closed.refusal("10.1.2.3")).toBe("a private network");
+    expect(closed.refusal("64:ff9b::10.1.2.3")).toBe("a form of 10.1.2.3, which is a private network");
   });
 });
 

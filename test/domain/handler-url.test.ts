@@ -238,14 +238,12 @@ it("a developer is told what allows addresses of their own machine", () => {
   expect(refusal("https://10.0.0.1/").message).not.toContain("--dev");
 });
 
-it("a refusal names the network, and what an operator has to allow", () => {
-  expect(refusal("https://012.1/").message).toContain(
-    "10.0.0.1 is in 10.0.0.0/8, a private network (RFC 1918).",
-  );
+it("a refusal says what the address is, and what an operator has to allow", () => {
+  expect(refusal("https://012.1/").message).toContain("10.0.0.1 is a private network.");
   expect(refusal("https://012.1/").message).toContain("delivery.allowNetworks, this one with 10.0.0.1/32");
-  expect(refusal("https://[fd00::1]/").message).toContain("fd00::1 is in fc00::/7");
+  expect(refusal("https://[fd00::1]/").message).toContain("fd00::1 is a private network");
   expect(refusal("https://[fd00::1]/").message).toContain("this one with fd00::1/128");
-  expect(refusal("https://localhost/").message).toContain("127.0.0.1 is in 127.0.0.0/8, loopback");
+  expect(refusal("https://localhost/").message).toContain("127.0.0.1 is loopback");
   expect(refusal("https://169.254.169.254/").message).toContain(
     "169.254.169.254 is a cloud's metadata service",
   );
