@@ -3,8 +3,8 @@ import { type Clock, type Random, toIso } from "../runtime/clock.ts";
 import { CENSOR } from "../runtime/logger.ts";
 import { Shares } from "../runtime/shares.ts";
 import type { ClaimedSubscription } from "../store/queue.ts";
-import { deliveryBody, deliveryHeaders } from "./attempt.ts";
 import type { SendResult } from "./exchange.ts";
+import type { RequestBuilder, SignedRequest } from "./request.ts";
 import { redact, secretsOf } from "./response-text.ts";
 import { Sender, type SenderOptions } from "./sender.ts";
 
@@ -19,8 +19,7 @@ interface HandlerTestsOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly sender: Omit<SenderOptions, "maxPerOrigin">;
-  /** Of evreg, for `User-Agent`. */
-  readonly version: string;
+  readonly requests: RequestBuilder;
 }
 
 /** What is sent to which subscription. */
@@ -60,44 +59,22 @@ export class HandlerTests {
   }
 
   async #test({ subscription, action, payload, signal }: HandlerTestRequest): Promise<HandlerTestResult> {
-    const { clock, random, version } = this.#options;
+    const { clock, random, requests } = this.#options;
     const startedAtMs = clock.now();
     const startMs = clock.monotonicMs();
-    const body = deliveryBody({
-      eventId: NO_EVENT,
-      action,
-      payload,
-      eventTimestampedMs: startedAtMs,
-      attempt: 1,
-    });
-    const { subscriptionId, secret, previous, bearer, settings, handler } = subscription;
-    const headers =
-      secret === undefined
-        ? {}
-        : deliveryHeaders({
-            eventId: NO_EVENT,
-            // Receivers drop what has an id that they had before.
-            webhookId: `evt_test_${Buffer.from(random.bytes(8)).toString("hex")}`,
-            subscriptionId,
-            action,
-            attempt: 1,
-            body,
-            secret,
-            previousSecret:
-              previous !== undefined && startedAtMs < previous.untilMs ? previous.secret : undefined,
-            bearer,
-            extra: settings.headers,
-            nowMs: startedAtMs,
-            version,
-          });
+    const { settings, handler } = subscription;
+    const event = { eventId: NO_EVENT, action, payload, timestampedMs: startedAtMs };
+    // Receivers drop what has an id that they had before.
+    const webhookId = `evt_test_${Buffer.from(random.bytes(8)).toString("hex")}`;
+    const built = requests.build({ event, subscription, attempt: 1 }, startedAtMs, webhookId);
+    const { headers, body }: SignedRequest =
+      typeof built === "string" ? { headers: {}, body: Buffer.alloc(0) } : built;
     headers[TEST_HEADER] = "true";
+    const timeoutMs = settings.timeout_ms ?? undefined;
     const sent: SendResult =
-      secret === undefined
-        ? { kind: "error", errorCode: "secret_unreadable" }
-        : await this.#send(
-            { url: handler, headers, body, timeoutMs: settings.timeout_ms ?? undefined },
-            signal,
-          );
+      typeof built === "string"
+        ? { kind: "error", errorCode: built }
+        : await this.#send({ url: handler, headers, body, timeoutMs }, signal);
     const durationMs = clock.monotonicMs() - startMs;
     const secrets = secretsOf(subscription);
     const clean = (text: string): string => redact(text, secrets);

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { DELIVERY_LIMITS } from "../domain/delivery.ts";
+import { type AttemptErrorCode, DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { invalidField } from "../domain/error.ts";
 import {
   type FinishedPull,
@@ -21,8 +21,10 @@ import type {
   FinishOutcome,
   LeasedAttempt,
 } from "../store/queue.ts";
-import { claimHeaders, deliveryBody, type ShownAttempt, withoutAttempt } from "./attempt.ts";
+import { withoutAttempt } from "./attempt.ts";
 import type { Filters } from "./filters.ts";
+import type { ShownAttempt } from "./report.ts";
+import type { RequestBuilder } from "./request.ts";
 import { redact, responseText, secretsOf } from "./response-text.ts";
 import type { StoreCalls } from "./store-calls.ts";
 
@@ -36,8 +38,7 @@ interface PullAttemptsDependencies {
   readonly store: Pick<DeliveryQueue, "extend" | "findLeased">;
   readonly calls: Pick<StoreCalls, "finish" | "finishTogether">;
   readonly filters: Pick<Filters, "passes">;
-  /** The version of evreg, for `User-Agent`. */
-  readonly version: string;
+  readonly requests: RequestBuilder;
   /** Called with what was made of each result. */
   readonly onStored: (of: ShownAttempt, result: AttemptResult, outcome: FinishOutcome) => void;
 }
@@ -83,8 +84,9 @@ export class PullAttempts {
       else if (isExcluded) end(claim, "filtered");
       else {
         const delivery = this.#deliveryOf(claim, times);
-        if (delivery !== undefined) prepared.set(claim, delivery);
-        else ended.push(this.#end(claim, this.#unsendable(claim, times.nowMs)));
+        if (typeof delivery === "string") {
+          ended.push(this.#end(claim, this.#unsendable(claim, delivery, times.nowMs)));
+        } else prepared.set(claim, delivery);
       }
     }
     // The next in an order is given when these are stored.
@@ -175,32 +177,29 @@ export class PullAttempts {
     return filter === null || (await this.#dependencies.filters.passes(claim, filter));
   }
 
-  /** `undefined` where it cannot be read. */
-  #deliveryOf(claim: Claim, { nowMs, untilMs }: LeaseTimes): PulledDelivery | undefined {
+  /** What the consumer gets; why it can get nothing, where that cannot be read. */
+  #deliveryOf(claim: Claim, { nowMs, untilMs }: LeaseTimes): PulledDelivery | AttemptErrorCode {
     const { deliveryId, claimId, attempt, event, subscription } = claim;
-    const { subscriptionId, secret } = subscription;
-    const { eventId, action, payload, timestampedMs } = event;
+    const { subscriptionId } = subscription;
     this.#known.set(subscriptionId, subscription);
-    if (secret === undefined || payload === undefined) return undefined;
-    const body = deliveryBody({ eventId, action, payload, eventTimestampedMs: timestampedMs, attempt });
+    const request = this.#dependencies.requests.build(claim, nowMs);
+    if (typeof request === "string") return request;
     return {
       lease: leaseText({ subscriptionId, deliveryId, claimId }),
       delivery_id: deliveryId,
-      event_id: eventId,
-      action,
+      event_id: event.eventId,
+      action: event.action,
       attempt,
-      headers: claimHeaders(claim, { secret, body, nowMs, version: this.#dependencies.version }),
+      headers: request.headers,
       // A payload is stored only if it is UTF-8, so the text has the very bytes.
-      body: body.toString("utf8"),
+      body: request.body.toString("utf8"),
       expires_at: toIso(untilMs),
     };
   }
 
   /** It fails as an attempt, where it can be seen. */
-  #unsendable(claim: Claim, nowMs: number): AttemptResult {
+  #unsendable({ deliveryId, claimId }: Claim, errorCode: AttemptErrorCode, nowMs: number): AttemptResult {
     const { random, counts } = this.#dependencies;
-    const { deliveryId, claimId, subscription } = claim;
-    const errorCode = subscription.secret === undefined ? "secret_unreadable" : "event_damaged";
     const jitter = random.fraction();
     const ended = { startedAtMs: nowMs, durationMs: 0, ending: "failed", errorCode, jitter } as const;
     const result = { deliveryId, claimId, ...ended };

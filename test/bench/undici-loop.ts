@@ -1,5 +1,5 @@
 import { Pool } from "undici";
-import { deliveryBody, deliveryHeaders } from "../../src/delivery/attempt.ts";
+import { deliveryBody, deliveryHeaders } from "../../src/delivery/request.ts";
 import { answerCalls } from "./calls.ts";
 import { payloadOf, WAITING_ACTION } from "./workload.ts";
 

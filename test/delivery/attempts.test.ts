@@ -1,6 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
-import { Attempts, logAttempt } from "../../src/delivery/attempt.ts";
+import { Attempts } from "../../src/delivery/attempt.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
+import { logAttempt } from "../../src/delivery/report.ts";
+import { RequestBuilder } from "../../src/delivery/request.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { DeliveryCounts } from "../../src/metrics/counters.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
@@ -31,7 +33,7 @@ function sending(): { attempts: Attempts; ends: ((result: SendResult) => void)[]
     clock: new ManualClock(),
     random: { bytes: (count) => new Uint8Array(count), fraction: () => 0.5 },
     counts: new DeliveryCounts(),
-    version: "1.2.3",
+    requests: new RequestBuilder("1.2.3"),
     sender: {
       send(_request, done) {
         ends.push(done);

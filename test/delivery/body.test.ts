@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { deliveryBody } from "../../src/delivery/attempt.ts";
+import { deliveryBody } from "../../src/delivery/request.ts";
 
 const body = (payload: string | Uint8Array, attempt = 1): Buffer =>
   deliveryBody({

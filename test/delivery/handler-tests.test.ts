@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { createAddressGuard } from "../../src/delivery/address-guard.ts";
 import { HandlerTests } from "../../src/delivery/handler-tests.ts";
+import { RequestBuilder } from "../../src/delivery/request.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
@@ -29,7 +30,8 @@ function testsWith(allowNetworks: readonly string[] = ["127.0.0.0/8"]): HandlerT
     timeoutMs: 5_000,
     secureContext: trusting(TEST_CERTIFICATE),
   };
-  const tests = new HandlerTests({ clock: systemClock, random: systemRandom, version: "test", sender });
+  const requests = new RequestBuilder("test");
+  const tests = new HandlerTests({ clock: systemClock, random: systemRandom, requests, sender });
   cleanups.push(() => tests.close());
   return tests;
 }

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { Webhook, WebhookVerificationError } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
-import { deliveryHeaders, type SignedDelivery } from "../../src/delivery/attempt.ts";
+import { deliveryHeaders, type SignedDelivery } from "../../src/delivery/request.ts";
 import { systemRandom } from "../../src/runtime/clock.ts";
 
 const newSecret = (): string => `whsec_${Buffer.from(systemRandom.bytes(32)).toString("base64")}`;

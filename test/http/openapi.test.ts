@@ -1,7 +1,7 @@
 import addFormats from "ajv-formats";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { deliveryBody, deliveryHeaders } from "../../src/delivery/attempt.ts";
+import { deliveryBody, deliveryHeaders } from "../../src/delivery/request.ts";
 import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import { OPENAPI_ROUTE, openApiDocument, openApiPath, ROUTES } from "../../src/http/openapi.ts";
 import type { Route } from "../../src/http/routes/route.ts";

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { deliveryBody, deliveryHeaders } from "../../src/delivery/attempt.ts";
+import { deliveryBody, deliveryHeaders } from "../../src/delivery/request.ts";
 import { blocksOf, fileNamedBy, ROOT } from "../docs/documents.ts";
 import { cleanEnv, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { deliveryBody, deliveryHeaders } from "../../src/delivery/attempt.ts";
+import { deliveryBody, deliveryHeaders } from "../../src/delivery/request.ts";
 import { verify, type VerifyOptions, WebhookError, type WebhookHeaders } from "../../src/sdk/webhook.ts";
 
 // What the engine sends, held against what a receiver makes of it.

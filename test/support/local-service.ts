@@ -6,6 +6,7 @@ import { EvregError } from "../../src/domain/error.ts";
 import { Filters } from "../../src/delivery/filters.ts";
 import { PullAttempts } from "../../src/delivery/pull-attempts.ts";
 import { PullDesk } from "../../src/delivery/pull-desk.ts";
+import { RequestBuilder } from "../../src/delivery/request.ts";
 import { StoreCalls } from "../../src/delivery/store-calls.ts";
 import type { Health } from "../../src/domain/operations.ts";
 import { LOCAL_OWNER, type Scope } from "../../src/domain/token.ts";
@@ -66,7 +67,8 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const random = systemRandom;
   const calls = new StoreCalls({ store: store.queue, clock, logger, counts }, {});
   const filters = new Filters({ logger, yielder: eventLoop, longChecks: offThread });
-  const parts = { clock, store: store.queue, calls, counts, logger, random, filters, version: "0.0.0-test" };
+  const requests = new RequestBuilder("0.0.0-test");
+  const parts = { clock, store: store.queue, calls, counts, logger, random, filters, requests };
   const attempts = new PullAttempts({ ...parts, onStored: () => undefined });
   const desk = new PullDesk({ ...parts, attempts, onReleased: () => desk.wake() });
   const published = new PublishCounts();

@@ -1,0 +1,177 @@
+import { LRUCache } from "lru-cache";
+import type { AttemptErrorCode } from "../domain/delivery.ts";
+import { isReservedHeader } from "../domain/subscription-settings.ts";
+import type { WebhookHeader } from "../domain/webhook.ts";
+import { toIso } from "../runtime/clock.ts";
+import type { Claim } from "../store/queue.ts";
+import { HmacKey } from "./hmac.ts";
+
+export interface SignedRequest {
+  readonly headers: Record<string, string>;
+  readonly body: Buffer;
+}
+
+/** Builds and signs what is sent. */
+export class RequestBuilder {
+  /** The version of evreg, for `User-Agent`. */
+  readonly #version: string;
+  /** Of an event that goes to many, the body is made once. */
+  #last: { readonly eventId: number; readonly attempt: number; readonly body: Buffer } | undefined;
+
+  constructor(version: string) {
+    this.#version = version;
+  }
+
+  /**
+   * The request of an attempt that begins now; why nothing can be sent, where its event or its secret cannot be read.
+   * @param webhookId instead of that of the event's delivery
+   */
+  build(
+    { event, subscription, attempt }: Pick<Claim, "event" | "subscription" | "attempt">,
+    nowMs: number,
+    webhookId?: string,
+  ): SignedRequest | AttemptErrorCode {
+    const { eventId, action, payload, timestampedMs } = event;
+    const { subscriptionId, secret, previous, bearer, settings } = subscription;
+    if (secret === undefined) return "secret_unreadable";
+    if (payload === undefined) return "event_damaged";
+    let body = this.#last?.body;
+    if (body === undefined || this.#last?.eventId !== eventId || this.#last.attempt !== attempt) {
+      body = deliveryBody({ eventId, action, payload, eventTimestampedMs: timestampedMs, attempt });
+      // Tests of handlers have all the same number.
+      this.#last = webhookId === undefined ? { eventId, attempt, body } : undefined;
+    }
+    const headers = deliveryHeaders({
+      eventId,
+      subscriptionId,
+      action,
+      attempt,
+      body,
+      secret,
+      // Prefetched, it may be sent after the overlap's end.
+      previousSecret: previous !== undefined && nowMs < previous.untilMs ? previous.secret : undefined,
+      bearer,
+      extra: settings.headers,
+      nowMs,
+      version: this.#version,
+      ...(webhookId === undefined ? {} : { webhookId }),
+    });
+    return { headers, body };
+  }
+}
+
+export interface SignedDelivery {
+  readonly eventId: number;
+  readonly subscriptionId: number;
+  readonly action: string;
+  readonly attempt: number;
+  /** The exact bytes that are sent. */
+  readonly body: Uint8Array;
+  readonly secret: string;
+  /** The one before, while a rotation's overlap lasts. */
+  readonly previousSecret?: string | undefined;
+  /** Replaces the secret in `Authorization`; `null` for no such header. */
+  readonly bearer?: string | null | undefined;
+  /** The subscription's own headers; reserved names are omitted. */
+  readonly extra?: Readonly<Record<string, string>> | null;
+  readonly nowMs: number;
+  /** Of evreg, for `User-Agent`. */
+  readonly version: string;
+  /** Instead of that of the event's delivery. */
+  readonly webhookId?: string;
+}
+
+/**
+ * The headers of one attempt.
+ *
+ * `X-Evreg-Signature` is `sha256=<hex HMAC-SHA256 of the body>`, keyed with the UTF-8 bytes of the whole secret, `whsec_`
+ * included. The `webhook-*` headers follow Standard Webhooks 1.0.0: the key is what follows `whsec_`, base64 decoded; the
+ * signed text is `<id>.<timestamp>.<body>`; `webhook-id` names the delivery and is the same in each retry.
+ *
+ * During a rotation's overlap, `webhook-signature` holds a signature by each secret. `X-Evreg-Signature` and `Authorization`
+ * can hold only one and use the previous secret, so that receivers that do not have the new one yet go on undisturbed.
+ */
+export function deliveryHeaders(delivery: SignedDelivery): Record<string, string> {
+  const { eventId, subscriptionId, action, attempt, body, nowMs, version } = delivery;
+  const { secret, previousSecret, bearer } = delivery;
+  const webhookId = delivery.webhookId ?? `evt_${eventId}_${subscriptionId}`;
+  const timestamp = Math.floor(nowMs / 1_000);
+  const keys = signingKeys(secret);
+  const previousKeys = previousSecret === undefined ? undefined : signingKeys(previousSecret);
+  const { whole } = previousKeys ?? keys;
+  const signedPrefix = `${webhookId}.${timestamp}.`;
+  const headers: Record<string, string> = {
+    "Content-Type": "application/json",
+    "User-Agent": `evreg/${version}`,
+    "X-Evreg-Event": action,
+    "X-Evreg-Delivery": `${eventId}_${attempt}`,
+    "X-Evreg-Signature": `sha256=${whole.sign("", body, "hex")}`,
+    "webhook-id": webhookId,
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature": standardSignatures(keys, previousKeys, signedPrefix, body),
+  } satisfies Record<WebhookHeader | "Content-Type" | "User-Agent", string>;
+  if (bearer !== null) headers["Authorization"] = `Bearer ${bearer ?? previousSecret ?? secret}`;
+  for (const [name, value] of Object.entries(delivery.extra ?? {})) {
+    if (!isReservedHeader(name)) headers[name] = value;
+  }
+  return headers;
+}
+
+interface SigningKeys {
+  /** The UTF-8 bytes of the whole secret. */
+  readonly whole: HmacKey;
+  /** What follows `whsec_`, base64 decoded. */
+  readonly standard: HmacKey;
+}
+
+function standardSignatures(
+  keys: SigningKeys,
+  previousKeys: SigningKeys | undefined,
+  prefix: string,
+  body: Uint8Array,
+): string {
+  const signature = `v1,${keys.standard.sign(prefix, body, "base64")}`;
+  if (previousKeys === undefined) return signature;
+  return `${signature} v1,${previousKeys.standard.sign(prefix, body, "base64")}`;
+}
+
+const STANDARD_PREFIX = "whsec_";
+const MAX_KEYS = 10_000;
+const keysOf = new LRUCache<string, SigningKeys>({ max: MAX_KEYS });
+
+function signingKeys(secret: string): SigningKeys {
+  const known = keysOf.get(secret);
+  if (known !== undefined) return known;
+  const encoded = secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret;
+  const keys = {
+    whole: new HmacKey(Buffer.from(secret)),
+    standard: new HmacKey(Buffer.from(encoded, "base64")),
+  };
+  keysOf.set(secret, keys);
+  return keys;
+}
+
+interface DeliveryBody {
+  readonly eventId: number;
+  readonly action: string;
+  /** Well-formed JSON, as published. */
+  readonly payload: Uint8Array;
+  readonly eventTimestampedMs: number;
+  readonly attempt: number;
+}
+
+/**
+ * The bytes a handler gets: the specification's members in its order, `event_id` a string, and the payload exactly as it
+ * was published, which is never parsed and written again.
+ */
+export function deliveryBody(body: DeliveryBody): Buffer {
+  const { payload } = body;
+  const head = `{"event_id":"${body.eventId}","action":${JSON.stringify(body.action)},"payload":`;
+  const tail = `,"timestamp":"${toIso(body.eventTimestampedMs)}","delivery_attempt":${body.attempt}}`;
+  const headBytes = Buffer.byteLength(head);
+  const bytes = Buffer.allocUnsafe(headBytes + payload.byteLength + tail.length);
+  bytes.write(head, 0);
+  bytes.set(payload, headBytes);
+  bytes.write(tail, headBytes + payload.byteLength, "latin1");
+  return bytes;
+}
