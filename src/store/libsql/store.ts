@@ -2,23 +2,27 @@ import { asEvregError } from "../../domain/error.ts";
 import type { EventRecord, EventStore, RecordOutcome } from "../events.ts";
 import type {
   AttemptResult,
+  Claim,
   ClaimAnswer,
+  ClaimedEvent,
+  ClaimedSubscription,
   DeliveryQueue,
   FinishOptions,
   FinishOutcome,
   RecordClaim,
 } from "../queue.ts";
+import { openSecrets, Vault } from "../secret-cipher.ts";
 import type { FileAdmin, Store } from "../store.ts";
 import type { Backups } from "./files/backup.ts";
 import type { OPERATIONS } from "./operations.ts";
-import {
-  claimAnswer,
-  ClaimedSubscriptions,
-  type ClaimReply,
-  incoming,
-  recordedClaims,
-  type WireRecordOutcome,
+import type {
+  ClaimedSubscriptionRow,
+  ClaimReply,
+  Incoming,
+  RecordedLeases,
+  WireRecordOutcome,
 } from "./queue/wire.ts";
+import { settingsFromJson } from "./stored-record.ts";
 import type {
   OperationsTraits,
   OperationTraits,
@@ -212,6 +216,78 @@ function deliveryQueue(queue: Calls["queue"], claimed: ClaimedSubscriptions): De
     list: (query) => readParts(queue.list, query),
     findSendable: async (id) => claimed.read(await queue.findSendable(id)).get(id),
   };
+}
+
+/** Stands for no revision, as these count from 1. */
+const NO_REVISION = 0;
+
+/** @param bytes takes the payload */
+function incoming(event: EventRecord, nowMs: number, bytes: ByteWriter): Incoming {
+  const { actionId, payload, idempotencyKey = null } = event;
+  const revision = event.lookupOnly === true ? NO_REVISION : event.revision;
+  const offset = bytes.add(payload);
+  return { actionId, revision, offset, length: payload.byteLength, idempotencyKey, nowMs };
+}
+
+/** Reads the subscriptions of claims. It keeps the last ones, as many claims are for the same. */
+class ClaimedSubscriptions {
+  readonly #vault: Vault;
+  #lastRows = "[]";
+  #last: ReadonlyMap<number, ClaimedSubscription> = new Map();
+
+  constructor(key: Uint8Array | undefined) {
+    this.#vault = new Vault(key);
+  }
+
+  /** @param rows `ClaimedSubscriptionRow`s as JSON */
+  read(rows: string): ReadonlyMap<number, ClaimedSubscription> {
+    if (rows === this.#lastRows) return this.#last;
+    this.#lastRows = rows;
+    const all = (JSON.parse(rows) as ClaimedSubscriptionRow[]).map((row) => this.#subscription(row));
+    this.#last = new Map(all.map((one) => [one.subscriptionId, one]));
+    return this.#last;
+  }
+
+  #subscription(row: ClaimedSubscriptionRow): ClaimedSubscription {
+    const { subscriptionId, application, name, handler, maxRetries } = row;
+    const secrets = openSecrets(this.#vault, { application, subscription: name }, row);
+    const settings = settingsFromJson(row.settings);
+    return { subscriptionId, application, name, handler, maxRetries, ...secrets, settings };
+  }
+}
+
+/** Makes the claims of deliveries that were leased with their event, for their first attempts. */
+function recordedClaims(
+  { claimId, subscriptions, deliveries }: RecordedLeases,
+  event: ClaimedEvent,
+  subscriptionsOf: ClaimedSubscriptions,
+): readonly Claim[] {
+  const byId = subscriptionsOf.read(subscriptions);
+  return deliveries.map(({ deliveryId, subscriptionId }) => {
+    return { deliveryId, claimId, attempt: 1, failures: 0, event, subscription: byId.get(subscriptionId)! };
+  });
+}
+
+function claimAnswer(
+  { rows, nextDueAtMs, limitedTiers, ...reply }: ClaimReply,
+  payloads: readonly Uint8Array[],
+  subscriptionsOf: ClaimedSubscriptions,
+): ClaimAnswer {
+  const subscriptions = subscriptionsOf.read(reply.subscriptions);
+  const events = new Map<number, ClaimedEvent>();
+  const claims = rows.map((row): Claim => {
+    const { deliveryId, claimId, attempt, failures, subscriptionId, eventId, action, timestampedMs } = row;
+    let event = events.get(eventId);
+    if (event === undefined) {
+      const payload = row.payload === null ? undefined : payloads[row.payload];
+      events.set(eventId, (event = { eventId, action, payload, timestampedMs }));
+    }
+    const isFromReplay = row.isFromReplay === 1;
+    // Every delivery has its subscription, which is never removed.
+    const subscription = subscriptions.get(subscriptionId)!;
+    return { deliveryId, claimId, attempt, failures, isFromReplay, event, subscription };
+  });
+  return { claims, nextDueAtMs, limitedTiers };
 }
 
 /** @param signal ends it before the next part; rejects with its reason */

@@ -1,4 +1,5 @@
 import { EvregError } from "../../domain/error.ts";
+import { NO_SETTINGS, type SubscriptionSettings } from "../../domain/subscription-settings.ts";
 import { toIso } from "../../runtime/clock.ts";
 
 /** A record as its query answers it: the members `N` are numbers, times in milliseconds since the epoch and flags as 0 or 1. */
@@ -32,4 +33,19 @@ export function readableOr<T>(fallback: T, text: string, read: (value: unknown) 
   } catch {
     return fallback;
   }
+}
+
+/** Makes JSON of the settings that are set, as they are stored. */
+export function settingsToJson(settings: SubscriptionSettings): string | null {
+  const named = Object.entries(settings).filter(
+    ([name, value]) => value !== NO_SETTINGS[name as keyof SubscriptionSettings],
+  );
+  return named.length === 0 ? null : JSON.stringify(Object.fromEntries(named));
+}
+
+/** @throws EvregError `internal` for what evreg could not have written */
+export function settingsFromJson(text: string | null): SubscriptionSettings {
+  return text === null
+    ? NO_SETTINGS
+    : { ...NO_SETTINGS, ...(parseStored(text) as Partial<SubscriptionSettings>) };
 }
