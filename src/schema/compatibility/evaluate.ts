@@ -8,7 +8,6 @@ import {
   charactersIn,
   firstRepeated,
   isMultipleOf,
-  sameValue,
   typeOf,
   typesNamed,
   ValueSet,
@@ -38,6 +37,7 @@ export function matchesKeyword(node: SchemaNode, keyword: string, value: unknown
 }
 
 const enumOf = memoize((node: SchemaNode) => new ValueSet(node.value("enum") as readonly unknown[]));
+const constOf = memoize((node: SchemaNode) => new ValueSet([node.value("const")]));
 
 /** The check of one keyword, for values of the types that it is about. */
 type Check = (value: never, node: SchemaNode, lenient: boolean, limit: never) => boolean;
@@ -46,7 +46,7 @@ type List = readonly unknown[];
 const CHECKS: Readonly<Record<string, Check>> = {
   type: (value: unknown, _node, _lenient, type: unknown) => (typeOf(value) & typesNamed(type)) !== 0,
   enum: (value: unknown, node) => enumOf(node).has(value),
-  const: (value: unknown, _node, _lenient, only: unknown) => sameValue(value, only),
+  const: (value: unknown, node) => constOf(node).has(value),
   multipleOf: (value: number, _node, _lenient, factor: number) => isMultipleOf(value, factor),
   maximum: (value: number, _node, _lenient, limit: number) => value <= limit,
   exclusiveMaximum: (value: number, _node, _lenient, limit: number) => value < limit,

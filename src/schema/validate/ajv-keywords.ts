@@ -10,17 +10,21 @@ import {
 import { spend } from "../limits.ts";
 import { boundIteration, countSteps } from "./ajv-objects.ts";
 import { primaryError, primaryErrors } from "./errors.ts";
-import { charactersIn, firstEqual, firstRepeated, isMultipleOf, sameValue, ValueSet } from "./values.ts";
+import { charactersIn, firstEqual, firstRepeated, isMultipleOf, ValueSet } from "./values.ts";
 
-const ENUM: CodeKeywordDefinition = {
-  keyword: "enum",
-  schemaType: "array",
-  error: { message: "", params: ({ schemaCode }) => _`{allowedValues: ${schemaCode}}` },
-  code(cxt) {
-    const allowed = cxt.gen.scopeValue("obj", { ref: new ValueSet(cxt.schema as unknown[]) });
-    cxt.fail(_`!${allowed}.has(${cxt.data})`);
-  },
-};
+/** @param param the error's name for the keyword's value */
+function listing(keyword: "enum" | "const", param: string): CodeKeywordDefinition {
+  const name = new Name(param);
+  return {
+    keyword,
+    error: { message: "", params: ({ schemaCode }) => _`{${name}: ${schemaCode}}` },
+    code(cxt) {
+      const values = keyword === "enum" ? (cxt.schema as unknown[]) : [cxt.schema as unknown];
+      const allowed = cxt.gen.scopeValue("obj", { ref: new ValueSet(values) });
+      cxt.fail(_`!${allowed}.has(${cxt.data})`);
+    },
+  };
+}
 
 export const UNIQUE_ITEMS: CodeKeywordDefinition = {
   keyword: "uniqueItems",
@@ -41,14 +45,15 @@ export const UNIQUE_ITEMS: CodeKeywordDefinition = {
 /** @param param the error's name for the keyword's value */
 function comparison(
   keyword: string,
-  type: "number" | "string" | undefined,
+  type: "number" | "string",
   param: string,
   conforms: (value: never, schema: never) => boolean,
 ): CodeKeywordDefinition {
   const name = new Name(param);
   return {
     keyword,
-    ...(type === undefined ? {} : { type, schemaType: "number" }),
+    type,
+    schemaType: "number",
     error: { message: "", params: ({ schemaCode }) => _`{${name}: ${schemaCode}}` },
     code(cxt) {
       const check = cxt.gen.scopeValue("func", { ref: conforms, key: conforms });
@@ -59,8 +64,8 @@ function comparison(
 
 /** These compare by the equality of JSON Schema, and count their steps. */
 const REPLACED: readonly CodeKeywordDefinition[] = [
-  ENUM,
-  comparison("const", undefined, "allowedValue", sameValue),
+  listing("enum", "allowedValues"),
+  listing("const", "allowedValue"),
   UNIQUE_ITEMS,
   comparison("multipleOf", "number", "multipleOf", isMultipleOf),
   comparison("minLength", "string", "limit", isLongEnough),

@@ -100,35 +100,6 @@ function objectText(members: Record<string, unknown>): string {
 const STEPS_PER_ADDED_SCALAR = 4;
 const STEPS_PER_SET = 16;
 
-/** Whether JSON Schema calls two values equal. Ends at the first difference. */
-export function sameValue(value: unknown, other: unknown): boolean {
-  if (typeof value === "string" && typeof other === "string") {
-    if (value.length !== other.length) return false;
-    spend(1 + (value.length >> 7));
-    return value === other;
-  }
-  if (typeof value !== "object" || typeof other !== "object" || value === null || other === null) {
-    return value === other;
-  }
-  spend(2);
-  if (Array.isArray(value)) {
-    if (!Array.isArray(other) || value.length !== other.length) return false;
-    return value.every((item, index) => {
-      spend(2);
-      return sameValue(item, other[index]);
-    });
-  }
-  if (Array.isArray(other)) return false;
-  const names = namesOf(other);
-  if (names.length !== namesOf(value).length) return false;
-  const members = value as Record<string, unknown>;
-  const others = other as Record<string, unknown>;
-  return names.every((name) => {
-    spend(6);
-    return Object.hasOwn(value, name) && sameValue(members[name], others[name]);
-  });
-}
-
 /** JSON values, each once, by the equality of JSON Schema. */
 export class ValueSet {
   readonly #scalars = new Set<unknown>();
