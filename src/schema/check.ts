@@ -12,7 +12,6 @@ import {
 } from "./keywords.ts";
 import { runSync, type Steps } from "../runtime/yielding.ts";
 import { refillBudget, SCHEMA_LIMITS } from "./limits.ts";
-import { PatternSyntaxError } from "./patterns/syntax.ts";
 import { pointerTo } from "./pointers.ts";
 import type { SchemaDocument, SchemaNode } from "./node.ts";
 import { readSchemaSteps } from "./read.ts";
@@ -50,41 +49,26 @@ export function* checkSchemaSteps(
 
 function* checkDocumentSteps(schemata: unknown, maxBytes: number): Steps<SchemaWarning[]> {
   const document = yield* readSchemaSteps(schemata, maxBytes);
-  for (const node of document.nodes) {
-    yield;
-    yield* checkLimitsSteps(node);
-  }
+  for (const node of document.nodes) checkLimits(node);
   yield* compileDocumentSteps(document);
   return yield* warningsSteps(document);
 }
 
-function* checkLimitsSteps({ schema, pointer, document }: SchemaNode): Steps<void> {
+function checkLimits({ schema, pointer, document }: SchemaNode): void {
   if (!isObject(schema)) return;
-  const refuse = (steps: readonly string[], message: string, value?: unknown): never => {
-    throw refuseSchema(document.schemata, steps.reduce<string>(pointerTo, pointer), message, value);
+  const limit = (steps: readonly string[], count: number, most: number, what: (most: string) => string) => {
+    if (count <= most) return;
+    const place = steps.reduce<string>(pointerTo, pointer);
+    throw refuseSchema(document.schemata, place, `must ${what(most.toLocaleString("en"))}`);
   };
   for (const { pattern, steps } of patternsIn(schema)) {
-    if (pattern.length > SCHEMA_LIMITS.patternLength) {
-      refuse(
-        steps,
-        `must be a pattern of at most ${SCHEMA_LIMITS.patternLength.toLocaleString("en")} characters`,
-      );
-    }
-    try {
-      yield* document.patterns.compileSteps(pattern);
-    } catch (error) {
-      if (!(error instanceof PatternSyntaxError)) throw error;
-      refuse(steps, `the pattern ${error.message}`, pattern);
-    }
+    const { patternLength } = SCHEMA_LIMITS;
+    limit(steps, pattern.length, patternLength, (most) => `be a pattern of at most ${most} characters`);
   }
-  if (Array.isArray(schema["enum"]) && schema["enum"].length > SCHEMA_LIMITS.enumValues) {
-    refuse(["enum"], `must list at most ${SCHEMA_LIMITS.enumValues.toLocaleString("en")} values`);
-  }
+  const lengthAt = (keyword: string): number => (Array.isArray(schema[keyword]) ? schema[keyword].length : 0);
+  limit(["enum"], lengthAt("enum"), SCHEMA_LIMITS.enumValues, (most) => `list at most ${most} values`);
   for (const keyword of ["oneOf", "items"]) {
-    const list = schema[keyword];
-    if (Array.isArray(list) && list.length > SCHEMA_LIMITS.branches) {
-      refuse([keyword], `must list at most ${SCHEMA_LIMITS.branches} schemas`);
-    }
+    limit([keyword], lengthAt(keyword), SCHEMA_LIMITS.branches, (most) => `list at most ${most} schemas`);
   }
 }
 

@@ -4,6 +4,7 @@ import { runSync, type Steps } from "../runtime/yielding.ts";
 import { SCHEMA_LIMITS } from "./limits.ts";
 import { type SchemaDocument, SchemaNode } from "./node.ts";
 import { PatternCompiler } from "./patterns/compile.ts";
+import { PatternSyntaxError } from "./patterns/syntax.ts";
 import { childOf, pointerSteps, pointerTo } from "./pointers.ts";
 
 const SCHEMAS_PER_STEP = 50;
@@ -28,11 +29,22 @@ export function* readSchemaSteps(
   return yield* new Reader(schemata as JsonObject).readSteps();
 }
 
-/** Compiles all patterns of a document, each in a step of its own. */
-export function* compilePatternsSteps({ nodes, patterns }: SchemaDocument): Steps<void> {
-  for (const { schema } of nodes) {
+/**
+ * Compiles all patterns of a document, each in a step of its own.
+ * @throws `invalid` with the place, for one that cannot be used
+ */
+export function* compilePatternsSteps({ nodes, patterns, schemata }: SchemaDocument): Steps<void> {
+  for (const { schema, pointer } of nodes) {
     if (!isObject(schema)) continue;
-    for (const { pattern } of patternsIn(schema)) yield* patterns.compileSteps(pattern);
+    for (const { pattern, steps } of patternsIn(schema)) {
+      try {
+        yield* patterns.compileSteps(pattern);
+      } catch (error) {
+        if (!(error instanceof PatternSyntaxError)) throw error;
+        const place = steps.reduce<string>(pointerTo, pointer);
+        throw refuseSchema(schemata, place, `the pattern ${error.message}`, pattern);
+      }
+    }
   }
 }
 

@@ -33,7 +33,7 @@ test("a schema is checked and compiled in steps", () => {
   const checked = among(checkSchemaSteps({ ...wide("string"), nullable: true }));
   expect(checked.answer).toEqual(checkSchema({ ...wide("string"), nullable: true }));
   expect(checked.answer.warnings).toHaveLength(1);
-  expect(checked.steps).toBeGreaterThan(300);
+  expect(checked.steps).toBeGreaterThan(15);
   const compiled = among(compileSchemaSteps(wide("string")));
   const onlyCompiled = among(compileDocumentSteps(readSchema(wide("string"))));
   expect(onlyCompiled.steps).toBeGreaterThan(9);

@@ -1,7 +1,8 @@
 import { type CompatibilityMode, type SchemaBreak, type Schemata, sidesOf } from "../../domain/action.ts";
+import { runSync } from "../../runtime/yielding.ts";
 import { budget, refillBudget, StepsExceeded } from "../limits.ts";
 import { TextWitness } from "../patterns/search.ts";
-import { readSchema } from "../read.ts";
+import { compilePatternsSteps, readSchema } from "../read.ts";
 import { CounterexampleSearch } from "./counterexamples.ts";
 import { matches } from "./evaluate.ts";
 import type { Violation } from "./obligation.ts";
@@ -39,7 +40,7 @@ export function compare(
 ): Verdict {
   const sides = sidesOf(mode);
   if (sides.length === 0) return { breaks: [], total: 0, steps: 0 };
-  const [oldRoot, nextRoot] = [readSchema(old).root, readSchema(next).root];
+  const [oldRoot, nextRoot] = [rootOf(old), rootOf(next)];
   const texts = new TextWitness();
   const breaks: SchemaBreak[] = [];
   let [total, taken] = [0, 0];
@@ -50,6 +51,12 @@ export function compare(
     taken += found.steps;
   }
   return { breaks, total, steps: taken };
+}
+
+function rootOf(schemata: Schemata): SchemaNode {
+  const document = readSchema(schemata);
+  runSync(compilePatternsSteps(document));
+  return document.root;
 }
 
 type Counterexample = { readonly value: unknown } | undefined;
