@@ -14,8 +14,8 @@ import {
   dataFileOf,
   fileBehindLink,
   fileExists,
-  holdFolder,
-  inUse,
+  holdInProcess,
+  inUseError,
   prepareFile,
   prepareFolder,
   removeCopies,
@@ -64,11 +64,11 @@ export interface OpenOptions {
 export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> {
   const { folder, owner, logger, clock = systemClock } = options;
   prepareFolder(folder);
-  const releaseFolder = holdFolder(folder);
+  const releaseFolder = holdInProcess(folder);
   try {
     // A server's lock is on the data file that it opened, and does not help once that file was moved. So the server that the
     // owner file names is asked. Where none answers, or that file cannot be trusted, the lock decides.
-    if ((await findServer(folder).catch(() => undefined)) !== undefined) throw inUse(folder);
+    if ((await findServer(folder).catch(() => undefined)) !== undefined) throw inUseError(folder);
     if (options.acceptsLoss === true) {
       const accepted = await acceptLoss(dataFileOf(folder), clock.now());
       if (accepted !== undefined) {
@@ -151,7 +151,7 @@ const FULL_RETRY_MS = 1_000;
 /** Says why the data folder cannot be opened, for a person. */
 export function openFailure(folder: string, error: unknown): unknown {
   if (!(error instanceof EngineFailure)) return error;
-  if (error.kind === "in_use") return inUse(folder);
+  if (error.kind === "in_use") return inUseError(folder);
   const advice = error.isFatal ? ` If it is damaged, ${restoreAdvice(folder)}.` : "";
   const message = `The data folder ${folder} cannot be opened: ${error.message}.${advice}`;
   const failure = new EvregError("unavailable", message, { folder }, { cause: error });
@@ -188,7 +188,7 @@ export function inspectMigrations(folder: string): MigrationStatus {
   const exists = fileExists(file);
   let current = 0;
   if (existsSync(folder)) {
-    const releaseFolder = holdFolder(folder);
+    const releaseFolder = holdInProcess(folder);
     try {
       current = admittedVersion(folder);
     } finally {

@@ -80,8 +80,8 @@ interface Revocation {
   readonly by?: Actor;
 }
 
-/** A write of so many rows goes in a transaction of its own. */
-const ALONE_ROWS = 10_000;
+/** Nothing joins a write of so many rows: it fills its batch. */
+const WHOLE_BATCH_ROWS = 10_000;
 
 /**
  * All that the store can do, by the parts of its port. The thread runs it, and the facade (`store.ts`) is made from it: a new
@@ -140,7 +140,7 @@ export const OPERATIONS = {
     releaseExpired: write((work, nowMs: number) => releaseLeases(work, "expired", nowMs), {
       durable: "later",
     }),
-    moveWaits: write(moveWaits, { rows: ALONE_ROWS }),
+    moveWaits: write(moveWaits, { rows: WHOLE_BATCH_ROWS }),
     list: longRead(listDeliveries),
     find: read(findDelivery),
     retry: audited("delivery.retried", retryDelivery),

@@ -171,7 +171,7 @@ function unusable(path: string, error: unknown): EvregError {
   );
 }
 
-export function inUse(folder: string): EvregError {
+export function inUseError(folder: string): EvregError {
   const owner = readOwner(folder);
   const who = owner === undefined ? "another process" : describeOwner(owner);
   return new EvregError(
@@ -297,9 +297,9 @@ const heldFolders = new Set<string>();
  * @returns gives it back
  * @throws EvregError `conflict` when this process has it already
  */
-export function holdFolder(folder: string): () => void {
+export function holdInProcess(folder: string): () => void {
   const path = realpathSync(folder);
-  if (heldFolders.has(path)) throw inUse(folder);
+  if (heldFolders.has(path)) throw inUseError(folder);
   heldFolders.add(path);
   return () => heldFolders.delete(path);
 }

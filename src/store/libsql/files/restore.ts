@@ -14,8 +14,8 @@ import {
   fileBehindLink,
   fileError,
   hasDataAt,
-  holdFolder,
-  inUse,
+  holdInProcess,
+  inUseError,
   isEvregs,
   logOf,
   prepareFolder,
@@ -60,11 +60,11 @@ export interface RestoredData extends FileFacts {
 export async function restore(options: RestoreOptions): Promise<RestoredData> {
   const { folder, name, content, encryption, force, nowMs } = options;
   prepareFolder(folder);
-  const releaseFolder = holdFolder(folder);
+  const releaseFolder = holdInProcess(folder);
   const file = fileBehindLink(dataFileOf(folder));
   const copy = unfinishedCopy(file);
   try {
-    if ((await findServer(folder)) !== undefined) throw inUse(folder);
+    if ((await findServer(folder)) !== undefined) throw inUseError(folder);
     const hasData = hasDataAt(file);
     if (hasData && !force) {
       throw new EvregError(
@@ -80,7 +80,7 @@ export async function restore(options: RestoreOptions): Promise<RestoredData> {
     const lastNumber = await fileTask("moveNumbers", copy, nowMs, name);
     const before = keptAs(nowMs);
     // The check finds a file that was created meanwhile, or another restore that has replaced the data in this very moment.
-    if (hasDataAt(file) !== hasData || existsSync(`${file}.${before}`)) throw inUse(folder);
+    if (hasDataAt(file) !== hasData || existsSync(`${file}.${before}`)) throw inUseError(folder);
     if (!hasData) rmSync(file, { force: true });
     const replacedPath = replaceFile(file, copy, before);
     return {
@@ -124,7 +124,7 @@ async function settleOld(file: string, folder: string): Promise<void> {
     await fileTask("settleFile", file);
   } catch (error) {
     // The old file may be damaged, and stays as it is.
-    if (error instanceof EvregError && error.code === "conflict") throw inUse(folder);
+    if (error instanceof EvregError && error.code === "conflict") throw inUseError(folder);
   }
 }
 
