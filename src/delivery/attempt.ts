@@ -5,7 +5,6 @@ import type { AttemptEnding, AttemptResult, Claim, ClaimedSubscription } from ".
 import type { SendResult } from "./exchange.ts";
 import type { RequestBuilder } from "./request.ts";
 import { redact, secretsOf } from "./response-text.ts";
-import type { Throttle } from "./schedule.ts";
 import type { Sender } from "./sender.ts";
 
 interface AttemptsDependencies {
@@ -25,7 +24,7 @@ interface StartedAttempt extends Omit<Claim, "event"> {
   readonly publishedAtMs?: number | undefined;
 }
 
-type Done = (result: AttemptResult, throttle: Throttle | undefined, started: StartedAttempt) => void;
+type Done = (result: AttemptResult, throttledMs: number | undefined, started: StartedAttempt) => void;
 
 /** Carries attempts through: build, sign, send, and say how they ended. */
 export class Attempts {
@@ -53,7 +52,7 @@ export class Attempts {
       const shown = withoutSecrets(sent, subscription);
       const result = attemptResult(started, durationMs, shown, { nowMs, random });
       counts.attempted(result);
-      done(result, throttleIn(sent, result), started);
+      done(result, throttledMs(sent, result), started);
     };
     const request = requests.build(claim, startedAtMs);
     if (typeof request === "string") return finish({ kind: "error", errorCode: request });
@@ -118,9 +117,10 @@ function waitAskedFor(sent: SendResult, nowMs: number): Pick<AttemptResult, "ret
   return waitMs === undefined ? {} : { retryAfterMs: waitMs };
 }
 
-function throttleIn(sent: SendResult, result: AttemptResult): Throttle | undefined {
+/** The pause that an answer asks for that means "too much" or "not now". */
+function throttledMs(sent: SendResult, result: AttemptResult): number | undefined {
   if (sent.kind === "error" || !isThrottle(sent.statusCode)) return undefined;
-  return { retryAfterMs: result.retryAfterMs ?? 0 };
+  return result.retryAfterMs ?? 0;
 }
 
 /** The result of a claim of which no attempt was started. */

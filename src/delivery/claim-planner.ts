@@ -23,10 +23,6 @@ const MAX_UNSTORED = 4_096;
 /** A claim but for its time, which is that of stored times. */
 export type PlannedClaim = Omit<ClaimRequest, "nowMs">;
 
-interface Plan extends Pick<ClaimRequest, "tiers" | "defaultQuota"> {
-  readonly quotas: ReadonlyMap<number, ClaimQuota>;
-}
-
 /**
  * When to claim, and how much. A claim is wanted when something may have become due, and when there is capacity again for
  * what the last claim did not take; it never polls. Pure.
@@ -40,7 +36,7 @@ export class ClaimPlanner {
   #atMs = Infinity;
   /** A claim was asked for, and not answered yet. */
   #isInProgress = false;
-  #plan: Plan | undefined;
+  #plan: PlannedClaim | undefined;
   #requestedAtMs = 0;
   /** The last answer was not evaluated yet. */
   #isAnswered = false;
@@ -48,8 +44,6 @@ export class ClaimPlanner {
   #limitedTiers: readonly number[] = [];
   /** There was no capacity for anything. */
   #wasFull = false;
-  /** There was capacity, but too many results were not stored. */
-  #waitsForStore = false;
   /** Subscriptions whose capacity has grown since that was checked last. */
   readonly #freed: Lane[] = [];
   /** Among those freed while a claim was in progress is one that is not known to be fast. */
@@ -76,16 +70,11 @@ export class ClaimPlanner {
     if (this.#freed.at(-1) !== lane) this.#freed.push(lane);
   }
 
-  stored(): void {
-    this.#isWanted ||= this.#waitsForStore;
-    this.#waitsForStore = false;
-  }
-
   get nextAtMs(): number {
     return this.#atMs;
   }
 
-  /** Whether a claim is wanted, and none is in progress. */
+  /** Whether a claim is wanted, none is in progress, and results are stored as fast as they come. */
   isWanted(nowMs: number): boolean {
     if (this.#atMs <= nowMs) {
       this.#atMs = Infinity;
@@ -98,7 +87,7 @@ export class ClaimPlanner {
       this.#isAnswered = false;
       this.#isWanted ||= this.#canTakeMore(nowMs);
     }
-    return this.#isWanted;
+    return this.#isWanted && !this.isBehind;
   }
 
   /** The claim that is wanted is being asked for. To be followed by `request`. */
@@ -111,15 +100,13 @@ export class ClaimPlanner {
     const { sending } = this.#counts.items;
     this.#isWanted = false;
     this.#hasFreedUnproven = false;
-    const plan = this.#planned(nowMs);
-    const hasCapacity = plan.tiers[FAST]!.maxClaims > 0 && this.#counts.bytes.queued < MAX_QUEUED_BYTES;
-    this.#wasFull = !hasCapacity || sending >= this.#maxInFlight;
-    this.#waitsForStore = hasCapacity && this.isBehind;
-    this.#isInProgress = hasCapacity && !this.isBehind;
+    const plan = this.#planned(nowMs, leaseMs);
+    this.#isInProgress = plan.tiers[FAST]!.maxClaims > 0 && this.#counts.bytes.queued < MAX_QUEUED_BYTES;
+    this.#wasFull = !this.#isInProgress || sending >= this.#maxInFlight;
     if (!this.#isInProgress) return undefined;
     this.#plan = plan;
     this.#requestedAtMs = nowMs;
-    return { ...plan, quotas: [...plan.quotas], leaseMs, maxPayloadBytes: MAX_CLAIM_BYTES };
+    return plan;
   }
 
   /**
@@ -128,7 +115,8 @@ export class ClaimPlanner {
    * @param aheadMs see `Schedule.claimed`
    */
   answered({ claims, limitedTiers, nextDueAtMs }: ClaimAnswer, asOf: number, aheadMs: number): void {
-    const { tiers, quotas, defaultQuota } = this.#plan!;
+    const { tiers, defaultQuota } = this.#plan!;
+    const quotas = new Map(this.#plan!.quotas);
     this.#isInProgress = false;
     this.#isAnswered = true;
     this.#limitedTiers = limitedTiers;
@@ -160,14 +148,16 @@ export class ClaimPlanner {
   }
 
   /** What can be started at once, and what the fast ones prefetch. Notes it in the subscriptions. */
-  #planned(nowMs: number): Plan {
+  #planned(nowMs: number, leaseMs: number): PlannedClaim {
     const maxInFlight = this.#maxInFlight;
     const { sending: inFlight, queued } = this.#counts.items;
     const leased = { [FAST]: 0, [UNKNOWN]: 0, [SLOW]: 0 };
     for (const lane of this.#lanes) leased[lane.tier(nowMs)] += lane.leased;
     const limits = tierLimits({ maxInFlight, inFlight, unknown: leased[UNKNOWN], slow: leased[SLOW] });
-    const quotas = new Map<number, ClaimQuota>();
-    for (const lane of this.#lanes) quotas.set(lane.subscriptionId, lane.requestQuota(limits[SLOW], nowMs));
+    const quotas: [subscriptionId: number, quota: ClaimQuota][] = [];
+    for (const lane of this.#lanes) {
+      quotas.push([lane.subscriptionId, lane.requestQuota(limits[SLOW], nowMs)]);
+    }
     const maxClaims = Math.max(0, Math.min(MAX_CLAIMED, limits[FAST] + MAX_QUEUED - queued));
     return {
       tiers: [
@@ -178,6 +168,8 @@ export class ClaimPlanner {
       ],
       quotas,
       defaultQuota: { leased: 0, capacity: FIRST_LIMIT, tier: UNKNOWN },
+      leaseMs,
+      maxPayloadBytes: MAX_CLAIM_BYTES,
     };
   }
 

@@ -322,8 +322,8 @@ export class Engine {
   #send(item: Item, claim: Claim): void {
     const { clock, logger } = this.#dependencies;
     try {
-      this.#attempts.start(claim, (result, throttle, started) => {
-        const ended = this.#schedule.ended(item, result, throttle, clock.monotonicMs(), aheadMs(clock));
+      this.#attempts.start(claim, (result, throttledMs, started) => {
+        const ended = this.#schedule.ended(item, result, throttledMs, clock.monotonicMs(), aheadMs(clock));
         void this.#store(item, ended, started);
         this.#advance();
       });

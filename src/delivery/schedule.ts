@@ -13,11 +13,6 @@ const MAX_SENDING_BYTES = 64 * 1_024 * 1_024;
 const RESERVABLE_PART = 1 / 2;
 const MAX_RESERVED = 64;
 
-/** A handler's answer that means "too much" or "not now". */
-export interface Throttle {
-  readonly retryAfterMs: number;
-}
-
 /** Capacity that is kept for deliveries that are leased as something else is stored. */
 export type Reservation = Pick<RecordClaim, "subscriptions">;
 
@@ -185,13 +180,14 @@ export class Schedule {
 
   /**
    * An attempt has ended.
+   * @param throttledMs the pause that the handler's answer asks for, if that means "too much" or "not now"
    * @param aheadMs see `claimed`
    * @returns the result as it is to be stored
    */
   ended(
     item: Item,
     result: AttemptResult,
-    throttle: Throttle | undefined,
+    throttledMs: number | undefined,
     nowMs: number,
     aheadMs = 0,
   ): AttemptResult {
@@ -199,9 +195,9 @@ export class Schedule {
     const { durationMs, statusCode, errorCode, ending } = result;
     const startedMs = nowMs - durationMs;
     let stored = result;
-    if (throttle !== undefined) {
+    if (throttledMs !== undefined) {
       const gapMs = lane.throttled(nowMs, durationMs, startedMs);
-      const waitMs = Math.max(throttle.retryAfterMs, gapMs);
+      const waitMs = Math.max(throttledMs, gapMs);
       if (waitMs > 0) {
         stored = { ...result, slowUntilMs: nowMs - aheadMs + waitMs };
         item.pausedUntilMs = nowMs + waitMs;
@@ -235,7 +231,6 @@ export class Schedule {
       this.#freed(lane);
       this.#claims.dueAt(pausedUntilMs);
     }
-    this.#claims.stored();
     if (outcome?.kind !== "stored") return;
     const { deactivated, isNextDue, state, retryAtMs } = outcome;
     if (deactivated !== undefined) this.#dropAll(this.#lanes.of(deactivated.subscriptionId));

@@ -195,12 +195,11 @@ class Model {
     this.#storing.push(running.item);
   }
 
-  #end(which: number, ending: Partial<AttemptResult>, retryAfterMs?: number): void {
+  #end(which: number, ending: Partial<AttemptResult>, throttledMs?: number): void {
     const running = this.#take(which);
     if (running === undefined) return;
     const { item, claim } = running;
-    const throttle = retryAfterMs === undefined ? undefined : { retryAfterMs };
-    this.#schedule.ended(item, resultOf(claim, this.#nowMs, ending), throttle, this.#nowMs);
+    this.#schedule.ended(item, resultOf(claim, this.#nowMs, ending), throttledMs, this.#nowMs);
     this.#storing.push(item);
   }
 }
