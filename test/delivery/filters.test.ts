@@ -3,6 +3,8 @@ import type { Schemata } from "../../src/domain/action.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { DeliveryCounts } from "../../src/metrics/counters.ts";
+import { SHORT_CHECK_BYTES } from "../../src/schema/limits.ts";
+import type { OffThreadResult } from "../../src/schema/validate/compile.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
@@ -233,6 +235,39 @@ describe("a filter", () => {
       async () => (await bench.store.queue.backlog(bench.clock.now())).due.deliveries === 0,
     );
     expect(receiver.requests).toHaveLength(0);
+  });
+
+  it("judges a large payload before its attempt, which does not begin if the engine stops meanwhile", async () => {
+    const subscription = await filtered(FRENCH);
+    const note = "x".repeat(SHORT_CHECK_BYTES);
+    await bench.publish(subscription, 1, JSON.stringify({ country: "DE", note }));
+    await bench.once();
+    expect(await bench.delivery(subscription)).toMatchObject({
+      status: "filtered",
+      attempt: 0,
+      attempts: [],
+    });
+
+    const other = await filtered(FRENCH);
+    await bench.publish(other, 1, JSON.stringify({ country: "FR", note }));
+    const asked = Promise.withResolvers<void>();
+    const judged = Promise.withResolvers<OffThreadResult>();
+    const longChecks = {
+      check: () => {
+        asked.resolve();
+        return judged.promise;
+      },
+    };
+    const engine = bench.engine({}, { longChecks });
+    engine.start();
+    await asked.promise;
+    const stopped = engine.stop(60_000);
+    judged.resolve({ failure: undefined, isDecided: true });
+    await stopped;
+    expect(await bench.delivery(other)).toMatchObject({ status: "pending", attempt: 0, attempts: [] });
+    await bench.once();
+    expect((await bench.delivery(other)).status).toBe("delivered");
+    expect(receiver.requests).toHaveLength(1);
   });
 
   it("whose handler hangs leaves capacity to others", async () => {
