@@ -46,37 +46,18 @@ export const MAX_FAILURE_BYTES = 16 * 1024;
 /** Bytes up to which an offending value, as JSON, and its message are reported in full. */
 export const VALUE_BYTES = 1_024;
 
-/** Steps between two points where other work may run: mostly half a millisecond, up to 2 with schemas made to be slow. */
-const STEPS_PER_SLICE = 2_000;
-
 /** The steps that some work may still take. Steps, unlike time, give the same verdict or sample on every machine. */
 export class StepBudget {
   left: number;
-  readonly #sliceSteps: number;
-  #sliceEnd: number;
 
-  constructor(steps: number, sliceSteps = STEPS_PER_SLICE) {
+  constructor(steps: number) {
     this.left = steps;
-    this.#sliceSteps = sliceSteps;
-    this.#sliceEnd = steps - sliceSteps;
   }
 
   /** @throws `StepsExceeded` */
   spend(steps: number): void {
     this.left -= steps;
     if (this.left < 0) this.exceeded();
-  }
-
-  refill(steps: number): void {
-    this.left = steps;
-    this.#sliceEnd = steps - this.#sliceSteps;
-  }
-
-  /** Whether a slice of steps is used up; the next one begins then. */
-  shouldYield(): boolean {
-    if (this.left > this.#sliceEnd) return false;
-    this.#sliceEnd = this.left - this.#sliceSteps;
-    return true;
   }
 
   exceeded(): never {
@@ -96,5 +77,5 @@ export function spend(steps: number): void {
 }
 
 export function refillBudget(steps = VALIDATION_STEPS): void {
-  budget.refill(steps);
+  budget.left = steps;
 }

@@ -90,7 +90,7 @@ class PatternBudget extends StepBudget {
   bytes = 0;
 
   constructor() {
-    super(SCHEMA_LIMITS.automatonWork, STEPS_PER_SLICE);
+    super(SCHEMA_LIMITS.automatonWork);
   }
 
   /** @throws `StepsExceeded` */
@@ -122,10 +122,14 @@ function* buildAutomaton({ re2Input }: RE2JS, budget: PatternBudget): Steps<void
     [automaton.numClasses, END_TEXT] as const,
   ];
   const known = new Set<State>([first]);
+  let pauseAt = budget.left - STEPS_PER_SLICE;
   for (const state of known) {
     budget.hold(STATE_BYTES + REFERENCE_BYTES * (state.nfaStates.length + automaton.numClasses));
     for (const [characterClass, character] of moves) {
-      if (budget.shouldYield()) yield;
+      if (budget.left < pauseAt) {
+        pauseAt = budget.left - STEPS_PER_SLICE;
+        yield;
+      }
       budget.spend(1 + state.nfaStates.length);
       const next = automaton.step(state, characterClass, character, UNANCHORED);
       if (next === null) budget.exceeded();

@@ -60,38 +60,30 @@ function callsOf({ schema, weight }: Part): Calls {
   return { same, inside, weight, frameBytes: FRAME_BYTES + KEYWORD_BYTES * keywords };
 }
 
+const OPEN = -1;
+
 /** The most stack that a path along some of the calls takes, or a part on a loop of them. */
 function longestPaths(
   graph: readonly Calls[],
   callees: (calls: Calls) => readonly number[],
 ): { longest: number } | { loop: number } {
-  const done = new Map<number, number>();
-  const open = new Set<number>();
+  const lengths = new Map<number, number>();
+  let loop: number | undefined;
+  // A chain of parts can be long, so a call takes one small frame.
+  const lengthFrom = (part: number): number => {
+    const known = lengths.get(part);
+    if (known === OPEN) loop = part;
+    if (known !== undefined) return known;
+    lengths.set(part, OPEN);
+    const calls = graph[part]!;
+    let longest = 0;
+    for (const callee of callees(calls)) longest = Math.max(longest, lengthFrom(callee));
+    lengths.set(part, calls.frameBytes + longest);
+    return calls.frameBytes + longest;
+  };
   let longest = 0;
-  for (let start = 0; start < graph.length; start++) {
-    // Depth first with its own stack: a chain can be as long as there are parts.
-    const stack = [start];
-    while (stack.length > 0) {
-      const part = stack.at(-1)!;
-      const calls = graph[part]!;
-      const next = callees(calls);
-      if (!done.has(part) && !open.has(part)) {
-        open.add(part);
-        for (const callee of next) {
-          if (open.has(callee)) return { loop: callee };
-          if (!done.has(callee)) stack.push(callee);
-        }
-        continue;
-      }
-      stack.pop();
-      if (done.has(part)) continue;
-      open.delete(part);
-      const total = calls.frameBytes + Math.max(0, ...next.map((callee) => done.get(callee) ?? 0));
-      done.set(part, total);
-      longest = Math.max(longest, total);
-    }
-  }
-  return { longest };
+  for (const part of graph.keys()) longest = Math.max(longest, lengthFrom(part));
+  return loop === undefined ? { longest } : { loop };
 }
 
 /** Schemas there are with every call replaced by its part; a call back to a part that is being counted counts nothing. */
