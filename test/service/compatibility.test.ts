@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { RevisionBreak, Schemata } from "../../src/domain/action.ts";
 import { compare } from "../../src/schema/compatibility/compare.ts";
 import { breaksOf } from "../../src/service/compatibility.ts";
+import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 
 let local: LocalService;
@@ -92,6 +93,31 @@ test("what the last revision still has is suggested to be kept, also against old
   const { breaks } = await judge(status("a"));
   expect(breaks[0]).toMatchObject({ revision: 4, remedy: expect.stringContaining("Leave enum as it is") });
   expect(breaks[0]?.message).toMatch(/^status must/);
+});
+
+test("the thread compares, and finds nothing broken of a schema that was never valid", async () => {
+  const thread = new ValidationThread(local.clock);
+  const compared = (older: Schemata, newer: Schemata) =>
+    thread.compare({ older, newer, mode: "full" }, local, undefined);
+  const { breaks } = await compared(having("a"), having("b"));
+  expect(breaks.map(({ pointer }) => pointer)).toEqual(["/properties/a"]);
+  for (const never of [{ type: "strin" }, { properties: { a: { pattern: "(?=a)" } } }]) {
+    expect(await compared(never, having("b"))).toEqual({ breaks: [], total: 0, steps: 0 });
+  }
+  await local.clock.advance(10_000);
+});
+
+test("a comparison that waits ends with its request", async () => {
+  const thread = new ValidationThread(local.clock);
+  const gone = new AbortController();
+  const schemas = { older: having("a"), newer: having("b"), mode: "full" } as const;
+  const running = thread.compare(schemas, local, undefined);
+  const waiting = thread.compare(schemas, local, gone.signal);
+  gone.abort();
+  await expect(waiting).rejects.toBe(gone.signal.reason);
+  await expect(thread.compare(schemas, local, gone.signal)).rejects.toBe(gone.signal.reason);
+  expect((await running).breaks).toHaveLength(1);
+  await local.clock.advance(10_000);
 });
 
 test("when the step budget is used up, each side lists the revisions that were not compared", async () => {

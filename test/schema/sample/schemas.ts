@@ -83,6 +83,17 @@ export const SCHEMAS: readonly (readonly [name: string, schema: Record<string, u
     "names with a rule",
     holding({ type: "object", propertyNames: { pattern: "^[a-z]{2}$" }, minProperties: 3 }),
   ],
+  [
+    "several patterns and a length",
+    holding({
+      allOf: [
+        { type: "string", pattern: "[A-Z]" },
+        { pattern: "[0-9]{2}" },
+        { pattern: "^[A-Za-z0-9]+$", minLength: 12 },
+      ],
+    }),
+  ],
+  ["a pattern of many characters", holding({ type: "string", pattern: "^\\p{L}{3,9}$" })],
   ["a maximum of properties", { properties: { a: text, b: text, c: text }, maxProperties: 1 }],
   [
     "properties and a pattern for them",
