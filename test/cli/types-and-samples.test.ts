@@ -16,11 +16,14 @@ const USER = {
   additionalProperties: false,
 };
 const PAID = { type: "object", required: ["total"], properties: { total: { type: "number", minimum: 1 } } };
-/** Too hard to be found by chance: what it allows is told by an example only. */
+const only = (letter: string, at: number) => ({ not: { pattern: `^.{${30 + at}}[^${letter}]` } });
+/** Too hard to be found by chance: only an example says what it allows. */
 const HARD = {
   type: "object",
   required: ["code"],
-  properties: { code: { type: "string", pattern: "^[a-z]{40}$", allOf: [{ pattern: "^.{30}qxqxqxqxqx" }] } },
+  properties: {
+    code: { type: "string", pattern: "^[a-z]{40}$", allOf: [..."qxqxqxqxqx"].map(only) },
+  },
 };
 
 /** What would act on a terminal. */
