@@ -11,16 +11,22 @@ export const UNKNOWN = 1;
 export const SLOW = 2;
 export type Tier = typeof FAST | typeof UNKNOWN | typeof SLOW;
 
-/** The part of all attempts that unknown and slow subscriptions may have together, and the part that slow ones may. */
-const UNPROVEN_PART = 3 / 4;
-const SLOW_PART = 1 / 2;
-/**
- * The part of the rest that unknown ones may have together. They are known after a second, one way or the other, so however
- * many of them hang, there is soon some capacity for the next.
- */
-const UNKNOWN_SHARE = 1 / 2;
-/** The part of the capacity for slow ones that a single one may have. */
-const SLOW_SHARE = 1 / 8;
+/** Who may have how much. */
+export const SHARES = {
+  /** Of all attempts, what unknown and slow subscriptions may have together. */
+  unproven: 3 / 4,
+  /** Of all attempts, what slow ones may have together. */
+  slow: 1 / 2,
+  /**
+   * Of what slow ones leave of `unproven`, what unknown ones may have together. They are known after a second, one way or the other,
+   * so however many of them hang, there is soon some capacity for the next.
+   */
+  unknown: 1 / 2,
+  /** Of what is free for slow ones, what a single one may have. */
+  oneSlow: 1 / 8,
+  /** Of all attempts, up to where deliveries are leased as they are made. */
+  reserved: 1 / 2,
+} as const;
 
 /** What all subscriptions together use. */
 export interface Load {
@@ -34,9 +40,9 @@ export interface Load {
 /** How many more deliveries the unknown, the slow, and (as `FAST`) all subscriptions together may lease. */
 export function tierLimits({ maxInFlight, inFlight, unknown, slow }: Load): Readonly<Record<Tier, number>> {
   const free = Math.max(0, maxInFlight - inFlight);
-  const unproven = Math.ceil(maxInFlight * UNPROVEN_PART) - slow;
-  const forUnknown = Math.max(1, Math.ceil(unproven * UNKNOWN_SHARE)) - unknown;
-  const forSlow = Math.min(unproven - unknown, Math.ceil(maxInFlight * SLOW_PART) - slow);
+  const unproven = Math.ceil(maxInFlight * SHARES.unproven) - slow;
+  const forUnknown = Math.max(1, Math.ceil(unproven * SHARES.unknown)) - unknown;
+  const forSlow = Math.min(unproven - unknown, Math.ceil(maxInFlight * SHARES.slow) - slow);
   return {
     [FAST]: free,
     [UNKNOWN]: Math.max(0, Math.min(free, forUnknown)),
@@ -57,7 +63,7 @@ export function dynamicThreshold(limit: number, free: number): number {
  * @param free of all that are slow
  */
 export function slowThreshold(limit: number, free: number): number {
-  return Math.max(1, Math.min(limit, Math.floor(free * SLOW_SHARE)));
+  return Math.max(1, Math.min(limit, Math.floor(free * SHARES.oneSlow)));
 }
 
 /** The limit of an unknown subscription. One attempt shows as much as many, and many handlers may hang at a start. */

@@ -4,13 +4,13 @@ import { ClaimPlanner, type PlannedClaim } from "./claim-planner.ts";
 import { Fifo } from "./fifo.ts";
 import { ItemCounts, type ItemEvent, type ItemState, LIFE } from "./item.ts";
 import { FAST_MS, type Item, type Lane, Lanes } from "./lane.ts";
+import { SHARES } from "./limits.ts";
 
 /** How many items of one lane its filter may exclude before it is the turn of the next lane. */
 const MAX_EXCLUDED_IN_TURN = 64;
 /** Bytes of payload under way. As with attempts, a lane may have as many as are still free. */
 const MAX_SENDING_BYTES = 64 * 1_024 * 1_024;
-/** The part of all attempts up to which deliveries are leased as they are made, and how many of one event are. */
-const RESERVABLE_PART = 1 / 2;
+/** How many deliveries of one event are leased as they are made. */
 const MAX_RESERVED = 64;
 
 /** Capacity that is kept for deliveries that are leased as something else is stored. */
@@ -310,7 +310,7 @@ export class Schedule {
 
   get #mayReserve(): boolean {
     const { queued, sending } = this.counts.items;
-    const isFree = queued + sending + this.#reserved < this.maxInFlight * RESERVABLE_PART;
+    const isFree = queued + sending + this.#reserved < this.maxInFlight * SHARES.reserved;
     return isFree && !this.#isClosed && !this.#claims.isBehind;
   }
 
