@@ -1,4 +1,3 @@
-import { Ajv, type ValidateFunction } from "ajv";
 import type { Action } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
@@ -76,10 +75,22 @@ export function checkQuery<T extends object>(schema: QuerySchema, query: T): T {
   return query;
 }
 
+/** By property, so that each parameter is refused in the order of the query, whatever else is wrong. */
+const parameterChecks = new WeakMap<QueryProperty, Validator>();
+
 /** @param given as it came */
 function checkParameter(name: string, property: QueryProperty, value: unknown, given: unknown): void {
-  const fault = faultOf(property, value);
-  if (fault !== undefined) throw malformedField(name, fault, given);
+  const { format, ...plain } = property;
+  let check = parameterChecks.get(property);
+  if (check === undefined) {
+    parameterChecks.set(property, (check = compileSchema({ properties: { value: plain } })));
+  }
+  const fault = check.validate({ value });
+  if (fault !== undefined) throw malformedField(name, fault.message, given);
+  // Times are taken without seconds, too.
+  if (format === undefined || parseIsoTime(String(value)) !== undefined) return;
+  const hint = / \d\d:\d\d$/.test(String(value)) ? " (a + in a URL is written %2B)" : "";
+  throw malformedField(name, ISO_TIME_EXPECTED + hint, given);
 }
 
 function propertyOf(schema: QuerySchema, name: string, value: unknown): QueryProperty {
@@ -93,40 +104,6 @@ function valueOf({ type }: QueryProperty, text: string): unknown {
   if (type === "boolean") return text === "true" ? true : text === "false" ? false : text;
   // "+1", "1.0", "1e3", "0x1" and " 1" are numbers to JavaScript, and mistakes here.
   return type === "integer" && /^(?:0|-?[1-9]\d{0,15})$/.test(text) ? Number(text) : text;
-}
-
-/** By property, so that each parameter is refused in the order of the query, whatever else is wrong. */
-const parameterChecks = new WeakMap<QueryProperty, ValidateFunction>();
-const FORMATS = { "date-time": (text: string): boolean => parseIsoTime(text) !== undefined };
-let ajv: Ajv | undefined;
-
-/** What is wrong with a typed value, as the end of a sentence. */
-function faultOf(property: QueryProperty, value: unknown): string | undefined {
-  let check = parameterChecks.get(property);
-  if (check === undefined) {
-    ajv ??= new Ajv({ allErrors: true, validateSchema: false, formats: FORMATS });
-    parameterChecks.set(property, (check = ajv.compile(property)));
-  }
-  if (check(value)) return undefined;
-  const keywords = new Set(check.errors!.map(({ keyword }) => keyword));
-  const { type, minimum = -Infinity, maximum = Infinity, maxLength, enum: allowed = [] } = property;
-  if (type === "integer") {
-    const upTo = maximum === Number.MAX_SAFE_INTEGER ? "" : ` to ${maximum}`;
-    return `must be a whole number from ${minimum}${upTo}`;
-  }
-  if (type === "boolean") return "must be true or false";
-  if (keywords.has("type")) return "must be a string";
-  if (keywords.has("enum")) return `must be ${oneOf(allowed)}`;
-  if (keywords.has("format")) {
-    return ISO_TIME_EXPECTED + (/ \d\d:\d\d$/.test(String(value)) ? " (a + in a URL is written %2B)" : "");
-  }
-  if (keywords.has("minLength")) return "must not be empty";
-  if (keywords.has("pattern")) return "must not hold the character U+0000";
-  return `must have at most ${maxLength} characters`;
-}
-
-function oneOf(values: readonly string[]): string {
-  return values.length === 1 ? values[0]! : `${values.slice(0, -1).join(", ")} or ${values.at(-1)}`;
 }
 
 export function checkTime(field: string, value: string): string {

@@ -85,13 +85,10 @@ describe("readQuery", () => {
   });
 
   it.each([
-    ["limit=0", "must be a whole number from 1 to 500"],
-    ["after=-1", "must be a whole number from 0"],
+    ["limit=0", "must be at least 1"],
+    ["limit=1.5", "must be an integer"],
     ["active=1", "must be true or false"],
-    ["order=up", "must be asc or desc"],
-    ["name=", "must not be empty"],
-    ["name=abcdef", "must have at most 5 characters"],
-    ["name=abcdef%00", "must not hold the character U+0000"],
+    ["order=up", 'must be one of "asc", "desc"'],
   ])("says of %s that it %s", (text, message) => {
     expect(refused(() => read(text)).details["message"]).toBe(message);
   });
