@@ -17,7 +17,7 @@ import type { TokenStore } from "../store/store.ts";
 /** `true` for every application, else those it is limited to. */
 type Reach = true | Set<string>;
 
-/** Applications named in a message. */
+/** Scopes named in a message. */
 const MAX_NAMED = 3;
 
 /**
@@ -105,19 +105,12 @@ export class Access {
     const what = action === undefined ? "This" : `The action ${action}`;
     return new EvregError(
       "forbidden",
-      `${what} needs the scope ${needed}${where}; ${JSON.stringify(this.principal.name)} ${this.#heldInstead(scope)}. Use a token that holds it.`,
+      `${what} needs the scope ${needed}${where}; ${JSON.stringify(this.principal.name)} ${this.#held()}. Use a token that holds it.`,
       { scope: needed },
     );
   }
 
-  #heldInstead(scope: ScopeName): string {
-    const reach = this.#reach.get(scope);
-    if (reach === undefined || reach === true) return this.#heldAtAll();
-    if (reach.size > MAX_NAMED) return `holds it only for ${reach.size} other applications`;
-    return `holds only ${[...reach].map((application) => `${scope}:${application}`).join(", ")}`;
-  }
-
-  #heldAtAll(): string {
+  #held(): string {
     const { scopes } = this.principal;
     if (scopes.length === 0) return "holds none";
     const more = scopes.length - MAX_NAMED;

@@ -234,7 +234,7 @@ export function scopesContract(open: OpenEvreg): void {
       expect(told.message).toMatch(/^The action shop\.a needs the scope publish:shop; /);
       const many = await under.as(["a", "b", "c", "d"].map((name) => `publish:${name}`));
       const { message } = await refusal(publish(many, newEvent({}, "shop.a")), "forbidden");
-      expect(message).toContain("holds it only for 4 other applications");
+      expect(message).toContain("holds only publish:a, publish:b, publish:c and 1 more.");
     });
 
     it("a refusal does not say who owns a name that is taken", async () => {
