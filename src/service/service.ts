@@ -1,5 +1,6 @@
 import { asEvregError, EvregError } from "../domain/error.ts";
 import type { Action, ActionRevision, RevisionQuery } from "../domain/action.ts";
+import { AUDIT_LIMITS, AUDIT_QUERY, type AuditQuery } from "../domain/audit.ts";
 import type { Delivery } from "../domain/delivery.ts";
 import type { EventQuery } from "../domain/event.ts";
 import type { Health } from "../domain/operations.ts";
@@ -10,10 +11,10 @@ import type { Evreg } from "../evreg.ts";
 import type { StreamCounts } from "../metrics/counters.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
+import type { AuditSelection } from "../store/history.ts";
 import type { StoreCondition } from "../store/store.ts";
 import { ActionCache } from "./action-cache.ts";
 import { actionPages, actionsPort, revisionPages } from "./actions.ts";
-import { auditPort } from "./audit.ts";
 import { Access, TokenCache } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
@@ -30,6 +31,7 @@ import { PayloadValidator } from "./payload-validator.ts";
 import { SchemaTasks } from "./schema-tasks.ts";
 import { Feed } from "./stream/feed.ts";
 import { openStream } from "./stream/open.ts";
+import { checkQuery, omitUndefined, timeRange } from "./requests.ts";
 import { StatsReader } from "./stats/stats-reader.ts";
 import { StoredEvents } from "./stored-events.ts";
 import { subscriptionPages, subscriptionsPort } from "./subscriptions.ts";
@@ -134,7 +136,15 @@ export function createService(options: ServiceOptions): Service {
         deliveries: guarded(deliveriesPort(context, access)),
         replays: guarded(replaysPort(context, access)),
         tokens: guarded(tokensPort(context, access)),
-        audit: guarded(auditPort(context, access)),
+        audit: guarded({
+          async list(query: AuditQuery = {}) {
+            // It tells of all applications.
+            access.require("admin");
+            const { limit = AUDIT_LIMITS.listDefault, after } = checkQuery(AUDIT_QUERY, query);
+            const selection = omitUndefined<AuditSelection>({ ...timeRange(query), limit, after });
+            return { data: await store.audit.list(selection) };
+          },
+        }),
         stats: (query) => stats.read(access, query).catch(rethrow),
         health: () => Promise.resolve({ data: health() }),
         whoami: () => Promise.resolve({ data: { expires_at, name, scopes, data_id: store.dataId, retries } }),

@@ -108,14 +108,8 @@ export class ValidationThread implements OffThreadValidator, SchemaProducts {
     const { schemata, payload, maxSteps, explains = false } = check;
     const task = (): readonly [ThreadCheck, ArrayBuffer[]] => {
       const copy = new Uint8Array(payload);
-      const message = {
-        kind: "check",
-        schemata: JSON.stringify(schemata),
-        payload: copy,
-        maxSteps,
-        explains,
-      } as const;
-      return [message, [copy.buffer]];
+      const text = JSON.stringify(schemata);
+      return [{ kind: "check", schemata: text, payload: copy, maxSteps, explains }, [copy.buffer]];
     };
     return this.#enqueue(task, payload.length, caller, signal) as Promise<OffThreadResult>;
   }
@@ -149,22 +143,15 @@ export class ValidationThread implements OffThreadValidator, SchemaProducts {
     caller: unknown,
     signal: AbortSignal | undefined,
   ): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const settling =
-        <T>(settle: (value: T) => void) =>
-        (value: T): void => {
-          signal?.removeEventListener("abort", leave);
-          settle(value);
-        };
-      const pending: PendingTask = { bytes, task, resolve: settling(resolve), reject: settling(reject) };
-      const leave = (): void => {
-        leaveQueue();
-        pending.reject(signal!.reason as Error);
-      };
-      signal?.addEventListener("abort", leave);
-      const leaveQueue = this.#queue.push(caller, pending);
-      if (this.#running === undefined) this.#startNext();
-    });
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const leaveQueue = this.#queue.push(caller, { bytes, task, resolve, reject });
+    const leave = (): void => {
+      leaveQueue();
+      reject(signal!.reason);
+    };
+    signal?.addEventListener("abort", leave);
+    if (this.#running === undefined) this.#startNext();
+    return promise.finally(() => signal?.removeEventListener("abort", leave));
   }
 
   #startNext(): void {

@@ -30,10 +30,9 @@ const batch = (...items: string[]): Uint8Array => bytes(`{"events":[${items.join
 const fill = (size: number): string => `{"a":"${"x".repeat(size - 8)}"}`;
 const nested = (levels: number): string => '{"a":'.repeat(levels - 1) + "{}" + "}".repeat(levels - 1);
 
-/** What a single publish, a line of NDJSON and an item of a batch have in common. */
+/** What a single publish, or a line of NDJSON, and an item of a batch have in common. */
 const WAYS: [string, (text: string) => Promise<NewEvent>][] = [
   ["a single publish", async (text) => parsePublishBody(bytes(text), limits)],
-  ["a line of a batch", async (text) => parsePublishBody(bytes(text), limits)],
   [
     "an item of a batch",
     async (text) => {

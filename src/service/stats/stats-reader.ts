@@ -1,11 +1,18 @@
+import type { EvregError } from "../../domain/error.ts";
+import { malformedField } from "../../domain/request.ts";
 import {
   type ActionFigures,
   BACKLOG_CAUSES,
   floorTo,
   type Stats,
+  STATS_LIMITS,
+  STATS_QUERY,
+  STATS_RANGES,
   STATS_SPANS,
   type StatsBacklog,
+  type StatsBreakdown,
   type StatsQuery,
+  type StatsRange,
   type StatsSeries,
   type SubscriptionFigures,
 } from "../../domain/stats/stats.ts";
@@ -13,16 +20,29 @@ import { Tally } from "../../domain/stats/tally.ts";
 import type { Answer } from "../../evreg.ts";
 import { type Clock, toIso } from "../../runtime/clock.ts";
 import type { Backlog } from "../../store/queue.ts";
-import type { StatsPiece, StatsSubject, StatsTime } from "../../store/history.ts";
+import type { StatsPiece, StatsSelection, StatsSubject, StatsTime } from "../../store/history.ts";
 import type { Store } from "../../store/store.ts";
 import type { Access } from "../auth.ts";
+import { checkQuery } from "../requests.ts";
 import type { StatsRecorder } from "./recorder.ts";
-import { type Selection, selectionOf } from "./selection.ts";
 
 interface ReaderParts {
   readonly store: Pick<Store, "queue" | "stats">;
   readonly clock: Clock;
   readonly stats: Pick<StatsRecorder, "startedMs" | "writeRefused">;
+}
+
+/** Whose figures are asked for, and of which time. */
+interface Selection {
+  readonly range: StatsRange;
+  readonly stepMs: number;
+  /** The start of the first step. */
+  readonly fromMs: number;
+  readonly nowMs: number;
+  readonly steps: number;
+  readonly of: StatsSelection;
+  readonly by: StatsBreakdown | undefined;
+  readonly limit: number;
 }
 
 /** What was added up for an answer. */
@@ -90,6 +110,31 @@ export class StatsReader {
     for (const { key, counts, lastError } of ofSubjects) tallyOf(rows, key).add(counts, lastError);
     return { steps: starts.map((startMs) => tallies.get(startMs)), totals, rows };
   }
+}
+
+/** @throws EvregError `malformed`, and `forbidden` without any right to read */
+function selectionOf(access: Access, query: StatsQuery, nowMs: number): Selection {
+  const applications = access.readable(query.application);
+  const { range = "1h", action, subscription, by, limit } = checkQuery(STATS_QUERY, query);
+  if (subscription !== undefined && action !== undefined) throw notTogether("subscription", "action");
+  if (by === "action" && subscription !== undefined) throw notTogether("by=action", "subscription");
+  if (by === "subscription" && action !== undefined) throw notTogether("by=subscription", "action");
+  const { lengthMs, stepMs } = STATS_RANGES[range];
+  const steps = lengthMs / stepMs;
+  return {
+    range,
+    stepMs,
+    steps,
+    nowMs,
+    fromMs: floorTo(nowMs, stepMs) - (steps - 1) * stepMs,
+    of: { applications, action, subscription },
+    by,
+    limit: limit ?? STATS_LIMITS.rowsDefault,
+  };
+}
+
+function notTogether(one: string, other: string): EvregError {
+  return malformedField(one, `is not given together with ${other}: figures are kept by either alone`, null);
 }
 
 function seriesOf(steps: readonly (Tally | undefined)[]): StatsSeries {
