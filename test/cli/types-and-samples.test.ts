@@ -22,7 +22,7 @@ const HARD = {
   type: "object",
   required: ["code"],
   properties: {
-    code: { type: "string", pattern: "^[a-z]{40}$", allOf: [..."qxqxqxqxqx"].map(only) },
+    code: { type: "string", pattern: "^[a-z]{40}$", allOf: "qxqxqxqxqx".split("").map(only) },
   },
 };
 
