@@ -8,6 +8,7 @@ import {
   shown,
 } from "./json-error.ts";
 import { type JsonKind, type JsonNode, type JsonSpan, keyText, Recorder } from "./nodes.ts";
+import { OpenContainers } from "./open-containers.ts";
 
 /** 1 for the four bytes JSON calls whitespace. */
 const WHITESPACE = table(" \t\n\r");
@@ -89,8 +90,7 @@ export class Scan {
   /** Containers deeper than this are checked for syntax only. */
   readonly #strictDepth: number;
   readonly #lines: LineCount | undefined;
-  /** The keys of each open container by its depth, from 1 on; `undefined` for an array, and at 0, where there is none. */
-  readonly #keys: (Set<string> | undefined)[] = [undefined];
+  readonly #open = new OpenContainers();
   #pos: number;
 
   constructor(bytes: Uint8Array, options: ScanOptions) {
@@ -114,38 +114,40 @@ export class Scan {
   advance(maxBytes: number): boolean {
     const bytes = this.#bytes;
     const end = this.#end;
-    const openKeys = this.#keys;
+    const open = this.#open;
     const recorder = this.#recorder;
     const { levels } = recorder;
     const strictDepth = this.#strictDepth;
     const stop = this.#pos + maxBytes;
     let pos = this.#pos;
-    let depth = openKeys.length - 1;
-    let keys = openKeys[depth];
+    let { depth } = open;
+    let { isObject } = open;
     let nameStart = 0;
     let nameEnd = 0;
 
     next: for (;;) {
-      if (keys !== undefined) {
+      if (isObject) {
         while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
         if (pos >= end || bytes[pos] !== 0x22) {
-          const after = keys.size > 0 ? " after the comma" : "";
+          const after = open.hasKeys ? " after the comma" : "";
           throw this.#unexpected(pos, `a key in double quotes${after}`);
         }
         nameStart = pos + 1;
         pos = nameStart;
         while (pos < end && STRING_STOP[bytes[pos]!] === 0) pos++;
+        let isEscaped = false;
         if (pos < end && bytes[pos] === 0x22) pos++;
-        else pos = this.#restOfString(nameStart - 1, pos, depth);
+        else {
+          pos = this.#restOfString(nameStart - 1, pos, depth);
+          isEscaped = true;
+        }
         nameEnd = pos - 1;
         // A lenient scan has no use for the many keys of what cannot be an envelope.
         if (
           strictDepth === Infinity ||
           (depth <= strictDepth && depth <= levels && recorder.records(depth))
         ) {
-          const key = keyText(bytes, nameStart, nameEnd);
-          if (keys.has(key)) throw this.#twice(key, nameStart);
-          keys.add(key);
+          if (!open.addKey(bytes, nameStart, nameEnd, isEscaped)) this.#refuseTwice(nameStart, nameEnd);
         }
         while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
         if (pos >= end || bytes[pos] !== 0x3a) throw this.#unexpected(pos, "a colon after the key");
@@ -165,15 +167,15 @@ export class Scan {
         if (depth >= this.#maxNesting + this.#envelopeLevels) {
           throw this.#fault(pos, `it is nested deeper than ${this.#maxNesting} levels`, "nesting");
         }
-        keys = first === 0x7b ? new Set() : undefined;
+        isObject = first === 0x7b;
         if (depth <= levels) {
-          recorder.open(depth, keys === undefined ? "array" : "object", start, nameStart, nameEnd);
+          recorder.open(depth, isObject ? "object" : "array", start, nameStart, nameEnd);
         }
-        openKeys.push(keys);
+        open.push(isObject);
         depth += 1;
         pos++;
         while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
-        if (pos >= end || bytes[pos] !== (keys === undefined ? 0x5d : 0x7d)) continue;
+        if (pos >= end || bytes[pos] !== (isObject ? 0x7d : 0x5d)) continue;
       } else if (first !== -1 && NUMBER_START[first] === 1) {
         pos = this.#endOfNumber(start);
         if (depth <= levels) recorder.add(depth, "number", start, pos, nameStart, nameEnd);
@@ -194,13 +196,13 @@ export class Scan {
           this.#pos = pos;
           return false;
         }
-        if (byte !== (keys === undefined ? 0x5d : 0x7d)) {
-          throw this.#unexpected(pos, `a comma or a closing ${keys === undefined ? "bracket" : "brace"}`);
+        if (byte !== (isObject ? 0x7d : 0x5d)) {
+          throw this.#unexpected(pos, `a comma or ${isObject ? "a closing brace" : "a closing bracket"}`);
         }
         pos++;
-        openKeys.pop();
+        open.pop();
         depth -= 1;
-        keys = openKeys[depth];
+        isObject = open.isObject;
         if (depth <= levels) recorder.close(depth, pos);
       }
       this.#pos = pos;
@@ -296,8 +298,9 @@ export class Scan {
     return pos + text.length;
   }
 
-  #twice(key: string, nameStart: number): Error {
-    return this.#fault(nameStart - 1, `the key ${shown(key)} is in this object twice`, "duplicate_key");
+  #refuseTwice(start: number, end: number): never {
+    const what = `the key ${shown(keyText(this.#bytes, start, end))} is in this object twice`;
+    throw this.#fault(start - 1, what, "duplicate_key");
   }
 
   #characterAt(pos: number): string {
