@@ -13,7 +13,7 @@ import { destinationOf } from "./sender.ts";
 
 type StoredOutcome = FinishOutcome & { readonly kind: "stored" };
 
-/** What others are told of an attempt beside its result. */
+/** What the log and streams show of an attempt beside its result. */
 export interface ShownAttempt extends Pick<Claim, "deliveryId" | "attempt" | "failures"> {
   readonly eventId: number;
   readonly action: string;

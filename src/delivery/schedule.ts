@@ -29,7 +29,7 @@ export type Step =
 
 /**
  * Decides what is done with the deliveries in hand, and when more are claimed. Pure: it has no timer, promise or callback. Its
- * times are those of the monotonic clock. It is told what happens, and `step` says what to do next.
+ * times are those of the monotonic clock. Its methods take in what happens, and `step` says what to do next.
  *
  * It holds items, so that there is always a next one while the store is read for more. Lanes that are ready take turns. An item
  * that was not started within a second is dropped: its handler has become slow.

@@ -114,7 +114,7 @@ export class Publisher {
       if (tries === MAX_TRIES) refuseOpen(all, ({ action }) => schemaKeepsChanging(action));
     }
     for (const { item, result } of all) {
-      // What was withheld has no failure of its own.
+      // An item that another one of its batch kept from being stored has no failure of its own.
       if (!isAccepted(result)) this.#noteRefusal(item, result ?? {});
     }
   }

@@ -11,7 +11,7 @@ export interface RetentionOptions {
   readonly audit: Pick<AuditStore, "removeExpired">;
   /** How long events stay; without it, for good. */
   readonly retentionMs: number | undefined;
-  /** How long it is told who changed what; 0 for good. */
+  /** How long it is kept who changed what; 0 for good. */
   readonly auditMs: number;
 }
 

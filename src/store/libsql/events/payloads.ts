@@ -3,7 +3,7 @@ import { EVENT_LIMITS } from "../../../domain/event.ts";
 import type { Work } from "../thread/operation.ts";
 import { FIRST_MS, LAST_MS, type Sql } from "../thread/sql.ts";
 
-/** What of an event tells how to read its payload: its rowid, and the columns of `PAYLOAD_COLUMNS`. */
+/** An event whose payload is to be read: its rowid, and the columns of `PAYLOAD_COLUMNS`. */
 export interface PayloadRequest {
   readonly eventId: number;
   readonly payloadBytes: number;

@@ -19,8 +19,8 @@ import type { Sql } from "../thread/sql.ts";
 import { recordEvents } from "./record.ts";
 import type { Incoming } from "../queue/wire.ts";
 
-// A service event is recorded in the transaction of the write that it reports, if its action has an active subscription;
-// otherwise it costs one query.
+// A service event is recorded in the transaction of the write that it reports, if its action has an active subscription. Where
+// none of these actions has one, that costs one query.
 
 interface ReportedChanges {
   /** Deliveries that failed for good. */
