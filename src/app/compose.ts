@@ -96,7 +96,7 @@ export async function compose(options: ComposeOptions) {
     delivery: config.delivery,
     background,
     offThread,
-    // Apart, so that no payload waits for a schema.
+    // Apart, so that no payload waits for a comparison.
     schemaProducts: new ValidationThread(clock),
     streamed,
     counts: published,

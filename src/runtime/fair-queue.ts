@@ -31,14 +31,18 @@ export class FairQueue<T extends object> {
     if (own !== undefined && this.#queues.delete(caller) && own.size > 0) this.#queues.set(caller, own);
   }
 
-  /** Takes the item whose turn it is out of the queue. */
-  next(): T | undefined {
-    const [first] = this.#queues;
-    if (first === undefined) return undefined;
-    const [caller, own] = first;
-    const [head] = own;
-    own.delete(head!);
-    this.endTurn(caller);
-    return head;
+  /**
+   * Takes the item whose turn it is out of the queue.
+   * @param isServed whether a caller may be served now; its turn passes to the next one otherwise
+   */
+  next(isServed: (caller: unknown) => boolean = () => true): T | undefined {
+    for (const [caller, own] of this.#queues) {
+      if (!isServed(caller)) continue;
+      const [head] = own;
+      own.delete(head!);
+      this.endTurn(caller);
+      return head;
+    }
+    return undefined;
   }
 }

@@ -10,11 +10,12 @@ import {
   type JsonObject,
   patternsIn,
 } from "./keywords.ts";
+import { runSync, type Steps } from "../runtime/yielding.ts";
 import { refillBudget, SCHEMA_LIMITS } from "./limits.ts";
 import { pointerTo } from "./pointers.ts";
 import type { SchemaDocument, SchemaNode } from "./node.ts";
-import { readSchema } from "./read.ts";
-import { compileDocument } from "./validate/compile.ts";
+import { readSchemaSteps } from "./read.ts";
+import { compileDocumentSteps } from "./validate/compile.ts";
 import { isCheckedFormat } from "./validate/formats.ts";
 import { firstEqual, firstRepeated } from "./validate/values.ts";
 
@@ -30,15 +31,27 @@ export function checkSchema(
   schemata: unknown,
   member: SchemaMember = "schemata",
 ): { warnings: SchemaWarning[] } {
+  return runSync(checkSchemaSteps(schemata, member));
+}
+
+/** The same in steps. */
+export function* checkSchemaSteps(
+  schemata: unknown,
+  member: SchemaMember = "schemata",
+): Steps<{ warnings: SchemaWarning[] }> {
   try {
     const maxBytes = member === "schemata" ? SCHEMA_LIMITS.bytes : SCHEMA_LIMITS.filterBytes;
-    const document = readSchema(schemata, maxBytes);
-    for (const node of document.nodes) checkLimits(node);
-    compileDocument(document);
-    return { warnings: warningsOf(document) };
+    return { warnings: yield* checkDocumentSteps(schemata, maxBytes) };
   } catch (error) {
     throw error instanceof SchemaRefusal ? error.in(member) : error;
   }
+}
+
+function* checkDocumentSteps(schemata: unknown, maxBytes: number): Steps<SchemaWarning[]> {
+  const document = yield* readSchemaSteps(schemata, maxBytes);
+  for (const node of document.nodes) checkLimits(node);
+  yield* compileDocumentSteps(document);
+  return yield* warningsSteps(document);
 }
 
 function checkLimits({ schema, pointer, document }: SchemaNode): void {
@@ -59,13 +72,15 @@ function checkLimits({ schema, pointer, document }: SchemaNode): void {
   }
 }
 
-function warningsOf({ nodes }: SchemaDocument): SchemaWarning[] {
+function* warningsSteps({ nodes }: SchemaDocument): Steps<SchemaWarning[]> {
   const warnings: SchemaWarning[] = [];
   let unlisted = 0;
   for (const { schema, pointer } of nodes) {
     if (!isObject(schema)) continue;
     for (const keyword of Object.keys(schema)) {
       const isListed = warnings.length < MAX_WARNINGS;
+      // Looking for the keyword it may stand for takes longer than all else.
+      if (isListed && !isKnown(keyword)) yield;
       const message = messageFor(keyword, schema, isListed);
       if (message === undefined) continue;
       if (isListed) warnings.push({ pointer: pointerTo(pointer, keyword), message });

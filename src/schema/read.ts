@@ -15,8 +15,8 @@ const DEFAULT_BASE = "evreg:///schema";
  * Checks a document's size and that it is draft-07, and finds its schemas and what each `$ref` refers to.
  * @throws `invalid` with the place at fault
  */
-export function readSchema(schemata: unknown, maxBytes?: number): SchemaDocument {
-  return runSync(readSchemaSteps(schemata, maxBytes));
+export function readSchema(schemata: unknown): SchemaDocument {
+  return runSync(readSchemaSteps(schemata));
 }
 
 /** The same in steps, of some dozens of schemas each. */

@@ -13,7 +13,6 @@ import {
   SAMPLE_QUERY,
   SCHEMA_CANDIDATE,
   type SchemaCandidate,
-  type Schemata,
   SEEDS,
 } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
@@ -38,6 +37,7 @@ import {
   pagesOf,
   readBody,
 } from "./requests.ts";
+import { schemaWarnings } from "./schema-tasks.ts";
 
 /** Schemas read at once, each of up to 256 KiB, one of which may take the thread 5 ms. */
 const READ_SCHEMAS = 3;
@@ -76,7 +76,7 @@ const actionFinder = (store: ServiceContext["store"], access: Access) =>
   finder(access, "action", (name: string) => store.catalog.findAction(name));
 
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
-  const { store, clock, actions, payloads, storedEvents, schemaProducts, feed } = context;
+  const { store, clock, actions, payloads, storedEvents, schemaTasks, schemaProducts, feed } = context;
 
   const { readable } = actionFinder(store, access);
 
@@ -85,9 +85,6 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     if (found === undefined) throw notFound(`revision of ${action} with the number`, revision);
     return found;
   };
-
-  const warningsOf = (schemata: Schemata, signal: AbortSignal | undefined) =>
-    schemaProducts.checkSchema({ schemata, member: "schemata" }, access.caller, signal);
 
   const comparing =
     (signal: AbortSignal | undefined): Compare =>
@@ -104,7 +101,8 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const record = readBody<NewAction>(NEW_ACTION, input, checks);
       const { action, application, schemata } = record;
       access.require("write", application);
-      const warnings = await warningsOf(schemata, signal);
+      const tasks = schemaTasks.runnerFor(access.caller, signal);
+      const warnings = await schemaWarnings(tasks, "schemata", schemata);
       const created = await store.catalog
         .createAction(record, clock.now(), access.actor)
         .catch((error: unknown) => {
@@ -122,7 +120,9 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const forced = checkQuery(ACTION_UPDATE_QUERY, options).compatibility === "none";
       const checks = { application: checkLabel, successor: checkActionName };
       const body = readBody<ActionUpdate>(ACTION_UPDATE, input, checks);
-      const warnings = body.schemata === undefined ? [] : await warningsOf(body.schemata, signal);
+      const tasks = schemaTasks.runnerFor(access.caller, signal);
+      const warnings =
+        body.schemata === undefined ? [] : await schemaWarnings(tasks, "schemata", body.schemata);
       const updated = await updateAction(context, access, name, { body, forced, compare: comparing(signal) });
       if (updated.isChanged) {
         feed.changed({ topic: "actions", data: { change: "changed", record: updated.action } });
@@ -139,7 +139,8 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     async check(name, candidate, signal) {
       const stored = await readable(name);
       const { schemata, mode, revision, replay = 0 } = readBody<SchemaCandidate>(SCHEMA_CANDIDATE, candidate);
-      const warnings = await warningsOf(schemata, signal);
+      const tasks = schemaTasks.runnerFor(access.caller, signal);
+      const warnings = await schemaWarnings(tasks, "schemata", schemata);
       const earlier = revision === undefined ? {} : await revisionOf(stored.action, revision);
       const against = revision === undefined ? stored.compatibility_against : "last";
       const rule = { compatibility: mode ?? stored.compatibility, compatibility_against: against };

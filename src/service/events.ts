@@ -17,6 +17,7 @@ import type { DeliverySelection } from "../store/queue.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { Publisher } from "./publisher.ts";
+import { schemaWarnings } from "./schema-tasks.ts";
 import { allOf, checkId, checkQuery, finder, omitUndefined, pagesOf, timeRange } from "./requests.ts";
 
 /** What a page of events is read by. */
@@ -72,14 +73,13 @@ async function search(
   { page, ...selection }: EventSelection,
   signal: AbortSignal | undefined,
 ): ReturnType<EventsPort["list"]> {
-  const { storedEvents, schemaProducts } = context;
+  const { storedEvents, schemaTasks } = context;
   const { where: text, outcome, key } = query;
   const where = text === undefined ? undefined : schemaIn(text);
   const limit = storedEvents.searchTime(signal);
   try {
-    const check = (schemata: Schemata) =>
-      schemaProducts.checkSchema({ schemata, member: "where" }, access.caller, limit.signal);
-    const warnings = where === undefined ? [] : await check(where);
+    const tasks = schemaTasks.runnerFor(access.caller, limit.signal);
+    const warnings = where === undefined ? [] : await schemaWarnings(tasks, "where", where);
     const request = { ...selection, where, deliveries: { outcome, key } };
     const found = await storedEvents.search(request, access.caller, limit);
     const { events, total, searched, next = null } = found;

@@ -28,6 +28,7 @@ import {
   eventsPort,
 } from "./events.ts";
 import { PayloadValidator } from "./payload-validator.ts";
+import { SchemaTasks } from "./schema-tasks.ts";
 import { Feed } from "./stream/feed.ts";
 import { openStream } from "./stream/open.ts";
 import { checkQuery, omitUndefined, timeRange } from "./requests.ts";
@@ -119,6 +120,7 @@ export function createService(options: ServiceOptions): Service {
     payloads,
     actions: new ActionCache(store.catalog, eventLoop),
     storedEvents: new StoredEvents({ events: store.events, clock, payloads }),
+    schemaTasks: new SchemaTasks(eventLoop),
   };
   const stats = new StatsReader(context);
   const health = (): Health =>

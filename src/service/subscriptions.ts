@@ -46,6 +46,7 @@ import {
   pagesOf,
   readBody,
 } from "./requests.ts";
+import { schemaWarnings } from "./schema-tasks.ts";
 
 /** Read at once: most are small, and a filter may have 64 KiB. */
 const READ_SUBSCRIPTIONS = 25;
@@ -88,7 +89,7 @@ function shownAt(nowMs: number, subscription: Subscription): Subscription {
 }
 
 export function subscriptionsPort(context: ServiceContext, access: Access): SubscriptionsPort {
-  const { store, clock, random, delivery, schemaProducts, background, feed } = context;
+  const { store, clock, random, delivery, schemaTasks, background, feed } = context;
   const { readable, writable } = finder(access, "subscription", (id: number) =>
     store.catalog.findSubscription(checkId(id)),
   );
@@ -141,8 +142,8 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     signal: AbortSignal | undefined,
   ): Promise<{ readonly meta?: WarningMeta }> {
     if (filter === undefined || filter === null) return {};
-    const check = { schemata: filter, member: "filter" } as const;
-    return { meta: { warnings: await schemaProducts.checkSchema(check, access.caller, signal) } };
+    const tasks = schemaTasks.runnerFor(access.caller, signal);
+    return { meta: { warnings: await schemaWarnings(tasks, "filter", filter) } };
   }
 
   /** Without an overlap that has ended. */

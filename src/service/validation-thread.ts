@@ -1,5 +1,5 @@
 import type { Worker } from "node:worker_threads";
-import type { Action, CompatibilityMode, SchemaHolder, Schemata, SchemaWarning } from "../domain/action.ts";
+import type { Action, CompatibilityMode, Schemata } from "../domain/action.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { FairQueue } from "../runtime/fair-queue.ts";
@@ -41,20 +41,7 @@ export interface ThreadComparison {
   readonly mode: CompatibilityMode;
 }
 
-/** A schema that nobody has checked. */
-export interface ThreadAdmission {
-  readonly kind: "admission";
-  readonly schemata: Schemata;
-  readonly member: SchemaHolder;
-}
-
-/** What is probably a mistake in a schema, or why it is refused. */
-export interface AdmissionResult {
-  readonly warnings: readonly SchemaWarning[];
-  readonly refusal?: Pick<EvregError, "code" | "message" | "details">;
-}
-
-export type ThreadTask = ThreadAdmission | ThreadCheck | ThreadComparison | ThreadSample | ThreadTypes;
+export type ThreadTask = ThreadCheck | ThreadComparison | ThreadSample | ThreadTypes;
 
 interface PendingTask {
   /** Of its payload, while it waits. */
@@ -74,20 +61,10 @@ const MAX_WAITING = 2_000;
 const MAX_PRODUCTS_WAITING = 64;
 
 /**
- * Checks schemas, and makes things of them, on another thread. Each takes milliseconds, and in the worst case some two seconds.
+ * Makes things of schemas on another thread. Each takes milliseconds, and in the worst case some two seconds.
  * @throws EvregError `unavailable` when too many of the caller's wait, or the thread failed
  */
 export interface SchemaProducts {
-  /**
-   * What is legal in a schema and is probably a mistake.
-   * @param signal takes a check that waits out of the queue
-   * @throws EvregError `invalid` for what is no schema, with the place
-   */
-  checkSchema(
-    schema: Omit<ThreadAdmission, "kind">,
-    caller: unknown,
-    signal: AbortSignal | undefined,
-  ): Promise<readonly SchemaWarning[]>;
   /** The first sample of a seed. */
   sample(schemata: Schemata, seed: number, caller: unknown): Promise<Sample>;
   /** A file of TypeScript. */
@@ -104,8 +81,8 @@ export interface SchemaProducts {
 }
 
 /**
- * Validates payloads on a thread of its own, which is started for the first of them; or checks and compares schemas there, and
- * makes samples and types. It gets one task at a time, so that its end fails no other, and callers take turns. Not by piscina,
+ * Validates payloads on a thread of its own, which is started for the first of them; or compares schemas there, and makes
+ * samples and types. It gets one task at a time, so that its end fails no other, and callers take turns. Not by piscina,
  * which starts its workers from a file of its own: the single executable has none.
  */
 export class ValidationThread implements OffThreadValidator, SchemaProducts {
@@ -135,17 +112,6 @@ export class ValidationThread implements OffThreadValidator, SchemaProducts {
       return [{ kind: "check", schemata: text, payload: copy, maxSteps, explains }, [copy.buffer]];
     };
     return this.#enqueue(task, payload.length, caller, signal) as Promise<OffThreadResult>;
-  }
-
-  async checkSchema(
-    schema: Omit<ThreadAdmission, "kind">,
-    caller: unknown,
-    signal: AbortSignal | undefined,
-  ): Promise<readonly SchemaWarning[]> {
-    const admission = await this.#make({ kind: "admission", ...schema }, caller, signal);
-    const { warnings, refusal } = admission as AdmissionResult;
-    if (refusal !== undefined) throw new EvregError(refusal.code, refusal.message, refusal.details);
-    return warnings;
   }
 
   sample(schemata: Schemata, seed: number, caller: unknown): Promise<Sample> {

@@ -1,9 +1,7 @@
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
-import { payloadTypeWarnings } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import { RawJson } from "../json/raw-json.ts";
-import { checkSchema } from "../schema/check.ts";
 import { compare, type Verdict } from "../schema/compatibility/compare.ts";
 import { Sampler } from "../schema/generate/generator.ts";
 import { budget, MAX_FAILURES } from "../schema/limits.ts";
@@ -16,15 +14,9 @@ import {
   type Validator,
 } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
-import type {
-  AdmissionResult,
-  ThreadAdmission,
-  ThreadCheck,
-  ThreadComparison,
-  ThreadTask,
-} from "./validation-thread.ts";
+import type { ThreadCheck, ThreadComparison, ThreadTask } from "./validation-thread.ts";
 
-// The thread that checks schemas and payloads which take long, compares schemas, and makes samples and types, one at a time.
+// The thread that checks payloads which take long, compares schemas, and makes samples and types, one at a time.
 
 /** Bytes that compiled schemas of each kind may take: some dozens of the largest. */
 const MAX_COMPILED_BYTES = 64 * 1024 * 1024;
@@ -40,7 +32,6 @@ port.on("message", (task: ThreadTask) => {
 
 function answerTo(task: ThreadTask): unknown {
   if (task.kind === "check") return checked(task);
-  if (task.kind === "admission") return admitted(task);
   if (task.kind === "comparison") return compared(task);
   return task.kind === "types" ? typesFile([task.action]) : new Sampler(task.schemata).sample(task.seed, 0);
 }
@@ -59,17 +50,6 @@ function explained(found: Failure, schemata: string, value: unknown, maxSteps: n
   const same = all.find(({ field, message }) => field === found.field && message === found.message);
   const first = same ?? all[0] ?? found;
   return { ...first, others: all.filter((one) => one !== first).slice(0, MAX_FAILURES - 1) };
-}
-
-function admitted({ schemata, member }: ThreadAdmission): AdmissionResult {
-  try {
-    const { warnings } = checkSchema(schemata, member);
-    return { warnings: [...payloadTypeWarnings(schemata, member), ...warnings] };
-  } catch (error) {
-    if (!(error instanceof EvregError)) throw error;
-    const { code, message, details } = error;
-    return { warnings: [], refusal: { code, message, details } };
-  }
 }
 
 function compared({ older, newer, mode }: ThreadComparison): Verdict {

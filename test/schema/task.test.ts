@@ -1,5 +1,6 @@
 import { RE2JS } from "re2js";
 import { expect, test, vi } from "vitest";
+import { checkSchemaSteps, checkSchema } from "../../src/schema/check.ts";
 import type { Steps } from "../../src/runtime/yielding.ts";
 import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
 import { readSchema } from "../../src/schema/read.ts";
@@ -28,7 +29,11 @@ function among<T>(task: Steps<T>): { readonly answer: T; readonly steps: number 
   }
 }
 
-test("a schema is compiled in steps", () => {
+test("a schema is checked and compiled in steps", () => {
+  const checked = among(checkSchemaSteps({ ...wide("string"), nullable: true }));
+  expect(checked.answer).toEqual(checkSchema({ ...wide("string"), nullable: true }));
+  expect(checked.answer.warnings).toHaveLength(1);
+  expect(checked.steps).toBeGreaterThan(15);
   const compiled = among(compileSchemaSteps(wide("string")));
   const onlyCompiled = among(compileDocumentSteps(readSchema(wide("string"))));
   expect(onlyCompiled.steps).toBeGreaterThan(9);
@@ -50,12 +55,19 @@ test("a deeply nested schema is compiled a few dozen at a time", () => {
 
 test("a refused schema is refused in steps as well, with its place", () => {
   const broken = { ...wide("string"), anyOf: [{ pattern: "(" }] };
-  expect(() => among(compileSchemaSteps(broken))).toThrow("schemata.anyOf[0].pattern");
+  expect(() => among(checkSchemaSteps(broken, "filter"))).toThrow("filter.anyOf[0].pattern");
+});
+
+test("no step of a check compares two misspelt keywords", () => {
+  const misspelt = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`minLenght${index}`, 1]));
+  const { answer, steps } = among(checkSchemaSteps(misspelt));
+  expect(answer.warnings).toHaveLength(100);
+  expect(steps).toBeGreaterThan(100);
 });
 
 test("a pattern that takes the whole budget takes it in a hundred steps", () => {
   const schemata = { properties: { a: { pattern: "^(.{0,40}[a-z]{3}|x){0,20}$" } } };
-  const task = compileSchemaSteps(schemata);
+  const task = checkSchemaSteps(schemata);
   let steps = 0;
   const all = (): void => {
     for (; task.next().done !== true; steps++);
@@ -82,6 +94,8 @@ test("no step compiles two patterns", () => {
     return { most: Math.max(...each), all: each.reduce((sum, count) => sum + count) };
   };
   try {
+    // What the check has compiled is not compiled again to try the schema.
+    expect(most(checkSchemaSteps(schemata))).toEqual({ most: 1, all: 80 });
     expect(most(compileSchemaSteps(schemata))).toEqual({ most: 1, all: 80 });
   } finally {
     compile.mockRestore();

@@ -297,41 +297,6 @@ describe("the thread", () => {
     await clock.advance(10_000);
   });
 
-  test("checks schemas, and says in what member one is refused and where", async () => {
-    const clock = new ManualClock();
-    const thread = new ValidationThread(clock);
-    const checked = (schemata: Schemata) =>
-      thread.checkSchema({ schemata, member: "filter" }, one, undefined);
-    expect(await checked({ type: "string", nullable: true })).toMatchObject([
-      { pointer: "/type", message: expect.stringContaining("nothing is sent") },
-      { pointer: "/nullable" },
-    ]);
-    const refusal: unknown = await checked({ anyOf: [{ pattern: "(" }] }).catch((error: unknown) => error);
-    expect(refusal).toBeInstanceOf(EvregError);
-    expect(refusal).toMatchObject({
-      code: "invalid",
-      message: expect.stringContaining("filter.anyOf[0].pattern"),
-      details: { field: "filter.anyOf[0].pattern", value: "(" },
-    });
-    await clock.advance(10_000);
-  });
-
-  test("queues so many schemas of one caller at most, and still accepts others'", async () => {
-    const clock = new ManualClock();
-    const thread = new ValidationThread(clock);
-    const ask = (caller: object, signal?: AbortSignal) =>
-      thread.checkSchema({ schemata: {}, member: "schemata" }, caller, signal);
-    const gone = new AbortController();
-    // One is being checked, and 64 wait.
-    const asked = Array.from({ length: 65 }, (_, index) => ask(one, index === 64 ? gone.signal : undefined));
-    await expect(ask(one)).rejects.toMatchObject({ code: "unavailable" });
-    expect(await ask(another)).toEqual([]);
-    gone.abort();
-    const ends = await Promise.allSettled(asked);
-    expect(ends.map(({ status }) => status)).toEqual([...Array(64).fill("fulfilled"), "rejected"]);
-    await clock.advance(10_000);
-  });
-
   test("serves callers in rotation, and drops what waits for one who left", async () => {
     const clock = new ManualClock();
     const thread = new ValidationThread(clock);
