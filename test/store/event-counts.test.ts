@@ -50,7 +50,9 @@ describe("counts of events by blocks", () => {
     nowMs += aheadMs;
     connection.write((sql) => {
       const rows = actions.flatMap((action) => [action + 1, 1, 0, 2]);
-      const [outcomes = []] = recordEvents(sql, [eventBatch({ nowMs, rows })], Buffer.from("{}"));
+      const {
+        outcomes: [outcomes = []],
+      } = recordEvents(sql, [eventBatch({ nowMs, rows })], Buffer.from("{}"));
       for (const [index, outcome] of outcomes.entries()) {
         if (outcome.kind !== "recorded") throw new Error(outcome.kind);
         events.push({ rowid: outcome.rowid, action: actions[index] ?? 0, atMs: outcome.timestampedMs });

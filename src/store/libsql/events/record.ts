@@ -21,13 +21,17 @@ type AcceptedIncoming = AcceptedEvent<Incoming>;
  * Records the events of many calls with a fixed number of statements: it reads what exists, decides on all events, then writes
  * set-wise.
  * @param bytes of the transaction, in which the payloads lie
- * @returns by call, the outcomes of its events; of a call that is not atomic only of the first ones, where all would be too many
+ * @returns by call, the outcomes of its events; of a call that is not atomic only of the first ones, where all would be too many.
+ * And the events that were stored, in groups of one action and time
  */
 export function recordEvents(
   sql: Sql,
   batches: readonly EventBatch[],
   bytes: Uint8Array,
-): readonly (readonly WireRecordOutcome[])[] {
+): {
+  readonly outcomes: readonly (readonly WireRecordOutcome[])[];
+  readonly alike: readonly (readonly AcceptedIncoming[])[];
+} {
   const actions = loadActions(sql, batches);
   const recording = new Recording<Incoming>({
     actions,
@@ -37,11 +41,12 @@ export function recordEvents(
   });
   const outcomes = batches.map((batch) => recording.decide(batch));
   const { accepted, segments } = recording;
+  const groups = Map.groupBy(accepted, ({ actionId, timestampedMs }) => `${actionId} ${timestampedMs}`);
+  const alike = [...groups.values()];
   if (accepted.length > 0) {
     insertSegments(sql, segments);
     const [first, newest] = [accepted[0]!, accepted.at(-1)!];
-    const alike = Map.groupBy(accepted, ({ actionId, timestampedMs }) => `${actionId} ${timestampedMs}`);
-    for (const events of alike.values()) insertEvents(sql, events, bytes, actions.get(events[0]!.actionId)!);
+    for (const events of alike) insertEvents(sql, events, bytes, actions.get(events[0]!.actionId)!);
     const isAnyAwaited = accepted.some(({ actionId }) => actions.get(actionId)!.subscribers > 0);
     if (isAnyAwaited) insertDeliveries(sql, first.rowid, newest.rowid, newest.nowMs);
     const orderKeys = accepted.flatMap((event) => {
@@ -49,9 +54,9 @@ export function recordEvents(
       return keyed.length === 0 ? [] : keysOfEvent(event.rowid, payloadOf(event, bytes), keyed);
     });
     placeRecorded(sql, orderKeys, newest.nowMs);
-    countEvents(sql, alike.values());
+    countEvents(sql, alike);
   }
-  return outcomes;
+  return { outcomes, alike };
 }
 
 /** What differs among events of one action and time: where the payload lies, as `substr` counts, and the key where any has one. */

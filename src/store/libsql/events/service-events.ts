@@ -101,10 +101,9 @@ function recordAll(
     return { ...subscribed.get(name)!, offset, length: text.length, idempotencyKey: null, nowMs };
   });
   const batch = { atomic: true, events: candidates };
-  const [outcomes = []] = recordEvents(work, [batch], new Uint8Array(bytes.pack()!));
-  const deliveries = outcomes.reduce(
-    (sum, outcome) => sum + (outcome.kind === "recorded" ? outcome.deliveries : 0),
-    0,
-  );
+  const { outcomes } = recordEvents(work, [batch], new Uint8Array(bytes.pack()!));
+  const deliveries = outcomes
+    .flat()
+    .reduce((sum, outcome) => sum + (outcome.kind === "recorded" ? outcome.deliveries : 0), 0);
   work.changes.push({ serviceEvents: { events: events.length, deliveries } });
 }

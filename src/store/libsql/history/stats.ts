@@ -12,7 +12,6 @@ import type {
   StatsTime,
 } from "../../history.ts";
 import { matchOf } from "../catalog/matching.ts";
-import type { EventBatch, WireRecordOutcome } from "../queue/wire.ts";
 import type { Part } from "../thread/operation.ts";
 import type { Sql, SqlValue } from "../thread/sql.ts";
 
@@ -80,21 +79,15 @@ const ADD_COUNTS = `INSERT INTO figure (span_ms, start_ms, action_id, subscripti
   FROM (VALUES ${STATS_SPANS.map(({ spanMs }) => `(${spanMs})`).join(", ")}) AS span CROSS JOIN json_each(?4) WHERE TRUE
   ON CONFLICT DO UPDATE SET count = count + excluded.count, last_error = coalesce(excluded.last_error, last_error)`;
 
+/** @param groups of the events, each of one action and time */
 export function countPublished(
   sql: Sql,
-  batches: readonly EventBatch[],
-  outcomes: readonly (readonly WireRecordOutcome[])[],
+  groups: Iterable<readonly { readonly actionId: number; readonly timestampedMs: number }[]>,
 ): void {
   const counts = new StatsCounts();
-  for (const [index, { events }] of batches.entries()) {
-    const recorded = outcomes[index]!.flatMap((outcome, place) =>
-      outcome.kind === "recorded" ? [{ ms: outcome.timestampedMs, actionId: events[place]!.actionId }] : [],
-    );
-    // Nearly all of a call have one action and time.
-    for (const alike of Map.groupBy(recorded, ({ ms, actionId }) => `${actionId} ${ms}`).values()) {
-      const { ms, actionId } = alike[0]!;
-      counts.add(ms, [actionId, 0], MEASURE.published, alike.length);
-    }
+  for (const events of groups) {
+    const { actionId, timestampedMs } = events[0]!;
+    counts.add(timestampedMs, [actionId, 0], MEASURE.published, events.length);
   }
   counts.write(sql);
 }

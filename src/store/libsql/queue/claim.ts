@@ -271,8 +271,8 @@ export function recordAndClaim(
   work: Work,
   batches: readonly EventBatch[],
 ): readonly (readonly WireRecordOutcome[])[] {
-  const outcomes = recordEvents(work, batches, work.bytes);
-  countPublished(work, batches, outcomes);
+  const { outcomes, alike } = recordEvents(work, batches, work.bytes);
+  countPublished(work, alike);
   const wanted: WantedLease[] = [];
   let nowMs = -Infinity;
   let leaseMs = Infinity;
