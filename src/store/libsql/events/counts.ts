@@ -79,7 +79,7 @@ export function deleteEvents(sql: Sql, gone: string): number {
   sql.run(
     `WITH gone (block, action_id) AS (
         SELECT e.rowid / ${BLOCK_ROWIDS}, e.action_id
-        FROM (SELECT DISTINCT value AS id FROM json_each(?1)) AS g CROSS JOIN event AS e ON e.rowid = g.id
+        FROM (SELECT DISTINCT id FROM list(?1: id bigint) AS ids) AS g CROSS JOIN event AS e ON e.rowid = g.id
       ), lost (block, action_id, events) AS (
         SELECT block, action_id, count(*) FROM gone GROUP BY 1, 2
         UNION ALL SELECT block, ${ALL_ACTIONS}, count(*) FROM gone GROUP BY 1
@@ -91,9 +91,9 @@ export function deleteEvents(sql: Sql, gone: string): number {
   sql.run(
     `DELETE FROM event_count WHERE events = 0
         AND action_id IN (SELECT ${ALL_ACTIONS}
-          UNION SELECT e.action_id FROM json_each(?1) AS g CROSS JOIN event AS e ON e.rowid = g.value)
-        AND block IN (SELECT value / ${BLOCK_ROWIDS} FROM json_each(?1))`,
+          UNION SELECT e.action_id FROM list(?1: id bigint) AS g CROSS JOIN event AS e ON e.rowid = g.id)
+        AND block IN (SELECT id / ${BLOCK_ROWIDS} FROM list(?1: id bigint) AS ids)`,
     gone,
   );
-  return sql.run("DELETE FROM event WHERE rowid IN (SELECT value FROM json_each(?))", gone);
+  return sql.run("DELETE FROM event WHERE rowid IN list(?: id bigint)", gone);
 }

@@ -40,7 +40,7 @@ export class SelectedEvents {
     const named = action === undefined ? { condition: "TRUE", values: [] } : matchOf(action, "action");
     const rows = sql.rows<{ id: number }>(
       `SELECT rowid AS id FROM action
-        WHERE (?1 IS NULL OR application IN (SELECT value FROM json_each(?1))) AND ${named.condition}`,
+        WHERE (?1 IS NULL OR application IN list(?1: name text)) AND ${named.condition}`,
       applications === undefined ? null : JSON.stringify(applications),
       ...named.values,
     );
@@ -88,8 +88,8 @@ export class SelectedEvents {
     const end = Math.floor((high + 1) / BLOCK_ROWIDS);
     if (end <= first) return this.#countIndexed(low, high);
     const blocks = this.#sql.value<number>(
-      `SELECT coalesce(sum(c.events), 0) FROM json_each(?1) AS a CROSS JOIN event_count AS c
-        WHERE c.action_id = a.value AND c.block BETWEEN ?2 AND ?3`,
+      `SELECT coalesce(sum(c.events), 0) FROM list(?1: id bigint) AS a CROSS JOIN event_count AS c
+        WHERE c.action_id = a.id AND c.block BETWEEN ?2 AND ?3`,
       JSON.stringify(this.#actions ?? [ALL_ACTIONS]),
       first,
       end - 1,
@@ -100,10 +100,10 @@ export class SelectedEvents {
 
   #countIndexed(low: number, high: number): number {
     if (low > high) return 0;
-    const actions = this.#actions === undefined ? "(SELECT rowid AS value FROM action)" : "json_each(?1)";
+    const actions = this.#actions === undefined ? "(SELECT rowid AS id FROM action)" : "list(?1: id bigint)";
     return this.#sql.value(
       `SELECT count(*) FROM ${actions} AS a
-        CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.value AND e.rowid BETWEEN ?2 AND ?3`,
+        CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.id AND e.rowid BETWEEN ?2 AND ?3`,
       this.#list,
       low,
       high,
@@ -133,7 +133,7 @@ export class SelectedEvents {
         ? "event AS e WHERE"
         : isOne
           ? "event AS e INDEXED BY event_action WHERE e.action_id = ?1 ->> 0 AND"
-          : "json_each(?1) AS a CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.value AND";
+          : "list(?1: id bigint) AS a CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.id AND";
     const rows = this.#sql.rows<{ id: number }>(
       `SELECT e.rowid AS id FROM ${selected} e.rowid BETWEEN ?2 AND ?3
         ORDER BY e.rowid ${order} LIMIT ?4 OFFSET ?5`,
@@ -156,7 +156,7 @@ export class SelectedEvents {
     const nearest = order === "asc" ? "min" : "max";
     const first = this.#sql.value<number | null>(
       `SELECT ${nearest}((SELECT ${nearest}(e.rowid) FROM event AS e INDEXED BY event_action
-          WHERE e.action_id = a.value AND e.rowid BETWEEN ?2 AND ?3)) FROM json_each(?1) AS a`,
+          WHERE e.action_id = a.id AND e.rowid BETWEEN ?2 AND ?3)) FROM list(?1: id bigint) AS a`,
       this.#list,
       low,
       high,
@@ -238,7 +238,7 @@ function idsHolding(
     return `(${[WITH_ESCAPE, ...ways].join(" OR ")})`;
   });
   const rows = sql.rows<{ id: number }>(
-    `SELECT e.rowid AS id FROM json_each(?1) AS page CROSS JOIN event AS e ON e.rowid = page.value
+    `SELECT e.rowid AS id FROM list(?1: id bigint) AS page CROSS JOIN event AS e ON e.rowid = page.id
       WHERE ${conditions.join(" AND ")}`,
     JSON.stringify(ids),
     ...values,
@@ -257,8 +257,8 @@ function readEvents(
   { payloads = true, maxBytes = Infinity }: Pick<EventSelection, "payloads" | "maxBytes"> = {},
 ): { readonly events: readonly StoredEvent[]; readonly isCut: boolean } {
   const rows = work.rows<EventRow>(
-    `${SELECT_EVENT} FROM json_each(?) AS page
-      CROSS JOIN event AS e ON e.rowid = page.value CROSS JOIN action AS a ON a.rowid = e.action_id`,
+    `${SELECT_EVENT} FROM list(?: id bigint) AS page
+      CROSS JOIN event AS e ON e.rowid = page.id CROSS JOIN action AS a ON a.rowid = e.action_id`,
     JSON.stringify(ids),
   );
   let bytes = 0;

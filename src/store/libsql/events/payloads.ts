@@ -66,7 +66,7 @@ export function loadPayloads(sql: Sql, requested: readonly PayloadRequest[]): Re
 function readSlice(sql: Sql, slice: readonly PayloadRequest[], payloads: Payloads): void {
   const bytes = sql.value<ArrayBuffer | null>(
     `SELECT CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB)
-      FROM json_each(?) AS requested CROSS JOIN event AS e ON e.rowid = requested.value`,
+      FROM list(?: id bigint) AS requested CROSS JOIN event AS e ON e.rowid = requested.id`,
     JSON.stringify(slice.map(({ eventId }) => eventId)),
   );
   const read = new Uint8Array(bytes ?? new ArrayBuffer(0));

@@ -94,9 +94,8 @@ function insertEvents(
   sql.run(
     `INSERT INTO event
         (rowid, action_id, revision, timestamped_ms, payload, checksum, idempotency_key, idempotency_application)
-      SELECT value ->> 0, ?3, ?4, ?5, substr(?2, value ->> 1, value ->> 2), value ->> 3,
-        ${isAnyKeyed ? "value ->> 4, iif(value ->> 4 IS NULL, NULL, ?6)" : "NULL, NULL"}
-      FROM json_each(?1)`,
+      SELECT id, ?3, ?4, ?5, substr(?2, start, length), checksum, ${isAnyKeyed ? "key, iif(key IS NULL, NULL, ?6)" : "NULL, NULL"}
+      FROM list(?1: id bigint, start integer, length integer, checksum bigint, key text) AS e`,
     JSON.stringify(rows),
     stored,
     actionId,
@@ -198,11 +197,10 @@ function loadKeyUses(
   if (candidates.length === 0) return new Map();
   const rows = sql.rows<KeyUseRow>(
     `SELECT e.rowid, e.timestamped_ms AS timestampedMs, e.revision, e.action_id,
-        c.value ->> 1 AS position,
-        e.action_id = c.value ->> 2 AND e.payload = substr(?2, c.value ->> 3, c.value ->> 4) AS is_same
-      FROM json_each(?1) AS c CROSS JOIN event AS e
-      WHERE e.idempotency_key = c.value ->> 0
-        AND (e.idempotency_application = c.value ->> 5 OR e.action_id = c.value ->> 2)`,
+        c.position, e.action_id = c.action_id AND e.payload = substr(?2, c.start, c.length) AS is_same
+      FROM list(?1: key text, position integer, action_id bigint, start integer, length integer, application text) AS c
+      CROSS JOIN event AS e
+      WHERE e.idempotency_key = c.key AND (e.idempotency_application = c.application OR e.action_id = c.action_id)`,
     JSON.stringify(
       // In SQL, `substr` counts from 1.
       candidates.map(({ idempotencyKey, actionId, offset, length }, position) => [

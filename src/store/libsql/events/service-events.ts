@@ -58,8 +58,8 @@ function loadDeliveries(sql: Sql, ids: readonly number[]): readonly ReportedDeli
   return sql.rows(
     `SELECT d.rowid AS delivery_id, d.event_id, s.rowid AS subscription_id, s.application, s.subscription, a.action,
         s.handler, d.attempt AS attempts, d.last_error, e.timestamped_ms AS published_ms
-      FROM json_each(?) AS changed
-      CROSS JOIN delivery AS d ON d.rowid = changed.value
+      FROM list(?: id bigint) AS changed
+      CROSS JOIN delivery AS d ON d.rowid = changed.id
       CROSS JOIN event AS e ON e.rowid = d.event_id
       CROSS JOIN action AS a ON a.rowid = e.action_id
       CROSS JOIN subscription AS s ON s.rowid = d.subscription_id`,

@@ -70,7 +70,7 @@ export function insertSegments(sql: Sql, segments: readonly TimelineSegment[]): 
   if (segments.length === 0) return;
   sql.run(
     `INSERT INTO clock_step (first_event, first_delivery, noticed_ms)
-      SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)`,
+      SELECT event, delivery, noticed_ms FROM list(?: event bigint, delivery bigint, noticed_ms bigint) AS step`,
     JSON.stringify(segments.map(({ event, delivery, noticedMs }) => [event, delivery, noticedMs])),
   );
 }

@@ -102,8 +102,8 @@ export function isPastLimit(attempt: number): boolean {
 export function dropMiddleAttempts(sql: Sql, deliveryIds: readonly number[]): void {
   sql.run(
     `DELETE FROM attempt WHERE (delivery_id, attempt) IN (
-        SELECT a.delivery_id, a.attempt FROM json_each(?1) AS g
-        CROSS JOIN delivery AS d ON d.rowid = g.value
+        SELECT a.delivery_id, a.attempt FROM list(?1: id bigint) AS g
+        CROSS JOIN delivery AS d ON d.rowid = g.id
         CROSS JOIN attempt AS a ON a.delivery_id = d.rowid
         WHERE a.attempt > ?2 AND a.attempt <= d.attempt - ?2)`,
     JSON.stringify(deliveryIds),

@@ -56,7 +56,7 @@ function loadReceivers(sql: Sql, nowMs: number, selection: BacklogOf = {}): read
         SELECT d.subscription_id, count(*) AS deliveries, sum(d.priority = ${REQUESTED}) AS requested, min(l.claimed_ms) AS since_ms
         FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id GROUP BY 1) AS leased ON leased.subscription_id = s.rowid
       WHERE s.deleted_ms IS NULL AND (?2 IS NULL OR s.rowid = ?2)
-        AND (?3 IS NULL OR s.application IN (SELECT value FROM json_each(?3)))
+        AND (?3 IS NULL OR s.application IN list(?3: name text))
         AND EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE subscription_id = s.rowid AND due_ms IS NOT NULL)
         AND (?4 IS NULL OR EXISTS (SELECT 1 FROM binding AS m INDEXED BY binding_subscription CROSS JOIN action AS a ON a.rowid = m.action_id
           WHERE m.subscription_id = s.rowid AND m.receives = 1 AND ${match.condition}))`,

@@ -55,9 +55,9 @@ export function claimNext(
   leaseMs: number,
 ): readonly ClaimReply[] {
   const due = work.rows<DueRow>(
-    `SELECT ${DUE_ROW} FROM json_each(?2) AS p CROSS JOIN subscription AS s ON s.rowid = p.value ->> 0
+    `SELECT ${DUE_ROW} FROM list(?2: subscription bigint, key bigint) AS p CROSS JOIN subscription AS s ON s.rowid = p.subscription
       CROSS JOIN delivery AS d INDEXED BY delivery_key
-        ON d.subscription_id = s.rowid AND d.key = p.value ->> 1 AND d.state IN ${UNFINISHED_STATES}
+        ON d.subscription_id = s.rowid AND d.key = p.key AND d.state IN ${UNFINISHED_STATES}
       ${JOIN_EVENT}
       WHERE d.state = ${DELIVERY_STATE.pending} AND d.due_ms <= ?1 AND NOT ${LEASE_OF("d")}
         AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?1`,
@@ -95,7 +95,7 @@ function selectDue(sql: Sql, query: DueQuery): DueDeliveries {
     nowMs,
   );
   const all = sql.rows<DueRow>(
-    `SELECT ${DUE_ROW} FROM json_each(?) AS requested CROSS JOIN delivery AS d ON d.rowid = requested.value ${JOIN_EVENT}`,
+    `SELECT ${DUE_ROW} FROM list(?: id bigint) AS requested CROSS JOIN delivery AS d ON d.rowid = requested.id ${JOIN_EVENT}`,
     JSON.stringify(chosen.map(({ id }) => id)),
   );
   const rows = withinBytes(all, maxPayloadBytes);
@@ -152,9 +152,9 @@ function loadWaiting(
     `SELECT json_group_array(json((
         SELECT json_group_array(json_array(priority, due_ms, rowid)) FROM (
           SELECT w.priority, w.due_ms, w.rowid FROM delivery AS w INDEXED BY delivery_due
-          WHERE w.subscription_id = requested.value AND w.due_ms IS NOT NULL AND NOT ${LEASE_OF("w")}
+          WHERE w.subscription_id = requested.id AND w.due_ms IS NOT NULL AND NOT ${LEASE_OF("w")}
           ORDER BY w.priority, w.due_ms, w.rowid LIMIT ?2))))
-      FROM json_each(?1) AS requested`,
+      FROM list(?1: id bigint) AS requested`,
     JSON.stringify(claimables.map(({ id }) => id)),
     limit,
   );
@@ -170,8 +170,8 @@ const SUBSCRIPTION_SQL = `json_object('subscriptionId', s.rowid, 'application', 
   'previousUntilMs', k.previous_until_ms, 'bearer', k.bearer, 'bearerToken', k.bearer_token, 'settings', s.settings)`;
 
 /** SQL that follows `SELECT`: the subscriptions whose rowids are in the JSON `?1`. */
-const REQUESTED_SUBSCRIPTIONS = `FROM json_each(?1) AS requested
-      CROSS JOIN subscription AS s ON s.rowid = requested.value
+const REQUESTED_SUBSCRIPTIONS = `FROM list(?1: id bigint) AS requested
+      CROSS JOIN subscription AS s ON s.rowid = requested.id
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`;
 
 const DUE_ROW = `d.rowid AS deliveryId, d.attempt + 1 AS attempt, d.failures AS failures, d.subscription_id AS subscriptionId,
@@ -210,7 +210,7 @@ function lease(
   if (deliveries.length === 0) return claimId;
   sql.run(
     `INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms, consumer)
-      SELECT value, ?2, ?3, ?4, ?5 FROM json_each(?1)`,
+      SELECT id, ?2, ?3, ?4, ?5 FROM list(?1: id bigint) AS due`,
     JSON.stringify(deliveries.map(({ deliveryId }) => deliveryId)),
     claimId,
     nowMs,
@@ -240,7 +240,7 @@ function leaseForConsumers(
     claimIds.set(id, lease(sql, own, nowMs, leaseMs, consumer));
   }
   sql.run(
-    `UPDATE subscription SET last_claim_ms = ?2 WHERE rowid IN (SELECT value FROM json_each(?1))
+    `UPDATE subscription SET last_claim_ms = ?2 WHERE rowid IN list(?1: id bigint)
       AND coalesce(last_claim_ms, 0) NOT BETWEEN ?2 - ${NOTED_EVERY_MS} + 1 AND ?2`,
     JSON.stringify([...consumers.keys()]),
     nowMs,
@@ -316,9 +316,9 @@ function leaseRecorded(
   const open = new Set(JSON.parse(ids) as number[]);
   const deliveries = sql.rows<RecordedLeases["deliveries"][number] & { readonly eventId: number }>(
     `SELECT d.event_id AS eventId, d.rowid AS deliveryId, d.subscription_id AS subscriptionId
-      FROM json_each(?) AS wanted
+      FROM list(?: event bigint, subscription bigint) AS wanted
       CROSS JOIN delivery AS d INDEXED BY delivery_event
-        ON d.event_id = wanted.value ->> 0 AND d.subscription_id = wanted.value ->> 1 AND d.due_ms IS NOT NULL`,
+        ON d.event_id = wanted.event AND d.subscription_id = wanted.subscription AND d.due_ms IS NOT NULL`,
     JSON.stringify(wanted.filter(([, subscriptionId]) => open.has(subscriptionId))),
   );
   const shared = {

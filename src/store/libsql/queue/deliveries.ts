@@ -78,10 +78,10 @@ export function countDeliveries(
 ): readonly DeliveryCounts[] {
   const rows = sql.rows<{ event_id: number; status: DeliveryStatus; count: number }>(
     `SELECT d.event_id, ${STATUS} AS status, count(*) AS count
-      FROM (SELECT DISTINCT value AS id FROM json_each(?1)) AS page
+      FROM (SELECT DISTINCT id FROM list(?1: id bigint) AS ids) AS page
       CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = page.id
       CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
-      WHERE ?2 IS NULL OR s.application IN (SELECT value FROM json_each(?2)) GROUP BY 1, 2`,
+      WHERE ?2 IS NULL OR s.application IN list(?2: name text) GROUP BY 1, 2`,
     JSON.stringify(ids),
     applications === undefined ? null : JSON.stringify(applications),
   );
@@ -91,12 +91,12 @@ export function countDeliveries(
   );
 }
 
-/** SQL that says whether the event `value` has a delivery of which the condition is true, to the applications `?2`. */
+/** SQL that says whether the event `page.id` has a delivery of which the condition is true, to the applications `?2`. */
 function hasDelivery(condition: string): string {
   return `EXISTS (
       SELECT 1 FROM delivery AS d INDEXED BY delivery_event CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
-      WHERE d.event_id = value AND ${condition}
-        AND (?2 IS NULL OR s.application IN (SELECT value FROM json_each(?2))))`;
+      WHERE d.event_id = page.id AND ${condition}
+        AND (?2 IS NULL OR s.application IN list(?2: name text)))`;
 }
 
 /** Answers those of the events whose deliveries are so; `unreceived` has none that was delivered. */
@@ -107,10 +107,10 @@ export function eventsWithDeliveries(
   applications?: readonly string[],
 ): readonly number[] {
   const rows = sql.rows<{ id: number }>(
-    `SELECT value AS id FROM json_each(?1)
+    `SELECT page.id FROM list(?1: id bigint) AS page
       WHERE (?3 IS NOT 'unreceived' OR NOT ${hasDelivery(`d.state = ${DELIVERY_STATE.delivered}`)})
         AND (?3 IS NOT 'failed' OR ${hasDelivery(`d.state = ${DELIVERY_STATE.failed}`)})
-        AND (?4 IS NULL OR ${hasDelivery("d.key IN (SELECT value FROM json_each(?4))")})`,
+        AND (?4 IS NULL OR ${hasDelivery("d.key IN list(?4: key bigint)")})`,
     JSON.stringify(ids),
     applications === undefined ? null : JSON.stringify(applications),
     outcome ?? null,

@@ -100,11 +100,11 @@ function filterOf(sql: Sql, query: DeliverySelection, status: DeliveryStatus | u
   ];
   const values = [...(ofCause?.values ?? [])];
   if (key !== undefined) {
-    conditions.push("d.key IN (SELECT value FROM json_each(?))");
+    conditions.push("d.key IN list(?: id bigint)");
     values.push(JSON.stringify(keysOfText(key)));
   }
   if (subscriptions !== undefined) {
-    conditions.push("d.subscription_id IN (SELECT value FROM json_each(?))");
+    conditions.push("d.subscription_id IN list(?: id bigint)");
     values.push(JSON.stringify(subscriptions));
   }
   if (action !== undefined) {
@@ -133,7 +133,7 @@ function selectSubscriptions(
   const rows = sql.rows<{ id: number }>(
     `SELECT rowid AS id FROM subscription
       WHERE ${state ?? "TRUE"} AND (?1 IS NULL OR rowid = ?1)
-        AND (?2 IS NULL OR application IN (SELECT value FROM json_each(?2)))
+        AND (?2 IS NULL OR application IN list(?2: name text))
         AND (?3 IS NULL OR rowid IN (
           SELECT m.subscription_id FROM binding AS m JOIN action AS a ON a.rowid = m.action_id WHERE ${named.condition}))`,
     subscription ?? null,
@@ -166,13 +166,13 @@ const RARE: Partial<Record<DeliveryStatus, string>> = {
   filtered: `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_filtered WHERE delivery.state = ${DELIVERY_STATE.filtered}`,
 };
 /** SQL of what is pending of subscriptions, and of what is behind others of its key. Neither is in the order of the list. */
-const PENDING = `SELECT delivery.rowid AS id FROM json_each(?) AS p CROSS JOIN delivery INDEXED BY delivery_due
-  ON delivery.subscription_id = p.value AND delivery.due_ms IS NOT NULL
+const PENDING = `SELECT delivery.rowid AS id FROM list(?: id bigint) AS p CROSS JOIN delivery INDEXED BY delivery_due
+  ON delivery.subscription_id = p.id AND delivery.due_ms IS NOT NULL
   WHERE TRUE`;
-const PENDING_AGAIN = `SELECT delivery.rowid AS id FROM json_each(?) AS p CROSS JOIN delivery INDEXED BY delivery_waiting_event
-  ON delivery.subscription_id = p.value AND delivery.failures > 0 AND delivery.due_ms IS NOT NULL WHERE TRUE`;
-const BEHIND = `SELECT delivery.rowid AS id FROM json_each(?) AS p CROSS JOIN delivery INDEXED BY delivery_key
-  ON delivery.subscription_id = p.value AND delivery.key IS NOT NULL AND delivery.state IN ${UNFINISHED_STATES}
+const PENDING_AGAIN = `SELECT delivery.rowid AS id FROM list(?: id bigint) AS p CROSS JOIN delivery INDEXED BY delivery_waiting_event
+  ON delivery.subscription_id = p.id AND delivery.failures > 0 AND delivery.due_ms IS NOT NULL WHERE TRUE`;
+const BEHIND = `SELECT delivery.rowid AS id FROM list(?: id bigint) AS p CROSS JOIN delivery INDEXED BY delivery_key
+  ON delivery.subscription_id = p.id AND delivery.key IS NOT NULL AND delivery.state IN ${UNFINISHED_STATES}
   WHERE delivery.state = ${DELIVERY_STATE.behind}`;
 
 function sourceOf(

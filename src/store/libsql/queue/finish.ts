@@ -121,8 +121,8 @@ function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, LeasedD
   const leased = sql.rows<LeasedDelivery>(
     `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error AS lastError, l.consumer,
         d.key, coalesce((SELECT e.action_id FROM event AS e WHERE e.rowid = d.event_id), 0) AS action_id
-      FROM json_each(?) AS r
-      CROSS JOIN lease AS l ON l.delivery_id = r.value
+      FROM list(?: id bigint) AS r
+      CROSS JOIN lease AS l ON l.delivery_id = r.id
       CROSS JOIN delivery AS d ON d.rowid = l.delivery_id`,
     JSON.stringify([...ids]),
   );
@@ -150,7 +150,7 @@ function loadAttempted(
         ${settingOf("on_exhausted")} AS onExhausted, ${settingOf("retry_schedule")} AS ownSchedule,
         s.active = 1 AND s.deleted_ms IS NULL AS isActive, NULL AS disabledReason, s.failing_since_ms AS failingSinceMs,
         s.last_failure_ms AS lastFailureMs, s.failing_total_ms AS failingTotalMs, s.slowed_until_ms AS slowedUntilMs
-      FROM json_each(?1) AS requested CROSS JOIN subscription AS s ON s.rowid = requested.value`,
+      FROM list(?1: id bigint) AS requested CROSS JOIN subscription AS s ON s.rowid = requested.id`,
     JSON.stringify([...ids]),
   );
   return new Map(
@@ -165,12 +165,22 @@ function loadAttempted(
 function storeHealth(sql: Sql, changed: ReadonlyMap<number, HandlerHealth>): void {
   if (changed.size === 0) return;
   sql.run(
-    `UPDATE subscription SET failing_since_ms = r.value ->> '$[1].failingSinceMs', last_failure_ms = r.value ->> '$[1].lastFailureMs',
-        failing_total_ms = r.value ->> '$[1].failingTotalMs', slowed_until_ms = r.value ->> '$[1].slowedUntilMs',
-        active = iif(r.value ->> '$[1].disabledReason' IS NULL, active, 0),
-        disabled_reason = coalesce(r.value ->> '$[1].disabledReason', disabled_reason)
-      FROM json_each(?) AS r WHERE subscription.rowid = r.value ->> 0`,
-    JSON.stringify([...changed]),
+    `UPDATE subscription SET failing_since_ms = r.failing_since_ms, last_failure_ms = r.last_failure_ms,
+        failing_total_ms = r.failing_total_ms, slowed_until_ms = r.slowed_until_ms,
+        active = iif(r.reason IS NULL, active, 0), disabled_reason = coalesce(r.reason, disabled_reason)
+      FROM list(?: id bigint, failing_since_ms bigint, last_failure_ms bigint, failing_total_ms bigint, slowed_until_ms bigint,
+        reason text) AS r
+      WHERE subscription.rowid = r.id`,
+    JSON.stringify(
+      Array.from(changed, ([id, health]) => [
+        id,
+        health.failingSinceMs,
+        health.lastFailureMs,
+        health.failingTotalMs,
+        health.slowedUntilMs,
+        health.disabledReason,
+      ]),
+    ),
   );
 }
 
@@ -195,29 +205,12 @@ class FinishWrites {
   readonly wanted: WantedNext[] = [];
 }
 
-/** SQL of the values of columns in a row of `json_each`, which has them in the order of their names. */
-function columns(...names: readonly string[]) {
-  const values = names.map((name, index) => `value ->> ${index} AS ${name}`);
-  return { names, values: values.join(", ") };
-}
-
-// The rows of these are packed in the order of the names, as each is made of one result.
-const DELIVERED = columns("id", "startedMs", "durationMs", "statusCode");
-const MOVED = columns("id", "state", "attempt", "failures", "due_ms", "finished_ms", "last_error");
-/** An attempt; the answer that is stored with it comes last. */
-const ATTEMPT = columns(
-  "delivery_id",
-  "attempt",
-  "started_ms",
-  "duration_ms",
-  "outcome",
-  "status_code",
-  "error_code",
-  "dns_ms",
-  "connect_ms",
-  "first_byte_ms",
-  "consumer",
-);
+// Each is made of one result, and packs the cells in this order.
+const DELIVERED = "id bigint, started_ms bigint, duration_ms bigint, status_code bigint";
+const MOVED =
+  "id bigint, state bigint, attempt bigint, failures bigint, due_ms bigint, finished_ms bigint, last_error text";
+const ATTEMPT = `delivery_id bigint, attempt bigint, started_ms bigint, duration_ms bigint, outcome text, status_code bigint,
+  error_code text, dns_ms bigint, connect_ms bigint, first_byte_ms bigint, consumer text, response bytes`;
 
 function collect(
   writes: FinishWrites,
@@ -285,22 +278,23 @@ function rounded(durationMs: number | undefined): number | null {
 function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): void {
   const { ended, delivered, moved, attempts, long } = writes;
   if (ended.length > 0) {
-    sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
+    sql.run("DELETE FROM lease WHERE delivery_id IN list(?: id bigint)", JSON.stringify(ended));
   }
   if (attempts.length > 0) {
     sql.run(
-      `INSERT INTO attempt (${ATTEMPT.names.join(", ")}, response)
-        SELECT ${ATTEMPT.values}, CAST(value ->> ${ATTEMPT.names.length} AS BLOB) FROM json_each(?)`,
+      `INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, status_code, error_code, dns_ms, connect_ms,
+          first_byte_ms, consumer, response)
+        SELECT * FROM list(?: ${ATTEMPT}) AS r`,
       JSON.stringify(attempts),
     );
   }
   if (delivered.length > 0) {
     sql.run(
       `UPDATE delivery SET state = ${DELIVERY_STATE.delivered}, attempt = attempt + 1, last_error = NULL, due_ms = NULL, finished_ms = ?2,
-          first_start_ms = coalesce(r.startedMs - created_ms, first_start_ms),
-          first_duration_ms = coalesce(r.durationMs, first_duration_ms),
-          first_status_code = coalesce(r.statusCode, first_status_code)
-        FROM (SELECT ${DELIVERED.values} FROM json_each(?1)) AS r WHERE delivery.rowid = r.id`,
+          first_start_ms = coalesce(r.started_ms - created_ms, first_start_ms),
+          first_duration_ms = coalesce(r.duration_ms, first_duration_ms),
+          first_status_code = coalesce(r.status_code, first_status_code)
+        FROM list(?1: ${DELIVERED}) AS r WHERE delivery.rowid = r.id`,
       JSON.stringify(delivered),
       nowMs,
     );
@@ -309,7 +303,7 @@ function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): void {
     sql.run(
       `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, priority = ${NORMAL},
           due_ms = r.due_ms, finished_ms = r.finished_ms, last_error = r.last_error
-        FROM (SELECT ${MOVED.values} FROM json_each(?)) AS r WHERE delivery.rowid = r.id`,
+        FROM list(?: ${MOVED}) AS r WHERE delivery.rowid = r.id`,
       JSON.stringify(moved),
     );
   }

@@ -20,7 +20,7 @@ const { pending: PENDING, behind: BEHIND, failed: FAILED } = DELIVERY_STATE;
 
 /** SQL that is true of the unfinished deliveries of the key `p`. */
 function ofKey(delivery: string): string {
-  return `${delivery}.subscription_id = p.value ->> 0 AND ${delivery}.key = p.value ->> 1 AND ${delivery}.state IN ${UNFINISHED_STATES}`;
+  return `${delivery}.subscription_id = p.subscription AND ${delivery}.key = p.key AND ${delivery}.state IN ${UNFINISHED_STATES}`;
 }
 
 const FROM_KEYS = (delivery: string): string => `FROM delivery AS ${delivery} INDEXED BY delivery_key`;
@@ -42,7 +42,7 @@ export function releaseKeys(sql: Sql, keys: readonly OrderKey[], nowMs: number, 
 function putBehind(sql: Sql, keys: string): void {
   sql.run(
     `UPDATE delivery SET state = ${BEHIND}, due_ms = NULL WHERE rowid IN (
-        SELECT r.rowid FROM json_each(?) AS p CROSS JOIN delivery AS r INDEXED BY delivery_key
+        SELECT r.rowid FROM list(?: subscription bigint, key bigint) AS p CROSS JOIN delivery AS r INDEXED BY delivery_key
         WHERE ${ofKey("r")} AND r.state = ${PENDING} AND NOT ${LEASE_OF("r")} AND (
           EXISTS (SELECT 1 ${FROM_KEYS("o")} WHERE ${ofKey("o")} AND o.state = ${PENDING}
             AND (${LEASE_OF("o")} OR (o.priority, o.event_id) < (r.priority, r.event_id)))
@@ -60,7 +60,7 @@ function promote(sql: Sql, keys: string, nowMs: number): number {
     `UPDATE delivery SET state = ${PENDING}, due_ms = min(created_ms, ?2) WHERE rowid IN (
         SELECT (SELECT w.rowid ${FROM_KEYS("w")} WHERE ${ofKey("w")} AND w.state = ${BEHIND}
           ORDER BY w.priority, w.event_id LIMIT 1)
-        FROM json_each(?1) AS p
+        FROM list(?1: subscription bigint, key bigint) AS p
         WHERE NOT EXISTS (SELECT 1 ${FROM_KEYS("r")} WHERE ${ofKey("r")} AND r.state = ${PENDING}))`,
     keys,
     nowMs,
@@ -119,14 +119,14 @@ function setKeys(sql: Sql, keys: readonly EventKey[]): void {
   if (keys.length === 0) return;
   // The rowids are read apart. In one statement with the update, the engine would read all deliveries there are.
   const rows = sql.value<string>(
-    `SELECT json_group_array(json_array(d.rowid, g.value ->> 2)) FROM json_each(?) AS g
+    `SELECT json_group_array(json_array(d.rowid, g.key)) FROM list(?: event bigint, subscription bigint, key bigint) AS g
       CROSS JOIN delivery AS d INDEXED BY delivery_event
-        ON d.event_id = g.value ->> 0 AND d.subscription_id = g.value ->> 1`,
+        ON d.event_id = g.event AND d.subscription_id = g.subscription`,
     JSON.stringify(keys),
   );
   sql.run(
     `UPDATE delivery SET key = r.key
-      FROM (SELECT value ->> 0 AS id, value ->> 1 AS key FROM json_each(?)) AS r WHERE delivery.rowid = r.id`,
+      FROM list(?: id bigint, key bigint) AS r WHERE delivery.rowid = r.id`,
     rows,
   );
 }
@@ -148,8 +148,8 @@ export function placeByKey(
     subscriptionId,
   );
   const placed = sql.rows<Placed>(
-    `SELECT d.rowid AS id, d.event_id AS eventId, ${PAYLOAD_COLUMNS}, d.key FROM json_each(?) AS g
-      CROSS JOIN delivery AS d ON d.rowid = g.value LEFT JOIN event AS e ON e.rowid = d.event_id`,
+    `SELECT d.rowid AS id, d.event_id AS eventId, ${PAYLOAD_COLUMNS}, d.key FROM list(?: id bigint) AS g
+      CROSS JOIN delivery AS d ON d.rowid = g.id LEFT JOIN event AS e ON e.rowid = d.event_id`,
     JSON.stringify(deliveryIds),
   );
   const before = placed.flatMap(({ key }) => (key === null ? [] : [key]));
@@ -157,7 +157,7 @@ export function placeByKey(
   const keys = pointer === null ? [] : keysOf(sql, placed, pointerSteps(pointer));
   sql.run(
     `UPDATE delivery SET key = r.key, state = iif(r.key IS NULL, ${PENDING}, ${BEHIND}), due_ms = iif(r.key IS NULL, coalesce(due_ms, ?2), NULL)
-      FROM (SELECT value ->> 0 AS id, value ->> 1 AS key FROM json_each(?1)) AS r WHERE delivery.rowid = r.id`,
+      FROM list(?1: id bigint, key bigint) AS r WHERE delivery.rowid = r.id`,
     JSON.stringify(placed.map(({ id }, index) => [id, keys[index] ?? null])),
     nowMs,
   );
@@ -189,8 +189,8 @@ export function findKeyText(sql: Sql, deliveryId: number): string | undefined {
 /** Answers the keys of these deliveries, which may have ended. */
 export function keysOfDeliveries(sql: Sql, deliveryIds: readonly number[]): readonly OrderKey[] {
   const rows = sql.rows<{ id: number; key: number }>(
-    `SELECT DISTINCT d.subscription_id AS id, d.key FROM json_each(?) AS g
-      CROSS JOIN delivery AS d ON d.rowid = g.value WHERE d.key IS NOT NULL`,
+    `SELECT DISTINCT d.subscription_id AS id, d.key FROM list(?: id bigint) AS g
+      CROSS JOIN delivery AS d ON d.rowid = g.id WHERE d.key IS NOT NULL`,
     JSON.stringify(deliveryIds),
   );
   return rows.map(({ id, key }) => [id, key]);
@@ -226,7 +226,7 @@ export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): 
   if (failed.length === 0) return failed;
   sql.run(
     `UPDATE delivery SET state = ${FAILED}, due_ms = NULL, finished_ms = ?2
-      WHERE rowid IN (SELECT value FROM json_each(?1))`,
+      WHERE rowid IN list(?1: id bigint)`,
     ids,
     nowMs,
   );

@@ -8,8 +8,8 @@ import type { FinishedRow } from "./wire.ts";
 export function extendLeases(sql: Sql, leases: readonly LeaseExtension[]): readonly boolean[] {
   const rows = leases.map(({ deliveryId, claimId, untilMs }) => [deliveryId, claimId, untilMs]);
   const extended = sql.rows<{ id: number; claim_id: number }>(
-    `UPDATE lease SET until_ms = r.value ->> 2 FROM json_each(?) AS r
-      WHERE lease.delivery_id = r.value ->> 0 AND lease.claim_id = r.value ->> 1
+    `UPDATE lease SET until_ms = r.until_ms FROM list(?: delivery bigint, claim bigint, until_ms bigint) AS r
+      WHERE lease.delivery_id = r.delivery AND lease.claim_id = r.claim
       RETURNING lease.delivery_id AS id, lease.claim_id`,
     JSON.stringify(rows),
   );
@@ -26,8 +26,8 @@ export function findLeased(
   const attempts = sql.rows<LeasedAttempt>(
     `SELECT d.rowid AS deliveryId, l.claim_id AS claimId, d.attempt + 1 AS attempt, d.failures, l.claimed_ms AS claimedMs,
         d.event_id AS eventId, coalesce(a.action, '') AS action
-      FROM json_each(?1) AS r
-      CROSS JOIN lease AS l ON l.delivery_id = r.value ->> 0 AND l.claim_id = r.value ->> 1
+      FROM list(?1: delivery bigint, claim bigint) AS r
+      CROSS JOIN lease AS l ON l.delivery_id = r.delivery AND l.claim_id = r.claim
       CROSS JOIN delivery AS d ON d.rowid = l.delivery_id AND d.subscription_id = ?2
       LEFT JOIN event AS e ON e.rowid = d.event_id
       LEFT JOIN action AS a ON a.rowid = e.action_id`,

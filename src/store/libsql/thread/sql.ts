@@ -178,22 +178,41 @@ export class Statements implements Sql {
   }
 
   #statement(text: string): Statement {
-    return remembered(this.#prepared, text, () => this.#database.prepare(text));
+    return remembered(this.#prepared, text, () => this.#database.prepare(withLists(text)));
   }
 
   #query(text: string): PreparedQuery {
     return remembered(this.#queries, text, () => {
-      const columns = this.#database.prepare(text).columns();
+      const query = withLists(text);
+      const columns = this.#database.prepare(query).columns();
       const names = columns.map(({ name }) => name);
       // A column is a BLOB only when it is damaged.
       const cells = names.map((name) => `iif(typeof("${name}") = 'blob', NULL, "${name}")`).join(", ");
       // The rows are gathered in the query's order, which the engine keeps for an aggregate like this.
       const gathered = this.#database.prepare(
-        `SELECT CAST(json_group_array(json_array(${cells})) AS BLOB) AS gathered FROM (${text})`,
+        `SELECT CAST(json_group_array(json_array(${cells})) AS BLOB) AS gathered FROM (${query})`,
       );
       return { columns: names, gathered };
     });
   }
+}
+
+/**
+ * Statements take lists as JSON texts, and name what is in them: `list(?1: id bigint)` is the table of a list of values, and one
+ * with more columns that of a list of rows.
+ */
+const LIST = /\blist\((\?\d*):([^)]*)\)/g;
+
+/** Writes the lists of a statement in the engine's own words. */
+function withLists(text: string): string {
+  return text.replaceAll(LIST, (_list, parameter: string, columns: string) => {
+    const all = columns.split(",").map((column) => column.trim().split(" "));
+    const cells = all.map(([name, type], index) => {
+      const cell = all.length === 1 ? "value" : `value ->> ${index}`;
+      return `${type === "bytes" ? `CAST(${cell} AS BLOB)` : cell} AS ${name}`;
+    });
+    return `(SELECT ${cells.join(", ")} FROM json_each(${parameter}))`;
+  });
 }
 
 function remembered<T>(all: Map<string, T>, text: string, prepare: () => T): T {
