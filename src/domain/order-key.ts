@@ -26,11 +26,22 @@ export function pointerSteps(pointer: string): readonly string[] {
 
 type Scalar = string | number | boolean | null;
 
-/** @param payload `undefined` for one that cannot be read */
-export function orderKeyOf(payload: Uint8Array | undefined, steps: readonly string[]): number {
-  if (steps.length === 0) return WHOLE_KEY;
-  const value = payload === undefined ? undefined : scalarAt(payload, steps);
-  return value === undefined ? NO_KEY : keyOfScalar(value);
+/**
+ * Answers the keys of an event by the steps of their pointers. The payload is read once for all of them, and not at all where
+ * none has steps.
+ * @param payload `undefined` for one that cannot be read
+ */
+export function orderKeysOf(
+  payload: Uint8Array | undefined,
+  pointers: readonly (readonly string[])[],
+): readonly number[] {
+  const isRead = payload !== undefined && pointers.some((steps) => steps.length > 0);
+  const whole = isRead ? wholeOf(payload) : undefined;
+  return pointers.map((steps) => {
+    if (steps.length === 0) return WHOLE_KEY;
+    const value = scalarAt(whole, steps);
+    return value === undefined ? NO_KEY : keyOfScalar(value);
+  });
 }
 
 /**
@@ -38,7 +49,7 @@ export function orderKeyOf(payload: Uint8Array | undefined, steps: readonly stri
  * @returns `undefined` where there is none, or another, at the pointer
  */
 export function keyTextOf(payload: Uint8Array, steps: readonly string[], key: number): string | undefined {
-  const value = scalarAt(payload, steps);
+  const value = scalarAt(wholeOf(payload), steps);
   return value === undefined || keyOfScalar(value) !== key ? undefined : String(value);
 }
 
@@ -53,9 +64,13 @@ export function keysOfText(text: string): readonly number[] {
   }
 }
 
+function wholeOf(payload: Uint8Array): unknown {
+  return valueOf(payload, { start: 0, end: payload.length });
+}
+
 /** The value that the steps of a JSON Pointer lead to; `undefined` where they lead nowhere, or to an object or a list. */
-function scalarAt(payload: Uint8Array, steps: readonly string[]): Scalar | undefined {
-  let value = valueOf(payload, { start: 0, end: payload.length });
+function scalarAt(whole: unknown, steps: readonly string[]): Scalar | undefined {
+  let value = whole;
   for (const step of steps) {
     const isPlace = !Array.isArray(value) || LIST_INDEX.test(step);
     if (!isPlace || typeof value !== "object" || value === null || !Object.hasOwn(value, step))

@@ -1,8 +1,15 @@
 import { expect, test } from "vitest";
-import { keysOfText, keyTextOf, NO_KEY, orderKeyOf, pointerSteps } from "../../src/domain/order-key.ts";
+import {
+  keysOfText,
+  keyTextOf,
+  NO_KEY,
+  orderKeysOf,
+  pointerSteps,
+  WHOLE_KEY,
+} from "../../src/domain/order-key.ts";
 
 function keyOf(json: string, pointer = "/k"): number {
-  return orderKeyOf(Buffer.from(json), pointerSteps(pointer));
+  return orderKeysOf(Buffer.from(json), [pointerSteps(pointer)])[0]!;
 }
 
 test.each([
@@ -48,7 +55,18 @@ test("an object, a list and no value at all are no key", () => {
   for (const json of ['{"k":{}}', '{"k":[1]}', "{}", '{"l":1}', '{"a":{"k":1}}'])
     expect(keyOf(json)).toBe(NO_KEY);
   expect(keyOf('{"k":1}', "/k/x")).toBe(NO_KEY);
-  expect(orderKeyOf(undefined, ["k"])).toBe(NO_KEY);
+  expect(orderKeysOf(undefined, [["k"]])).toEqual([NO_KEY]);
+});
+
+test("each of several pointers has its own key", () => {
+  const json = '{"k":1,"a":{"b":"x"}}';
+  const pointers = ["/k", "/a/b", "/none", ""];
+  expect(orderKeysOf(Buffer.from(json), pointers.map(pointerSteps))).toEqual([
+    keyOf(json, "/k"),
+    keyOf(json, "/a/b"),
+    NO_KEY,
+    WHOLE_KEY,
+  ]);
 });
 
 test("what is typed is a text and, where it is JSON, a value", () => {

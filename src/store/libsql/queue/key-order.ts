@@ -1,5 +1,5 @@
 import { DELIVERY_LIMITS } from "../../../domain/delivery.ts";
-import { keyTextOf, orderKeyOf, pointerSteps, WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
+import { keyTextOf, orderKeysOf, pointerSteps, WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
 import { MAX_BLOCKED_KEYS } from "../../../domain/subscription.ts";
 import { receiversOf } from "../catalog/matching.ts";
 import { loadPayloads, PAYLOAD_COLUMNS, type PayloadRequest } from "../events/payloads.ts";
@@ -95,7 +95,11 @@ export function keysOfEvent(
   payload: Uint8Array,
   receivers: KeyedReceivers,
 ): readonly EventKey[] {
-  return receivers.map(([id, steps]) => [eventId, id, orderKeyOf(payload, steps)]);
+  const keys = orderKeysOf(
+    payload,
+    receivers.map(([, steps]) => steps),
+  );
+  return receivers.map(([id], index) => [eventId, id, keys[index]!]);
 }
 
 /**
@@ -167,7 +171,7 @@ export function placeByKey(
 function keysOf(sql: Sql, placed: readonly Placed[], steps: readonly string[]): readonly number[] {
   if (steps.length === 0) return placed.map(() => WHOLE_KEY);
   const payloads = loadPayloads(sql, placed);
-  return placed.map(({ eventId }) => orderKeyOf(payloads.get(eventId) ?? undefined, steps));
+  return placed.flatMap(({ eventId }) => orderKeysOf(payloads.get(eventId) ?? undefined, [steps]));
 }
 
 /** Answers the key of one delivery as a text, if its subscription still orders by it. */
