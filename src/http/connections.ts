@@ -7,18 +7,15 @@ import type { Clock } from "../runtime/clock.ts";
 const NEWEST = Symbol("newest answer");
 const SEEN = Symbol("newest answer when an idle one was last looked for");
 const RESERVED = Symbol("in the reserve");
-const KEPT = Symbol("however long it is idle");
 
 /** A connection with the answer to its last request. */
 type Answering = Duplex & { [NEWEST]?: ServerResponse };
-
-type Keepable = Socket & Answering & { [KEPT]?: boolean };
 
 /** A connection as it was accepted; of an encrypted one, what lies below. */
 type Accepted = Socket & { [SEEN]?: ServerResponse; [RESERVED]?: true; encrypted?: Answering };
 
 export interface ConnectionLimits {
-  /** Without a byte either way on a connection, such as a caller that does not read its answer. */
+  /** Without a byte either way on a connection whose caller has to do something, such as to read its answer. */
   readonly idleTimeoutMs: number;
   /** How often requests under way are looked for, whose idle timeout starts this much late at most. */
   readonly checkEveryMs: number;
@@ -84,14 +81,15 @@ export class Connections {
   /**
    * Starts the idle timeout of connections with a request under way. With one that node starts for every request, each read
    * and write would set its timer anew: 4 % of what a publish costs here. Between requests, node's timeout for keep-alive
-   * runs.
+   * runs. Who has sent a whole request waits for its answer however long that takes.
    */
   #limitIdle(): void {
-    for (const socket of this.#open as Set<Keepable>) {
+    for (const socket of this.#open) {
       const newest = this.newestOf(socket);
-      const isTimed = socket.timeout !== undefined && socket.timeout > 0;
-      if (newest === undefined || newest.writableFinished || isTimed || socket[KEPT] === true) continue;
-      socket.setTimeout(this.#limits.idleTimeoutMs);
+      if (newest === undefined || newest.writableFinished) continue;
+      const isOwed = newest.req.complete && !newest.headersSent;
+      const timeoutMs = isOwed ? 0 : this.#limits.idleTimeoutMs;
+      if ((socket.timeout ?? 0) !== timeoutMs) socket.setTimeout(timeoutMs);
     }
   }
 
@@ -253,17 +251,6 @@ export function lingeringClose(socket: Duplex, text: string, clock: Clock): void
   );
   socket.end(text);
   socket.resume();
-}
-
-/** Keeps a connection open while `work` runs, however long nothing crosses it. */
-export async function withoutIdleTimeout<T>(socket: Keepable, work: () => Promise<T>): Promise<T> {
-  socket[KEPT] = true;
-  socket.setTimeout(0);
-  try {
-    return await work();
-  } finally {
-    socket[KEPT] = false;
-  }
 }
 
 /** Whether its last answer was sent. Nothing that arrives after it may be acted on: that answer was a failure. */

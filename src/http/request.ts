@@ -6,7 +6,7 @@ import { malformedField, type QuerySchema } from "../domain/request.ts";
 import type { Principal } from "../domain/token.ts";
 import type { ByteBudget, ByteClaim, Reservation } from "../runtime/byte-budget.ts";
 import { readQuery } from "../service/requests.ts";
-import { addressOf, isEnding, withoutIdleTimeout } from "./connections.ts";
+import { addressOf, isEnding } from "./connections.ts";
 
 /** The connection ended before the request did, so nobody can be answered. */
 export class ClientDisconnected extends Error {
@@ -95,11 +95,6 @@ export class ApiRequest {
   /** A claim on memory for this client. */
   claim(bytes: number, evict: () => void = () => this.disconnect()): ByteClaim {
     return { bytes, caller: { address: addressOf(this.nodeRequest.socket), token: this.token }, evict };
-  }
-
-  /** Keeps the connection open while `work` runs, however long nothing crosses it. */
-  withoutIdleTimeout<T>(work: () => Promise<T>): Promise<T> {
-    return withoutIdleTimeout(this.nodeRequest.socket, work);
   }
 
   /** @param name in lower case */

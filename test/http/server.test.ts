@@ -40,7 +40,7 @@ function holdingApp(): { app: H3; arrived: Promise<void>; release: () => void } 
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
   const app = new H3()
-    .get("/slow", async () => {
+    .all("/slow", async () => {
       arrive();
       await released;
       return "done";
@@ -55,18 +55,22 @@ describe("a connection on which nothing crosses for too long", () => {
   // By the machine's clock, so on a busy machine the steps of a test must not take as long.
   const limits = { idleTimeoutMs: 400, checkEveryMs: 10 };
 
-  test.each([false, true])("is closed, idle from the start or in a request; with TLS: %s", async (tls) => {
-    const { app } = holdingApp();
-    const { port } = await serve({ app, limits, ...(tls ? { certificate: CERTIFICATE } : {}) });
-    const opening = [1, 2, 3].map(() => RawConnection.open(port, { tls }));
-    const [silent, first, later] = await Promise.all(opening);
-    first!.send(GET("/slow"));
-    later!.send(GET("/fast"));
-    expect((await later!.answer()).status).toBe(200);
-    later!.send(GET("/slow"));
-    await Promise.all([silent!.closed(), first!.closed(), later!.closed()]);
-    expect([first!.pending, later!.pending]).toEqual(["", ""]);
-  });
+  test.each([false, true])(
+    "is closed, idle from the start or within a request; with TLS: %s",
+    async (tls) => {
+      const { app } = holdingApp();
+      const { port } = await serve({ app, limits, ...(tls ? { certificate: CERTIFICATE } : {}) });
+      const opening = [1, 2, 3].map(() => RawConnection.open(port, { tls }));
+      const [silent, first, later] = await Promise.all(opening);
+      const cut = "POST /slow HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 2\r\n\r\n{";
+      first!.send(cut);
+      later!.send(GET("/fast"));
+      expect((await later!.answer()).status).toBe(200);
+      later!.send(cut);
+      await Promise.all([silent!.closed(), first!.closed(), later!.closed()]);
+      expect([first!.pending, later!.pending]).toEqual(["", ""]);
+    },
+  );
 
   test("is closed when its caller does not read", async () => {
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
@@ -81,6 +85,17 @@ describe("a connection on which nothing crosses for too long", () => {
     await arrived;
     await listener.close(60_000);
     caller.destroy();
+  });
+
+  test.each([false, true])("is kept while its caller waits for an answer; with TLS: %s", async (tls) => {
+    const { app, release } = holdingApp();
+    const { port } = await serve({ app, limits, ...(tls ? { certificate: CERTIFICATE } : {}) });
+    const waiting = await RawConnection.open(port, { tls });
+    waiting.send(GET("/slow"));
+    // Two that are silent from now on, one after the other, are cut when this ends.
+    for (let round = 0; round < 2; round += 1) await (await RawConnection.open(port, { tls })).closed();
+    release();
+    expect((await waiting.answer()).status).toBe(200);
   });
 
   test("is kept between two requests", async () => {

@@ -32,7 +32,7 @@ export const BACKUP_ROUTE: Route = {
   failures: [409],
   async handle(evreg, request, { clock, stopping }) {
     const backup = await request.untilDisconnect((signal) =>
-      request.withoutIdleTimeout(() => evreg.backup(AbortSignal.any([signal, stopping]))),
+      evreg.backup(AbortSignal.any([signal, stopping])),
     );
     const cut = (): void => request.disconnect();
     // A stop would wait for this caller, and cut it off in the end anyway.
