@@ -83,6 +83,8 @@ export const EVENT_LIMITS = {
   batchItems: 1_000,
   /** Bytes in the body of one batch. */
   batchBytes: 16 * 1024 * 1024,
+  /** Deliveries that one batch makes which goes in whole or not at all: nothing else is stored meanwhile. */
+  atomicDeliveries: 20_000,
   /** The most that `limits.payloadBytes` can be set to. */
   payloadMaxBytes: 16 * 1024 * 1024,
   listDefault: 50,

@@ -7,7 +7,8 @@ import type { Claim, RecordClaim } from "./queue.ts";
 export interface EventStore {
   /**
    * Records each event with one delivery per active subscription of its action. Answers an outcome per event, in order.
-   * With `atomic`, one refused event makes all others `withheld`, and nothing is stored. Without, a batch that makes very many
+   * With `atomic`, one refused event makes all others `withheld`, and nothing is stored; it rejects with `too_large` for more than
+   * `EVENT_LIMITS.atomicDeliveries`. Without, a batch that makes very many
    * deliveries takes several transactions, so that it delays no other call for long; if one fails after others were
    * committed, the remaining events are `failed`. With `claim`, the deliveries that the first recorded event makes for its
    * subscriptions are leased at once; not those of ordered subscriptions and of ones that wait.

@@ -1,3 +1,4 @@
+import { EvregError } from "../../domain/error.ts";
 import type { RecordOutcome } from "../events.ts";
 
 /** An event that a caller wants recorded, without its payload. */
@@ -106,14 +107,20 @@ export class Recording<C extends EventCandidate> {
     this.#last = facts.last;
   }
 
-  /** @returns by event, what comes of it; of a call that is not atomic only for the first ones, where all would be too many */
-  decide({ atomic, events }: RecordingCall<C>): readonly RecordDecision[] {
-    return atomic ? this.#decideAllOrNone(events) : this.#decideWhileFew(events);
+  /**
+   * @param maxDeliveries of an atomic call
+   * @returns by event, what comes of it; of a call that is not atomic only for the first ones, where all would be too many
+   * @throws EvregError `too_large` for an atomic call that makes more deliveries; then nothing of the recording counts
+   */
+  decide({ atomic, events }: RecordingCall<C>, maxDeliveries = Infinity): readonly RecordDecision[] {
+    return atomic ? this.#decideAllOrNone(events, maxDeliveries) : this.#decideWhileFew(events);
   }
 
-  #decideAllOrNone(events: readonly C[]): readonly RecordDecision[] {
+  #decideAllOrNone(events: readonly C[], maxDeliveries: number): readonly RecordDecision[] {
     const before = { accepted: this.accepted.length, segments: this.segments.length, last: this.#last };
     const decisions = events.map((candidate) => this.#decideOne(candidate));
+    const deliveries = this.#last.delivery - before.last.delivery;
+    if (deliveries > maxDeliveries) throw tooManyDeliveries(deliveries, maxDeliveries);
     if (decisions.every(isStored)) return decisions;
     for (const event of this.accepted.splice(before.accepted)) this.#byKey.delete(this.#keyOf(event));
     this.segments.splice(before.segments);
@@ -175,6 +182,12 @@ export class Recording<C extends EventCandidate> {
     if (candidate.idempotencyKey !== null) this.#byKey.set(this.#keyOf(candidate), accepted);
     return accepted;
   }
+}
+
+function tooManyDeliveries(deliveries: number, limit: number): EvregError {
+  const [size, max] = [deliveries, limit].map((count) => count.toLocaleString("en"));
+  const message = `The batch makes ${size} deliveries; with \`atomic\` it may make ${max}. Send fewer events at a time, or leave out \`atomic\`.`;
+  return new EvregError("too_large", message, { limit, size: deliveries });
 }
 
 function isStored({ kind }: RecordDecision): boolean {

@@ -143,6 +143,10 @@ export function recordSuite(open: OpenStore): void {
     const whole = await on.record(batch, NOW, { atomic: true });
     expect(whole.every(({ kind }) => kind === "recorded")).toBe(true);
     expect(await on.rowids()).toHaveLength(20);
+    const wide = Array.from({ length: 23 }, () => eventOf(action));
+    const refused = { code: "too_large", details: { limit: 20_000, size: 20_700 } };
+    await expect(on.record(wide, NOW, { atomic: true })).rejects.toMatchObject(refused);
+    expect(await on.rowids()).toHaveLength(20);
   });
 
   it("records a batch of several actions as it came, without what is refused between", async () => {

@@ -103,6 +103,15 @@ describe("a call of several events", () => {
     expect(recording.accepted.map(({ rowid }) => rowid)).toEqual([11, 12]);
   });
 
+  it("is refused where it is atomic and makes more deliveries than it may", () => {
+    const events = Array.from({ length: 5 }, () => candidate());
+    expect(recordingWith().decide({ atomic: true, events }, 10)).toHaveLength(5);
+    expect(() => recordingWith().decide({ atomic: true, events }, 9)).toThrow(
+      "The batch makes 10 deliveries",
+    );
+    expect(recordingWith().decide({ atomic: false, events }, 9)).toHaveLength(5);
+  });
+
   it("goes in for the most part where its deliveries are very many, and whole where it is atomic", () => {
     const events = Array.from({ length: 5 }, () => candidate({ actionId: 4, revision: 1 }));
     expect(recordingWith().decide({ atomic: false, events })).toHaveLength(2);

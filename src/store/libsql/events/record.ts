@@ -21,6 +21,7 @@ type AcceptedIncoming = AcceptedEvent<Incoming>;
  * Records the events of many calls with a fixed number of statements: it reads what exists, decides on all events, then writes
  * set-wise.
  * @param bytes of the transaction, in which the payloads lie
+ * @param maxAtomicDeliveries of each call that is atomic
  * @returns by call, the outcomes of its events; of a call that is not atomic only of the first ones, where all would be too many.
  * And the events that were stored, in groups of one action and time
  */
@@ -28,6 +29,7 @@ export function recordEvents(
   sql: Sql,
   batches: readonly EventBatch[],
   bytes: Uint8Array,
+  maxAtomicDeliveries = Infinity,
 ): {
   readonly outcomes: readonly (readonly WireRecordOutcome[])[];
   readonly alike: readonly (readonly AcceptedIncoming[])[];
@@ -39,7 +41,7 @@ export function recordEvents(
     last: loadLastNumbers(sql),
     haveSamePayload: (one, other) => Buffer.compare(payloadOf(one, bytes), payloadOf(other, bytes)) === 0,
   });
-  const outcomes = batches.map((batch) => recording.decide(batch));
+  const outcomes = batches.map((batch) => recording.decide(batch, maxAtomicDeliveries));
   const { accepted, segments } = recording;
   const groups = Map.groupBy(accepted, ({ actionId, timestampedMs }) => `${actionId} ${timestampedMs}`);
   const alike = [...groups.values()];

@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { recordEvents } from "../events/record.ts";
 import { countPublished } from "../history/stats.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "../events/payloads.ts";
@@ -271,7 +272,7 @@ export function recordAndClaim(
   work: Work,
   batches: readonly EventBatch[],
 ): readonly (readonly WireRecordOutcome[])[] {
-  const { outcomes, alike } = recordEvents(work, batches, work.bytes);
+  const { outcomes, alike } = recordEvents(work, batches, work.bytes, EVENT_LIMITS.atomicDeliveries);
   countPublished(work, alike);
   const wanted: WantedLease[] = [];
   let nowMs = -Infinity;
