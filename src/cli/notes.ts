@@ -32,12 +32,15 @@ export async function noteStuckReason(evreg: Evreg, delivery: DeliveryWithAttemp
   if (needsReason) note(refusedAddress(subscription));
 }
 
-/** The same of those of an event that wait for another of their ordered subscriptions. */
+/** Why deliveries of an event wait where their subscriptions are ordered, as sentences. */
 export async function blockingNotes(evreg: Evreg, deliveries: readonly Delivery[]): Promise<string[]> {
   const open = deliveries.filter(({ status }) => !isFinal(status)).slice(0, MAX_SUBSCRIPTIONS);
   const blocks = open.map(async (delivery) => {
     const subscription = await subscriptionOf(evreg, delivery.subscription_id);
-    return subscription === undefined ? undefined : blockBefore(delivery, subscription);
+    if (subscription === undefined) return undefined;
+    return subscription.blocked_by === delivery.rowid
+      ? ownBlock(delivery)
+      : blockBefore(delivery, subscription);
   });
   return (await Promise.all(blocks)).filter((block) => block !== undefined);
 }
@@ -67,6 +70,10 @@ function blockBefore(
   }
   if (first === null || first === rowid || status === "delivering") return undefined;
   return `Delivery ${rowid} waits behind delivery ${first}, which its subscription ${id}, an ordered one, is blocked by. See why: ${nextCommand(`deliveries get ${first}`)}. Go past it: ${nextCommand(`deliveries skip ${first}`)}`;
+}
+
+function ownBlock({ rowid }: Delivery): string {
+  return `Delivery ${rowid} has used up its retries, and its subscription, an ordered one, is blocked by it: it is tried until it is delivered. See why: ${nextCommand(`deliveries get ${rowid}`)}. Go past it: ${nextCommand(`deliveries skip ${rowid}`)}`;
 }
 
 /** For callers whose attempts have no `refusal`. An address in the URL can be checked again; what a name stood for then cannot. */

@@ -9,11 +9,16 @@ import { usageError } from "../cli/usage-errors.ts";
 /** Each holds up to 1 MiB of lines and as much of their answer. */
 const MAX_REQUESTS = 32;
 
+const timeoutFlag = numberFlag("Wait at most this long (default: as long as it takes).", {
+  helpValue: "SECONDS",
+  dependsOn: ["wait"],
+});
+
 export class Publish extends TargetCommand {
   static override summary = "Publish an event, or a whole file of them.";
   static override description = `The payload is taken from the command line, from --file, or from stdin (-), or made up with --sample. The command is done when the event is stored for good.
 
---wait needs a running server, as only a server delivers. Its exit code is 1 when a delivery failed, when the time was over, and when the deliveries could not be read, for example with a token that may only publish; the event is published in each case. stderr says which, and with --json meta.outcome does: delivered, failed, held, timeout, interrupted, unknown, or none when there was nothing to deliver.
+--wait needs a running server, as only a server delivers. Without --timeout it waits as long as it takes: behind a delivery that blocks an ordered subscription that may be for ever, and stderr says so. Its exit code is 1 when a delivery failed, when the time was over, and when the deliveries could not be read, for example with a token that may only publish; the event is published in each case. stderr says which, and with --json meta.outcome does: delivered, failed, held, timeout, interrupted, unknown, or none when there was nothing to deliver.
 
 With --batch each line of the file is one event: {"action": "…", "payload": {…}, "idempotency_key": "…"}; the key is optional. Files may have any length. stderr gets each refused line with its number and the reason, and the exit code of that run is then 7; stdout gets the accepted events with --output jsonl, or the counts with --json: accepted are those published and those replayed, which were there already. While a server cannot take more, the command waits, for two minutes at most.
 
@@ -75,7 +80,7 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       exclusive: ["batch"],
     }),
     wait: Flags.boolean({ summary: "Wait until every delivery has ended.", exclusive: ["batch"] }),
-    timeout: numberFlag("Wait at most this long.", { helpValue: "SECONDS", dependsOn: ["wait"] }),
+    timeout: timeoutFlag,
     batch: Flags.string({ summary: "File with an event a line (NDJSON); - is stdin.", helpValue: "FILE" }),
     "on-error": Flags.option({
       summary: "At a refused line: go on with the next (the default), or publish nothing after it.",
@@ -155,7 +160,7 @@ It takes the scopes read and publish. actions sample only shows such payloads, a
       helpValue: "KEY",
     }),
     wait: Flags.boolean({ summary: "Wait until every delivery has ended." }),
-    timeout: numberFlag("Wait at most this long.", { helpValue: "SECONDS", dependsOn: ["wait"] }),
+    timeout: timeoutFlag,
   };
 
   async run(): Promise<number> {

@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -6,7 +7,7 @@ import type { Replay, ReplayCount } from "../../src/domain/replay.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { commandLine } from "../support/command-line.ts";
-import { temporaryFolder } from "../support/program.ts";
+import { cleanEnv, PROGRAM, temporaryFolder } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { serveHere, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
@@ -174,6 +175,18 @@ test("what blocks an ordered subscription is shown, and can be skipped", async (
   const waited = await run(["publish", action, "{}", "--wait", "--timeout", "0"]);
   expect(waited.stderr).toMatch(
     new RegExp(`^Timed out .*\\. Delivery \\d+ waits behind delivery ${delivery}, .* ${skip} See how`),
+  );
+  const endless = spawn(process.execPath, [PROGRAM, "publish", action, "{}", "--wait", "--json"], {
+    env: cleanEnv({ EVREG_DATA: data }),
+  });
+  let said = "";
+  endless.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  await until("it says why it waits", () => said.includes(skip));
+  endless.kill("SIGINT");
+  expect(said).toMatch(
+    new RegExp(
+      `^Event \\d+ is published; waiting for its deliveries\\.\nDelivery \\d+ waits behind delivery ${delivery}, which its subscription .* ${skip}\n$`,
+    ),
   );
   await evreg.subscriptions.update(made.rowid, { active: false });
   const paused = await run(["subscriptions", "get", String(made.rowid)]);

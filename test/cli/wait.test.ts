@@ -48,7 +48,7 @@ function follow(
       sleeps.push(delayMs);
       nowMs += delayMs;
     },
-    waiting: (deliveries) => told.push(progressOf(deliveries)),
+    waiting: async (deliveries) => void told.push(progressOf(deliveries)),
   });
   return followed.then(({ end, deliveries }) => ({
     end,

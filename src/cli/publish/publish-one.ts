@@ -142,6 +142,9 @@ async function printEvents(
   return output.record({ data: only!, ...extra }, sample === undefined ? PUBLISHED_RECORD : EVENTS.record);
 }
 
+/** A shorter wait is nothing to speak of, and a delivery may wait behind another for a moment. */
+const EXPLAINED_AFTER_MS = 1_000;
+
 async function waitAndReport(
   evreg: Evreg,
   events: readonly Event[],
@@ -150,7 +153,20 @@ async function waitAndReport(
   const { timeoutS } = options;
   const line = liveLine();
   const startedMs = systemClock.monotonicMs();
+  const elapsedMs = () => systemClock.monotonicMs() - startedMs;
   let polled: PollResult;
+  const explained = new Set<string>();
+  // Also for a program: the number must not be lost with a command that is killed while it waits.
+  const explain = async (open: readonly Delivery[]): Promise<void> => {
+    if (elapsedMs() < EXPLAINED_AFTER_MS) return;
+    const waits = `${publishedText(events)}; waiting for ${events.length === 1 ? "its" : "their"} deliveries.`;
+    for (const text of [waits, ...(await blockingNotes(evreg, open))]) {
+      if (explained.has(text)) continue;
+      explained.add(text);
+      line.clear();
+      note(text);
+    }
+  };
   const read = async () => {
     const deliveries = [];
     for (const { rowid } of events) deliveries.push(...(await evreg.events.deliveries(rowid)).data);
@@ -162,8 +178,12 @@ async function waitAndReport(
       timeoutMs: timeoutS === undefined ? undefined : timeoutS * 1_000,
       nowMs: () => systemClock.monotonicMs(),
       sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }),
-      isAwaited: attendance(evreg, events[0]!.timestamped, () => systemClock.monotonicMs() - startedMs),
-      waiting: (deliveries, open) => line.update(`${progressOf(deliveries)}; waiting for ${namesOf(open)}`),
+      isAwaited: attendance(evreg, events[0]!.timestamped, elapsedMs),
+      waiting: async (deliveries, open) => {
+        await explain(open);
+        const what = events.length === 1 ? `Event ${events[0]!.rowid}: ` : "";
+        line.update(`${what}${progressOf(deliveries)}; waiting for ${namesOf(open)}`);
+      },
     }).finally(() => line.clear());
   } catch (error) {
     return reportUnknown(error, events, options);
