@@ -48,7 +48,7 @@ const CLAUSES: Readonly<Record<AttentionReason, (item: Item) => readonly Clause[
     [item.error ?? ""],
   ],
   blocked: (item) => [
-    [`is blocked by delivery ${item.delivery_id}`, ...timeOf("since", item.since)],
+    [`is blocked by delivery ${item.delivery_id}`, ...timeOf("and fails since", item.since)],
     [`${counted(item, "waits", "wait")} behind it`],
     lastError(item),
   ],

@@ -78,7 +78,7 @@ export interface Attention {
   readonly application: string;
   readonly subscription: string;
   readonly action: string;
-  /** ISO 8601 UTC; of `failed` the first within a day, of `unclaimed` the later of the last claim and of when the oldest became due. `null` where it is not known. */
+  /** ISO 8601 UTC; of `blocked` and `failing` the first failure since the last success, of `failed` the first within a day, of `unclaimed` the later of the last claim and of when the oldest became due. `null` where it is not known. */
   readonly since: string | null;
   /** ISO 8601 UTC: no attempt begins before this; `null` if one may. */
   readonly until: string | null;

@@ -111,7 +111,7 @@ export function attentionContract(open: OpenEvreg): void {
           deliveries: 3,
           delivery_id: 1,
           error: "HTTP 500",
-          found: `billing/ordered is blocked by delivery 1 since ${NOW}; 3 deliveries wait behind it; HTTP 500.`,
+          found: `billing/ordered is blocked by delivery 1 and fails since ${NOW}; 3 deliveries wait behind it; HTTP 500.`,
         }),
       ]);
     });

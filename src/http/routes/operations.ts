@@ -113,7 +113,7 @@ export const ATTENTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
     since: {
       ...field.nullableTimestamp,
       description:
-        "Of `failed` the first within a day. Of `unclaimed` the later of the last claim and of when the oldest delivery became due. `null` if it is not known.",
+        "Of `blocked` and `failing` the first failure since the last success. Of `failed` the first within a day. Of `unclaimed` the later of the last claim and of when the oldest delivery became due. `null` if it is not known.",
     },
     until: {
       ...field.nullableTimestamp,
