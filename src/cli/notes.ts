@@ -4,12 +4,15 @@ import { TLS_REASON_WORDS } from "../domain/attempt-words.ts";
 import type { Action, Deprecation } from "../domain/action.ts";
 import { isPattern } from "../domain/names.ts";
 import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
+import { spanText } from "../domain/formats.ts";
 import { handlerRefusal } from "../domain/handler-url.ts";
+import { ATTENTION_LIMITS } from "../domain/operations.ts";
+import { deactivationText, LEAST_BLOCKED_WAIT_MS, LONGEST_WAIT_MS, retriesText } from "../domain/retry.ts";
 import type { HandlerTest } from "../domain/webhook.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { note } from "./io/output.ts";
-import { escapeControl, flagWords } from "./io/text.ts";
+import { counted, escapeControl, flagWords } from "./io/text.ts";
 import { nextCommand, plainCommand, serveCommand } from "./target/next-command.ts";
 
 const STRICT = { allowHttp: false, allowNetworks: [] };
@@ -235,4 +238,54 @@ function nameOf({ application, subscription }: Subscription): string {
 export function deprecationNote({ action, since, successor }: Deprecation): string {
   const instead = successor === null ? "" : `; publish to ${successor} instead`;
   return `Warning: ${escapeControl(`${action} is deprecated since ${since}${instead}.`)}`;
+}
+
+/**
+ * Says when the last retry is, and where that is set. A failure is answered with the bare facts: the secret, which is
+ * shown once, must not go down with it.
+ */
+export async function retriesNote(
+  evreg: Evreg,
+  { max_retries: retries, ...created }: Subscription,
+): Promise<string> {
+  const usual = await evreg.whoami().then(
+    ({ data }) => data.retries,
+    () => undefined,
+  );
+  const waitsMs = created.retry_schedule ?? usual?.retry_schedule ?? null;
+  const blocks = created.on_exhausted === "block";
+  const none = blocks ? "What fails has no retries" : "What fails is not tried again";
+  const what = retries === 0 ? none : `What fails is tried again: ${retriesText(retries, waitsMs)}`;
+  return [
+    `${what} (--max-retries, --retry-schedule; for all: delivery.retrySchedule).`,
+    ...(blocks ? [blockingText(waitsMs)] : []),
+    deactivationText(retries, waitsMs, usual?.disable_after_ms ?? 0) ?? [],
+  ]
+    .flat()
+    .join(" ");
+}
+
+function blockingText(waitsMs: readonly number[] | null): string {
+  const waits =
+    waitsMs === null
+      ? `go on growing, to ${spanText(LONGEST_WAIT_MS)}`
+      : `go on to the last of the schedule, ${spanText(Math.max(LEAST_BLOCKED_WAIT_MS, waitsMs.at(-1)!))}`;
+  return `What has used up its retries blocks those behind it and is tried until it is delivered or skipped (--on-exhausted); its waits ${waits}.`;
+}
+
+/**
+ * How many events a subscription has missed that is paused or deactivated, as a sentence with the command that sends them;
+ * `undefined` where it has missed none, or where nobody knows.
+ */
+export async function missedNote(evreg: Evreg, id: number): Promise<string | undefined> {
+  const subscription = await subscriptionOf(evreg, id);
+  if (subscription === undefined || subscription.active) return undefined;
+  const { application, timestamped } = subscription;
+  const found = await evreg
+    .attention({ application, limit: ATTENTION_LIMITS.listMax })
+    .catch(() => undefined);
+  const item = found?.data.find((one) => one.subscription_id === id && one.reason !== "failed");
+  if (item === undefined || item.missed === null || item.missed === 0) return undefined;
+  const replay = `subscriptions replay ${id} --from ${item.since ?? timestamped} --status missed`;
+  return `It has missed ${counted(item.missed, "event")}. Send what was missed: ${nextCommand(replay)}`;
 }

@@ -13,7 +13,7 @@ import { interruption } from "../cli/io/interruption.ts";
 import { note } from "../cli/io/output.ts";
 import { canAsk, confirm, type Confirmation } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
-import { afterFailedTest, noteFailing } from "../cli/notes.ts";
+import { afterFailedTest, missedNote, noteFailing, retriesNote } from "../cli/notes.ts";
 import { setFlag } from "../cli/own-members.ts";
 import { payloadFrom, samplesOf } from "../cli/publish/publish-one.ts";
 import { runReplay } from "../cli/publish/wait.ts";
@@ -24,12 +24,10 @@ import { subscriptionArg, subscriptionId } from "../cli/subscription-name.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
 import { isPattern, matches } from "../domain/names.ts";
-import { deactivationText, retriesText } from "../domain/retry.ts";
 import { REPLAY_SELECTIONS } from "../domain/replay.ts";
 import {
   MODES,
   type NewSubscription,
-  type Subscription,
   SUBSCRIPTION_LIMITS,
   type SubscriptionMode,
   type SubscriptionWithSecret,
@@ -40,27 +38,6 @@ import { recordColumns } from "../resources/resource.ts";
 import { HANDLER_TEST_RECORD, NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../resources/subscriptions.ts";
 
 const SECRET = recordColumns<SubscriptionWithSecret>({ secret: "Secret" });
-
-/**
- * Says when the last retry is, and where that is set. A failure is answered with the bare facts: the secret, which is
- * shown once, must not go down with it.
- */
-async function retriesNote(
-  evreg: Evreg,
-  { max_retries: retries, ...created }: Subscription,
-): Promise<string> {
-  const usual = await evreg.whoami().then(
-    ({ data }) => data.retries,
-    () => undefined,
-  );
-  const waitsMs = created.retry_schedule ?? usual?.retry_schedule ?? null;
-  const what =
-    retries === 0
-      ? "What fails is not tried again"
-      : `What fails is tried again: ${retriesText(retries, waitsMs)}`;
-  const ends = deactivationText(retries, waitsMs, usual?.disable_after_ms ?? 0);
-  return `${what} (--max-retries, --retry-schedule; for all: delivery.retrySchedule).${ends === undefined ? "" : ` ${ends}`}`;
-}
 
 function secretNote(mode?: SubscriptionMode): string {
   const who = mode === "pull" ? "A consumer" : "The handler";
@@ -130,7 +107,10 @@ export class SubscriptionsCreate extends TargetCommand {
     "max-retries": numberFlag(
       "Retries of a failed delivery, 0 to 20 (default: one for each wait of the schedule, else 5 unless the server says otherwise).",
     ),
-    active: Flags.boolean({ summary: "--no-active creates it paused.", allowNo: true }),
+    active: Flags.boolean({
+      summary: "--no-active creates it paused, and it misses what is published meanwhile.",
+      allowNo: true,
+    }),
     ...bearerFlags,
     ...settingsFlags,
   };
@@ -185,12 +165,17 @@ export class SubscriptionsCreate extends TargetCommand {
   }
 }
 
+const MISSES_FROM_NOW =
+  "It misses the events that are published from now on; --active says how many they were, and how to send them.";
+/** Members whose change has an effect on when a delivery is tried again. */
+const RETRY_MEMBERS = ["max_retries", "retry_schedule", "ordered", "on_exhausted"];
+
 export class SubscriptionsUpdate extends TargetCommand {
   static override usage =
     "subscriptions update ID|NAME [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action PATTERN] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--[no-]ordered | --ordered-by POINTER] [--on-exhausted block|skip] [--expires-after DURATION]";
   static override summary = "Change, pause or reactivate a subscription.";
   static override description =
-    "Pausing holds the deliveries that are not finished and queues none for later events; reactivating resumes them. With --active an active one that is slowed is sent to again at once.";
+    "Pausing holds the deliveries that are not finished and queues none for later events: it misses those. Reactivating resumes what is held, and says how many events were missed, and how to send them. With --active an active one that is slowed is sent to again at once.";
   static override examples = examples(
     "evreg subscriptions update 3 --handler https://billing.example.com/v2/hooks",
     {
@@ -208,7 +193,10 @@ export class SubscriptionsUpdate extends TargetCommand {
   static override flags = {
     handler: textFlag("Address that gets the deliveries.", "URL"),
     "max-retries": numberFlag("Retries of a failed delivery, 0 to 20."),
-    active: Flags.boolean({ summary: "Reactivate it; --no-active pauses it.", allowNo: true }),
+    active: Flags.boolean({
+      summary: "Reactivate it; --no-active pauses it, and it misses what is published meanwhile.",
+      allowNo: true,
+    }),
     action: textFlag("The action whose events are delivered, or a pattern such as 'order.*'.", "PATTERN"),
     ...bearerFlags,
     ...settingsFlags,
@@ -227,14 +215,16 @@ export class SubscriptionsUpdate extends TargetCommand {
         "Nothing to change: give at least one flag, such as --handler, --max-retries, --[no-]active or --filter; see --help.",
       );
     }
-    let retries: string | undefined;
+    const notes: (string | undefined)[] = [];
     const output = await this.showRecord(flags, SUBSCRIPTIONS.record, async (evreg) => {
-      const answer = await evreg.subscriptions.update(await subscriptionId(evreg, args.id), change);
-      const isOfRetries = "max_retries" in change || "retry_schedule" in change;
-      if (isOfRetries) retries = await retriesNote(evreg, answer.data);
+      const id = await subscriptionId(evreg, args.id);
+      const missed = active ? await missedNote(evreg, id) : undefined;
+      const answer = await evreg.subscriptions.update(id, change);
+      if (RETRY_MEMBERS.some((member) => member in change)) notes.push(await retriesNote(evreg, answer.data));
+      notes.push("active" in change && !active ? MISSES_FROM_NOW : missed);
       return answer;
     });
-    if (retries !== undefined) output.note(retries);
+    for (const text of notes) if (text !== undefined) output.note(text);
   }
 }
 

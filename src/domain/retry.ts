@@ -3,6 +3,9 @@ import { spanText } from "./formats.ts";
 /** The longest wait by doubling, jitter or `Retry-After`. Only a schedule that somebody has set may have longer ones. */
 export const LONGEST_WAIT_MS = 6 * 60 * 60 * 1_000;
 
+/** What blocks an order is tried again without end, and a schedule may end with a wait of 0. */
+export const LEAST_BLOCKED_WAIT_MS = 1_000;
+
 /** The last wait named in the specification; up to it, jitter stays far below their tolerance of 250 ms. */
 const SCHEDULED_WAIT_MS = 16_000;
 const SCHEDULED_JITTER_MS = 50;

@@ -146,6 +146,15 @@ test("a subscription can be created, shown, paused, resumed and deleted; its sec
   expect(shown.stdout).not.toContain("whsec_");
   expect((await json(["subscriptions", "update", id, "--no-active"])).data).toMatchObject({ active: false });
   expect((await json<unknown[]>(["subscriptions", "--no-active"])).data).toHaveLength(1);
+  await run(["publish", "order.created", '{"id": 1}']);
+  const resumed = await run(["subscriptions", "update", id, "--active"]);
+  const [, replay = ""] =
+    /^It has missed 1 event\. Send what was missed: evreg (subscriptions replay .*)$/m.exec(resumed.stderr) ??
+    [];
+  expect((await json([...replay.split(" "), "--dry-run"])).data).toMatchObject({ total: 1 });
+  const paused = await run(["subscriptions", "update", id, "--no-active"]);
+  expect(paused.stderr).toContain("It misses the events that are published from now on;");
+  expect((await run(["subscriptions", "update", id, "--active"])).stderr).not.toContain("missed");
   expect((await json(["subscriptions", "update", id, "--active", "--max-retries", "0"])).data).toMatchObject({
     active: true,
     max_retries: 0,

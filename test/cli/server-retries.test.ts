@@ -45,6 +45,13 @@ test("the configuration sets the retries of subscriptions that say nothing else,
   expect((await run(["whoami"])).stdout).toContain("6 retries, the last 7 h 11 min after the first attempt");
   const none = await run(subscribe("none", "--max-retries", "0"));
   expect(none.stderr).toContain("What fails is not tried again (--max-retries");
+  const ordered = await run(subscribe("ordered", "--ordered", "--retry-schedule", "0s,2s"));
+  expect(ordered.stderr).toContain(
+    "delivery.retrySchedule). What has used up its retries blocks those behind it and is tried until it is delivered or skipped (--on-exhausted); its waits go on to the last of the schedule, 2 s.\n",
+  );
+  const skips = await run(["subscriptions", "update", "billing/ordered", "--on-exhausted", "skip"]);
+  expect(skips.stderr).toMatch(/^What fails is tried again: .* delivery\.retrySchedule\)\.\n$/);
+  await run(["subscriptions", "delete", "billing/ordered", "--yes"]);
 });
 
 test("retries that come after the subscription is deactivated are pointed out", async () => {

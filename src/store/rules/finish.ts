@@ -1,4 +1,4 @@
-import { retryWaitMs } from "../../domain/retry.ts";
+import { LEAST_BLOCKED_WAIT_MS, retryWaitMs } from "../../domain/retry.ts";
 import type { OnExhausted } from "../../domain/subscription-settings.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { AttemptResult } from "../queue.ts";
@@ -61,9 +61,6 @@ const NOTHING_MORE = {
   handler: "unknown",
   slowedUntilMs: undefined,
 } as const;
-
-/** A schedule may end with a wait of 0, and what an order is blocked by is tried again without end. */
-const LEAST_BLOCKED_WAIT_MS = 1_000;
 
 /**
  * Decides what becomes of a delivery: what was accepted is delivered, what was cut short or never started counts for nothing,
