@@ -82,6 +82,7 @@ function isMentioned(error: EvregError, item: unknown): boolean {
 }
 
 function listItem(item: unknown): string {
+  if (typeof item === "string") return escapeControl(item);
   if (typeof item !== "object" || item === null) return shortDetail(item);
   const { pointer, field, message } = item as Record<string, unknown>;
   const place = typeof pointer === "string" ? pointer || "(root)" : field;
@@ -141,15 +142,15 @@ export function brokenRules({ errors }: ErrorDetails): string[] {
   return (errors as readonly Partial<PayloadError>[]).slice(1).map(brokenRule);
 }
 
-/** `address.zip must be a string: 7` */
+/** `total must be a number: "7"` */
 export function brokenRule({ field = "", message = "", value }: Partial<PayloadError>): string {
   const shown = value === null || value === undefined ? "" : `: ${shortDetail(value)}`;
   return `${escapeControl(field === "" ? "it" : field)} ${escapeControl(message)}${shown}`;
 }
 
-/** A value on one line, cut where it is long. */
+/** A value as JSON on one line, so that the text "5" is not taken for a number; cut where it is long. */
 export function shortDetail(value: unknown): string {
-  const shown = typeof value === "string" ? escapeControl(value) : escapeControlInJson(encodeJson(value));
+  const shown = escapeControlInJson(encodeJson(value));
   return shown.length > LONGEST_DETAIL ? `${shown.slice(0, LONGEST_DETAIL)}…` : shown;
 }
 

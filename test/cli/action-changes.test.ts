@@ -166,7 +166,7 @@ test("a value is printed even if the message contains it as part of a word", asy
     "--schema",
     file("part.json", '{ "type": "str" }'),
   ]);
-  expect(part.stderr).toMatch(/ must be one of .*"string".*\n  value: str\n/);
+  expect(part.stderr).toMatch(/ must be one of .*"string".*\n  value: "str"\n/);
 });
 
 test("a compatible schema may still refuse events with members that the old one did not restrict", async () => {
@@ -257,7 +257,7 @@ test("validate takes a file, stdin or the object, and ends with 1 for a payload 
     run([...validate, '{"id": "x"}']),
     run([...validate, file("broken.txt", "id: 7")]),
   ]);
-  const notValid = `id must be an integer: x\nNot valid: it does not conform to the schema of a.checked (revision 1).\n`;
+  const notValid = `id must be an integer: "x"\nNot valid: it does not conform to the schema of a.checked (revision 1).\n`;
   for (const one of [read, typed]) expect(one).toEqual({ code: 1, stdout: notValid, stderr: "" });
   expect(piped).toMatchObject({
     code: 0,

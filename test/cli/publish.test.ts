@@ -74,7 +74,7 @@ test("a refused publish reports why, and ends with the exit code for it", async 
     run(["publish", "strict", '{"n": -1}']),
   ]);
   expect(against).toMatchObject({ code: 1, stdout: "" });
-  expect(against.stderr).toMatch(/^Error: .*id must be an integer\n {2}value: seven\n$/);
+  expect(against.stderr).toMatch(/^Error: .*id must be an integer\n {2}value: "seven"\n$/);
   expect(unknown).toMatchObject({ code: 3, stdout: "" });
   expect(unknown.stderr).toContain("no.such");
   expect(malformed).toMatchObject({ code: 1, stdout: "" });

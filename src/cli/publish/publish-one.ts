@@ -115,7 +115,7 @@ async function givenPayload({ payload, file }: Pick<PublishOptions, "payload" | 
       throw new EvregError(error.code, message, error.details);
     }
     const named = existsSync(typed) ? `; the file of that name is given by --file ${typed}` : "";
-    const message = `${JSON.stringify(shortDetail(typed))} is no payload. ${how} with --file FILE${named}.`;
+    const message = `${shortDetail(typed)} is no payload. ${how} with --file FILE${named}.`;
     throw new EvregError(error.code, message, error.details);
   }
 }
