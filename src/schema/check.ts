@@ -1,5 +1,5 @@
 import type { SchemaWarning } from "../domain/action.ts";
-import { refuseSchema, type SchemaMember, SchemaRefusal } from "./document-rules.ts";
+import { maxBytesOf, refuseSchema, type SchemaMember, SchemaRefusal } from "./document-rules.ts";
 import {
   closestKeyword,
   insteadOfNullable,
@@ -16,7 +16,7 @@ import { pointerTo } from "./pointers.ts";
 import type { SchemaDocument, SchemaNode } from "./node.ts";
 import { readSchemaSteps } from "./read.ts";
 import { compileDocumentSteps } from "./validate/compile.ts";
-import { isCheckedFormat } from "./validate/formats.ts";
+import { closestFormat, isCheckedFormat } from "./validate/formats.ts";
 import { firstEqual, firstRepeated } from "./validate/values.ts";
 
 const MAX_WARNINGS = 100;
@@ -40,8 +40,7 @@ export function* checkSchemaSteps(
   member: SchemaMember = "schemata",
 ): Steps<{ warnings: SchemaWarning[] }> {
   try {
-    const maxBytes = member === "schemata" ? SCHEMA_LIMITS.bytes : SCHEMA_LIMITS.filterBytes;
-    return { warnings: yield* checkDocumentSteps(schemata, maxBytes) };
+    return { warnings: yield* checkDocumentSteps(schemata, maxBytesOf(member)) };
   } catch (error) {
     throw error instanceof SchemaRefusal ? error.in(member) : error;
   }
@@ -95,7 +94,7 @@ function* warningsSteps({ nodes }: SchemaDocument): Steps<SchemaWarning[]> {
   return warnings;
 }
 
-/** @param hinted whether to look for the keyword that a misspelt one stands for */
+/** @param hinted whether to look for the keyword or format that a misspelt one stands for */
 function messageFor(keyword: string, schema: JsonObject, hinted: boolean): string | undefined {
   if (keyword === "nullable") {
     const instead = schema["$ref"] === undefined ? insteadOfNullable(schema) : undefined;
@@ -106,8 +105,7 @@ function messageFor(keyword: string, schema: JsonObject, hinted: boolean): strin
     // By custom such a name marks an extension on purpose.
     if (keyword.startsWith("x-")) return undefined;
     const meant = hinted ? closestKeyword(keyword) : undefined;
-    const hint = meant === undefined ? "" : `; did you mean ${meant}?`;
-    return `${shown(keyword)} is not a keyword of draft-07 and checks nothing${hint}`;
+    return `${shown(keyword)} is not a keyword of draft-07 and checks nothing${hintOf(meant)}`;
   }
   if (schema["$ref"] !== undefined) {
     if (keyword === "$ref" || isAnnotation(keyword) || isDefinitions(keyword)) return undefined;
@@ -115,9 +113,14 @@ function messageFor(keyword: string, schema: JsonObject, hinted: boolean): strin
   }
   if (keyword === "enum") return aboutEnum(schema["enum"] as unknown[]);
   if (keyword === "format" && typeof schema["format"] === "string" && !isCheckedFormat(schema["format"])) {
-    return `the format ${shown(schema["format"])} is not known and checks nothing`;
+    const meant = hinted ? closestFormat(schema["format"]) : undefined;
+    return `the format ${shown(schema["format"])} is not known and checks nothing${hintOf(meant)}`;
   }
   return undefined;
+}
+
+function hintOf(meant: string | undefined): string {
+  return meant === undefined ? "" : `; did you mean ${meant}?`;
 }
 
 function aboutEnum(values: readonly unknown[]): string | undefined {

@@ -35,6 +35,19 @@ export function refuseSchema(
   return new SchemaRefusal(pathOf(pointer, document), message, shortened(value));
 }
 
+/** As `checkSize`, by the limit of the member of a request that holds the document. */
+export function checkSchemaSize(schemata: unknown, member: SchemaMember): void {
+  try {
+    checkSize(schemata, maxBytesOf(member));
+  } catch (error) {
+    throw error instanceof SchemaRefusal ? error.in(member) : error;
+  }
+}
+
+export function maxBytesOf(member: SchemaMember): number {
+  return member === "schemata" ? SCHEMA_LIMITS.bytes : SCHEMA_LIMITS.filterBytes;
+}
+
 /**
  * Checks the depth and size of a document, before anything recurses into it. A number that no double can hold, such as
  * `1e400`, would be stored as `null` and mean something else from then on.

@@ -141,23 +141,25 @@ export function* patternsIn(
 
 /** The known keyword that a misspelt one probably stands for. */
 export function closestKeyword(word: string): string | undefined {
+  return closestWord(word, KEYWORDS);
+}
+
+/** The word of a list that a misspelt one probably stands for. */
+export function closestWord(word: string, known: readonly string[]): string | undefined {
   if (word.length > LONGEST_MISSPELT) return undefined;
   const lower = word.toLowerCase();
-  const meant = LOWER_CASE.find(([, known]) => known === lower);
-  if (meant !== undefined) return meant[0];
-  if (word.length < SHORTEST_MISSPELT) return undefined;
-  const near = ([, known]: readonly [string, string]): boolean =>
-    Math.abs(known.length - lower.length) <= MAX_TYPOS && distance(lower, known) <= MAX_TYPOS;
-  return LOWER_CASE.find(near)?.[0];
+  const meant = known.find((one) => one.toLowerCase() === lower);
+  if (meant !== undefined || word.length < SHORTEST_MISSPELT) return meant;
+  return known.find(
+    (one) =>
+      Math.abs(one.length - word.length) <= MAX_TYPOS && distance(lower, one.toLowerCase()) <= MAX_TYPOS,
+  );
 }
 
 const SHORTEST_MISSPELT = 4;
 const LONGEST_MISSPELT = 32;
 const MAX_TYPOS = 2;
-/** Each keyword with itself in lower case. */
-const LOWER_CASE = [...ASSERTIONS.keys(), ...APPLICATORS.keys(), ...ANNOTATIONS, "$ref"].map(
-  (keyword) => [keyword, keyword.toLowerCase()] as const,
-);
+const KEYWORDS = [...ASSERTIONS.keys(), ...APPLICATORS.keys(), ...ANNOTATIONS, "$ref"];
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);

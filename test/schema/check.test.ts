@@ -112,7 +112,10 @@ describe("warnings", () => {
 
   test("say that an unknown format checks nothing", () => {
     expect(warnings({ format: "emial" })).toEqual([
-      { pointer: "/format", message: 'the format "emial" is not known and checks nothing' },
+      {
+        pointer: "/format",
+        message: 'the format "emial" is not known and checks nothing; did you mean email?',
+      },
     ]);
     expect(accepted({ format: "emial" }).validate("x")).toBeUndefined();
   });

@@ -1,5 +1,6 @@
 import type { Format } from "ajv";
 import { fullFormats } from "ajv-formats/dist/formats.js";
+import { closestWord } from "../keywords.ts";
 import { spend } from "../limits.ts";
 import {
   isHostName,
@@ -123,6 +124,11 @@ export const FORMATS: Readonly<Record<string, Format>> = Object.fromEntries<Form
 
 export function isCheckedFormat(name: string): boolean {
   return Object.hasOwn(FORMATS, name);
+}
+
+/** The known format that a misspelt one probably stands for. */
+export function closestFormat(name: string): string | undefined {
+  return closestWord(name, Object.keys(FORMATS));
 }
 
 const STEPS_PER_CHECK = 5;
