@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { Command } from "@oclif/core";
 import type { WarningMeta } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
@@ -61,8 +62,8 @@ function asFlagError(
   if (typeof field !== "string" || typeof message !== "string" || error.message !== `${field}: ${message}`) {
     return error;
   }
-  const file = flags[FILE_OF[field.split(/[.[]/)[0]!] ?? ""];
-  if (typeof file === "string") {
+  const [file] = [flags[FILE_OF[field.split(/[.[]/)[0]!] ?? ""]].flat();
+  if (typeof file === "string" && (file === "-" || existsSync(file))) {
     const name = file === "-" ? "stdin" : file;
     return new EvregError(error.code, `${name}: ${error.message}`, error.details);
   }

@@ -1,30 +1,48 @@
 import type { Schemata } from "../domain/action.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
 import { parseJson } from "../json/raw-json.ts";
+import type { SchemaMember } from "../schema/document-rules.ts";
+import { SCHEMA_LIMITS } from "../schema/limits.ts";
 import { readInput, textFault } from "./io/input.ts";
 import { setSchemaFile } from "./target/next-command.ts";
-import { usageError } from "./usage-errors.ts";
 
-/** A schema from a file, JSON or YAML; `-` is stdin. What a schema may hold is checked by the service. */
-export async function readSchema(path: string): Promise<Schemata> {
-  return (await readSchemaSource(path)).schemata;
+/**
+ * A schema from a file, JSON or YAML; `-` is stdin. What a schema may hold is checked by the service.
+ * @param member the member of a request that it is for
+ */
+export async function readSchema(path: string, member?: SchemaMember): Promise<Schemata> {
+  return (await readSchemaSource(path, member)).schemata;
 }
 
 /** The same, with a way to find on which line of the file a JSON pointer leads. */
-export async function readSchemaSource(path: string): Promise<{
+export async function readSchemaSource(
+  path: string,
+  member?: SchemaMember,
+): Promise<{
   readonly schemata: Schemata;
   readonly lineOf: () => Promise<(pointer: string) => number>;
 }> {
   const bytes = await readInput(path);
   setSchemaFile(path);
   const lineOf = async () => (await import("./registry/documents.ts")).lineFinder(text(bytes));
-  return { schemata: await schemataOf(path, bytes), lineOf };
+  return { schemata: await schemataOf(path, bytes, member), lineOf };
 }
 
-async function schemataOf(path: string, bytes: Uint8Array): Promise<Schemata> {
+/** @param path the file, or the flag whose value holds it */
+export async function schemataOf(
+  path: string,
+  bytes: Uint8Array,
+  member: SchemaMember = "schemata",
+): Promise<Schemata> {
   const value = await parse(path, bytes);
+  // A server refuses a request of many bytes before it comes to the limit of a schema, which a person needs to know.
+  if (bytes.length > SCHEMA_LIMITS.bytes) {
+    const { checkSchemaSize } = await import("../schema/document-rules.ts");
+    inFile(path, () => checkSchemaSize(value, member));
+  }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Schemata;
-  throw usageError(`${nameOf(path)} holds no schema: a JSON Schema is an object such as {"type": "object"}.`);
+  const form = 'a JSON Schema is an object such as {"type": "object"}';
+  throw new EvregError("invalid", `${nameOf(path)} holds no schema: ${form}.`);
 }
 
 async function parse(path: string, bytes: Uint8Array): Promise<unknown> {
@@ -52,8 +70,9 @@ function inFile(path: string, read: () => unknown): unknown {
   try {
     return read();
   } catch (error) {
-    const reason = messageOf(error);
-    throw new EvregError("malformed", `${nameOf(path)}: ${reason}`);
+    const { code, details } =
+      error instanceof EvregError ? error : { code: "malformed" as const, details: {} };
+    throw new EvregError(code, `${nameOf(path)}: ${messageOf(error)}`, details);
   }
 }
 

@@ -1,9 +1,11 @@
 import { Flags, type Interfaces } from "@oclif/core";
+import type { Schemata } from "../domain/action.ts";
 import { SETTINGS_LIMITS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import { choiceFlag, definedOnly, durationFlagMs, textFlag } from "./flags.ts";
 import { readInput } from "./io/input.ts";
-import { readSchema } from "./schema-file.ts";
+import { schemataOf } from "./schema-file.ts";
 import { usageError } from "./usage-errors.ts";
+import { whereSchema } from "./where.ts";
 
 /** What takes a setting away again. */
 const NONE = "none";
@@ -12,11 +14,14 @@ const DELIVERY = { helpGroup: "DELIVERY" };
 
 /** What a subscription may ask for beyond what all have, see `SubscriptionSettings`. */
 export const settingsFlags = {
-  filter: textFlag(
-    "Send only events whose payload conforms to the JSON Schema in this file (- for stdin), or none.",
-    "FILE",
-    DELIVERY,
-  ),
+  filter: Flags.string({
+    summary:
+      "Send only events with this value in their payload, such as country=FR or customer.id=7 (may be repeated: all must be so), or whose payload conforms to a JSON Schema: a file, - for stdin, or inline. Or none.",
+    helpValue: "MEMBER=VALUE|FILE|JSON",
+    ...DELIVERY,
+    multiple: true,
+    multipleNonGreedy: true,
+  }),
   "rate-limit": textFlag("Most attempts begun in a second, or none.", "NUMBER", DELIVERY),
   "max-in-flight": textFlag("Most attempts under way at a time, or none.", "NUMBER", DELIVERY),
   timeout: textFlag(
@@ -64,7 +69,7 @@ export async function settingsOf(
 ): Promise<Partial<SubscriptionSettings>> {
   const { header } = flags;
   return definedOnly({
-    filter: await orNone(flags.filter, readSchema),
+    filter: await filterOf(flags.filter),
     rate_limit: orNone(flags["rate-limit"], (text) => numberOf("--rate-limit", text)),
     max_in_flight: orNone(flags["max-in-flight"], (text) => numberOf("--max-in-flight", text)),
     timeout_ms: orNone(flags.timeout, (text) => durationFlagMs("timeout", text, TIMEOUT)),
@@ -74,6 +79,13 @@ export async function settingsOf(
     on_exhausted: flags["on-exhausted"],
     expires_after_ms: orNone(flags["expires-after"], (text) => durationFlagMs("expires-after", text, EXPIRY)),
   });
+}
+
+async function filterOf(typed: readonly string[] | undefined): Promise<Schemata | null | undefined> {
+  if (typed === undefined) return undefined;
+  if (typed.length === 1 && typed[0] === NONE) return null;
+  const flag = "--filter";
+  return schemataOf(flag, Buffer.from(await whereSchema(flag, typed)), "filter");
 }
 
 function pointerOf(text: string): string {

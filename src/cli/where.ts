@@ -9,25 +9,26 @@ const FORMS =
   'takes a file with a JSON Schema (- for stdin), the schema itself such as \'{"required": ["id"]}\', or MEMBER=VALUE such as country=FR, which may be repeated';
 
 /**
- * The JSON Schema, as JSON, that events are looked for by.
+ * The JSON Schema, as JSON, that a flag chooses events by.
+ * @param flag of which it is the value, such as `--where`
  * @param typed a file, JSON that begins with a brace, or any number of `MEMBER=VALUE`, which all must be so
  * @throws `usage` for anything else
  */
-export async function whereSchema(typed: readonly string[]): Promise<string> {
+export async function whereSchema(flag: string, typed: readonly string[]): Promise<string> {
   const members = typed.map(memberIn);
   const own = members.filter((member) => member !== undefined);
-  if (own.length === typed.length) return encodeJson(schemaOf(exampleOf(own, typed)));
+  if (own.length === typed.length) return encodeJson(schemaOf(exampleOf(flag, own, typed)));
   const [only = "", ...others] = typed;
   if (others.length > 0) {
     throw usageError(
-      `--where: takes one JSON Schema, or only MEMBER=VALUE where it is given more than once.`,
+      `${flag}: takes one JSON Schema, or only MEMBER=VALUE where it is given more than once.`,
     );
   }
-  if (only.trimStart().startsWith("{")) return inlineSchema(only);
+  if (only.trimStart().startsWith("{")) return inlineSchema(flag, only);
   if (only !== "-" && !existsSync(only)) {
-    throw usageError(`--where: ${FORMS}. There is no file ${JSON.stringify(only)}.`);
+    throw usageError(`${flag}: ${FORMS}. There is no file ${JSON.stringify(only)}.`);
   }
-  return encodeJson(await readSchema(only));
+  return encodeJson(await readSchema(only, "filter"));
 }
 
 function memberIn(text: string): OwnMember | undefined {
@@ -35,24 +36,24 @@ function memberIn(text: string): OwnMember | undefined {
   return ownMember(text);
 }
 
-function inlineSchema(text: string): string {
+function inlineSchema(flag: string, text: string): string {
   try {
     parseJson(Buffer.from(text));
     return text;
   } catch (error) {
-    throw usageError(`--where: is no JSON: ${messageOf(error)}`);
+    throw usageError(`${flag}: is no JSON: ${messageOf(error)}`);
   }
 }
 
 /** A payload that holds these members and nothing else, with their values as they were typed. */
-function exampleOf(members: readonly OwnMember[], typed: readonly string[]): object {
+function exampleOf(flag: string, members: readonly OwnMember[], typed: readonly string[]): object {
   const places = members.map(({ path }) => JSON.stringify(path));
   const twice = places.findIndex((place, at) => places.indexOf(place) !== at);
   if (twice !== -1)
-    throw usageError(`--where: names ${typed[twice]!.replace(/=.*$/s, "")} twice; give it once.`);
+    throw usageError(`${flag}: names ${typed[twice]!.replace(/=.*$/s, "")} twice; give it once.`);
   const example = {};
   if (setMembers(example, members, true)) return example;
-  throw usageError("--where: of a list, name the items before an item as well, or give a JSON Schema.");
+  throw usageError(`${flag}: of a list, name the items before an item as well, or give a JSON Schema.`);
 }
 
 /** What a payload must be to hold all that this one does. */

@@ -63,7 +63,7 @@ export const EventsList = listCommand(EVENTS, {
   readFlags: async ({ where, "idempotency-key": key }) => ({
     "idempotency-key": undefined,
     idempotency_key: key,
-    ...(Array.isArray(where) ? { where: await whereSchema(where as readonly string[]) } : {}),
+    ...(Array.isArray(where) ? { where: await whereSchema("--where", where as readonly string[]) } : {}),
   }),
   afterPage: warn,
 });

@@ -77,14 +77,14 @@ export class SubscriptionsCreate extends TargetCommand {
   static override description =
     "Each event of the action published from now on is sent to the handler. The action may be a pattern, in quotes: 'order.*' for all beneath order, '*' for all, and also for those that are made later. With several --action there is a subscription for each; given again, it makes those that are missing. The secret that signs the deliveries is printed once, here; all of one application and name have the same one.";
   static override usage =
-    "subscriptions create --application NAME --subscription NAME --action PATTERN... {--handler URL | --mode pull} [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [{--ordered | --ordered-by POINTER} [--on-exhausted block|skip]] [--expires-after DURATION]";
+    "subscriptions create --application NAME --subscription NAME --action PATTERN... {--handler URL | --mode pull} [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter MEMBER=VALUE|FILE|JSON]... [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [{--ordered | --ordered-by POINTER} [--on-exhausted block|skip]] [--expires-after DURATION]";
   static override examples = examples({
     "Send each event of order.created to the handler of billing":
       "evreg subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
     "Send each event of what is beneath order, now and later, and of refund.made":
       "evreg subscriptions create --application billing --subscription books --action 'order.*' --action refund.made --handler https://billing.example.com/hooks",
-    "Send only those whose payload conforms to a JSON Schema":
-      "evreg subscriptions create --application billing --subscription french --action order.created --handler https://billing.example.com/hooks --filter french.json",
+    "Send only those from France":
+      "evreg subscriptions create --application billing --subscription french --action order.created --handler https://billing.example.com/hooks --filter country=FR",
     "Let consumers claim them, which nothing can reach from outside":
       "evreg subscriptions create --application billing --subscription invoices --action order.created --mode pull",
     "Keep only the secret, in a file":
@@ -172,7 +172,7 @@ const RETRY_MEMBERS = ["max_retries", "retry_schedule", "ordered", "on_exhausted
 
 export class SubscriptionsUpdate extends TargetCommand {
   static override usage =
-    "subscriptions update ID|NAME [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action PATTERN] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--[no-]ordered | --ordered-by POINTER] [--on-exhausted block|skip] [--expires-after DURATION]";
+    "subscriptions update ID|NAME [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action PATTERN] [--bearer secret|none | --bearer-token-file FILE] [--filter MEMBER=VALUE|FILE|JSON]... [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--[no-]ordered | --ordered-by POINTER] [--on-exhausted block|skip] [--expires-after DURATION]";
   static override summary = "Change, pause or reactivate a subscription.";
   static override description =
     "Pausing holds the deliveries that are not finished and queues none for later events: it misses those. Reactivating resumes what is held, and says how many events were missed, and how to send them. With --active an active one that is slowed is sent to again at once.";
@@ -185,7 +185,8 @@ export class SubscriptionsUpdate extends TargetCommand {
       "Let the handler be asked with a bearer value that it knows":
         "evreg subscriptions update 3 --bearer-token-file ./handler.token",
       "Send signatures only, and no bearer value": "evreg subscriptions update 3 --bearer none",
-      "Send only some of the events": `echo '{"properties":{"country":{"const":"FR"}},"required":["country"]}' | evreg subscriptions update 3 --filter -`,
+      "Send only those whose payload conforms to a JSON Schema":
+        "evreg subscriptions update 3 --filter french.json",
       "Send all of them again": "evreg subscriptions update 3 --filter none",
     },
   );

@@ -59,25 +59,27 @@ test("--where takes members with their values, several of them, and a schema inl
 });
 
 test("members become a schema that their payloads conform to, values as they were typed", async () => {
-  expect(JSON.parse(await whereSchema(["customer.id=7", 'items[0].sku="A-1"', "customer.name=Ann"]))).toEqual(
-    {
-      type: "object",
-      properties: {
-        customer: {
-          type: "object",
-          properties: { id: { const: 7 }, name: { const: "Ann" } },
-          required: ["id", "name"],
-        },
-        items: {
-          type: "array",
-          items: [{ type: "object", properties: { sku: { const: "A-1" } }, required: ["sku"] }],
-          minItems: 1,
-        },
+  expect(
+    JSON.parse(await whereSchema("--where", ["customer.id=7", 'items[0].sku="A-1"', "customer.name=Ann"])),
+  ).toEqual({
+    type: "object",
+    properties: {
+      customer: {
+        type: "object",
+        properties: { id: { const: 7 }, name: { const: "Ann" } },
+        required: ["id", "name"],
       },
-      required: ["customer", "items"],
+      items: {
+        type: "array",
+        items: [{ type: "object", properties: { sku: { const: "A-1" } }, required: ["sku"] }],
+        minItems: 1,
+      },
     },
+    required: ["customer", "items"],
+  });
+  expect(await whereSchema("--where", ["id=12345678901234567890"])).toContain(
+    '{"const":12345678901234567890}',
   );
-  expect(await whereSchema(["id=12345678901234567890"])).toContain('{"const":12345678901234567890}');
 });
 
 test.each([

@@ -77,7 +77,8 @@ test("a refused change of an action reports why, and ends with the exit code for
   expect(broken).toMatchObject({ code: 5, stdout: "" });
   expect(broken.stderr).toMatch(/\n {2}- .*required/);
   expect(broken.stderr).toContain("order.created.v2");
-  expect(noSchema).toMatchObject({ code: 2, stdout: "" });
+  expect(noSchema).toMatchObject({ code: 1, stdout: "" });
+  expect(noSchema.stderr).toContain("stdin holds no schema");
   expect(notJson).toMatchObject({ code: 1, stdout: "" });
   expect(JSON.parse(notJson.stderr)).toMatchObject({
     code: 400,
@@ -124,6 +125,14 @@ test("a filter comes from a file or stdin, is checked, and is removed with none"
   expect((await json(["subscriptions", "update", id, "--filter", "none"])).data).toMatchObject({
     filter: null,
   });
+  const filterOf = async (...words: string[]) =>
+    (await json<{ filter: unknown }>(["subscriptions", "update", id, ...words])).data.filter;
+  expect(await filterOf("--filter", "country=FR", "--filter", "id=7")).toEqual({
+    type: "object",
+    properties: { country: { const: "FR" }, id: { const: 7 } },
+    required: ["country", "id"],
+  });
+  expect(await filterOf("--filter", '{"required": ["id"]}')).toEqual({ required: ["id"] });
   await served.evreg.subscriptions.delete(Number(id));
 });
 
