@@ -93,7 +93,11 @@ describe("restoring a backup", () => {
   it.each<[string, (bytes: Buffer) => Buffer, RegExp]>([
     ["cut off", (bytes) => bytes.subarray(0, 90_000), /damaged/],
     ["empty", () => Buffer.alloc(0), /was not made by evreg/],
-    ["no database", () => Buffer.from("something else entirely"), /not a database/],
+    [
+      "no database",
+      () => Buffer.from("something else entirely"),
+      /is no data file or backup of evreg: it is not a database/,
+    ],
     ["another program's", (bytes) => withNumber(bytes, 68, 7), /was not made by evreg/],
     ["of a newer evreg", (bytes) => withNumber(bytes, 60, 999), /has form 999/],
     ["changed in a row that an index has too", (bytes) => withText(bytes, "from.b", "form.b"), /damaged/],

@@ -4,7 +4,7 @@ import { type EvregError, messageOf } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { withDatabase } from "../thread/connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
-import { engineFailure, type Sql } from "../thread/sql.ts";
+import { engineFailure, isNoDatabase, type Sql } from "../thread/sql.ts";
 import { fileError, mustBeWritable } from "./data-folder.ts";
 import { forEachPayload, isKnownForm, UNCHECKED_FORM, unknownForm } from "./older-forms.ts";
 import { vaultsOf } from "./rewrite-file.ts";
@@ -126,6 +126,10 @@ function damaged(name: string, why: string, cause?: unknown): EvregError {
 function explained(error: unknown, name: string): unknown {
   const failure = engineFailure(error, "statement");
   if (failure === undefined) return error;
+  if (isNoDatabase(failure.cause)) {
+    const what = `${name} is no data file or backup of evreg: it is not a database, or its beginning is damaged.`;
+    return fileError("invalid", name, what, {}, error);
+  }
   if (failure.kind === "damaged") return damaged(name, messageOf(failure.cause), error);
   if (failure.kind === "in_use") {
     return fileError("conflict", name, `${name} is in use by another process.`);

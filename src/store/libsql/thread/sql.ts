@@ -37,6 +37,11 @@ export class EngineFailure extends Error {
 const [ERROR, BUSY, LOCKED, IOERR, CORRUPT, FULL] = [1, 5, 6, 10, 11, 13];
 const [TOOBIG, CONSTRAINT, MISMATCH, RANGE, NOTADB] = [18, 19, 20, 25, 26];
 
+/** Whether an error of the driver says that what was opened is no database, or one without its beginning. */
+export function isNoDatabase(error: unknown): boolean {
+  return isDriverError(error) && (error.rawCode & 0xff) === NOTADB;
+}
+
 /** Failures of one statement that leave the connection as good as before. */
 const STATEMENT_CODES: ReadonlySet<number> = new Set([ERROR, CONSTRAINT, MISMATCH, TOOBIG, RANGE]);
 
