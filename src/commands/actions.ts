@@ -21,7 +21,7 @@ import { ACTION_CHANGED, ACTIONS } from "../resources/actions.ts";
 
 /** What the changes of an action's schema are compared with. */
 const againstFlag = choiceFlag(
-  "Compare changes with the last schema, or with all there were.",
+  "Compare changes with the last schema (default of a new action), or with all there were.",
   COMPATIBILITY_AGAINST,
 );
 

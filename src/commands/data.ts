@@ -209,7 +209,7 @@ function nextNotes(restored: Restored): string[] {
 type Restored = Awaited<ReturnType<Awaited<ReturnType<typeof loadRestore>>["restore"]>>;
 
 const RESTORE_RECORD = recordColumns<Restored>({
-  file: { title: "File", block: true },
+  file: "File",
   bytes: { title: "Size", show: ({ bytes }) => byteCount(bytes) },
   form: {
     title: "Form",
@@ -219,7 +219,7 @@ const RESTORE_RECORD = recordColumns<Restored>({
   next_event: "Next event",
   waiting_deliveries: "Waiting deliveries",
   tokens: "Tokens",
-  kept: { title: "Before", block: true },
+  kept: "Before",
 });
 
 export class Migrate extends ConfigCommand {

@@ -72,6 +72,11 @@ export const SubscriptionsGet = recordCommand(SUBSCRIPTIONS, "get", {
   },
 });
 
+const handlerFlag = textFlag(
+  "Address that gets the deliveries: https: and public. A server with --dev sends to http: and to this machine as well, and so does one whose configuration allows it.",
+  "URL",
+);
+
 export class SubscriptionsCreate extends TargetCommand {
   static override summary = "Subscribe a webhook handler to an action, or to several.";
   static override description =
@@ -102,7 +107,7 @@ export class SubscriptionsCreate extends TargetCommand {
       multiple: true,
       multipleNonGreedy: true,
     }),
-    handler: textFlag("Address that gets the deliveries.", "URL"),
+    handler: handlerFlag,
     mode: choiceFlag("push to the handler (default), or pull: consumers claim the deliveries.", MODES),
     "max-retries": numberFlag(
       "Retries of a failed delivery, 0 to 20 (default: one for each wait of the schedule, else 5 unless the server says otherwise).",
@@ -192,7 +197,7 @@ export class SubscriptionsUpdate extends TargetCommand {
   );
   static override args = { id: subscriptionArg };
   static override flags = {
-    handler: textFlag("Address that gets the deliveries.", "URL"),
+    handler: handlerFlag,
     "max-retries": numberFlag("Retries of a failed delivery, 0 to 20."),
     active: Flags.boolean({
       summary: "Reactivate it; --no-active pauses it, and it misses what is published meanwhile.",
