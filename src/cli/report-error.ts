@@ -55,9 +55,12 @@ function detailLines(error: EvregError): string[] {
       lines.push(...brokenRules(error.details).map((rule) => `- ${rule}`));
       if (value.length >= MAX_FAILURES) lines.push("- and perhaps more: no more than these are looked for");
     } else if (name !== "value" && Array.isArray(value)) {
-      for (const item of value.filter((one) => !isMentioned(error, one))) {
+      const items = value.filter((one) => !isMentioned(error, one));
+      const shown = name === "changes" ? breaksShown(items, process.stderr) : items;
+      for (const item of shown) {
         lines.push(`- ${listItem(item)}`, ...breakDetails(Object(item) as object).map((line) => `  ${line}`));
       }
+      if (shown.length < items.length) lines.push(`- ${moreBreaks(items, shown)}`);
     } else if (name === "value" && value !== null) {
       const isShown = typeof value === "string" && mentions(error.message, value);
       if (!isShown) lines.push(`value: ${shortDetail(value)}`);
@@ -127,6 +130,18 @@ function nextStep({ code, message, details }: EvregError, command: string | unde
 
 /** Longest detail shown on a line of its own; a whole payload would push the message off the screen. */
 const LONGEST_DETAIL = 400;
+
+/** More breaks would push the first ones and the verdict off a terminal's screen. */
+const MAX_BREAKS_ON_TERMINAL = 10;
+
+/** Those of a list of breaks that are printed on a stream. */
+export function breaksShown<T>(breaks: readonly T[], { isTTY }: { readonly isTTY?: boolean }): readonly T[] {
+  return isTTY === true ? breaks.slice(0, MAX_BREAKS_ON_TERMINAL) : breaks;
+}
+
+export function moreBreaks(breaks: readonly unknown[], shown: readonly unknown[]): string {
+  return `and ${breaks.length - shown.length} more of ${breaks.length} breaks; --json has all`;
+}
 
 /** What a break has beside its message: a payload that shows it, and what could be done instead. */
 export function breakDetails({ example, remedy }: { example?: unknown; remedy?: unknown }): string[] {

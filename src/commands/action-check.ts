@@ -6,7 +6,7 @@ import { note, writeOut } from "../cli/io/output.ts";
 import { counted, escapeControl } from "../cli/io/text.ts";
 import { interruption } from "../cli/io/interruption.ts";
 import { payloadFrom } from "../cli/publish/publish-one.ts";
-import { breakDetails, brokenRule } from "../cli/report-error.ts";
+import { breakDetails, breaksShown, brokenRule, moreBreaks } from "../cli/report-error.ts";
 import { readSchemaSource } from "../cli/schema-file.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 import type { CheckedEvents, CompatibilityMode, SchemaVerdict } from "../domain/action.ts";
@@ -146,11 +146,13 @@ const MAX_EVENTS_NAMED = 5;
 function verdictText(verdict: SchemaVerdict, checked: CheckedSchema): string {
   const place = (pointer: string) =>
     `${escapeControl(checked.file ?? "stdin")}:${checked.lineOf(pointer)}: ${escapeControl(pointer || "(root)")}`;
+  const shown = breaksShown(verdict.breaks, process.stdout);
   const lines = [
-    ...verdict.breaks.flatMap((broken) => [
+    ...shown.flatMap((broken) => [
       `${place(broken.pointer)}: ${escapeControl(broken.message)}`,
       ...breakDetails(broken).map((line) => `  ${line}`),
     ]),
+    ...(shown.length < verdict.breaks.length ? [`${moreBreaks(verdict.breaks, shown)}.`] : []),
     ...verdict.warnings.map(
       ({ pointer, message }) => `${place(pointer)}: Warning: ${escapeControl(message)}`,
     ),
