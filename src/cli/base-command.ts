@@ -10,6 +10,7 @@ import { note, Output, type OutputFormat } from "./io/output.ts";
 import type { Column } from "./io/table.ts";
 import { escapeControl } from "./io/text.ts";
 import { withMeantAction } from "./notes.ts";
+import { faultInFile } from "./schema-file.ts";
 import { setContext, setTarget } from "./target/next-command.ts";
 import type { TargetFlags } from "./target/next-command.ts";
 import type { Target, TargetNeeds } from "./target/target.ts";
@@ -64,8 +65,7 @@ function asFlagError(
   }
   const [file] = [flags[FILE_OF[field.split(/[.[]/)[0]!] ?? ""]].flat();
   if (typeof file === "string" && (file === "-" || existsSync(file))) {
-    const name = file === "-" ? "stdin" : file;
-    return new EvregError(error.code, `${name}: ${error.message}`, error.details);
+    return new EvregError(error.code, faultInFile(file, field, message), error.details);
   }
   const member = field.replace(/\[\d+\]$/, "");
   const flag = FLAG_OF[member] ?? member.replaceAll("_", "-");

@@ -1,8 +1,9 @@
 import type { Schemata } from "../domain/action.ts";
-import { EvregError, messageOf } from "../domain/error.ts";
+import { asEvregError, EvregError, messageOf } from "../domain/error.ts";
 import { parseJson } from "../json/raw-json.ts";
 import type { SchemaMember } from "../schema/document-rules.ts";
 import { SCHEMA_LIMITS } from "../schema/limits.ts";
+import { pathNamed, pointerTo } from "../schema/pointers.ts";
 import { readInput, textFault } from "./io/input.ts";
 import { setSchemaFile } from "./target/next-command.ts";
 
@@ -38,7 +39,13 @@ export async function schemataOf(
   // A server refuses a request of many bytes before it comes to the limit of a schema, which a person needs to know.
   if (bytes.length > SCHEMA_LIMITS.bytes) {
     const { checkSchemaSize } = await import("../schema/document-rules.ts");
-    inFile(path, () => checkSchemaSize(value, member));
+    try {
+      checkSchemaSize(value, member);
+    } catch (error) {
+      const { code, details } = asEvregError(error);
+      const fault = faultInFile(path, String(details["field"]), String(details["message"]));
+      throw new EvregError(code, fault, details);
+    }
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Schemata;
   const form = 'a JSON Schema is an object such as {"type": "object"}';
@@ -70,10 +77,17 @@ function inFile(path: string, read: () => unknown): unknown {
   try {
     return read();
   } catch (error) {
-    const { code, details } =
-      error instanceof EvregError ? error : { code: "malformed" as const, details: {} };
-    throw new EvregError(code, `${nameOf(path)}: ${messageOf(error)}`, details);
+    throw new EvregError("malformed", `${nameOf(path)}: ${messageOf(error)}`);
   }
+}
+
+/**
+ * What is wrong with a schema, at its place in the file, written as in warnings and breaks.
+ * @param field the place as the API names it
+ */
+export function faultInFile(path: string, field: string, message: string): string {
+  const pointer = pathNamed(field).slice(1).reduce<string>(pointerTo, "");
+  return `${nameOf(path)}: ${pointer === "" ? "" : `${pointer}: `}${message}`;
 }
 
 function nameOf(path: string): string {

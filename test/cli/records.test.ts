@@ -114,7 +114,7 @@ test("a filter comes from a file or stdin, is checked, and is removed with none"
 
   const refused = await run(["subscriptions", "update", id, "--filter", "-"], { input: '{"type": "strin"}' });
   expect(refused).toMatchObject({ code: 1, stdout: "" });
-  expect(refused.stderr).toContain("filter.type: must be one of");
+  expect(refused.stderr).toContain("stdin: /type: must be one of");
   const changed = await json(["subscriptions", "update", id, "--filter", "-"], {
     input: '{"requird": ["id"]}',
   });

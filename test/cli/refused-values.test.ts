@@ -109,9 +109,9 @@ test("an error in a schema or a filter names its file", async () => {
   const filter =
     "subscriptions create --application x --subscription y --action a --handler https://example.com";
   for (const [words, place] of [
-    ["actions create b --application x --schema bad.json", "schemata.properties.a.type"],
-    ["actions check a --schema bad.json", "schemata.properties.a.type"],
-    [`${filter} --filter bad.json`, "filter.properties.a.type"],
+    ["actions create b --application x --schema bad.json", "/properties/a/type"],
+    ["actions check a --schema bad.json", "/properties/a/type"],
+    [`${filter} --filter bad.json`, "/properties/a/type"],
   ]) {
     const outcome = await run([...words!.split(" "), "--url", server.url]);
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
@@ -125,9 +125,7 @@ test("a schema that is too large is refused by its own limit, also where a serve
   const create = "actions create b --application x --schema large.json --url".split(" ");
   const outcome = await run([...create, server.url]);
   expect(outcome).toMatchObject({ code: 1, stdout: "" });
-  expect(outcome.stderr).toMatch(
-    /^Error: large\.json: schemata: must have at most 262,144 bytes as JSON, not /,
-  );
+  expect(outcome.stderr).toMatch(/^Error: large\.json: must have at most 262,144 bytes as JSON, not /);
 });
 
 test("an invalid header is refused and not repeated", async () => {
