@@ -57,7 +57,7 @@ export async function pausedSubscriptionNotes(evreg: Evreg, action: string): Pro
   });
 }
 
-/** A token may be allowed to publish or to read deliveries, and not to read this. */
+/** A token may be allowed to publish, to write or to read deliveries, and not to read this. */
 async function subscriptionOf(evreg: Evreg, id: number): Promise<Subscription | undefined> {
   return (await evreg.subscriptions.get(id).catch(() => undefined))?.data;
 }
@@ -99,9 +99,8 @@ const MAX_PAUSED = 20;
  */
 export async function notePaused(evreg: Evreg, subscriptions: Iterable<number>): Promise<void> {
   for (const id of [...new Set(subscriptions)].slice(0, MAX_PAUSED)) {
-    // A token may be allowed to write and not to read.
-    const subscription = await evreg.subscriptions.get(id).catch(() => undefined);
-    if (subscription?.data.active === false) {
+    const subscription = await subscriptionOf(evreg, id);
+    if (subscription?.active === false) {
       note(
         `Subscription ${id} is paused: the replay waits until it is active again: ${nextCommand(`subscriptions update ${id} --active`)}`,
       );
