@@ -49,10 +49,8 @@ export class Feed implements ReaderHost {
   readonly #places = new Shares(STREAM_LIMITS.streams);
   /** Readers that have everything, by what wakes them. */
   readonly #waiting = new Map<Reader, () => void>();
-  /** Rises with each signal that something may have happened. */
-  #version = 0;
-  /** Where it was at the last wake-up. */
-  #wokenVersion = 0;
+  /** Rises with each wake-up and each new stream. What is read in one has all that happened before that began. */
+  #epoch = 0;
   #lastWakeUpMs = -Infinity;
   #isPlanned = false;
 
@@ -62,19 +60,13 @@ export class Feed implements ReaderHost {
     this.counts = counts;
     this.source = { data: shortId(dataId), instance: shortId(instance) };
     this.#ring = new ChangeRing(clock.now());
-    this.pages = new SharedPages({
-      events,
-      ring: this.#ring,
-      source: this.source,
-      version: () => this.#version,
-    });
+    this.pages = new SharedPages(events, this.#ring, this.source);
     counts.open = () => this.#open.size;
   }
 
   /** Signals that events may have been recorded. */
   recorded(): void {
-    this.#version += 1;
-    if (this.#waiting.size > 0) this.#planWakeUp();
+    if (this.#open.size > 0) this.#planWakeUp();
   }
 
   changed(change: Change): void {
@@ -82,8 +74,8 @@ export class Feed implements ReaderHost {
     this.recorded();
   }
 
-  get version(): number {
-    return this.#version;
+  get epoch(): number {
+    return this.#epoch;
   }
 
   get changesCompleteSince(): string {
@@ -99,6 +91,7 @@ export class Feed implements ReaderHost {
     try {
       const reader = new Reader(this, view, await this.#startOf(view, since));
       this.#open.set(reader, caller);
+      this.#epoch += 1;
       return reader;
     } catch (error) {
       this.#places.release(caller);
@@ -161,12 +154,9 @@ export class Feed implements ReaderHost {
     return this.#open.has(reader);
   }
 
-  async moreThan(version: number, reader: Reader): Promise<void> {
-    if (version < this.#wokenVersion || !this.isOpen(reader)) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.set(reader, resolve);
-    if (version < this.#version) this.#planWakeUp();
-    await promise;
+  async endOf(epoch: number, reader: Reader): Promise<void> {
+    if (epoch < this.#epoch || !this.isOpen(reader)) return;
+    await new Promise<void>((resolve) => this.#waiting.set(reader, resolve));
   }
 
   closed(reader: Reader): void {
@@ -189,7 +179,7 @@ export class Feed implements ReaderHost {
 
   #wakeUp(): void {
     this.#isPlanned = false;
-    this.#wokenVersion = this.#version;
+    this.#epoch += 1;
     this.#lastWakeUpMs = this.clock.monotonicMs();
     for (const wake of this.#waiting.values()) wake();
     this.#waiting.clear();

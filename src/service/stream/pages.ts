@@ -1,18 +1,15 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import type { StreamMessage, StreamPosition } from "../../domain/stream.ts";
 import type { EventStore, NextEvents, NextPage } from "../../store/events.ts";
 import { omitUndefined } from "../requests.ts";
 import type { ChangeRing } from "./ring.ts";
 import { streamTurns } from "./turns.ts";
-import { MESSAGE_BYTES, messagesOf, showsChanges, type Source, type View } from "./view.ts";
+import { messagesOf, showsChanges, type Source, type View } from "./view.ts";
 
 /** What one page may have: it is made and encoded in one go, while all else waits. A single event may have more. */
 const PAGE = { limit: 200, maxBytes: 64 * 1024 } as const;
-/** Between two reads of the store. */
-const MAX_REST_MS = 50;
-/** What was read last, and the pages that were made of it, each about so large. */
-const KEPT_BYTES = 512 * 1024;
+/** What the pages that are kept may take, with what they are encoded as. */
+const KEPT_BYTES = 1024 * 1024;
 
 /** What one view shows after a position. Its messages are one list for all readers, so that they are encoded once. */
 export interface Page {
@@ -20,8 +17,6 @@ export interface Page {
   readonly to: Required<StreamPosition>;
   /** Whether there may be more, even if nothing has happened since. */
   readonly isFull: boolean;
-  /** That of the feed when the read began: everything that had been signalled is in it, or before it. */
-  readonly version: number;
   /** Changes after the position that are kept no more. */
   readonly missed: number;
   /** The largest rowid of an event that was removed by then. */
@@ -30,19 +25,14 @@ export interface Page {
 
 /** What the store and the ring had when it was read. */
 interface Read extends NextPage {
-  /** In the names of the pages that are made of it. */
-  readonly name: string;
-  readonly version: number;
   /** The number of the last change. */
   readonly change: number;
 }
 
-interface SharedPagesOptions {
-  readonly events: Pick<EventStore, "next">;
-  readonly ring: ChangeRing;
-  readonly source: Source;
-  /** Of the feed; rises with everything that happens. */
-  readonly version: () => number;
+interface KeptPage {
+  readonly read: Promise<Read>;
+  /** `undefined` until it is the turn of the first reader that wants it. */
+  page?: Page;
 }
 
 /** Who asks for a page, and where it is. */
@@ -51,118 +41,80 @@ interface Place {
   /** See `keyOf`. */
   readonly key: string;
   readonly position: Required<StreamPosition>;
-  /** Whether it has had everything, and keeps up: then it shares its reads with all views, and else with those of its filter. */
-  readonly isCurrent: boolean;
+  /** See `Feed`: what was read in an earlier epoch is not used. */
+  readonly epoch: number;
 }
 
 /**
- * The pages of all streams. Readers at the same place share what is read there, and those that show the same share the page.
- * The store has one read at a time, and readers get their pages in turn, in short slices of time. So however many catch up,
- * everybody else waits for a page or two.
+ * The pages of all streams. Readers that show the same and are at the same place share a page. The store has one read at a
+ * time, and readers get their pages in turn, in short slices of time. So however many catch up, everybody else waits for a
+ * page or two.
  */
 export class SharedPages {
-  readonly #options: SharedPagesOptions;
-  readonly #reads = new LRUCache<string, Promise<Read>>({ maxSize: KEPT_BYTES });
-  readonly #pages = new LRUCache<string, Page>({ maxSize: KEPT_BYTES });
-  #readCount = 0;
-  #storeIsFree: Promise<void> = Promise.resolve();
+  readonly #events: Pick<EventStore, "next">;
+  readonly #ring: ChangeRing;
+  readonly #source: Source;
+  readonly #kept = new LRUCache<string, KeptPage>({ maxSize: KEPT_BYTES });
+  #lastRead: Promise<unknown> = Promise.resolve();
 
-  constructor(options: SharedPagesOptions) {
-    this.#options = options;
+  constructor(events: Pick<EventStore, "next">, ring: ChangeRing, source: Source) {
+    this.#events = events;
+    this.#ring = ring;
+    this.#source = source;
   }
 
   /** The page after a position. Resolves when it is the reader's turn. */
-  async after(place: Place): Promise<Page> {
-    const read = await this.#readAfter(place);
+  async after({ view, key, position, epoch }: Place): Promise<Page> {
+    const name = `${epoch} ${position.event} ${position.change} ${key}`;
+    let kept = this.#kept.get(name);
+    if (kept === undefined) {
+      kept = { read: this.#read(view, position.event) };
+      this.#kept.set(name, kept, { size: 1 });
+    }
+    const read = await kept.read;
     await streamTurns.yield();
-    const { view, key, position } = place;
-    const name = `${read.name} ${showsChanges(view) ? position.change : ""} ${key}`;
-    return this.#pages.get(name) ?? this.#pageOf(name, view, position, read);
+    if (kept.page === undefined) {
+      const { page, bytes } = this.#pageOf(view, position, read);
+      kept.page = page;
+      this.#kept.set(name, kept, { size: 1 + 2 * bytes });
+    }
+    return kept.page;
   }
 
   /** Once nobody reads. */
   clear(): void {
-    this.#reads.clear();
-    this.#pages.clear();
+    this.#kept.clear();
   }
 
-  #readAfter({ view, position, isCurrent }: Place): Promise<Read> {
-    const { topics, action, applications, payloads } = view;
-    const after = position.event;
-    const { events, version } = this.#options;
+  #read({ topics, action, applications, payloads }: View, after: number): Promise<Read> {
     if (!topics.has("events")) {
       const none = { events: [], through: after, isFull: false, removed: 0 };
-      return this.#read(`changes at ${version()}`, () => none);
+      return Promise.resolve({ ...none, change: this.#ring.last });
     }
-    const filters = isCurrent ? {} : { action, applications };
-    const query = omitUndefined<NextEvents>({ after, ...PAGE, ...filters, payloads });
-    const name = JSON.stringify(query);
-    const shared = this.#reads.get(name);
-    if (shared !== undefined) return shared;
-    this.#readCount += 1;
-    const readName = `read ${this.#readCount}`;
-    const reading = this.#inTurn(() => this.#read(readName, () => events.next(query)), isCurrent);
-    this.#reads.set(name, reading, { size: 1 });
-    void this.#keepIfUseful(name, reading, after);
-    return reading;
-  }
-
-  /**
-   * After a read for one that catches up comes as long a rest, so half of the time of the store's thread is never theirs. What
-   * just happened is read once for all, and is not to wait.
-   */
-  #inTurn(read: () => Promise<Read>, isCurrent: boolean): Promise<Read> {
-    let startedMs = 0;
-    const reading = this.#storeIsFree.then(() => {
-      startedMs = performance.now();
-      return read();
+    const query = omitUndefined<NextEvents>({ after, ...PAGE, action, applications, payloads });
+    const reading = this.#lastRead.then(async () => {
+      // Before the events are read: so a delivery's result never comes before its event.
+      const change = this.#ring.last;
+      return { ...(await this.#events.next(query)), change };
     });
-    const rest = async ({ isFull }: Read): Promise<void> => {
-      if (isFull && !isCurrent) await pause(Math.min(performance.now() - startedMs, MAX_REST_MS));
-    };
-    this.#storeIsFree = reading.then(rest, () => undefined);
+    this.#lastRead = reading.catch(() => undefined);
     return reading;
   }
 
-  async #keepIfUseful(name: string, reading: Promise<Read>, after: number): Promise<void> {
-    const read = await reading.catch(() => undefined);
-    // Where nothing was there, the next who asks may find something.
-    if (read === undefined || (read.through === after && !read.isFull)) this.#reads.delete(name);
-    else this.#reads.set(name, reading, { size: bytesIn(read) });
-  }
-
-  async #read(name: string, next: () => NextPage | Promise<NextPage>): Promise<Read> {
-    const { ring, version } = this.#options;
-    // Before the events are read: so a delivery's result never comes before its event.
-    const mark = { version: version(), change: ring.last };
-    return { ...(await next()), ...mark, name };
-  }
-
-  #pageOf(name: string, view: View, from: Required<StreamPosition>, read: Read): Page {
-    const { ring, source } = this.#options;
-    const { events, version, removed } = read;
+  #pageOf(view: View, from: Required<StreamPosition>, read: Read): { page: Page; bytes: number } {
+    const { events, removed } = read;
     const event = Math.max(from.event, read.through);
     let { change } = from;
     let { isFull } = read;
     let missed = 0;
     if (!isFull && showsChanges(view)) {
-      missed = ring.missedAfter(change);
+      missed = this.#ring.missedAfter(change);
       change = Math.max(change, Math.min(read.change, change + missed + PAGE.limit));
       isFull = change < read.change;
     }
     const to = { event, change };
-    const { messages, bytes } = messagesOf(view, source, from, {
-      events,
-      changes: ring.between(from.change, change),
-      to,
-    });
-    const page = { messages, to, isFull, version, missed, removed };
-    // With what they are encoded as.
-    this.#pages.set(name, page, { size: 1 + 2 * bytes });
-    return page;
+    const changes = this.#ring.between(from.change, change);
+    const { messages, bytes } = messagesOf(view, this.#source, from, { events, changes, to });
+    return { page: { messages, to, isFull, missed, removed }, bytes };
   }
-}
-
-function bytesIn({ events }: NextPage): number {
-  return events.reduce((sum, { payload }) => sum + MESSAGE_BYTES + (payload?.length ?? 0), 1);
 }

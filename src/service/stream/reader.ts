@@ -22,13 +22,13 @@ export interface ReaderHost {
   readonly counts: StreamCounts;
   readonly source: Source;
   readonly pages: SharedPages;
-  /** Rises with each signal. */
-  readonly version: number;
+  /** See `Feed`. */
+  readonly epoch: number;
   /** ISO 8601 UTC: the changes since then are kept. */
   readonly changesCompleteSince: string;
   isOpen(reader: Reader): boolean;
-  /** Resolves once something may have happened since that version, or the reader is closed. */
-  moreThan(version: number, reader: Reader): Promise<void>;
+  /** Resolves once that epoch is over, or the reader is closed. */
+  endOf(epoch: number, reader: Reader): Promise<void>;
   closed(reader: Reader): void;
 }
 
@@ -45,8 +45,6 @@ export class Reader implements ChangeStream {
   readonly #view: View;
   readonly #key: string;
   readonly #gapsAtStart: readonly StreamGap[];
-  /** What was signalled up to this version has happened before. */
-  readonly #openedVersion: number;
   /** Of what was taken last. */
   #position: Required<StreamPosition>;
   /** Of the last message that was read alone, while more of its batch are to come. */
@@ -65,7 +63,6 @@ export class Reader implements ChangeStream {
     this.#position = position;
     this.#gapsAtStart = gaps;
     this.#removed = removed;
-    this.#openedVersion = host.version;
   }
 
   get id(): string {
@@ -82,7 +79,8 @@ export class Reader implements ChangeStream {
     try {
       for (const gap of this.#gapsAtStart) yield this.#gapMessage(gap);
       for (;;) {
-        const page = await this.#nextPage();
+        const { epoch } = this.#host;
+        const page = await this.#nextPage(epoch);
         if (page === undefined) return;
         for (const gap of this.#gapsBefore(page)) yield this.#gapMessage(gap);
         this.#position = page.to;
@@ -93,12 +91,12 @@ export class Reader implements ChangeStream {
           this.#takingMs += clock.monotonicMs() - startedMs;
         }
         if (page.isFull) continue;
-        if (!this.#isReady && page.version >= this.#openedVersion) {
+        if (!this.#isReady) {
           this.#isReady = true;
           counts.messages += 1;
           yield [{ type: "ready", id: this.id, data: {} }];
         }
-        await this.#host.moreThan(page.version, this);
+        await this.#host.endOf(epoch, this);
       }
     } finally {
       await this.close();
@@ -116,13 +114,13 @@ export class Reader implements ChangeStream {
   }
 
   /** `undefined` once it is closed. */
-  async #nextPage(): Promise<Page | undefined> {
+  async #nextPage(epoch: number): Promise<Page | undefined> {
     if (!this.#host.isOpen(this)) return undefined;
     const page = await this.#host.pages.after({
       view: this.#view,
       key: this.#key,
       position: this.#position,
-      isCurrent: this.#isReady && !this.#isSlow,
+      epoch,
     });
     return this.#host.isOpen(this) ? page : undefined;
   }

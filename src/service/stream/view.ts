@@ -41,8 +41,10 @@ export interface Source {
 }
 
 /** What happened between two positions. */
-export interface Span {
+interface Span {
+  /** Those that the view shows. */
   readonly events: readonly StoredEvent[];
+  /** All of them. */
   readonly changes: readonly NumberedChange[];
   readonly to: Required<StreamPosition>;
 }
@@ -66,7 +68,7 @@ export function idAt(
 }
 
 /** About what a message takes without its payload. */
-export const MESSAGE_BYTES = 250;
+const MESSAGE_BYTES = 250;
 
 /** What the view shows of the span, which begins at `from`, and about how many bytes it takes. */
 export function messagesOf(
@@ -78,7 +80,6 @@ export function messagesOf(
   const messages: StreamMessage[] = [];
   let bytes = 0;
   for (const event of events) {
-    if (!hasEvent(view, event)) continue;
     const id = idAt(view, source, { event: event.rowid, change: from.change });
     messages.push({ type: "event", id, data: shownEvent(event, view) });
     bytes += MESSAGE_BYTES + (event.payload?.length ?? 0);
@@ -98,11 +99,6 @@ const TYPES = {
   actions: "action",
   replays: "replay",
 } as const;
-
-function hasEvent({ action, applications }: View, event: StoredEvent): boolean {
-  if (action !== undefined && !matches(action, event.action)) return false;
-  return applications === undefined || applications.includes(event.application);
-}
 
 function hasChange(view: View, change: NumberedChange): boolean {
   const { topic, data } = change;
