@@ -105,7 +105,7 @@ export class Filters {
       const { failure, isDecided } = await longChecks.check(
         { schemata: filter, payload, maxSteps: FILTER_STEPS },
         // What waits here are attempts, of which the engine has only so many and so many bytes.
-        { caller: this, boundsItself: true },
+        { caller: this, maxWaiting: Infinity },
       );
       return this.#decided(claim, isDecided ? failure === undefined : undefined);
     } catch (error) {

@@ -37,7 +37,6 @@ import {
   pagesOf,
   readBody,
 } from "./requests.ts";
-import { schemaWarnings } from "./schema-tasks.ts";
 
 /** Schemas read at once, each of up to 256 KiB, one of which may take the thread 5 ms. */
 const READ_SCHEMAS = 3;
@@ -76,7 +75,8 @@ const actionFinder = (store: ServiceContext["store"], access: Access) =>
   finder(access, "action", (name: string) => store.catalog.findAction(name));
 
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
-  const { store, clock, actions, payloads, storedEvents, schemaTasks, schemaProducts, feed } = context;
+  const { store, clock, actions, payloads, storedEvents, schemaChecks, schemaProducts, feed } = context;
+  const { caller } = access;
 
   const { readable } = actionFinder(store, access);
 
@@ -89,7 +89,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
   const comparing =
     (signal: AbortSignal | undefined): Compare =>
     (older, newer, mode) =>
-      schemaProducts.compare({ older, newer, mode }, access.caller, signal);
+      schemaProducts.make({ kind: "comparison", older, newer, mode }, caller, signal);
 
   return {
     async list(query = {}) {
@@ -101,8 +101,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const record = readBody<NewAction>(NEW_ACTION, input, checks);
       const { action, application, schemata } = record;
       access.require("write", application);
-      const tasks = schemaTasks.runnerFor(access.caller, signal);
-      const warnings = await schemaWarnings(tasks, "schemata", schemata);
+      const warnings = await schemaChecks.warnings("schemata", schemata, caller, signal);
       const created = await store.catalog
         .createAction(record, clock.now(), access.actor)
         .catch((error: unknown) => {
@@ -120,9 +119,10 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const forced = checkQuery(ACTION_UPDATE_QUERY, options).compatibility === "none";
       const checks = { application: checkLabel, successor: checkActionName };
       const body = readBody<ActionUpdate>(ACTION_UPDATE, input, checks);
-      const tasks = schemaTasks.runnerFor(access.caller, signal);
       const warnings =
-        body.schemata === undefined ? [] : await schemaWarnings(tasks, "schemata", body.schemata);
+        body.schemata === undefined
+          ? []
+          : await schemaChecks.warnings("schemata", body.schemata, caller, signal);
       const updated = await updateAction(context, access, name, { body, forced, compare: comparing(signal) });
       if (updated.isChanged) {
         feed.changed({ topic: "actions", data: { change: "changed", record: updated.action } });
@@ -139,8 +139,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     async check(name, candidate, signal) {
       const stored = await readable(name);
       const { schemata, mode, revision, replay = 0 } = readBody<SchemaCandidate>(SCHEMA_CANDIDATE, candidate);
-      const tasks = schemaTasks.runnerFor(access.caller, signal);
-      const warnings = await schemaWarnings(tasks, "schemata", schemata);
+      const warnings = await schemaChecks.warnings("schemata", schemata, caller, signal);
       const earlier = revision === undefined ? {} : await revisionOf(stored.action, revision);
       const against = revision === undefined ? stored.compatibility_against : "last";
       const rule = { compatibility: mode ?? stored.compatibility, compatibility_against: against };
@@ -152,7 +151,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
         rule,
       );
       const check = { action: stored.action, schemata, maxEvents: replay };
-      const checked = replay === 0 ? null : await storedEvents.check(check, access.caller, signal);
+      const checked = replay === 0 ? null : await storedEvents.check(check, caller, signal);
       return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };
     },
     async validate(name, payload, signal) {
@@ -166,8 +165,11 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const refusal = takesNoEvents(name, action);
       if (refusal !== undefined) throw refusal;
       await payloads.pause();
-      const caller = { caller: access.caller, explained: { left: 1 }, gone: signal };
-      const failure = await payloads.failureOf(action, payload, caller);
+      const failure = await payloads.failureOf(action, payload, {
+        caller,
+        explained: { left: 1 },
+        gone: signal,
+      });
       const errors = failure === undefined ? [] : shownFailures(failure);
       return { data: { action: name, revision: action.revision, valid: failure === undefined, errors } };
     },
@@ -175,13 +177,13 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const { seed = Math.floor(context.random.fraction() * SEEDS) } = checkQuery(SAMPLE_QUERY, query);
       const stored = await readable(name);
       const { action, revision } = stored;
-      const made = await schemaProducts.sample(stored.schemata, seed, access.caller);
+      const made = await schemaProducts.make({ kind: "sample", schemata: stored.schemata, seed }, caller);
       if (made.payload === undefined) throw noSample(action, made.failure);
       return { data: { action, revision, seed, payload: made.payload } };
     },
     async types(name) {
       const stored = await readable(name);
-      const source = await schemaProducts.types(actionOf(stored), access.caller);
+      const source = await schemaProducts.make({ kind: "types", action: actionOf(stored) }, caller);
       return { data: { action: stored.action, revision: stored.revision, source } };
     },
   };

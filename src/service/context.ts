@@ -11,7 +11,7 @@ import type { Store } from "../store/store.ts";
 import type { ActionCache } from "./action-cache.ts";
 import type { TokenCache } from "./auth.ts";
 import type { PayloadValidator } from "./payload-validator.ts";
-import type { SchemaTasks } from "./schema-tasks.ts";
+import type { SchemaChecks } from "./schema-checks.ts";
 import type { SecretUses } from "./secret-uses.ts";
 import type { Feed } from "./stream/feed.ts";
 import type { StatsRecorder } from "./stats/recorder.ts";
@@ -32,7 +32,7 @@ export interface ServiceContext {
   readonly actions: ActionCache;
   readonly storedEvents: StoredEvents;
   readonly payloads: PayloadValidator;
-  readonly schemaTasks: SchemaTasks;
+  readonly schemaChecks: SchemaChecks;
   readonly schemaProducts: SchemaProducts;
   readonly tokens: TokenCache;
   readonly secretUses: SecretUses;

@@ -17,7 +17,6 @@ import type { DeliverySelection } from "../store/queue.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { Publisher } from "./publisher.ts";
-import { schemaWarnings } from "./schema-tasks.ts";
 import { allOf, checkId, checkQuery, finder, omitUndefined, pagesOf, timeRange } from "./requests.ts";
 
 /** What a page of events is read by. */
@@ -73,15 +72,16 @@ async function search(
   { page, ...selection }: EventSelection,
   signal: AbortSignal | undefined,
 ): ReturnType<EventsPort["list"]> {
-  const { storedEvents, schemaTasks } = context;
+  const { storedEvents, schemaChecks } = context;
+  const { caller } = access;
   const { where: text, outcome, key } = query;
   const where = text === undefined ? undefined : schemaIn(text);
   const limit = storedEvents.searchTime(signal);
   try {
-    const tasks = schemaTasks.runnerFor(access.caller, limit.signal);
-    const warnings = where === undefined ? [] : await schemaWarnings(tasks, "where", where);
+    const warnings =
+      where === undefined ? [] : await schemaChecks.warnings("where", where, caller, limit.signal);
     const request = { ...selection, where, deliveries: { outcome, key } };
-    const found = await storedEvents.search(request, access.caller, limit);
+    const found = await storedEvents.search(request, caller, limit);
     const { events, total, searched, next = null } = found;
     const meta = { total, page, per_page: selection.limit, searched, next, warnings };
     return { data: await shown(context, events, query, selection), meta };

@@ -28,7 +28,7 @@ import {
   eventsPort,
 } from "./events.ts";
 import { PayloadValidator } from "./payload-validator.ts";
-import { SchemaTasks } from "./schema-tasks.ts";
+import { SchemaChecks } from "./schema-checks.ts";
 import { Feed } from "./stream/feed.ts";
 import { openStream } from "./stream/open.ts";
 import { checkQuery, omitUndefined, timeRange } from "./requests.ts";
@@ -120,7 +120,7 @@ export function createService(options: ServiceOptions): Service {
     payloads,
     actions: new ActionCache(store.catalog, eventLoop),
     storedEvents: new StoredEvents({ events: store.events, clock, payloads }),
-    schemaTasks: new SchemaTasks(eventLoop),
+    schemaChecks: new SchemaChecks(),
   };
   const stats = new StatsReader(context);
   const health = (): Health =>

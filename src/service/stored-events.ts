@@ -14,6 +14,7 @@ import type {
   WantedDeliveries,
 } from "../store/events.ts";
 import { neededTexts } from "../schema/needed-texts.ts";
+import { CallerTurns } from "./caller-turns.ts";
 import type { CompiledSchema, PayloadValidator } from "./payload-validator.ts";
 
 /** Events read at once. */
@@ -79,8 +80,7 @@ interface Walked {
  */
 export class StoredEvents {
   readonly #options: StoredEventsOptions;
-  /** Of callers whose walks have not ended. Each settles without an error. */
-  readonly #lastWalks = new Map<unknown, Promise<unknown>>();
+  readonly #turns = new CallerTurns();
 
   constructor(options: StoredEventsOptions) {
     this.#options = options;
@@ -94,7 +94,7 @@ export class StoredEvents {
    */
   check(request: StoredEventCheck, caller: unknown, signal?: AbortSignal): Promise<CheckedEvents> {
     const limit = new TimeLimit(this.#options.clock, CHECK_LIMITS.replayMs, tooBusy(), signal);
-    return this.#afterOthersOf(caller, () => this.#check(request, limit, caller)).finally(() => limit.end());
+    return this.#turns.run(caller, () => this.#check(request, limit, caller)).finally(() => limit.end());
   }
 
   /** The time that a search has. To be ended after it. */
@@ -107,7 +107,7 @@ export class StoredEvents {
    * @throws `unavailable` when that is before the first event was looked at
    */
   search(request: EventSearch, caller: unknown, limit: TimeLimit): Promise<FoundEvents> {
-    return this.#afterOthersOf(caller, () => this.#search(request, limit, caller));
+    return this.#turns.run(caller, () => this.#search(request, limit, caller));
   }
 
   async #check(
@@ -231,17 +231,6 @@ export class StoredEvents {
       read = readBefore + seen;
     }
     return { read, total, next: hasMore ? after : undefined };
-  }
-
-  #afterOthersOf<T>(caller: unknown, walk: () => Promise<T>): Promise<T> {
-    const started = (this.#lastWalks.get(caller) ?? Promise.resolve()).then(walk);
-    const ended = started
-      .catch(() => undefined)
-      .finally(() => {
-        if (this.#lastWalks.get(caller) === ended) this.#lastWalks.delete(caller);
-      });
-    this.#lastWalks.set(caller, ended);
-    return started;
   }
 }
 

@@ -46,7 +46,6 @@ import {
   pagesOf,
   readBody,
 } from "./requests.ts";
-import { schemaWarnings } from "./schema-tasks.ts";
 
 /** Read at once: most are small, and a filter may have 64 KiB. */
 const READ_SUBSCRIPTIONS = 25;
@@ -89,7 +88,7 @@ function shownAt(nowMs: number, subscription: Subscription): Subscription {
 }
 
 export function subscriptionsPort(context: ServiceContext, access: Access): SubscriptionsPort {
-  const { store, clock, random, delivery, schemaTasks, background, feed } = context;
+  const { store, clock, random, delivery, schemaChecks, background, feed } = context;
   const { readable, writable } = finder(access, "subscription", (id: number) =>
     store.catalog.findSubscription(checkId(id)),
   );
@@ -142,8 +141,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     signal: AbortSignal | undefined,
   ): Promise<{ readonly meta?: WarningMeta }> {
     if (filter === undefined || filter === null) return {};
-    const tasks = schemaTasks.runnerFor(access.caller, signal);
-    return { meta: { warnings: await schemaWarnings(tasks, "filter", filter) } };
+    return { meta: { warnings: await schemaChecks.warnings("filter", filter, access.caller, signal) } };
   }
 
   /** Without an overlap that has ended. */

@@ -2,7 +2,6 @@ import type { Worker } from "node:worker_threads";
 import type { Action, CompatibilityMode, Schemata } from "../domain/action.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { FairQueue } from "../runtime/fair-queue.ts";
 import { startThread } from "../runtime/process.ts";
 import type {
   OffThreadCheck,
@@ -12,6 +11,7 @@ import type {
 } from "../schema/validate/compile.ts";
 import type { Verdict } from "../schema/compatibility/compare.ts";
 import type { Sample } from "../schema/generate/generator.ts";
+import { CallerTurns } from "./caller-turns.ts";
 
 /** A check as it goes to the thread. */
 export interface ThreadCheck {
@@ -43,41 +43,35 @@ export interface ThreadComparison {
 
 export type ThreadTask = ThreadCheck | ThreadComparison | ThreadSample | ThreadTypes;
 
-interface PendingTask {
-  /** Of its payload, while it waits. */
-  readonly bytes: number;
-  /** Makes the task, and names the buffers that go with it. */
-  readonly task: () => readonly [ThreadTask, ArrayBuffer[]];
-  readonly resolve: (answer: unknown) => void;
-  readonly reject: (error: Error) => void;
+/** What the thread answers to a task of each kind. */
+interface ThreadAnswers {
+  readonly check: OffThreadResult;
+  readonly comparison: Verdict;
+  /** The first sample of the seed. */
+  readonly sample: Sample;
+  /** A file of TypeScript. */
+  readonly types: string;
 }
 
 /** The thread ends after so long without work: few servers ever need it. */
 const IDLE_MS = 10_000;
-/** What may wait for one caller: the payloads of a few dozen connections. */
-const MAX_WAITING_BYTES = 64 * 1024 * 1024;
-const MAX_WAITING = 2_000;
-/** Of those that take a second or two in the worst case. */
+/** Checks of one caller that may wait. Their payloads count among the bodies that a server holds. */
+const MAX_CHECKS_WAITING = 2_000;
+/** The same of what takes a second or two in the worst case. */
 const MAX_PRODUCTS_WAITING = 64;
 
-/**
- * Makes things of schemas on another thread. Each takes milliseconds, and in the worst case some two seconds.
- * @throws EvregError `unavailable` when too many of the caller's wait, or the thread failed
- */
+/** Makes things of schemas that were checked. */
 export interface SchemaProducts {
-  /** The first sample of a seed. */
-  sample(schemata: Schemata, seed: number, caller: unknown): Promise<Sample>;
-  /** A file of TypeScript. */
-  types(action: Action, caller: unknown): Promise<string>;
   /**
-   * What a schema breaks that is to replace another; it was checked.
-   * @param signal takes a comparison that waits out of the queue
+   * Takes milliseconds, and in the worst case some two seconds.
+   * @param signal takes the task out of the queue
+   * @throws EvregError `unavailable` when too many of the caller's wait, or the thread failed
    */
-  compare(
-    schemas: Omit<ThreadComparison, "kind">,
+  make<K extends "comparison" | "sample" | "types">(
+    task: Extract<ThreadTask, { kind: K }>,
     caller: unknown,
-    signal: AbortSignal | undefined,
-  ): Promise<Verdict>;
+    signal?: AbortSignal,
+  ): Promise<ThreadAnswers[K]>;
 }
 
 /**
@@ -87,81 +81,48 @@ export interface SchemaProducts {
  */
 export class ValidationThread implements OffThreadValidator, SchemaProducts {
   readonly #clock: Clock;
-  readonly #queue = new FairQueue<PendingTask>();
+  readonly #turns = new CallerTurns({ atOnce: 1, maxWaiting: MAX_PRODUCTS_WAITING });
   #thread: Worker | undefined;
-  #running: PendingTask | undefined;
-  #cancelEnd: (() => void) | undefined;
+  #running: PromiseWithResolvers<unknown> | undefined;
+  #cancelEnd: () => void = () => {};
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   check(
-    check: OffThreadCheck,
-    { caller, gone: signal, boundsItself = false, maxWaiting = MAX_WAITING }: ValidationCaller,
+    { schemata, payload, maxSteps, explains = false }: OffThreadCheck,
+    { caller, gone: signal, maxWaiting = MAX_CHECKS_WAITING }: ValidationCaller,
   ): Promise<OffThreadResult> {
-    if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
-    const waiting = this.#queue.itemsOf(caller);
-    const waitingBytes = waiting.reduce((sum, { bytes }) => sum + bytes, 0);
-    const isFull = waiting.length >= maxWaiting || waitingBytes > MAX_WAITING_BYTES;
-    if (isFull && !boundsItself) return Promise.reject(tooManyWaiting());
-    const { schemata, payload, maxSteps, explains = false } = check;
-    const task = (): readonly [ThreadCheck, ArrayBuffer[]] => {
+    const work = (): Promise<OffThreadResult> => {
       const copy = new Uint8Array(payload);
       const text = JSON.stringify(schemata);
-      return [{ kind: "check", schemata: text, payload: copy, maxSteps, explains }, [copy.buffer]];
+      return this.#answerTo({ kind: "check", schemata: text, payload: copy, maxSteps, explains }, [
+        copy.buffer,
+      ]);
     };
-    return this.#enqueue(task, payload.length, caller, signal) as Promise<OffThreadResult>;
+    return this.#turns.run(caller, work, { signal, maxWaiting });
   }
 
-  sample(schemata: Schemata, seed: number, caller: unknown): Promise<Sample> {
-    return this.#make({ kind: "sample", schemata, seed }, caller) as Promise<Sample>;
-  }
-
-  types(action: Action, caller: unknown): Promise<string> {
-    return this.#make({ kind: "types", action }, caller) as Promise<string>;
-  }
-
-  compare(
-    schemas: Omit<ThreadComparison, "kind">,
+  make<K extends "comparison" | "sample" | "types">(
+    task: Extract<ThreadTask, { kind: K }>,
     caller: unknown,
-    signal: AbortSignal | undefined,
-  ): Promise<Verdict> {
-    return this.#make({ kind: "comparison", ...schemas }, caller, signal) as Promise<Verdict>;
+    signal?: AbortSignal,
+  ): Promise<ThreadAnswers[K]> {
+    return this.#turns.run(caller, () => this.#answerTo<K>(task), { signal });
   }
 
-  #make(task: ThreadTask, caller: unknown, signal?: AbortSignal): Promise<unknown> {
-    if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
-    if (this.#queue.itemsOf(caller).length >= MAX_PRODUCTS_WAITING) return Promise.reject(tooManyWaiting());
-    return this.#enqueue(() => [task, []], 0, caller, signal);
-  }
-
-  /** @param signal takes the task out of the queue; the thread ends one that runs by its steps, and nobody waits for that */
-  #enqueue(
-    task: PendingTask["task"],
-    bytes: number,
-    caller: unknown,
-    signal: AbortSignal | undefined,
-  ): Promise<unknown> {
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const leaveQueue = this.#queue.push(caller, { bytes, task, resolve, reject });
-    const leave = (): void => {
-      leaveQueue();
-      reject(signal!.reason);
-    };
-    signal?.addEventListener("abort", leave);
-    if (this.#running === undefined) this.#startNext();
-    return promise.finally(() => signal?.removeEventListener("abort", leave));
-  }
-
-  #startNext(): void {
-    const pending = (this.#running = this.#queue.next());
-    if (pending === undefined) return this.#endWhenIdle();
-    this.#cancelEnd?.();
+  #answerTo<K extends keyof ThreadAnswers>(
+    task: Extract<ThreadTask, { kind: K }>,
+    moved: ArrayBuffer[] = [],
+  ): Promise<ThreadAnswers[K]> {
+    this.#cancelEnd();
     const thread = (this.#thread ??= this.#start());
     // The process waits for an answer, and not for an idle thread.
     thread.ref();
-    thread.postMessage(...pending.task());
+    this.#running = Promise.withResolvers<unknown>();
+    thread.postMessage(task, moved);
+    return this.#running.promise.finally(() => this.#endWhenIdle()) as Promise<ThreadAnswers[K]>;
   }
 
   #endWhenIdle(): void {
@@ -177,26 +138,15 @@ export class ValidationThread implements OffThreadValidator, SchemaProducts {
   #start(): Worker {
     const thread = startThread("evreg-check", "validation-thread");
     let reason = "it ended by itself";
-    thread.on("message", (answer: unknown) => {
-      this.#running?.resolve(answer);
-      this.#startNext();
-    });
+    thread.on("message", (answer: unknown) => this.#running?.resolve(answer));
     thread.on("error", (error) => (reason = messageOf(error)));
     thread.on("exit", () => {
       if (this.#thread !== thread) return;
       this.#thread = undefined;
       this.#running?.reject(threadFailed(reason));
-      this.#startNext();
     });
     return thread;
   }
-}
-
-function tooManyWaiting(): EvregError {
-  return new EvregError(
-    "unavailable",
-    "Too much that you asked for, and that takes long to check or make, waits. Nothing of this was stored; try again in some seconds.",
-  );
 }
 
 function threadFailed(reason: string): EvregError {

@@ -1,11 +1,10 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
-import { runSync } from "../../src/runtime/yielding.ts";
 import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
 import { compileSchema } from "../../src/schema/validate/compile.ts";
 import { FORMATS, isCheckedFormat } from "../../src/schema/validate/formats.ts";
-import { schemaWarnings, type TaskRunner } from "../../src/service/schema-tasks.ts";
+import { SchemaChecks } from "../../src/service/schema-checks.ts";
 import { refused } from "./refused.ts";
 
 // docs/schemas.md says how evreg differs from draft-07; these hold it to that.
@@ -49,11 +48,9 @@ test("the documented limits are those that are enforced", () => {
   expect(documented).toEqual([...inOrder, enumValues, branches, patternLength]);
 });
 
-/** At once, as nothing else waits. */
-const TASKS: TaskRunner = { run: (task) => Promise.resolve(runSync(task)) };
-
 test.each(examples("Accepted with a warning"))("warned of: %s", async (_, schemata) => {
-  expect(await schemaWarnings(TASKS, "schemata", schemata as Schemata)).toHaveLength(1);
+  const checks = new SchemaChecks();
+  expect(await checks.warnings("schemata", schemata as Schemata, checks, undefined)).toHaveLength(1);
 });
 
 test("the documented formats are those that are checked", () => {

@@ -321,17 +321,4 @@ describe("the thread", () => {
     expect(order).toEqual(["one 1", "one 2", "another 1", "one 4", "another 2"]);
     await clock.advance(10_000);
   });
-
-  test("queues a limited amount for one caller, and still accepts others'", async () => {
-    const clock = new ManualClock();
-    const thread = new ValidationThread(clock);
-    const large = check({}, `{"a":"${"x".repeat(40 * 1024 * 1024)}"}`);
-    const asked = [large, large, large, large].map((each) => thread.check(each, { caller: one }));
-    const theirs = thread.check(check({}, "{}"), { caller: another });
-    const ends = await Promise.allSettled(asked);
-    expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled", "rejected"]);
-    expect(ends[3]).toMatchObject({ reason: { code: "unavailable" } });
-    expect(await theirs).toEqual({ failure: undefined, isDecided: true });
-    await clock.advance(10_000);
-  });
 });

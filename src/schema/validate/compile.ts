@@ -193,9 +193,7 @@ export interface ValidationCaller {
   readonly caller: unknown;
   /** Rejects the checks that wait, with its reason. */
   readonly gone?: AbortSignal | undefined;
-  /** Whether the caller itself limits how many of its checks wait. */
-  readonly boundsItself?: boolean;
-  /** How many of the caller's checks may wait for this one to be taken; else as many as can be. */
+  /** How many of the caller's checks may wait for this one to be taken, instead of what goes for all. */
   readonly maxWaiting?: number;
   /** For how many more payloads all failures are reported; each takes the other thread some time. */
   readonly explained?: { left: number };
