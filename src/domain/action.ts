@@ -2,6 +2,7 @@ import { NAME_LENGTH } from "./names.ts";
 import {
   actionName,
   application,
+  type BodyOf,
   bodySchema,
   type BodySchema,
   byApplication,
@@ -75,17 +76,6 @@ export interface SchemaWarning {
 
 export interface WarningMeta {
   readonly warnings: readonly SchemaWarning[];
-}
-
-/** A schema to check without applying it. */
-export interface SchemaCandidate {
-  readonly schemata: Schemata;
-  /** Instead of the action's own `compatibility`. */
-  readonly mode?: CompatibilityMode;
-  /** Compared with this revision alone, instead of those that `compatibility_against` says. */
-  readonly revision?: number;
-  /** How many of the last events are validated against it: 0 to 10,000, default 0. */
-  readonly replay?: number;
 }
 
 /** What applying a schema would do. */
@@ -346,6 +336,8 @@ export const SCHEMA_CANDIDATE = bodySchema(
   },
   ["schemata"],
 );
+/** A schema to check without applying it. */
+export type SchemaCandidate = BodyOf<typeof SCHEMA_CANDIDATE>;
 
 /** The body is the payload itself, so that a file can be sent as it is. */
 export const PAYLOAD: BodySchema = {

@@ -1,24 +1,7 @@
 import type { AttemptErrorCode, DeliveryStatus } from "./delivery.ts";
-import { type BodySchema, bodySchema, label, rowid } from "./request.ts";
+import { type BodyOf, bodySchema, label, rowid } from "./request.ts";
 
 // How consumers take the deliveries of a pull subscription, and say what became of them.
-
-/** Asks for deliveries that are due. */
-export interface NewClaim {
-  /** At most so many: 1 to 100, default 1. An ordered subscription gives one at a time. */
-  readonly max?: number;
-  /** How long to wait for the first, in milliseconds: 0 to 20,000, default 0. */
-  readonly wait_ms?: number;
-  /** For how long they are the consumer's, in milliseconds: a second to an hour, default 30 s. */
-  readonly lease_ms?: number;
-  /** Who takes them, as their attempts show it; by default the name of the token. */
-  readonly consumer?: string;
-  /**
-   * Rowid of a subscription: they are signed, and have the bearer value, as its deliveries are. For trying its receiver.
-   * Needs `write` for its application.
-   */
-  readonly sign_as?: number;
-}
 
 /** A delivery that a consumer has taken, with all that a handler would be sent. */
 export interface PulledDelivery {
@@ -43,27 +26,6 @@ export interface PulledDelivery {
  */
 const PULL_OUTCOMES = ["delivered", "failed", "released", "extended"] as const;
 export type PullOutcome = (typeof PULL_OUTCOMES)[number];
-
-/** What became of one. */
-export interface PullResult {
-  readonly lease: string;
-  readonly outcome: PullOutcome;
-  /** The status that a handler behind the consumer answered. */
-  readonly status?: number;
-  /** Why there is no status; `consumer_failed` unless told. */
-  readonly error_code?: ConsumerErrorCode;
-  /** The answer, or why it failed, as text; the first 1 KiB is kept. */
-  readonly reason?: string;
-  /** How long the attempt took; the time since the claim unless told, and at most that. */
-  readonly duration_ms?: number;
-  /** Of `extended`: for how long from now; default 30 s. */
-  readonly lease_ms?: number;
-}
-
-export interface PullResults {
-  /** 1 to 100. */
-  readonly results: readonly PullResult[];
-}
 
 /** What was made of one result. */
 export interface FinishedPull {
@@ -112,7 +74,7 @@ const leaseMs = {
   default: PULL_LIMITS.leaseDefaultMs,
 } as const;
 
-export const NEW_CLAIM: BodySchema = bodySchema("NewClaim", {
+export const NEW_CLAIM = bodySchema("NewClaim", {
   max: {
     type: "integer",
     minimum: 1,
@@ -144,7 +106,10 @@ export const NEW_CLAIM: BodySchema = bodySchema("NewClaim", {
   },
 });
 
-export const PULL_RESULTS: BodySchema = bodySchema(
+/** Asks for deliveries that are due. */
+export type NewClaim = BodyOf<typeof NEW_CLAIM>;
+
+export const PULL_RESULTS = bodySchema(
   "PullResults",
   {
     results: {
@@ -188,6 +153,9 @@ export const PULL_RESULTS: BodySchema = bodySchema(
   },
   ["results"],
 );
+export type PullResults = BodyOf<typeof PULL_RESULTS>;
+/** What became of one. */
+export type PullResult = PullResults["results"][number];
 
 /**
  * What a lease's text holds. It names, and says nothing else: whoever has it can change it. The claim's id is secret, and the

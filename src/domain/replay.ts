@@ -1,4 +1,4 @@
-import { bodySchema, pageLimit, type QueryOf, querySchema, rowid } from "./request.ts";
+import { type BodyOf, bodySchema, pageLimit, type QueryOf, querySchema, rowid } from "./request.ts";
 
 /**
  * Which of a subscription's events a replay sends; `NEW_REPLAY` describes each. Deliveries that are not finished stay as
@@ -48,14 +48,6 @@ export type ReplayCount = Pick<
   "subscription_id" | "application" | "subscription" | "action" | "selection" | "from" | "to"
 > & { readonly total: number };
 
-export interface NewReplay {
-  /** ISO 8601, inclusive; of the events' publication. */
-  readonly from: string;
-  /** ISO 8601, exclusive; by default the moment of the request. */
-  readonly to?: string;
-  readonly status: ReplaySelection;
-}
-
 export const REPLAY_LIMITS = { listDefault: 50, listMax: 500 } as const;
 
 export const NEW_REPLAY = bodySchema(
@@ -88,6 +80,7 @@ export const NEW_REPLAY = bodySchema(
   },
   ["from", "status"],
 );
+export type NewReplay = Omit<BodyOf<typeof NEW_REPLAY>, "dry_run">;
 
 export const REPLAY_QUERY = querySchema("ReplayQuery", {
   subscription: { ...rowid, description: "Only to the subscription with this rowid." },

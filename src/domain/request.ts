@@ -34,13 +34,33 @@ export type QueryOf<S extends QuerySchema> = {
   readonly [Name in keyof S["properties"]]?: ValueOf<S["properties"][Name]>;
 };
 
-type ValueOf<P> = P extends { readonly enum: readonly (infer E)[] }
+/** The JSON types that a schema can name. */
+interface JsonTypes {
+  readonly string: string;
+  readonly integer: number;
+  readonly number: number;
+  readonly boolean: boolean;
+  readonly object: Readonly<Record<string, unknown>>;
+  readonly null: null;
+}
+
+/** What a schema takes, so that nothing is described twice. */
+export type ValueOf<P> = P extends { readonly enum: readonly (infer E)[] }
   ? E
-  : P extends { readonly type: "integer" }
-    ? number
-    : P extends { readonly type: "boolean" }
-      ? boolean
-      : string;
+  : P extends { readonly properties: object }
+    ? BodyOf<P>
+    : P extends { readonly items: infer I }
+      ? readonly ValueOf<I>[]
+      : P extends { readonly type: infer T }
+        ? JsonTypes[(T extends readonly (infer Each)[] ? Each : T) & keyof JsonTypes]
+        : unknown;
+
+/** The bodies that a schema takes, which describes each member. */
+export type BodyOf<S> = S extends { readonly properties: infer P; readonly required?: readonly (infer R)[] }
+  ? { readonly [N in keyof P & R]: ValueOf<P[N]> } & {
+      readonly [N in Exclude<keyof P, R>]?: ValueOf<P[N]>;
+    }
+  : never;
 
 /** How much of a refused value is sent back. */
 const SHOWN_CHARACTERS = 100;
@@ -124,11 +144,11 @@ export function pageLimit(
   return { type: "integer", minimum: 1, maximum: listMax, default: listDefault, description };
 }
 
-export function bodySchema(
+export function bodySchema<const P extends Readonly<Record<string, object>>, R extends keyof P = never>(
   title: string,
-  properties: Readonly<Record<string, object>>,
-  required?: readonly string[],
-): BodySchema {
+  properties: P,
+  required?: readonly R[],
+): BodySchema & { readonly properties: P; readonly required?: readonly R[] } {
   const all = required === undefined ? {} : { required };
   return { title, type: "object", properties, ...all, additionalProperties: false };
 }

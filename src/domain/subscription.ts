@@ -2,6 +2,7 @@ import { invalidField } from "./error.ts";
 import {
   actionPattern,
   application,
+  type BodyOf,
   bodySchema,
   type BodySchema,
   byAction,
@@ -95,11 +96,6 @@ export interface SubscriptionUpdate extends Partial<
 /** By default it is of mode `push`, which needs a handler, and has as many retries as the server is configured for. */
 export type NewSubscription = SubscriptionUpdate &
   Pick<Subscription, "application" | "subscription" | "action">;
-
-export interface SecretRotation {
-  /** How long the previous secret stays valid, in milliseconds: 0 to 30 days, default a day. */
-  readonly overlap_ms?: number;
-}
 
 const DAY_MS = 86_400_000;
 
@@ -325,6 +321,7 @@ export const SECRET_ROTATION = bodySchema("SecretRotation", {
     examples: [3_600_000],
   },
 });
+export type SecretRotation = BodyOf<typeof SECRET_ROTATION>;
 
 export const SUBSCRIPTION_QUERY = querySchema("SubscriptionQuery", {
   application: byApplication,

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { invalidField } from "./error.ts";
 import { checkLabel, LABEL_PATTERN, NAME_LENGTH } from "./names.ts";
-import { bodySchema, label } from "./request.ts";
+import { type BodyOf, bodySchema, label } from "./request.ts";
 import type { RetryDefaults } from "./retry.ts";
 
 export const SCOPE_NAMES = ["publish", "read", "listen", "write", "admin"] as const;
@@ -25,22 +25,11 @@ export interface TokenWithSecret extends Token {
   readonly token: string;
 }
 
-export interface NewToken {
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  /** ISO 8601; by default it never expires. */
-  readonly expires_at?: string;
-}
-
 /** What signs a browser in: once, and soon. */
 export interface SignInCode {
   /** `null` where the server asks for no token, so that none is needed. */
   readonly code: string | null;
   readonly expires_at: string | null;
-}
-
-export interface CodeExchange {
-  readonly code: string;
 }
 
 /** Who makes a request, and what it may do. */
@@ -163,6 +152,7 @@ export const NEW_TOKEN = bodySchema(
   },
   ["name", "scopes"],
 );
+export type NewToken = BodyOf<typeof NEW_TOKEN>;
 
 export const CODE_EXCHANGE = bodySchema(
   "CodeExchange",
@@ -178,3 +168,4 @@ export const CODE_EXCHANGE = bodySchema(
   },
   ["code"],
 );
+export type CodeExchange = BodyOf<typeof CODE_EXCHANGE>;
