@@ -1,7 +1,6 @@
 import type { Schemata } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import type { RawJson } from "../json/raw-json.ts";
-import type { Clock } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import { budget, publishSteps, SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../schema/limits.ts";
 import type { OffThreadValidator, ValidationCaller, Validator } from "../schema/validate/compile.ts";
@@ -11,14 +10,6 @@ import type { Failure } from "../schema/validate/errors.ts";
 const LONG_STEPS = 50_000;
 /** With more of a caller's checks waiting, a refusal names only the first broken rule. */
 const MAX_EXPLANATIONS_WAITING = 32;
-/** V8 may have dropped the code of a validator that was not run for so long, which matters where it has many parts. */
-const COLD_MS = 10_000;
-const MANY_PARTS = 8;
-
-export interface PayloadValidatorOptions {
-  readonly clock: Pick<Clock, "monotonicMs">;
-  readonly offThread: OffThreadValidator;
-}
 
 export interface CompiledSchema {
   readonly schemata: Schemata;
@@ -32,15 +23,13 @@ type Verdict = Failure | undefined | Promise<Failure | undefined>;
  * same verdict. Many requests may bring a long one each: checks after it wait for a slice of a later turn of the event loop.
  */
 export class PayloadValidator {
-  readonly #options: PayloadValidatorOptions;
+  readonly #offThread: OffThreadValidator;
   #isAfterLong = false;
   /** Those under which a stored payload took too many steps for this thread: the next ones would, too. */
   readonly #longCandidates = new WeakSet<Validator>();
-  /** When validators of many parts were run last. */
-  readonly #runMs = new WeakMap<Validator, number>();
 
-  constructor(options: PayloadValidatorOptions) {
-    this.#options = options;
+  constructor(offThread: OffThreadValidator) {
+    this.#offThread = offThread;
   }
 
   /** Await it before a check, unless it is `undefined`. */
@@ -49,10 +38,11 @@ export class PayloadValidator {
   }
 
   /** Why a payload does not conform, or `undefined` when it does. */
-  failureOf(schema: CompiledSchema, payload: RawJson, caller: ValidationCaller): Verdict {
-    const { validator } = schema;
-    if (!this.#isCold(validator)) return this.#check(schema, payload, caller);
-    return eventLoop.run(validator.warmUpSteps()).then(() => this.#check(schema, payload, caller));
+  failureOf({ schemata, validator }: CompiledSchema, payload: RawJson, caller: ValidationCaller): Verdict {
+    const failure = this.#try(validator, payload);
+    if (failure === "long") return this.#validateOffThread(schemata, payload, caller);
+    if (failure === undefined || !wantsExplanation(caller)) return failure;
+    return this.#explained(failure, schemata, payload, caller);
   }
 
   /** Whether it conforms; a payload that takes too many steps does not. */
@@ -67,13 +57,6 @@ export class PayloadValidator {
       this.#longCandidates.add(validator);
     }
     return this.#validateOffThread(schemata, payload, caller).then((failure) => failure === undefined);
-  }
-
-  #check({ schemata, validator }: CompiledSchema, payload: RawJson, caller: ValidationCaller): Verdict {
-    const failure = this.#try(validator, payload);
-    if (failure === "long") return this.#validateOffThread(schemata, payload, caller);
-    if (failure === undefined || !wantsExplanation(caller)) return failure;
-    return this.#explained(failure, schemata, payload, caller);
   }
 
   /** With all other broken rules, unless the other thread has too much to do. */
@@ -111,17 +94,9 @@ export class PayloadValidator {
     const { bytes } = payload;
     const explains = wantsExplanation(caller);
     const check = { schemata, payload: bytes, maxSteps: publishSteps(bytes.length), explains };
-    const { failure } = await this.#options.offThread.check(check, caller);
+    const { failure } = await this.#offThread.check(check, caller);
     if (explains && failure !== undefined) caller.explained!.left -= 1;
     return failure;
-  }
-
-  #isCold(validator: Validator): boolean {
-    if (validator.parts <= MANY_PARTS) return false;
-    const nowMs = this.#options.clock.monotonicMs();
-    const runMs = this.#runMs.get(validator);
-    this.#runMs.set(validator, nowMs);
-    return runMs !== undefined && nowMs - runMs > COLD_MS;
   }
 }
 

@@ -109,7 +109,7 @@ export function createService(options: ServiceOptions): Service {
   const { store, clock, logger, background } = shared;
   const retries = { ...retryDefaults(shared.delivery), disable_after_ms: shared.delivery.disableAfter };
   const tokens = new TokenCache(store.tokens, clock, logger);
-  const payloads = new PayloadValidator({ clock, offThread });
+  const payloads = new PayloadValidator(offThread);
   const feed = new Feed({ events: store.events, clock, counts: streamed, dataId: store.dataId, instance });
   const context: ServiceContext = {
     ...shared,
@@ -129,14 +129,14 @@ export function createService(options: ServiceOptions): Service {
     as(principal, address) {
       const access = new Access(principal, address);
       const { name, scopes, expires_at = null } = principal;
-      return {
-        actions: guarded(actionsPort(context, access)),
-        events: guarded(eventsPort(context, access)),
-        subscriptions: guarded(subscriptionsPort(context, access)),
-        deliveries: guarded(deliveriesPort(context, access)),
-        replays: guarded(replaysPort(context, access)),
-        tokens: guarded(tokensPort(context, access)),
-        audit: guarded({
+      const port: Evreg = guarded({
+        actions: actionsPort(context, access),
+        events: eventsPort(context, access),
+        subscriptions: subscriptionsPort(context, access),
+        deliveries: deliveriesPort(context, access),
+        replays: replaysPort(context, access),
+        tokens: tokensPort(context, access),
+        audit: {
           async list(query: AuditQuery = {}) {
             // It tells of all applications.
             access.require("admin");
@@ -144,38 +144,32 @@ export function createService(options: ServiceOptions): Service {
             const selection = omitUndefined<AuditSelection>({ ...timeRange(query), limit, after });
             return { data: await store.audit.list(selection) };
           },
-        }),
-        stats: (query) => stats.read(access, query).catch(rethrow),
+        },
+        stats: (query) => stats.read(access, query),
         health: () => Promise.resolve({ data: health() }),
         whoami: () => Promise.resolve({ data: { expires_at, name, scopes, data_id: store.dataId, retries } }),
         async metrics() {
           access.require("read");
           return metrics();
         },
-        async stream(query, opening) {
-          return openStream(context, access, query, opening).catch(rethrow);
-        },
-        async attention(query) {
-          return attentionFor(context, access, query).catch(rethrow);
-        },
+        stream: (query, opening) => openStream(context, access, query, opening),
+        attention: (query) => attentionFor(context, access, query),
         async doctor() {
           access.require("admin");
-          return diagnose(context, environment, health()).catch(rethrow);
+          return diagnose(context, environment, health());
         },
         async backup(signal) {
           access.require("admin");
-          if (store.files === undefined) {
-            throw new EvregError(
-              "conflict",
-              "The data of this server are in a database that is not evreg's own: make a backup with its tools.",
-            );
-          }
-          return store.files.backup(signal).catch((error: unknown) => {
-            signal?.throwIfAborted();
-            rethrow(error);
-          });
+          if (store.files !== undefined) return store.files.backup(signal);
+          throw new EvregError(
+            "conflict",
+            "The data of this server are in a database that is not evreg's own: make a backup with its tools.",
+          );
         },
         close: () => Promise.resolve(),
+      });
+      return {
+        ...port,
         parts: {
           actions: (query) => actionPages(context, access, query),
           revisions: (action, query) => revisionPages(context, access, action, query),
@@ -209,24 +203,26 @@ export function createService(options: ServiceOptions): Service {
   };
 }
 
-/** The same methods, which reject only with `EvregError`s, or with the reason of a signal that ended them. */
-function guarded<T extends Readonly<Record<keyof T, Method>>>(port: T): T {
-  const methods = Object.entries<Method>(port).map(([name, method]) => [
-    name,
-    (...args: unknown[]) =>
-      method(...(args as never[])).catch((error: unknown) => {
-        if (args.some((arg) => arg instanceof AbortSignal && arg.aborted && arg.reason === error))
-          throw error;
-        rethrow(error);
-      }),
-  ]);
-  return Object.fromEntries(methods) as T;
+/** The same methods, which reject only with `EvregError`s, or with the reason of a signal that has ended them. */
+function guarded<T extends Readonly<Record<keyof T, object>>>(port: T): T {
+  const members = Object.entries<object>(port).map(([name, member]) => {
+    return [name, isMethod(member) ? guardedMethod(member) : guarded(member)];
+  });
+  return Object.fromEntries(members) as T;
 }
 
 type Method = (...args: never[]) => Promise<unknown>;
 
-function rethrow(error: unknown): never {
-  throw asEvregError(error);
+function isMethod(member: object): member is Method {
+  return typeof member === "function";
+}
+
+function guardedMethod(method: Method): (...args: unknown[]) => Promise<unknown> {
+  return (...args) =>
+    method(...(args as never[])).catch((error: unknown) => {
+      for (const arg of args) if (arg instanceof AbortSignal) arg.throwIfAborted();
+      throw asEvregError(error);
+    });
 }
 
 /** Whether the service does its work: commits, and delivers. */

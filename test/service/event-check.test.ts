@@ -43,7 +43,7 @@ function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list" |
 
 function storedEvents(events: Pick<EventStore, "list" | "withDeliveries">): StoredEvents {
   const { clock } = local;
-  const payloads = new PayloadValidator({ clock, offThread: new ValidationThread(clock) });
+  const payloads = new PayloadValidator(new ValidationThread(clock));
   return new StoredEvents({ events, clock, payloads });
 }
 

@@ -5,11 +5,7 @@ import type { NewEvent } from "../../src/domain/event.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { budget, SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../../src/schema/limits.ts";
 import { compileSchema, type OffThreadValidator, type Validator } from "../../src/schema/validate/compile.ts";
-import {
-  type CompiledSchema,
-  PayloadValidator,
-  type PayloadValidatorOptions,
-} from "../../src/service/payload-validator.ts";
+import { type CompiledSchema, PayloadValidator } from "../../src/service/payload-validator.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -49,8 +45,8 @@ function outcomeOf(action: string, payload: string): Promise<unknown> {
   );
 }
 
-function checksParts(clock: ManualClock): PayloadValidatorOptions {
-  return { clock, offThread: new ValidationThread(clock) };
+function checksOn(clock: ManualClock): PayloadValidator {
+  return new PayloadValidator(new ValidationThread(clock));
 }
 
 /** @param schemata what the other thread checks by; the same unless given */
@@ -133,7 +129,7 @@ test.for([
       counter = setImmediate(count);
     });
     onTestFinished(() => clearImmediate(counter));
-    const checks = new PayloadValidator(checksParts(new ManualClock()));
+    const checks = checksOn(new ManualClock());
     const validator = compileSchema(DOUBLING);
     const timed: Validator = {
       ...validator,
@@ -161,7 +157,7 @@ test.for([
 test("short checks that come together run in one turn of the event loop", async () => {
   let isOver = false;
   setImmediate(() => (isOver = true));
-  const checks = new PayloadValidator(checksParts(new ManualClock()));
+  const checks = checksOn(new ManualClock());
   const action = compiled({ required: ["id"] });
   for (let check = 0; check < 3; check++) {
     expect(checks.pause()).toBeUndefined();
@@ -178,7 +174,7 @@ describe("all rules that a payload breaks", () => {
 
   test("are reported for as many payloads as requested, and the first rule for the others", async () => {
     const clock = new ManualClock();
-    const checks = new PayloadValidator(checksParts(clock));
+    const checks = checksOn(clock);
     const asker = { caller: checks, explained: { left: 1 } };
     expect(await checks.failureOf(action, payload, asker)).toEqual({
       ...failure,
@@ -191,7 +187,7 @@ describe("all rules that a payload breaks", () => {
   test("are omitted where the other thread is too busy", async () => {
     const refusal = new EvregError("unavailable", "Too many wait.");
     const check = vi.fn<OffThreadValidator["check"]>(() => Promise.reject(refusal));
-    const checks = new PayloadValidator({ ...checksParts(new ManualClock()), offThread: { check } });
+    const checks = new PayloadValidator({ check });
     const asker = { caller: checks, explained: { left: 1 } };
     expect(await checks.failureOf(action, payload, asker)).toEqual(failure);
     expect(check).toHaveBeenCalledWith(
@@ -204,7 +200,7 @@ describe("all rules that a payload breaks", () => {
 test("a large payload is not parsed on this thread", async () => {
   const clock = new ManualClock();
   const schemata = { required: ["id"] };
-  const checks = new PayloadValidator(checksParts(clock));
+  const checks = checksOn(clock);
   const action = compiled(schemata);
   const read = vi.spyOn(RawJson.prototype, "value");
   const failureOf = (name: string): unknown => {
@@ -216,39 +212,6 @@ test("a large payload is not parsed on this thread", async () => {
   expect(read).not.toHaveBeenCalled();
   read.mockRestore();
   await clock.advance(10_000);
-});
-
-describe("a schema of many parts", () => {
-  const schemata = {
-    properties: Object.fromEntries(
-      Array.from({ length: 300 }, (_, index) => [`p${index}`, { type: "string" }]),
-    ),
-  };
-
-  test("that was not used for a while is compiled in steps before a payload is checked", async () => {
-    const clock = new ManualClock();
-    const validator = compileSchema(schemata);
-    let madeReady = 0;
-    const counting: Validator = {
-      ...validator,
-      *warmUpSteps() {
-        yield* validator.warmUpSteps();
-        madeReady += 1;
-      },
-    };
-    const action = { validator: counting, schemata };
-    const checks = new PayloadValidator(checksParts(clock));
-    const failureOf = (value: object) =>
-      checks.failureOf(action, RawJson.fromValue(value), { caller: checks });
-    expect(failureOf({ p299: 1 })).toMatchObject({ field: "p299" });
-    await clock.advance(9_000);
-    expect(failureOf({ p299: "1" })).toBeUndefined();
-    await clock.advance(11_000);
-    expect(madeReady).toBe(0);
-    expect(await failureOf({ p299: 1 })).toMatchObject({ field: "p299" });
-    expect(madeReady).toBe(1);
-    expect(failureOf({ p0: "1" })).toBeUndefined();
-  });
 });
 
 const check = (schemata: object, payload: string) => ({
