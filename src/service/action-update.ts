@@ -70,10 +70,11 @@ async function revise(
   const settings = await settingsAfter(catalog, access, stored, body);
   if (isLooser(stored, settings)) access.require("admin", stored.application);
   const hasNewSchema = !isDeepStrictEqual(stored.schemata, schemata);
+  const hasNewSettings = !isDeepStrictEqual({ ...stored, ...settings }, stored);
   const change = omitUndefined<Pick<ActionChange, "schemata" | "application" | "settings">>({
     schemata: hasNewSchema ? schemata : undefined,
     application: application === stored.application ? undefined : application,
-    settings: changedSettings(stored, settings),
+    settings: hasNewSettings ? settings : undefined,
   });
   if (Object.keys(change).length === 0) return { action: actionOf(stored), isChanged: false, warnings: [] };
   const mustConform = hasNewSchema && !forced;
@@ -97,7 +98,7 @@ async function revise(
     return revised === "stale" ? revised : { action: revised, isChanged: true, warnings };
   } finally {
     actions.evict(stored.action);
-    if (change.settings !== undefined) actions.evictDeprecated();
+    if (hasNewSettings) actions.evictDeprecated();
   }
 }
 
@@ -173,15 +174,4 @@ async function checkSuccessor(
   for await (const next of chainFrom(catalog, found.successor)) {
     if (next.action === action) refuse(`leads back to ${action}`);
   }
-}
-
-/** Those of the settings that differ from what is stored; `undefined` when none does. */
-function changedSettings(
-  stored: ActionSettings,
-  settings: ActionSettings,
-): Partial<ActionSettings> | undefined {
-  const changed = Object.entries(settings).filter(
-    ([name, value]) => stored[name as keyof ActionSettings] !== value,
-  );
-  return changed.length === 0 ? undefined : Object.fromEntries(changed);
 }

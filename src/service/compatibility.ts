@@ -13,7 +13,7 @@ import {
 } from "../domain/action.ts";
 import type { Verdict } from "../schema/compatibility/compare.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
-import { pagesOf } from "./requests.ts";
+import { omitUndefined, pagesOf } from "./requests.ts";
 
 /** Revisions read at once, each of up to 256 KiB, one of which may take the thread 5 ms. */
 const READ_REVISIONS = 3;
@@ -92,10 +92,9 @@ export async function admissionOf(
 
 /** Newest first. */
 async function* revisionsOf(catalog: CatalogStore, action: string): AsyncGenerator<ActionRevision> {
-  const pages = pagesOf(READ_REVISIONS, (last: ActionRevision | undefined) => {
-    const page = { action, limit: READ_REVISIONS };
-    return catalog.listRevisions(last === undefined ? page : { ...page, after: last.revision });
-  });
+  const pages = pagesOf(READ_REVISIONS, (last: ActionRevision | undefined) =>
+    catalog.listRevisions(omitUndefined({ action, limit: READ_REVISIONS, after: last?.revision })),
+  );
   for await (const page of pages) yield* page;
 }
 
