@@ -12,7 +12,7 @@ import type { ActionCache } from "./action-cache.ts";
 import type { TokenCache } from "./auth.ts";
 import type { PayloadValidator } from "./payload-validator.ts";
 import type { SchemaChecks } from "./schema-checks.ts";
-import type { SecretUses } from "./secret-uses.ts";
+import type { SecretUses } from "./tokens/secret-uses.ts";
 import type { Feed } from "./stream/feed.ts";
 import type { StatsRecorder } from "./stats/recorder.ts";
 import type { StoredEvents } from "./stored-events.ts";

@@ -3,23 +3,25 @@ import type { Action, ActionRevision, RevisionQuery } from "../domain/action.ts"
 import { AUDIT_LIMITS, AUDIT_QUERY, type AuditQuery } from "../domain/audit.ts";
 import type { Delivery } from "../domain/delivery.ts";
 import type { EventQuery } from "../domain/event.ts";
-import type { Health } from "../domain/operations.ts";
+import { attentionText } from "../domain/attention.ts";
+import { ATTENTION_LIMITS, ATTENTION_QUERY, type Health } from "../domain/operations.ts";
 import type { Subscription, SubscriptionQuery } from "../domain/subscription.ts";
 import { retryDefaults } from "../domain/retry.ts";
 import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
 import type { StreamCounts } from "../metrics/counters.ts";
+import { toIso } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { AuditSelection } from "../store/history.ts";
+import type { AttentionSelection } from "../store/queue.ts";
 import type { StoreCondition } from "../store/store.ts";
 import { ActionCache } from "./action-cache.ts";
 import { actionPages, actionsPort, revisionPages } from "./actions.ts";
 import { Access, TokenCache } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
-import { attentionFor } from "./diagnosis/attention.ts";
-import { diagnose, type Environment } from "./diagnosis/doctor.ts";
+import { diagnose, type Environment } from "./doctor.ts";
 import {
   eventDeliveryPages,
   type EventPart,
@@ -32,10 +34,10 @@ import { SchemaChecks } from "./schema-checks.ts";
 import { Feed } from "./stream/feed.ts";
 import { openStream } from "./stream/open.ts";
 import { checkQuery, omitUndefined, timeRange } from "./requests.ts";
-import { StatsReader } from "./stats/stats-reader.ts";
+import { readStats } from "./stats/read.ts";
 import { StoredEvents } from "./stored-events.ts";
 import { subscriptionPages, subscriptionsPort } from "./subscriptions.ts";
-import { SecretUses } from "./secret-uses.ts";
+import { SecretUses } from "./tokens/secret-uses.ts";
 import { SignInCodes } from "./tokens/sign-in-codes.ts";
 import { bootstrapToken, tokensPort } from "./tokens/tokens.ts";
 import type { SchemaProducts } from "./validation-thread.ts";
@@ -122,7 +124,6 @@ export function createService(options: ServiceOptions): Service {
     storedEvents: new StoredEvents({ events: store.events, clock, payloads }),
     schemaChecks: new SchemaChecks(),
   };
-  const stats = new StatsReader(context);
   const health = (): Health =>
     healthOf(store.health(), background.engine?.state() ?? "stopped", { version, instance });
   return {
@@ -145,7 +146,7 @@ export function createService(options: ServiceOptions): Service {
             return { data: await store.audit.list(selection) };
           },
         },
-        stats: (query) => stats.read(access, query),
+        stats: (query) => readStats(context, access, query),
         health: () => Promise.resolve({ data: health() }),
         whoami: () => Promise.resolve({ data: { expires_at, name, scopes, data_id: store.dataId, retries } }),
         async metrics() {
@@ -153,7 +154,15 @@ export function createService(options: ServiceOptions): Service {
           return metrics();
         },
         stream: (query, opening) => openStream(context, access, query, opening),
-        attention: (query) => attentionFor(context, access, query),
+        async attention(query = {}) {
+          const applications = access.readable(query.application);
+          const { limit = ATTENTION_LIMITS.listDefault } = checkQuery(ATTENTION_QUERY, query);
+          const nowMs = clock.now();
+          const selection = omitUndefined<AttentionSelection>({ nowMs, applications, limit });
+          const { items, total, subscriptions } = await store.queue.attention(selection);
+          const data = items.map((item) => Object.assign(item, { found: attentionText(item) }));
+          return { data, meta: { total, subscriptions, time: toIso(nowMs) } };
+        },
         async doctor() {
           access.require("admin");
           return diagnose(context, environment, health());

@@ -50,21 +50,13 @@ import {
 /** Read at once: most are small, and a filter may have 64 KiB. */
 const READ_SUBSCRIPTIONS = 25;
 
-function allSubscriptions(
-  catalog: CatalogStore,
-  selection: Omit<SubscriptionSelection, "limit" | "after">,
-): Promise<readonly Subscription[]> {
-  return allOf(pagesOfCatalog(catalog, selection));
-}
-
 function pagesOfCatalog(
   catalog: CatalogStore,
   selection: Omit<SubscriptionSelection, "limit" | "after">,
 ): AsyncIterable<readonly Subscription[]> {
-  return pagesOf(READ_SUBSCRIPTIONS, (last: Subscription | undefined) => {
-    const page = { ...selection, limit: READ_SUBSCRIPTIONS };
-    return catalog.listSubscriptions(last === undefined ? page : { ...page, after: last.rowid });
-  });
+  return pagesOf(READ_SUBSCRIPTIONS, (last: Subscription | undefined) =>
+    catalog.listSubscriptions(omitUndefined({ ...selection, limit: READ_SUBSCRIPTIONS, after: last?.rowid })),
+  );
 }
 
 export async function* subscriptionPages(
@@ -131,7 +123,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
   /** Those of one name share their secret, which is told at creation: one that only listens must not learn a handler's. */
   async function mustShareNoHandler(application: string, subscription: string): Promise<void> {
     if (access.allows("write", application)) return;
-    const named = await allSubscriptions(store.catalog, { application, subscription });
+    const named = await allOf(pagesOfCatalog(store.catalog, { application, subscription }));
     if (named.some(({ mode }) => mode === "push")) access.require("write", application);
   }
 
@@ -227,7 +219,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const rotated = await store.catalog.rotateSecret(id, { secret, overlapMs }, clock.now(), access.actor);
       const after = existing(rotated, "subscription", id);
       const { application, subscription, mode } = after;
-      const named = await allSubscriptions(store.catalog, { application, subscription });
+      const named = await allOf(pagesOfCatalog(store.catalog, { application, subscription }));
       const all = named.filter((each) => each.mode === mode);
       for (const each of all) {
         background.engine?.wake(each);
@@ -241,21 +233,15 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     async claim(id, input = {}, signal) {
       const { rowid: subscription } = await pullable(id);
       const { leaseDefaultMs } = PULL_LIMITS;
-      const given = readBody<NewClaim>(NEW_CLAIM, input, { consumer: checkLabel });
-      const { max = 1, wait_ms = 0, lease_ms = leaseDefaultMs, consumer = access.principal.name } = given;
-      const { sign_as: signAs } = given;
-      if (signAs !== undefined) await writable(signAs);
-      const request = {
-        subscription,
-        caller: access.caller,
-        max,
-        wait_ms,
-        lease_ms,
-        consumer,
-        ...(signAs === undefined
-          ? {}
-          : { signer: await context.secretUses.signer(signAs, consumer, access.actor) }),
-      };
+      const body = readBody<NewClaim>(NEW_CLAIM, input, { consumer: checkLabel });
+      const { max = 1, wait_ms = 0, lease_ms = leaseDefaultMs, sign_as: signAs } = body;
+      const { consumer = access.principal.name } = body;
+      const request = { subscription, caller: access.caller, max, wait_ms, lease_ms, consumer };
+      if (signAs !== undefined) {
+        await writable(signAs);
+        const signer = await context.secretUses.signer(signAs, consumer, access.actor);
+        Object.assign(request, { signer });
+      }
       const pulls = pullsOf(background);
       const data = await pulls.claim(request, signal);
       if (data.length === 0 || (await context.tokens.holds(access.principal))) return { data };

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Stats, StatsQuery } from "../../src/domain/stats/stats.ts";
 import { LOCAL_OWNER, type Principal } from "../../src/domain/token.ts";
 import { Access } from "../../src/service/auth.ts";
-import { StatsReader } from "../../src/service/stats/stats-reader.ts";
+import { readStats } from "../../src/service/stats/read.ts";
 import { StatsRecorder } from "../../src/service/stats/recorder.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import type { AttemptResult } from "../../src/store/queue.ts";
@@ -24,7 +24,6 @@ function shown(column: readonly (number | null)[]): Record<number, number | null
 describe("figures over time", () => {
   let local: LocalService;
   let recorder: StatsRecorder;
-  let reader: StatsReader;
   let ids: number[];
 
   beforeEach(async () => {
@@ -50,12 +49,11 @@ describe("figures over time", () => {
   function start(): void {
     const { store, clock } = local;
     recorder = new StatsRecorder({ store: store.stats, clock, logger: silentLogger });
-    reader = new StatsReader({ store, clock, stats: recorder });
     recorder.start();
   }
 
   const read = async (query: StatsQuery, principal: Principal = LOCAL_OWNER): Promise<Stats> =>
-    (await reader.read(new Access(principal), query)).data;
+    (await readStats({ ...local, stats: recorder }, new Access(principal), query)).data;
 
   async function publish(action: string, count: number): Promise<void> {
     await local.evreg.events.publishBatch(
@@ -202,7 +200,6 @@ describe("figures over time", () => {
         isFull ? Promise.reject(new Error("the disk is full")) : store.stats.countRefused(counts),
     };
     recorder = new StatsRecorder({ store: failing, clock, logger: silentLogger });
-    reader = new StatsReader({ store, clock, stats: recorder });
     const failure = new Error("refused");
     for (const each of [failure, failure, new Error("another")]) recorder.refused(each, "b");
     expect((await read({})).totals.refused).toBe(0);

@@ -1,10 +1,10 @@
 import { LRUCache } from "lru-cache";
-import type { Actor } from "../domain/audit.ts";
-import { EvregError } from "../domain/error.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { ClaimedSubscription } from "../store/queue.ts";
-import type { Store } from "../store/store.ts";
-import { existing } from "./requests.ts";
+import type { Actor } from "../../domain/audit.ts";
+import { EvregError } from "../../domain/error.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { ClaimedSubscription } from "../../store/queue.ts";
+import type { Store } from "../../store/store.ts";
+import { existing } from "../requests.ts";
 
 /** Consumers claim again and again: one use is noted this often. */
 const NOTE_EVERY_MS = 3_600_000;

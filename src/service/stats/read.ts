@@ -18,19 +18,12 @@ import {
 } from "../../domain/stats/stats.ts";
 import { Tally } from "../../domain/stats/tally.ts";
 import type { Answer } from "../../evreg.ts";
-import { type Clock, toIso } from "../../runtime/clock.ts";
+import { toIso } from "../../runtime/clock.ts";
 import type { Backlog } from "../../store/queue.ts";
-import type { StatsPiece, StatsSelection, StatsSubject, StatsTime } from "../../store/history.ts";
-import type { Store } from "../../store/store.ts";
+import type { StatsPiece, StatsSelection, StatsSubject } from "../../store/history.ts";
 import type { Access } from "../auth.ts";
+import type { ServiceContext } from "../context.ts";
 import { checkQuery } from "../requests.ts";
-import type { StatsRecorder } from "./recorder.ts";
-
-interface ReaderParts {
-  readonly store: Pick<Store, "queue" | "stats">;
-  readonly clock: Clock;
-  readonly stats: Pick<StatsRecorder, "startedMs" | "writeRefused">;
-}
 
 /** Whose figures are asked for, and of which time. */
 interface Selection {
@@ -45,71 +38,56 @@ interface Selection {
   readonly limit: number;
 }
 
-/** What was added up for an answer. */
-interface Counted {
-  /** Of each step; `undefined` where nothing is known. */
-  readonly steps: readonly (Tally | undefined)[];
-  readonly totals: Tally;
-  /** By the rowid of the action or subscription; empty without a breakdown. */
-  readonly rows: ReadonlyMap<number, Tally>;
-}
+/** By the starts of steps, or by the rowids of actions or subscriptions. */
+type Tallies = Map<number, Tally>;
 
-/** Figures over time, from what is stored of them. */
-export class StatsReader {
-  readonly #parts: ReaderParts;
+type StatsParts = Pick<ServiceContext, "store" | "clock" | "stats">;
 
-  constructor(parts: ReaderParts) {
-    this.#parts = parts;
+/** Answers figures over time, from what is stored of them. */
+export async function readStats(
+  parts: StatsParts,
+  access: Access,
+  query: StatsQuery = {},
+): Promise<Answer<Stats>> {
+  const { store, clock, stats } = parts;
+  const selection = selectionOf(access, query, clock.now());
+  const { range, fromMs, nowMs, stepMs, steps, of, by, limit } = selection;
+  await stats.writeRefused();
+  const starts = Array.from({ length: steps }, (_, index) => fromMs + index * stepMs);
+  const [unfinished, ofSteps, ofSubjects] = await Promise.all([
+    store.queue.backlog(nowMs, Object.values(of).some((value) => value !== undefined) ? of : undefined),
+    store.stats.figures({
+      ...of,
+      by: "start",
+      pieces: starts.map((startMs) => ({ spanMs: stepMs, startMs })),
+    }),
+    by === undefined ? [] : store.stats.figures({ ...of, by, pieces: longPieces(selection) }),
+  ]);
+  const totals = new Tally();
+  const tallies: Tallies = new Map();
+  // This process has run since its start. The clock may have been set back since then.
+  const startedMs = floorTo(Math.min(stats.startedMs, nowMs), stepMs);
+  for (const startMs of starts) if (startMs >= startedMs) tallyOf(tallies, startMs);
+  for (const { key, counts } of ofSteps) {
+    totals.add(counts);
+    tallyOf(tallies, key).add(counts);
   }
-
-  async read(access: Access, query: StatsQuery = {}): Promise<Answer<Stats>> {
-    const { clock, store } = this.#parts;
-    const selection = selectionOf(access, query, clock.now());
-    const { range, fromMs, nowMs, stepMs, of, by } = selection;
-    const isLimited = Object.values(of).some((value) => value !== undefined);
-    const [unfinished, { steps, totals, rows }] = await Promise.all([
-      store.queue.backlog(nowMs, isLimited ? of : undefined),
-      this.#counted(selection),
-    ]);
-    const data = {
-      range,
-      from: toIso(fromMs),
-      to: toIso(nowMs),
-      step_ms: stepMs,
-      series: seriesOf(steps),
-      totals: totals.figures(),
-      backlog: backlogOf(unfinished),
-    };
-    if (by === undefined) return { data };
-    const first = busiest(rows);
-    const subjects = await store.stats.subjects({ ...of, by, first, limit: selection.limit });
-    if (by === "action") return { data: { ...data, rows: subjects.map((one) => actionFigures(one, rows)) } };
-    return { data: { ...data, rows: subjects.map((one) => subscriptionFigures(one, rows)) } };
-  }
-
-  async #counted({ of, by, fromMs, nowMs, stepMs, steps }: Selection): Promise<Counted> {
-    const { store, stats } = this.#parts;
-    await stats.writeRefused();
-    const time = { fromMs, toMs: fromMs + steps * stepMs };
-    const starts = Array.from({ length: steps }, (_, index) => fromMs + index * stepMs);
-    const pieces = starts.map((startMs) => ({ spanMs: stepMs, startMs }));
-    const [figures, ofSubjects] = await Promise.all([
-      store.stats.figures({ ...of, by: "start", pieces }),
-      by === undefined ? [] : store.stats.figures({ ...of, by, pieces: piecesOf(time) }),
-    ]);
-    const totals = new Tally();
-    const tallies = new Map<number, Tally>();
-    // This process has run since its start. The clock may have been set back since then.
-    const startedMs = floorTo(Math.min(stats.startedMs, nowMs), stepMs);
-    for (const startMs of starts) if (startMs >= startedMs) tallyOf(tallies, startMs);
-    for (const { key, counts } of figures) {
-      totals.add(counts);
-      tallyOf(tallies, key).add(counts);
-    }
-    const rows = new Map<number, Tally>();
-    for (const { key, counts, lastError } of ofSubjects) tallyOf(rows, key).add(counts, lastError);
-    return { steps: starts.map((startMs) => tallies.get(startMs)), totals, rows };
-  }
+  const data = {
+    range,
+    from: toIso(fromMs),
+    to: toIso(nowMs),
+    step_ms: stepMs,
+    series: seriesOf(starts.map((startMs) => tallies.get(startMs))),
+    totals: totals.figures(),
+    backlog: backlogOf(unfinished),
+  };
+  if (by === undefined) return { data };
+  const rows: Tallies = new Map();
+  for (const { key, counts, lastError } of ofSubjects) tallyOf(rows, key).add(counts, lastError);
+  const first = [...rows].toSorted(([, one], [, other]) => other.weight - one.weight).map(([key]) => key);
+  const subjects = await store.stats.subjects({ ...of, by, first, limit });
+  if (by === "action") return { data: { ...data, rows: subjects.map((one) => actionFigures(one, rows)) } };
+  return { data: { ...data, rows: subjects.map((one) => subscriptionFigures(one, rows)) } };
 }
 
 /** @throws EvregError `malformed`, and `forbidden` without any right to read */
@@ -151,35 +129,34 @@ function seriesOf(steps: readonly (Tally | undefined)[]): StatsSeries {
   };
 }
 
-type Rows = Counted["rows"];
-
 function actionFigures(
   { id, action, application, lastPublishedMs }: StatsSubject,
-  rows: Rows,
+  rows: Tallies,
 ): ActionFigures {
-  const tally = rows.get(id) ?? new Tally();
+  const tally = tallyOf(rows, id);
   const last_published_at = lastPublishedMs === null ? null : toIso(lastPublishedMs);
   return { action, application, ...tally.figures(), last_published_at };
 }
 
 function subscriptionFigures(
   { id: subscription_id, application, subscription, action }: StatsSubject,
-  rows: Rows,
+  rows: Tallies,
 ): SubscriptionFigures {
-  const tally = rows.get(subscription_id) ?? new Tally();
+  const tally = tallyOf(rows, subscription_id);
   const names = { application, subscription: subscription!, action };
   return { subscription_id, ...names, ...tally.figures(), last_error: tally.lastError };
 }
 
 /** What a map has for a key, a new one where it has none. */
-function tallyOf(tallies: Map<number, Tally>, key: number): Tally {
+function tallyOf(tallies: Tallies, key: number): Tally {
   let tally = tallies.get(key);
   if (tally === undefined) tallies.set(key, (tally = new Tally()));
   return tally;
 }
 
-/** The time in the longest spans that fit. */
-function piecesOf({ fromMs, toMs }: StatsTime): readonly StatsPiece[] {
+/** The whole time in the longest spans that fit. */
+function longPieces({ fromMs, steps, stepMs }: Selection): readonly StatsPiece[] {
+  const toMs = fromMs + steps * stepMs;
   const pieces: StatsPiece[] = [];
   for (let startMs = fromMs; startMs < toMs;) {
     const { spanMs } = LONGEST_FIRST.find(
@@ -192,11 +169,6 @@ function piecesOf({ fromMs, toMs }: StatsTime): readonly StatsPiece[] {
 }
 
 const LONGEST_FIRST = STATS_SPANS.toReversed();
-
-/** The keys of those with the most, the most first. */
-function busiest(rows: ReadonlyMap<number, Tally>): readonly number[] {
-  return [...rows].toSorted(([, one], [, other]) => other.weight - one.weight).map(([key]) => key);
-}
 
 function backlogOf(backlog: Backlog): StatsBacklog {
   const shares = BACKLOG_CAUSES.map((cause) => {

@@ -1,4 +1,4 @@
-import { attentionText } from "../../domain/attention.ts";
+import { attentionText } from "../domain/attention.ts";
 import {
   ATTENTION_LIMITS,
   type AttentionReason,
@@ -8,11 +8,11 @@ import {
   type Health,
   problem,
   warning,
-} from "../../domain/operations.ts";
-import type { Token } from "../../domain/token.ts";
-import { toIso } from "../../runtime/clock.ts";
-import type { AttentionPage, Backlog } from "../../store/queue.ts";
-import type { ServiceContext } from "../context.ts";
+} from "../domain/operations.ts";
+import type { Token } from "../domain/token.ts";
+import { toIso } from "../runtime/clock.ts";
+import type { AttentionPage, Backlog } from "../store/queue.ts";
+import type { ServiceContext } from "./context.ts";
 
 type AttentionItem = AttentionPage["items"][number];
 
