@@ -106,7 +106,7 @@ function specialPurpose(address: Address): string | undefined {
   const range = address.range();
   // Where only IPv6 is spoken, every IPv4 host is reached through this prefix: what lies behind it decides.
   if (isV6(address) && within(address, NAT64)) return undefined;
-  if (range !== "unicast") return RANGES[range] ?? `special (${range})`;
+  if (range !== "unicast") return RANGES[range] ?? range;
   if (!isV6(address) || within(address, GLOBAL_V6)) return undefined;
   return "outside 2000::/3, all there is of public IPv6";
 }
@@ -114,26 +114,12 @@ function specialPurpose(address: Address): string | undefined {
 const GLOBAL_V6: Network = [ipaddr.parse("2000::"), 3];
 const NAT64: Network = [ipaddr.parse("64:ff9b::"), 96];
 
-/** What ipaddr.js calls the ranges of the IANA registries of special-purpose addresses, and multicast. */
+/** What the ranges of ipaddr.js are that a handler may well have. The names of all others say enough. */
 const RANGES: Readonly<Record<string, string>> = {
-  "6to4": "6to4, which hides an IPv4 address",
-  amt: "a multicast tunnel",
-  as112: "an AS112 sink",
-  as112v6: "an AS112 sink",
-  benchmarking: "reserved for benchmarks",
-  broadcast: "broadcast",
   carrierGradeNat: "shared address space",
-  deprecatedSiteLocal: "an obsolete private network",
-  discard: "a sink",
   linkLocal: "link-local",
-  loopback: "loopback",
-  multicast: "multicast",
   private: "a private network",
   reserved: "reserved, for documentation or for protocols",
-  rfc6052: "local translation, which hides an IPv4 address",
-  rfc6145: "a translated form of IPv4 addresses",
-  segmentRouting: "segment routing",
-  teredo: "Teredo, which hides an IPv4 address",
   uniqueLocal: "a private network",
   unspecified: "this host",
 };

@@ -119,58 +119,26 @@ describe("with allowed networks", () => {
       "::1/128",
       "fd12:3456::/32",
     ]);
-    for (const address of [
-      "127.0.0.1",
-      "127.255.255.255",
-      "10.1.0.0",
-      "10.1.255.255",
-      "192.168.7.7",
-      "::1",
-      "fd12:3456::1",
-      "::ffff:127.0.0.1",
-      "1.1.1.1",
-    ]) {
+    for (const address of words(`
+      127.0.0.1 127.255.255.255 10.1.0.0 10.1.255.255 192.168.7.7 ::1 fd12:3456::1 ::ffff:127.0.0.1
+      1.1.1.1`)) {
       expect(rules.refusal(address), address).toBeUndefined();
     }
-    for (const address of [
-      "10.0.255.255",
-      "10.2.0.0",
-      "192.168.7.6",
-      "192.168.7.8",
-      "::2",
-      "fd12:3457::1",
-      "172.16.0.1",
-    ]) {
+    for (const address of words(`
+      10.0.255.255 10.2.0.0 192.168.7.6 192.168.7.8 ::2 fd12:3457::1 172.16.0.1`)) {
       expect(rules.refusal(address), address).toEqual(expect.any(String));
     }
   });
 
   it("does not allow a metadata service, however wide the block", () => {
     const rules = createAddressRules(["0.0.0.0/0", "::/0", "169.254.169.254/31", "fd00::/8", "64:ff9b::/96"]);
-    for (const address of [
-      "169.254.169.254",
-      "::ffff:169.254.169.254",
-      "168.63.129.16",
-      "100.100.100.200",
-      "192.0.0.192",
-      "169.254.170.2",
-      "fd00:ec2::254",
-      "fd20:ce::254",
-      "64:ff9b::169.254.169.254",
-      "64:ff9b::168.63.129.16",
-      "64:ff9b:1::169.254.169.254",
-      "64:ff9b:1:a9fe:a9:fe00::",
-      "2002:a9fe:a9fe::1",
-      "2001:0:a9fe:a9fe::1",
-      "2001:0:808:808::5601:5601",
-      "::169.254.169.254",
-      "::ffff:0:169.254.169.254",
-      "2a00:1::5efe:169.254.169.254",
-      "2a00:1::200:5efe:169.254.169.254",
-      // A translator's prefix of one's own.
-      "fd64::169.254.169.254",
-      "2a00:64::100.100.100.200",
-    ]) {
+    // Translators of one's own may have prefixes such as fd64:: and 2a00:64::.
+    for (const address of words(`
+      169.254.169.254 ::ffff:169.254.169.254 168.63.129.16 100.100.100.200 192.0.0.192 169.254.170.2
+      fd00:ec2::254 fd20:ce::254 64:ff9b::169.254.169.254 64:ff9b::168.63.129.16
+      64:ff9b:1::169.254.169.254 64:ff9b:1:a9fe:a9:fe00:: 2002:a9fe:a9fe::1 2001:0:a9fe:a9fe::1
+      2001:0:808:808::5601:5601 ::169.254.169.254 ::ffff:0:169.254.169.254 2a00:1::5efe:169.254.169.254
+      2a00:1::200:5efe:169.254.169.254 fd64::169.254.169.254 2a00:64::100.100.100.200`)) {
       expect(rules.refusal(address), address).toBe("a cloud's metadata service");
     }
     expect(rules.refusal("169.254.1.1")).toBeUndefined();
@@ -189,13 +157,8 @@ describe("with allowed networks", () => {
 
   it("checks the address behind an allowed translator", () => {
     const rules = createAddressRules(["64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "10.0.0.0/8"]);
-    for (const address of [
-      "64:ff9b::10.1.2.3",
-      "64:ff9b::8.8.8.8",
-      "64:ff9b:1::10.1.2.3",
-      "64:ff9b:1:a01:2:300::",
-      "2002:a01:203::1",
-    ]) {
+    for (const address of words(`
+      64:ff9b::10.1.2.3 64:ff9b::8.8.8.8 64:ff9b:1::10.1.2.3 64:ff9b:1:a01:2:300:: 2002:a01:203::1`)) {
       expect(rules.refusal(address), address).toBeUndefined();
     }
     for (const address of ["64:ff9b::127.0.0.1", "64:ff9b:1::192.168.0.1", "2002:7f00:1::1"]) {
@@ -225,16 +188,10 @@ describe("with allowed networks", () => {
 });
 
 describe("parseNetwork", () => {
-  it.each([
-    "10.0.0.0/8",
-    "0.0.0.0/0",
-    "10.0.0.1",
-    "10.0.0.1/32",
-    "::1",
-    "::/0",
-    "fd00::/8",
-    "::ffff:10.0.0.0/104",
-  ])("takes %s", (text) => {
+  it.each(
+    words(`
+    10.0.0.0/8 0.0.0.0/0 10.0.0.1 10.0.0.1/32 ::1 ::/0 fd00::/8 ::ffff:10.0.0.0/104`),
+  )("takes %s", (text) => {
     expect(parseNetwork(text)).toBeDefined();
   });
   it.each([
