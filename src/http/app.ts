@@ -50,7 +50,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const token = !config.dev && config.auth.mode === "token";
   const requiresToken = { token, publish: token && !config.auth.anonymousPublish };
   const streams = new LiveStreams(clock, stopping, (request) => isAdmitted(authenticate, request));
-  service.onRevoked(() => streams.checkAll());
+  service.tokens.onRevoked = () => streams.checkAll();
   const context: RouteContext = {
     limits: config.limits,
     ui: config.ui,

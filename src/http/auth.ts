@@ -55,7 +55,7 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
 
   function byToken(header: string, socket: CallerSocket): Caller | Promise<Caller> {
     const last = socket[CALLER];
-    if (last !== undefined && last.header === header && service.readmit(last.principal)) return last;
+    if (last !== undefined && last.header === header && service.tokens.readmit(last.principal)) return last;
     const token = tokenOf(header);
     if (token === undefined) {
       throw new EvregError(
@@ -63,7 +63,7 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
         "The `Authorization` header is not `Bearer <token>`; send a token in that form.",
       );
     }
-    const found = service.authenticate(token);
+    const found = service.tokens.authenticate(token);
     const enter = (principal: Principal | undefined): Caller => enterAs(principal, header, socket);
     return found instanceof Promise ? found.then(enter) : enter(found);
   }

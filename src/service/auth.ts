@@ -156,7 +156,7 @@ export class TokenCache {
   readonly #uses = new Map<number, number>();
   #flushPlanned = false;
   #revocations = 0;
-  /** Called after a token was revoked. */
+  /** Called after a token was revoked: what was begun with it may have to end. */
   onRevoked: () => void = () => {};
 
   constructor(store: Pick<TokenStore, "find" | "list" | "recordUses">, clock: Clock, logger: Logger) {

@@ -83,15 +83,8 @@ export interface ServicePort extends Evreg {
 export interface Service {
   /** The port for one principal, and the address that it asks from for changes to be kept with it. Its `close` does nothing: the store is closed by whoever opened it. */
   as(principal: Principal, address?: string): ServicePort;
-  /** Who a token stands for; `undefined` when it is ill-formed, unknown, expired or revoked. */
-  authenticate(token: string): Principal | undefined | Promise<Principal | undefined>;
-  /**
-   * Whether the token of an authenticated principal still holds, which costs less than the token. `false` also where only
-   * the token can tell.
-   */
-  readmit(principal: Principal): boolean;
-  /** Sets who is called after a token was revoked: what was begun with it may have to end. */
-  onRevoked(listener: () => void): void;
+  /** Says who a token stands for, and whether it still holds. */
+  readonly tokens: Pick<TokenCache, "authenticate" | "readmit" | "onRevoked">;
   /**
    * Makes an admin token named `bootstrap` when the store holds no token at all, and returns whether it did.
    * @param keep puts it where its owner finds it, before it is stored; when it throws, none is
@@ -188,9 +181,7 @@ export function createService(options: ServiceOptions): Service {
         },
       };
     },
-    authenticate: (token) => tokens.authenticate(token),
-    readmit: (principal) => tokens.readmit(principal),
-    onRevoked: (listener) => void (tokens.onRevoked = listener),
+    tokens,
     bootstrapToken: (keep, given) => bootstrapToken(context, keep, given),
     health,
     feed,

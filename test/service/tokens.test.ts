@@ -50,7 +50,7 @@ const create = async (scopes = ["read"], expires_at?: string) =>
     })
   ).data;
 
-const portOf = async (token: string) => local.service.as((await local.service.authenticate(token))!);
+const portOf = async (token: string) => local.service.as((await local.service.tokens.authenticate(token))!);
 const signedIn = async (from: Evreg) => {
   const { data: made } = await from.tokens.createCode();
   const { data } = await from.tokens.exchangeCode({ code: made.code! });
@@ -71,7 +71,7 @@ it("lets a token and the browsers that it signs in share what one caller may hav
 describe("authenticating", () => {
   it("finds whose a token is, and reads the store once", async () => {
     const { token } = await create(["read", "publish:billing"]);
-    const first = await local.service.authenticate(token);
+    const first = await local.service.tokens.authenticate(token);
     expect(first).toEqual({
       tokenId: 1,
       callerId: 1,
@@ -79,7 +79,7 @@ describe("authenticating", () => {
       scopes: ["read", "publish:billing"],
       expires_at: null,
     });
-    expect(await local.service.authenticate(token)).toBe(first);
+    expect(await local.service.tokens.authenticate(token)).toBe(first);
     expect(lookups).toBe(1);
   });
 
@@ -91,30 +91,30 @@ describe("authenticating", () => {
       `${token.slice(0, -1)}-`,
       token.replace(/.$/, (c) => (c === "0" ? "1" : "0")),
     ]) {
-      expect(await local.service.authenticate(text)).toBeUndefined();
+      expect(await local.service.tokens.authenticate(text)).toBeUndefined();
     }
     expect(lookups).toBe(0);
   });
 
   it("refuses a token that was not made here", async () => {
-    expect(await local.service.authenticate(mintToken(randomBytes))).toBeUndefined();
+    expect(await local.service.tokens.authenticate(mintToken(randomBytes))).toBeUndefined();
     expect(lookups).toBe(1);
   });
 
   it("ends at the expiry, to the millisecond, although the token was cached", async () => {
     const { token } = await create(["read"], "2026-01-01T00:01:00Z");
     await local.clock.advance(59_999);
-    expect(await local.service.authenticate(token)).toBeDefined();
+    expect(await local.service.tokens.authenticate(token)).toBeDefined();
     await local.clock.advance(1);
-    expect(await local.service.authenticate(token)).toBeUndefined();
-    expect(await local.service.authenticate(token)).toBeUndefined();
+    expect(await local.service.tokens.authenticate(token)).toBeUndefined();
+    expect(await local.service.tokens.authenticate(token)).toBeUndefined();
   });
 
   it("ends when the token is revoked", async () => {
     const { token, rowid } = await create();
-    expect(await local.service.authenticate(token)).toBeDefined();
+    expect(await local.service.tokens.authenticate(token)).toBeDefined();
     await local.evreg.tokens.revoke(rowid);
-    expect(await local.service.authenticate(token)).toBeUndefined();
+    expect(await local.service.tokens.authenticate(token)).toBeUndefined();
   });
 
   it("is looked at again before what a consumer has waited for is given", async () => {
@@ -123,7 +123,7 @@ describe("authenticating", () => {
     const names = { application: "crm", subscription: "q", action: "a.b", mode: "pull" } as const;
     const { rowid: id } = (await evreg.subscriptions.create(names)).data;
     const { rowid, token } = await create(["listen"]);
-    const { subscriptions } = local.service.as((await local.service.authenticate(token))!);
+    const { subscriptions } = local.service.as((await local.service.tokens.authenticate(token))!);
     const waits = refusal(subscriptions.claim(id, { wait_ms: 20_000 }), "unauthorized");
     await evreg.subscriptions.claim(id);
     await evreg.tokens.revoke(rowid);
@@ -137,20 +137,20 @@ describe("authenticating", () => {
     const { token, rowid } = await create();
     const { promise, resolve: release } = Promise.withResolvers<void>();
     held = promise;
-    const early = local.service.authenticate(token);
+    const early = local.service.tokens.authenticate(token);
     await local.evreg.tokens.revoke(rowid);
     release();
     expect(await early).toBeUndefined();
-    expect(await local.service.authenticate(token)).toBeUndefined();
+    expect(await local.service.tokens.authenticate(token)).toBeUndefined();
   });
 
   it("caches a limited number of tokens", async () => {
     const { token } = await create();
-    await local.service.authenticate(token);
+    await local.service.tokens.authenticate(token);
     const others = await Promise.all(Array.from({ length: 1_000 }, () => create()));
-    for (const other of others) await local.service.authenticate(other.token);
+    for (const other of others) await local.service.tokens.authenticate(other.token);
     lookups = 0;
-    expect(await local.service.authenticate(token)).toBeDefined();
+    expect(await local.service.tokens.authenticate(token)).toBeDefined();
     expect(lookups).toBe(1);
   });
 });
@@ -159,7 +159,7 @@ describe("the last use", () => {
   it("is listed", async () => {
     const { token, rowid } = await create();
     await local.clock.advance(10_000);
-    await local.service.authenticate(token);
+    await local.service.tokens.authenticate(token);
     const record = (await local.evreg.tokens.list()).data.find((each) => each.rowid === rowid);
     expect(record?.last_used_at).toBe("2026-01-01T00:00:10.000Z");
   });
@@ -167,7 +167,7 @@ describe("the last use", () => {
   it("is stored in the background, in batches, and at most once a minute for each token", async () => {
     const tokens = [await create(), await create()];
     const use = async (): Promise<void> => {
-      for (const { token } of tokens) await local.service.authenticate(token);
+      for (const { token } of tokens) await local.service.tokens.authenticate(token);
     };
     await use();
     expect(touches).toEqual([]);
@@ -187,10 +187,10 @@ describe("the last use", () => {
 
   it("fails no request when it cannot be stored", async () => {
     const { token } = await create();
-    await local.service.authenticate(token);
+    await local.service.tokens.authenticate(token);
     await local.store.close();
     await local.clock.advance(5_000);
-    expect(await local.service.authenticate(token)).toBeDefined();
+    expect(await local.service.tokens.authenticate(token)).toBeDefined();
   });
 });
 
@@ -203,7 +203,7 @@ describe("the bootstrap token", () => {
     const kept: string[] = [];
     expect(await local.service.bootstrapToken((token) => kept.push(token))).toBe(true);
     expect(kept).toEqual([expect.stringMatching(/^evreg_/)]);
-    expect(await local.service.authenticate(kept[0]!)).toMatchObject({
+    expect(await local.service.tokens.authenticate(kept[0]!)).toMatchObject({
       name: "bootstrap",
       scopes: ["admin"],
     });
@@ -217,7 +217,7 @@ describe("the bootstrap token", () => {
     const kept: string[] = [];
     await local.service.bootstrapToken((token) => kept.push(token), given);
     expect(kept).toEqual([given]);
-    expect(await local.service.authenticate(given)).toBeDefined();
+    expect(await local.service.tokens.authenticate(given)).toBeDefined();
   });
 
   it("is not created where there is any token", async () => {

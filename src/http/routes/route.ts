@@ -138,7 +138,7 @@ export function operation(
 export const ENVELOPE_BYTES = 64 * 1024;
 
 /** Tells who a caller is, and has the port for it. */
-export type HttpService = Pick<Service, "as" | "authenticate" | "readmit" | "onRevoked">;
+export type HttpService = Pick<Service, "as" | "tokens">;
 
 /** The slice of the configuration that the routes depend on. */
 export interface HttpConfig {
