@@ -16,6 +16,7 @@ import type {
 import { neededTexts } from "../schema/needed-texts.ts";
 import { CallerTurns } from "./caller-turns.ts";
 import type { CompiledSchema, PayloadValidator } from "./payload-validator.ts";
+import { omitUndefined } from "./requests.ts";
 
 /** Events read at once. */
 const READ_EVENTS = 100;
@@ -32,26 +33,10 @@ interface StoredEventsOptions {
   readonly payloads: Pick<PayloadValidator, "failureOf" | "conforms">;
 }
 
-interface StoredEventCheck {
-  readonly action: string;
-  readonly schemata: Schemata;
-  /** How many of the newest. */
-  readonly maxEvents: number;
-}
-
 /** `limit` is how many are looked for; `payloads` whether they come with what is in them. */
 interface EventSearch extends Omit<EventSelection, "page"> {
   readonly where?: Schemata | undefined;
   readonly deliveries?: WantedDeliveries | undefined;
-}
-
-export interface FoundEvents {
-  readonly events: readonly StoredEvent[];
-  /** Of all events that the search is to go through. */
-  readonly total: number;
-  readonly searched: number;
-  /** The event after which the search goes on; `undefined` where all were gone through. */
-  readonly next: number | undefined;
 }
 
 /** How far one walk goes. */
@@ -67,10 +52,15 @@ interface Walk {
 }
 
 interface Walked {
-  readonly read: number;
+  readonly searched: number;
+  /** Of all events that the walk is to go through. */
   readonly total: number;
-  /** The last one, where there may be more behind it. */
+  /** The event after which it goes on; `undefined` where all were gone through. */
   readonly next: number | undefined;
+}
+
+export interface FoundEvents extends Walked {
+  readonly events: readonly StoredEvent[];
 }
 
 /**
@@ -87,14 +77,44 @@ export class StoredEvents {
   }
 
   /**
-   * Whether the last events of an action, newest first, conform to a schema.
+   * Whether so many of the last events of an action, newest first, conform to a schema.
    * @throws `unavailable` when earlier walks take all the time there is
    * @param caller the same value for the same caller
    * @param signal ends it
    */
-  check(request: StoredEventCheck, caller: unknown, signal?: AbortSignal): Promise<CheckedEvents> {
+  async check(
+    { action, schemata, maxEvents }: { action: string; schemata: Schemata; maxEvents: number },
+    caller: unknown,
+    signal?: AbortSignal,
+  ): Promise<CheckedEvents> {
     const limit = new TimeLimit(this.#options.clock, CHECK_LIMITS.replayMs, tooBusy(), signal);
-    return this.#turns.run(caller, () => this.#check(request, limit, caller)).finally(() => limit.end());
+    const failures: EventFailure[] = [];
+    let checked = 0;
+    let failed = 0;
+    const explaining = { caller, gone: limit.signal, explained: { left: CHECK_LIMITS.failures } };
+    const walk = async (): Promise<Walked> => {
+      const candidate = await candidateOf(schemata, limit);
+      const visit = async ({ rowid, payload }: StoredEvent): Promise<boolean> => {
+        // Damaged.
+        if (payload === undefined) return true;
+        const failure = await this.#options.payloads.failureOf(candidate, new RawJson(payload), explaining);
+        checked += 1;
+        if (failure === undefined) return true;
+        failed += 1;
+        const { field, message } = failure;
+        if (failures.length < CHECK_LIMITS.failures) failures.push({ event: rowid, field, message });
+        return true;
+      };
+      return this.#walk({
+        selection: { action, order: "desc" },
+        atOnce: READ_EVENTS,
+        maxEvents,
+        limit,
+        visit,
+      });
+    };
+    await this.#turns.run(caller, walk).finally(() => limit.end());
+    return { checked, failed, failures };
   }
 
   /** The time that a search has. To be ended after it. */
@@ -108,36 +128,6 @@ export class StoredEvents {
    */
   search(request: EventSearch, caller: unknown, limit: TimeLimit): Promise<FoundEvents> {
     return this.#turns.run(caller, () => this.#search(request, limit, caller));
-  }
-
-  async #check(
-    { action, schemata, maxEvents }: StoredEventCheck,
-    limit: TimeLimit,
-    caller: unknown,
-  ): Promise<CheckedEvents> {
-    const candidate = await candidateOf(schemata, limit);
-    const failures: EventFailure[] = [];
-    let checked = 0;
-    let failed = 0;
-    const explaining = { caller, gone: limit.signal, explained: { left: CHECK_LIMITS.failures } };
-    await this.#walk({
-      selection: { action, order: "desc" },
-      atOnce: READ_EVENTS,
-      maxEvents,
-      limit,
-      visit: async ({ rowid, payload }) => {
-        // Damaged.
-        if (payload === undefined) return true;
-        const failure = await this.#options.payloads.failureOf(candidate, new RawJson(payload), explaining);
-        checked += 1;
-        if (failure === undefined) return true;
-        failed += 1;
-        const { field, message } = failure;
-        if (failures.length < CHECK_LIMITS.failures) failures.push({ event: rowid, field, message });
-        return true;
-      },
-    });
-    return { checked, failed, failures };
   }
 
   async #search(
@@ -154,7 +144,7 @@ export class StoredEvents {
     let foundBytes = 0;
     const holding = where === undefined ? [] : neededTexts(where);
     const sieve = holding.length === 0 ? {} : { holding };
-    const { read, total, next } = await this.#walk({
+    const walked = await this.#walk({
       selection: { ...selection, ...sieve, payloads: isWhole || candidate !== undefined },
       atOnce: holding.length === 0 ? SEARCH_READ_EVENTS : HOLDING_READ_EVENTS,
       select: wanted && ((ids) => store.withDeliveries(ids, wanted, applications)),
@@ -169,7 +159,7 @@ export class StoredEvents {
           : conforms.then((answer) => goesOn(event, answer));
       },
     });
-    return { events, total, searched: read, next };
+    return { ...walked, events };
 
     function goesOn(event: StoredEvent, isFound: boolean): boolean {
       if (!isFound) return true;
@@ -182,55 +172,55 @@ export class StoredEvents {
 
   async #walk({ selection, atOnce, maxEvents, limit: time, select, visit }: Walk): Promise<Walked> {
     let { after } = selection;
-    let read = 0;
+    let searched = 0;
     let total = 0;
     let hasMore = true;
-    const pageAfter = (cursor: number | undefined, readBefore: number): Promise<EventPage> => {
-      const onward = cursor === undefined ? {} : { after: cursor };
-      const counted = readBefore === 0 ? {} : { total: false };
-      const limit = Math.min(atOnce, maxEvents - readBefore);
-      const query = { ...selection, ...onward, ...counted, limit, maxBytes: READ_BYTES, page: 1 };
-      return this.#options.events.list(query);
+    /** The page after so many events. */
+    const pageAfter = (cursor: number | undefined, before: number): Promise<EventPage> => {
+      const limit = Math.min(atOnce, maxEvents - before);
+      const counts = before === 0 ? undefined : false;
+      const page = { after: cursor, limit, maxBytes: READ_BYTES, page: 1, total: counts };
+      return this.#options.events.list(omitUndefined<EventSelection>({ ...selection, ...page }));
     };
     const endedEarly = (): Walked => {
       time.throwIfGone();
-      if (read === 0) throw tooBusy();
-      return { read, total, next: after };
+      if (searched === 0) throw tooBusy();
+      return { searched, total, next: after };
     };
     let ahead: Promise<EventPage> | undefined;
-    while (hasMore && read < maxEvents) {
+    while (hasMore && searched < maxEvents) {
       if (time.isOver) return endedEarly();
-      const readBefore = read;
-      const page = await (ahead ?? pageAfter(after, readBefore));
+      const before = searched;
+      const page = await (ahead ?? pageAfter(after, before));
       const { events, places, seen, last = after } = page;
-      const isFirst = readBefore === 0;
-      if (isFirst) ({ total } = page);
-      hasMore = page.isCut || seen === Math.min(atOnce, maxEvents - readBefore);
+      if (before === 0) ({ total } = page);
+      hasMore = page.isCut || seen === Math.min(atOnce, maxEvents - before);
       ahead = undefined;
       // Not behind the first one: where most events match, it has enough of them.
-      if (!isFirst && hasMore && readBefore + seen < maxEvents && !time.isOver) {
-        ahead = pageAfter(last, readBefore + seen);
+      if (before > 0 && hasMore && before + seen < maxEvents && !time.isOver) {
+        ahead = pageAfter(last, before + seen);
         // Nobody may come for it.
         ahead.catch(() => undefined);
       }
       const selected = select && new Set(await select(events.map(({ rowid }) => rowid)));
       for (const [index, event] of events.entries()) {
-        const isNewTurn = eventLoop.shouldYield();
-        if (isNewTurn) await eventLoop.yield();
-        if (isNewTurn && time.isOver) return endedEarly();
+        if (eventLoop.shouldYield()) {
+          await eventLoop.yield();
+          if (time.isOver) return endedEarly();
+        }
         if (selected?.has(event.rowid) === false) continue;
         const verdict = visit(event);
         const goesOn = typeof verdict === "boolean" ? verdict : await time.unlessOver(verdict);
         if (goesOn === undefined) return endedEarly();
         const place = places[index]!;
         after = event.rowid;
-        read = readBefore + place;
-        if (!goesOn) return { read, total, next: hasMore || place < seen ? after : undefined };
+        searched = before + place;
+        if (!goesOn) return { searched, total, next: hasMore || place < seen ? after : undefined };
       }
       after = last;
-      read = readBefore + seen;
+      searched = before + seen;
     }
-    return { read, total, next: hasMore ? after : undefined };
+    return { searched, total, next: hasMore ? after : undefined };
   }
 }
 
