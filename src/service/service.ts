@@ -40,25 +40,23 @@ import { subscriptionPages, subscriptionsPort } from "./subscriptions.ts";
 import { SecretUses } from "./tokens/secret-uses.ts";
 import { SignInCodes } from "./tokens/sign-in-codes.ts";
 import { bootstrapToken, tokensPort } from "./tokens/tokens.ts";
-import type { SchemaProducts } from "./validation-thread.ts";
 
-type Given =
-  | "store"
-  | "clock"
-  | "random"
-  | "logger"
-  | "limits"
-  | "delivery"
-  | "counts"
-  | "stats"
-  | "background";
+/** What the service makes itself. */
+type Made =
+  | "actions"
+  | "feed"
+  | "payloads"
+  | "schemaChecks"
+  | "secretUses"
+  | "signInCodes"
+  | "storedEvents"
+  | "tokens";
 
-export interface ServiceOptions extends Pick<ServiceContext, Given> {
+export interface ServiceOptions extends Omit<ServiceContext, Made> {
   readonly version: string;
   /** New at each start. */
   readonly instance: string;
   readonly offThread: OffThreadValidator;
-  readonly schemaProducts: SchemaProducts;
   readonly streamed: StreamCounts;
   /** All metrics as text. */
   readonly metrics: () => Promise<string>;

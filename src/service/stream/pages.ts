@@ -30,6 +30,8 @@ interface Read extends NextPage {
 }
 
 interface KeptPage {
+  /** The one in which its read began. */
+  readonly epoch: number;
   readonly read: Promise<Read>;
   /** `undefined` until it is the turn of the first reader that wants it. */
   page?: Page;
@@ -41,7 +43,7 @@ interface Place {
   /** See `keyOf`. */
   readonly key: string;
   readonly position: Required<StreamPosition>;
-  /** See `Feed`: what was read in an earlier epoch is not used. */
+  /** See `Feed`: what was read in an earlier epoch has no end that still holds. */
   readonly epoch: number;
 }
 
@@ -65,10 +67,11 @@ export class SharedPages {
 
   /** The page after a position. Resolves when it is the reader's turn. */
   async after({ view, key, position, epoch }: Place): Promise<Page> {
-    const name = `${epoch} ${position.event} ${position.change} ${key}`;
+    const name = `${position.event} ${position.change} ${key}`;
     let kept = this.#kept.get(name);
-    if (kept === undefined) {
-      kept = { read: this.#read(view, position.event) };
+    // What comes after a position never changes where there is a whole page of it.
+    if (kept === undefined || (kept.epoch < epoch && kept.page?.isFull !== true)) {
+      kept = { epoch, read: this.#read(view, position.event) };
       this.#kept.set(name, kept, { size: 1 });
     }
     const read = await kept.read;

@@ -49,8 +49,12 @@ interface Span {
   readonly to: Required<StreamPosition>;
 }
 
-export function showsChanges({ topics }: View): boolean {
-  return topics.size > (topics.has("events") ? 1 : 0);
+export function changeTopics({ topics }: View): readonly StreamTopic[] {
+  return [...topics].filter((topic) => topic !== "events");
+}
+
+export function showsChanges(view: View): boolean {
+  return changeTopics(view).length > 0;
 }
 
 /** Names the position in the topics that the view shows. */
@@ -123,8 +127,4 @@ const NO_PAYLOAD = RawJson.fromText("null");
 function shownEvent({ payload, payloadBytes: _bytes, ...event }: StoredEvent, view: View): StreamedEvent {
   if (!view.payloads) return event;
   return { ...event, payload: payload === undefined ? NO_PAYLOAD : new RawJson(payload) };
-}
-
-export function changeTopics({ topics }: View): readonly StreamTopic[] {
-  return [...topics].filter((topic) => topic !== "events");
 }
