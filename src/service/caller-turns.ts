@@ -44,13 +44,16 @@ export class CallerTurns {
       );
     }
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const begin = (): Promise<void> =>
-      work()
-        .then(resolve, reject)
-        .finally(() => {
-          this.#served.delete(caller);
-          this.#beginNext();
-        });
+    const begin = async (): Promise<void> => {
+      try {
+        resolve(await work());
+      } catch (error) {
+        reject(error);
+      } finally {
+        this.#served.delete(caller);
+        this.#beginNext();
+      }
+    };
     const leaveQueue = this.#waiting.push(caller, { caller, begin });
     const leave = (): void => {
       leaveQueue();
