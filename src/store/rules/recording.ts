@@ -8,6 +8,8 @@ export interface EventCandidate {
   readonly revision: number;
   readonly idempotencyKey: string | null;
   readonly nowMs: number;
+  /** How many bytes its payload has. */
+  readonly length: number;
 }
 
 /** The candidates of one call. */
@@ -23,6 +25,8 @@ export interface ActionInForce {
   readonly revision: number | null;
   /** How many active subscriptions the action has. */
   readonly subscribers: number;
+  /** Whether its payloads are read, for the keys that subscriptions order by. */
+  readonly isKeyed: boolean;
 }
 
 /** The event that has used an idempotency key. */
@@ -90,6 +94,8 @@ export type RecordDecision =
  * send again. A delivery takes about 2.5 µs, so 1,000 events to 1,000 subscriptions each would stop all other work for seconds.
  */
 const MANY_ROWS = 4_000;
+/** To read so much of a payload takes as long as to write a row. */
+const ROW_BYTES = 256;
 
 /** Decides which events of the calls of one transaction are stored, and under which numbers. */
 export class Recording<C extends EventCandidate> {
@@ -101,6 +107,8 @@ export class Recording<C extends EventCandidate> {
   /** The accepted events that have an idempotency key, by application and key. */
   readonly #byKey = new Map<string, AcceptedEvent<C>>();
   #last: LastNumbers;
+  /** About how many rows are to be stored, with what is to be read for them. */
+  #rows = 0;
 
   constructor(facts: RecordingFacts<C>) {
     this.#facts = facts;
@@ -137,12 +145,6 @@ export class Recording<C extends EventCandidate> {
     return decisions;
   }
 
-  /** How many events and deliveries are to be stored. */
-  get #rows(): number {
-    const { last } = this.#facts;
-    return this.#last.event - last.event + this.#last.delivery - last.delivery;
-  }
-
   #decideOne(candidate: C): RecordDecision {
     const use = this.#useOfKey(candidate);
     if (use !== undefined) {
@@ -172,13 +174,14 @@ export class Recording<C extends EventCandidate> {
     return `${idempotencyKey}\n${this.#facts.actions.get(actionId)?.application}`;
   }
 
-  #accept(candidate: C, { subscribers }: ActionInForce): AcceptedEvent<C> {
+  #accept(candidate: C, { subscribers, isKeyed }: ActionInForce): AcceptedEvent<C> {
     const { event, delivery } = this.#last;
     const { createdMs: timestampedMs, segments } = nextTime(this.#last, candidate.nowMs);
     this.segments.push(...segments);
     const accepted = { ...candidate, rowid: event + 1, timestampedMs };
     this.#last = { event: event + 1, delivery: delivery + subscribers, lastMs: timestampedMs };
     this.accepted.push(accepted);
+    this.#rows += 1 + subscribers + (isKeyed ? candidate.length / ROW_BYTES : 0);
     if (candidate.idempotencyKey !== null) this.#byKey.set(this.#keyOf(candidate), accepted);
     return accepted;
   }

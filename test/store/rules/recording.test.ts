@@ -13,16 +13,17 @@ interface Candidate extends EventCandidate {
   readonly payload: string;
 }
 
-/** The first has two subscribers, the second none, the third is retired, and the fourth has very many. */
+/** The first has two subscribers, the second none, the third is retired, the fourth has very many, and the fifth is keyed. */
 const ACTIONS: ReadonlyMap<number, ActionInForce> = new Map([
-  [1, { application: "x", revision: 3, subscribers: 2 }],
-  [2, { application: "y", revision: 1, subscribers: 0 }],
-  [3, { application: "x", revision: null, subscribers: 1 }],
-  [4, { application: "x", revision: 1, subscribers: 1_999 }],
+  [1, { application: "x", revision: 3, subscribers: 2, isKeyed: false }],
+  [2, { application: "y", revision: 1, subscribers: 0, isKeyed: false }],
+  [3, { application: "x", revision: null, subscribers: 1, isKeyed: false }],
+  [4, { application: "x", revision: 1, subscribers: 1_999, isKeyed: false }],
+  [5, { application: "x", revision: 1, subscribers: 1, isKeyed: true }],
 ]);
 
 function candidate(members: Partial<Candidate> = {}): Candidate {
-  return { actionId: 1, revision: 3, idempotencyKey: null, nowMs: NOW, payload: "{}", ...members };
+  return { actionId: 1, revision: 3, idempotencyKey: null, nowMs: NOW, length: 2, payload: "{}", ...members };
 }
 
 function recordingWith(
@@ -116,6 +117,8 @@ describe("a call of several events", () => {
     const events = Array.from({ length: 5 }, () => candidate({ actionId: 4, revision: 1 }));
     expect(recordingWith().decide({ atomic: false, events })).toHaveLength(2);
     expect(recordingWith().decide({ atomic: true, events })).toHaveLength(5);
+    const large = Array.from({ length: 5 }, () => candidate({ actionId: 5, revision: 1, length: 600_000 }));
+    expect(recordingWith().decide({ atomic: false, events: large })).toHaveLength(2);
     // Each call gets an event in.
     const recording = recordingWith();
     const taken = [1, 2, 3].map(() => recording.decide({ atomic: false, events }).length);

@@ -137,7 +137,7 @@ function loadActions(sql: Sql, batches: readonly EventBatch[]): ReadonlyMap<numb
   const actions = new Map<number, RecordableAction>();
   const ids = new Set(batches.flatMap(({ events }) => events.map(({ actionId }) => actionId)));
   for (const actionId of ids) {
-    const row = sql.first<ActionInForce & { readonly any_keyed: number }>(
+    const row = sql.first<Omit<ActionInForce, "isKeyed"> & { readonly any_keyed: number }>(
       `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, a.application, (SELECT count(*) FROM ${receiversOf("a.rowid")}) AS subscribers,
           ${ANY_KEYED} AS any_keyed
         FROM action AS a WHERE a.rowid = ?`,
@@ -146,7 +146,8 @@ function loadActions(sql: Sql, batches: readonly EventBatch[]): ReadonlyMap<numb
     if (row === undefined) continue;
     const { any_keyed, ...action } = row;
     const keyed = action.subscribers > 0 && any_keyed === 1 ? keyedReceivers(sql, actionId) : [];
-    actions.set(actionId, { ...action, keyed });
+    const isKeyed = keyed.some(([, steps]) => steps.length > 0);
+    actions.set(actionId, { ...action, keyed, isKeyed });
   }
   return actions;
 }

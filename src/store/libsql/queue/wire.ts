@@ -19,9 +19,8 @@ export interface EventBatch extends RecordingCall<Incoming> {
 
 /** An event that is to be decided on. */
 export interface Incoming extends EventCandidate {
-  /** Where its payload lies in the batch's bytes. */
+  /** Where its payload begins in the bytes of the batch. */
   readonly offset: number;
-  readonly length: number;
 }
 
 /** Deliveries of one event that were leased as they were made. */
