@@ -2,7 +2,7 @@ import { spend } from "../limits.ts";
 import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
 import { ANY, TYPE, typesNamed } from "../validate/values.ts";
-import { branchesOf } from "./unions.ts";
+import { branchesNear } from "./unions.ts";
 
 const STEPS_PER_CONJUNCTION = 6;
 
@@ -158,10 +158,9 @@ function* findAlternatives(node: SchemaNode): Generator<Alternatives> {
     yield { key: `${id}any`, count: anyOf.length, branch: (index) => ({ nodes: [anyOf[index]!] }) };
   }
   if (oneOf.length > 0) {
-    const branches = branchesOf(node, "oneOf");
     const branch = (index: number): Literals => {
       const inner = oneOf[index]!;
-      return { nodes: [inner], negated: branches.near(inner).filter((other) => other !== inner) };
+      return { nodes: [inner], negated: branchesNear(oneOf, inner).filter((other) => other !== inner) };
     };
     yield { key: `${id}one`, count: oneOf.length, branch };
   }

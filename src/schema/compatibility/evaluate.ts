@@ -12,7 +12,6 @@ import {
   typesNamed,
   ValueSet,
 } from "../validate/values.ts";
-import { branchesOf } from "./unions.ts";
 
 /**
  * Whether a value conforms. The same verdict as the compiled schema's, without compiling, which takes longer than a
@@ -97,18 +96,12 @@ const CHECKS: Readonly<Record<string, Check>> = {
     );
   },
   allOf: (value, { allOf }, lenient) => allOf.every((inner) => matches(inner, value, lenient)),
-  anyOf: (value, node, lenient) =>
-    branchesOf(node, "anyOf")
-      .forValue(value)
-      .some((inner) => matches(inner, value, lenient)),
-  oneOf: (value, node, lenient) => {
-    const branches = branchesOf(node, "oneOf").forValue(value);
-    return branches.some(
+  anyOf: (value, { anyOf }, lenient) => anyOf.some((inner) => matches(inner, value, lenient)),
+  oneOf: (value, { oneOf }, lenient) =>
+    oneOf.some(
       (inner) =>
-        matches(inner, value, lenient) &&
-        branches.every((other) => other === inner || !matches(other, value)),
-    );
-  },
+        matches(inner, value, lenient) && oneOf.every((other) => other === inner || !matches(other, value)),
+    ),
   not: (value, { not }) => !matches(not!, value),
   if: (value, node, lenient) => {
     const next = matches(node.if!, value) ? node.then : node.else;

@@ -3,7 +3,6 @@ import type { TextWitness } from "../patterns/search.ts";
 import type { Conjunction } from "./conjunction.ts";
 import type { Equivalence } from "./equivalence.ts";
 import type { KnownNames } from "./known-names.ts";
-import type { Branches } from "./unions.ts";
 
 /** Where in a payload the comparison is, and which values there are on the way. */
 export interface Location {
@@ -56,7 +55,7 @@ export interface Prover {
   /** Whether one of the negated schemas of the conjunction is equivalent to the schema. */
   refuses(left: Conjunction, right: SchemaNode): boolean;
   /** The branches that may share values with the conjunction. */
-  overlapping(left: Conjunction, branches: Branches): readonly SchemaNode[];
+  overlapping(left: Conjunction, branches: readonly SchemaNode[]): readonly SchemaNode[];
 }
 
 /** Decides one keyword of the right side, or one entry of it. */
@@ -64,7 +63,7 @@ export interface KeywordRule {
   readonly keyword: string;
   readonly member?: string | number;
   /** Those of which one must hold. */
-  readonly branches?: Branches;
+  readonly branches?: readonly SchemaNode[];
   /** Whether it plainly holds; adds violations where something further inside is at fault. */
   holds(obligation: Obligation, prover: Prover): boolean;
 }

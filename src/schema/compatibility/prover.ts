@@ -19,7 +19,7 @@ import {
 } from "./obligation.ts";
 import { listRules, unionRules, scalarRule } from "./rules.ts";
 import type { SchemaNode } from "../node.ts";
-import { type Branches, areDisjoint } from "./unions.ts";
+import { areDisjoint } from "./unions.ts";
 
 const STEPS_PER_OBLIGATION = 8;
 /** Alternatives of one conjunction that are expanded; each at least doubles the conjunctions. */
@@ -168,13 +168,9 @@ export class InclusionProver implements Prover {
     return rule.branches !== undefined && this.overlapping(left, rule.branches).length > MANY_BRANCHES;
   }
 
-  overlapping(left: Conjunction, branches: Branches): readonly SchemaNode[] {
-    const near: SchemaNode[] = [];
-    for (const branch of branches.related(left.nodes)) {
-      // Where the conjunction has alternatives as well, `areDisjoint` compares each of their branches with this one.
-      if (!left.nodes.some((node) => areDisjoint(node, branch))) near.push(branch);
-    }
-    return near;
+  overlapping(left: Conjunction, branches: readonly SchemaNode[]): readonly SchemaNode[] {
+    spend(branches.length);
+    return branches.filter((branch) => !left.nodes.some((node) => areDisjoint(node, branch)));
   }
 
   refuses(left: Conjunction, right: SchemaNode): boolean {

@@ -13,7 +13,7 @@ import {
   type Violation,
 } from "./obligation.ts";
 import type { SchemaNode } from "../node.ts";
-import { type Branches, branchesOf, areDisjoint, typesOf } from "./unions.ts";
+import { areDisjoint, typesOf } from "./unions.ts";
 
 /** Whether a keyword holds for a conjunction that has values of the types it is about. */
 type Rule = (limit: never, bounds: Bounds, texts: TextWitness) => boolean;
@@ -153,11 +153,11 @@ export function* unionRules(right: SchemaNode): Generator<KeywordRule> {
     yield { keyword: "allOf", member: index, holds };
   }
   for (const keyword of ["anyOf", "oneOf"] as const) {
-    if (right[keyword].length === 0) continue;
-    const branches = branchesOf(right, keyword);
+    const branches = right[keyword];
+    if (branches.length === 0) continue;
     const additions: Additions = new Map();
     const holds: KeywordRule["holds"] = function (obligation, prover) {
-      if (areUnchanged(obligation, prover, branches.list, keyword, additions)) return true;
+      if (areUnchanged(obligation, prover, branches, keyword, additions)) return true;
       return oneHolds(obligation, prover, branches, keyword === "oneOf");
     };
     yield { keyword, branches, holds };
@@ -227,7 +227,12 @@ function addedTo(
   return found === previous.length ? added : undefined;
 }
 
-function oneHolds(obligation: Obligation, prover: Prover, branches: Branches, only: boolean): boolean {
+function oneHolds(
+  obligation: Obligation,
+  prover: Prover,
+  branches: readonly SchemaNode[],
+  only: boolean,
+): boolean {
   const { left } = obligation;
   const near = prover.overlapping(left, branches);
   const tried: Violation[][] = [];
@@ -262,18 +267,18 @@ interface Candidate {
 /** First the equivalent branches, then those at the same pointer, then all others. */
 function candidates(
   { nodes, types }: Conjunction,
-  branches: Branches,
+  branches: readonly SchemaNode[],
   near: readonly SchemaNode[],
   prover: Prover,
 ): Candidate[] {
   const classes = new Set(nodes.map((node) => prover.equivalence.classOf(node)));
   const reported = new Set(
     nodes
-      .flatMap(({ pointer }) => branches.at(pointer) ?? [])
+      .flatMap(({ pointer }) => branches.find((branch) => standsAt(branch, pointer)) ?? [])
       .filter(
         (branch) =>
           (typesOf(branch) & types) !== 0 ||
-          nodes.some((node) => isListedAt(node, branch.pointer, branches.list.length)),
+          nodes.some((node) => isListedAt(node, branch.pointer, branches.length)),
       ),
   );
   const others = near.filter((branch) => !reported.has(branch));
@@ -288,6 +293,11 @@ function candidates(
       .filter((branch) => !isSame(branch))
       .map((branch) => ({ branch, isReported: reported.size === 0 && others.length === 1 })),
   ];
+}
+
+/** Whether the branch is at that place, or refers to what is. */
+function standsAt({ pointer, target }: SchemaNode, place: string): boolean {
+  return pointer === place || target?.pointer === place;
 }
 
 /** Whether a schema has as many branches, one of them there: then that one was changed, and none before it was removed. */

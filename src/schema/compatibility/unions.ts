@@ -1,4 +1,3 @@
-import { isObject } from "../keywords.ts";
 import { spend } from "../limits.ts";
 import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
@@ -92,6 +91,8 @@ function haveNoCommonValue(one: ValueMap | undefined, other: ValueMap | undefine
   return true;
 }
 
+const STEPS_PER_PAIR = 3;
+
 const disjointCache = memoize((_node: SchemaNode) => new Map<SchemaNode, boolean>());
 
 /**
@@ -112,7 +113,7 @@ export function areDisjoint(one: SchemaNode, other: SchemaNode): boolean {
 }
 
 function compareDisjoint(one: SchemaNode, other: SchemaNode): boolean {
-  spend(10);
+  spend(STEPS_PER_PAIR);
   const shared = typesOf(one) & typesOf(other);
   if (shared === 0 || haveNoCommonValue(finiteValuesOf(one), finiteValuesOf(other))) return true;
   if (allBranchesDisjoint(one, other) || allBranchesDisjoint(other, one)) return true;
@@ -127,116 +128,12 @@ function compareDisjoint(one: SchemaNode, other: SchemaNode): boolean {
 function allBranchesDisjoint(one: SchemaNode, other: SchemaNode): boolean {
   return partsOf(one).some((part) =>
     (["anyOf", "oneOf"] as const).some(
-      (keyword) => part[keyword].length > 0 && branchesOf(part, keyword).near(other).length === 0,
+      (keyword) => part[keyword].length > 0 && part[keyword].every((branch) => areDisjoint(branch, other)),
     ),
   );
 }
 
-const FEW = 4;
-
-/** What distinguishes branches: the finite values of a required member of that name, or of the value itself. */
-type Tag = { readonly name: string | undefined };
-
-/** The branches of an `anyOf` or `oneOf`, found by tag: of hundreds, one or two overlap with a value or another schema. */
-export class Branches {
-  readonly list: readonly SchemaNode[];
-  readonly #tag: Tag | undefined;
-  /** Branches by each value of the tag they list. */
-  readonly #tagged = new Map<string, SchemaNode[]>();
-  readonly #untagged: SchemaNode[] = [];
-  readonly #byPointer = new Map<string, SchemaNode>();
-
-  constructor(list: readonly SchemaNode[]) {
-    this.list = list;
-    this.#tag = list.length <= FEW ? undefined : tagOf(list);
-    for (const branch of list) {
-      spend(2);
-      const listed = this.#tag === undefined ? undefined : tagValues(branch, this.#tag);
-      if (listed === undefined) this.#untagged.push(branch);
-      for (const key of listed?.keys() ?? []) {
-        const tagged = this.#tagged.get(key);
-        if (tagged === undefined) this.#tagged.set(key, [branch]);
-        else tagged.push(branch);
-      }
-      for (const pointer of [branch.target?.pointer, branch.pointer]) {
-        if (pointer !== undefined && !this.#byPointer.has(pointer)) this.#byPointer.set(pointer, branch);
-      }
-    }
-  }
-
-  /** The branch that stands there, or refers to what does. */
-  at(pointer: string): SchemaNode | undefined {
-    return this.#byPointer.get(pointer);
-  }
-
-  /** Those to which the value may conform; all others refuse it. */
-  forValue(value: unknown): readonly SchemaNode[] {
-    if (this.#tag === undefined) return this.list;
-    const { name } = this.#tag;
-    if (name === undefined) return this.#having([canonicalText(value)]);
-    return isObject(value) && Object.hasOwn(value, name)
-      ? this.#having([canonicalText(value[name])])
-      : this.#untagged;
-  }
-
-  /** Those that may share values with the schema. */
-  near(other: SchemaNode): readonly SchemaNode[] {
-    return this.related([other]).filter((branch) => !areDisjoint(branch, other));
-  }
-
-  /** Those that may share values with all of the schemas together, as far as the tag tells. */
-  related(nodes: readonly SchemaNode[]): readonly SchemaNode[] {
-    const values = smallest(nodes.map((node) => this.#valuesOf(node)));
-    const found = values === undefined ? this.list : this.#having(values.keys());
-    spend(found.length);
-    return found;
-  }
-
-  #valuesOf(node: SchemaNode): ValueMap | undefined {
-    if (this.#tag === undefined) return undefined;
-    return this.#tag.name === undefined ? finiteValuesOf(node) : finiteValuesAt(node, this.#tag.name);
-  }
-
-  #having(keys: Iterable<string>): readonly SchemaNode[] {
-    const found = new Set<SchemaNode>();
-    for (const key of keys) {
-      spend(1);
-      for (const branch of this.#tagged.get(key) ?? []) found.add(branch);
-    }
-    return [...found, ...this.#untagged];
-  }
-}
-
-const branches = {
-  anyOf: memoize((node: SchemaNode) => new Branches(node.anyOf)),
-  oneOf: memoize((node: SchemaNode) => new Branches(node.oneOf)),
-};
-
-export function branchesOf(node: SchemaNode, keyword: "anyOf" | "oneOf"): Branches {
-  return branches[keyword](node);
-}
-
-/** The tag that most branches have. */
-function tagOf(list: readonly SchemaNode[]): Tag | undefined {
-  const counts = new Map<string | undefined, number>();
-  for (const branch of list) {
-    for (const name of tagsOf(branch)) counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  const [most] = [...counts].toSorted(([, one], [, other]) => other - one);
-  return most === undefined ? undefined : { name: most[0] };
-}
-
-function tagsOf(branch: SchemaNode): readonly (string | undefined)[] {
-  if (finiteValuesOf(branch) !== undefined) return [undefined];
-  if (typesOf(branch) !== TYPE.object) return [];
-  const required = partsOf(branch).flatMap((part) => part.required);
-  spend(required.length);
-  return [...new Set(required)].filter((name) => finiteValuesAt(branch, name) !== undefined);
-}
-
-/** The values of the tag in a branch, if each value of the branch has the tag. */
-function tagValues(branch: SchemaNode, { name }: Tag): ValueMap | undefined {
-  if (name === undefined) return finiteValuesOf(branch);
-  const isRequired = partsOf(branch).some(({ required }) => required.includes(name));
-  return isRequired && typesOf(branch) === TYPE.object ? finiteValuesAt(branch, name) : undefined;
+/** The branches of an `anyOf` or `oneOf` that may share values with the schema. */
+export function branchesNear(branches: readonly SchemaNode[], other: SchemaNode): readonly SchemaNode[] {
+  return branches.filter((branch) => !areDisjoint(branch, other));
 }
