@@ -1,30 +1,36 @@
 import { isAssertion } from "../keywords.ts";
 import { spend } from "../limits.ts";
 import { canonicalText } from "../validate/values.ts";
-import type { SchemaNode } from "../node.ts";
-
-/** A schema that leads back to itself somewhere. */
-interface Recursive {
-  readonly node: SchemaNode;
-  readonly own: string;
-  readonly children: readonly Child[];
-}
+import type { SchemaDocument, SchemaNode } from "../node.ts";
 
 /**
  * Whether two schemas are written the same, through references and whatever the order of values.
  *
- * Equivalent schemas form a class. A schema without recursion gets its class from those inside it. All others begin as one
- * class, which is split until no schemas of a class differ in the classes inside them.
+ * Equivalent schemas form a class. All schemas begin as one class, which is split until no schemas of a class differ in
+ * what they say or in the classes inside them.
  */
 export class Equivalence {
-  readonly #classes = new Map<SchemaNode, number | undefined>();
-  readonly #signatures = new Map<string, number>();
-  readonly #recursive: Recursive[] = [];
+  #classes: ReadonlyMap<SchemaNode, number> = new Map();
 
-  /** Reads schemas with all there is in them. No other has a class. */
-  read(...nodes: readonly SchemaNode[]): void {
-    for (const node of nodes) this.#visit(node);
-    this.#split();
+  /** Reads all schemas of some documents. No other has a class. */
+  read(...documents: readonly SchemaDocument[]): void {
+    const owns = new Map<string, number>();
+    const schemas = documents
+      .flatMap(({ nodes }) => nodes)
+      .filter(({ target }) => target === undefined)
+      .map((node) => ({ node, own: numberFor(ownText(node), owns), children: childrenOf(node) }));
+    for (let count = 0; ;) {
+      const signatures = new Map<string, number>();
+      const split = new Map<SchemaNode, number>();
+      for (const { node, own, children } of schemas) {
+        spend(2 + (children.length >> 1));
+        const inside = children.map(([place, inner]) => `${place}:${this.classOf(inner)}`);
+        split.set(node, numberFor(`${own}|${inside.join()}`, signatures));
+      }
+      this.#classes = split;
+      if (signatures.size === count) return;
+      count = signatures.size;
+    }
   }
 
   check(one: SchemaNode, other: SchemaNode): boolean {
@@ -36,52 +42,12 @@ export class Equivalence {
   classOf(node: SchemaNode): number | undefined {
     return this.#classes.get(node.resolved);
   }
+}
 
-  #visit({ resolved: node }: SchemaNode): void {
-    if (this.#classes.has(node)) return;
-    // A schema that leads back here is recursive.
-    this.#classes.set(node, undefined);
-    const children = childrenOf(node);
-    for (const [, inner] of children) this.#visit(inner);
-    spend(4 + (children.length >> 1));
-    const own = ownText(node);
-    const inside = signatureOf(children, (inner) => this.classOf(inner));
-    if (inside === undefined) this.#recursive.push({ node, own, children });
-    else this.#classes.set(node, this.#classFor(`${own}${inside}`));
-  }
-
-  #split(): void {
-    let classes = new Map(this.#recursive.map(({ node }) => [node, 0]));
-    const classOf = (node: SchemaNode): number | undefined => {
-      const target = node.resolved;
-      return classes.get(target) ?? this.#classes.get(target);
-    };
-    for (let count = 0; ;) {
-      const found = new Map<string, number>();
-      const split = new Map<SchemaNode, number>();
-      for (const { node, own, children } of this.#recursive) {
-        spend(2 + (children.length >> 1));
-        const signature = `${own}${signatureOf(children, classOf)}`;
-        // Below zero: the classes of schemas without recursion are not.
-        const number = found.get(signature) ?? -1 - found.size;
-        found.set(signature, number);
-        split.set(node, number);
-      }
-      classes = split;
-      if (found.size === count) break;
-      count = found.size;
-    }
-    for (const [node, number] of classes) this.#classes.set(node, number);
-  }
-
-  #classFor(signature: string): number {
-    let found = this.#signatures.get(signature);
-    if (found === undefined) {
-      found = this.#signatures.size;
-      this.#signatures.set(signature, found);
-    }
-    return found;
-  }
+function numberFor(text: string, numbers: Map<string, number>): number {
+  const number = numbers.get(text) ?? numbers.size;
+  numbers.set(text, number);
+  return number;
 }
 
 function assertionText(keyword: string, value: unknown): string {
@@ -116,18 +82,4 @@ function ownText(node: SchemaNode): string {
   }
   for (const [name, needed] of node.dependentNames) own += `;${JSON.stringify(name)}>${asSet(needed)}`;
   return own;
-}
-
-/** The classes of the schemas inside; `undefined` when one of them has none. */
-function signatureOf(
-  children: readonly Child[],
-  classOf: (inner: SchemaNode) => number | undefined,
-): string | undefined {
-  let signature = "|";
-  for (const [place, inner] of children) {
-    const of = classOf(inner);
-    if (of === undefined) return undefined;
-    signature += `${place}:${of},`;
-  }
-  return signature;
 }

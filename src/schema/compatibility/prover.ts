@@ -70,7 +70,7 @@ export class InclusionProver implements Prover {
   /** What of the left document the right one does not allow. A payload is an object. */
   compare(left: SchemaNode, right: SchemaNode): Violation[] {
     const violations: Violation[] = [];
-    this.equivalence.read(left, right);
+    this.equivalence.read(left.document, right.document);
     const start = new Conjunction({ nodes: [left], types: TYPE.object });
     const location = { parent: undefined, step: "", left: start };
     const at = { known: this.#known, depth: 0, location };
