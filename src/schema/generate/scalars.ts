@@ -83,57 +83,109 @@ const USUAL_LENGTH = 8;
 
 type TextBounds = Pick<Bounds, "minLength" | "maxLength" | "patterns" | "formats">;
 
-/** A text within the bounds, or `undefined` where none was found. */
-export function textFor(bounds: TextBounds, texts: TextWitness, random: SeededRandom): string | undefined {
-  const { minLength, maxLength, patterns, formats } = bounds;
-  if (minLength > maxLength) return undefined;
-  for (let tried = 0; tried < TEXT_TRIES; tried++) {
-    const text =
-      patterns.length === 0 ? plainText(bounds, random) : patternText(bounds, tried, texts, random);
-    if (text === undefined) continue;
+/** Texts within the bounds: some by chance, or else plain ones. */
+export function* textsFor(bounds: TextBounds, search: TextWitness, random?: SeededRandom): Generator<string> {
+  const { minLength, maxLength, formats } = bounds;
+  if (minLength > maxLength) return;
+  const texts = random === undefined ? plainTexts(bounds, search) : textsByChance(bounds, search, random);
+  for (const text of texts) {
     const length = lengthOf(text);
     const fits =
       length >= minLength && length <= maxLength && formats.every((format) => matchesFormat(text, format));
-    if (fits) return text;
+    if (fits) yield text;
   }
-  return undefined;
 }
 
-function plainText({ minLength, maxLength, formats }: TextBounds, random: SeededRandom): string {
-  const make = formats.length === 0 ? undefined : MAKERS.get(random.pick(formats));
-  return make === undefined ? phrase(random, minLength, maxLength) : make(random);
+function* textsByChance(bounds: TextBounds, search: TextWitness, random: SeededRandom): Generator<string> {
+  const { minLength, maxLength, patterns, formats } = bounds;
+  for (let tried = 0; tried < TEXT_TRIES; tried++) {
+    if (patterns.length === 0) {
+      const make = formats.length === 0 ? undefined : MAKERS.get(random.pick(formats));
+      yield make === undefined ? phrase(random, minLength, maxLength) : make(random);
+      continue;
+    }
+    // Every other one is as short as it may be: not all patterns allow more.
+    const longer = Math.min(Math.max(minLength, random.whole(1, USUAL_LENGTH)), maxLength);
+    yield* textOf({ ...bounds, minLength: tried % 2 === 0 ? longer : minLength }, search, random);
+  }
 }
 
-/** Every other one is as short as it may be: not all patterns allow more. */
-function patternText(
-  { minLength, maxLength, patterns }: TextBounds,
-  tried: number,
-  texts: TextWitness,
-  random: SeededRandom,
-): string | undefined {
-  const longer = Math.min(Math.max(minLength, random.whole(1, USUAL_LENGTH)), maxLength);
-  const wanted = {
-    matching: patterns,
-    notMatching: [],
-    minLength: tried % 2 === 0 ? longer : minLength,
-    maxLength,
-  };
-  const found = texts.find(wanted, random);
-  return typeof found === "object" ? found.text : undefined;
+function textOf(bounds: TextBounds, search: TextWitness, random?: SeededRandom): readonly string[] {
+  const { patterns: matching, minLength, maxLength } = bounds;
+  const found = search.find({ matching, notMatching: [], minLength, maxLength }, random);
+  return typeof found === "object" ? [found.text] : [];
 }
 
-/** How far from a single bound a number may be, in steps. */
+/** Plain texts, and those that only one of two similar formats takes. */
+const TEXTS = [
+  "text",
+  "",
+  "a",
+  "7",
+  "A b",
+  "-",
+  "ä",
+  "Not-a-Format!",
+  "a text of some length, made to be longer than most",
+  "ä@example.com",
+  "2026-01-31 12:00:00",
+  "12:00:00",
+  "bücher.example",
+  "urn:x",
+  "https://example.com/ä",
+  "/ä",
+];
+const MAX_LENGTH = 10_000;
+
+function plainTexts(bounds: TextBounds, search: TextWitness): Iterable<string> {
+  const { patterns, formats, minLength, maxLength } = bounds;
+  const examples = formats.length === 0 ? [...FORMAT_EXAMPLES.keys()] : formats;
+  const formatted = examples.flatMap((format) => FORMAT_EXAMPLES.get(format) ?? []);
+  const long = [minLength, maxLength].filter((length) => length <= MAX_LENGTH);
+  return new Set([
+    ...(patterns.length === 0 ? [] : textOf(bounds, search)),
+    ...(formats.length === 0 ? [...TEXTS, ...formatted] : [...formatted, ...TEXTS]),
+    ...long.map((length) => "a".repeat(length)),
+  ]);
+}
+
+/** How far from a single bound a number by chance may be, in steps. */
 const SPREAD = 1_000;
-/** In a wider range numbers are near zero, or near the bound that is next to it. */
+/** In a wider range numbers by chance are near zero, or near the bound that is next to it. */
 const WIDE = 1e9;
 const NUMBER_TRIES = 8;
 const STEPS_PER_NUMBER = 50;
+const PLAIN_NUMBERS = [1, 0, -1, 2, 3, 7, 1_000_003, -1_000_003, 0.5, 1.5, -0.5, 0.1, 1_000_000.5];
+/** The first integers that each integer format refuses. */
+const PAST_FORMATS = [...INTEGER_FORMATS.values()]
+  .flat()
+  .map((limit) => limit + Math.sign(limit) * Math.max(1, Math.abs(limit) * Number.EPSILON));
 
-/** A number within the bounds, or `undefined` where none was found. */
-export function numberFor(bounds: Bounds, random: SeededRandom): number | undefined {
+/** Numbers within the bounds: some by chance, or else plain ones; then multiples, and the bounds and what is near them. */
+export function numbersFor(bounds: Bounds, random?: SeededRandom): number[] {
   spend(STEPS_PER_NUMBER);
-  const { lower, upper } = bounds;
+  const { lower, upper, types } = bounds;
   const step = stepOf(bounds);
+  const first = random === undefined ? PLAIN_NUMBERS : numbersByChance(bounds, step, random);
+  const ends = [lower.value, upper.value].filter(Number.isFinite);
+  const whole = [Math.ceil(lower.value / step), Math.floor(upper.value / step)].filter(Number.isFinite);
+  const multiples = [0, ...whole].flatMap((count) => [count, count + 1, count - 1]);
+  const offset = (types & TYPE.fraction) === 0 ? 1 : 0.5;
+  const near = [...ends, ...ends.flatMap((end) => [Math.ceil(end), Math.floor(end)])].flatMap((end) =>
+    [0, offset, -offset, offset / 50].map((away) => end + away),
+  );
+  const middle = (lower.value + upper.value) / 2;
+  const all = [
+    ...first,
+    ...multiples.map((count) => rounded(count * step)),
+    ...near,
+    middle,
+    ...PAST_FORMATS,
+  ];
+  return [...new Set(all)].filter((value) => containsNumber(bounds, value));
+}
+
+function numbersByChance({ lower, upper }: Bounds, step: number, random: SeededRandom): number[] {
   let [low, high] = [lower.value, upper.value];
   if (high - low > WIDE) {
     const nearest = Math.min(Math.max(0, low), high);
@@ -141,9 +193,7 @@ export function numberFor(bounds: Bounds, random: SeededRandom): number | undefi
     high = Math.min(high, low + SPREAD * step);
   }
   const [first, last] = [Math.ceil(low / step), Math.floor(high / step)];
-  const places = Array.from({ length: NUMBER_TRIES }, () => random.whole(first, last));
-  const candidates = [...places, first, last, first + 1, last - 1].map((place) => rounded(place * step));
-  return [...candidates, low, high, (low + high) / 2].find((value) => containsNumber(bounds, value));
+  return Array.from({ length: NUMBER_TRIES }, () => rounded(random.whole(first, last) * step));
 }
 
 function stepOf({ types, lower, upper, factors }: Bounds): number {
@@ -167,69 +217,4 @@ function commonMultiple(one: number, other: number): number {
 /** Without the last digits of a double, where 3 * 0.1 is more than 0.3. */
 function rounded(value: number): number {
   return Number(value.toPrecision(15)) + 0;
-}
-
-/** Plain texts, and those that only one of two similar formats takes. */
-const TEXTS = [
-  "text",
-  "",
-  "a",
-  "7",
-  "A b",
-  "-",
-  "ä",
-  "Not-a-Format!",
-  "a text of some length, made to be longer than most",
-  "ä@example.com",
-  "2026-01-31 12:00:00",
-  "12:00:00",
-  "bücher.example",
-  "urn:x",
-  "https://example.com/ä",
-  "/ä",
-];
-const MAX_LENGTH = 5_000;
-/** The first integers that each integer format refuses. */
-const INTEGERS_PAST_FORMATS = [...INTEGER_FORMATS.values()]
-  .flatMap(([min, max]) => [min, max])
-  .map((limit) => limit + Math.sign(limit) * Math.max(1, Math.abs(limit) * Number.EPSILON));
-
-/** Some texts within the bounds. */
-export function textsFor(bounds: Bounds, search: TextWitness): string[] {
-  const { patterns, formats, minLength, maxLength } = bounds;
-  const texts = [...formats.flatMap((format) => FORMAT_EXAMPLES.get(format) ?? []), ...TEXTS];
-  if (formats.length === 0) texts.push(...FORMAT_EXAMPLES.values());
-  if (patterns.length > 0) {
-    const found = search.find({ matching: patterns, notMatching: [], minLength, maxLength });
-    if (typeof found === "object") texts.unshift(found.text);
-  }
-  for (const length of [minLength, maxLength]) if (length <= MAX_LENGTH) texts.push("a".repeat(length));
-  return [...new Set(texts)].filter(
-    (text) =>
-      lengthOf(text) >= minLength &&
-      lengthOf(text) <= maxLength &&
-      formats.every((format) => matchesFormat(text, format)),
-  );
-}
-
-/** Some numbers of the type between the bounds: the bounds themselves, small ones, and multiples. */
-export function numbersFor(bounds: Bounds, type: number): number[] {
-  const { lower, upper, factors } = bounds;
-  const step = type === TYPE.integer ? 1 : 0.5;
-  const near = [lower.value, upper.value].filter(Number.isFinite);
-  const whole = near.flatMap((bound) => [Math.ceil(bound), Math.floor(bound)]);
-  const offsets = [0, step, -step, step / 50];
-  const around = [...near, ...whole].flatMap((bound) => offsets.map((offset) => bound + offset));
-  const between = Number.isFinite(lower.value + upper.value) ? [(lower.value + upper.value) / 2] : [];
-  const plain =
-    type === TYPE.integer ? [1, 0, -1, 2, 3, 7, 1_000_003, -1_000_003] : [0.5, 1.5, -0.5, 0.1, 1_000_000.5];
-  const multiples = factors.flatMap((factor) =>
-    [0, 1, -1, Math.ceil(lower.value / factor), Math.floor(upper.value / factor)]
-      .filter(Number.isFinite)
-      .map((count) => count * factor),
-  );
-  const pastFormats = type === TYPE.integer ? INTEGERS_PAST_FORMATS : [];
-  return [...new Set([...plain, ...around, ...between, ...multiples, ...pastFormats])].filter((value) =>
-    containsNumber({ ...bounds, types: type }, value),
-  );
 }

@@ -6,7 +6,7 @@ import { spend } from "../limits.ts";
 import type { SchemaNode } from "../node.ts";
 import type { TextWitness } from "../patterns/search.ts";
 import { ANY, NUMBER, TYPE } from "../validate/values.ts";
-import { numberFor, numbersFor, textFor, textsFor, word } from "./scalars.ts";
+import { numbersFor, textsFor, word } from "./scalars.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
 export const NOT_FOUND = Symbol("none");
@@ -29,29 +29,28 @@ export interface Variety {
 /** Levels a payload may have at most. */
 const MAX_DEPTH = 64;
 const MAX_EXPANSIONS = 24;
-/** Members and items, where no chance is in it. */
-const MAX_FILLED = 300;
+/** Members and items beyond those that a schema names. */
+const MAX_FILLED = 1_000;
 /** Schemas that must not hold, and members of each, of which another value is tried. */
 const MAX_VARIED = 4;
 /** The simplest type first: a person reads the counterexample. */
 const ORDER = [TYPE.string, TYPE.integer, TYPE.object, TYPE.array, TYPE.boolean, TYPE.null, TYPE.fraction];
 /** The types that are picked from: integers and fractions are one to who writes a schema. */
-const KINDS = [TYPE.boolean, NUMBER, TYPE.string, TYPE.array, TYPE.object];
+const KINDS = [TYPE.null, TYPE.boolean, NUMBER, TYPE.string, TYPE.array, TYPE.object];
 
 /** Deeper than any value. */
 const ENDLESS = 1e9;
 
-/** Turns at a value whose choices may be made otherwise, and at an item that differs from the others. */
+/** Turns at a value whose choices may be made otherwise. Any other value differs only by chance. */
 const TURNS = 12;
+const PLAIN_TURNS = 2;
 const STEPS_PER_TURN = 20;
 /** Tries at an unlisted name, beyond those needed. */
 const NAME_TRIES = 16;
 const MORE_ITEMS = 2;
 const MORE_MEMBERS = 2;
-/** How often a value that the schema names as an example, or as the default, is taken. */
-const EXAMPLE_SHARE = 0.75;
-const DEFAULT_SHARE = 0.25;
-const NULL_SHARE = 0.2;
+/** How often a value that the schema names, as an example or as the default, is taken. */
+const EXAMPLE_SHARE = 0.5;
 const OPTIONAL_SHARE = 0.6;
 
 /**
@@ -61,12 +60,14 @@ const OPTIONAL_SHARE = 0.6;
 export class ValueMaker {
   readonly #texts: TextWitness;
   readonly #variety: Variety | undefined;
+  readonly #random: SeededRandom | undefined;
   readonly #found = new Map<string, unknown>();
   #depth = 0;
 
   constructor(texts: TextWitness, variety?: Variety) {
     this.#texts = texts;
     this.#variety = variety;
+    this.#random = variety?.random;
   }
 
   /** @throws `StepsExceeded` */
@@ -81,22 +82,10 @@ export class ValueMaker {
 
   /** Values that belong to the conjunction; with variety those at the root may not, and the caller checks them. */
   *witnesses(one: Conjunction, fixed = NONE_FIXED): Generator {
-    if (this.#variety !== undefined) {
-      yield* this.#turns(one, this.#variety);
-      return;
-    }
-    const ways = boundsOf(one).values === undefined ? expansions(one) : [one];
-    for (const way of ways) {
-      const bounds = boundsOf(way);
-      if (bounds.values !== undefined) {
-        yield* bounds.values.filter((value) => holdsFixed(value, fixed));
-        continue;
-      }
-      for (const type of ORDER) {
-        if ((bounds.types & type) === 0 || !allowsType(type, fixed)) continue;
-        const values = this.#valuesOfType(way, bounds, type, fixed);
-        yield* values.filter((value) => containsValue(one, value));
-      }
+    const isChecked = this.#variety === undefined || this.#depth > 0;
+    for (const way of this.#ways(one)) {
+      for (const value of this.#valuesOf(way, fixed))
+        if (!isChecked || containsValue(one, value)) yield value;
     }
   }
 
@@ -121,37 +110,47 @@ export class ValueMaker {
     }
   }
 
-  *#turns(one: Conjunction, variety: Variety): Generator {
-    const { random } = variety;
-    const begin = () => expansions(one, (choice) => this.#ranked(choice, variety));
-    let ways = begin();
-    for (let turn = 0; turn < TURNS; turn++) {
-      spend(STEPS_PER_TURN);
-      let next = ways.next();
-      if (next.done === true) next = (ways = begin()).next();
-      if (next.done === true) return;
-      const way = next.value;
-      const example = exampleOf(way, random);
-      const values = example === undefined ? this.#varied(way, random) : [example];
-      const isRoot = this.#depth === 0;
-      yield* values.filter((value) => isRoot || containsValue(one, value));
-      // Another turn would differ only by chance, and inner values have had several turns.
-      const isCertain = one.alternatives.length + one.negated.length === 0 && example === undefined;
-      if (isCertain && turn > 0) return;
+  /** The conjunction with its alternatives decided; with variety in an order by chance, and again. */
+  *#ways(one: Conjunction): Generator<Conjunction, void> {
+    if (boundsOf(one).values !== undefined) yield one;
+    else if (this.#variety === undefined) yield* expansions(one);
+    else {
+      const isPlain = one.alternatives.length + one.negated.length === 0 && namedValues(one).length === 0;
+      const turns = isPlain ? PLAIN_TURNS : TURNS;
+      for (let turn = 0; turn < turns;) {
+        const before = turn;
+        for (const way of expansions(one, (choice) => this.#ranked(choice))) {
+          spend(STEPS_PER_TURN);
+          yield way;
+          if (++turn >= turns) return;
+        }
+        if (turn === before) return;
+      }
     }
   }
 
-  #varied(way: Conjunction, random: SeededRandom): readonly unknown[] {
+  *#valuesOf(way: Conjunction, fixed: Fixed): Generator {
+    const random = this.#random;
+    const named = random === undefined ? [] : namedValues(way);
+    if (random !== undefined && named.length > 0 && random.chance(EXAMPLE_SHARE)) {
+      yield random.pick(named);
+      return;
+    }
     const bounds = boundsOf(way);
-    const { values } = bounds;
-    if (values !== undefined) return values.length === 0 ? [] : [random.pick(values)];
-    const type = this.#type(way, bounds.types, random);
-    return type === undefined ? [] : this.#valuesOfType(way, bounds, type, NONE_FIXED);
+    if (bounds.values !== undefined) {
+      yield* this.#shuffled(bounds.values).filter((value) => holdsFixed(value, fixed));
+      return;
+    }
+    for (const type of random === undefined ? ORDER : this.#kind(way, bounds.types, random)) {
+      const types = bounds.types & type;
+      if (types !== 0 && allowsType(type, fixed)) yield* this.#valuesOfType(way, bounds, types, fixed);
+    }
   }
 
   /** The branches in the order they are tried: where values are to be short, the flattest first, and endless ones last. */
-  #ranked(choice: Alternatives, { random, minDepths }: Variety): number[] {
+  #ranked(choice: Alternatives): number[] {
     spend(choice.count);
+    const { random, minDepths } = this.#variety!;
     const rank = (index: number): number => {
       const { nodes = [] } = choice.branch(index);
       const depth = Math.max(0, ...nodes.map((node) => minDepths.get(node) ?? Infinity));
@@ -166,46 +165,35 @@ export class ValueMaker {
     return this.#variety === undefined || this.#depth >= this.#variety.minimalFrom;
   }
 
-  #chance(share: number): boolean {
-    return !this.#isMinimal && this.#variety!.random.chance(share);
-  }
-
-  #type({ nodes }: Conjunction, possible: number, random: SeededRandom): number | undefined {
+  /** One kind of value, by chance. */
+  #kind({ nodes }: Conjunction, possible: number, random: SeededRandom): readonly number[] {
     const isStated = nodes.some((node) => node.value("type") !== undefined);
     const types = isStated ? possible : likelyTypes(possible, nodes);
-    const others = types & ~TYPE.null;
-    const isNull = others === 0 || this.#isMinimal || random.chance(NULL_SHARE);
-    if (others !== types && isNull) return TYPE.null;
-    const flat = others & ~(TYPE.array | TYPE.object);
-    const wanted = this.#isMinimal && flat !== 0 ? flat : others;
-    return random.pick(KINDS.filter((kind) => (wanted & kind) !== 0));
+    const flat = types & ~(TYPE.array | TYPE.object);
+    const wanted = this.#isMinimal && flat !== 0 ? flat : types;
+    return [random.pick(KINDS.filter((kind) => (wanted & kind) !== 0))];
   }
 
-  #valuesOfType(one: Conjunction, bounds: Bounds, type: number, fixed: Fixed): readonly unknown[] {
+  /** @param types one of them, or both of numbers */
+  #valuesOfType(one: Conjunction, bounds: Bounds, types: number, fixed: Fixed): Iterable<unknown> {
     spend(4);
-    const random = this.#variety?.random;
-    switch (type) {
+    if ((types & NUMBER) !== 0) return numbersFor({ ...bounds, types }, this.#random);
+    switch (types) {
       case TYPE.string:
-        return random === undefined
-          ? textsFor(bounds, this.#texts)
-          : oneOrNone(textFor(bounds, this.#texts, random));
-      case NUMBER:
-      case TYPE.integer:
-      case TYPE.fraction:
-        return random === undefined ? numbersFor(bounds, type) : oneOrNone(numberFor(bounds, random));
+        return textsFor(bounds, this.#texts, this.#random);
       case TYPE.boolean:
         return this.#shuffled([false, true]);
       case TYPE.null:
         return [null];
       case TYPE.array:
-        return oneOrNone(this.#list(one, bounds, fixed));
+        return this.#lists(one, bounds, fixed);
       default:
         return this.#objects(one, bounds, fixed);
     }
   }
 
   #shuffled<T>(list: readonly T[]): readonly T[] {
-    return this.#variety === undefined ? list : this.#variety.random.shuffled(list);
+    return this.#random === undefined ? list : this.#random.shuffled(list);
   }
 
   /** An object, and if it matches a negated schema, others with one member that does not. */
@@ -238,35 +226,35 @@ export class ValueMaker {
       return true;
     };
     for (const name of [...required, ...(fixed.keys() as Iterable<string>)]) if (!add(name)) return undefined;
-    const known = new Set(one.nodes.flatMap(({ properties }) => [...properties.keys()]));
-    for (const name of this.#shuffled([...known])) {
+    const known = [...new Set(one.nodes.flatMap(({ properties }) => [...properties.keys()]))];
+    for (const name of this.#shuffled(known)) {
       if (made.size >= maxProperties) break;
-      if (made.size < minProperties || this.#chance(OPTIONAL_SHARE)) add(name);
+      const isWished = !this.#isMinimal && this.#random!.chance(OPTIONAL_SHARE);
+      if (made.size < minProperties || isWished) add(name);
     }
-    const wished = known.size === 0 && isMap(one) && !this.#isMinimal ? MORE_MEMBERS : 0;
+    const wished = known.length === 0 && isMap(one) && !this.#isMinimal ? MORE_MEMBERS : 0;
     const size = Math.min(maxProperties, Math.max(minProperties, wished));
-    const most = this.#variety === undefined ? Math.min(size, MAX_FILLED) : size;
-    for (let tries = 0; made.size < size && tries < most + NAME_TRIES; tries++) {
+    const most = Math.min(size, MAX_FILLED) + NAME_TRIES;
+    for (let tries = 0; made.size < size && tries < most; tries++) {
       spend(1);
       const name = this.#name(one, tries);
       if (name !== undefined) add(name);
     }
     if (made.size < minProperties) return undefined;
-    const inOrderOfSchema = [...known].filter((name) => made.has(name));
-    const all = this.#variety === undefined ? made.keys() : new Set([...inOrderOfSchema, ...made.keys()]);
-    return Object.fromEntries(Array.from(all, (name) => [name, made.get(name)]));
+    const inOrderOfSchema = new Set([...known.filter((name) => made.has(name)), ...made.keys()]);
+    return Object.fromEntries(Array.from(inOrderOfSchema, (name) => [name, made.get(name)]));
   }
 
   /** One that no schema lists. */
   #name(one: Conjunction, tries: number): string | undefined {
-    if (this.#variety === undefined) return `member${tries}`;
-    const { random } = this.#variety;
+    const random = this.#random;
+    if (random === undefined) return `member${tries}`;
     const names = one.name();
     const patterns = one.nodes.flatMap(({ patternProperties }) => [...patternProperties.keys()]);
     const isClosed = one.nodes.some(({ additionalProperties }) => additionalProperties?.allowsNone === true);
     if (patterns.length > 0 && (isClosed || random.chance(0.5))) {
-      const bounds = { ...boundsOf(names), patterns: [random.pick(patterns)] };
-      return textFor(bounds, this.#texts, random);
+      const [name] = textsFor({ ...boundsOf(names), patterns: [random.pick(patterns)] }, this.#texts, random);
+      return name;
     }
     if (names.nodes.length === 0) return tries < NAME_TRIES ? word(random) : `${word(random)}_${tries}`;
     const name = this.witness(names);
@@ -274,11 +262,11 @@ export class ValueMaker {
   }
 
   /** A list of few items; by chance a tuple has all its items where it may. */
-  #list(one: Conjunction, { minItems, maxItems, unique }: Bounds, fixed: Fixed): unknown[] | undefined {
+  #lists(one: Conjunction, { minItems, maxItems, unique }: Bounds, fixed: Fixed): unknown[][] {
     const contained = one.nodes.flatMap(({ contains }) => contains ?? []);
     const least = Math.max(minItems, ...[...(fixed.keys() as Iterable<number>)].map((index) => index + 1));
-    if (this.#variety !== undefined) spend(STEPS_PER_TURN + least);
-    else if (least > MAX_FILLED) return undefined;
+    if (least > MAX_FILLED) return [];
+    spend(STEPS_PER_TURN + least);
     const length = Math.min(maxItems, this.#length(one, least, contained.length));
     const made: unknown[] = [];
     while (made.length < length) {
@@ -287,7 +275,7 @@ export class ValueMaker {
       const item = wanted === undefined ? plain : plain.with({ nodes: [wanted] });
       const value = fixed.has(made.length) ? fixed.get(made.length) : this.another(item, unique ? made : []);
       // An index that allows no item ends the list.
-      if (value === NOT_FOUND && made.length < least) return undefined;
+      if (value === NOT_FOUND && made.length < least) return [];
       if (value === NOT_FOUND) break;
       made.push(value);
     }
@@ -295,17 +283,17 @@ export class ValueMaker {
       if (made.some((item) => matches(wanted, item))) continue;
       const item = one.item(made.length).with({ nodes: [wanted] });
       const value = this.another(item, unique ? made : []);
-      if (value === NOT_FOUND) return undefined;
+      if (value === NOT_FOUND) return [];
       made.push(value);
     }
-    return made;
+    return [made];
   }
 
   #length({ nodes }: Conjunction, least: number, contained: number): number {
-    if (this.#variety === undefined || this.#isMinimal) return least;
+    if (this.#isMinimal) return least;
     const places = Math.max(0, ...nodes.map(({ tuple }) => tuple?.length ?? 0));
     if (places > 0) return Math.max(least, places, contained);
-    return this.#variety.random.whole(Math.max(least, contained, 1), Math.max(least, contained) + MORE_ITEMS);
+    return this.#random!.whole(Math.max(least, contained, 1), Math.max(least, contained) + MORE_ITEMS);
   }
 }
 
@@ -324,7 +312,7 @@ function* expansions(
       if (remaining-- > 0) yield open;
       return;
     }
-    for (const way of order === undefined ? open.expand(choice) : inOrder(open, choice, order(choice))) {
+    for (const way of open.expand(choice, order?.(choice))) {
       if (remaining <= 0) return;
       if (boundsOf(way).types !== 0) yield* decide(way);
     }
@@ -332,26 +320,13 @@ function* expansions(
   yield* decide(one);
 }
 
-function* inOrder(
-  open: Conjunction,
-  choice: Alternatives,
-  order: readonly number[],
-): Generator<Conjunction, void> {
-  for (const index of order) yield open.with(choice.branch(index), choice);
-}
-
-/** One of the schemas' own examples or defaults. */
-function exampleOf({ nodes }: Conjunction, random: SeededRandom): unknown {
-  const schemas = nodes.map(({ schema }) => schema).filter(isObject);
-  const examples = schemas.flatMap(({ examples: listed }) => (Array.isArray(listed) ? listed : []));
-  if (examples.length > 0 && random.chance(EXAMPLE_SHARE)) return random.pick(examples);
-  const defaults = schemas.filter((schema) => "default" in schema).map((schema) => schema["default"]);
-  if (defaults.length > 0 && random.chance(DEFAULT_SHARE)) return random.pick(defaults);
-  return undefined;
-}
-
-function oneOrNone<T>(value: T | undefined): readonly T[] {
-  return value === undefined ? [] : [value];
+/** The schemas' own examples and defaults. */
+function namedValues({ nodes }: Conjunction): unknown[] {
+  return nodes.flatMap(({ schema }) => {
+    if (!isObject(schema)) return [];
+    const examples = Array.isArray(schema["examples"]) ? (schema["examples"] as unknown[]) : [];
+    return "default" in schema ? [...examples, schema["default"]] : examples;
+  });
 }
 
 function allowsType(type: number, fixed: Fixed): boolean {
