@@ -1,12 +1,13 @@
 import { NOT_FOUND, ValueMaker } from "../generate/value-maker.ts";
+import { type JsonObject, typesAbout } from "../keywords.ts";
 import { spend } from "../limits.ts";
-import type { TextWanted, TextWitness } from "../patterns/search.ts";
+import type { TextWitness } from "../patterns/search.ts";
 import { boundsOf, containsValue } from "./bounds.ts";
 import type { Conjunction, Literals } from "./conjunction.ts";
 import { matches, matchesKeyword } from "./evaluate.ts";
 import { unlistedNames } from "./object-rules.ts";
 import { type Violation, NAME, type Location } from "./obligation.ts";
-import type { SchemaNode } from "../node.ts";
+import { SchemaNode } from "../node.ts";
 import { areDisjoint } from "./unions.ts";
 
 const MAX_LOCAL = 60;
@@ -53,37 +54,28 @@ export class CounterexampleSearch {
     const optional = left.nodes.flatMap(({ properties }) => [...properties.keys()]).slice(0, MAX_OPTIONAL);
     for (const name of optional) yield* this.#withMember(left, name);
     yield* this.#withUnlistedMember(left, violation.right);
-    for (const index of [0, 1]) {
-      const item = this.#search.witness(left.item(index));
-      if (item !== NOT_FOUND) yield* this.#search.witnesses(left, new Map([[index, item]]));
-    }
   }
 
-  /** Values for the keyword: just beyond its limit. */
+  /** Values that the keyword refuses, or is most likely to. */
   *#beyondLimit({ right, keyword, member, location: { left } }: Violation): Generator {
     const limit = right.value(keyword);
     const witnesses = (such: Literals): Generator => this.#search.witnesses(left.with(such));
+    const opposite = OPPOSITES[keyword]?.(limit as number);
+    if (opposite !== undefined) {
+      const node = new SchemaNode(right.document, right.pointer, opposite);
+      yield* witnesses({ nodes: [node], types: typesAbout(keyword) });
+      return;
+    }
     switch (keyword) {
-      case "pattern":
-        yield* this.#text(left, { notMatching: [limit as string] });
+      case "pattern": {
+        const { patterns, minLength, maxLength } = boundsOf(left);
+        const wanted = { matching: patterns, notMatching: [limit as string], minLength, maxLength };
+        const found = this.#texts.find(wanted);
+        if (typeof found === "object") yield found.text;
         return;
-      case "minLength":
-        yield* this.#text(left, { maxLength: (limit as number) - 1 });
-        return;
-      case "maxLength":
-        yield* this.#text(left, { minLength: (limit as number) + 1 });
-        return;
-      case "maximum":
-      case "exclusiveMaximum":
-      case "minimum":
-      case "exclusiveMinimum":
-        for (const away of [0, 1, -1, 0.5, -0.5, 0.01, -0.01]) yield (limit as number) + away;
-        return;
+      }
       case "multipleOf":
         for (const times of [0.5, 1.5, 0.1, 1.1]) yield (limit as number) * times;
-        return;
-      case "maxItems":
-        yield* this.#list(left, (limit as number) + 1, {});
         return;
       case "uniqueItems": {
         const contained = left.nodes.flatMap(({ contains }) => contains ?? []);
@@ -92,12 +84,6 @@ export class CounterexampleSearch {
         if (item !== NOT_FOUND) yield* this.#search.witnesses(left, items);
         return;
       }
-      case "maxProperties":
-        yield* this.#wider(left, (limit as number) + 1);
-        return;
-      case "dependencies":
-        yield* witnesses({ present: [String(member)] });
-        return;
       case "additionalProperties":
       case "properties":
         if (member !== undefined) yield* this.#withMember(left, String(member));
@@ -113,7 +99,7 @@ export class CounterexampleSearch {
         return;
       }
       case "oneOf":
-        // What more than one branch allows; then, as with `anyOf`, what none does.
+        // What more than one branch allows; then what none does.
         for (const [index, branch] of right.oneOf.slice(0, MAX_OVERLAPS).entries()) {
           for (const other of right.oneOf.slice(index + 1, MAX_OVERLAPS)) {
             if (!areDisjoint(branch, other)) yield* witnesses({ nodes: [branch, other] });
@@ -121,31 +107,14 @@ export class CounterexampleSearch {
         }
         yield* witnesses({ negated: right.oneOf });
         return;
-      case "anyOf":
-        yield* witnesses({ negated: right.anyOf });
-        return;
       case "not":
         yield* witnesses({ nodes: [right.not!] });
-        return;
-      case "if":
-        if (right.then !== undefined) yield* witnesses({ nodes: [right.if!], negated: [right.then] });
-        if (right.else !== undefined) yield* witnesses({ negated: [right.if!, right.else] });
         return;
       case "contains":
         yield* this.#list(left, Math.max(1, boundsOf(left).minItems), { negated: [right.contains!] });
         return;
       default:
     }
-  }
-
-  *#text(left: Conjunction, such: Partial<TextWanted>): Generator {
-    const { patterns, ...bounds } = boundsOf(left);
-    const minLength = Math.max(bounds.minLength, such.minLength ?? 0);
-    const maxLength = Math.min(bounds.maxLength, such.maxLength ?? Infinity);
-    const wanted = { matching: patterns, notMatching: [], ...such, minLength, maxLength };
-    const found = this.#texts.find(wanted);
-    if (typeof found === "object") yield found.text;
-    if (minLength <= 10_000 && patterns.length === 0) yield "a".repeat(minLength);
   }
 
   *#withMember(left: Conjunction, name: string | undefined): Generator {
@@ -174,17 +143,6 @@ export class CounterexampleSearch {
     yield* this.#search.witnesses(left, items);
   }
 
-  *#wider(left: Conjunction, size: number): Generator {
-    const names = left.nodes.flatMap(({ properties }) => [...properties.keys()]);
-    for (let more = 0; names.length < size && more < MAX_ITEMS; more++) names.push(`member${more}`);
-    const members = new Map<string, unknown>();
-    for (const name of names.slice(0, size)) {
-      const value = this.#search.witness(left.member(name));
-      if (value !== NOT_FOUND) members.set(name, value);
-    }
-    yield* this.#search.witnesses(left, members);
-  }
-
   /** The smallest payload with the value at the location. */
   #embed({ parent, step }: Location, value: unknown): unknown {
     if (parent === undefined) return value;
@@ -196,6 +154,18 @@ export class CounterexampleSearch {
     return around === NOT_FOUND ? NOT_FOUND : this.#embed(parent, around);
   }
 }
+
+/** What is just beyond the limit of a keyword, as a schema. */
+const OPPOSITES: Readonly<Record<string, (limit: number) => JsonObject>> = {
+  minimum: (limit) => ({ exclusiveMaximum: limit }),
+  exclusiveMinimum: (limit) => ({ maximum: limit }),
+  maximum: (limit) => ({ exclusiveMinimum: limit }),
+  exclusiveMaximum: (limit) => ({ minimum: limit }),
+  minLength: (limit) => ({ maxLength: limit - 1 }),
+  maxLength: (limit) => ({ minLength: limit + 1 }),
+  maxItems: (limit) => ({ minItems: limit + 1 }),
+  maxProperties: (limit) => ({ minProperties: limit + 1 }),
+};
 
 /** The finite values at the location, or there within finite values around it. */
 function finiteValuesAt({ left, parent, step }: Location): readonly unknown[] {
