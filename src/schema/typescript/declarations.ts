@@ -93,29 +93,18 @@ function freeName(name: string, taken: Set<string>): string {
   return free;
 }
 
-/** Names by `definitions`. Documents that define the same share it; where they differ, the owner's name comes before it. */
+/** Names by `definitions`. Those that say the same share it; of others, all but the first have the owner's name before it. */
 function namesFor(schemas: readonly NamedSchema[], taken: Set<string>): Map<SchemaNode, string> {
-  const groups = new Map<string, Map<string, NamedSchema[]>>();
+  const shared = new Map<string, string>();
+  const names = new Map<SchemaNode, string>();
   for (const named of schemas) {
     const base = baseName(named);
-    const contents = groups.get(base) ?? new Map<string, NamedSchema[]>();
-    groups.set(base, contents);
-    const content = contentOf(named.node);
-    contents.set(content, [...(contents.get(content) ?? []), named]);
-  }
-  const names = new Map<SchemaNode, string>();
-  for (const [base, contents] of [...groups].toSorted(byName)) {
-    const shared = contents.size === 1 && !taken.has(base);
-    for (const alike of contents.values()) {
-      const name = freeName(shared ? base : alike[0]!.owner + base, taken);
-      for (const { node } of alike) names.set(node, name);
-    }
+    const content = `${base} ${contentOf(named.node)}`;
+    const name = shared.get(content) ?? freeName(taken.has(base) ? named.owner + base : base, taken);
+    shared.set(content, name);
+    names.set(named.node, name);
   }
   return names;
-}
-
-function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
-  return a < b ? -1 : 1;
 }
 
 function baseName({ node, owner }: NamedSchema): string {

@@ -1,9 +1,7 @@
 import type { SchemaNode } from "../node.ts";
-import { isFlat, type TypeMember, type TypeTree } from "./type-tree.ts";
+import type { TypeMember, TypeTree } from "./type-tree.ts";
 
-/** Characters of a line, beyond which a union takes one for each of its parts. */
-const MAX_LINE = 100;
-/** So many parts stand in one row in any case, as does `{ … } | null`. */
+/** A union of more parts takes a line for each. */
 const MAX_IN_LINE = 3;
 
 type NameOf = (node: SchemaNode) => string;
@@ -40,18 +38,11 @@ function closed(tree: TypeTree, nameOf: NameOf, indent: string): string {
   return tree.kind === "union" || tree.kind === "intersection" ? `(${text})` : text;
 }
 
-/** Trying a line for each union would double the work with each level of nested ones, so only flat ones are tried. */
 function printUnion(types: readonly TypeTree[], nameOf: NameOf, indent: string): string {
-  const at = (depth: string): string[] => [...new Set(types.map((type) => printType(type, nameOf, depth)))];
-  if (types.every(isFlat)) {
-    const line = at(indent).join(" | ");
-    if (line.length + indent.length <= MAX_LINE) return line;
-  } else if (types.length <= MAX_IN_LINE || types.every(({ kind }) => kind === "object")) {
-    return at(indent).join(" | ");
-  }
-  const deeper = `${indent}  `;
-  const parts = at(deeper);
-  return parts.length === 1 ? parts[0]! : parts.map((part) => `\n${deeper}| ${part}`).join("");
+  const isLong = types.length > MAX_IN_LINE;
+  const inner = isLong ? `${indent}  ` : indent;
+  const parts = [...new Set(types.map((type) => printType(type, nameOf, inner)))];
+  return isLong ? parts.map((part) => `\n${inner}| ${part}`).join("") : parts.join(" | ");
 }
 
 function printTuple({ items, rest }: TypeTree & { kind: "tuple" }, nameOf: NameOf, indent: string): string {
@@ -85,7 +76,6 @@ function printMember({ name, type, optional, comment }: TypeMember, nameOf: Name
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 const LINE_END = /\r\n|[\n\r\u2028\u2029]/;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
-const MAX_COMMENT_LINE = 110;
 
 export function stringLiteral(text: string): string {
   return JSON.stringify(text).replace(UNSAFE, (character) => {
@@ -106,9 +96,7 @@ function memberName(name: string): string {
 
 /** A documentation comment with its line break, or nothing for no text. */
 export function commentOf(lines: readonly string[], indent: string): string {
-  const shown = lines
-    .flatMap((line) => line.split(LINE_END))
-    .flatMap((line) => wrapped(harmless(line).trimEnd(), MAX_COMMENT_LINE - indent.length));
+  const shown = lines.flatMap((line) => line.split(LINE_END)).map((line) => harmless(line).trimEnd());
   while (shown.at(-1) === "") shown.pop();
   if (shown.length === 0) return "";
   if (shown.length === 1) return `${indent}/** ${shown[0]} */\n`;
@@ -122,16 +110,4 @@ function harmless(line: string): string {
     .replace(UNSAFE, " ")
     .replaceAll("*/", "*\\/")
     .replaceAll(/(^|[^\w\\`])@(?=\w)/g, "$1\\@");
-}
-
-function wrapped(line: string, width: number): string[] {
-  const lines: string[] = [];
-  let rest = line;
-  while (rest.length > width) {
-    const space = rest.lastIndexOf(" ", width);
-    if (space <= 0) break;
-    lines.push(rest.slice(0, space));
-    rest = rest.slice(space + 1);
-  }
-  return [...lines, rest];
 }

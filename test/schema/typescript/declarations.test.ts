@@ -35,7 +35,7 @@ const MEMBERS: readonly (readonly [schema: unknown, type: string])[] = [
   [{ type: "boolean" }, "boolean"],
   [{ type: "object" }, "{ [key: string]: unknown }"],
   [{ type: "array" }, "unknown[]"],
-  [{ enum: ["a", 'b"\\', 1, -2.5, true, null] }, String.raw`"a" | "b\"\\" | 1 | -2.5 | true | null`],
+  [{ enum: ["a", 'b"\\', 1, -2.5, true, null] }, String.raw`| "a" | "b\"\\" | 1 | -2.5 | true | null`],
   [{ enum: ["a", 1, null], type: ["string", "null"] }, '"a" | null'],
   [{ enum: [1, 2], type: "string" }, "never"],
   [{ const: { a: [1, "x"], b: {} } }, '{ a: [1, "x"]; b: { [key: string]: never }; }'],
@@ -62,7 +62,7 @@ const MEMBERS: readonly (readonly [schema: unknown, type: string])[] = [
       required: ["c"],
       additionalProperties: { type: "null" },
     },
-    "{ b?: string; c: number; [key: string]: null | string | number | undefined; }",
+    "{ b?: string; c: number; [key: string]: | null | string | number | undefined; }",
   ],
   [
     { type: "object", properties: { b: text }, additionalProperties: true },
@@ -154,12 +154,12 @@ describe("names", () => {
       [uses("b", { money }), uses("a", { money: text }), uses("c", { money })],
       [],
     );
-    expect(apart.source).toContain("export type BMoney = {");
+    expect(apart.source).toContain("export type Money = {");
     expect(apart.source).toContain("export type AMoney = string;");
-    expect(apart.source).not.toContain("CMoney");
+    expect(apart.source).not.toMatch(/type [BC]Money/);
     // The same words may stand for something else by what they refer to.
     const deeper = declarationsFor([uses("b", listOf(text)), uses("a", listOf(whole))], []);
-    expect(deeper.source).toContain("export type BMoney = BItem[];");
+    expect(deeper.source).toContain("export type Money = Item[];");
     expect(deeper.source).toContain("export type AMoney = AItem[];");
     const like = declarationsFor([uses("money", { money })], []);
     expect(like.source).toContain("export type MoneyMoney = {");
