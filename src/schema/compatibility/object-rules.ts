@@ -200,8 +200,16 @@ function groups(left: Conjunction, right: SchemaNode, texts: TextWitness): Unlis
   if (names.types === 0 || names.values !== undefined) return [];
   const all = [...left.nodes, right];
   const patterns = [...new Set(all.flatMap((node) => [...node.patternProperties.keys()]))];
+  const group = (name: string | undefined, matched: readonly string[]): UnlistedNames => {
+    const isExact = matched.length === 0 || patterns.length <= MAX_PATTERNS;
+    const inner = new Conjunction({ nodes: left.nodes.flatMap((node) => held(node, matched, isExact)) });
+    return { name, matched, left: inner, obligation: obligationFor(name, inner, left) };
+  };
+  if (patterns.length > MAX_PATTERNS) {
+    // A name that matches several is in the group of each of them.
+    return [[], ...patterns.map((pattern) => [pattern])].map((matched) => group(undefined, matched));
+  }
   const listed = new Set(all.flatMap(({ properties }) => [...properties.keys()]));
-  if (patterns.length > MAX_PATTERNS) return coarseGroups(left, right, patterns);
   const found: UnlistedNames[] = [];
   for (let bits = 0; bits < 1 << patterns.length; bits++) {
     const matched = patterns.filter((_, index) => (bits & (1 << index)) !== 0);
@@ -213,43 +221,22 @@ function groups(left: Conjunction, right: SchemaNode, texts: TextWitness): Unlis
     });
     if (text === "none") continue;
     const usual = UNUSUAL.find((name) => !listed.has(name) && fits(all, name, matched) && isName(left, name));
-    const sample = usual ?? (text !== "unknown" && !listed.has(text.text) ? text.text : undefined);
-    const inner = new Conjunction({ nodes: left.nodes.flatMap((node) => held(node, matched)) });
-    found.push({ name: sample, matched, left: inner, obligation: obligationFor(sample, inner, left) });
+    found.push(
+      group(usual ?? (text !== "unknown" && !listed.has(text.text) ? text.text : undefined), matched),
+    );
   }
   return found;
 }
 
-/** The schemas for a member whose name matched these patterns and no other. */
-function held(node: SchemaNode, matched: readonly string[]): SchemaNode[] {
-  const found = matched.flatMap((pattern) => node.patternProperties.get(pattern) ?? []);
-  if (found.length === 0 && node.additionalProperties !== undefined) return [node.additionalProperties];
-  return found;
-}
-
-/** For too many patterns: the names that match one of them, whatever else they match, and those that match none. */
-function coarseGroups(left: Conjunction, right: SchemaNode, patterns: readonly string[]): UnlistedNames[] {
-  const certain = left.nodes.filter((node) => node.patternProperties.size === 0);
-  const unmatched = left.nodes.filter((node) =>
-    [...node.patternProperties.keys()].every((pattern) => right.patternProperties.has(pattern)),
-  );
-  const nodesByPattern = new Map<string, SchemaNode[]>();
-  for (const [pattern, inner] of left.nodes.flatMap((node) => [...node.patternProperties])) {
-    nodesByPattern.set(pattern, [...(nodesByPattern.get(pattern) ?? []), inner]);
-  }
-  const coarse = (matched: readonly string[], nodes: readonly SchemaNode[]): UnlistedNames => {
-    const inner = new Conjunction({ nodes });
-    return { name: undefined, matched, left: inner, obligation: obligationFor(undefined, inner, left) };
-  };
-  const found = [coarse([], additional(unmatched))];
-  for (const pattern of patterns) {
-    found.push(coarse([pattern], [...additional(certain), ...(nodesByPattern.get(pattern) ?? [])]));
-  }
-  return found;
-}
-
-function additional(nodes: readonly SchemaNode[]): SchemaNode[] {
-  return nodes.flatMap(({ additionalProperties }) => additionalProperties ?? []);
+/**
+ * The schemas for a member whose name matched these patterns.
+ * @param isExact whether it matched no other
+ */
+function held(node: SchemaNode, matched: readonly string[], isExact: boolean): SchemaNode[] {
+  const { patternProperties, additionalProperties } = node;
+  const found = matched.flatMap((pattern) => patternProperties.get(pattern) ?? []);
+  const isOther = found.length === 0 && (isExact || patternProperties.size === 0);
+  return isOther && additionalProperties !== undefined ? [additionalProperties] : found;
 }
 
 /** Makes an obligation about one name that stands for the whole group. */
