@@ -1,4 +1,4 @@
-import { SeededRandom } from "../generate/seeded-random.ts";
+import type { SeededRandom } from "../generate/seeded-random.ts";
 import { spend } from "../limits.ts";
 import {
   type Automaton,
@@ -48,26 +48,22 @@ interface Search {
   readonly letters: readonly Letter[] | undefined;
 }
 
-/** In so many orders the letters are tried for the texts that chance picks from. */
-const ORDERS = 8;
-
 /** Searches for texts, for one comparison or one schema. It caches them, and the patterns, which may take 20 ms to compile. */
 export class TextWitness {
   readonly #automata = new Map<string, Automaton>();
   readonly #searches = new Map<string, Search>();
   readonly #found = new Map<string, Path>();
 
-  /** @param random picks one of several texts of that length, the same for the same state of it */
+  /** @param random picks the letters of each kind, the same for the same state of it */
   find(
     { matching, notMatching, minLength = 0, maxLength = Infinity }: TextWanted,
     random?: SeededRandom,
   ): TextFound {
     spend(1);
-    const order = random?.whole(1, ORDERS) ?? 0;
-    const key = JSON.stringify([matching, notMatching, minLength, String(maxLength), order]);
+    const key = JSON.stringify([matching, notMatching, minLength, String(maxLength)]);
     let path = this.#found.get(key);
     if (path === undefined) {
-      path = this.#looking({ matching, notMatching, minLength, maxLength }, order);
+      path = this.#looking({ matching, notMatching, minLength, maxLength });
       this.#found.set(key, path);
     }
     if (typeof path === "string") return path;
@@ -76,7 +72,7 @@ export class TextWitness {
     return { text: characters.map((character) => String.fromCodePoint(character)).join("") };
   }
 
-  #looking(wanted: Required<TextWanted>, order: number): Path {
+  #looking(wanted: Required<TextWanted>): Path {
     const { matching, notMatching, minLength, maxLength } = wanted;
     if (minLength > maxLength) return "none";
     if (minLength > MAX_COUNTED_LENGTH) return "unknown";
@@ -84,8 +80,7 @@ export class TextWitness {
     if (letters === undefined) return "unknown";
     // States that another search has built count against the limit.
     for (const automaton of automata) automaton.clearCache();
-    const shuffled = new SeededRandom(order, 0).shuffled(letters).toSorted(byReadability);
-    return walk(automata, order === 0 ? letters : shuffled, wanted);
+    return walk(automata, letters, wanted);
   }
 
   #searchWith(patterns: readonly string[]): Search {
@@ -196,9 +191,9 @@ function letterOf(kind: CharacterKind): [Letter] | undefined {
     .flatMap(([first, end]) =>
       Array.from({ length: Math.min(end - first, MAX_CHARACTERS) }, (_, index) => first + index),
     );
-  const [best, ...others] = characters.toSorted((one, other) => rank(one) - rank(other));
-  if (best === undefined) return undefined;
-  return [[best, ...others.filter((other) => isPlain(other) === isPlain(best) && rank(other) < UNUSUAL)]];
+  const best = Math.min(...characters.map(rank));
+  const [first, ...others] = characters.filter((character) => rank(character) === best);
+  return first === undefined ? undefined : [[first, ...(best < UNUSUAL ? others : [])]];
 }
 
 const UNUSUAL = 4;
@@ -210,15 +205,6 @@ function rank(character: number): number {
   if (character >= 0x30 && character <= 0x39) return 2;
   if (character > 0x20 && character < 0x7f) return 3;
   return character === 0x20 || character >= 0xa1 ? UNUSUAL : UNUSUAL + 1;
-}
-
-function isPlain(character: number): boolean {
-  return rank(character) <= 2;
-}
-
-/** Letters and digits are alike to chance. */
-function byReadability([one]: Letter, [other]: Letter): number {
-  return Math.max(2, rank(one)) - Math.max(2, rank(other));
 }
 
 function pathTo(node: Step): readonly Letter[] {
