@@ -18,32 +18,20 @@ const MAX_FIELD_LENGTH = 2_048;
  */
 export function fieldName(path: FieldPath, root = ""): string {
   const steps = path.map((step, index) => stepName(step, index === 0 && root === ""));
-  const name = root + steps.join("");
-  if (name.length <= MAX_FIELD_LENGTH) return name;
-  const half = MAX_FIELD_LENGTH / 2 - 1;
-  let [start, end] = [root, ""];
-  for (const step of steps) {
-    if (start.length + step.length > half) break;
-    start += step;
-  }
-  for (const step of steps.toReversed()) {
-    if (end.length + step.length > half) break;
-    end = step + end;
-  }
-  return `${start}…${end}`;
+  return shortName(root + steps.join(""), MAX_FIELD_LENGTH);
 }
 
 function stepName(step: string | number, isFirst: boolean): string {
   if (typeof step === "number") return `[${step}]`;
-  const name = shortName(step);
+  const name = shortName(step, MAX_NAME_LENGTH);
   if (name !== step || !IDENTIFIER.test(name)) return `[${JSON.stringify(name)}]`;
   return isFirst ? name : `.${name}`;
 }
 
-function shortName(name: string): string {
-  if (name.length <= MAX_NAME_LENGTH) return name;
-  const half = MAX_NAME_LENGTH / 2;
-  return `${name.slice(0, half).toWellFormed()}…${name.slice(-half).toWellFormed()}`;
+function shortName(name: string, maxLength: number): string {
+  if (name.length <= maxLength) return name;
+  const half = maxLength / 2;
+  return `${name.slice(0, half).toWellFormed()}…${name.slice(1 - half).toWellFormed()}`;
 }
 
 /** The steps of what `fieldName` has written. */

@@ -55,14 +55,14 @@ test("an error truncates a long name, place and message", () => {
     return schema.validate(value)!.field;
   };
   expect(at("n".repeat(128))).toBe("n".repeat(128));
-  expect(at(`b${"n".repeat(1_000_000)}e`)).toBe(`["b${"n".repeat(63)}…${"n".repeat(63)}e"]`);
+  expect(at(`b${"n".repeat(1_000_000)}e`)).toBe(`["b${"n".repeat(63)}…${"n".repeat(62)}e"]`);
   // Half a surrogate pair is no character.
   expect(at("😀".repeat(80)).isWellFormed()).toBe(true);
   expect(
     at("a", ...Array.from({ length: 14 }, () => "n".repeat(127)), "z".repeat(127), "z".repeat(126)),
   ).toHaveLength(2_048);
   const long = at("first", ...Array.from({ length: 60 }, () => "\u0001".repeat(127)), "last");
-  expect(long).toMatch(/^first\[".*…\[".*"\]\.last$/u);
+  expect(long).toMatch(/^first\["[^…]*….*"\]\.last$/u);
   expect(long.length).toBeLessThanOrEqual(2_048);
 
   expect(patternMessage(400)).toBe(`must match the pattern ^${"é".repeat(400)}`);
