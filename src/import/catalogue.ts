@@ -57,16 +57,10 @@ function kindOf(
   if (/^3\b/.test(String(asyncapi))) {
     return { source: new Source(document, "draft-07"), find: asyncApiMessages };
   }
-  const version = String(openapi ?? swagger ?? asyncapi);
-  if (asyncapi !== undefined) {
-    throw usageError(`${name} is AsyncAPI ${version}; convert it to 3.0 first, with AsyncAPI's own tools.`);
-  }
-  if (openapi !== undefined || swagger !== undefined) {
-    throw usageError(`${name} is OpenAPI ${version}, which has no webhooks; 3.1 has.`);
-  }
-  throw usageError(
-    `${name} is neither an OpenAPI 3.1 document (openapi: 3.1.0) nor an AsyncAPI 3 one (asyncapi: 3.0.0).`,
-  );
+  const kind = asyncapi === undefined ? "OpenAPI" : "AsyncAPI";
+  const version: unknown = asyncapi ?? openapi ?? swagger;
+  const found = typeof version === "string" ? `${kind} ${version}; convert it first` : "something else";
+  throw usageError(`${name} must be OpenAPI 3.1 or AsyncAPI 3, but is ${found}.`);
 }
 
 function usageError(message: string): EvregError {

@@ -118,14 +118,9 @@ class Translation {
       } else if (misshaped !== undefined) {
         note(misshaped);
       } else if (holds(keyword, dialect) !== undefined) {
-        if (keyword === "dependencies" && dialect === "2020-12") {
-          note(
-            "dependencies is draft-07's, and checked as there; 2020-12 has dependentRequired and dependentSchemas",
-          );
-        }
         entries.push([keyword, this.#inside(keyword, value, place, dialect)]);
       } else if (isKept(keyword, dialect)) entries.push([keyword, value]);
-      else note(reasonDropped(keyword, schema, dialect));
+      else note(reasonDropped(keyword, schema));
     }
     return dialect === "draft-07" ? Object.fromEntries(entries) : this.#downgrade(new Map(entries), pointer);
   }

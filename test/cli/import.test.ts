@@ -104,7 +104,7 @@ test.each([
     /^Error: stdin:\d: this is not the YAML evreg reads: .*, and \d more\nNothing/,
   ],
   ["two documents", "a: 1\n---\nb: 1", 2, /stdin must hold one document, not 2\./],
-  ["another document", "a: 1", 2, /is neither an OpenAPI 3\.1 document/],
+  ["another document", "a: 1", 2, /must be OpenAPI 3\.1 or AsyncAPI 3/],
 ])("%s is refused, and nothing is written", async (_, input, code, message) => {
   const outcome = await run(["import", "-", "-o", "none.yaml"], { input });
   expect(outcome).toMatchObject({ code, stdout: "", stderr: expect.stringMatching(message) });

@@ -233,8 +233,8 @@ describe("2020-12", () => {
     expect(notes).toEqual([
       `${at}/xml: left out: xml checks nothing`,
       `${at}/nullable: left out: nullable checks nothing`,
-      `${at}/requird: left out: requird is no keyword of 2020-12 and checks nothing; did you mean required?`,
-      `${at}/additionalItems: left out: additionalItems is no keyword of 2020-12 and checks nothing`,
+      `${at}/requird: left out: requird checks nothing; did you mean required?`,
+      `${at}/additionalItems: left out: additionalItems checks nothing`,
       `${at}/examples: left out: examples must be a list`,
       `${at}/title: left out: title must be a string`,
     ]);
@@ -256,7 +256,7 @@ test("draft-07 is unchanged, but for what it ignores", () => {
     },
     notes: [
       "/schema/additionalItems/dependencies/c/maxLength: left out: draft-07 ignores maxLength beside $ref",
-      "/schema/unevaluatedProperties: left out: unevaluatedProperties is no keyword of draft-07 and checks nothing",
+      "/schema/unevaluatedProperties: left out: unevaluatedProperties checks nothing",
     ],
   });
 });
