@@ -1,4 +1,3 @@
-import { spend } from "../limits.ts";
 import type { TextWanted, TextWitness } from "../patterns/search.ts";
 import { INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf, NUMBER, TYPE, TYPE_BITS, typesNamed } from "../validate/values.ts";
@@ -155,11 +154,8 @@ export function* unionRules(right: SchemaNode): Generator<KeywordRule> {
   for (const keyword of ["anyOf", "oneOf"] as const) {
     const branches = right[keyword];
     if (branches.length === 0) continue;
-    const additions: Additions = new Map();
-    const holds: KeywordRule["holds"] = function (obligation, prover) {
-      if (areUnchanged(obligation, prover, branches, keyword, additions)) return true;
-      return oneHolds(obligation, prover, branches, keyword === "oneOf");
-    };
+    const holds: KeywordRule["holds"] = (obligation, prover) =>
+      oneHolds(obligation, prover, branches, keyword === "oneOf");
     yield { keyword, branches, holds };
   }
   if (right.not !== undefined) {
@@ -178,53 +174,6 @@ function isExcluded(obligation: Obligation, prover: Prover, right: SchemaNode): 
 function areExcluded(obligation: Obligation, prover: Prover, branches: readonly SchemaNode[]): boolean {
   for (const branch of branches) if (!isExcluded(obligation, prover, branch)) return false;
   return true;
-}
-
-/** By the branches of the left side, those of the right side that are new: each expansion needs them again. */
-type Additions = Map<readonly SchemaNode[], readonly SchemaNode[] | undefined>;
-
-/** Whether all branches of a schema of the conjunction are here again, and no new branch of a `oneOf` may hold as well. */
-function areUnchanged(
-  obligation: Obligation,
-  prover: Prover,
-  branches: readonly SchemaNode[],
-  keyword: "anyOf" | "oneOf",
-  additions: Additions,
-): boolean {
-  for (const { anyOf, oneOf } of obligation.left.nodes) {
-    for (const previous of keyword === "anyOf" ? [anyOf, oneOf] : [oneOf]) {
-      if (previous.length === 0) continue;
-      if (!additions.has(previous)) additions.set(previous, addedTo(previous, branches, prover));
-      const added = additions.get(previous);
-      if (added === undefined) continue;
-      if (keyword === "anyOf" || areExcluded(obligation, prover, added)) return true;
-    }
-  }
-  return false;
-}
-
-/** The branches beside those there were before; `undefined` where one of those is missing. */
-function addedTo(
-  previous: readonly SchemaNode[],
-  branches: readonly SchemaNode[],
-  prover: Prover,
-): SchemaNode[] | undefined {
-  spend(previous.length + branches.length);
-  const before = new Map<number | undefined, number>();
-  for (const of of previous.map((branch) => prover.equivalence.classOf(branch)))
-    before.set(of, (before.get(of) ?? 0) + 1);
-  const added: SchemaNode[] = [];
-  let found = 0;
-  for (const branch of branches) {
-    const of = prover.equivalence.classOf(branch);
-    const count = of === undefined ? 0 : (before.get(of) ?? 0);
-    if (count === 0) added.push(branch);
-    else {
-      before.set(of, count - 1);
-      found += 1;
-    }
-  }
-  return found === previous.length ? added : undefined;
 }
 
 function oneHolds(
