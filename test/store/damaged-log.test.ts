@@ -155,7 +155,7 @@ describe("a data file that was truncated while it was closed", () => {
     });
     for (const [bytes, left, why] of [
       [db.length - 4_097, Buffer.alloc(0), /it is damaged.*evreg restore FILE --force --data \S+/],
-      [0, wal, /is missing or empty, and its log.*evreg restore FILE --force --data \S+/],
+      [0, wal, /is missing or empty, .* it has \S+-wal.*evreg restore FILE --force --data \S+/],
     ] as const) {
       putFiles(scratch.path, { db: db.subarray(0, bytes), wal: left });
       await expect(open()).rejects.toMatchObject({

@@ -112,7 +112,9 @@ describe("a data file that was taken away", () => {
     await store.close();
     expect(readFileSync(leftOver()).equals(cut)).toBe(true);
     // Nothing is begun in its place.
-    await expect(open()).rejects.toMatchObject({ message: expect.stringContaining("and its log") });
+    await expect(open()).rejects.toMatchObject({
+      message: expect.stringContaining("evreg.db-wal, evreg.db.cut-short-"),
+    });
     rmSync(log());
     const refused = { code: "unavailable", message: expect.stringContaining("evreg.db.cut-short-") };
     await expect(open()).rejects.toMatchObject(refused);

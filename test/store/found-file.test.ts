@@ -108,7 +108,7 @@ it.each<readonly [what: string, make: () => void, code: string, words: RegExp]>(
     "missing beside its log",
     () => (missing(), writeFileSync(at("evreg.db-wal"), "newest part")),
     "unavailable",
-    /Put the data file back beside it/,
+    hasHad("\\S+/evreg\\.db-wal"),
   ],
 ])("a data file that is %s is refused, and nothing is changed", async (_, make, code, words) => {
   make();

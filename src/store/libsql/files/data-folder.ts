@@ -244,7 +244,9 @@ export function admittedVersion(folder: string): number {
   const traces = readdirSync(folder).filter((name) => LATER_FILE.test(name) || isCopy(join(folder, name)));
   const form = formAt(path);
   if (form === undefined) {
-    mustHaveFileOfLog(path);
+    // The engine would take a log without its file for a leftover and remove it, and it is the newest part of the data.
+    const log = logOf(path);
+    if (sizeOf(log) > 0) traces.unshift(log);
     if (traces.length === 0) return 0;
     throw fileError(
       "unavailable",
@@ -257,22 +259,6 @@ export function admittedVersion(folder: string): number {
   // It is 0 in a file from a first start that was cut off; the engine then reads its log.
   if (form !== 0) mustBeKnown(path, form);
   return form;
-}
-
-/**
- * Refuses a log whose data file is missing or empty: the engine would take it, which is the newest part of the data, for a
- * leftover and remove it.
- * @throws EvregError `unavailable` with what to do
- */
-export function mustHaveFileOfLog(file: string): void {
-  const log = logOf(file);
-  if (sizeOf(log) === 0 || sizeOf(file) > 0) return;
-  throw fileError(
-    "unavailable",
-    file,
-    `The data file ${file} is missing or empty, and its log ${log}, which has the newest part of the data, is there. ` +
-      `Nothing was changed. Put the data file back beside it, or ${restoreAdvice(dirname(file))}; or, to begin without that data, move the log away.`,
-  );
 }
 
 /**

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import type { EvregError } from "../../../domain/error.ts";
 import { blockThread } from "../../../runtime/clock.ts";
 import { withFile } from "../../../runtime/files.ts";
-import { fileError, logOf, mustHaveFileOfLog, restoreAdvice } from "../files/data-folder.ts";
+import { fileError, logOf, restoreAdvice } from "../files/data-folder.ts";
 
 // The engine reads the log up to the first frame that is not whole and silently drops the rest. That is right for what a
 // power cut leaves, and wrong for a log that was damaged later: what lies behind was acknowledged. So the log is read
@@ -78,9 +78,8 @@ export function checkLog(file: string, recheckMs = RECHECK_MS): LogCheck {
   return writtenAtNs(log) === before ? again : { ...again, isDamaged: false };
 }
 
-/** @throws EvregError `unavailable` for a log that is damaged or without its file, with what can be done */
+/** @throws EvregError `unavailable` for a log that is damaged, with what can be done */
 export function mustBeUndamaged(file: string): LogCheck {
-  mustHaveFileOfLog(file);
   const check = checkLog(file);
   if (check.isDamaged) throw damagedLog(file, check);
   return check;
