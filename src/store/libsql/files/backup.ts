@@ -21,8 +21,6 @@ const CHUNK_BYTES = 1024 * 1024;
 const SYNC_BYTES = 8 * 1024 * 1024;
 /** So many bytes are left free for what is published meanwhile. */
 const RESERVE_BYTES = 64 * 1024 * 1024;
-/** A log that is longer is moved into the file beside the thread that writes, which would do it with its next commit. */
-const LONG_LOG_BYTES = 32 * 1024 * 1024;
 
 /** Makes backups of one data file, one at a time: each takes as much room as the file until it is read. */
 export class Backups {
@@ -31,12 +29,8 @@ export class Backups {
   readonly #threads: StoreThreads;
   readonly #closing = new AbortController();
   #source: FileHandle | undefined;
-  /** The end of the backup that is being made or read. */
-  #current: Promise<void> | undefined;
-  /** Whether its copy is being closed, which takes a moment. */
-  #isEnding = false;
-  /** Closes the copy that is being read. */
-  #closeCopy: () => Promise<void> = () => Promise.resolve();
+  /** The backup that is being made or read. */
+  #current: Promise<Backup> | undefined;
 
   /** @param path of the data file, which the store has open as `file` */
   constructor(path: string, file: FileId, threads: StoreThreads) {
@@ -50,49 +44,46 @@ export class Backups {
    * @throws EvregError `conflict` while another one is made or read; `unavailable` when it could not be made
    */
   async make(signal?: AbortSignal): Promise<Backup> {
-    if (this.#isEnding) await this.#current;
     if (this.#current !== undefined) {
       const why = "Another backup is being made or read just now; try again when it has ended.";
       throw new EvregError("conflict", why);
     }
     const closing = this.#closing.signal;
     if (closing.aborted) throw new EvregError("unavailable", "The store is closed.");
-    const stop = signal === undefined ? closing : AbortSignal.any([closing, signal]);
-    const { promise: ended, resolve } = Promise.withResolvers<void>();
-    this.#current = ended;
-    const end = (): void => {
-      this.#current = undefined;
-      this.#isEnding = false;
-      resolve();
-    };
-    let target: FileHandle | undefined;
+    this.#current = this.#make(signal === undefined ? closing : AbortSignal.any([closing, signal]));
     try {
-      // The copy is made beside the data file, where nobody else has access and the room is known.
-      const file = (target = await namelessFile(`${this.#path}.backup-${randomUUID()}`));
+      return await this.#current;
+    } catch (error) {
+      this.#current = undefined;
+      throw asUnavailable(error);
+    }
+  }
+
+  async #make(stop: AbortSignal): Promise<Backup> {
+    // The copy is made beside the data file, where nobody else has access and the room is known.
+    const file = await namelessFile(`${this.#path}.backup-${randomUUID()}`);
+    try {
       const bytes = await this.#copyTo(file, stop);
       const hash = createHash("sha256");
       for await (const piece of piecesOf(file, stop)) hash.update(piece);
-      closing.throwIfAborted();
       let closed: Promise<void> | undefined;
       const close = (): Promise<void> => {
-        if (closed === undefined) this.#isEnding = true;
-        return (closed ??= free(file, bytes).finally(end));
+        if (closed === undefined) this.#current = undefined;
+        return (closed ??= free(file, bytes));
       };
-      this.#closeCopy = close;
-      return { bytes, sha256: hash.digest("hex"), content: () => piecesOf(file, closing), close };
+      const content = () => piecesOf(file, this.#closing.signal);
+      return { bytes, sha256: hash.digest("hex"), content, close };
     } catch (error) {
-      // Whether it can be closed or not, the next backup may begin.
-      await target?.close().catch(() => undefined);
-      end();
-      throw asUnavailable(error);
+      await file.close().catch(() => undefined);
+      throw error;
     }
   }
 
   /** Ends what is made or read. To be called while the store still answers. */
   async end(): Promise<void> {
     this.#closing.abort(new EvregError("unavailable", "The server stopped before the backup was made."));
-    await this.#closeCopy().catch(() => undefined);
-    await this.#current;
+    const backup = await this.#current?.catch(() => undefined);
+    await backup?.close().catch(() => undefined);
   }
 
   /** Closes the data file. To be called only once the store has closed it. */
@@ -119,9 +110,8 @@ export class Backups {
       await makePlain(target);
       return bytes;
     } finally {
-      // Where moving the log fails, the engine does it with its next commit.
-      if ((await this.#logBytes()) > LONG_LOG_BYTES)
-        await fileTask("moveLog", this.#path, this.#file).catch(() => undefined);
+      // The log may be long by now, so it is moved beside the thread that writes, which would do it with its next commit.
+      await fileTask("moveLog", this.#path, this.#file).catch(() => undefined);
       await this.#threads.readByWriter("file.resumeCheckpoints");
     }
   }
