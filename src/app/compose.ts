@@ -64,10 +64,8 @@ export async function compose(options: ComposeOptions) {
       background.engine?.wake();
       feed?.recorded();
     },
-    refusesOlderForm: !serves,
     needsData: options.needsData ?? false,
     acceptsLoss: options.acceptsLoss ?? false,
-    isForOneCommand: !serves,
   };
   const [store, [{ createService }, { ValidationThread }, { StatsRecorder }]] = await Promise.all([
     import("../store/libsql/open.ts").then(({ openLibsqlStore }) =>

@@ -41,12 +41,8 @@ export interface OpenOptions {
   readonly encryption?: EncryptionKeys | undefined;
   /** Whether to go on without what a damaged log has lost, which is refused otherwise. */
   readonly acceptsLoss?: boolean;
-  /** Whether to refuse a file of an older form, which an older evreg could not open once it is brought up to date. */
-  readonly refusesOlderForm?: boolean;
   /** Whether to refuse a folder that holds no data yet. */
   readonly needsData?: boolean;
-  /** Whether all is done in one thread: it starts sooner, and reads then wait for writes. */
-  readonly isForOneCommand?: boolean;
   readonly commits?: CommitObserver;
   /** Called after a commit that also did something that was not requested. */
   readonly onChange?: (change: StoreChange) => void;
@@ -79,17 +75,12 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
       }
     }
     const path = checkedFile(options);
+    const serves = owner.command === "serve";
     const damaged = new Set<number>();
     const onDamaged = (event: number): void => noteDamaged(damaged, event, logger);
-    const { commits, onFatal, isForOneCommand = false } = options;
-    const threads = new StoreThreads({
-      hasReader: !isForOneCommand,
-      clock,
-      logger,
-      onDamaged,
-      commits,
-      onFatal,
-    });
+    const { commits, onFatal } = options;
+    // With one thread a command starts sooner, and it has nothing to read while it writes.
+    const threads = new StoreThreads({ hasReader: serves, clock, logger, onDamaged, commits, onFatal });
     const setup = { path, encryption: options.encryption, nowMs: clock.now() };
     const report = await threads.open(setup).catch((error: unknown) => {
       throw openFailure(folder, error);
@@ -106,7 +97,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     };
     writeOwner(folder, owner, logger);
     for (const { level, details, message } of report.notices) logger[level](details, message);
-    if (owner.command === "serve") removeCopies(unfinishedCopy(fileBehindLink(dataFileOf(folder)), ""));
+    if (serves) removeCopies(unfinishedCopy(fileBehindLink(dataFileOf(folder)), ""));
     return createLibsqlStore({
       threads,
       queue,
@@ -136,7 +127,8 @@ function noteDamaged(damaged: Set<number>, event: number, logger: Logger): void 
 }
 
 /** Looks at the data file before the engine opens it, which would write to it. Answers its path. */
-function checkedFile({ folder, logger, refusesOlderForm = false, needsData = false }: OpenOptions): string {
+function checkedFile({ folder, owner: { command }, logger, needsData = false }: OpenOptions): string {
+  const refusesOlderForm = command !== "serve" && command !== "migrate";
   const { path, form } = prepareFile(folder, { needsData, refusesOlderForm });
   if (form !== 0 && form !== FORM) {
     const upgrade = { file: path, form, bytes: sizeOf(path) + sizeOf(`${path}-wal`) };
@@ -219,8 +211,7 @@ export async function migrate(
   }
   const started_at = toIso(systemClock.now());
   const owner = { pid: process.pid, command: "migrate", instance: randomUUID(), started_at };
-  const opening = { logger: silentLogger, ...options, folder, owner, isForOneCommand: true };
-  await (await openLibsqlStore(opening)).close();
+  await (await openLibsqlStore({ logger: silentLogger, ...options, folder, owner })).close();
   const applied = before.pending.map(({ version }) => version);
   const isUpgraded = applied.length > 0 && before.current > 0;
   return {
