@@ -1,4 +1,4 @@
-import { Task, type Work } from "../../src/store/libsql/thread/operation.ts";
+import { type Work, workOn } from "../../src/store/libsql/thread/operation.ts";
 import type { Sql } from "../../src/store/libsql/thread/sql.ts";
 import type { FinishOptions } from "../../src/store/queue.ts";
 import type { EventBatch, FinishedRow } from "../../src/store/libsql/queue/wire.ts";
@@ -33,5 +33,5 @@ export function finished(
 
 /** What operations work with, and these bytes. */
 export function withBytes(sql: Sql, bytes: Uint8Array): Work {
-  return new Task(sql, undefined, new Uint8Array(bytes).buffer);
+  return workOn(sql, undefined, new Uint8Array(bytes).buffer);
 }

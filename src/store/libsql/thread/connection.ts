@@ -3,7 +3,7 @@ import { pathToFileURL } from "node:url";
 import { ConnectionPool } from "@libsql/client/sqlite3";
 import { sizeOf, withFile } from "../../../runtime/files.ts";
 import { type FileId, FileGuard, fileIdAt, mustBeAt } from "./file-guard.ts";
-import { type Durable, Task, type Work } from "./operation.ts";
+import { type Durable, type Work, workOn } from "./operation.ts";
 import type { CommitReport, ReaderSetup } from "./protocol.ts";
 import { type Database, EngineFailure, engineFailure, type Sql, Statements } from "./sql.ts";
 import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged } from "./wal-check.ts";
@@ -60,7 +60,7 @@ class Connection {
 
   /** @param bytes what came with a write batch */
   task(bytes?: ArrayBuffer): Work {
-    return new Task(this.read, this.#key, bytes);
+    return workOn(this.read, this.#key, bytes);
   }
 
   /** Gives back the memory of its cache. */

@@ -1,5 +1,5 @@
 import type { StoreChange } from "../../store.ts";
-import type { Sql, SqlValue } from "./sql.ts";
+import type { Sql } from "./sql.ts";
 
 // What the store can do is a list of operations (`operations.ts`). Each is one definition: the store's thread runs it, and the
 // main thread's side is made from its type and its traits.
@@ -23,37 +23,15 @@ export interface Work extends Sql {
 /** Stands for no bytes; it is not empty, as the driver binds an empty BLOB as NULL. */
 const NO_BYTES = new Uint8Array(1);
 
-/** One write batch, or one read. */
-export class Task implements Work {
-  readonly #sql: Sql;
-  readonly key: Uint8Array | undefined;
-  readonly bytes: Uint8Array;
-  readonly payloads: Uint8Array[] = [];
-  readonly transfer = new Set<ArrayBuffer>();
-  readonly damaged: number[] = [];
-  readonly changes: StoreChange[] = [];
-
-  constructor(sql: Sql, key: Uint8Array | undefined, bytes: ArrayBuffer | undefined) {
-    this.#sql = sql;
-    this.key = key;
-    this.bytes = bytes === undefined ? NO_BYTES : new Uint8Array(bytes);
-  }
-
-  rows<T>(text: string, ...values: SqlValue[]): readonly T[] {
-    return this.#sql.rows(text, ...values);
-  }
-
-  first<T>(text: string, ...values: SqlValue[]): T | undefined {
-    return this.#sql.first(text, ...values);
-  }
-
-  value<T>(text: string, ...values: SqlValue[]): T {
-    return this.#sql.value(text, ...values);
-  }
-
-  run(text: string, ...values: SqlValue[]): number {
-    return this.#sql.run(text, ...values);
-  }
+/** Makes the work of one write batch, or of one read. */
+export function workOn(
+  { rows, first, value, run }: Sql,
+  key: Uint8Array | undefined,
+  bytes: ArrayBuffer | undefined,
+): Work {
+  const brought = bytes === undefined ? NO_BYTES : new Uint8Array(bytes);
+  const taken = { payloads: [], transfer: new Set<ArrayBuffer>(), damaged: [], changes: [] };
+  return { rows, first, value, run, key, bytes: brought, ...taken };
 }
 
 /**
