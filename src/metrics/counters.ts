@@ -161,10 +161,15 @@ const COMMIT_SECONDS = [
 ];
 const COMMIT_WRITES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500];
 
-interface Commit {
+/** Measures of one transaction. */
+export interface CommitMeasures {
+  /** How many writes share the transaction. */
   readonly writes: number;
+  /** How long it took from the start of the transaction until it was durable. */
   readonly tookMs: number;
+  /** How long making the transaction durable took. */
   readonly commitMs: number;
+  /** How often the commit waited for the disk; 0 where a later one makes it durable. */
   readonly fsyncs: number;
 }
 
@@ -175,7 +180,7 @@ export class CommitCounts {
   readonly writes = new Histogram(COMMIT_WRITES);
   fsyncs = 0;
 
-  committed({ writes, tookMs, commitMs, fsyncs }: Commit): void {
+  committed({ writes, tookMs, commitMs, fsyncs }: CommitMeasures): void {
     this.writes.observe(writes);
     this.fsyncs += fsyncs;
     this.transactionSeconds.observe(tookMs / 1_000);

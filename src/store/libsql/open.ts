@@ -27,7 +27,7 @@ import { acceptLoss } from "./files/restore.ts";
 import { FORM, FORM_NAME } from "./files/schema.ts";
 import { createLibsqlStore, type FileStore } from "./store.ts";
 import { EngineFailure } from "./thread/sql.ts";
-import { type CommitObserver, StoreThreads } from "./thread/store-threads.ts";
+import { StoreThreads, type StoreThreadsOptions } from "./thread/store-threads.ts";
 import { WriteQueue } from "./thread/write-queue.ts";
 
 export interface OpenOptions {
@@ -43,7 +43,7 @@ export interface OpenOptions {
   readonly acceptsLoss?: boolean;
   /** Whether to refuse a folder that holds no data yet. */
   readonly needsData?: boolean;
-  readonly commits?: CommitObserver;
+  readonly commits?: StoreThreadsOptions["commits"];
   /** Called after a commit that also did something that was not requested. */
   readonly onChange?: (change: StoreChange) => void;
   /** Called at most once, when the store can never commit again and must be closed. */

@@ -1,10 +1,11 @@
 import { existsSync, fsyncSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { ConnectionPool } from "@libsql/client/sqlite3";
+import type { CommitMeasures } from "../../../metrics/counters.ts";
 import { sizeOf, withFile } from "../../../runtime/files.ts";
 import { type FileId, FileGuard, fileIdAt, mustBeAt } from "./file-guard.ts";
 import { type Durable, type Work, workOn } from "./operation.ts";
-import type { CommitReport, ReaderSetup } from "./protocol.ts";
+import type { ReaderSetup } from "./protocol.ts";
 import { type Database, EngineFailure, engineFailure, type Sql, Statements } from "./sql.ts";
 import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged } from "./wal-check.ts";
 
@@ -82,7 +83,7 @@ export class WriteConnection extends Connection {
   /** What the log was like before it was opened. */
   readonly log: LogCheck;
   /** The measures of the last commit. */
-  lastCommit: Pick<CommitReport, "commitMs" | "fsyncs"> = { commitMs: 0, fsyncs: 0 };
+  lastCommit: Pick<CommitMeasures, "commitMs" | "fsyncs"> = { commitMs: 0, fsyncs: 0 };
   /** Whether what an earlier process left in the log is in the file. */
   #isLogMoved = false;
 

@@ -1,5 +1,6 @@
 import type { MessagePort } from "node:worker_threads";
 import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../../domain/error.ts";
+import type { CommitMeasures } from "../../../metrics/counters.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { StoreChange } from "../../store.ts";
 import type { FileId } from "./file-guard.ts";
@@ -80,19 +81,7 @@ export interface Committed {
   /** What the writes did besides what they were asked to do. */
   readonly changes: readonly StoreChange[];
   /** The measures of the commit; `undefined` when the only write was refused, so that nothing was committed. */
-  readonly commit: CommitReport | undefined;
-}
-
-/** Measures of one transaction. */
-export interface CommitReport {
-  /** How many writes share the transaction. */
-  readonly writes: number;
-  /** How long it took from the start of the transaction until it was durable. */
-  readonly tookMs: number;
-  /** How long making the transaction durable took. */
-  readonly commitMs: number;
-  /** How often the commit waited for the disk; 0 where a later one makes it durable. */
-  readonly fsyncs: number;
+  readonly commit: CommitMeasures | undefined;
 }
 
 /** An error as it crosses a thread: the engine's, or the product's with its cause for the log. */

@@ -1,9 +1,9 @@
 import { type ErrorDetails, EvregError, messageOf } from "../../../domain/error.ts";
+import type { CommitCounts } from "../../../metrics/counters.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Logger } from "../../../runtime/logger.ts";
 import type { StoreCondition } from "../../store.ts";
 import {
-  type CommitReport,
   type Committed,
   type OpenReport,
   singleWrite,
@@ -14,10 +14,6 @@ import {
 import { EngineFailure } from "./sql.ts";
 import { StoreThread } from "./store-thread.ts";
 
-export interface CommitObserver {
-  committed(commit: CommitReport): void;
-}
-
 export interface StoreThreadsOptions {
   /** Whether reads have a thread of their own. */
   readonly hasReader: boolean;
@@ -25,7 +21,7 @@ export interface StoreThreadsOptions {
   readonly logger: Logger;
   /** Called with an event whose payload was found damaged. */
   readonly onDamaged: (event: number) => void;
-  readonly commits: CommitObserver | undefined;
+  readonly commits: Pick<CommitCounts, "committed"> | undefined;
   /** Called at most once, when the store can never commit again. */
   readonly onFatal: ((error: EvregError) => void) | undefined;
 }
