@@ -13,7 +13,7 @@ export const TOKEN_FILE = "token";
 const MARKS = [DATA_FILE, `${DATA_FILE}-wal`, OWNER_FILE, TOKEN_FILE];
 
 /** The names that evreg gives its files in a data folder, but for those of backups. */
-const OWN_NAME =
+export const OWN_FILE_NAME =
   /^(?:evreg\.db(?:-(?:wal|shm|journal)|\.(?:before|unfinished|backup|cut-short)-.*)?|(?:token|owner\.json)(?:\..*)?)$/;
 
 /** What the engine has beside a database. */
@@ -38,7 +38,7 @@ function isInDataFolder(path: string): boolean {
   const name = basename(target);
   // A data file behind a link may have any name, and its log is beside it.
   if (LOG_NAME.test(name)) return true;
-  if (!OWN_NAME.test(name)) return false;
+  if (!OWN_FILE_NAME.test(name)) return false;
   return MARKS.some((mark) => mark !== name && exists(join(dirname(target), mark)));
 }
 

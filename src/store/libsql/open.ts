@@ -141,7 +141,7 @@ function checkedFile({ folder, owner: { command }, logger, needsData = false }: 
 const FULL_RETRY_MS = 1_000;
 
 /** Says why the data folder cannot be opened, for a person. */
-export function openFailure(folder: string, error: unknown): unknown {
+function openFailure(folder: string, error: unknown): unknown {
   if (!(error instanceof EngineFailure)) return error;
   if (error.kind === "in_use") return inUseError(folder);
   const advice = error.isFatal ? ` If it is damaged, ${restoreAdvice(folder)}.` : "";

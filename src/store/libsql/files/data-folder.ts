@@ -18,7 +18,7 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import { type ErrorDetails, EvregError, type EvregErrorCode } from "../../../domain/error.ts";
 import { shellWord } from "../../../domain/formats.ts";
-import { DATA_FILE } from "../../../runtime/data-files.ts";
+import { DATA_FILE, OWN_FILE_NAME } from "../../../runtime/data-files.ts";
 import { makeFolder, sizeOf, syncFolderOf, withFile } from "../../../runtime/files.ts";
 import { assertNotForeignLink, describeOwner, readOwner } from "../../../runtime/owner-file.ts";
 import { isKnownForm, mustHaveUpgradeRoom, unknownForm } from "./older-forms.ts";
@@ -225,12 +225,13 @@ export function isEvregs(path: string): boolean {
   return (formAt(path) ?? 0) > 0;
 }
 
-/**
- * Names of files that evreg puts into a data folder only once the data file is on the disk. A first start that was cut off
- * before that leaves none of them.
- */
-const LATER_FILE =
-  /^(?:evreg\.db(?:-shm|\.(?:before|cut-short|unfinished)-.*)|(?:token|owner\.json)(?:\..*)?)$/;
+/** Files that a first start makes before the data file is whole. All others of evreg's come later. */
+const FIRST_FILES = new Set([DATA_FILE, `${DATA_FILE}-wal`, `${DATA_FILE}-journal`]);
+
+function isTrace(path: string): boolean {
+  const name = basename(path);
+  return (OWN_FILE_NAME.test(name) && !FIRST_FILES.has(name)) || isCopy(path);
+}
 
 /**
  * Reads the form of a folder's data file. It is 0 where the file is missing or empty, which must never have held anything.
@@ -241,7 +242,7 @@ const LATER_FILE =
 export function admittedVersion(folder: string): number {
   const path = dataFileOf(folder);
   // The folder is read before the file, as another first start may be under way.
-  const traces = readdirSync(folder).filter((name) => LATER_FILE.test(name) || isCopy(join(folder, name)));
+  const traces = readdirSync(folder).filter((name) => isTrace(join(folder, name)));
   const form = formAt(path);
   if (form === undefined) {
     // The engine would take a log without its file for a leftover and remove it, and it is the newest part of the data.
