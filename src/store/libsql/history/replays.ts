@@ -207,7 +207,9 @@ function makeDue(
   nowMs: number,
 ): void {
   const again = chosen.flatMap(({ delivery }) => (delivery === null ? [] : [delivery]));
-  sendAgain(sql, again, selection === "waiting" ? "waiting" : "finished", nowMs);
+  const set = DUE_AGAIN[selection === "waiting" ? "waiting" : "finished"];
+  const update = `UPDATE delivery SET ${set} WHERE rowid IN (SELECT value FROM json_each(?1))`;
+  sql.run(update, JSON.stringify(again), nowMs);
   if (selection === "waiting") return;
   const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
   const made = insertReplayDeliveries(sql, subscription, missing, nowMs);
@@ -219,12 +221,6 @@ const DUE_AGAIN = {
   waiting: "failures = 0, due_ms = min(due_ms, ?2)",
   finished: `state = ${DELIVERY_STATE.pending}, failures = 0, finished_ms = NULL, priority = ${NORMAL}, due_ms = ?2, key = NULL`,
 } as const;
-
-function sendAgain(sql: Sql, again: readonly number[], state: keyof typeof DUE_AGAIN, nowMs: number): void {
-  if (again.length === 0) return;
-  const update = `UPDATE delivery SET ${DUE_AGAIN[state]} WHERE rowid IN (SELECT value FROM json_each(?1))`;
-  sql.run(update, JSON.stringify(again), nowMs);
-}
 
 /** An event of the walk and its delivery, where there is one. */
 interface WalkedEvent {

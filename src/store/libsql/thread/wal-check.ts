@@ -1,6 +1,5 @@
 import { existsSync, fdatasyncSync, fstatSync, ftruncateSync, readSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import type { EvregError } from "../../../domain/error.ts";
 import { blockThread } from "../../../runtime/clock.ts";
 import { withFile } from "../../../runtime/files.ts";
 import { fileError, logOf, restoreAdvice } from "../files/data-folder.ts";
@@ -81,26 +80,22 @@ export function checkLog(file: string, recheckMs = RECHECK_MS): LogCheck {
 /** @throws EvregError `unavailable` for a log that is damaged, with what can be done */
 export function mustBeUndamaged(file: string): LogCheck {
   const check = checkLog(file);
-  if (check.isDamaged) throw damagedLog(file, check);
-  return check;
-}
-
-function writtenAtNs(path: string): bigint | undefined {
-  return statSync(path, { bigint: true, throwIfNoEntry: false })?.mtimeNs;
-}
-
-function damagedLog(file: string, { commitsBehind }: LogCheck): EvregError {
+  if (!check.isDamaged) return check;
   const log = logOf(file);
-  return fileError(
+  throw fileError(
     "unavailable",
     log,
-    `The log ${log} is damaged, and the engine would drop what lies behind the damage: at least ${commitsBehind} ` +
+    `The log ${log} is damaged, and the engine would drop what lies behind the damage: at least ${check.commitsBehind} ` +
       `transactions, which were acknowledged. ` +
       `Nothing was changed. Put back the two files from a copy, or ${restoreAdvice(dirname(file))}; ` +
       "or go on without those transactions with `evreg serve --accept-loss`, or `evreg migrate --accept-loss`, " +
       "which keep both files as they are beside the data.",
-    { transactions: commitsBehind },
+    { transactions: check.commitsBehind },
   );
+}
+
+function writtenAtNs(path: string): bigint | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false })?.mtimeNs;
 }
 
 type Sum = readonly [number, number];
