@@ -50,7 +50,7 @@ export interface HarnessOptions {
 /** The real store and service behind a real listener on a free port. */
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
   const { engineState = () => "running", clock = systemClock, around = (service) => service } = options;
-  const local = await openLocalService({ engineState });
+  const local = await openLocalService({ engineState, serves: true });
   const { log, logger } = recordingLogger();
   const app = createHttpApp({
     service: around(local.service),

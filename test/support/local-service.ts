@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { folderFindings } from "../../src/app/doctor-findings.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import { Filters } from "../../src/delivery/filters.ts";
@@ -21,6 +19,7 @@ import { createService, type Service } from "../../src/service/service.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
+import { folderOfEmptyStore } from "./empty-store.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { inNewFolder } from "./thread-pool.ts";
 
@@ -46,16 +45,20 @@ export interface LocalServiceOptions {
   readonly logger?: Logger;
   /** Puts something between the service and its store. */
   readonly around?: (store: Store) => Store;
+  /** Whether the store reads in a thread of its own, as that of a server does; that of a command has one thread for all. */
+  readonly serves?: boolean;
 }
 
 /** A service on a real store in a folder of its own, removed at the end. */
 export async function openLocalService(options: LocalServiceOptions = {}): Promise<LocalService> {
-  const { engineState = () => "running", logger = silentLogger, around = (store) => store } = options;
-  const folder = mkdtempSync(join(tmpdir(), "evreg-service-"));
+  const { engineState = () => "running", logger = silentLogger, serves = false } = options;
+  const { around = (store) => store } = options;
+  const folder = await folderOfEmptyStore("evreg-service-");
   const clock = new ManualClock();
   const owner = { pid: process.pid, command: "test", instance: "test", started_at: new Date().toISOString() };
   const commits = new CommitCounts();
-  const opened = await inNewFolder(() => openLibsqlStore({ folder, owner, logger, commits }));
+  const opening = { folder, owner, logger, commits, isForOneCommand: !serves };
+  const opened = await inNewFolder(() => openLibsqlStore(opening));
   const store = around(opened);
   let wakes = 0;
   const countWake = (): void => {
