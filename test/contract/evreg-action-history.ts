@@ -157,16 +157,6 @@ export function actionHistoryContract(open: OpenEvreg): void {
       ]);
     });
 
-    it("reports a break of several revisions once, for the newest", async () => {
-      await create({ compatibility_against: "all" });
-      await under.evreg.actions.update(name, { schemata: withMore("a") });
-      const update = under.evreg.actions.update(name, {
-        schemata: { ...withMore("a"), required: ["email", "name"] },
-      });
-      const { details } = await refusal(update, "conflict");
-      expect(details["changes"]).toEqual([expect.objectContaining({ revision: 2, pointer: "/required" })]);
-    });
-
     it("changes the mode without a revision, and checks the schema sent with it by the new mode", async () => {
       const before = (await create()).data;
       const { data } = await under.evreg.actions.update(name, { compatibility: "producer" });

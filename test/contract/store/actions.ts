@@ -1,7 +1,5 @@
 import { expect, it } from "vitest";
 import type { ActionSettings } from "../../../src/domain/action.ts";
-import { SERVICE_EVENT_NAMES } from "../../../src/domain/service-events.ts";
-import type { ActionSelection } from "../../../src/store/catalog.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 export function actionSuite(open: OpenStore): void {
@@ -40,34 +38,6 @@ export function actionSuite(open: OpenStore): void {
     expect(await on.catalog.findAction("a.b-c_1")).toEqual(stored);
   });
 
-  it("refuses a name that is taken, and keeps working", async () => {
-    await on.action("user.created", "crm");
-    await expect(on.action("user.created", "other")).rejects.toMatchObject({
-      name: "EvregError",
-      code: "conflict",
-      message: expect.stringContaining("crm"),
-      details: { field: "action", value: "user.created" },
-    });
-    expect((await on.catalog.findAction("user.created"))?.application).toBe("crm");
-  });
-
-  it("lists by name, for one application or those a token may see", async () => {
-    await on.action("b.two", "crm");
-    await on.action("a.one", "shop");
-    await on.action("c.three", "crm");
-    const names = async (query: ActionSelection) =>
-      (await on.catalog.listActions(query)).map(({ action }) => action);
-    expect(await names({})).toEqual(["a.one", "b.two", "c.three", ...SERVICE_EVENT_NAMES.toSorted()]);
-    expect(await names({ application: "crm" })).toEqual(["b.two", "c.three"]);
-    expect(await names({ applications: ["shop", "none"] })).toEqual(["a.one"]);
-    expect(await names({ applications: [] })).toEqual([]);
-    expect(await names({ application: "crm", applications: ["shop"] })).toEqual([]);
-    expect(await names({ limit: 2 })).toEqual(["a.one", "b.two"]);
-    expect(await names({ limit: 2, after: "b.two" })).toEqual(["c.three", SERVICE_EVENT_NAMES.toSorted()[0]]);
-    expect(await names({ application: "crm", after: "b.two", limit: 5 })).toEqual(["c.three"]);
-    expect(await names({ application: "crm", after: "c.three" })).toEqual([]);
-  });
-
   it("finds no action by a similar name, nor by one cut at a NUL", async () => {
     await on.action("user.created");
     expect(await on.catalog.findAction("user")).toBeUndefined();
@@ -86,31 +56,6 @@ export function actionSuite(open: OpenStore): void {
     const moved = await revise(2, { application: "hr" });
     expect(moved).toMatchObject({ revision: 3, application: "hr", timestamped: action.timestamped });
     expect(await revise(1, { action: "none" })).toBeUndefined();
-  });
-
-  it("stores every schema under its number, newest first", async () => {
-    const { action } = await on.action();
-    for (const version of [1, 2, 3]) {
-      const schemata = { type: "object", title: `no. ${version + 1}` };
-      const admission = { compatibility: "consumer", breaks: version } as const;
-      const change = { action, schemata, expectedVersion: version };
-      await on.catalog.reviseAction(version === 1 ? change : { ...change, admission }, NOW + version);
-    }
-    const all = await on.catalog.listRevisions({ action, limit: 10 });
-    expect(all.map(({ revision }) => revision)).toEqual([4, 3, 2, 1]);
-    expect(all[1]).toEqual({
-      action,
-      revision: 3,
-      schemata: { type: "object", title: "no. 3" },
-      admission: { compatibility: "consumer", breaks: 2 },
-      timestamped: "2026-03-01T12:00:00.002Z",
-    });
-    expect(all.slice(2).map(({ admission }) => admission)).toEqual([null, null]);
-    expect(await on.catalog.listRevisions({ action, limit: 2, after: 4 })).toEqual(all.slice(1, 3));
-    expect(await on.catalog.findRevision(action, 3)).toEqual(all[1]);
-    expect(await on.catalog.findRevision(action, 5)).toBeUndefined();
-    expect(await on.catalog.findRevision("none", 1)).toBeUndefined();
-    expect(await on.catalog.listRevisions({ action: "none", limit: 10 })).toEqual([]);
   });
 
   it("changes settings without a revision, and keeps the time of a deprecation", async () => {

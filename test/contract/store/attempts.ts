@@ -18,24 +18,6 @@ export function attemptSuite(open: OpenStore): void {
     }));
   }
 
-  it("are listed newest first by their start, up to a limit, without those of others", async () => {
-    const action = await on.action();
-    const one = await on.subscription(action);
-    const other = await on.subscription(action, { subscription: "other" });
-    const events = await on.publish(action, 3);
-    const { claims } = await on.claim();
-    const own = claims.filter(({ subscription }) => subscription.subscriptionId === one.rowid);
-    expect(await shown(one.rowid)).toEqual([]);
-    for (const [index, claim] of own.entries()) {
-      await on.finish(claim, "delivered", { startedAtMs: LATER + index, statusCode: 200 });
-    }
-    expect(await shown(one.rowid, 2)).toEqual(
-      [events[2], events[1]].map((event) => ({ event, attempt: 1, outcome: "delivered", error: null })),
-    );
-    expect(await shown(one.rowid)).toHaveLength(3);
-    expect(await shown(other.rowid)).toEqual([]);
-  });
-
   it("are listed with each try of one delivery, also those that failed and were cut short", async () => {
     const { id: rowid, events } = await on.due();
     const [event] = events;

@@ -13,12 +13,6 @@ export function attentionSuite(open: OpenStore): void {
   const attention = (query: { readonly applications?: readonly string[]; readonly limit?: number } = {}) =>
     on.store.queue.attention({ nowMs: LATER, limit: 10, ...query });
 
-  it("is nothing where all is well", async () => {
-    await on.due(2);
-    for (const claim of (await on.claim()).claims) await on.finish(claim, "delivered");
-    expect(await attention()).toEqual({ items: [], total: 0, subscriptions: 0 });
-  });
-
   it("has the gravest first, and a subscription for its state and for what failed", async () => {
     const action = await on.action();
     const paused = await on.subscription(action, { subscription: "paused" });
@@ -54,36 +48,5 @@ export function attentionSuite(open: OpenStore): void {
       published_from: at(NOW),
     });
     expect(items.at(-1)).toMatchObject({ since: at(NOW + 1), deliveries: 1, missed: 0 });
-  });
-
-  it("names the delivery that blocks an order, and how many wait behind it", async () => {
-    const action = await on.action();
-    const settings = { ordered: true, on_exhausted: "block" } as const;
-    const { rowid } = await on.subscription(action, { maxRetries: 0, settings });
-    await on.publish(action, 3);
-    const [claim] = (await on.claim()).claims;
-    await on.finish(claim!, "failed", { statusCode: 500 });
-    const { items } = await attention();
-    expect(items.find(({ reason }) => reason === "blocked")).toMatchObject({
-      subscription_id: rowid,
-      delivery_id: claim!.deliveryId,
-      deliveries: 2,
-    });
-  });
-
-  it("is limited, and to applications; its totals count all of these", async () => {
-    const action = await on.action();
-    for (const application of ["mailer", "crm"]) {
-      for (const subscription of ["a", "b"]) {
-        const { rowid } = await on.subscription(action, { application, subscription });
-        await on.store.catalog.updateSubscription(rowid, { active: false }, NOW);
-      }
-    }
-    await on.publish(action);
-    expect(await attention({ limit: 1 })).toMatchObject({ items: { length: 1 }, total: 4, subscriptions: 4 });
-    const { items, total } = await attention({ applications: ["crm"] });
-    expect(items.map(({ application }) => application)).toEqual(["crm", "crm"]);
-    expect(total).toBe(2);
-    expect((await attention({ applications: [] })).total).toBe(0);
   });
 }

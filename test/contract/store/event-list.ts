@@ -13,24 +13,6 @@ export function eventListSuite(open: OpenStore): void {
     expect(await on.rowids({ action: "none", fromMs: 1, toMs: 2 })).toEqual([]);
   });
 
-  it("continues with `after` in either order, whatever is published meanwhile", async () => {
-    const action = await on.action();
-    const rowids = await on.publish(action, 5);
-    const seen: number[] = [];
-    for (let after = Number.MAX_SAFE_INTEGER; ;) {
-      const page = await on.rowids({ after, limit: 2, page: 9 });
-      if (page.length === 0) break;
-      seen.push(...page);
-      after = page.at(-1) ?? 0;
-      await on.publish(action);
-    }
-    expect(seen).toEqual(rowids.toReversed());
-    expect((await on.rowids({ order: "asc", after: rowids[2] ?? 0, limit: 2 })).slice(0, 2)).toEqual(
-      rowids.slice(3),
-    );
-    expect(await total({ after: rowids[2] ?? 0 })).toBe(8);
-  });
-
   it("ends a page before its payloads are too many bytes, and says so", async () => {
     const action = await on.action();
     const [first = 0, second = 0, third = 0] = await on.publish(action, 3);
@@ -43,32 +25,6 @@ export function eventListSuite(open: OpenStore): void {
     expect(await cut(1)).toEqual([[first], true, 3]);
     expect(await cut(2 * byteLength)).toEqual([[first, second], true, 3]);
     expect(await cut(3 * byteLength)).toEqual([[first, second, third], false, 3]);
-  });
-
-  it("includes `from` and excludes `to`, to the millisecond", async () => {
-    const action = await on.action();
-    const rowids = await on.publish(action, 10, NOW);
-    const between = (from?: number, to?: number): Promise<number[]> =>
-      on.rowids({
-        order: "asc",
-        ...(from === undefined ? {} : { fromMs: NOW + from }),
-        ...(to === undefined ? {} : { toMs: NOW + to }),
-      });
-    for (const [from, to] of [
-      [0, 10],
-      [3, 7],
-      [3, 4],
-      [4, 4],
-      [5, 3],
-      [-5, 1],
-      [9, 99],
-      [10, 20],
-    ] as const) {
-      expect(await between(from, to)).toEqual(rowids.slice(Math.max(0, from), Math.max(from, to, 0)));
-    }
-    expect(await between(7)).toEqual(rowids.slice(7));
-    expect(await between(undefined, 2)).toEqual(rowids.slice(0, 2));
-    expect(await total({ fromMs: NOW + 3, toMs: NOW + 7 })).toBe(4);
   });
 
   it("is exact over thousands of events, at any page boundary", async () => {

@@ -22,31 +22,6 @@ export function finishSuite(open: OpenStore): void {
   const change = ({ subscription }: Claim, patch: SubscriptionPatch) =>
     on.store.catalog.updateSubscription(subscription.subscriptionId, patch, NOW);
 
-  it("records a success with its attempt", async () => {
-    const claim = await oneClaim();
-    expect(await on.finish(claim, "delivered", { statusCode: 204, response: "", durationMs: 7.4 })).toBe(
-      true,
-    );
-    expect(await stored(claim)).toMatchObject({
-      status: "delivered",
-      attempt: 1,
-      last_error: null,
-      next_attempt_at: null,
-      finished_at: "2026-03-01T12:01:01.000Z",
-      attempts: [
-        {
-          attempt: 1,
-          started_at: "2026-03-01T12:01:00.000Z",
-          duration_ms: 7,
-          outcome: "delivered",
-          status_code: 204,
-          error_code: null,
-          response: "",
-        },
-      ],
-    });
-  });
-
   it("stores the first 50 and the last 50 attempts of a delivery", async () => {
     const first = await oneClaim();
     const kept = async (): Promise<number[]> =>

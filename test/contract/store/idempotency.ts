@@ -7,29 +7,6 @@ export function idempotencySuite(open: OpenStore): void {
   const record = async (...events: readonly EventRecord[]): Promise<string[]> =>
     (await on.record(events)).map(({ kind }) => kind);
 
-  it("returns the first event for the same key, action and payload, also where the schema has changed", async () => {
-    const action = await on.action();
-    await on.subscription(action);
-    const [first] = await on.record([eventOf(action, '{"a":1}', "key 1")]);
-    const [again] = await on.record([eventOf(action, '{"a":1}', "key 1")], NOW + 5_000);
-    expect(again).toEqual({ kind: "replayed", rowid: recordedRowid(first), timestampedMs: NOW, revision: 1 });
-    await on.catalog.reviseAction({ action: action.action, schemata: {}, expectedVersion: 1 }, NOW);
-    const [revised] = await on.record([eventOf({ ...action, revision: 2 }, '{"a":1}', "key 1")]);
-    expect(revised).toEqual(again);
-    expect(await on.deliveries()).toHaveLength(1);
-  });
-
-  it("refuses the key with another payload or action", async () => {
-    const action = await on.action("a.one");
-    const other = await on.action("a.two");
-    const [first] = await on.record([eventOf(action, '{"a":1}', "k")]);
-    const refusal = { kind: "key_conflict", rowid: recordedRowid(first) };
-    const others = [eventOf(action, '{"a":2}', "k"), eventOf(other, '{"a":1}', "k")];
-    const outcomes = await on.record([...others, eventOf(action, '{"a":1} ', "k")]);
-    expect(outcomes).toEqual([refusal, refusal, refusal]);
-    expect(await on.rowids()).toHaveLength(1);
-  });
-
   describe("in several applications", () => {
     it("are keys of their own, in one batch, over several, and at the same time", async () => {
       const own = await on.action("a.one");
@@ -84,36 +61,6 @@ export function idempotencySuite(open: OpenStore): void {
       expect(new Set(await record(...batch(foreign)))).toEqual(new Set(["recorded"]));
       expect(new Set(await record(...batch(own), ...batch(foreign)))).toEqual(new Set(["replayed"]));
     });
-  });
-
-  it("checks a key repeated within a batch by its first use", async () => {
-    const action = await on.action();
-    const used = eventOf(action, "{}", "k");
-    const outcomes = await on.record([used, used, eventOf(action, "[]", "k"), eventOf(action, "{}", "l")]);
-    const rowid = recordedRowid(outcomes[0]);
-    expect(outcomes.map(({ kind }) => kind)).toEqual(["recorded", "replayed", "key_conflict", "recorded"]);
-    expect(outcomes.slice(1, 3)).toMatchObject([{ rowid }, { rowid }]);
-  });
-
-  it("records one of many concurrent events", async () => {
-    const action = await on.action();
-    const outcomes = await Promise.all(
-      Array.from({ length: 50 }, () => on.record([eventOf(action, "{}", "same")])),
-    );
-    const kinds = outcomes.flat().map(({ kind }) => kind);
-    expect(kinds.filter((kind) => kind === "recorded")).toHaveLength(1);
-    expect(kinds.filter((kind) => kind === "replayed")).toHaveLength(49);
-  });
-
-  it("accepts a repeated key in an atomic batch, and refuses a conflict", async () => {
-    const action = await on.action();
-    await on.record([eventOf(action, "{}", "k")]);
-    const kindsOf = async (payload: string): Promise<string[]> => {
-      const batch = [eventOf(action, payload, "k"), eventOf(action, "[]")];
-      return (await on.record(batch, NOW, { atomic: true })).map(({ kind }) => kind);
-    };
-    expect(await kindsOf("{}")).toEqual(["replayed", "recorded"]);
-    expect(await kindsOf("[]")).toEqual(["key_conflict", "withheld"]);
   });
 
   it("finds used keys anywhere in a large batch", async () => {

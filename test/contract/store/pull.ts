@@ -49,21 +49,6 @@ export function pullSuite(open: OpenStore): void {
     expect(await take(other)).toHaveLength(2);
   });
 
-  it("are not given while the subscription is paused, and one by one where it is ordered", async () => {
-    const action = await on.action();
-    const subscription = await subscribed(action, "ordered", { ordered: true });
-    const events = await on.publish(action, 2);
-    await on.store.catalog.updateSubscription(subscription.rowid, { active: false }, NOW);
-    expect(await take(subscription)).toEqual([]);
-    await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, NOW);
-    const [first, ...more] = await take(subscription);
-    expect([first?.event.eventId, more]).toEqual([events[0], []]);
-    expect(await take(subscription)).toEqual([]);
-    await on.finish(first!, "delivered");
-    const next = await take(subscription, { nowMs: LATER + 1_000 });
-    expect(next.map(({ event }) => event.eventId)).toEqual([events[1]]);
-  });
-
   it("have leases that are extended while they are held, and end otherwise", async () => {
     const action = await on.action();
     const subscription = await subscribed(action);
@@ -83,20 +68,6 @@ export function pullSuite(open: OpenStore): void {
     expect(await queue.releaseExpired(untilMs)).toBe(1);
     expect(await queue.extend([{ deliveryId, claimId, untilMs }])).toEqual([false]);
     expect(await queue.finish([resultOf(claim!, "delivered")], untilMs)).toEqual([{ kind: "fenced" }]);
-  });
-
-  it("have attempts with the names of those who took them", async () => {
-    const action = await on.action();
-    const subscription = await subscribed(action);
-    await on.publish(action);
-    await take(subscription, { consumer: "sleeper" });
-    await on.store.queue.releaseExpired(LATER + LEASE_MS);
-    const [claim] = await take(subscription, { consumer: "worker", nowMs: LATER + LEASE_MS });
-    await on.finish(claim!, "delivered");
-    expect((await on.store.queue.find(claim!.deliveryId))?.attempts).toMatchObject([
-      { consumer: "sleeper", outcome: "returned", error_code: "interrupted" },
-      { consumer: "worker", outcome: "delivered" },
-    ]);
   });
 
   it("leave the time of the last claim, to the minute, also of one that brought nothing", async () => {

@@ -38,46 +38,6 @@ export function recordSuite(open: OpenStore): void {
     }
   });
 
-  it("returns an event with its action, revision and time", async () => {
-    const action = await on.action("user.created", "crm");
-    const [rowid = 0] = await on.publish(action);
-    expect(await on.events.find(rowid)).toMatchObject({
-      rowid,
-      action: "user.created",
-      application: "crm",
-      revision: 1,
-      timestamped: "2026-03-01T12:00:00.000Z",
-    });
-    expect(await on.events.find(rowid + 1)).toBeUndefined();
-    for (const id of [0, -1, 1.5, 2 ** 53, Number.NaN, Infinity]) {
-      expect(await on.events.find(id)).toBeUndefined();
-    }
-  });
-
-  it("creates one delivery for each active subscription of the action", async () => {
-    const created = await on.action("user.created");
-    const deleted = await on.action("user.deleted");
-    await on.subscription(created, { subscription: "one" });
-    await on.subscription(created, { subscription: "two" });
-    await on.subscription(created, { subscription: "paused", active: false });
-    await on.subscription(deleted, { subscription: "other" });
-    const outcomes = await on.record([eventOf(created), eventOf(deleted), eventOf(created)]);
-    expect(outcomes.map((outcome) => outcome.kind === "recorded" && outcome.deliveries)).toEqual([2, 1, 2]);
-    const deliveries = await on.deliveries({ event: recordedRowid(outcomes[0]) });
-    expect(deliveries.map(({ subscription, status }) => [subscription, status])).toEqual([
-      ["two", "pending"],
-      ["one", "pending"],
-    ]);
-    expect(deliveries[0]).toMatchObject({
-      application: "mailer",
-      action: "user.created",
-      attempt: 0,
-      next_attempt_at: "2026-03-01T12:00:00.000Z",
-      last_error: null,
-      finished_at: null,
-    });
-  });
-
   it("refuses as stale what was checked by another revision, or for an unknown action", async () => {
     const action = await on.action();
     await on.catalog.reviseAction({ action: action.action, schemata: {}, expectedVersion: 1 }, NOW);

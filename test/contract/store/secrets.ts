@@ -66,14 +66,6 @@ export function secretSuite(open: OpenStore): void {
     expect(await catalog.findSecret(rowid)).toBeUndefined();
   });
 
-  it("are not rotated for a missing subscription", async () => {
-    const { rowid } = await on.subscription(await on.action());
-    const rotation = { secret: "second", overlapMs: 0 };
-    expect(await on.catalog.rotateSecret(rowid + 1, rotation, NOW)).toBeUndefined();
-    await on.catalog.deleteSubscription(rowid, NOW);
-    expect(await on.catalog.rotateSecret(rowid, rotation, NOW)).toBeUndefined();
-  });
-
   it("change in claims when the bearer value does", async () => {
     const { rowid } = await on.subscription(await on.action());
     const set = async (bearer: NonNullable<SubscriptionPatch["bearer"]>): Promise<unknown> => {

@@ -1,5 +1,4 @@
 import { expect, it } from "vitest";
-import { NO_SETTINGS } from "../../../src/domain/subscription-settings.ts";
 import type { Claim } from "../../../src/store/queue.ts";
 import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
 
@@ -9,45 +8,6 @@ export function subscriptionSuite(open: OpenStore): void {
   const on = Fixture.use(open);
   const statuses = async (): Promise<string[]> =>
     (await on.deliveries()).map(({ status }) => status).toReversed();
-
-  it("returns what was created, without its secret", async () => {
-    const action = await on.action();
-    const created = await on.subscription(action, { subscription: "welcome", maxRetries: 0 });
-    expect(created).toEqual({
-      rowid: created.rowid,
-      application: "mailer",
-      subscription: "welcome",
-      action: "user.created",
-      mode: "push",
-      handler: "https://mailer.example/welcome",
-      max_retries: 0,
-      active: true,
-      disabled_reason: null,
-      bearer: "secret",
-      previous_secret_until: null,
-      failing_since: null,
-      slowed_until: null,
-      blocked_by: null,
-      blocked_keys: null,
-      last_claim_at: null,
-      ...NO_SETTINGS,
-      timestamped: "2026-03-01T12:00:00.000Z",
-    });
-    expect(await on.catalog.findSubscription(created.rowid)).toEqual(created);
-    expect(await on.catalog.findSubscription(created.rowid + 1)).toBeUndefined();
-  });
-
-  it("refuses a missing action and a name that is taken", async () => {
-    const action = await on.action();
-    await on.subscription(action);
-    await expect(on.subscription(action)).rejects.toMatchObject({ code: "conflict" });
-    await expect(on.subscription({ ...action, action: "none" })).rejects.toMatchObject({
-      code: "not_found",
-      details: { field: "action", value: "none" },
-    });
-    await on.subscription(action, { application: "other" });
-    await on.subscription(await on.action("user.deleted"));
-  });
 
   it("filters by application, action and active, exactly", async () => {
     const [a, b] = [await on.action("a"), await on.action("b")];
@@ -67,31 +27,6 @@ export function subscriptionSuite(open: OpenStore): void {
     expect(await ids({ limit: 2 })).toEqual([one.rowid, two.rowid]);
     expect(await ids({ limit: 2, after: two.rowid })).toEqual([three.rowid]);
     expect(await ids({ application: "x", after: two.rowid })).toEqual([]);
-  });
-
-  it("changes the given members and no others", async () => {
-    const action = await on.action();
-    const created = await on.subscription(action);
-    const id = created.rowid;
-    const handler = "https://new.example/";
-    expect(await on.update(id, { handler })).toEqual({ ...created, handler });
-    expect(await on.update(id, { maxRetries: 9 })).toMatchObject({ handler, max_retries: 9 });
-    expect(await on.update(id, {})).toMatchObject({ handler, max_retries: 9, active: true });
-    expect(await on.update(id + 1, { handler })).toBeUndefined();
-  });
-
-  it("moves to another action for later events only", async () => {
-    const [a, b] = [await on.action("a"), await on.action("b")];
-    const mine = await on.subscription(a);
-    await on.publish(a);
-    await on.update(mine.rowid, { action: "b" });
-    await on.publish(a);
-    await on.publish(b);
-    const deliveries = await on.deliveries();
-    expect(deliveries.map(({ action }) => action)).toEqual(["b", "a"]);
-    await expect(on.update(mine.rowid, { action: "none" })).rejects.toMatchObject({ code: "not_found" });
-    await on.subscription(a);
-    await expect(on.update(mine.rowid, { action: "a" })).rejects.toMatchObject({ code: "conflict" });
   });
 
   it("holds unfinished deliveries while paused, creates none, and resumes as they were", async () => {

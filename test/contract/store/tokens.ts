@@ -9,29 +9,6 @@ export function tokenSuite(open: OpenStore): void {
   };
   const callerOf = async (hash: string) => (await on.tokens.find(hash))?.callerId;
 
-  it("finds a token by its hash until it is revoked", async () => {
-    const created = await on.tokens.create(
-      { name: "ci", scopes: ["publish:crm", "read"], hash: "ab".repeat(32), expiresAtMs: NOW + 1_000 },
-      NOW,
-    );
-    expect(created).toEqual({
-      rowid: created.rowid,
-      name: "ci",
-      scopes: ["publish:crm", "read"],
-      expires_at: "2026-03-01T12:00:01.000Z",
-      last_used_at: null,
-      timestamped: "2026-03-01T12:00:00.000Z",
-    });
-    expect(await on.tokens.find("ab".repeat(32))).toEqual({ ...created, callerId: created.rowid });
-    expect(await on.tokens.find("cd".repeat(32))).toBeUndefined();
-    const other = await on.tokens.create({ name: "ops", scopes: ["admin"], hash: "cd".repeat(32) }, NOW);
-    expect(other.expires_at).toBeNull();
-    expect(await on.tokens.list()).toEqual([created, other]);
-    expect(await on.tokens.revoke(created.rowid, NOW)).toEqual(created);
-    expect(await on.tokens.revoke(created.rowid, NOW)).toBeUndefined();
-    expect(await on.tokens.find("ab".repeat(32))).toBeUndefined();
-  });
-
   it("counts a browser as the token that signed it in, all the way up", async () => {
     const first = await createNamed("first");
     const child = await createNamed("child", first.rowid);
