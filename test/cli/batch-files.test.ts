@@ -1,47 +1,30 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/client.ts";
+import { expect, test } from "vitest";
 import type { NewEvent } from "../../src/domain/event.ts";
-import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { commandLine } from "../support/command-line.ts";
-import { cleanEnv, PROGRAM, temporaryFolder } from "../support/program.ts";
+import { cleanEnv, PROGRAM } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
-import { serveHere, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
+import { useServed } from "./served.ts";
 
-const folder = temporaryFolder();
-const data = join(folder.path, "data");
-const { run } = commandLine(folder.path, { EVREG_DATA: data });
-const at = (name: string): string => join(folder.path, name);
-let server: TestServer;
-let evreg: Evreg;
-
-beforeAll(async () => {
-  mkdirSync(data, { mode: 0o700 });
-  server = await serveHere(data, { dev: true });
-  evreg = connect({ url: server.url });
+const served = useServed(async ({ evreg }) => {
   const schemata = { type: "object", properties: { id: { type: "integer" } }, required: ["id"] };
   for (const action of ["kept", "cut"]) {
     await evreg.actions.create({ action, application: "shop", schemata });
   }
 });
-
-afterAll(async () => {
-  await evreg.close();
-  await server.stop();
-  folder.remove();
-});
+const { folder, data, run } = served;
+const at = (name: string): string => join(folder, name);
 
 function line(action: string, id: unknown, more = ""): string {
   return `{"action":"${action}","payload":{"id":${JSON.stringify(id)}}${more}}`;
 }
 
 async function total(action: string): Promise<number> {
-  return (await evreg.events.list({ action, limit: 1 })).meta.total;
+  return (await served.evreg.events.list({ action, limit: 1 })).meta.total;
 }
 
 function bulk(...more: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
@@ -94,7 +77,7 @@ test("a checkpoint of another file is refused, and nothing is published", async 
 
 async function forward(path: string, body: Buffer): Promise<string> {
   const headers = { "content-type": "application/json" };
-  const response = await fetch(`${server.url}${path}`, {
+  const response = await fetch(`${served.server.url}${path}`, {
     ...(body.length === 0 ? {} : { method: "POST", body: new Uint8Array(body) }),
     headers,
   });
@@ -129,7 +112,7 @@ test("an interrupted bulk resumes with the same command, also past a server that
   };
   const words = ["publish", "--batch", "cut.ndjson", "--checkpoint", "cut.checkpoint"];
   const child = spawn(process.execPath, [PROGRAM, ...words, "--url", new URL(proxy.url).origin], {
-    cwd: folder.path,
+    cwd: folder,
     env: cleanEnv(),
   });
   let stderr = "";
@@ -147,7 +130,7 @@ test("an interrupted bulk resumes with the same command, also past a server that
   const ahead = lines
     .slice(500, 600)
     .map((text, place) => keyed(text, `${keys()}:${String(501 + place).padStart(9, "0")}`));
-  await evreg.events.publishBatch(ahead);
+  await served.evreg.events.publishBatch(ahead);
   const rest = await run(words);
   const before = "Before, up to line 500: 500 events published, 0 lines refused.";
   expect(rest).toMatchObject({
@@ -168,13 +151,13 @@ test("a file that grew is resumed, and no line is stored twice", async () => {
 });
 
 test("a checkpoint belongs to the data, not to the address: for other data it is refused", async () => {
-  await server.stop();
-  const words = ["publish", "--batch", "cut.ndjson", "--checkpoint", "cut.checkpoint"];
-  expect((await run([...words, "--data", data])).stderr).toMatch(/^Nothing was left to publish/);
-  expect((await run(["backup", at("copy.db"), "--data", data])).code).toBe(0);
-  expect((await run(["restore", at("copy.db"), "--data", data, "--force"])).code).toBe(0);
-  const refused = await run([...words, "--data", data]);
-  expect(refused).toMatchObject({ code: 2, stdout: "" });
-  expect(refused.stderr).toContain("or the one from before a restore. Nothing was published.");
-  server = await serveHere(data, { dev: true });
+  const words = ["publish", "--batch", "cut.ndjson", "--checkpoint", "cut.checkpoint", "--data", data];
+  await served.withoutServer(async () => {
+    expect((await run(words)).stderr).toMatch(/^Nothing was left to publish/);
+    expect((await run(["backup", at("copy.db"), "--data", data])).code).toBe(0);
+    expect((await run(["restore", at("copy.db"), "--data", data, "--force"])).code).toBe(0);
+    const refused = await run(words);
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toContain("or the one from before a restore. Nothing was published.");
+  });
 });

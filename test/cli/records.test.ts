@@ -88,15 +88,6 @@ test("a refused change of an action reports why, and ends with the exit code for
   expect(forced.stdout).toMatch(/^Revision +2$/m);
 });
 
-test("a compatible schema becomes the next revision", async () => {
-  const wider = { ...SCHEMA, properties: { ...SCHEMA.properties, total: { type: "number" } } };
-  await served.evreg.actions.create({ action: "a.wider", application: "shop", schemata: SCHEMA });
-  const { data: action } = await json(["actions", "update", "a.wider", "--schema", "-"], {
-    input: JSON.stringify(wider),
-  });
-  expect(action).toMatchObject({ revision: 2, schemata: wider });
-});
-
 test("a filter comes from a file or stdin, is checked, and is removed with none", async () => {
   await served.evreg.actions.create({
     action: "a.sifted",
@@ -206,20 +197,6 @@ test("a token for an unknown application is created, with a warning", async () =
   expect(warned.stderr.match(/Warning/g)).toHaveLength(1);
   const known = await run(["tokens", "create", "fine", "--scope", "publish:shop", "--json"]);
   expect(known).toMatchObject({ code: 0, stderr: "" });
-});
-
-test("at 40 columns no line is wider than the terminal", async () => {
-  const note = "long ".repeat(30);
-  await served.evreg.events.publish({
-    action: "order.shipped",
-    payload: RawJson.fromText(`{"id":1,"note":"${note}","wide":"注文"}`),
-  });
-  const lists = [["actions"], ["events"], ["tokens"], ["actions", "get", "order.created"], ["deliveries"]];
-  const env = { COLUMNS: "40" };
-  for (const { code, stdout } of await Promise.all(lists.map((words) => run(words, { env })))) {
-    expect(code).toBe(0);
-    for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(40);
-  }
 });
 
 test("colour is used on a terminal: not in a pipe, not with NO_COLOR, but when forced", async () => {

@@ -1,25 +1,24 @@
 import { spawn } from "node:child_process";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/client.ts";
+import { afterAll, expect, test } from "vitest";
 import type { Replay, ReplayCount } from "../../src/domain/replay.ts";
-import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { commandLine } from "../support/command-line.ts";
-import { cleanEnv, PROGRAM, temporaryFolder } from "../support/program.ts";
+import { cleanEnv, PROGRAM } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
-import { serveHere, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
+import { useServed } from "./served.ts";
 
-const folder = temporaryFolder();
-const data = join(folder.path, "data");
-const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
 const FROM = "2020-01-01T00:00:00Z";
 const EVENTS = 300;
-let server: TestServer;
 let receiver: Receiver;
-let evreg: Evreg;
+
+const served = useServed(async ({ evreg }) => {
+  receiver = await startReceiver();
+  await evreg.actions.create({ action: "order.created", application: "shop", schemata: { type: "object" } });
+  const event = { action: "order.created", payload: RawJson.fromText("{}") };
+  await evreg.events.publishBatch(Array.from({ length: EVENTS }, () => event));
+});
+const { run, json } = served;
+afterAll(() => receiver.close());
 
 /** The words that replay all of the 300 events that are of this status. */
 function replay(id: number, status: string): string[] {
@@ -28,26 +27,8 @@ function replay(id: number, status: string): string[] {
 
 async function subscribe(name: string): Promise<number> {
   const names = { application: "billing", subscription: name, action: "order.created" };
-  return (await evreg.subscriptions.create({ ...names, handler: receiver.url })).data.rowid;
+  return (await served.evreg.subscriptions.create({ ...names, handler: receiver.url })).data.rowid;
 }
-
-beforeAll(async () => {
-  mkdirSync(data);
-  receiver = await startReceiver();
-  server = await serveHere(data, { dev: true });
-  evreg = connect({ url: server.url });
-  const schemata = { type: "object" };
-  await evreg.actions.create({ action: "order.created", application: "shop", schemata });
-  const event = { action: "order.created", payload: RawJson.fromText("{}") };
-  await evreg.events.publishBatch(Array.from({ length: EVENTS }, () => event));
-});
-
-afterAll(async () => {
-  await evreg.close();
-  await server.stop();
-  await receiver.close();
-  folder.remove();
-});
 
 test("a replay counts, sends and reports, in each output format", async () => {
   const id = await subscribe("counted");
@@ -86,7 +67,7 @@ test("a date without a time means its start in UTC, here and in listings", async
 
 test("replays run in the background, one for each subscription, and can be ended", async () => {
   const id = await subscribe("paused");
-  await evreg.subscriptions.update(id, { active: false });
+  await served.evreg.subscriptions.update(id, { active: false });
   const started = await run(replay(id, "missed"));
   expect(started.code).toBe(0);
   expect(started.stderr).toContain(
@@ -109,13 +90,13 @@ test("replays run in the background, one for each subscription, and can be ended
 
 test("following a replay that is cancelled meanwhile ends with 1", async () => {
   const id = await subscribe("cancelled");
-  await evreg.subscriptions.update(id, { active: false });
+  await served.evreg.subscriptions.update(id, { active: false });
   const following = run([...replay(id, "missed"), "--wait"]);
   let running: Replay | undefined;
   while (running === undefined) {
-    [running] = (await evreg.replays.list({ subscription: id })).data;
+    [running] = (await served.evreg.replays.list({ subscription: id })).data;
   }
-  await evreg.replays.cancel(running.rowid);
+  await served.evreg.replays.cancel(running.rowid);
   const { code, stderr } = await following;
   expect(code).toBe(1);
   expect(stderr).toContain(
@@ -139,19 +120,19 @@ test("a mistake is reported for its flag", async () => {
 
 test("what blocks an ordered subscription is shown, and can be skipped", async () => {
   const action = "order.blocked";
-  await evreg.actions.create({ action, application: "shop", schemata: { type: "object" } });
+  await served.evreg.actions.create({ action, application: "shop", schemata: { type: "object" } });
   const wanted = { application: "billing", subscription: "blocked", action, handler: receiver.url };
-  const { data: made } = await evreg.subscriptions.create({
+  const { data: made } = await served.evreg.subscriptions.create({
     ...wanted,
     max_retries: 0,
     ordered: true,
     retry_schedule: [3_600_000],
   });
   receiver.answer = () => ({ status: 500 });
-  await evreg.events.publish({ action, payload: RawJson.fromText("{}") });
+  await served.evreg.events.publish({ action, payload: RawJson.fromText("{}") });
   let delivery: number | null = null;
   await until("it to wait for a retry", async () => {
-    delivery = (await evreg.subscriptions.get(made.rowid)).data.blocked_by;
+    delivery = (await served.evreg.subscriptions.get(made.rowid)).data.blocked_by;
     return delivery !== null;
   });
   receiver.answer = () => ({});
@@ -161,8 +142,8 @@ test("what blocks an ordered subscription is shown, and can be skipped", async (
   expect(shown.stdout).toContain(
     `Blocked by     delivery ${delivery}, which is tried on; to go past it: ${skip}`,
   );
-  const { data: event } = await evreg.events.publish({ action, payload: RawJson.fromText("{}") });
-  const [second] = (await evreg.deliveries.list({ event: event.rowid })).data;
+  const { data: event } = await served.evreg.events.publish({ action, payload: RawJson.fromText("{}") });
+  const [second] = (await served.evreg.deliveries.list({ event: event.rowid })).data;
   const later = String(second!.rowid);
   const behind = await run(["deliveries", "get", later]);
   expect(behind.stderr).toBe(
@@ -177,7 +158,7 @@ test("what blocks an ordered subscription is shown, and can be skipped", async (
     new RegExp(`^Timed out .*\\. Delivery \\d+ waits behind delivery ${delivery}, .* ${skip} See how`),
   );
   const endless = spawn(process.execPath, [PROGRAM, "publish", action, "{}", "--wait", "--json"], {
-    env: cleanEnv({ EVREG_DATA: data }),
+    env: cleanEnv({ EVREG_DATA: served.data }),
   });
   let said = "";
   endless.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
@@ -188,7 +169,7 @@ test("what blocks an ordered subscription is shown, and can be skipped", async (
       `^Event \\d+ is published; waiting for its deliveries\\.\nDelivery \\d+ waits behind delivery ${delivery}, which its subscription .* ${skip}\n$`,
     ),
   );
-  await evreg.subscriptions.update(made.rowid, { active: false });
+  await served.evreg.subscriptions.update(made.rowid, { active: false });
   const paused = await run(["subscriptions", "get", String(made.rowid)]);
   expect(paused.stdout).toContain(`delivery ${delivery}, which is held until it is active again; to go past`);
   const unseen = await run(["publish", action, "{}", "--wait"]);
@@ -199,18 +180,14 @@ test("what blocks an ordered subscription is shown, and can be skipped", async (
   expect(skipped).toMatchObject({ code: 0, stderr: "" });
   expect(skipped.stdout).toMatch(/^Status +failed$/m);
   expect(await run(skip.split(" ").slice(1))).toMatchObject({ code: 5, stdout: "" });
-  expect((await evreg.subscriptions.get(made.rowid)).data.blocked_by).toBeNull();
+  expect((await served.evreg.subscriptions.get(made.rowid)).data.blocked_by).toBeNull();
 });
 
 test("without a server a replay is recorded, and continues with the next server", async () => {
   const id = await subscribe("later");
   const before = receiver.requests.length;
-  await evreg.close();
-  await server.stop();
-  const started = await run(replay(id, "missed"));
+  const started = await served.withoutServer(() => run(replay(id, "missed")));
   expect(started).toMatchObject({ code: 0 });
   expect(started.stderr).toContain("It begins with the next server on this data folder: evreg serve");
-  server = await serveHere(data, { dev: true });
-  evreg = connect({ url: server.url });
   await receiver.received(before + EVENTS);
 });

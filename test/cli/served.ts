@@ -14,6 +14,8 @@ export interface Served extends ReturnType<typeof commandLine> {
   readonly data: string;
   readonly server: TestServer;
   readonly evreg: Evreg;
+  /** Does something while no server has the data folder, and starts the next one. */
+  withoutServer<T>(work: () => Promise<T>): Promise<T>;
 }
 
 /** @param prepare what all tests of the file build on */
@@ -32,16 +34,30 @@ export function useServed(prepare: (served: Served) => Promise<unknown> = () => 
     get evreg() {
       return evreg;
     },
+    async withoutServer(work) {
+      await stop();
+      try {
+        return await work();
+      } finally {
+        await start();
+      }
+    },
+  };
+  const start = async (): Promise<void> => {
+    server = await serveHere(data, { dev: true });
+    evreg = connect({ url: server.url });
+  };
+  const stop = async (): Promise<void> => {
+    await evreg?.close();
+    await server?.stop();
   };
   beforeAll(async () => {
     mkdirSync(data, { mode: 0o700 });
-    server = await serveHere(data, { dev: true });
-    evreg = connect({ url: server.url });
+    await start();
     await prepare(served);
   });
   afterAll(async () => {
-    await evreg?.close();
-    await server?.stop();
+    await stop();
     folder.remove();
   });
   return served;
