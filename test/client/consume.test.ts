@@ -1,36 +1,39 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { consume, type ConsumedDelivery } from "../../src/client/consume.ts";
 import { connect } from "../../src/client/client.ts";
+import type { Attempt } from "../../src/domain/delivery.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { serveHere, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = temporaryFolder();
 let server: TestServer;
 let evreg: Evreg;
+/** Each test has an action and a subscription of its own. */
+let action: string;
 let id: number;
+let tests = 0;
 
-beforeEach(async () => {
-  folder = temporaryFolder();
+beforeAll(async () => {
   server = await serveHere(folder.path, { dev: true });
   evreg = connect({ url: server.url });
-  await evreg.actions.create({ action: "order.created", application: "shop", schemata: { type: "object" } });
-  const names = { application: "shop", subscription: "worker", action: "order.created" };
-  id = (await evreg.subscriptions.create({ ...names, mode: "pull", retry_schedule: [0] })).data.rowid;
 });
-afterEach(async () => {
+afterAll(async () => {
   await evreg.close();
   await server.stop();
   folder.remove();
 });
+beforeEach(async () => {
+  action = `order.created${++tests}`;
+  await evreg.actions.create({ action, application: "shop", schemata: { type: "object" } });
+  const names = { application: "shop", subscription: "worker", action };
+  id = (await evreg.subscriptions.create({ ...names, mode: "pull", retry_schedule: [0] })).data.rowid;
+});
 
 async function publish(count: number): Promise<void> {
-  const events = Array.from({ length: count }, (_, n) => ({
-    action: "order.created",
-    payload: RawJson.fromValue({ n }),
-  }));
+  const events = Array.from({ length: count }, (_, n) => ({ action, payload: RawJson.fromValue({ n }) }));
   await evreg.events.publishBatch(events);
 }
 
@@ -41,6 +44,12 @@ function numberOf(delivery: ConsumedDelivery): number {
 async function statuses(): Promise<string[]> {
   const { data } = await evreg.deliveries.list({ subscription: id });
   return data.map(({ status }) => status).toReversed();
+}
+
+/** The attempts of the test's delivery, counted from 0. */
+async function attemptsOf(index: number): Promise<readonly Attempt[]> {
+  const { data } = await evreg.deliveries.list({ subscription: id });
+  return (await evreg.deliveries.get(data.toReversed()[index]!.rowid)).data.attempts;
 }
 
 test("a consumer gets each delivery, and says what became of it", async () => {
@@ -59,8 +68,7 @@ test("a consumer gets each delivery, and says what became of it", async () => {
   }
   expect(seen.map(([n]) => n).toSorted((a, b) => a - b)).toEqual([0, 1, 1, 2, 2, 3]);
   expect(await statuses()).toEqual(["delivered", "delivered", "delivered", "delivered"]);
-  const { data } = await evreg.deliveries.get(2);
-  expect(data.attempts).toMatchObject([
+  expect(await attemptsOf(1)).toMatchObject([
     { consumer: "tester", status_code: 503, response: "not today" },
     { consumer: "tester", outcome: "delivered", status_code: 200 },
   ]);
@@ -87,17 +95,17 @@ test("so many are under way at a time as it asks for", async () => {
   expect(new Set(await statuses())).toEqual(new Set(["delivered"]));
 });
 
+async function throwOutOfTheLoop(): Promise<void> {
+  for await (const delivery of consume(evreg, id, { concurrency: 3 })) {
+    throw new Error(`cannot do ${numberOf(delivery)}`);
+  }
+}
+
 test("whoever throws out of the loop fails that delivery, and gives back what was not begun", async () => {
   await publish(3);
-  const loop = async (): Promise<void> => {
-    for await (const delivery of consume(evreg, id, { concurrency: 3 })) {
-      throw new Error(`cannot do ${numberOf(delivery)}`);
-    }
-  };
-  await expect(loop()).rejects.toThrow("cannot do 0");
+  await expect(throwOutOfTheLoop()).rejects.toThrow("cannot do 0");
   expect(await statuses()).toEqual(["waiting", "pending", "pending"]);
-  const { data } = await evreg.deliveries.get(1);
-  expect(data.attempts[0]?.response).toBe("The consumer's loop ended before this delivery was done.");
+  expect((await attemptsOf(0))[0]?.response).toBe("The consumer's loop ended before this delivery was done.");
 });
 
 test("it goes on when the server has started again, with what it had", async () => {
@@ -136,11 +144,11 @@ test("leases are extended while the work takes long", async () => {
     expect(await delivery.done()).toMatchObject({ outcome: "stored" });
     ending.abort();
   }
-  expect((await evreg.deliveries.get(1)).data.attempt).toBe(1);
+  expect(await attemptsOf(0)).toMatchObject([{ attempt: 1 }]);
 });
 
 async function consumeNothing(): Promise<void> {
-  for await (const _ of consume(evreg, 99)) expect.unreachable();
+  for await (const _ of consume(evreg, 999)) expect.unreachable();
 }
 
 test("a name in the place of the ID is refused", async () => {
