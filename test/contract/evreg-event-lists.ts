@@ -87,38 +87,6 @@ export function eventListsContract(open: OpenEvreg): void {
       }
       expect(walked).toEqual(order === "asc" ? [1, 3, 5, 7] : [7, 5, 3, 1]);
     });
-
-    it.each([
-      ["page", 0],
-      ["page", 1.5],
-      ["page", -1],
-      ["limit", 0],
-      ["limit", 501],
-      ["after", -1],
-      ["order", "newest"],
-      ["action", ""],
-      ["from", "yesterday"],
-      ["from", "2026-01-01"],
-      ["from", "2026-01-01T00:00:00"],
-      ["from", "2026-02-29T00:00:00Z"],
-      ["to", "2026-01-01T24:00:00Z"],
-      ["to", "2026-13-01T00:00:00Z"],
-      ["to", "2026-01-01T00:00:00+24:00"],
-      ["actoin", "a"],
-    ])("refuses %s %j", async (field, value) => {
-      const error = await refusal(under.evreg.events.list({ [field]: value }), "malformed");
-      expect(error.details).toMatchObject({ field });
-      expect(error.details["message"]).toEqual(expect.stringMatching(/./));
-    });
-
-    it("refuses an offset together with `after`, and empty ranges", async () => {
-      const { events } = under.evreg;
-      const both = await refusal(events.list({ page: 2, after: 3 }), "malformed");
-      expect(both.details).toMatchObject({ field: "page" });
-      const time = "2026-01-01T00:00:00Z";
-      const empty = await refusal(events.list({ from: time, to: time }), "malformed");
-      expect(empty.details).toMatchObject({ field: "to" });
-    });
   });
 
   describe("listing events while more come in", () => {

@@ -156,27 +156,6 @@ export function publishContract(open: OpenEvreg): void {
       );
       expect(error.details).toEqual({ limit: PAYLOAD_BYTES, size: PAYLOAD_BYTES + 2 });
     });
-
-    it("must come in an event", async () => {
-      const bad = [
-        [{ payload: newEvent().payload }, "action"],
-        [{ ...newEvent(), action: 7 }, "action"],
-        [{ action: "any" }, "payload"],
-      ] as const;
-      for (const [input, field] of bad) {
-        const error = await refusal(publish(under.evreg, input as unknown as NewEvent), "invalid");
-        expect(error.details).toMatchObject({ field });
-      }
-    });
-
-    it.each(["", "x".repeat(256), "é", "a\nb", "\u007f", 7])(
-      "must not come with the idempotency key %j",
-      async (key) => {
-        const event = { ...newEvent(), idempotency_key: key } as NewEvent;
-        const error = await refusal(under.evreg.events.publish(event), "invalid");
-        expect(error.details).toMatchObject({ field: "idempotency_key" });
-      },
-    );
   });
 
   describe("idempotency keys", () => {

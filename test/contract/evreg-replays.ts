@@ -1,15 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { NewReplay, ReplayQuery } from "../../src/domain/replay.ts";
-import {
-  ANY_OBJECT,
-  newAction,
-  newEvent,
-  publish,
-  refusal,
-  subscribe,
-  useEvreg,
-  useSharedEvreg,
-} from "./harness.ts";
+import type { ReplayQuery } from "../../src/domain/replay.ts";
+import { ANY_OBJECT, newAction, newEvent, publish, refusal, subscribe, useEvreg } from "./harness.ts";
 import type { EvregUnderTest, OpenEvreg } from "./harness.ts";
 
 const FROM = "2026-01-01T00:00:00.000Z";
@@ -112,32 +103,6 @@ export function replaysContract(open: OpenEvreg): void {
       await refusal(other.replays.cancel(1), "forbidden");
       await refusal((await under.as(["read"])).replays.cancel(1), "forbidden");
       expect((await billing.replays.cancel(1)).data.status).toBe("cancelled");
-    });
-  });
-
-  describe("invalid replays", () => {
-    const under = useSharedEvreg(open, prepare);
-
-    it.each<[string, object]>([
-      ["from", { status: "all" }],
-      ["from", { from: "yesterday", status: "all" }],
-      ["from", { from: "2026-01-01T00:02:00Z", status: "all" }],
-      ["to", { from: FROM, to: FROM, status: "all" }],
-      ["to", { from: FROM, to: "2026-02-30T00:00:00Z", status: "all" }],
-      ["status", { from: FROM }],
-      ["status", { from: FROM, status: "delivered" }],
-      ["until", { from: FROM, status: "all", until: FROM }],
-    ])("are refused with %s in %j", async (field, input) => {
-      for (const act of ["start", "count"] as const) {
-        const error = await refusal(under.evreg.replays[act](1, input as NewReplay), "invalid");
-        expect(error.details).toMatchObject({ field });
-      }
-    });
-
-    it("are refused by invalid filters of a list", async () => {
-      for (const query of [{ limit: 501 }, { status: "lost" }, { page: 1 }]) {
-        await refusal(under.evreg.replays.list(query as ReplayQuery), "malformed");
-      }
     });
   });
 }

@@ -70,16 +70,9 @@ export function signInContract(open: OpenEvreg): void {
       }
     });
 
-    it.each([
-      [{}],
-      [{ code: "" }],
-      [{ code: "a b" }],
-      [{ code: "x".repeat(129) }],
-      [{ code: 7 }],
-      [{ code: "x", y: 1 }],
-    ])("refuses what is no code: %j", async (input) => {
-      const error = await refusal(under.evreg.tokens.exchangeCode(input as { code: string }), "invalid");
-      expect(error.message).not.toContain("xxx");
+    it("repeats nothing of what is no code", async () => {
+      const error = await refusal(under.evreg.tokens.exchangeCode({ code: "x".repeat(129) }), "invalid");
+      expect(JSON.stringify(error.body())).not.toContain("xxx");
     });
 
     it("makes 16 codes in two minutes for one caller, and others none the less", async () => {

@@ -81,13 +81,9 @@ export function statsContract(open: OpenEvreg): void {
 
     it("are refused for a query that cannot be", async () => {
       const queries = [
-        { range: "2h" },
-        { limit: 0 },
-        { by: "handler" },
         { action: "a", subscription: 1 },
         { by: "action", subscription: 1 },
         { by: "subscription", action: "a" },
-        { subscription: 0 },
       ];
       for (const query of queries) await refusal(under.evreg.stats(query as StatsQuery), "malformed");
     });

@@ -344,26 +344,7 @@ export function streamContract(open: OpenEvreg): void {
       await past.close();
     });
 
-    it("refuses a query that cannot be, and callers who may read nothing", async () => {
-      const wrong: readonly [string, StreamQuery][] = [
-        ["topics", { topics: ["tokens" as never] }],
-        ["topics", { topics: ["events", "events"] }],
-        ["topics", { topics: [] }],
-        ["since", { since: "yesterday" }],
-        ["since", { since: "99999999999999999999" }],
-        ["since", { since: "999999999d" }],
-        ["since", { since: "2026-02-31T00:00:00Z" }],
-        ["since", { since: "x".repeat(100) }],
-        ["status", { status: "gone" as never }],
-        ["subscription", { subscription: 0 }],
-        ["action", { action: "" }],
-        ["action", { action: "a..b" }],
-        ["action", { action: "*.created" }],
-      ];
-      for (const [field, query] of wrong) {
-        const error = await refusal(under.evreg.stream(query), "malformed");
-        expect(error.details["field"], JSON.stringify(query)).toBe(field);
-      }
+    it("is refused to callers who may read nothing", async () => {
       await refusal((await under.as(["publish", "write"])).stream({}), "forbidden");
     });
 

@@ -13,7 +13,6 @@ import {
   freshName,
   newAction,
   newEvent,
-  newSubscription,
   publish,
   refusal,
   subscribe,
@@ -21,24 +20,6 @@ import {
   useSharedEvreg,
 } from "./harness.ts";
 import type { EvregUnderTest, OpenEvreg } from "./harness.ts";
-
-const BAD_HANDLERS = [
-  "",
-  "hooks.example.com",
-  "/hooks",
-  "http://hooks.example.com/",
-  "ftp://hooks.example.com/",
-  "https://user:pass@hooks.example.com/",
-  "https://127.0.0.1/",
-  "https://2130706433/",
-  "https://[::1]/",
-  "https://169.254.169.254/latest/meta-data",
-  "https://10.0.0.1/",
-  "https://localhost/",
-  `https://hooks.example.com/${"x".repeat(2_048)}`,
-  7,
-  null,
-];
 
 async function prepare({ evreg }: EvregUnderTest): Promise<void> {
   await evreg.actions.create(newAction());
@@ -273,9 +254,6 @@ export function subscriptionsContract(open: OpenEvreg): void {
       expect(await list({ active: true })).toEqual([1, 3]);
       expect(await list({ active: false })).toEqual([2]);
       expect(await list({ application: "billing", action: "user.created", active: true })).toEqual([1]);
-      for (const query of [{ activ: true }, { active: "yes" }, { application: "" }]) {
-        await refusal(under.evreg.subscriptions.list(query as object), "malformed");
-      }
     });
 
     it("is empty at first", async () => {
@@ -287,49 +265,5 @@ export function subscriptionsContract(open: OpenEvreg): void {
       await refusal(subscriptions.update(1.5, {}), "malformed");
       await refusal(subscriptions.delete(-1), "malformed");
     });
-  });
-
-  describe("invalid subscriptions", () => {
-    const under = useSharedEvreg(open, async (all) => {
-      await prepare(all);
-      await subscribe(all.evreg);
-    });
-
-    it.each(BAD_HANDLERS)("are refused with the handler %j", async (handler) => {
-      const input = { ...newSubscription({ subscription: "other" }), handler } as NewSubscription;
-      const created = await refusal(under.evreg.subscriptions.create(input), "invalid");
-      expect(created.details).toMatchObject({ field: "handler" });
-      const update = under.evreg.subscriptions.update(1, { handler } as SubscriptionUpdate);
-      expect((await refusal(update, "invalid")).details).toMatchObject({ field: "handler" });
-    });
-
-    it.each([
-      ["max_retries", -1],
-      ["max_retries", 21],
-      ["max_retries", 2.5],
-      ["max_retries", "5"],
-      ["max_retries", null],
-      ["active", "true"],
-      ["active", null],
-      ["subscription", ""],
-      ["subscription", "a\nb"],
-      ["application", " "],
-      ["action", "a..b"],
-      ["secret", "whsec_mine"],
-      ["rowid", 1],
-    ])("are refused with %s %j", async (field, value) => {
-      const input = { ...newSubscription({ subscription: "other" }), [field]: value } as NewSubscription;
-      const error = await refusal(under.evreg.subscriptions.create(input), "invalid");
-      expect(error.details).toMatchObject({ field });
-    });
-
-    it.each(["application", "subscription", "action", "handler"])(
-      "are refused without %s",
-      async (member) => {
-        const { [member as "action"]: _, ...rest } = newSubscription();
-        const error = await refusal(under.evreg.subscriptions.create(rest as NewSubscription), "invalid");
-        expect(error.details).toMatchObject({ field: member, value: null });
-      },
-    );
   });
 }

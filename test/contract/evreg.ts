@@ -15,6 +15,7 @@ import { patternsContract } from "./evreg-patterns.ts";
 import { publishContract } from "./evreg-publish.ts";
 import { pullContract } from "./evreg-pull.ts";
 import { secretsContract } from "./evreg-secrets.ts";
+import { refusalsContract } from "./evreg-refusals.ts";
 import { replaysContract } from "./evreg-replays.ts";
 import { scopesContract } from "./evreg-scopes.ts";
 import { serviceEventsContract } from "./evreg-service-events.ts";
@@ -59,6 +60,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     tokensContract(open);
     signInContract(open);
     scopesContract(open);
+    refusalsContract(open);
     backupsContract(open);
     streamContract(open);
     statsContract(open);
