@@ -279,6 +279,15 @@ export function deliveriesContract(open: OpenEvreg): void {
         await under.evreg.subscriptions.delete(1);
         await refusal(under.evreg.deliveries.retry(1), "conflict");
       });
+
+      it("cannot be retried once their subscription was deleted, though they failed", async () => {
+        await under.evreg.subscriptions.update(1, { max_retries: 0 });
+        const [started] = await claim();
+        await finish(started!, "failed", { errorCode: "timeout" });
+        await under.evreg.subscriptions.delete(1);
+        const { message } = await refusal(under.evreg.deliveries.retry(1), "conflict");
+        expect(message).toContain("was deleted");
+      });
     });
 
     describe("that block an ordered subscription", () => {
