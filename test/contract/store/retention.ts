@@ -116,21 +116,22 @@ export function retentionSuite(open: OpenStore): void {
 
   it("removes an event with very many deliveries by itself, and not at all when its last one is unfinished", async () => {
     const action = await on.action();
-    const names = Array.from({ length: 900 }, (_, index) => `s${index}`);
+    // With their attempts, those of one event are more than one call removes.
+    const names = Array.from({ length: 300 }, (_, index) => `s${index}`);
     await Promise.all(names.map((subscription) => on.subscription(action, { subscription })));
     const ids = await on.publish(action, 3);
     const finish = async (limit: number): Promise<void> => {
       const { claims } = await on.claim({ limit, most: limit });
       await Promise.all(claims.map((claim) => on.finish(claim, "delivered")));
     };
-    await finish(2_699);
+    await finish(899);
     const [last] = await on.queue.list({ status: "pending", limit: 1 });
     const removed = await remove();
-    expect(removed).toMatchObject({ events: 2, deliveries: 1_800 });
+    expect(removed).toMatchObject({ events: 2, deliveries: 600 });
     expect(await on.rowids()).toEqual(ids.filter((id) => id === last?.event_id));
-    expect(await on.queue.list({ event: last?.event_id ?? 0, limit: 500 })).toHaveLength(500);
+    expect(await on.queue.list({ event: last?.event_id ?? 0, limit: 500 })).toHaveLength(300);
     await finish(1);
-    expect(await remove()).toMatchObject({ events: 1, deliveries: 900 });
+    expect(await remove()).toMatchObject({ events: 1, deliveries: 300 });
     expect(removed.calls).toBeGreaterThanOrEqual(3);
     expect(await on.rowids()).toEqual([]);
   }, 30_000);
