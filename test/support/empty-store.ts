@@ -30,7 +30,7 @@ export async function folderOfEmptyStore(prefix: string): Promise<string> {
 async function makeEmptyFile(): Promise<EmptyFile> {
   const folder = mkdtempSync(join(tmpdir(), "evreg-empty-"));
   const owner = { pid: process.pid, command: "test", instance: "test", started_at: new Date().toISOString() };
-  const store = await openLibsqlStore({ folder, owner, logger: silentLogger, isForOneCommand: true });
+  const store = await openLibsqlStore({ folder, owner, logger: silentLogger });
   await store.close();
   const bytes = readFileSync(join(folder, FILE));
   rmSync(folder, { recursive: true });

@@ -55,10 +55,10 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const { around = (store) => store } = options;
   const folder = await folderOfEmptyStore("evreg-service-");
   const clock = new ManualClock();
-  const owner = { pid: process.pid, command: "test", instance: "test", started_at: new Date().toISOString() };
+  const command = serves ? "serve" : "test";
+  const owner = { pid: process.pid, command, instance: "test", started_at: new Date().toISOString() };
   const commits = new CommitCounts();
-  const opening = { folder, owner, logger, commits, isForOneCommand: !serves };
-  const opened = await inNewFolder(() => openLibsqlStore(opening));
+  const opened = await inNewFolder(() => openLibsqlStore({ folder, owner, logger, commits }));
   const store = around(opened);
   let wakes = 0;
   const countWake = (): void => {
