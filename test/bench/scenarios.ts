@@ -1,19 +1,12 @@
 import type { Scenario } from "./scenario.ts";
 import { backlog } from "./scenarios/backlog.ts";
 import { batch } from "./scenarios/batch.ts";
-import { bulk } from "./scenarios/bulk.ts";
-import { fanout } from "./scenarios/fanout.ts";
 import { isolation } from "./scenarios/isolation.ts";
 import { latency } from "./scenarios/latency.ts";
-import { load } from "./scenarios/load.ts";
-import { lowrate } from "./scenarios/lowrate.ts";
 import { memory } from "./scenarios/memory.ts";
-import { pages } from "./scenarios/pages.ts";
 import { publish } from "./scenarios/publish.ts";
-import { pull } from "./scenarios/pull.ts";
 import { reads } from "./scenarios/reads.ts";
 import { relay } from "./scenarios/relay.ts";
-import { replay } from "./scenarios/replay.ts";
 import { schemas } from "./scenarios/schemas.ts";
 import { searches } from "./scenarios/searches.ts";
 import { slow } from "./scenarios/slow.ts";
@@ -23,24 +16,17 @@ import { sustained } from "./scenarios/sustained.ts";
 
 /** In the order in which they run; the last one looks back at the others. */
 export const SCENARIOS: readonly Scenario[] = [
-  load,
   publish,
   batch,
-  bulk,
   backlog,
   sustained,
   relay,
   latency,
-  lowrate,
-  pages,
   reads,
   streams,
   searches,
   isolation,
   slow,
-  replay,
-  pull,
-  fanout,
   schemas,
   start,
   memory,

@@ -58,7 +58,7 @@ export const batch: Scenario = {
 };
 
 /** Answers events a second, and how many there were with those of the warm-up. */
-export async function batchesOn(
+async function batchesOn(
   rig: Rig,
   round: number,
   server: BenchServer,

@@ -1,7 +1,7 @@
 import { type Arrivals, arrivalTimes } from "../arrivals.ts";
 import { startChild } from "../child.ts";
-import type { HopCalls } from "../hop.ts";
 import { type LatencySummary, median } from "../latencies.ts";
+import type { RelayCalls } from "../relay.ts";
 import type { Rig } from "../rig.ts";
 import { ms, type Row } from "../row.ts";
 import type { Scenario } from "../scenario.ts";
@@ -19,16 +19,16 @@ const TARGETS = [
 
 export const latency: Scenario = {
   name: "latency",
-  summary: "From a publish to its arrival, at 300 events a second, beside one h3 hop and one undici request.",
+  summary: "From a publish to its arrival, at 300 events a second, beside a bare relay that keeps nothing.",
   async run(rig) {
-    const hop = startChild<HopCalls>("hop.ts");
-    const port = await hop.call("listen", { handler: await rig.handler("fast", "orders") });
+    const relay = startChild<RelayCalls>("relay.ts");
+    const port = await relay.call("listen", { handler: await rig.handler("fast", "orders") });
     const targets = await rig.targets();
-    const hops: LatencySummary[] = [];
+    const relayed: LatencySummary[] = [];
     const seen = new Map<string, LatencySummary[]>();
     for (let round = 0; round < rig.options.rounds; round += 1) {
-      rig.options.say(`latency, round ${round + 1}: hop`);
-      hops.push(await run(rig, round, { port }));
+      rig.options.say(`latency, round ${round + 1}: relay`);
+      relayed.push(await run(rig, round, { port }));
       for (const [name, server] of targets) {
         rig.options.say(`latency, round ${round + 1}: ${name}`);
         const publishing = () => run(rig, round, server);
@@ -36,9 +36,9 @@ export const latency: Scenario = {
         seen.set(name, [...(seen.get(name) ?? []), times]);
       }
     }
-    await hop.end("SIGKILL");
+    await relay.end("SIGKILL");
     for (const [name, server] of targets) await rig.retire("latency", name, server);
-    return [...seen].flatMap(([name, runs]) => rowsOf(name, runs, hops));
+    return [...seen].flatMap(([name, runs]) => rowsOf(name, runs, relayed));
   },
 };
 
@@ -54,22 +54,22 @@ function run(rig: Rig, round: number, { port, token }: { port: number; token?: s
   });
 }
 
-/** How much later than over the hop, by the median of the rounds' differences. */
+/** How much later than over the relay, by the median of the rounds' differences. */
 function rowsOf(
   name: string,
   runs: readonly LatencySummary[],
-  hops: readonly LatencySummary[],
+  relayed: readonly LatencySummary[],
 ): readonly Row[] {
   return TARGETS.map(([percentile, member, mostMs]) => {
-    const laterMs = median(runs.map((times, round) => times[member] - (hops[round]?.[member] ?? 0)));
+    const laterMs = median(runs.map((times, round) => times[member] - (relayed[round]?.[member] ?? 0)));
     return {
       scenario: name === "empty" ? `latency ${percentile}` : `latency ${percentile}, ${name}`,
-      ceiling: `hop ${ms(median(hops.map((times) => times[member])))}`,
+      ceiling: `relay ${ms(median(relayed.map((times) => times[member])))}`,
       measured: ms(median(runs.map((times) => times[member]))),
       figure: `+${ms(laterMs)}`,
       target: `≤ +${mostMs} ms`,
       met: laterMs <= mostMs,
-      detail: { hops, runs },
+      detail: { relayed, runs },
     };
   });
 }

@@ -70,7 +70,7 @@ function load(
   });
 }
 
-export async function publishOn(rig: Rig, round: number, server: BenchServer): Promise<ClosedLoopResult> {
+async function publishOn(rig: Rig, round: number, server: BenchServer): Promise<ClosedLoopResult> {
   const before = await countEvents(server);
   const { port, token } = server;
   const result = await load(rig, round, { port, token, expect: 201 });

@@ -83,11 +83,6 @@ async function highest(holds: (ratePerS: number) => Promise<boolean>): Promise<n
   return 0;
 }
 
-/** The highest of the steps that holds; 0 where none does. */
-export function rateThatHolds(rig: Rig, server: BenchServer): Promise<number> {
-  return highest(async (ratePerS) => (await tryRate(rig, server, ratePerS)).holds);
-}
-
 async function tryRate(rig: Rig, server: BenchServer, ratePerS: number): Promise<Step> {
   const startedMs = performance.timeOrigin + performance.now();
   const backlogs: number[] = [];
@@ -123,7 +118,7 @@ async function tryRate(rig: Rig, server: BenchServer, ratePerS: number): Promise
 }
 
 /** Publishes at a steady rate and waits until all of it was received. */
-export async function publishPaced(
+async function publishPaced(
   rig: Rig,
   { port, token }: BenchServer,
   pace: { ratePerS: number; durationMs: number; connections: number },
