@@ -3,23 +3,17 @@ import { startChild } from "./child.ts";
 import type { FillCalls } from "./fill.ts";
 import type { Rig } from "./rig.ts";
 import type { BenchServer, ServerPlace } from "./server.ts";
-import { WAITING_ACTION } from "./workload.ts";
 
 const LONGEST_MS = 60_000;
 
-/** Publishes into a folder that no server has, for one subscription to each of the handlers. */
+/** Publishes events of `WAITING_ACTION` into a folder that no server has, for one subscription to each of the handlers. */
 export async function fill(
   { folder }: ServerPlace,
   handlers: readonly string[],
   events: number,
 ): Promise<void> {
   const filler = startChild<FillCalls>("fill.ts");
-  const subscriptions = handlers.map((handler, number) => ({
-    application: "billing",
-    subscription: `backlog-${number}`,
-    handler,
-  }));
-  await filler.call("fill", { folder, action: WAITING_ACTION, subscriptions, events });
+  await filler.call("fill", { folder, handlers, events });
   await filler.end("SIGTERM");
 }
 

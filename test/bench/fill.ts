@@ -2,23 +2,21 @@ import { openLocal } from "../../src/app/server.ts";
 import { defaultConfig } from "../../src/config/load.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
-import type { NewSubscription } from "../../src/domain/subscription.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { answerCalls } from "./calls.ts";
-import { BATCH_ITEMS, payloadOf, SCHEMA } from "./workload.ts";
+import { BATCH_ITEMS, payloadOf, SCHEMA, WAITING_ACTION } from "./workload.ts";
 
 // Works on a data folder that no server has, as a command does: what is published here waits for the next server.
 
-export interface Filling {
+interface Filling {
   readonly folder: string;
-  /** Registered when it is not there yet. */
-  readonly action: string;
-  readonly subscriptions: readonly Omit<NewSubscription, "action">[];
+  /** Each gets a subscription of its own. */
+  readonly handlers: readonly string[];
   readonly events: number;
 }
 
-async function fill({ folder, action, subscriptions, events }: Filling): Promise<void> {
+async function fill({ folder, handlers, events }: Filling): Promise<void> {
   const defaults = defaultConfig(folder);
   const config = {
     ...defaults,
@@ -26,10 +24,12 @@ async function fill({ folder, action, subscriptions, events }: Filling): Promise
     delivery: { ...defaults.delivery, allowHttp: true, allowNetworks: ["127.0.0.0/8"] },
   };
   const evreg = await openLocal({ config, version: "bench", logger: silentLogger, command: "bench fill" });
+  const action = WAITING_ACTION;
   try {
     await known(evreg.actions.create({ action, application: "shop", schemata: SCHEMA }));
-    for (const subscription of subscriptions) {
-      await known(evreg.subscriptions.create({ ...subscription, action }));
+    for (const [number, handler] of handlers.entries()) {
+      const named = { application: "billing", subscription: `backlog-${number}`, action };
+      await known(evreg.subscriptions.create({ ...named, handler }));
     }
     for (let done = 0; done < events; done += BATCH_ITEMS) {
       const items = Array.from({ length: Math.min(BATCH_ITEMS, events - done) }, (_, item): NewEvent => ({

@@ -5,11 +5,16 @@ import { answerCalls } from "./calls.ts";
 
 const READY = Buffer.from("event: ready");
 
-interface Reading {
+export interface Reading {
   readonly port: number;
   readonly token: string;
   /** One for each reader. */
   readonly paths: readonly string[];
+  /**
+   * Whether they go on once they have everything, but for the first, which takes nothing from then on. Else each begins
+   * anew.
+   */
+  readonly follows: boolean;
 }
 
 interface ReadingResult {
@@ -24,12 +29,12 @@ interface ReadingResult {
 let stop: () => ReadingResult = () => ({ bytes: 0, caughtUp: 0, broken: 0 });
 
 const calls = {
-  /** Each reader reads until it has all, and then begins anew, until `end`. */
-  begin({ port, token, paths }: Reading): void {
+  /** They read until `end`. */
+  begin({ port, token, paths, follows }: Reading): void {
     const open = new Set<Socket>();
     const result = { bytes: 0, caughtUp: 0, broken: 0 };
     let isEnding = false;
-    const read = (path: string): void => {
+    const read = (path: string, reader: number): void => {
       const socket = connect(port, "127.0.0.1");
       let rest: Buffer = Buffer.alloc(0);
       let isReady = false;
@@ -39,21 +44,23 @@ const calls = {
       );
       socket.on("data", (chunk) => {
         result.bytes += chunk.length;
+        if (isReady) return;
         const joint = Buffer.concat([rest, chunk.subarray(0, READY.length)]);
-        isReady ||= chunk.includes(READY) || joint.includes(READY);
+        isReady = chunk.includes(READY) || joint.includes(READY);
         rest = chunk.subarray(-READY.length);
-        if (isReady) socket.destroy();
+        if (isReady && !follows) socket.destroy();
+        if (isReady && follows && reader === 0) socket.pause();
       });
       socket.on("error", () => undefined);
       socket.on("close", () => {
         open.delete(socket);
         if (isEnding) return;
-        if (isReady) result.caughtUp += 1;
+        if (isReady && !follows) result.caughtUp += 1;
         else result.broken += 1;
-        read(path);
+        read(path, reader);
       });
     };
-    for (const path of paths) read(path);
+    for (const [reader, path] of paths.entries()) read(path, reader);
     stop = () => {
       isEnding = true;
       for (const socket of open) socket.destroy();

@@ -1,13 +1,12 @@
 import { arrivalTimes, type Arrivals } from "../arrivals.ts";
-import { startChild } from "../child.ts";
-import type { FillCalls } from "../fill.ts";
+import { fill } from "../backlogs.ts";
 import { besideRow } from "../beside.ts";
 import type { LatencySummary } from "../latencies.ts";
 import { register } from "../registry.ts";
 import type { Rig } from "../rig.ts";
 import type { Scenario } from "../scenario.ts";
 import { type BenchServer, startServer } from "../server.ts";
-import { DELIVERED_ACTION, WAITING_ACTION } from "../workload.ts";
+import { DELIVERED_ACTION } from "../workload.ts";
 
 const HUNG_HANDLERS = 50;
 const WAITING_EACH = 2_000;
@@ -45,17 +44,8 @@ export const isolation: Scenario = {
 async function serverWithHung(rig: Rig): Promise<BenchServer> {
   rig.options.say("isolation: filling");
   const place = rig.newPlace();
-  const subscriptions = await Promise.all(
-    Array.from({ length: HUNG_HANDLERS }, async (_, number) => ({
-      application: "billing",
-      subscription: `hung-${number}`,
-      handler: await rig.handler("hang", String(number)),
-    })),
-  );
-  const filler = startChild<FillCalls>("fill.ts");
-  const { folder } = place;
-  await filler.call("fill", { folder, action: WAITING_ACTION, subscriptions, events: WAITING_EACH });
-  await filler.end("SIGTERM");
+  const hung = Array.from({ length: HUNG_HANDLERS }, (_, number) => rig.handler("hang", String(number)));
+  await fill(place, await Promise.all(hung), WAITING_EACH);
   const server = await startServer(place);
   await register(server, await rig.handler("fast", "orders"));
   return server;

@@ -1,6 +1,6 @@
+import { fill } from "../backlogs.ts";
 import { besideRow } from "../beside.ts";
 import { startChild } from "../child.ts";
-import type { FillCalls } from "../fill.ts";
 import type { LatencySummary } from "../latencies.ts";
 import type { Rig } from "../rig.ts";
 import { ms, type Row } from "../row.ts";
@@ -23,11 +23,8 @@ export const searches: Scenario = {
   summary: "Publishes of one token and lists of another beside 8 searches of a third, and alone.",
   async run(rig) {
     const place = rig.newPlace();
-    const filler = startChild<FillCalls>("fill.ts");
     rig.options.say("searches: filling");
-    const { folder } = place;
-    await filler.call("fill", { folder, action: WAITING_ACTION, subscriptions: [], events: STORED });
-    await filler.end("SIGTERM");
+    await fill(place, [], STORED);
     const server = await startServer(place);
     const others = startChild<SearchesCalls>("searches.ts");
     const tokens = { searcher: await newToken(server), reader: await newToken(server) };
