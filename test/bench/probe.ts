@@ -1,16 +1,14 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { getHeapStatistics, type HeapInfo } from "node:v8";
-import { isMainThread, type Worker } from "node:worker_threads";
+import { isMainThread } from "node:worker_threads";
 import { answerCalls } from "./calls.ts";
 import { CpuShare } from "./cpu-share.ts";
 
 // Loaded into the server under test before its own code, to look at its main thread from within. It looks only from `begin`
-// to `end`: a server at a low rate would spend more on the looks than on its events.
+// to `end`.
 
 /** Coarser than what is looked for is long, and yet so seldom that looking is next to no work. */
 const RESOLUTION_MS = 10;
 const LOOK_MS = 5;
-const MB = 2 ** 20;
 
 /** From `begin` to `end`. */
 export interface Vitals {
@@ -29,18 +27,6 @@ export interface Vitals {
   readonly processMs: number;
 }
 
-/** What one thread of the server holds, by kind. */
-export interface ThreadMemory {
-  readonly thread: string;
-  readonly heapUsedMb: number;
-  readonly heapTotalMb: number;
-  /** Outside the heap and owned by objects in it. */
-  readonly externalMb: number;
-  /** By V8 for itself. */
-  readonly mallocedMb: number;
-}
-
-const workers = new Set<Worker>();
 const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
 let cpu = new CpuShare();
 let looks: NodeJS.Timeout | undefined;
@@ -63,13 +49,6 @@ const calls = {
     look();
     loopCpuMaxMs = 0;
   },
-  /** Of each thread, the main one first. */
-  async memory(): Promise<ThreadMemory[]> {
-    const others = [...workers].map(async (worker) =>
-      memoryOf(`thread ${worker.threadId}`, await worker.getHeapStatistics()),
-    );
-    return [memoryOf("main", getHeapStatistics()), ...(await Promise.all(others))];
-  },
   end(): Vitals {
     delay.disable();
     clearInterval(looks);
@@ -84,11 +63,6 @@ const calls = {
       processMs,
     };
   },
-  /** Processor time of the whole process since it started. */
-  processMs(): number {
-    const { user, system } = process.cpuUsage();
-    return (user + system) / 1_000;
-  },
 };
 export type ProbeCalls = typeof calls;
 
@@ -96,22 +70,8 @@ function beyondIntervalMs(ns: number): number {
   return Math.max(0, ns / 1e6 - RESOLUTION_MS);
 }
 
-function memoryOf(thread: string, info: HeapInfo): ThreadMemory {
-  return {
-    thread,
-    heapUsedMb: info.used_heap_size / MB,
-    heapTotalMb: info.total_heap_size / MB,
-    externalMb: info.external_memory / MB,
-    mallocedMb: info.malloced_memory / MB,
-  };
-}
-
 // The server's other threads load this too.
 if (isMainThread) {
-  process.on("worker", (worker) => {
-    workers.add(worker);
-    worker.once("exit", () => workers.delete(worker));
-  });
   answerCalls(calls);
   // The channel must not keep a stopped server alive.
   process.channel?.unref();
