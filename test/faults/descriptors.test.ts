@@ -1,13 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { connect, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startProgram, temporaryFolder } from "../support/program.ts";
-import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { expect, test } from "vitest";
+import { startProgram } from "../support/program.ts";
 import { until } from "../support/until.ts";
-import { Ledger } from "./ledger.ts";
+import { finish, useFault } from "./fault.ts";
 import { isLong, lengthOf, report } from "./length.ts";
-import { Load, publish, register, unfinished } from "./load.ts";
+import { Load, publish, register } from "./load.ts";
 
 // The promise under test: a server that runs out of file descriptors refuses work, stays, loses nothing, and is well again
 // soon after the load is gone.
@@ -17,27 +16,16 @@ const DESCRIPTORS = 256;
 const CALLERS = 600;
 const HEALED_WITHIN_MS = 5_000;
 
-const folder = temporaryFolder();
-const ledger = new Ledger();
-let receiver: Receiver;
-
-beforeAll(async () => {
-  receiver = await startReceiver();
-  // Slow enough that attempts hold connections of their own.
-  ledger.watch(receiver, () => ({ after: pause(100) }));
-});
-
-afterAll(async () => {
-  await receiver?.close();
-  folder.remove();
-});
+// Slow enough that attempts hold connections of their own.
+const fault = useFault(() => ({ after: pause(100) }));
 
 test.skipIf(!isLong || spawnSync("prlimit", ["--version"]).status !== 0)(
   `${DESCRIPTORS} file descriptors and ${CALLERS} callers, ${floods} times, end no server (long form; skipped where there is no prlimit)`,
   { timeout: 60_000 + floods * 15_000 },
   async () => {
+    const { path, ledger, receiver } = fault;
     const limit = ["prlimit", `--nofile=${DESCRIPTORS}`];
-    const server = await startProgram(folder.path, ["--dev"], {}, limit);
+    const server = await startProgram(path, ["--dev"], {}, limit);
     const { url } = server;
     await register(url, receiver.url, 20);
     let longestMs = 0;
@@ -57,10 +45,9 @@ test.skipIf(!isLong || spawnSync("prlimit", ["--version"]).status !== 0)(
       expect(server.child.exitCode).toBeNull();
     }
     expect((await fetch(`${url}/health`)).status).toBe(200);
-    await until("every delivery came to its end", async () => (await unfinished(url)) === 0, 60_000);
-    expect((await server.end("SIGTERM")).code).toBe(0);
+    await finish(server);
     expect(longestMs).toBeLessThan(HEALED_WITHIN_MS);
-    const balance = ledger.expectWhole(folder.path);
+    const balance = ledger.expectWhole(path);
     report("256 file descriptors", { floods, healedWithinMs: Math.round(longestMs), ...balance });
   },
 );

@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startProgram, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
+import { canTrace } from "./fault.ts";
 import { Ledger } from "./ledger.ts";
 import { isLong, lengthOf, report, someOf } from "./length.ts";
 import { create, publish } from "./load.ts";
@@ -98,8 +99,4 @@ function failing(pid: number | undefined, path: string, call: string, times: num
       await ended;
     },
   };
-}
-
-function canTrace(): boolean {
-  return spawnSync("strace", ["-qq", "-o", "/dev/null", "-e", "inject=fsync:error=EIO", "true"]).status === 0;
 }

@@ -1,14 +1,13 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { startProgram } from "../support/program.ts";
-import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
-import { Ledger } from "./ledger.ts";
+import { finish, useFault } from "./fault.ts";
 import { isLong, lengthOf, report } from "./length.ts";
-import { Load, publish, register, unfinished } from "./load.ts";
+import { Load, publish, register } from "./load.ts";
 
 // The promise under test: with the disk full nothing is answered 2xx that is not kept, callers are told to come back, and
 // once there is room the server is well again by itself.
@@ -19,23 +18,14 @@ const FILLER = "x".repeat(20_000);
 
 const disk = isLong ? mountSmallDisk(16) : undefined;
 const path = disk?.path ?? "";
-const ledger = new Ledger();
-let receiver: Receiver;
-
-beforeAll(async () => {
-  receiver = await startReceiver();
-  ledger.watch(receiver, (count) => (count === 1 && Math.random() < 0.1 ? { status: 503 } : {}));
-});
-
-afterAll(async () => {
-  await receiver?.close();
-  disk?.remove();
-});
+const fault = useFault((count) => (count === 1 && Math.random() < 0.1 ? { status: 503 } : {}));
+afterAll(() => disk?.remove());
 
 test.skipIf(disk === undefined)(
   `a disk that is full and freed, ${fills} times, loses nothing acknowledged (long form; skipped where no tmpfs can be mounted)`,
   { timeout: 60_000 + fills * 20_000 },
   async () => {
+    const { ledger, receiver } = fault;
     const folder = join(path, "data");
     const file = join(path, "filler");
     mkdirSync(folder);
@@ -75,8 +65,7 @@ test.skipIf(disk === undefined)(
       longestMs = Math.max(longestMs, performance.now() - freedMs);
       await load.stop();
     }
-    await until("every delivery came to its end", async () => (await unfinished(url)) === 0, 60_000);
-    expect((await server.end("SIGTERM")).code).toBe(0);
+    await finish(server);
     expect(longestMs).toBeLessThan(HEALED_WITHIN_MS);
     expect(ledger.refusedWith(503)).toBeGreaterThan(0);
     const balance = ledger.expectWhole(folder, { unanswered: 0, refusedButStored: 0 });

@@ -1,36 +1,24 @@
-import { spawn, spawnSync } from "node:child_process";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
-import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { spawn } from "node:child_process";
+import { expect, test } from "vitest";
+import { type RunningProgram, startProgram } from "../support/program.ts";
 import { until } from "../support/until.ts";
-import { Ledger } from "./ledger.ts";
+import { canTrace, finish, useFault } from "./fault.ts";
 import { lengthOf, report } from "./length.ts";
-import { Load, publish, register, unfinished } from "./load.ts";
+import { Load, publish, register } from "./load.ts";
 
 // The promise under test: when the disk says that it could not keep what was written, nobody is told that it did; and as
 // nobody knows what is on it then, the server stops and says so.
 
 const { failures } = lengthOf("faults/fsync");
-const folder = temporaryFolder();
-const ledger = new Ledger();
-let receiver: Receiver;
-
-beforeAll(async () => {
-  receiver = await startReceiver();
-  ledger.watch(receiver);
-});
-
-afterAll(async () => {
-  await receiver?.close();
-  folder.remove();
-});
+const fault = useFault();
 
 test.skipIf(!canTrace())(
   `fsync fails with EIO, ${failures} times (skipped where strace may not trace)`,
   { timeout: 30_000 + failures * 10_000 },
   async () => {
+    const { path, ledger, receiver } = fault;
     for (let round = 0; round < failures; round += 1) {
-      const server = await startProgram(folder.path, ["--dev"]);
+      const server = await startProgram(path, ["--dev"]);
       if (round === 0) await register(server.url, receiver.url);
       const load = new Load(server.url, ledger, 200);
       const before = ledger.acknowledged;
@@ -42,11 +30,10 @@ test.skipIf(!canTrace())(
       expect(stderr).toContain("while a commit was made durable");
       expect(stderr).toContain("Start evreg again.");
     }
-    const last = await startProgram(folder.path, ["--dev"]);
+    const last = await startProgram(path, ["--dev"]);
     expect(await publish(last.url, ledger)).toBe(201);
-    await until("every delivery came to its end", async () => (await unfinished(last.url)) === 0, 60_000);
-    expect((await last.end("SIGTERM")).code).toBe(0);
-    const balance = ledger.expectWhole(folder.path);
+    await finish(last);
+    const balance = ledger.expectWhole(path);
     report("fsync failing", { failures, ...balance });
   },
 );
@@ -62,8 +49,4 @@ async function failFsync({ child }: RunningProgram): Promise<void> {
     },
   );
   await new Promise((resolve) => tracer.once("spawn", resolve));
-}
-
-function canTrace(): boolean {
-  return spawnSync("strace", ["-qq", "-o", "/dev/null", "-e", "inject=fsync:error=EIO", "true"]).status === 0;
 }

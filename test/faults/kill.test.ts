@@ -1,15 +1,15 @@
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Stats } from "../../src/domain/stats/stats.ts";
 import { DELIVERY_STATE } from "../../src/store/libsql/queue/delivery-state.ts";
 import { fileSql } from "../support/file-sql.ts";
-import { launchProgram, startProgram, temporaryFolder } from "../support/program.ts";
-import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { launchProgram, startProgram } from "../support/program.ts";
 import { until } from "../support/until.ts";
-import { ALL_ATTEMPTS, Ledger } from "./ledger.ts";
+import { useFault } from "./fault.ts";
+import { ALL_ATTEMPTS } from "./ledger.ts";
 import { lengthOf, report, rounds } from "./length.ts";
-import { Load, register, unfinished } from "./load.ts";
+import { Load, register, settled } from "./load.ts";
 
 // The promise under test: what was answered 201 is never lost, and nothing is stored twice, however the process dies.
 
@@ -48,32 +48,21 @@ async function figuresOf(url: string, range: string): Promise<Record<string, Rec
   };
 }
 
-const folder = temporaryFolder();
-const ledger = new Ledger();
-let receiver: Receiver;
-
-beforeAll(async () => {
-  receiver = await startReceiver();
-  // So that retries are under way when the process dies; but not so often that the end has to wait for many of them. Only
-  // the first retry comes at once.
-  ledger.watch(receiver, (count) => {
-    if (count > rounds(1, 2) || Math.random() > 0.25) return {};
-    return Math.random() < 0.3 ? "reset" : { status: 503 };
-  });
-});
-
-afterAll(async () => {
-  await receiver?.close();
-  folder.remove();
+// So that retries are under way when the process dies; but not so often that the end has to wait for many of them. Only
+// the first retry comes at once.
+const fault = useFault((count) => {
+  if (count > rounds(1, 2) || Math.random() > 0.25) return {};
+  return Math.random() < 0.3 ? "reset" : { status: 503 };
 });
 
 test(
   `kill -9 under load, ${kills} times: acknowledged events are stored once, delivered and counted`,
   { timeout: 60_000 + kills * 3_000 },
   async () => {
+    const { path, ledger } = fault;
     for (let round = 0; round < kills; round += 1) {
-      const server = launchProgram(folder.path, ["--dev"]);
-      if (round === 0) await register(await server.ready, receiver.url);
+      const server = launchProgram(path, ["--dev"]);
+      if (round === 0) await register(await server.ready, fault.receiver.url);
       if (round % 5 === 1) {
         const starting = server.ready.catch(() => undefined);
         await Promise.race([starting, pause(Math.random() * STARTING_MS)]);
@@ -87,16 +76,16 @@ test(
       await Promise.all([load.stop(), server.end("SIGKILL")]);
     }
 
-    const last = await startProgram(folder.path, ["--dev"]);
-    await until("every delivery came to its end", async () => (await unfinished(last.url)) === 0, 60_000);
+    const last = await startProgram(path, ["--dev"]);
+    await settled(last.url);
     const figures = await Promise.all(["1h", "24h", "7d"].map((range) => figuresOf(last.url, range)));
     expect((await last.end("SIGTERM")).code).toBe(0);
-    const balance = ledger.expectWhole(folder.path, { refused: 0 });
+    const balance = ledger.expectWhole(path, { refused: 0 });
     expect(balance.acknowledged).toBeGreaterThan(kills * 10);
     expect(balance.repeated).toBeGreaterThan(0);
-    const [stored] = fileSql(join(folder.path, "evreg.db"), STORED);
+    const [stored] = fileSql(join(path, "evreg.db"), STORED);
     for (const shown of figures) expect(shown).toEqual({ totals: stored, series: stored, rows: stored });
-    const [cut] = fileSql(join(folder.path, "evreg.db"), CUT_SHORT);
+    const [cut] = fileSql(join(path, "evreg.db"), CUT_SHORT);
     expect(cut).toEqual({ attempts: expect.any(Number) as number, counted: 0 });
     // A few kills may all come between two attempts.
     if (kills > 100) expect(cut?.["attempts"]).toBeGreaterThan(0);

@@ -9,6 +9,7 @@ import { cleanEnv, startProgram, STARTED_BY, temporaryFolder } from "../support/
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { lengthOf, report, rounds } from "./length.ts";
+import { settled } from "./load.ts";
 
 // The promise under test: a listener loses nothing, whichever side dies or sleeps, and repeats only what was under way.
 
@@ -121,19 +122,7 @@ test(
         await pause(3 * LEASE_MS);
         for (const listener of listeners.values()) listener.kill("SIGCONT");
       }
-      const unfinished = async (): Promise<number> => {
-        const lists = await Promise.all(
-          (["pending", "delivering", "waiting"] as const).map((status) =>
-            evreg.deliveries.list({ status, limit: 1 }),
-          ),
-        );
-        return lists.reduce((sum, { data }) => sum + data.length, 0);
-      };
-      await until(
-        "every delivery came to its end",
-        async () => (await unfinished()) === 0,
-        60_000 + events * 30,
-      );
+      await settled(url, 60_000 + events * 30);
     } finally {
       for (const listener of listeners.values()) await kill(listener);
       await evreg.close();

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { until } from "../support/until.ts";
 import type { Ledger } from "./ledger.ts";
 
 const ACTION = "load.sent";
@@ -71,8 +72,13 @@ export class Load {
   }
 }
 
+/** Waits until every delivery came to its end. */
+export function settled(url: string, withinMs = 60_000): Promise<void> {
+  return until("every delivery came to its end", async () => (await unfinished(url)) === 0, withinMs);
+}
+
 /** Deliveries that have not come to an end. Where there are some it takes a while, as each look is work for the server. */
-export async function unfinished(url: string): Promise<number> {
+async function unfinished(url: string): Promise<number> {
   let count = 0;
   for (const status of UNFINISHED) count += (await listed(url, `&status=${status}`)).length;
   if (count > 0) return pause(LOOK_MS, count);

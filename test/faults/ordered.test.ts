@@ -1,13 +1,12 @@
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { fileSql } from "../support/file-sql.ts";
-import { launchProgram, startProgram, temporaryFolder } from "../support/program.ts";
-import { startReceiver, type Receiver, type ReceivedRequest } from "../support/receiver.ts";
-import { until } from "../support/until.ts";
-import { Ledger } from "./ledger.ts";
+import { launchProgram, startProgram } from "../support/program.ts";
+import type { ReceivedRequest } from "../support/receiver.ts";
+import { finish, useFault } from "./fault.ts";
 import { lengthOf, report, rounds } from "./length.ts";
-import { create, publish, unfinished } from "./load.ts";
+import { create, publish } from "./load.ts";
 
 // The promise under test: an ordered subscription's handler never gets an event after a later one, however often either of
 // the two sides fails, and where it blocks, none before the one before was taken. Half of them are keys of two subscriptions
@@ -19,10 +18,6 @@ const SKIPPING = Math.floor(KEYS / 4);
 const LONGEST_MS = rounds(150, 700);
 const ENDING_MS = rounds(60_000, 600_000);
 
-const folder = temporaryFolder();
-const ledger = new Ledger();
-let receiver: Receiver;
-
 interface Seen {
   readonly event: number;
   readonly isTaken: boolean;
@@ -31,24 +26,17 @@ interface Seen {
 /** By key, in the order in which they came. */
 const seen = Array.from({ length: KEYS }, (): Seen[] => []);
 
-beforeAll(async () => {
-  receiver = await startReceiver();
-  ledger.watch(receiver, (count, request) => {
-    const answer = answerTo(count);
-    const { payload } = JSON.parse(request.body.toString()) as { payload: { filler: string } };
-    const key = Number(payload.filler);
-    seen[key]!.push({
-      event: eventOf(request),
-      isTaken: typeof answer === "object" && !("status" in answer),
-    });
-    return answer;
+const fault = useFault((count, request) => {
+  const answer = answerTo(count);
+  const { payload } = JSON.parse(request.body.toString()) as { payload: { filler: string } };
+  const key = Number(payload.filler);
+  seen[key]!.push({
+    event: eventOf(request),
+    isTaken: typeof answer === "object" && !("status" in answer),
   });
+  return answer;
 });
-
-afterAll(async () => {
-  await receiver?.close();
-  folder.remove();
-});
+const { path, ledger } = fault;
 
 /** The first retry comes at once, and further ones after two seconds and more: so few fail twice, and in short none thrice. */
 function answerTo(count: number): object | "reset" {
@@ -84,7 +72,7 @@ async function registerShared(url: string): Promise<void> {
 }
 
 function subscribe(url: string, given: object): Promise<void> {
-  const named = { application: "load", subscription: "ordered", handler: receiver.url, max_retries: 1 };
+  const named = { application: "load", subscription: "ordered", handler: fault.receiver.url, max_retries: 1 };
   return create(`${url}/v1/subscriptions`, { ...named, ...given });
 }
 
@@ -103,7 +91,7 @@ function publishAll(url: string, count: number): Promise<unknown> {
 function stored(): readonly (readonly number[])[] {
   const text = `SELECT a.action AS action, e.rowid AS id FROM event AS e JOIN action AS a ON a.rowid = e.action_id
     ORDER BY e.rowid`;
-  const rows = fileSql(join(folder.path, "evreg.db"), text) as { action: string; id: number }[];
+  const rows = fileSql(join(path, "evreg.db"), text) as { action: string; id: number }[];
   return seen.map((_, key) => rows.filter(({ action }) => action === actionOf(key)).map(({ id }) => id));
 }
 
@@ -111,7 +99,7 @@ function stored(): readonly (readonly number[])[] {
 function unskipped(): readonly unknown[] {
   const text = `SELECT d.event_id, d.state FROM delivery AS d JOIN subscription AS s ON s.rowid = d.subscription_id
     WHERE d.state <> 2 AND NOT (d.state = 3 AND d.failures = 2 AND s.settings ->> 'on_exhausted' = 'skip')`;
-  return fileSql(join(folder.path, "evreg.db"), text);
+  return fileSql(join(path, "evreg.db"), text);
 }
 
 /** Requests for an event after one for a later event. */
@@ -139,26 +127,25 @@ test(
   `after kill -9 with ${KEYS} ordered subscriptions of ${events} events each, none comes after a later one`,
   { timeout: 2 * ENDING_MS },
   async () => {
-    const first = await startProgram(folder.path, ["--dev"]);
+    const first = await startProgram(path, ["--dev"]);
     for (let key = 0; key < KEYS; key += 1) await registerKey(first.url, key);
     await registerShared(first.url);
     await publishAll(first.url, Math.ceil(events / 2));
     await first.end("SIGKILL");
     let kills = 1;
     for (; kills < leastKills; kills += 1) {
-      const server = launchProgram(folder.path, ["--dev"]);
+      const server = launchProgram(path, ["--dev"]);
       const url = await server.ready;
       const publishing = publishAll(url, Math.ceil(events / leastKills));
       await pause(Math.random() * LONGEST_MS);
       await Promise.all([publishing, server.end("SIGKILL")]);
     }
-    const last = await startProgram(folder.path, ["--dev"]);
+    const last = await startProgram(path, ["--dev"]);
     const missing = events - Math.floor(ledger.acknowledged / KEYS);
     if (missing > 0) await publishAll(last.url, missing);
-    await until("every delivery came to its end", async () => (await unfinished(last.url)) === 0, ENDING_MS);
-    expect((await last.end("SIGTERM")).code).toBe(0);
+    await finish(last, ENDING_MS);
 
-    const balance = ledger.expectWhole(folder.path, { undelivered: expect.any(Number), refused: 0 });
+    const balance = ledger.expectWhole(path, { undelivered: expect.any(Number), refused: 0 });
     expect(unskipped()).toEqual([]);
     expect(seen.map((requests) => [...new Set(requests.map(({ event }) => event))])).toEqual(stored());
     const figures = {

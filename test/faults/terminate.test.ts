@@ -1,11 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startProgram, temporaryFolder } from "../support/program.ts";
-import { startReceiver, type Receiver } from "../support/receiver.ts";
-import { until } from "../support/until.ts";
-import { Ledger } from "./ledger.ts";
+import { expect, test } from "vitest";
+import { startProgram } from "../support/program.ts";
+import { finish, useFault } from "./fault.ts";
 import { lengthOf, report } from "./length.ts";
-import { Load, register, unfinished } from "./load.ts";
+import { Load, register } from "./load.ts";
 
 // The promise under test: a stop in order loses nothing, sends nothing twice to a handler that answers in time, and takes
 // no longer than the shutdown deadline.
@@ -14,37 +12,21 @@ const { stops } = lengthOf("faults/terminate");
 const DEADLINE_MS = 5_000;
 const ANSWERS_AFTER_MS = 30;
 
-const folder = temporaryFolder();
-const ledger = new Ledger();
-let receiver: Receiver;
-
-beforeAll(async () => {
-  receiver = await startReceiver();
-  ledger.watch(receiver, () => ({ after: pause(ANSWERS_AFTER_MS) }));
-});
-
-afterAll(async () => {
-  await receiver?.close();
-  folder.remove();
-});
+const fault = useFault(() => ({ after: pause(ANSWERS_AFTER_MS) }));
 
 test(
   `SIGTERM under load, ${stops} times: everything in flight is finished or returned, and nothing is sent twice`,
   { timeout: 60_000 + stops * 5_000 },
   async () => {
+    const { path, ledger, receiver } = fault;
     let longestMs = 0;
     for (let round = 0; round <= stops; round += 1) {
-      const server = await startProgram(folder.path, ["--dev"], {
+      const server = await startProgram(path, ["--dev"], {
         EVREG_SHUTDOWN_GRACE_MS: String(DEADLINE_MS),
       });
       if (round === 0) await register(server.url, receiver.url);
       if (round === stops) {
-        await until(
-          "every delivery came to its end",
-          async () => (await unfinished(server.url)) === 0,
-          60_000,
-        );
-        await server.end("SIGTERM");
+        await finish(server);
         break;
       }
       const load = new Load(server.url, ledger, 200);
@@ -56,7 +38,7 @@ test(
       expect(code).toBe(0);
     }
     expect(longestMs).toBeLessThan(DEADLINE_MS);
-    const balance = ledger.expectWhole(folder.path, { duplicates: 0, repeated: 0, refusedButStored: 0 });
+    const balance = ledger.expectWhole(path, { duplicates: 0, repeated: 0, refusedButStored: 0 });
     expect(balance.acknowledged).toBeGreaterThan(stops * 10);
     report("SIGTERM", { stops, longestMs: Math.round(longestMs), ...balance });
   },

@@ -1,0 +1,48 @@
+import { spawnSync } from "node:child_process";
+import { afterAll, beforeAll, expect } from "vitest";
+import { type RunningProgram, temporaryFolder } from "../support/program.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { Ledger } from "./ledger.ts";
+import { settled } from "./load.ts";
+
+/** What most faults are tried on, for all tests of a file. */
+export interface Fault {
+  /** The data folder of the servers. */
+  readonly path: string;
+  readonly ledger: Ledger;
+  /** The handler, which is there once the first test runs. */
+  readonly receiver: Receiver;
+}
+
+/** @param answer what the handler answers; 200 where none is given */
+export function useFault(answer?: Parameters<Ledger["watch"]>[1]): Fault {
+  const folder = temporaryFolder();
+  const ledger = new Ledger();
+  let receiver: Receiver | undefined;
+  beforeAll(async () => {
+    receiver = await startReceiver();
+    ledger.watch(receiver, answer);
+  });
+  afterAll(async () => {
+    await receiver?.close();
+    folder.remove();
+  });
+  return {
+    path: folder.path,
+    ledger,
+    get receiver() {
+      return receiver!;
+    },
+  };
+}
+
+/** Waits until every delivery came to its end, and stops the server in order. */
+export async function finish(server: RunningProgram, withinMs = 60_000): Promise<void> {
+  await settled(server.url, withinMs);
+  expect((await server.end("SIGTERM")).code).toBe(0);
+}
+
+/** Whether strace may have a program's calls fail. */
+export function canTrace(): boolean {
+  return spawnSync("strace", ["-qq", "-o", "/dev/null", "-e", "inject=fsync:error=EIO", "true"]).status === 0;
+}
