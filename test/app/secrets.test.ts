@@ -8,7 +8,7 @@ import { RawJson } from "../../src/json/raw-json.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../support/receiver.ts";
 import type { Changes } from "../support/server.ts";
-import { closing, dataFolder, ORDER_PLACED, start } from "./setup.ts";
+import { closing, dataFolder, ORDER_PLACED, start, startOnce } from "./setup.ts";
 
 // Over HTTP, to a receiver that verifies as receivers do, with the Standard Webhooks library.
 
@@ -27,8 +27,12 @@ beforeEach(async () => {
 });
 afterEach(() => receiver.close());
 
-async function serve(data: string, changes: Changes = {}): Promise<{ server: RunningServer; evreg: Evreg }> {
-  const server = await start(data, { ...OPEN, ...changes }, { clock });
+async function serve(
+  data: string,
+  changes: Changes = {},
+  begin = start,
+): Promise<{ server: RunningServer; evreg: Evreg }> {
+  const server = await begin(data, { ...OPEN, ...changes }, { clock });
   return { server, evreg: closing(connect({ url: server.url })) };
 }
 
@@ -59,7 +63,7 @@ describe.each([
   ["encrypted", { encryption: { key: KEY } }],
 ] satisfies [string, Changes][])("secrets stored %s", (_, changes) => {
   test("during a rotation receivers of the old and the new secret verify, and afterwards only of the new one", async () => {
-    const { evreg } = await serve(dataFolder(), changes);
+    const { evreg } = await serve(dataFolder(), changes, startOnce);
     await evreg.actions.create(ORDER_PLACED);
     const named = { application: "billing", subscription: "invoices", action: ORDER_PLACED.action };
     const created = await evreg.subscriptions.create({ ...named, handler: receiver.url });
@@ -83,7 +87,7 @@ describe.each([
   });
 
   test("a handler gets its own bearer value, during a rotation too, and none where there is none", async () => {
-    const { evreg } = await serve(dataFolder(), changes);
+    const { evreg } = await serve(dataFolder(), changes, startOnce);
     await evreg.actions.create(ORDER_PLACED);
     const named = { application: "billing", subscription: "invoices", action: ORDER_PLACED.action };
     const { data } = await evreg.subscriptions.create({

@@ -9,7 +9,7 @@ import { RawJson } from "../../src/json/raw-json.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner } from "../../src/runtime/owner-file.ts";
 import { configFor } from "../support/server.ts";
-import { closing, dataFolder, ORDER_PLACED, start, status } from "./setup.ts";
+import { closing, dataFolder, ORDER_PLACED, start, startOnce, status } from "./setup.ts";
 
 describe("start and stop", () => {
   test("a restart on the same folder finds everything that was stored", async () => {
@@ -31,19 +31,21 @@ describe("start and stop", () => {
     });
   });
 
-  test("a running server announces its address in its folder, and a stop removes it", async () => {
+  test("a running server announces its address in its folder, and a stop, asked for once or often, removes it", async () => {
     const data = dataFolder();
-    const server = await start(data);
+    const server = await startOnce(data);
     expect(readOwner(data)).toMatchObject({ command: "serve", pid: process.pid, url: server.url });
     expect(await findServer(data, { isNamed: false })).toEqual({ url: server.url });
-    await server.stop();
+    const stops = Array.from({ length: 50 }, () => server.stop());
+    expect(new Set(stops).size).toBe(1);
+    await Promise.all(stops);
     expect(readOwner(data)).toBeUndefined();
     expect(await findServer(data)).toBeUndefined();
   });
 
   test("a server that listens on all addresses announces a loopback address", async () => {
     const data = dataFolder();
-    const server = await start(data, { host: "0.0.0.0" });
+    const server = await startOnce(data, { host: "0.0.0.0" });
     expect(new URL(server.url).hostname).toBe("127.0.0.1");
     expect((await findServer(data))?.url).toBe(server.url);
   });
@@ -57,15 +59,15 @@ describe("start and stop", () => {
       const warnings: string[] = [];
       const warn = (_fields: object, message: string) => void warnings.push(message);
       const logger = { ...silentLogger, warn };
-      await start(data, {}, { logger });
-      await start(closed, {}, { logger });
+      await startOnce(data, {}, { logger });
+      await startOnce(closed, {}, { logger });
       expect(warnings).toEqual([expect.stringContaining(`chmod 700 ${data}`)]);
     },
   );
 
   test("a stop does not wait for a backup, however late the shutdown deadline is", async () => {
     const data = dataFolder();
-    const server = await start(data, { shutdownGraceMs: 600_000 });
+    const server = await startOnce(data, { shutdownGraceMs: 600_000 });
     await server.evreg.actions.create(ORDER_PLACED);
     // More than the system takes for a caller that does not read.
     const event = { action: "order.placed", payload: RawJson.fromValue({ id: "x".repeat(1_000_000) }) };
@@ -85,42 +87,6 @@ describe("start and stop", () => {
     );
     await backup.close();
   });
-
-  test("repeated calls of stop share one stop", async () => {
-    const server = await start(dataFolder());
-    const stops = Array.from({ length: 50 }, () => server.stop());
-    expect(new Set(stops).size).toBe(1);
-    await Promise.all(stops);
-    await server.stop();
-  });
-
-  test(
-    "repeated starts and stops under requests leave nothing behind and lose nothing",
-    { timeout: 60_000 },
-    async () => {
-      const data = dataFolder();
-      let answered = 0;
-      for (let round = 0; round < 4; round += 1) {
-        const server = await start(data, { auth: { mode: "off" } });
-        if (round === 0) await server.evreg.actions.create(ORDER_PLACED);
-        const body = JSON.stringify({ action: "order.placed", payload: { id: String(round) } });
-        const headers = { "content-type": "application/json" };
-        const publishes = Array.from({ length: 8 }, () =>
-          fetch(`${server.url}/v1/events`, { method: "POST", body, headers }).then(
-            async (response) => (await response.arrayBuffer(), response.status),
-            () => 0,
-          ),
-        );
-        await Promise.race(publishes);
-        await server.stop();
-        answered += (await Promise.all(publishes)).filter((code) => code === 201).length;
-      }
-      const { evreg } = await start(data);
-      const { meta } = await evreg.events.list();
-      expect(answered).toBeGreaterThanOrEqual(4);
-      expect(meta.total).toBeGreaterThanOrEqual(answered);
-    },
-  );
 });
 
 describe("a failed start leaves nothing behind", () => {
@@ -199,17 +165,17 @@ describe("the first token", () => {
   });
 
   test("can be given by the operator", async () => {
-    const donor = await start(dataFolder());
+    const donor = await startOnce(dataFolder());
     const given = (await donor.evreg.tokens.create({ name: "x", scopes: ["admin"] })).data.token;
     const data = dataFolder();
-    const server = await start(data, { auth: { bootstrapToken: given } });
+    const server = await startOnce(data, { auth: { bootstrapToken: given } });
     expect(readFileSync(join(data, "token"), "utf8").trim()).toBe(given);
     expect(await status(`${server.url}/v1/tokens`, { authorization: `Bearer ${given}` })).toBe(200);
   });
 
   test("is not created while no token is needed", async () => {
     const data = dataFolder();
-    const server = await start(data, { auth: { mode: "off" } });
+    const server = await startOnce(data, { auth: { mode: "off" } });
     expect(server.tokenFile).toBeUndefined();
     expect((await server.evreg.tokens.list()).data).toEqual([]);
     expect(existsSync(join(data, "token"))).toBe(false);
@@ -219,8 +185,11 @@ describe("the first token", () => {
 describe("dev", () => {
   const subscription = { application: "a", subscription: "s", action: "order.placed" };
 
-  test("needs no token and allows http: and loopback handlers, which are refused otherwise", async () => {
-    const dev = await start(dataFolder(), {}, { dev: true });
+  test("changes no given configuration, needs no token, and allows http: and loopback handlers, which are refused otherwise", async () => {
+    const config = configFor(dataFolder());
+    const before = structuredClone(config);
+    const dev = await startOnce(config.data, {}, { config, dev: true });
+    expect(config).toEqual(before);
     expect(await status(`${dev.url}/v1/tokens`)).toBe(200);
     await dev.evreg.actions.create(ORDER_PLACED);
     for (const handler of ["http://127.0.0.1:9/", "http://[::1]:9/"]) {
@@ -234,7 +203,7 @@ describe("dev", () => {
     const other = { ...subscription, handler: "http://10.0.0.1/" };
     await expect(dev.evreg.subscriptions.create(other)).rejects.toMatchObject({ code: "invalid" });
 
-    const usual = await start(dataFolder());
+    const usual = await startOnce(dataFolder());
     await usual.evreg.actions.create(ORDER_PLACED);
     const loopback = { ...subscription, handler: "http://127.0.0.1:9/" };
     await expect(usual.evreg.subscriptions.create(loopback)).rejects.toMatchObject({ code: "invalid" });
@@ -248,13 +217,6 @@ describe("dev", () => {
       expect(existsSync(data)).toBe(false);
     },
   );
-});
-
-test("the given configuration is not changed", async () => {
-  const config = configFor(dataFolder());
-  const before = structuredClone(config);
-  await start(config.data, {}, { config, dev: true });
-  expect(config).toEqual(before);
 });
 
 test.each([

@@ -5,7 +5,7 @@ import type { StreamMessage } from "../../src/domain/stream.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { readTokenFile } from "../../src/runtime/find-server.ts";
 import { startReceiver } from "../support/receiver.ts";
-import { closing, dataFolder, ORDER_PLACED, start } from "./setup.ts";
+import { closing, dataFolder, ORDER_PLACED, start, startOnce } from "./setup.ts";
 
 const DELIVERY = { allowHttp: true, allowNetworks: ["127.0.0.0/8"] } as const;
 
@@ -15,7 +15,7 @@ test("a running server shows the result of each attempt, what it deactivates, an
     status: path.endsWith("gone") ? 410 : path.endsWith("down") ? 500 : 204,
   });
   const data = dataFolder();
-  const server = await start(data, { delivery: DELIVERY });
+  const server = await startOnce(data, { delivery: DELIVERY });
   const evreg = closing(connect({ url: server.url, token: readTokenFile(data)! }));
   await evreg.actions.create(ORDER_PLACED);
   const { action } = ORDER_PLACED;
