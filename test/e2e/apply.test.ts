@@ -10,7 +10,7 @@ import { serveHere } from "../support/server.ts";
 
 /** The long form has the 500 actions and 2,000 subscriptions that the figures are told of. */
 const { applications: APPLICATIONS, "subscriptions each": SUBSCRIPTIONS } = lengthOf("e2e/apply");
-const ACTIONS = rounds(12, 25);
+const ACTIONS = rounds(6, 25);
 const ALL = APPLICATIONS * (ACTIONS + SUBSCRIPTIONS);
 const TIMEOUT_MS = 240_000;
 

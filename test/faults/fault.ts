@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, expect } from "vitest";
 import { type RunningProgram, temporaryFolder } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
@@ -40,9 +39,4 @@ export function useFault(answer?: Parameters<Ledger["watch"]>[1]): Fault {
 export async function finish(server: RunningProgram, withinMs = 60_000): Promise<void> {
   await settled(server.url, withinMs);
   expect((await server.end("SIGTERM")).code).toBe(0);
-}
-
-/** Whether strace may have a program's calls fail. */
-export function canTrace(): boolean {
-  return spawnSync("strace", ["-qq", "-o", "/dev/null", "-e", "inject=fsync:error=EIO", "true"]).status === 0;
 }

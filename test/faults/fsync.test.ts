@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
 import { expect, test } from "vitest";
+import { canTrace } from "../store/processes.ts";
 import { type RunningProgram, startProgram } from "../support/program.ts";
 import { until } from "../support/until.ts";
-import { canTrace, finish, useFault } from "./fault.ts";
+import { finish, useFault } from "./fault.ts";
 import { lengthOf, report } from "./length.ts";
 import { Load, publish, register } from "./load.ts";
 

@@ -97,7 +97,7 @@ const GROWING = `
     getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space").space_size / 2 ** 20;
   const work = async () => {
     let held = [];
-    for (let step = 0; step < 600; step += 1) {
+    for (let step = 0; step < 200; step += 1) {
       held = [...held.slice(-60_000), ...Array.from({ length: 3_000 }, (_, at) => ({ at, text: "x" + at }))];
       await turn();
     }
