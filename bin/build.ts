@@ -4,7 +4,6 @@ import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, type BuildOptions } from "esbuild";
-import { minifySync } from "oxc-minify";
 import { CONSTANTS, httpByRequire, leanListhen } from "./bundling.ts";
 
 // `npm run build` makes `dist`: the modules for users' own code as the compiler writes them, with their types, and the
@@ -102,32 +101,11 @@ async function bundlePage(): Promise<string[]> {
   let page = readFileSync(join(ROOT, "src/ui/index.html"), "utf8");
   for (const path of Object.keys(metafile.outputs)) {
     const name = basename(path);
-    if (name.endsWith(".js")) shrink(join(NEW, "ui", name));
-    else shortenNames(join(NEW, "ui", name));
     page = page.replace(name.replace(/-\w+(\.\w+)$/, "$1"), name);
   }
   writeFileSync(join(NEW, "ui/index.html"), page);
   copyFileSync(join(ROOT, "src/ui/icon.svg"), join(NEW, "ui/icon.svg"));
   return Object.keys(metafile.inputs);
-}
-
-/** Of a script that esbuild has made small already this leaves 3 % less to load. */
-function shrink(file: string): void {
-  const { code, errors } = minifySync(file, readFileSync(file, "utf8"), { module: true });
-  if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
-  writeFileSync(file, code);
-}
-
-/** The page's style has some hundred names of colours and sizes, which nothing else uses. */
-function shortenNames(file: string): void {
-  const css = readFileSync(file, "utf8").replaceAll(/(--[\w-]+): /g, "$1:");
-  const used = Map.groupBy(css.match(/--[\w-]+/g) ?? [], (name) => name);
-  const often = [...used.values()].toSorted((one, other) => other.length - one.length);
-  const names = new Map(often.map(([name], index) => [name, `--${index.toString(36)}`]));
-  writeFileSync(
-    file,
-    css.replaceAll(/--[\w-]+/g, (name) => names.get(name)!),
-  );
 }
 
 /** The licences of the packages that are in the program, as they ask for. */
