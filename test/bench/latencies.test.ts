@@ -8,9 +8,7 @@ describe("Latencies", () => {
     for (let n = 0; n < 5_000; n += 1) latencies.add(((n * 7) % 5_000) + 1);
     expect(latencies.summary()).toEqual({
       count: 5_000,
-      meanMs: 2_500.5,
       p50Ms: 2_500,
-      p90Ms: 4_500,
       p99Ms: 4_950,
       maxMs: 5_000,
     });
@@ -19,9 +17,7 @@ describe("Latencies", () => {
   it("is zero when nothing was measured", () => {
     expect(new Latencies().summary()).toEqual({
       count: 0,
-      meanMs: 0,
       p50Ms: 0,
-      p90Ms: 0,
       p99Ms: 0,
       maxMs: 0,
     });

@@ -1,9 +1,7 @@
 /** Milliseconds. */
 export interface LatencySummary {
   readonly count: number;
-  readonly meanMs: number;
   readonly p50Ms: number;
-  readonly p90Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
 }
@@ -25,12 +23,9 @@ export class Latencies {
 
   summary(): LatencySummary {
     const sorted = this.#values.subarray(0, this.#count).toSorted();
-    const sum = sorted.reduce((total, value) => total + value, 0);
     return {
       count: this.#count,
-      meanMs: this.#count === 0 ? 0 : sum / this.#count,
       p50Ms: percentile(sorted, 0.5),
-      p90Ms: percentile(sorted, 0.9),
       p99Ms: percentile(sorted, 0.99),
       maxMs: sorted.at(-1) ?? 0,
     };

@@ -1,18 +1,10 @@
 import { CpuShare } from "./cpu-share.ts";
 import { Latencies, type LatencySummary } from "./latencies.ts";
-import { LoadConnection } from "./load-connection.ts";
-import { RequestBytes, type RequestSpec } from "./request-bytes.ts";
+import { type LoadTarget, openConnections } from "./load-connection.ts";
+import type { RequestSpec } from "./request-bytes.ts";
 
-export interface ClosedLoop {
-  readonly port: number;
-  readonly token?: string;
+export interface ClosedLoop extends LoadTarget {
   readonly request: RequestSpec;
-  readonly connections: number;
-  /** Sent before counting begins. */
-  readonly warmUpMs: number;
-  readonly durationMs: number;
-  /** Any other status fails the run. */
-  readonly expect: number;
 }
 
 export interface ClosedLoopResult {
@@ -26,36 +18,21 @@ export interface ClosedLoopResult {
 }
 
 /** Each connection sends its next request as soon as it has the answer to the one before. */
-export async function runClosedLoop(options: ClosedLoop): Promise<ClosedLoopResult> {
-  const { port, token, request, connections, warmUpMs, durationMs, expect } = options;
-  const failed = Promise.withResolvers<never>();
-  // It may fail before anybody waits for it.
-  failed.promise.catch(() => undefined);
-  const open = await Promise.all(
-    Array.from({ length: connections }, async () => ({
-      connection: await LoadConnection.open(port, (status) => status !== expect, failed.reject),
-      bytes: new RequestBytes(request, `127.0.0.1:${port}`, token),
-    })),
-  );
+export async function runClosedLoop({ request, ...target }: ClosedLoop): Promise<ClosedLoopResult> {
+  const connections = await openConnections(target, [request]);
   const latencies = new Latencies();
-  const countFromMs = performance.now() + warmUpMs;
-  const untilMs = countFromMs + durationMs;
+  const countFromMs = performance.now() + target.warmUpMs;
+  const untilMs = countFromMs + target.durationMs;
   let cpu: CpuShare | undefined;
   let answered = 0;
-  let nextNumber = 1;
   let loadShare = 0;
 
-  const all = open.map(
-    ({ connection, bytes }) =>
+  const all = connections.all.map(
+    (connection) =>
       new Promise<void>((resolve) => {
         const sendNext = (): void => {
-          nextNumber = bytes.number(nextNumber);
           const sentMs = performance.now();
-          connection.send(bytes.bytes, ({ status, body }) => {
-            if (status !== expect) {
-              failed.reject(new Error(`${request.path} was answered with ${status}: ${body?.toString()}`));
-              return;
-            }
+          connections.send(connection, 0, () => {
             answered += 1;
             const nowMs = performance.now();
             if (nowMs >= untilMs) {
@@ -73,11 +50,8 @@ export async function runClosedLoop(options: ClosedLoop): Promise<ClosedLoopResu
         sendNext();
       }),
   );
-  try {
-    await Promise.race([Promise.all(all), failed.promise]);
-  } finally {
-    for (const { connection } of open) connection.close();
-  }
+  await connections.during(Promise.all(all));
   const latency = latencies.summary();
-  return { ratePerS: latency.count / (durationMs / 1_000), latency, loadShare, answeredInAll: answered };
+  const ratePerS = latency.count / (target.durationMs / 1_000);
+  return { ratePerS, latency, loadShare, answeredInAll: answered };
 }

@@ -1,5 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { HttpReader } from "./http-reader.ts";
+import { RequestBytes, type RequestSpec } from "./request-bytes.ts";
 
 export interface LoadAnswer {
   readonly status: number;
@@ -7,56 +8,98 @@ export interface LoadAnswer {
   readonly body: Buffer | undefined;
 }
 
-/** One keep-alive connection with at most one request under way. */
-export class LoadConnection {
-  readonly #socket: Socket;
-  #onAnswer: ((answer: LoadAnswer) => void) | undefined;
+/** What every load has. */
+export interface LoadTarget {
+  readonly port: number;
+  readonly token?: string;
+  readonly connections: number;
+  /** Sent before counting begins. */
+  readonly warmUpMs: number;
+  readonly durationMs: number;
+  /** Any other status fails the run. */
+  readonly expect: number | readonly number[];
+}
 
-  private constructor(
-    socket: Socket,
-    keepsBody: (status: number) => boolean,
-    onLost: (error: Error) => void,
-  ) {
-    this.#socket = socket;
+/** One keep-alive connection with at most one request under way. */
+interface LoadConnection {
+  readonly socket: Socket;
+  readonly requests: readonly RequestBytes[];
+  onAnswer: ((answer: LoadAnswer) => void) | undefined;
+}
+
+/** Connections of which the first failure, or the first unexpected status, ends the run. */
+export interface LoadConnections {
+  readonly all: readonly LoadConnection[];
+  /** @param which of the requests, which are numbered as they are sent */
+  send(connection: LoadConnection, which: number, onAnswer: (answer: LoadAnswer) => void): void;
+  /** Waits until `over` resolves, and closes them. */
+  during(over: Promise<unknown>): Promise<void>;
+}
+
+export async function openConnections(
+  { port, token, connections, expect }: LoadTarget,
+  requests: readonly RequestSpec[],
+  keepsBodies = false,
+): Promise<LoadConnections> {
+  const failed = Promise.withResolvers<never>();
+  // It may fail before anybody waits for it.
+  failed.promise.catch(() => undefined);
+  const expected = new Set([expect].flat());
+  const opening = Array.from({ length: connections }, async (): Promise<LoadConnection> => {
+    const bytes = requests.map((request) => new RequestBytes(request, `127.0.0.1:${port}`, token));
+    return { socket: await connected(port), requests: bytes, onAnswer: undefined };
+  });
+  const all = await Promise.all(opening);
+  for (const connection of all) {
+    const { socket } = connection;
     const reader = new HttpReader({
-      keepsBody: (head) => keepsBody(statusOf(head)),
+      keepsBody: (head) => keepsBodies || !expected.has(statusOf(head)),
       onMessage: (head, body) => {
-        const status = statusOf(head);
-        const onAnswer = this.#onAnswer;
-        this.#onAnswer = undefined;
-        if (onAnswer === undefined) onLost(new Error(`An answer ${status} came that nobody asked for.`));
-        else onAnswer({ status, body });
+        const { onAnswer } = connection;
+        connection.onAnswer = undefined;
+        if (onAnswer !== undefined) onAnswer({ status: statusOf(head), body });
+        else failed.reject(new Error(`An answer ${statusOf(head)} came that nobody asked for.`));
       },
     });
     socket.on("data", (chunk: Buffer) => reader.push(chunk));
-    socket.on("error", onLost);
+    socket.on("error", failed.reject);
     socket.on("close", () => {
-      if (this.#onAnswer !== undefined) onLost(new Error("The connection was closed before an answer came."));
+      if (connection.onAnswer !== undefined) {
+        failed.reject(new Error("The connection was closed before an answer came."));
+      }
     });
   }
+  let nextNumber = 1;
+  return {
+    all,
+    send(connection, which, onAnswer) {
+      const { bytes, path } = connection.requests[which]!;
+      nextNumber = connection.requests[which]!.number(nextNumber);
+      connection.onAnswer = (answer) => {
+        const { status, body } = answer;
+        if (expected.has(status)) onAnswer(answer);
+        else failed.reject(new Error(`${path} was answered with ${status}: ${body?.toString()}`));
+      };
+      connection.socket.write(bytes);
+    },
+    async during(over) {
+      try {
+        await Promise.race([over, failed.promise]);
+      } finally {
+        for (const connection of all) {
+          connection.onAnswer = undefined;
+          connection.socket.destroy();
+        }
+      }
+    },
+  };
+}
 
-  static async open(
-    port: number,
-    keepsBody: (status: number) => boolean,
-    onLost: (error: Error) => void,
-  ): Promise<LoadConnection> {
-    const socket = await new Promise<Socket>((resolve, reject) => {
-      const opening = connect({ port, host: "127.0.0.1", noDelay: true }, () => resolve(opening));
-      opening.once("error", reject);
-    });
-    return new LoadConnection(socket, keepsBody, onLost);
-  }
-
-  /** The bytes must not change until the answer is there. */
-  send(bytes: Buffer, onAnswer: (answer: LoadAnswer) => void): void {
-    this.#onAnswer = onAnswer;
-    this.#socket.write(bytes);
-  }
-
-  close(): void {
-    this.#onAnswer = undefined;
-    this.#socket.destroy();
-  }
+function connected(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: "127.0.0.1", noDelay: true }, () => resolve(socket));
+    socket.once("error", reject);
+  });
 }
 
 /** From `HTTP/1.1 201 …`. */

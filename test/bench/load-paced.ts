@@ -1,20 +1,12 @@
 import { CpuShare } from "./cpu-share.ts";
 import { Latencies, type LatencySummary } from "./latencies.ts";
-import { type LoadAnswer, LoadConnection } from "./load-connection.ts";
-import { RequestBytes, type RequestSpec } from "./request-bytes.ts";
+import { type LoadAnswer, type LoadTarget, openConnections } from "./load-connection.ts";
+import type { RequestSpec } from "./request-bytes.ts";
 
-export interface PacedLoop {
-  readonly port: number;
-  readonly token?: string;
+export interface PacedLoop extends LoadTarget {
   /** Sent in turn. */
   readonly requests: readonly RequestSpec[];
-  readonly connections: number;
   readonly ratePerS: number;
-  /** Sent before counting begins. */
-  readonly warmUpMs: number;
-  readonly durationMs: number;
-  /** Any other status fails the run. */
-  readonly expect: number;
 }
 
 export interface PacedLoopResult {
@@ -53,21 +45,9 @@ const LONGEST_WAIT_MS = 5_000;
  * from when it was due.
  */
 export async function pace(options: PacedLoop, hooks: PacedHooks): Promise<PacedLoopResult> {
-  const { port, token, requests, connections, ratePerS, warmUpMs, durationMs, expect } = options;
-  const failed = Promise.withResolvers<never>();
-  // It may fail before anybody waits for it.
-  failed.promise.catch(() => undefined);
-  const idle = await Promise.all(
-    Array.from({ length: connections }, async () => ({
-      connection: await LoadConnection.open(
-        port,
-        (status) => hooks.keepsBodies || status !== expect,
-        failed.reject,
-      ),
-      bytes: requests.map((request) => new RequestBytes(request, `127.0.0.1:${port}`, token)),
-    })),
-  );
-  const open = [...idle];
+  const { requests, ratePerS, warmUpMs, durationMs } = options;
+  const connections = await openConnections(options, requests, hooks.keepsBodies);
+  const idle = [...connections.all];
   const latencies = requests.map(() => new Latencies());
   const lateness = new Latencies();
   const waiting: Due[] = [];
@@ -78,25 +58,17 @@ export async function pace(options: PacedLoop, hooks: PacedHooks): Promise<Paced
   let sequence = 0;
   let sent = 0;
   let answered = 0;
-  let nextNumber = 1;
 
   const send = (due: Due): void => {
     // The one that waited longest, as a server may close a connection on which nothing comes.
     const free = idle.shift();
-    const bytes = free?.bytes[due.which];
-    if (free === undefined || bytes === undefined) {
+    if (free === undefined) {
       waiting.push(due);
       return;
     }
-    nextNumber = bytes.number(nextNumber);
     sent += 1;
     hooks.onSend?.(due.which, due.sequence);
-    free.connection.send(bytes.bytes, (answer) => {
-      if (answer.status !== expect) {
-        const { path } = requests[due.which] ?? { path: "" };
-        failed.reject(new Error(`${path} was answered with ${answer.status}: ${answer.body?.toString()}`));
-        return;
-      }
+    connections.send(free, due.which, (answer) => {
       answered += 1;
       if (due.counts) latencies[due.which]?.add(performance.now() - due.atMs);
       hooks.onAnswer?.(answer, due);
@@ -121,11 +93,10 @@ export async function pace(options: PacedLoop, hooks: PacedHooks): Promise<Paced
   };
   tick();
   try {
-    await Promise.race([finished.promise, failed.promise]);
+    await connections.during(finished.promise);
   } finally {
     // After a failure the schedule must not go on.
     sequence = total;
-    for (const { connection } of open) connection.close();
   }
   return {
     answered,

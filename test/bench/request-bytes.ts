@@ -11,10 +11,12 @@ const ZERO = "0".charCodeAt(0);
 /** The bytes of a request, made once and changed in place, so that building them costs the load next to nothing. */
 export class RequestBytes {
   readonly bytes: Buffer;
+  readonly path: string;
   readonly #marks: number[] = [];
 
   constructor(spec: RequestSpec, host: string, token?: string) {
     const { method, path, body = "" } = spec;
+    this.path = path;
     const lines = [`${method} ${path} HTTP/1.1`, `Host: ${host}`];
     if (token !== undefined) lines.push(`Authorization: Bearer ${token}`);
     if (method === "POST") {

@@ -29,30 +29,23 @@ export interface BenchServer {
   stop(): Promise<void>;
 }
 
-/** The command line of a server, with options for Node itself before it. */
-export function serveArgs(
+/** @param options `isProbed`: whether the probe is loaded before it, which its `child` is asked through */
+export async function startServer(
   place: ServerPlace,
-  port: number,
-  nodeOptions: readonly string[] = [],
-): readonly string[] {
-  const { folder, configFile } = place;
-  return [...nodeOptions, PROGRAM, "serve", "--data", folder, "--port", String(port), "--config", configFile];
-}
-
-export function serveEnv({ compileCache }: ServerPlace): NodeJS.ProcessEnv {
-  return cleanEnv({ NODE_COMPILE_CACHE: compileCache });
-}
-
-export async function startServer(place: ServerPlace): Promise<BenchServer> {
+  { isProbed = true }: { readonly isProbed?: boolean } = {},
+): Promise<BenchServer> {
+  const { folder, configFile, compileCache } = place;
   const log = openSync(place.logFile, "a");
-  const probe = plainProbe(join(dirname(place.compileCache), "probe"));
-  const child = childOf<ProbeCalls>(serveArgs(place, 0, ["--import", probe]), {
-    stdio: ["ignore", log, log, "ipc"],
-    env: serveEnv(place),
+  const probe = isProbed ? ["--import", plainProbe(join(dirname(compileCache), "probe"))] : [];
+  const serve = [PROGRAM, "serve", "--data", folder, "--port", "0", "--config", configFile];
+  const child = childOf<ProbeCalls>([...probe, ...serve], {
+    stdio: ["ignore", log, log, ...(isProbed ? (["ipc"] as const) : [])],
+    env: cleanEnv({ NODE_COMPILE_CACHE: compileCache }),
   });
   closeSync(log);
   const url = await announced(place, child);
-  const token = tokenOf(place);
+  // The first start left it in the folder.
+  const token = readFileSync(join(folder, "token"), "utf8").trim();
   return {
     place,
     port: Number(new URL(url).port),
@@ -61,11 +54,6 @@ export async function startServer(place: ServerPlace): Promise<BenchServer> {
     api: (method, path, body) => request(url, token, method, path, body),
     stop: () => child.end("SIGTERM"),
   };
-}
-
-/** The admin token that the first start left in the folder. */
-export function tokenOf({ folder }: ServerPlace): string {
-  return readFileSync(join(folder, "token"), "utf8").trim();
 }
 
 /** The owner file is complete once it names the process and an address. */

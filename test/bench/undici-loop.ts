@@ -9,16 +9,15 @@ const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 /** On two cores 16, 32, 64 and 128 did 18.5, 18.7, 18.9 and 18.4 thousand a second. */
 const CONCURRENCY = 64;
 
-export interface UndiciLoop {
+interface UndiciLoop {
   readonly url: string;
   readonly requests: number;
-  readonly concurrency?: number;
 }
 
 /** Answers requests a second. */
-async function post({ url, requests, concurrency = CONCURRENCY }: UndiciLoop): Promise<number> {
+async function post({ url, requests }: UndiciLoop): Promise<number> {
   const { origin, pathname: path } = new URL(url);
-  const pool = new Pool(origin, { connections: concurrency, pipelining: 1 });
+  const pool = new Pool(origin, { connections: CONCURRENCY, pipelining: 1 });
   const payloads = Array.from({ length: requests }, (_, event) => Buffer.from(payloadOf(event)));
   const startedMs = performance.now();
   let next = 0;
@@ -43,7 +42,7 @@ async function post({ url, requests, concurrency = CONCURRENCY }: UndiciLoop): P
       await answer.body.dump();
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, worker));
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
   const elapsedMs = performance.now() - startedMs;
   await pool.close();
   return requests / (elapsedMs / 1_000);

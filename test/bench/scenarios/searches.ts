@@ -1,22 +1,35 @@
 import { fill } from "../backlogs.ts";
 import { besideRow } from "../beside.ts";
-import { startChild } from "../child.ts";
 import type { LatencySummary } from "../latencies.ts";
 import type { Rig } from "../rig.ts";
 import { ms, type Row } from "../row.ts";
 import type { Scenario } from "../scenario.ts";
-import type { SearchesCalls, SearchesResult } from "../searches.ts";
 import { type BenchServer, startServer } from "../server.ts";
 import { eventBody, WAITING_ACTION } from "../workload.ts";
 
 const STORED = 30_000;
 const SEARCHES = 8;
 const RATE_PER_S = 200;
+const LISTS_PER_S = 40;
 const DURATION_MS = 8_000;
 const FIRST_WARM_UP_MS = 3_000;
 const WARM_UP_MS = 1_000;
 const PUBLISH_TARGET = 3;
 const LIST_TARGET_MS = 1_000;
+/** Nothing conforms, so each search goes through all that it may. */
+const SEARCH = `/v1/events?where=${encodeURIComponent('{"properties":{"total":{"minimum":1e9}},"required":["total"]}')}`;
+/** A search that decided on nothing in its time is refused, and asked for again. */
+const SEARCH_STATUSES = [200, 503];
+
+interface Others {
+  readonly searcher: string;
+  readonly reader: string;
+}
+
+interface Beside {
+  readonly publishes: LatencySummary;
+  readonly lists: readonly LatencySummary[];
+}
 
 export const searches: Scenario = {
   name: "searches",
@@ -26,26 +39,21 @@ export const searches: Scenario = {
     rig.options.say("searches: filling");
     await fill(place, [], STORED);
     const server = await startServer(place);
-    const others = startChild<SearchesCalls>("searches.ts");
-    const tokens = { searcher: await newToken(server), reader: await newToken(server) };
-    const alones: LatencySummary[] = [];
-    const besides: LatencySummary[] = [];
-    const results: SearchesResult[] = [];
+    const others = { searcher: await newToken(server), reader: await newToken(server) };
+    const alones: Beside[] = [];
+    const besides: Beside[] = [];
     for (let round = 0; round < rig.options.rounds; round += 1) {
       for (const count of [0, SEARCHES]) {
         rig.options.say(`searches, round ${round + 1}: beside ${count}`);
-        await others.call("open", { port: server.port, ...tokens, searches: count });
-        const summary = await rig.observe("searches", `beside ${count}`, server, () =>
-          publish(rig, server, round === 0 ? FIRST_WARM_UP_MS : WARM_UP_MS),
-        );
-        const result = await others.call("close");
-        (count === 0 ? alones : besides).push(summary);
-        if (count > 0) results.push(result);
+        const warmUpMs = round === 0 ? FIRST_WARM_UP_MS : WARM_UP_MS;
+        const work = () => load(rig, server, others, { searches: count, warmUpMs });
+        (count === 0 ? alones : besides).push(await rig.observe("searches", `beside ${count}`, server, work));
       }
     }
-    await others.end("SIGKILL");
     await rig.retire("searches", "30,000 events", server);
-    return [besideRow("searches, publish p99", { alones, besides }, PUBLISH_TARGET), listRow(results)];
+    const publishes = (runs: readonly Beside[]): LatencySummary[] => runs.map((run) => run.publishes);
+    const compared = { alones: publishes(alones), besides: publishes(besides) };
+    return [besideRow("searches, publish p99", compared, PUBLISH_TARGET), listRow(besides)];
   },
 };
 
@@ -55,30 +63,52 @@ async function newToken(server: BenchServer): Promise<string> {
   return data.token;
 }
 
-async function publish(rig: Rig, { port, token }: BenchServer, warmUpMs: number): Promise<LatencySummary> {
-  const { latencies } = await rig.load.call("paced", {
-    port,
-    token,
-    requests: [{ method: "POST", path: "/v1/events", body: eventBody(WAITING_ACTION) }],
-    connections: 16,
-    ratePerS: RATE_PER_S,
-    warmUpMs,
-    durationMs: DURATION_MS,
-    expect: 201,
-  });
-  return latencies[0]!;
+/** Each publishes, lists or searches for as long; a list that is refused fails the run. */
+async function load(
+  rig: Rig,
+  { port, token }: BenchServer,
+  { searcher, reader }: Others,
+  { searches: connections, warmUpMs }: { readonly searches: number; readonly warmUpMs: number },
+): Promise<Beside> {
+  const shared = { port, warmUpMs, durationMs: DURATION_MS };
+  const [publishing, listing] = await Promise.all([
+    rig.load.call("paced", {
+      ...shared,
+      token,
+      requests: [{ method: "POST", path: "/v1/events", body: eventBody(WAITING_ACTION) }],
+      connections: 16,
+      ratePerS: RATE_PER_S,
+      expect: 201,
+    }),
+    rig.load.call("paced", {
+      ...shared,
+      token: reader,
+      requests: ["/v1/actions", "/v1/events"].map((path) => ({ method: "GET", path })),
+      connections: 4,
+      ratePerS: LISTS_PER_S,
+      expect: 200,
+    }),
+    rig.load.call("closed", {
+      ...shared,
+      token: searcher,
+      request: { method: "GET", path: SEARCH },
+      connections,
+      expect: SEARCH_STATUSES,
+    }),
+  ]);
+  return { publishes: publishing.latencies[0]!, lists: listing.latencies };
 }
 
-function listRow(results: readonly SearchesResult[]): Row {
-  const slowestMs = Math.max(...results.map(({ lists }) => lists.maxMs));
-  const refused = results.flatMap(({ listed }) => Object.keys(listed)).filter((status) => status !== "200");
+function listRow(besides: readonly Beside[]): Row {
+  const most = (member: "p50Ms" | "p99Ms" | "maxMs"): number =>
+    Math.max(...besides.flatMap(({ lists }) => lists.map((times) => times[member])));
   return {
     scenario: "searches, lists of others",
     ceiling: "-",
-    measured: `p50 ${ms(Math.max(...results.map(({ lists }) => lists.p50Ms)))}, p99 ${ms(Math.max(...results.map(({ lists }) => lists.p99Ms)))}`,
-    figure: `slowest ${ms(slowestMs)}${refused.length === 0 ? "" : `, some ${refused.join(", ")}`}`,
+    measured: `p50 ${ms(most("p50Ms"))}, p99 ${ms(most("p99Ms"))}`,
+    figure: `slowest ${ms(most("maxMs"))}`,
     target: `< ${ms(LIST_TARGET_MS)}`,
-    met: slowestMs < LIST_TARGET_MS && refused.length === 0,
-    detail: results,
+    met: most("maxMs") < LIST_TARGET_MS,
+    detail: besides,
   };
 }
