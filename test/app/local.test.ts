@@ -25,15 +25,6 @@ describe("a data folder opened without a server", () => {
     expect((await second.actions.list({ application: "shop" })).data).toHaveLength(1);
   });
 
-  test("delivers nothing; only a server does", async () => {
-    const data = dataFolder();
-    const without = await open(data);
-    expect((await without.health()).data.engine).toBe("stopped");
-    await without.close();
-    const server = await start(data);
-    expect((await server.evreg.health()).data.status).toBe("ok");
-  });
-
   test("is refused at once while a server holds it, and the error names the server", async () => {
     const data = dataFolder();
     const server = await start(data);

@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { afterAll, describe, type ExpectStatic, test } from "vitest";
 import { parse } from "yaml";
 import { CONFIG_KEYS } from "../../src/config/schema.ts";
+import { freePort } from "../support/free-port.ts";
 import { cleanEnv, runProgram, STARTED_BY, startProgram, temporaryFolder } from "../support/program.ts";
 import { type Block, blocksOf, fileNamedBy, PAGES, ROOT } from "./documents.ts";
 
@@ -66,15 +66,6 @@ const folders: { remove(): void }[] = [];
 afterAll(() => {
   for (const folder of folders) folder.remove();
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 interface Session {
   readonly cwd: string;

@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { createServer as createHttpServer } from "node:http";
-import { type AddressInfo, createServer, type Server } from "node:net";
+import { createServer, type Server } from "node:net";
 import { Webhook } from "standardwebhooks";
 import { expect } from "vitest";
 import { cleanEnv } from "../support/program.ts";
@@ -12,15 +11,6 @@ export interface ReceiverProcess {
   readonly port: number;
   readonly printed: { stdout: string; stderr: string };
   stop(): Promise<void>;
-}
-
-/** The receiver has to be told its port before it starts, and the subscription its receiver's. */
-export async function freePort(): Promise<number> {
-  const server = createHttpServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 interface Start {

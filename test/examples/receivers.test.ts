@@ -6,12 +6,12 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect, RawJson, type Client } from "../../src/sdk/client.ts";
+import { freePort } from "../support/free-port.ts";
 import { cleanEnv, temporaryFolder } from "../support/program.ts";
 import { serveHere, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import {
   expectToRefuseAllButGenuine,
-  freePort,
   listenFor,
   startReceiver,
   type ReceiverProcess,

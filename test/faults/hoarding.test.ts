@@ -1,10 +1,10 @@
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { Worker } from "node:worker_threads";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { memoryOf } from "../bench/memory.ts";
 import { readTokenFile } from "../../src/runtime/find-server.ts";
 import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import type { Hoard, Hoarding } from "./hoarders.ts";
@@ -104,7 +104,7 @@ async function besides(name: string, hoarding: Omit<Hoarding, "port">, refused =
   const worker = new Worker(new URL("./hoarders.ts", import.meta.url), { workerData: { ...hoarding, port } });
   let residentMib = 0;
   const sampling = setInterval(() => {
-    residentMib = Math.max(residentMib, resident());
+    residentMib = Math.max(residentMib, Math.round(memoryOf(server.child.pid!)?.nowMb ?? 0));
   }, 50);
   try {
     const p99Ms = await look(2 * LOOK_MS);
@@ -171,11 +171,4 @@ async function ask(
   const text = await answer.text();
   expect(statusCode, text).toBe(201);
   return JSON.parse(text) as { data: { token: string } };
-}
-
-/** What the server holds in memory; 0 where the system does not tell. */
-function resident(): number {
-  if (process.platform !== "linux" || server.child.exitCode !== null) return 0;
-  const status = readFileSync(`/proc/${server.child.pid}/status`, "utf8");
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024);
 }

@@ -72,6 +72,17 @@ async function startsOn(data: string, env: Record<string, string> = {}): Promise
   return server;
 }
 
+/** What a start on what was left says where it is refused; `undefined` where it is not. */
+async function refusalOf(data: string): Promise<string | undefined> {
+  const server = launchProgram(data, ["--dev"]);
+  const refusal = await server.ready.then(
+    () => undefined,
+    (error: unknown) => String(error),
+  );
+  await server.end("SIGKILL");
+  return refusal;
+}
+
 describe.skipIf(missing !== undefined)(
   `a cut of the power (skipped: needs ${missing ?? "nothing more"})`,
   () => {
@@ -132,12 +143,7 @@ describe.skipIf(missing !== undefined)(
             const data = join(folder, "target");
             const isTold = moment >= toldAt;
             if (!existsSync(data)) mkdirSync(data);
-            const server = launchProgram(data, ["--dev"]);
-            const refusal = await server.ready.then(
-              () => undefined,
-              (error: unknown) => String(error),
-            );
-            await server.end("SIGKILL");
+            const refusal = await refusalOf(data);
             if (refusal !== undefined) {
               // It says what to do, which is to be done again: nothing has replaced data that were not there.
               expect(isTold, refusal).toBe(false);
@@ -181,12 +187,7 @@ describe.skipIf(missing !== undefined)(
           async (image) => {
             told.expectIn(image);
             const data = join(image.folder, "data");
-            const server = launchProgram(data, ["--dev"]);
-            const refusal = await server.ready.then(
-              () => undefined,
-              (error: unknown) => String(error),
-            );
-            await server.end("SIGKILL");
+            const refusal = await refusalOf(data);
             if (refusal !== undefined) {
               expect(image.moment, refusal).toBeLessThan(toldAt);
               if (!refusal.includes("--accept-loss")) putBack(data, refusal);

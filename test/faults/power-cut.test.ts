@@ -203,7 +203,7 @@ describe.skipIf(missing !== undefined)(
         ledger.watch(receiver);
         const failing = await startProgram(data, ["--dev"], recording.env);
         await mixedLoad(failing, ledger, 100);
-        recording.failSyncs("all");
+        recording.failSyncs();
         await mixedLoad(failing, ledger, 10_000);
         expect((await failing.ended).code).toBe(1);
         recording.mend();

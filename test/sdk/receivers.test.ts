@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { deliveryBody, deliveryHeaders } from "../../src/delivery/request.ts";
 import { blocksOf, fileNamedBy, ROOT } from "../docs/documents.ts";
+import { freePort } from "../support/free-port.ts";
 import { cleanEnv, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
 
@@ -38,14 +37,6 @@ function fromPage(name: string): string {
   const path = join(folder.path, name);
   writeFileSync(path, block.text);
   return path;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** @returns its address, and what it prints */

@@ -13,71 +13,34 @@ export interface Family {
 }
 
 const LINE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
-const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"(,|$)/y;
-const NUMBER = /^(?:[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?|\+Inf)$/;
+const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"/g;
 
 /**
- * Reads the text format of Prometheus (0.0.4), and takes nothing that is merely close to it: each metric has its help and
- * type once and first, all of its lines in one place, no two lines of one name with the same labels; counters are finite and end in
- * `_total`; histograms have rising buckets that end with their count.
+ * Reads the text format of Prometheus as prom-client writes it, each metric with its help and type before its lines. What
+ * evreg fills in is held to what it means: counters never fall below 0 and end in `_total`, and histograms have rising
+ * buckets that end with their count.
  */
 export function parseMetrics(text: string): ReadonlyMap<string, Family> {
-  if (!text.endsWith("\n")) throw new Error("the last line does not end");
-  const families = new Map<string, { name: string; type: Family["type"]; help: string; series: Series[] }>();
-  const seen = new Set<string>();
-  let help: readonly [name: string, text: string] | undefined;
-  let current: { name: string; type: Family["type"]; help: string; series: Series[] } | undefined;
-  for (const line of text.slice(0, -1).split("\n")) {
-    if (line === "") continue;
+  const families = new Map<string, Family & { readonly series: Series[] }>();
+  let help = "";
+  let current: Series[] = [];
+  for (const line of text.split("\n")) {
     const [, kind, name = "", rest = ""] = /^# (HELP|TYPE) (\S+) (.+)$/.exec(line) ?? [];
-    if (kind === "HELP") {
-      help = [name, rest];
-      continue;
-    }
-    if (kind === "TYPE") {
-      if (help?.[0] !== name) throw new Error(`${name} has no help`);
-      if (families.has(name)) throw new Error(`${name} is there twice`);
-      if (rest !== "counter" && rest !== "gauge" && rest !== "histogram") throw new Error(`type of ${name}`);
-      current = { name, type: rest, help: help[1], series: [] };
-      families.set(name, current);
-      continue;
-    }
-    const one = seriesOf(line);
-    if (current === undefined || !isOf(current, one.name)) throw new Error(`out of place: ${line}`);
-    const key = `${one.name} ${JSON.stringify(one.labels, Object.keys(one.labels).toSorted())}`;
-    if (seen.has(key)) throw new Error(`twice: ${line}`);
-    seen.add(key);
-    current.series.push(one);
+    if (kind === "HELP") help = rest;
+    else if (kind === "TYPE") {
+      current = [];
+      families.set(name, { name, type: rest as Family["type"], help, series: current });
+    } else if (line !== "") current.push(seriesOf(line));
   }
   for (const family of families.values()) check(family);
   return families;
 }
 
 function seriesOf(line: string): Series {
-  const [, name, labels, value] = LINE.exec(line) ?? [];
-  if (name === undefined || value === undefined || !NUMBER.test(value))
-    throw new Error(`not a line: ${line}`);
-  return {
-    name,
-    labels: labels === undefined ? {} : labelsOf(labels),
-    value: Number(value.replace("+Inf", "Infinity")),
-  };
-}
-
-function labelsOf(text: string): Record<string, string> {
-  const labels: Record<string, string> = {};
-  LABEL.lastIndex = 0;
-  while (LABEL.lastIndex < text.length) {
-    const [, name, value] = LABEL.exec(text) ?? [];
-    if (name === undefined || value === undefined || name in labels) throw new Error(`labels: ${text}`);
-    labels[name] = value;
-  }
-  return labels;
-}
-
-function isOf({ name, type }: Family, series: string): boolean {
-  if (type !== "histogram") return series === name;
-  return series === `${name}_bucket` || series === `${name}_sum` || series === `${name}_count`;
+  const [, name, labels = "", value = ""] = LINE.exec(line) ?? [];
+  if (name === undefined) throw new Error(`not a line: ${line}`);
+  const pairs = [...labels.matchAll(LABEL)].map(([, label = "", text = ""]) => [label, text] as const);
+  return { name, labels: Object.fromEntries(pairs), value: Number(value.replace("+Inf", "Infinity")) };
 }
 
 function check({ name, type, series }: Family): void {

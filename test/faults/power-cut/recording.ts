@@ -74,9 +74,9 @@ export class Recording {
     return statSync(this.#notes).size;
   }
 
-  /** From now on each fsync of a file fails, or the next one only. */
-  failSyncs(which: "all" | "next"): void {
-    writeFileSync(this.#fail, which === "all" ? "" : which);
+  /** From now on each fsync of a file fails. */
+  failSyncs(): void {
+    writeFileSync(this.#fail, "");
   }
 
   /** The disk is well again. */
