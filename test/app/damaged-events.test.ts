@@ -9,9 +9,8 @@ import { parseMetrics, valueOf } from "../support/prometheus.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { fileSql } from "../support/file-sql.ts";
-import { dataFolder, ORDER_PLACED, start } from "./setup.ts";
+import { dataFolder, LOOPBACK, ORDER_PLACED, start } from "./setup.ts";
 
-const DELIVERY = { allowHttp: true, allowNetworks: ["127.0.0.0/8"] };
 const { action } = ORDER_PLACED;
 
 /** Changes one bit of this text wherever it is in the file. */
@@ -53,7 +52,7 @@ test("a damaged or misplaced payload is logged, and neither answered nor sent", 
 
   const errors: object[] = [];
   const logger: Logger = { ...silentLogger, error: (fields) => errors.push(fields) };
-  const { evreg } = await start(data, { delivery: DELIVERY }, { logger });
+  const { evreg } = await start(data, { delivery: LOOPBACK }, { logger });
   const listed = await evreg.events.list({ order: "asc" });
   expect(listed.data.map(({ rowid, payload }) => [rowid, payload.value()])).toEqual([
     [1, { id: "one-1" }],
@@ -124,7 +123,7 @@ const blob = (column: string, rowid: number): string =>
 test("a value of the wrong type fails its own event only", async () => {
   const receiver = await startReceiver();
   const data = dataFolder();
-  const first = await start(data, { delivery: DELIVERY });
+  const first = await start(data, { delivery: LOOPBACK });
   await first.evreg.actions.create(ORDER_PLACED);
   for (const id of ["a", "b", "c", "d"]) {
     await first.evreg.events.publish({ action, payload: RawJson.fromValue({ id }) });
@@ -143,7 +142,7 @@ test("a value of the wrong type fails its own event only", async () => {
 
   const errors: object[] = [];
   const logger: Logger = { ...silentLogger, error: (fields) => errors.push(fields) };
-  const { evreg } = await start(data, { delivery: DELIVERY }, { logger });
+  const { evreg } = await start(data, { delivery: LOOPBACK }, { logger });
   const failed = async () => (await evreg.deliveries.list({ status: "failed" })).data;
   await until("those of damaged events", async () => (await failed()).length === 3);
   expect((await failed()).map(({ event_id: id, last_error: error }) => [id, error])).toEqual([

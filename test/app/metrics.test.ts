@@ -8,11 +8,9 @@ import { REFUSAL_REASONS } from "../../src/metrics/counters.ts";
 import { type Family, parseMetrics, valueOf } from "../support/prometheus.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { dataFolder, startOnce } from "./setup.ts";
+import { dataFolder, LOOPBACK, startOnce } from "./setup.ts";
 
 const bad = { action: "order.placed", payload: {} };
-
-const LOOPBACK = { allowHttp: true, allowNetworks: ["127.0.0.0/8"] };
 
 describe("GET /metrics", () => {
   let server: RunningServer;

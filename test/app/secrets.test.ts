@@ -7,14 +7,14 @@ import { RawJson } from "../../src/json/raw-json.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../support/receiver.ts";
 import type { Changes } from "../support/server.ts";
-import { closing, dataFolder, ORDER_PLACED, startOnce } from "./setup.ts";
+import { closing, dataFolder, LOOPBACK, ORDER_PLACED, startOnce } from "./setup.ts";
 
 // Over HTTP, to a receiver that verifies as receivers do, with the Standard Webhooks library.
 
 const HOUR_MS = 3_600_000;
 const OPEN: Changes = {
   auth: { mode: "off" },
-  delivery: { allowHttp: true, allowNetworks: ["127.0.0.0/8"] },
+  delivery: LOOPBACK,
 };
 const KEY = randomBytes(32).toString("base64");
 

@@ -1,14 +1,13 @@
 import { expect, test } from "vitest";
 import { parseMetrics, valueOf } from "../support/prometheus.ts";
 import { startReceiver } from "../support/receiver.ts";
-import { dataFolder, ORDER_PLACED, startOnce } from "./setup.ts";
+import { dataFolder, LOOPBACK, ORDER_PLACED, startOnce } from "./setup.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 
 test("a running server sends events about a failed delivery and a cancelled replay at once, and counts both", async () => {
   const receiver = await startReceiver();
   receiver.answer = ({ path }) => ({ status: path.endsWith("/broken") ? 400 : 200 });
-  const delivery = { allowHttp: true, allowNetworks: ["127.0.0.0/8"] };
-  const { evreg } = await startOnce(dataFolder(), { delivery });
+  const { evreg } = await startOnce(dataFolder(), { delivery: LOOPBACK });
   await evreg.actions.create(ORDER_PLACED);
   const { action } = ORDER_PLACED;
   const publish = () => evreg.events.publish({ action, payload: RawJson.fromValue({ id: "1" }) });

@@ -50,6 +50,9 @@ export function closing(evreg: Evreg): Evreg {
   return evreg;
 }
 
+/** Settings of a server whose handlers are receivers of tests. */
+export const LOOPBACK = { allowHttp: true, allowNetworks: ["127.0.0.0/8"] };
+
 export const ORDER_PLACED = {
   action: "order.placed",
   application: "shop",

@@ -58,11 +58,6 @@ class CutLedger extends Ledger {
   }
 }
 
-interface Lost {
-  readonly told: number;
-  readonly lost: number;
-}
-
 /** Publishes until `count` more were acknowledged, with tokens made beside, or until the server is gone. */
 async function mixedLoad(server: RunningProgram, ledger: CutLedger, count: number): Promise<void> {
   const end = ledger.acknowledged + count;
@@ -90,7 +85,7 @@ async function post(url: string, body: unknown): Promise<{ status: number; rowid
 }
 
 /** Starts the program on what a cut left and holds it to the ledger. */
-async function lostIn({ folder, moment }: Image, ledger: CutLedger): Promise<Lost> {
+async function lostIn({ folder, moment }: Image, ledger: CutLedger) {
   const data = join(folder, "data");
   const told = ledger.told.filter((one) => one.moment <= moment);
   const tokens = ledger.tokens.filter((one) => one.moment <= moment);
@@ -117,20 +112,12 @@ async function lostIn({ folder, moment }: Image, ledger: CutLedger): Promise<Los
   return { told: told.length + tokens.length, lost };
 }
 
-interface Cuts {
-  readonly cuts: number;
-  readonly told: number;
-  readonly lost: number;
-  /** After how many of them the program did not come up, or its file was damaged. */
-  readonly broken: number;
-  readonly first: string;
-}
-
+/** `broken`: after how many of the cuts the program did not come up, or its file was damaged. */
 async function lostAfter(
   recording: Recording,
   ledger: CutLedger,
   options: { readonly cuts: number; readonly seed: number; readonly from?: Moment },
-): Promise<Cuts> {
+) {
   const sum = { cuts: 0, told: 0, lost: 0, broken: 0, first: "" };
   const look = async (image: Image): Promise<void> => {
     sum.cuts += 1;
