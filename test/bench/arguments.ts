@@ -1,21 +1,8 @@
 import { parseArgs } from "node:util";
 import { HISTORY_SIZES } from "./history.ts";
 
-export interface BenchArguments {
-  /** Names of scenarios; all without. */
-  readonly only: readonly string[] | undefined;
-  readonly rounds: number;
-  /** Events of the filled file. */
-  readonly historyEvents: number;
-  /** Where the figures go as JSON. */
-  readonly jsonFile: string;
-  /** Fail when a target is missed. */
-  readonly strict: boolean;
-  readonly list: boolean;
-}
-
 /** @param names what `--only` may name */
-export function readArguments(args: readonly string[], names: readonly string[]): BenchArguments {
+export function readArguments(args: readonly string[], names: readonly string[]) {
   const { values } = parseArgs({
     args: [...args],
     options: {

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { cpus, loadavg, totalmem } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
-import { type BenchArguments, readArguments } from "./arguments.ts";
+import { readArguments } from "./arguments.ts";
 import { observationTable, table } from "./report.ts";
 import { Rig } from "./rig.ts";
 import type { Row } from "./row.ts";
@@ -26,12 +26,7 @@ if (options.list) {
 }
 
 const { only, rounds, historyEvents } = options;
-// On its own it stands for all that it applies to.
-const onlyHistory = only?.length === 1 && only[0] === "history";
-const onHistory = new Set(["publish", "batch", "backlog", "sustained", "latency"]);
-const chosen = SCENARIOS.filter(
-  ({ name }) => only === undefined || only.includes(name) || (onlyHistory && onHistory.has(name)),
-);
+const chosen = SCENARIOS.filter(({ name }) => only === undefined || only.includes(name));
 
 const startedMs = performance.now();
 /** What else the machine does falls on both sides of a ratio, but not evenly: who reads the figures should know of it. */
@@ -51,7 +46,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   });
 }
 
-function argumentsOrEnd(): BenchArguments {
+function argumentsOrEnd(): ReturnType<typeof readArguments> {
   try {
     return readArguments(process.argv.slice(2), names);
   } catch (error) {

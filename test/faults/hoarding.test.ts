@@ -44,13 +44,13 @@ describe.skipIf(!isLong)("callers that hoard (long form only)", () => {
     server = await startProgram(folder.path);
     const admin = readTokenFile(folder.path) ?? "";
     for (const name of ["hoarder", "other"] as const) {
-      const { data } = await ask("POST", "/v1/tokens", admin, { name, scopes: ["publish", "read"] });
+      const { data } = await ask("/v1/tokens", admin, { name, scopes: ["publish", "read"] });
       tokens[name] = data.token;
     }
     const action = { action: "a.b", application: "app", schemata: { type: "object" } };
-    await ask("POST", "/v1/actions", admin, action);
+    await ask("/v1/actions", admin, action);
     const payload = { text: "x".repeat(1_000_000) };
-    await ask("POST", "/v1/events", tokens.hoarder, { action: "a.b", payload });
+    await ask("/v1/events", tokens.hoarder, { action: "a.b", payload });
     await look(LOOK_MS);
     quietMs = await look(LOOK_MS);
   });
@@ -148,7 +148,7 @@ async function look(forMs: number): Promise<number> {
   const tookMs: number[] = [];
   while (performance.now() < endMs) {
     const beganMs = performance.now();
-    await ask("POST", "/v1/events", tokens.other, { action: "a.b", payload: {} });
+    await ask("/v1/events", tokens.other, { action: "a.b", payload: {} });
     tookMs.push(performance.now() - beganMs);
     await pause(5);
   }
@@ -156,15 +156,10 @@ async function look(forMs: number): Promise<number> {
   return Math.round(sorted[Math.floor(sorted.length * 0.99)] ?? 0);
 }
 
-async function ask(
-  method: "POST",
-  path: string,
-  token: string,
-  body: object,
-): Promise<{ data: { token: string } }> {
+async function ask(path: string, token: string, body: object): Promise<{ data: { token: string } }> {
   const { statusCode, body: answer } = await request(server.url + path, {
     dispatcher: agent,
-    method,
+    method: "POST",
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
     body: JSON.stringify(body),
   });

@@ -1,23 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/domain/delivery.ts";
 import { barParts, canRetry, canSkip, gapText, partsText } from "../../src/ui/parts/attempt-times.ts";
-
-const attempt = (more: Partial<Attempt> = {}): Attempt => ({
-  attempt: 1,
-  consumer: null,
-  started_at: "2026-01-01T00:00:00.000Z",
-  duration_ms: 100,
-  dns_ms: null,
-  connect_ms: null,
-  first_byte_ms: null,
-  outcome: "failed",
-  status_code: 500,
-  error_code: null,
-  response: null,
-  refusal: null,
-  tls_reason: null,
-  ...more,
-});
+import { attempt } from "./attempt.ts";
 
 describe("an attempt's bar", () => {
   it("has its parts one behind the other, on the scale of the longest attempt", () => {
@@ -54,10 +38,11 @@ describe("an attempt's bar", () => {
   });
 });
 
+const after = (waitedMs: number): Attempt =>
+  attempt({ attempt: 3, started_at: new Date(Date.UTC(2026, 0, 1) + 100 + waitedMs).toISOString() });
+
 describe("the wait between two attempts", () => {
   const schedule = { max_retries: 5, retry_schedule: null, on_exhausted: null };
-  const after = (waitedMs: number): Attempt =>
-    attempt({ attempt: 3, started_at: new Date(Date.UTC(2026, 0, 1) + 100 + waitedMs).toISOString() });
   const second = attempt({ attempt: 2 });
 
   it.each([

@@ -4,6 +4,7 @@ import type { SubscriptionAttempt } from "../../src/domain/delivery.ts";
 import { failedShare, percentText } from "../../src/ui/parts/rates.ts";
 import { figureRows, ratesOf } from "../../src/ui/screens/overview/figures.ts";
 import { heightOf, tallyOf } from "../../src/ui/screens/subscriptions/attempt-strip.ts";
+import { attempt } from "./attempt.ts";
 
 const NONE = { p50: null, p95: null, p99: null };
 const SHARE = { deliveries: 0, since: null };
@@ -98,35 +99,22 @@ test("a share is never told as all or none where it is not", () => {
   ]);
 });
 
-const attempt = (part: Partial<SubscriptionAttempt>): SubscriptionAttempt => ({
+const ended = (part: Partial<SubscriptionAttempt>): SubscriptionAttempt => ({
   delivery_id: 1,
   event_id: 1,
-  attempt: 1,
-  consumer: null,
-  started_at: "2026-01-01T00:00:00.000Z",
-  duration_ms: 100,
-  dns_ms: null,
-  connect_ms: null,
-  first_byte_ms: null,
-  outcome: "delivered",
-  status_code: 200,
-  error_code: null,
-  response: null,
-  refusal: null,
-  tls_reason: null,
-  ...part,
+  ...attempt({ outcome: "delivered", status_code: 200, ...part }),
 });
 
 test("the last attempts are told in words, those cut short apart", () => {
   const failed = { outcome: "failed" } as const;
   expect(
     tallyOf([
-      attempt({ duration_ms: 10 }),
-      attempt({ duration_ms: 30 }),
-      attempt({ ...failed, status_code: 503, duration_ms: 20 }),
-      attempt({ ...failed, status_code: null, error_code: "timeout", duration_ms: 2_000 }),
-      attempt({ ...failed, status_code: 503, duration_ms: 25 }),
-      attempt({ outcome: "returned", status_code: null, error_code: "interrupted", duration_ms: 9_000 }),
+      ended({ duration_ms: 10 }),
+      ended({ duration_ms: 30 }),
+      ended({ ...failed, status_code: 503, duration_ms: 20 }),
+      ended({ ...failed, status_code: null, error_code: "timeout", duration_ms: 2_000 }),
+      ended({ ...failed, status_code: 503, duration_ms: 25 }),
+      ended({ outcome: "returned", status_code: null, error_code: "interrupted", duration_ms: 9_000 }),
     ]),
   ).toEqual({
     delivered: 2,
