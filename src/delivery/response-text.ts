@@ -52,30 +52,23 @@ export interface Secrets {
  * of attempts passes here.
  *
  * Values are found in any case, as they are, escaped once as in JSON or a URL, in base64 and in hex, also where the limit of what
- * is stored cuts them off. As this blocks the main thread, it takes one pass of the text for each possible spelling, whatever
- * text and values are.
+ * is stored cuts them off.
  */
 export function redact(text: string, { keys, own }: Secrets): string {
   const isCut = Buffer.byteLength(text) > DELIVERY_LIMITS.responseBytes - MIN_LENGTH;
-  const wanted: Wanted[] = [
-    ...keys.flatMap(spellingsOf).map((spelling) => [spelling, false] as const),
-    ...own.flatMap(spellingsOf).map((spelling) => [spelling, true] as const),
-  ];
   // An escape that is cut off has no meaning.
   const plain = unescaped(isCut ? text.replace(CUT_ESCAPE, "") : text);
   const spans = [
-    ...findAll(lower(text), wanted, isCut),
-    ...findAll(plain.text, wanted, isCut).map(([start, end]): Span => [
-      plain.places[start]!,
-      plain.places[end]!,
-    ]),
+    ...keys.flatMap(spellingsOf).flatMap((spelling) => spansOf(plain.text, spelling, false, isCut)),
+    ...own.flatMap(spellingsOf).flatMap((spelling) => spansOf(plain.text, spelling, true, isCut)),
   ];
   if (spans.length === 0) return text;
   let redacted = "";
   let at = 0;
   for (const [start, end] of spans.toSorted(([one], [other]) => one - other)) {
-    if (start > at || at === 0) redacted += text.slice(at, start) + CENSOR;
-    at = Math.max(at, end);
+    const from = plain.placeOf(start);
+    if (from > at || at === 0) redacted += text.slice(at, from) + CENSOR;
+    at = Math.max(at, plain.placeOf(end));
   }
   return cutToLimit(redacted + text.slice(at));
 }
@@ -90,50 +83,21 @@ export function secretsOf({ secret, previous, bearer, settings }: ClaimedSubscri
 
 type Span = readonly [start: number, end: number];
 
-type Wanted = readonly [spelling: string, isWord: boolean];
-
-function findAll(text: string, wanted: readonly Wanted[], isCut: boolean): Span[] {
-  return wanted.flatMap((one) => {
-    return text.includes(one[0].slice(0, MIN_LENGTH)) ? find(text, one, isCut) : [];
-  });
-}
-
-/** Searches as Knuth, Morris and Pratt do: no character of the text is read twice. */
-function find(text: string, [spelling, isWord]: Wanted, isCut: boolean): Span[] {
-  const fallbacks = fallbacksOf(spelling);
-  const least = isWord ? spelling.length : Math.min(spelling.length, MIN_PREFIX);
-  const spans: [start: number, end: number][] = [];
-  const found = (start: number, end: number): void => {
-    if (isWord && (joins(text, start) || (end < text.length && joins(text, end)))) return;
-    const last = spans.at(-1);
-    if (last !== undefined && start <= last[1]) last[1] = end;
-    else spans.push([start, end]);
-  };
-  let matched = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    while (matched > 0 && spelling[matched] !== text[at]) {
-      if (matched >= least) found(at - matched, at);
-      matched = fallbacks[matched - 1]!;
-    }
-    if (spelling[matched] === text[at]) matched += 1;
-    if (matched < spelling.length) continue;
-    found(at + 1 - matched, at + 1);
-    matched = fallbacks[matched - 1]!;
+/** Where a text has a spelling of a value: as a whole word, or its beginning at least. */
+function spansOf(text: string, spelling: string, isWord: boolean, isCut: boolean): Span[] {
+  const spans: Span[] = [];
+  const head = isWord ? spelling : spelling.slice(0, MIN_PREFIX);
+  for (let start = text.indexOf(head), end; start !== -1; start = text.indexOf(head, end)) {
+    end = start + head.length;
+    while (end < text.length && text[end] === spelling[end - start]) end += 1;
+    if (!isWord || !(joins(text, start) || joins(text, end))) spans.push([start, end]);
   }
-  if (matched >= (isCut ? MIN_LENGTH : least)) found(text.length - matched, text.length);
+  if (!isCut) return spans;
+  let shown = Math.min(spelling.length, text.length);
+  while (shown >= MIN_LENGTH && !text.endsWith(spelling.slice(0, shown))) shown -= 1;
+  const start = text.length - shown;
+  if (shown >= MIN_LENGTH && !(isWord && joins(text, start))) spans.push([start, text.length]);
   return spans;
-}
-
-/** For each prefix of the spelling, the length of its longest suffix that is a shorter prefix. */
-function fallbacksOf(spelling: string): Uint16Array {
-  const fallbacks = new Uint16Array(spelling.length);
-  let length = 0;
-  for (let at = 1; at < spelling.length; at += 1) {
-    while (length > 0 && spelling[length] !== spelling[at]) length = fallbacks[length - 1]!;
-    if (spelling[length] === spelling[at]) length += 1;
-    fallbacks[at] = length;
-  }
-  return fallbacks;
 }
 
 /** Whether a word continues across this place. */
@@ -141,22 +105,25 @@ function joins(text: string, place: number): boolean {
   return place > 0 && LETTERS.test(text.slice(place - 1, place + 1));
 }
 
-/** A text without escapes, in lower case, and for each of its characters and its end the index in the original. */
-function unescaped(text: string): { readonly text: string; readonly places: readonly number[] } {
-  const places: number[] = [];
+/** A text without escapes, in lower case, and where its characters are in the original. */
+function unescaped(text: string): { readonly text: string; placeOf(index: number): number } {
+  const escapes: { readonly index: number; readonly moreCharacters: number }[] = [];
+  let removed = 0;
   const plain = text.replaceAll(
     ESCAPE,
-    (_escape, percent?: string, unicode?: string, itself?: string) =>
-      itself ?? String.fromCharCode(Number.parseInt((percent ?? unicode)!, 16)),
+    (escape: string, percent?: string, unicode?: string, itself?: string, index = 0) => {
+      escapes.push({ index: index - removed, moreCharacters: escape.length - 1 });
+      removed += escape.length - 1;
+      return itself ?? String.fromCharCode(Number.parseInt((percent ?? unicode)!, 16));
+    },
   );
-  let at = 0;
-  for (const { 0: escape, index } of text.matchAll(ESCAPE)) {
-    for (; at < index; at += 1) places.push(at);
-    places.push(at);
-    at += escape.length;
-  }
-  for (; at <= text.length; at += 1) places.push(at);
-  return { text: lower(plain), places };
+  return {
+    text: lower(plain),
+    placeOf: (index) =>
+      escapes
+        .filter((escape) => escape.index < index)
+        .reduce((place, { moreCharacters }) => place + moreCharacters, index),
+  };
 }
 
 /** Only ASCII: some other letters have a longer lower case, which would move indexes. */
