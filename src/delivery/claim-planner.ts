@@ -46,8 +46,6 @@ export class ClaimPlanner {
   #wasFull = false;
   /** Subscriptions whose capacity has grown since that was checked last. */
   readonly #freed: Lane[] = [];
-  /** Among those freed while a claim was in progress is one that is not known to be fast. */
-  #hasFreedUnproven = false;
 
   constructor(lanes: Lanes, maxInFlight: number, counts: ItemCounts) {
     this.#lanes = lanes;
@@ -80,13 +78,19 @@ export class ClaimPlanner {
       this.#atMs = Infinity;
       this.#isWanted = true;
     }
-    for (const lane of this.#freed) this.#noteFreed(lane, nowMs);
-    this.#freed.length = 0;
     if (this.#isInProgress) return false;
     if (this.#isAnswered) {
       this.#isAnswered = false;
-      this.#isWanted ||= this.#canTakeMore(nowMs);
+      this.#lanes.evictIdle(nowMs);
+      for (const lane of this.#lanes) this.#noteBacklog(lane, nowMs);
+      this.#isWanted ||= this.#belowLowWatermark;
     }
+    for (const lane of this.#freed) {
+      const isUnproven = lane.requested.tier !== FAST;
+      if ((isUnproven && this.#hasMoreUnproven) || this.#belowLowWatermark) this.#isWanted = true;
+      else this.#noteBacklog(lane, nowMs);
+    }
+    this.#freed.length = 0;
     return this.#isWanted && !this.isBehind;
   }
 
@@ -99,7 +103,6 @@ export class ClaimPlanner {
   request(nowMs: number, leaseMs: number): PlannedClaim | undefined {
     const { sending } = this.#counts.items;
     this.#isWanted = false;
-    this.#hasFreedUnproven = false;
     const plan = this.#planned(nowMs, leaseMs);
     this.#isInProgress = plan.tiers[FAST]!.maxClaims > 0 && this.#counts.bytes.queued < MAX_QUEUED_BYTES;
     this.#wasFull = !this.#isInProgress || sending >= this.#maxInFlight;
@@ -173,23 +176,13 @@ export class ClaimPlanner {
     };
   }
 
-  #noteFreed(lane: Lane, nowMs: number): void {
-    const isUnproven = lane.requested.tier !== FAST;
-    if (this.#isInProgress) this.#hasFreedUnproven ||= isUnproven;
-    else if ((isUnproven && this.#hasMoreUnproven) || this.#belowLowWatermark || lane.wantsClaim(nowMs)) {
-      this.#isWanted = true;
-    } else this.#waitForRate(lane, nowMs);
-  }
-
-  /** Whether there is capacity by now for what the last claim did not take. */
-  #canTakeMore(nowMs: number): boolean {
-    this.#lanes.evictIdle(nowMs);
-    let canTakeMore = (this.#hasFreedUnproven && this.#hasMoreUnproven) || this.#belowLowWatermark;
-    for (const lane of this.#lanes) {
-      canTakeMore ||= lane.wantsClaim(nowMs);
-      this.#waitForRate(lane, nowMs);
+  /** Whether the lane may lease more of what is due for it, now or when its rate allows it. */
+  #noteBacklog(lane: Lane, nowMs: number): void {
+    if (lane.wantsClaim(nowMs)) this.#isWanted = true;
+    else {
+      const atMs = lane.nextClaimAtMs(nowMs);
+      if (atMs !== undefined) this.dueAt(Math.max(atMs, nowMs + RATE_INTERVAL_MS));
     }
-    return canTakeMore;
   }
 
   get #hasMoreUnproven(): boolean {
@@ -202,10 +195,5 @@ export class ClaimPlanner {
     const hasMore = this.#wasFull || this.#limitedTiers.includes(FAST);
     const isLow = items.queued < LOW_WATERMARK && bytes.queued < MAX_QUEUED_BYTES;
     return hasMore && isLow && items.sending < this.#maxInFlight;
-  }
-
-  #waitForRate(lane: Lane, nowMs: number): void {
-    const atMs = lane.nextClaimAtMs(nowMs);
-    if (atMs !== undefined) this.dueAt(Math.max(atMs, nowMs + RATE_INTERVAL_MS));
   }
 }

@@ -1,7 +1,7 @@
+import { LRUCache } from "lru-cache";
 import { throttleBackoffMs } from "../domain/retry.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import type { Claim, ClaimQuota } from "../store/queue.ts";
-import { Fifo } from "./fifo.ts";
 import { ItemCounts, type ItemState } from "./item.ts";
 import {
   AdaptiveLimit,
@@ -62,7 +62,7 @@ export interface Item {
 export class Lane {
   readonly subscriptionId: number;
   /** Those of its items that are queued, in the order of their leases. */
-  readonly queued = new Fifo<Item>();
+  readonly queued: Item[] = [];
   /** Only `Schedule` changes them. */
   readonly counts = new ItemCounts();
   /** What the last claim request allowed it. */
@@ -128,13 +128,13 @@ export class Lane {
 
   /** All its leases: queued, under way and reserved. */
   get leased(): number {
-    return this.queued.size + this.sending + this.#reserved;
+    return this.queued.length + this.sending + this.#reserved;
   }
 
   /** `undefined` if it starts an attempt. */
   whyNot(nowMs: number): WhyNot | undefined {
     if (this.settling > 0) return "settling";
-    if (this.queued.size === 0) return "empty";
+    if (this.queued.length === 0) return "empty";
     if (this.#isAtLimit) return "full";
     return this.#rateLimiter?.allows(nowMs) === false ? "paced" : undefined;
   }
@@ -167,7 +167,7 @@ export class Lane {
     const maxLeased = toSend + filterAllowance;
     this.requested = { tier, maxLeased };
     if (this.settling > 0) return { leased, capacity: 0, tier };
-    const startable = Math.max(0, this.#startableSoon(nowMs) - this.queued.size);
+    const startable = Math.max(0, this.#startableSoon(nowMs) - this.queued.length);
     const capacity = Math.max(0, Math.min(maxLeased - leased, startable + filterAllowance));
     return { leased, capacity, tier };
   }
@@ -180,7 +180,7 @@ export class Lane {
   reserve(nowMs: number): boolean {
     if (this.hasBacklog || this.settling > 0 || this.tier(nowMs) !== FAST) return false;
     if (this.leased >= this.limit + this.prefetch(nowMs)) return false;
-    if (this.#startableSoon(nowMs) <= this.queued.size + this.#reserved) return false;
+    if (this.#startableSoon(nowMs) <= this.queued.length + this.#reserved) return false;
     this.#reserved += 1;
     return true;
   }
@@ -205,11 +205,6 @@ export class Lane {
     return this.#isAtLimit ? 0 : Math.min(MAX_FOR_FILTER, this.#excluded);
   }
 
-  /** Whether items wait for the filter behind an attempt that may take long. */
-  filterStalled(nowMs: number): boolean {
-    return this.#excluded > 0 && this.#isAtLimit && this.tier(nowMs) !== FAST;
-  }
-
   get #isAtLimit(): boolean {
     return this.sending >= this.limit;
   }
@@ -218,16 +213,16 @@ export class Lane {
   wantsClaim(nowMs: number): boolean {
     if (!this.hasBacklog || this.settling > 0) return false;
     const startable = this.#startableSoon(nowMs);
-    if (startable === 0 || this.queued.size * 2 > startable) return false;
+    if (startable === 0 || this.queued.length * 2 > startable) return false;
     const soonDone = this.prefetch(nowMs) + this.filterAllowance;
-    return this.leased < this.requested.maxLeased && this.queued.size * 2 <= soonDone;
+    return this.leased < this.requested.maxLeased && this.queued.length * 2 <= soonDone;
   }
 
   /** If only its rate prevents another claim: when half of what is queued will have started. */
   nextClaimAtMs(nowMs: number): number | undefined {
     if (this.#rateLimiter === undefined || !this.hasBacklog || this.settling > 0) return undefined;
     if (this.leased >= this.requested.maxLeased) return undefined;
-    return this.#rateLimiter.allowedAtMs(Math.ceil(this.queued.size / 2), nowMs);
+    return this.#rateLimiter.allowedAtMs(Math.ceil(this.queued.length / 2), nowMs);
   }
 
   tier(nowMs: number): Tier {
@@ -250,11 +245,6 @@ export class Lane {
     this.#excluded >>= 1;
     if (this.sending === 0) this.#busySinceMs = nowMs;
     this.#rateLimiter?.started(nowMs);
-  }
-
-  /** It did not begin after all, as the filter excludes its event. */
-  notSent(): void {
-    this.#rateLimiter?.giveBack();
   }
 
   /** @param isFault whether the answer shows that something is wrong with the handler */
@@ -303,16 +293,15 @@ export class Lane {
 }
 
 const MAX_IDLE = 1_000;
-/** How many pairs of an action and a subscription to it are known at most; patterns may make millions. */
-const MAX_RECEIVING = 100_000;
+/** How many actions, and subscriptions to each, are known at most; patterns may make millions of pairs. */
+const MAX_ACTIONS = 2_000;
+const MAX_RECEIVING = 256;
 
 export class Lanes implements Iterable<Lane> {
   readonly #maxInFlight: number;
   readonly #lanes = new Map<number, Lane>();
-  /** Those that had deliveries of an action, by its name. */
-  readonly #receiving = new Map<string, Set<Lane>>();
-  /** About how many they are. */
-  #received = 0;
+  /** Subscriptions that had deliveries of an action. What is forgotten is learnt again by the next claim. */
+  readonly #receiving = new LRUCache<string, Set<number>>({ max: MAX_ACTIONS });
 
   /** @param maxInFlight of each subscription */
   constructor(maxInFlight: number) {
@@ -332,34 +321,26 @@ export class Lanes implements Iterable<Lane> {
     return lane;
   }
 
-  receives(lane: Lane, action: string): void {
-    const receiving = this.#receiving.get(action);
-    if (receiving?.has(lane) === true) return;
-    // What is forgotten is learnt again by the next claim.
-    if (this.#received >= MAX_RECEIVING) this.#receiving.clear();
-    this.#received = this.#receiving.size === 0 ? 1 : this.#received + 1;
-    const known = this.#receiving.get(action);
-    if (known === undefined) this.#receiving.set(action, new Set([lane]));
-    else known.add(lane);
+  receives({ subscriptionId }: Lane, action: string): void {
+    const receiving = this.#receiving.get(action) ?? new Set();
+    if (receiving.has(subscriptionId)) return;
+    if (receiving.size >= MAX_RECEIVING) receiving.clear();
+    this.#receiving.set(action, receiving.add(subscriptionId));
   }
 
-  receivingFrom(action: string): Iterable<Lane> {
-    return this.#receiving.get(action) ?? [];
+  *receivingFrom(action: string): Iterable<Lane> {
+    for (const subscriptionId of this.#receiving.get(action) ?? []) {
+      const lane = this.#lanes.get(subscriptionId);
+      if (lane !== undefined) yield lane;
+    }
   }
 
   /** Forgets those that are idle, the oldest first, while there are too many. */
   evictIdle(nowMs: number): void {
     if (this.#lanes.size <= MAX_IDLE) return;
     for (const [id, lane] of this.#lanes) {
-      if (lane.isIdle(nowMs)) this.#evict(id, lane);
+      if (lane.isIdle(nowMs)) this.#lanes.delete(id);
       if (this.#lanes.size <= MAX_IDLE) return;
-    }
-  }
-
-  #evict(id: number, lane: Lane): void {
-    this.#lanes.delete(id);
-    for (const [action, receiving] of this.#receiving) {
-      if (receiving.delete(lane) && receiving.size === 0) this.#receiving.delete(action);
     }
   }
 }

@@ -187,11 +187,6 @@ export class RateLimiter {
     this.#slotMs = this.#nextSlotMs(nowMs) + this.#gapMs;
   }
 
-  /** One that was started is not sent after all. */
-  giveBack(): void {
-    this.#slotMs -= this.#gapMs;
-  }
-
   allows(nowMs: number): boolean {
     return this.allowedAtMs(0, nowMs) <= nowMs;
   }

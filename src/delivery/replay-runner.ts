@@ -33,7 +33,6 @@ export interface ReplayRunnerDependencies {
 /** Runs all replays side by side, one step at a time. The store knows how far each has come, so a crash costs only time. */
 export class ReplayRunner {
   readonly #dependencies: ReplayRunnerDependencies;
-  readonly #wakes = (): AbortSignal => this.#waits.signal;
   /** Ends all waits: at a wake and at the stop. */
   #waits = new AbortController();
   /** Those that run now, by rowid. */
@@ -77,7 +76,7 @@ export class ReplayRunner {
     const retry = this.#retry();
     do {
       this.#listsAgain = false;
-      const replays = await retry.untilAnswered(() => store.running(), stopped, this.#wakes);
+      const replays = await retry.untilAnswered(() => store.running(), stopped);
       for (const replay of replays ?? []) {
         const { rowid } = replay;
         if (this.#running.has(rowid)) continue;
@@ -93,7 +92,7 @@ export class ReplayRunner {
   async #replay({ rowid, plan, total: known }: RunningReplay, stopped: AbortSignal): Promise<void> {
     const { store, clock, logger, wake, onEnded } = this.#dependencies;
     const retry = this.#retry();
-    let total = known ?? (await retry.untilAnswered(() => store.count(plan, stopped), stopped, this.#wakes));
+    let total = known ?? (await retry.untilAnswered(() => store.count(plan, stopped), stopped));
     let waitMs = TOP_UP_MS;
     while (!stopped.aborted) {
       const counted = total === undefined || total === known ? {} : { total };
@@ -105,7 +104,7 @@ export class ReplayRunner {
           maxUnfinished: MAX_UNFINISHED,
           ...counted,
         });
-      const progress = await retry.untilAnswered(() => this.#afterLastStep(step), stopped, this.#wakes);
+      const progress = await retry.untilAnswered(() => this.#afterLastStep(step), stopped);
       if (progress === undefined) return;
       total = undefined;
       if (progress.queued > 0) wake(progress.queued);

@@ -1,13 +1,10 @@
 import type { Subscription } from "../domain/subscription.ts";
 import type { AttemptResult, Claim, ClaimAnswer, FinishOutcome, RecordClaim } from "../store/queue.ts";
 import { ClaimPlanner, type PlannedClaim } from "./claim-planner.ts";
-import { Fifo } from "./fifo.ts";
 import { ItemCounts, type ItemEvent, type ItemState, LIFE } from "./item.ts";
 import { FAST_MS, type Item, type Lane, Lanes } from "./lane.ts";
 import { SHARES } from "./limits.ts";
 
-/** How many items of one lane its filter may exclude before it is the turn of the next lane. */
-const MAX_EXCLUDED_IN_TURN = 64;
 /** Bytes of payload under way. As with attempts, a lane may have as many as are still free. */
 const MAX_SENDING_BYTES = 64 * 1_024 * 1_024;
 /** How many deliveries of one event are leased as they are made. */
@@ -40,12 +37,10 @@ export class Schedule {
   readonly #lanes: Lanes;
   readonly #claims: ClaimPlanner;
   /** Lanes with items that were ready when that was checked last. */
-  readonly #ring = new Fifo<Lane>();
-  /** How many the filter of the first in the ring has excluded in its turn. */
-  #excludedInTurn = 0;
+  readonly #ring: Lane[] = [];
   /** Nothing has happened since there was nothing to start. */
   #isSettled = true;
-  readonly #dropped = new Fifo<Item>();
+  readonly #dropped: Item[] = [];
   /** Deliveries that may be leased as they are made. */
   #reserved = 0;
   /** How many changes of subscriptions there were. What is leased is outdated if its lane was changed since that was asked for. */
@@ -152,22 +147,14 @@ export class Schedule {
     const { lane } = item;
     lane.started(nowMs);
     this.#move(item, "started");
-    // What was leased for the filter would wait for an answer that may take long.
-    if (lane.filterStalled(nowMs)) this.#dropAll(lane);
     this.#endTurn(true);
   }
 
   /** The filter has excluded the next item, or one that was started for it. */
   exclude(item: Item): void {
     const { lane } = item;
-    if (item.state === "queued") {
-      this.#excludedInTurn += 1;
-      this.#move(item, "excluded");
-      if (this.#excludedInTurn >= MAX_EXCLUDED_IN_TURN) this.#endTurn(true);
-    } else {
-      lane.notSent();
-      this.#move(item, "excluded");
-    }
+    if (item.state === "queued") this.#endTurn(true);
+    this.#move(item, "excluded");
     lane.excluded();
     this.#freed(lane);
   }
@@ -278,7 +265,7 @@ export class Schedule {
   }
 
   #dropAll(lane: Lane): void {
-    for (let item = lane.queued.head; item !== undefined; item = lane.queued.head) {
+    for (let [item] = lane.queued; item !== undefined; [item] = lane.queued) {
       lane.hasBacklog = true;
       this.#move(item, "dropped");
       this.#dropped.push(item);
@@ -290,9 +277,9 @@ export class Schedule {
     const { sending } = this.counts.items;
     if (this.#isSettled || sending >= this.maxInFlight) return undefined;
     const freeBytes = MAX_SENDING_BYTES - this.counts.bytes.sending;
-    for (let passed = 0; passed < this.#ring.size;) {
-      const lane = this.#ring.head!;
-      const { head } = lane.queued;
+    for (let passed = 0; passed < this.#ring.length;) {
+      const lane = this.#ring[0]!;
+      const [head] = lane.queued;
       const whyNot = lane.whyNot(nowMs);
       if (whyNot === "paced") this.#slotAtMs = Math.min(this.#slotAtMs, lane.nextSlotMs(nowMs));
       if (head === undefined || whyNot !== undefined) this.#endTurn(false);
@@ -331,7 +318,7 @@ export class Schedule {
     if (nowMs >= this.#expiryAtMs) {
       this.#expiryAtMs = Infinity;
       for (const lane of this.#lanes) {
-        const { head } = lane.queued;
+        const [head] = lane.queued;
         if (head !== undefined && nowMs - head.leasedAtMs > FAST_MS) this.#dropAll(lane);
       }
       this.#isSettled = false;
@@ -344,7 +331,7 @@ export class Schedule {
   }
 
   #offer(lane: Lane): void {
-    if (lane.queued.size === 0) return;
+    if (lane.queued.length === 0) return;
     this.#isSettled = false;
     if (lane.isInRing) return;
     lane.isInRing = true;
@@ -360,10 +347,9 @@ export class Schedule {
 
   /** The first in the ring goes to the end of it, or leaves it until something changes. */
   #endTurn(staysInRing: boolean): void {
-    this.#excludedInTurn = 0;
     const lane = this.#ring.shift();
     if (lane === undefined) return;
-    lane.isInRing = staysInRing && lane.queued.size > 0;
+    lane.isInRing = staysInRing && lane.queued.length > 0;
     if (lane.isInRing) this.#ring.push(lane);
   }
 }

@@ -11,90 +11,64 @@ import type {
   FinishOptions,
   FinishOutcome,
 } from "../store/queue.ts";
-import { Fifo } from "./fifo.ts";
 
 const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 5_000;
 
 /**
- * When a kind of call to the store is repeated after a failure: after a quarter of a second, then twice as long each time, up
- * to five seconds. Calls that fail side by side share one wait.
+ * Repeats a kind of call to the store after a failure: after a quarter of a second, then twice as long each time, up to five
+ * seconds. Calls that fail side by side share one wait.
  */
 export class StoreRetry {
-  readonly #clock: Clock;
-  readonly #logger: Logger;
+  readonly #parts: { readonly clock: Clock; readonly logger: Logger };
   readonly #failing: string;
-  readonly #recovered: string | undefined;
   #waitMs = FIRST_WAIT_MS;
   #failingSinceMs: number | undefined;
   #waiting: Promise<void> | undefined;
 
-  /**
-   * @param failing logged at the first failure
-   * @param recovered logged at the first success after it
-   */
-  constructor(
-    { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
-    failing: string,
-    recovered?: string,
-  ) {
-    this.#clock = clock;
-    this.#logger = logger;
+  /** @param failing logged at the first failure */
+  constructor(parts: { readonly clock: Clock; readonly logger: Logger }, failing: string) {
+    this.#parts = parts;
     this.#failing = failing;
-    this.#recovered = recovered;
   }
 
   get failingMs(): number {
-    return this.#failingSinceMs === undefined ? 0 : this.#clock.monotonicMs() - this.#failingSinceMs;
+    return this.#failingSinceMs === undefined ? 0 : this.#parts.clock.monotonicMs() - this.#failingSinceMs;
   }
 
   /**
    * Calls once, after the wait for others.
-   * @param wakes what ends a wait after a failure; by default `stop` does
    * @returns `undefined` after a failure, when the call may be made again, or at once where it was stopped
    */
-  async once<T>(call: () => Promise<T>, stop: AbortSignal, wakes = () => stop): Promise<T | undefined> {
+  async once<T>(call: () => Promise<T>, stop: AbortSignal): Promise<T | undefined> {
+    const { clock, logger } = this.#parts;
     if (this.#waiting !== undefined) await this.#waiting;
     try {
       const answer = await call();
-      this.#succeeded();
+      if (this.#failingSinceMs !== undefined) logger.info({}, "The store answers again.");
+      this.#failingSinceMs = undefined;
+      this.#waitMs = FIRST_WAIT_MS;
       return answer;
     } catch (error) {
-      if (!stop.aborted) await this.#failed(error, wakes());
+      if (stop.aborted) return undefined;
+      if (this.#failingSinceMs === undefined) logger.warn({ error: messageOf(error) }, this.#failing);
+      this.#failingSinceMs ??= clock.monotonicMs();
+      await (this.#waiting ??= this.#wait(stop));
       return undefined;
     }
   }
 
   /** Calls until it is answered; `undefined` where it was stopped first. */
-  async untilAnswered<T>(
-    call: () => Promise<T>,
-    stop: AbortSignal,
-    wakes = () => stop,
-  ): Promise<T | undefined> {
+  async untilAnswered<T>(call: () => Promise<T>, stop: AbortSignal): Promise<T | undefined> {
     let answer: T | undefined;
-    while (answer === undefined && !stop.aborted) answer = await this.once(call, stop, wakes);
+    while (answer === undefined && !stop.aborted) answer = await this.once(call, stop);
     return answer;
   }
 
-  #succeeded(): void {
-    if (this.#failingSinceMs === undefined) return;
-    if (this.#recovered !== undefined) this.#logger.info({}, this.#recovered);
-    this.#failingSinceMs = undefined;
-    this.#waitMs = FIRST_WAIT_MS;
-  }
-
-  #failed(error: unknown, wakes: AbortSignal): Promise<void> {
-    if (this.#failingSinceMs === undefined) {
-      this.#logger.warn({ error: messageOf(error) }, this.#failing);
-      this.#failingSinceMs = this.#clock.monotonicMs();
-    }
-    return (this.#waiting ??= this.#wait(wakes));
-  }
-
-  async #wait(wakes: AbortSignal): Promise<void> {
+  async #wait(stop: AbortSignal): Promise<void> {
     const waitMs = this.#waitMs;
     this.#waitMs = Math.min(MAX_WAIT_MS, waitMs * 2);
-    await sleep(this.#clock, waitMs, wakes);
+    await sleep(this.#parts.clock, waitMs, stop);
     this.#waiting = undefined;
   }
 }
@@ -122,11 +96,6 @@ export function finishOptions({
   };
 }
 
-interface Unstored {
-  readonly sinceMs: number;
-  isDone: boolean;
-}
-
 /** What the engine asks of the store: claims, storing results, and releasing expired leases. */
 export class StoreCalls {
   readonly #dependencies: StoreCallsDependencies;
@@ -135,18 +104,14 @@ export class StoreCalls {
   readonly #finishRetry: StoreRetry;
   readonly #claimStop = new AbortController();
   readonly #finishStop = new AbortController();
-  /** The oldest first; some may be done behind it. */
-  readonly #unstored = new Fifo<Unstored>();
+  /** Results that are not stored yet, the oldest first; some may be done behind it. */
+  readonly #unstored: { readonly sinceMs: number; isDone: boolean }[] = [];
   #givenUp = 0;
 
   constructor(dependencies: StoreCallsDependencies, options: FinishOptions) {
     this.#dependencies = dependencies;
     this.#finishOptions = options;
-    this.#claimRetry = new StoreRetry(
-      dependencies,
-      "Due deliveries cannot be read; trying again.",
-      "Deliveries go on.",
-    );
+    this.#claimRetry = new StoreRetry(dependencies, "Due deliveries cannot be read; trying again.");
     this.#finishRetry = new StoreRetry(dependencies, "Finished attempts cannot be recorded; trying again.");
   }
 
@@ -171,7 +136,7 @@ export class StoreCalls {
    */
   async releaseExpired(): Promise<number> {
     const { store, clock, logger } = this.#dependencies;
-    const { head: oldest } = this.#unstored;
+    const [oldest] = this.#unstored;
     // The store is slow or fails. What seems to have expired may be what has its result here.
     if (oldest !== undefined && clock.monotonicMs() - oldest.sinceMs > BEHIND_MS) return 0;
     try {
@@ -193,13 +158,13 @@ export class StoreCalls {
    */
   async finish(result: AttemptResult): Promise<FinishOutcome | undefined> {
     const { signal } = this.#finishStop;
-    const unstored: Unstored = { sinceMs: this.#dependencies.clock.monotonicMs(), isDone: false };
+    const unstored = { sinceMs: this.#dependencies.clock.monotonicMs(), isDone: false };
     this.#unstored.push(unstored);
     for (let isLast = false; ; isLast = signal.aborted) {
       const outcome = await this.#finishRetry.once(() => this.#finishOne(result), signal);
       if (outcome === undefined && !isLast) continue;
       unstored.isDone = true;
-      while (this.#unstored.head?.isDone === true) this.#unstored.shift();
+      while (this.#unstored[0]?.isDone === true) this.#unstored.shift();
       if (outcome === undefined) this.#giveUp();
       return outcome;
     }
@@ -254,7 +219,7 @@ export class StoreCalls {
 
   #giveUp(): void {
     this.#givenUp += 1;
-    if (this.#unstored.size > 0) return;
+    if (this.#unstored.length > 0) return;
     this.#dependencies.logger.error(
       { attempts: this.#givenUp },
       "Finished attempts were not recorded before the stop; their deliveries are sent again when their leases end.",

@@ -169,7 +169,7 @@ describe("a store that cannot commit", () => {
     await bench.advance(5_000);
     await bench.untilStatus(subscription, "delivered");
     expect(engine.state()).toBe("running");
-    expect(bench.log.with("Deliveries go on")).toHaveLength(1);
+    expect(bench.log.with("The store answers again")).toHaveLength(1);
   });
 
   it("gets finished attempts later, and nothing is sent twice", async () => {

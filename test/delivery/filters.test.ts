@@ -285,6 +285,7 @@ describe("a filter", () => {
       await bench.publish(other, 20);
       engine.wake();
       await bench.untilDelivered(other, 20);
+      await bench.advance(2_000);
       const { delivering } = await bench.store.queue.backlog(bench.clock.now());
       // The one that hangs, and none that only waits behind it.
       expect(delivering.deliveries).toBe(1);
