@@ -52,6 +52,8 @@ interface LeaseTimes {
 /** A result of an attempt that is under way, with what the store says of that. */
 interface HeldResult extends PullResult {
   readonly attempt: LeasedAttempt;
+  /** Its place among the results of the request. */
+  readonly index: number;
 }
 
 /** The attempts that consumers make: what they are given of a claim, and what is made of their results. */
@@ -114,62 +116,58 @@ export class PullAttempts {
       throw invalidField(`results[${index}].lease`, "is no lease that a claim of this subscription gave");
     });
     const leased = await this.#dependencies.store.findLeased(from.rowid, names);
-    const finished = results.map(({ lease }) => fencedPull(lease));
-    const held = results.flatMap((result, index) => {
+    const finished = results.map(({ lease }): FinishedPull => {
+      return { lease, outcome: "fenced", status: null, expires_at: null };
+    });
+    const held = results.flatMap((result, index): HeldResult[] => {
       const attempt = leased[index];
-      return attempt === undefined ? [] : [{ index, result: { ...result, attempt } }];
+      return attempt === undefined ? [] : [{ ...result, attempt, index }];
     });
     // What ends here is extended no more, in whatever order that is asked for.
-    const ends = held.filter(({ result }) => result.outcome !== "extended");
-    const ended = await this.#finishAll(
-      from,
-      ends.map(({ result }) => result),
-    );
-    for (const [at, { index }] of ends.entries()) finished[index] = ended[at]!;
-    const extensions = held.filter(({ result }) => result.outcome === "extended");
-    const extended = await this.#extendAll(
-      extensions.map(({ result }) => result),
-      leasedFor,
-    );
-    for (const [at, { index }] of extensions.entries()) finished[index] = extended[at]!;
+    const ends = held.filter(({ outcome }) => outcome !== "extended");
+    await this.#finishAll(from, ends, finished);
+    const extensions = held.filter(({ outcome }) => outcome === "extended");
+    await this.#extendAll(extensions, leasedFor, finished);
     return finished;
   }
 
-  async #finishAll(from: Subscription, ends: readonly HeldResult[]): Promise<readonly FinishedPull[]> {
-    if (ends.length === 0) return [];
+  async #finishAll(from: Subscription, ends: readonly HeldResult[], finished: FinishedPull[]): Promise<void> {
+    if (ends.length === 0) return;
     const { clock, calls } = this.#dependencies;
     const nowMs = clock.now();
     const ended = ends.map((result) => this.#resultOf(result, from, nowMs));
     const outcomes = await calls.finishTogether(ended);
-    return outcomes.map((outcome, index) => {
+    for (const [index, outcome] of outcomes.entries()) {
       const result = ends[index]!;
-      if (outcome.kind === "stored") this.#ended(result, from, ended[index]!, outcome);
-      return finishedPull(result, outcome);
-    });
+      if (outcome.kind === "fenced") continue;
+      this.#ended(result, from, ended[index]!, outcome);
+      const status = outcome.state === "pending" && result.outcome === "failed" ? "waiting" : outcome.state;
+      finished[result.index] = { lease: result.lease, outcome: "stored", status, expires_at: null };
+    }
   }
 
   async #extendAll(
     extensions: readonly HeldResult[],
     leasedFor: (leaseMs: number) => void,
-  ): Promise<readonly FinishedPull[]> {
-    if (extensions.length === 0) return [];
+    finished: FinishedPull[],
+  ): Promise<void> {
+    if (extensions.length === 0) return;
     const { clock, store } = this.#dependencies;
     const nowMs = clock.now();
-    const leases = extensions.map(({ attempt, lease_ms: ms = PULL_LIMITS.leaseDefaultMs }) => {
-      const { deliveryId, claimId } = attempt;
-      return { deliveryId, claimId, untilMs: nowMs + ms };
-    });
     // Of several for one lease the first counts.
-    const first = new Map(leases.toReversed().map((lease) => [lease.deliveryId, lease]));
-    const given = [...first.values()];
-    const areHeld = await store.extend(given);
-    const moved = new Set(given.filter((_, index) => areHeld[index]));
-    return extensions.map(({ lease }, index) => {
-      const own = leases[index]!;
-      if (!moved.has(own)) return fencedPull(lease);
-      leasedFor(own.untilMs - nowMs);
-      return { lease, outcome: "stored", status: "delivering", expires_at: toIso(own.untilMs) };
+    const first = new Map(extensions.toReversed().map((result) => [result.attempt.deliveryId, result]));
+    const given = [...first.values()].map((result) => {
+      const { attempt, lease_ms: ms = PULL_LIMITS.leaseDefaultMs } = result;
+      return { result, deliveryId: attempt.deliveryId, claimId: attempt.claimId, untilMs: nowMs + ms };
     });
+    const areHeld = await store.extend(given.map(({ result: _result, ...lease }) => lease));
+    for (const [index, { result, untilMs }] of given.entries()) {
+      if (areHeld[index] !== true) continue;
+      leasedFor(untilMs - nowMs);
+      const { lease } = result;
+      const expires_at = toIso(untilMs);
+      finished[result.index] = { lease, outcome: "stored", status: "delivering", expires_at };
+    }
   }
 
   async #passesFilter(claim: Claim): Promise<boolean> {
@@ -263,14 +261,4 @@ function textOf(reason: string, known: ClaimedSubscription): string | undefined 
     redact(responseText(bytes.subarray(0, DELIVERY_LIMITS.responseBytes), true) ?? "", secretsOf(known)) ||
     undefined
   );
-}
-
-function fencedPull(lease: string): FinishedPull {
-  return { lease, outcome: "fenced", status: null, expires_at: null };
-}
-
-function finishedPull({ lease, outcome }: HeldResult, stored: FinishOutcome): FinishedPull {
-  if (stored.kind === "fenced") return fencedPull(lease);
-  const status = stored.state === "pending" && outcome === "failed" ? "waiting" : stored.state;
-  return { lease, outcome: "stored", status, expires_at: null };
 }

@@ -45,34 +45,29 @@ interface PullDeskDependencies {
 
 interface Waiter {
   readonly request: PullRequest;
-  readonly deadlineMs: number;
   /** Nothing was due for it when that was looked at last. */
   isTried: boolean;
+  /** Its time is up. It is answered once it was tried. */
+  isOver: boolean;
   /** Its caller has left, or its subscription was deleted. */
   isGone: boolean;
-  readonly resolve: (deliveries: readonly PulledDelivery[]) => void;
-  readonly reject: (error: unknown) => void;
+  readonly answer: PromiseWithResolvers<readonly PulledDelivery[]>;
 }
 
 /**
  * Where consumers wait for deliveries of pull subscriptions. One claim in the store is for the first caller of each
- * subscription, so callers of one are served in turn. What the engine is signalled, this is too; one alarm rings for whatever
- * comes next: a delivery that comes due, the end of a wait, the end of a lease.
+ * subscription, so callers of one are served in turn. What the engine is signalled, this is too.
  */
 export class PullDesk {
   readonly #dependencies: PullDeskDependencies;
   readonly #alarm: Alarm;
   /** By subscription, in the order in which they came. */
   readonly #waiting = new Map<number, Set<Waiter>>();
-  #size = 0;
   readonly #places = new Shares(MAX_WAITING);
   /** When something may be due for those who wait. */
   #dueAtMs = Infinity;
-  /** When the wait of the first that was tried ends. */
-  #deadlineMs = Infinity;
   /** When leases that were given end, in steps. */
   readonly #expiries = new Set<number>();
-  #expiryMs = Infinity;
   #lastEmptyMs = -Infinity;
   #claiming: Promise<void> | undefined;
   /** What was claimed is being prepared for its callers. */
@@ -93,42 +88,25 @@ export class PullDesk {
     if (this.#isClosed) {
       throw new EvregError("unavailable", "The server is being stopped. Ask again once it has started.");
     }
+    signal?.throwIfAborted();
     this.#places.take(request.caller, "consumers wait for deliveries");
+    const answer = Promise.withResolvers<readonly PulledDelivery[]>();
+    const isOver = request.wait_ms <= 0;
+    const waiter: Waiter = { request, isTried: false, isOver, isGone: false, answer };
+    const leave = (): void => this.#refuse(waiter, signal!.reason);
+    signal?.addEventListener("abort", leave);
+    const cancelEnd = this.#dependencies.clock.setTimer(() => {
+      waiter.isOver = true;
+      if (waiter.isTried) this.#answerNothing(waiter);
+    }, request.wait_ms);
+    this.#add(waiter);
     try {
-      return await this.#wait(request, signal);
+      return await answer.promise;
     } finally {
+      cancelEnd();
+      signal?.removeEventListener("abort", leave);
       this.#places.release(request.caller);
     }
-  }
-
-  #wait(request: PullRequest, signal: AbortSignal | undefined): Promise<readonly PulledDelivery[]> {
-    return new Promise((resolve, reject) => {
-      const deadlineMs = this.#dependencies.clock.monotonicMs() + request.wait_ms;
-      const leave = (): void => {
-        waiter.isGone = true;
-        this.#remove(waiter);
-        reject(signal!.reason as Error);
-      };
-      const settle = <T>(done: (value: T) => void) => {
-        return (value: T): void => {
-          signal?.removeEventListener("abort", leave);
-          done(value);
-        };
-      };
-      const waiter: Waiter = {
-        request,
-        deadlineMs,
-        isTried: false,
-        isGone: false,
-        resolve: settle(resolve),
-        reject: settle(reject),
-      };
-      if (signal?.aborted === true) return leave();
-      signal?.addEventListener("abort", leave);
-      this.#add(waiter);
-      this.#dueAtMs = -Infinity;
-      this.#advance();
-    });
   }
 
   /** How many wait for deliveries of a subscription. */
@@ -147,26 +125,14 @@ export class PullDesk {
 
   /** A subscription was deleted: nothing will ever be due for those who wait for it. */
   deleted(subscription: number): void {
-    for (const waiter of this.#all()) {
-      if (waiter.request.subscription !== subscription) continue;
-      waiter.isGone = true;
-      this.#remove(waiter);
-      waiter.reject(new EvregError("not_found", `There is no subscription ${subscription}.`));
+    for (const waiter of this.#waiting.get(subscription) ?? []) {
+      this.#refuse(waiter, new EvregError("not_found", `There is no subscription ${subscription}.`));
     }
-  }
-
-  /** Leases end after so long, unless their deliveries have ended. */
-  #leasedFor(leaseMs: number): void {
-    const untilMs = this.#dependencies.clock.monotonicMs() + leaseMs;
-    const stepMs = Math.ceil(untilMs / EXPIRY_STEP_MS) * EXPIRY_STEP_MS;
-    this.#expiries.add(stepMs);
-    this.#expiryMs = Math.min(this.#expiryMs, stepMs);
-    this.#advance();
   }
 
   /** Something may be due now. Cheap; does nothing while nobody waits. */
   wake(): void {
-    if (this.#size === 0) return;
+    if (this.#waiting.size === 0) return;
     this.#dueAtMs = Math.min(this.#dueAtMs, this.#lastEmptyMs + EMPTY_GAP_MS);
     this.#advance();
   }
@@ -175,7 +141,7 @@ export class PullDesk {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#alarm.clear();
-    for (const waiter of this.#all()) this.#answer(waiter, []);
+    for (const waiter of [...this.#waiting.values()].flatMap((own) => [...own])) this.#answerNothing(waiter);
     await this.#claiming;
     await Promise.all(this.#serving);
   }
@@ -185,59 +151,52 @@ export class PullDesk {
     const own = this.#waiting.get(subscription);
     if (own === undefined) this.#waiting.set(subscription, new Set([waiter]));
     else own.add(waiter);
-    this.#size += 1;
+    this.#dueAtMs = -Infinity;
+    this.#advance();
   }
 
   #remove(waiter: Waiter): void {
     const { subscription } = waiter.request;
     const own = this.#waiting.get(subscription);
-    if (own?.delete(waiter) !== true) return;
-    if (own.size === 0) this.#waiting.delete(subscription);
-    this.#size -= 1;
+    own?.delete(waiter);
+    if (own?.size === 0) this.#waiting.delete(subscription);
   }
 
-  #answer(waiter: Waiter, deliveries: readonly PulledDelivery[]): void {
+  #answerNothing(waiter: Waiter): void {
     this.#remove(waiter);
-    waiter.resolve(deliveries);
+    waiter.answer.resolve([]);
   }
 
-  #all(): Waiter[] {
-    const all: Waiter[] = [];
-    for (const own of this.#waiting.values()) all.push(...own);
-    return all;
+  #refuse(waiter: Waiter, error: unknown): void {
+    waiter.isGone = true;
+    this.#remove(waiter);
+    waiter.answer.reject(error);
+  }
+
+  /** Leases end after so long, unless their deliveries have ended. */
+  #leasedFor(leaseMs: number): void {
+    const { clock, calls, onReleased } = this.#dependencies;
+    const nowMs = clock.monotonicMs();
+    const stepMs = Math.ceil((nowMs + leaseMs) / EXPIRY_STEP_MS) * EXPIRY_STEP_MS;
+    if (this.#expiries.has(stepMs)) return;
+    this.#expiries.add(stepMs);
+    const release = async (): Promise<void> => {
+      this.#expiries.delete(stepMs);
+      if (!this.#isClosed && (await calls.releaseExpired()) > 0) onReleased();
+    };
+    clock.setTimer(() => void release(), stepMs - nowMs);
   }
 
   #advance(): void {
-    if (this.#isClosed) return;
-    const nowMs = this.#dependencies.clock.monotonicMs();
-    if (this.#expiryMs <= nowMs) void this.#releaseExpired(nowMs);
-    if (this.#deadlineMs <= nowMs) this.#endWaits(nowMs);
-    if (this.#size > 0 && this.#dueAtMs <= nowMs) this.#claiming ??= this.#run();
-    const dueAtMs = this.#size > 0 && this.#claiming === undefined ? this.#dueAtMs : Infinity;
-    const nextMs = Math.min(dueAtMs, this.#deadlineMs, this.#expiryMs);
-    if (nextMs > nowMs && nextMs !== Infinity) this.#alarm.at(nextMs);
-  }
-
-  /** Answers those whose wait is over, and finds when the next one is. */
-  #endWaits(nowMs: number): void {
-    this.#deadlineMs = Infinity;
-    for (const waiter of this.#all()) {
-      if (!waiter.isTried) continue;
-      if (waiter.deadlineMs <= nowMs) this.#answer(waiter, []);
-      else this.#deadlineMs = Math.min(this.#deadlineMs, waiter.deadlineMs);
-    }
-  }
-
-  async #releaseExpired(nowMs: number): Promise<void> {
-    for (const stepMs of this.#expiries) if (stepMs <= nowMs) this.#expiries.delete(stepMs);
-    this.#expiryMs = Math.min(Infinity, ...this.#expiries);
-    const { calls, onReleased } = this.#dependencies;
-    if ((await calls.releaseExpired()) > 0) onReleased();
+    if (this.#isClosed || this.#waiting.size === 0 || this.#claiming !== undefined) return;
+    if (this.#dueAtMs <= this.#dependencies.clock.monotonicMs()) this.#claiming = this.#run();
+    else if (this.#dueAtMs !== Infinity) this.#alarm.at(this.#dueAtMs);
   }
 
   /** Claims while something may be due for those who wait. */
   async #run(): Promise<void> {
-    while (!this.#isClosed && this.#size > 0 && this.#dueAtMs <= this.#dependencies.clock.monotonicMs()) {
+    const { clock } = this.#dependencies;
+    while (!this.#isClosed && this.#waiting.size > 0 && this.#dueAtMs <= clock.monotonicMs()) {
       // So that the claim is for all who came in this turn, and includes all that became due in it.
       await Promise.resolve();
       await this.#claimOnce();
@@ -252,8 +211,10 @@ export class PullDesk {
     const nowMs = clock.monotonicMs();
     const claimedAtMs = clock.now();
     const heads = new Map([...this.#waiting].map(([id, own]) => [id, own.values().next().value!]));
-    const consumers = [...heads].map(([id, { request }]): [number, PullConsumer] => {
-      const { consumer, lease_ms: leaseMs, max: maxClaims } = request;
+    const consumers = [...heads].map(([id, waiter]): [number, PullConsumer] => {
+      // It may get something now, even if its time is up meanwhile.
+      waiter.isTried = false;
+      const { consumer, lease_ms: leaseMs, max: maxClaims } = waiter.request;
       return [id, { consumer, leaseMs, maxClaims }];
     });
     const limits = { maxClaims: MAX_CLAIMED, maxPayloadBytes: MAX_CLAIM_BYTES };
@@ -261,35 +222,31 @@ export class PullDesk {
     try {
       answer = await store.claimForConsumers({ nowMs: claimedAtMs, consumers, ...limits });
     } catch (error) {
-      for (const waiter of heads.values()) {
-        this.#remove(waiter);
-        waiter.reject(error);
-      }
+      for (const waiter of heads.values()) this.#refuse(waiter, error);
       this.#dueAtMs = -Infinity;
       return;
     }
     const { claims, nextDueAtMs } = answer;
     const claimed = Map.groupBy(claims, ({ subscription }) => subscription.subscriptionId);
-    for (const [id, waiter] of heads) {
+    // Where nothing was due for the first of a subscription, nothing was for those behind it.
+    for (const [id, head] of heads) {
       const own = claimed.get(id);
-      if (own !== undefined) this.#track(this.#serve(waiter, own, claimedAtMs));
-      else this.#tried(waiter, nowMs);
+      if (own !== undefined) this.#track(this.#serve(head, own, claimedAtMs));
+      else if (claims.length > 0) this.#tried(head);
+      else for (const waiter of this.#waiting.get(id) ?? []) this.#tried(waiter);
     }
     if (claims.length > 0) this.#dueAtMs = -Infinity;
     else {
       this.#lastEmptyMs = nowMs;
-      for (const waiter of this.#all()) this.#tried(waiter, nowMs);
       if (nextDueAtMs !== undefined)
         this.#dueAtMs = Math.min(this.#dueAtMs, nextDueAtMs - claimedAtMs + nowMs);
     }
   }
 
   /** Nothing is due for it. */
-  #tried(waiter: Waiter, nowMs: number): void {
-    if (waiter.isGone) return;
+  #tried(waiter: Waiter): void {
     waiter.isTried = true;
-    if (waiter.deadlineMs <= nowMs) this.#answer(waiter, []);
-    else this.#deadlineMs = Math.min(this.#deadlineMs, waiter.deadlineMs);
+    if (waiter.isOver) this.#answerNothing(waiter);
   }
 
   #track(serving: Promise<void>): void {
@@ -308,9 +265,9 @@ export class PullDesk {
     try {
       deliveries = await this.#dependencies.attempts.prepare(signed, { nowMs, untilMs }, isWanted);
     } catch (error) {
-      return waiter.reject(error);
+      return waiter.answer.reject(error);
     }
-    if (deliveries.length > 0 || this.#isClosed) waiter.resolve(deliveries);
+    if (deliveries.length > 0 || this.#isClosed) waiter.answer.resolve(deliveries);
     // All of them were excluded by the filter: it is its turn again.
     else if (!waiter.isGone) this.#add(waiter);
     this.#dueAtMs = -Infinity;
