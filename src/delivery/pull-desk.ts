@@ -141,7 +141,7 @@ export class PullDesk {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#alarm.clear();
-    for (const waiter of [...this.#waiting.values()].flatMap((own) => [...own])) this.#answerNothing(waiter);
+    for (const own of this.#waiting.values()) for (const waiter of own) this.#answerNothing(waiter);
     await this.#claiming;
     await Promise.all(this.#serving);
   }
