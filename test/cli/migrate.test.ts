@@ -38,9 +38,9 @@ test("a missing folder has no format to show", async () => {
 test("every command reports a damaged log, and it is given up only on request", async () => {
   const other = temporaryFolder();
   const here = ["--data", other.path];
-  const files = crashed((connection) => {
+  const files = await crashed(async (connection) => {
     for (let n = 0; n < 20; n += 1) {
-      connection.write((sql) =>
+      await connection.write((sql) =>
         sql.run(
           "INSERT INTO token (name, hash, scopes, created_ms) VALUES (?, ?, '[]', 1)",
           `t${n}`,

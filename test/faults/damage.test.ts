@@ -69,7 +69,8 @@ test.each([
       changed[Math.floor(((place + 0.37) / PLACES) * bytes.length)]! ^= 1 << (place % 8);
       writeFileSync(join(tried, name), changed);
       const ending = await outcome();
-      if (ending === "told" && from === "stopped") expect(isReported(changed), `place ${place}`).toBe(true);
+      if (ending === "told" && from === "stopped")
+        expect(await isReported(changed), `place ${place}`).toBe(true);
       figures[ending] += 1;
     }
     report(`a bit of ${name}`, { from, ...figures });
@@ -78,11 +79,11 @@ test.each([
 );
 
 /** Whether a look through such a file finds damage. It is another one than was opened, which the engine may not have let go of. */
-function isReported(bytes: Buffer): boolean {
+async function isReported(bytes: Buffer): Promise<boolean> {
   const path = join(folder.path, `${(examined += 1)}.db`);
   writeFileSync(path, bytes);
   try {
-    return examineFile(path).damaged_events.length > 0;
+    return (await examineFile(path)).damaged_events.length > 0;
   } catch (error) {
     return error instanceof EvregError;
   } finally {

@@ -1,5 +1,5 @@
-import { type Work, workOn } from "../../src/store/libsql/thread/operation.ts";
-import type { Sql } from "../../src/store/libsql/thread/sql.ts";
+import { type SyncWork, workOn } from "../../src/store/libsql/thread/operation.ts";
+import type { SyncSql } from "../../src/store/libsql/thread/sql.ts";
 import type { FinishOptions } from "../../src/store/queue.ts";
 import type { EventBatch, FinishedRow } from "../../src/store/libsql/queue/wire.ts";
 
@@ -32,6 +32,6 @@ export function finished(
 }
 
 /** What operations work with, and these bytes. */
-export function withBytes(sql: Sql, bytes: Uint8Array): Work {
+export function withBytes(sql: SyncSql, bytes: Uint8Array): SyncWork {
   return workOn(sql, undefined, new Uint8Array(bytes).buffer);
 }

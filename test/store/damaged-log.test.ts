@@ -41,20 +41,20 @@ function pseudoRandom(seed: number): (below: number) => number {
 
 const CREATE = `INSERT INTO action (action, application, revision, created_ms)
   VALUES ('a' || (SELECT count(*) FROM action), 'x', 1, 1)`;
-const write = (connection: WriteConnection, durable?: "later"): number =>
+const write = (connection: WriteConnection, durable?: "later"): Promise<number> =>
   connection.write((sql) => sql.run(CREATE), durable);
 
 /** So many commits, each by itself, and the files as they are after a `kill -9`. */
-const commits = (): CrashedFiles =>
-  crashed((connection) => {
-    for (let n = 0; n < COMMITS; n += 1) write(connection);
+const commits = (): Promise<CrashedFiles> =>
+  crashed(async (connection) => {
+    for (let n = 0; n < COMMITS; n += 1) await write(connection);
   });
 
 describe("a log with a changed byte", () => {
-  it("is refused for any byte of its header, even with a single transaction", () => {
-    const { db, wal } = crashed((connection) => {
+  it("is refused for any byte of its header, even with a single transaction", async () => {
+    const { db, wal } = await crashed(async (connection) => {
       connection.checkpoint();
-      connection.write((sql) => sql.run("INSERT INTO write_check VALUES (1, x'')"));
+      await connection.write((sql) => sql.run("INSERT INTO write_check VALUES (1, x'')"));
     });
     expect(wal.length).toBe(32 + FRAME_BYTES);
     for (let at = 0; at < 32; at += 1) {
@@ -66,7 +66,7 @@ describe("a log with a changed byte", () => {
   });
 
   it("is refused and left as it is, until its loss is accepted: then both files are kept, and no number is reused", async () => {
-    const { db, wal } = commits();
+    const { db, wal } = await commits();
     damageCommit(wal, 4);
     putFiles(scratch.path, { db, wal });
     const refusal = expect.objectContaining({
@@ -92,16 +92,16 @@ describe("a log with a changed byte", () => {
 });
 
 describe("what a power cut leaves", () => {
-  it("is never refused, whatever unsynced part of it is left", () => {
+  it("is never refused, whatever unsynced part of it is left", async () => {
     let synced = Buffer.alloc(0);
-    const { wal } = crashed((connection, running) => {
+    const { wal } = await crashed(async (connection, running) => {
       // A second round of the log, so that older frames lie behind.
-      for (let n = 0; n < 60; n += 1) write(connection);
+      for (let n = 0; n < 60; n += 1) await write(connection);
       connection.read.run("PRAGMA wal_checkpoint(RESTART)");
-      for (let n = 0; n < 10; n += 1) write(connection);
+      for (let n = 0; n < 10; n += 1) await write(connection);
       synced = readFileSync(running);
-      for (let n = 0; n < MAX_UNSYNCED; n += 1) write(connection, "later");
-      write(connection);
+      for (let n = 0; n < MAX_UNSYNCED; n += 1) await write(connection, "later");
+      await write(connection);
     });
     const sectors: number[] = [];
     for (let at = 0; at < wal.length; at += SECTOR) {
@@ -124,18 +124,18 @@ describe("what a power cut leaves", () => {
     expect(told).toBeGreaterThan(0);
   });
 
-  it("is not reported for frames of an earlier round of the log", () => {
-    const files = crashed((connection) => {
-      for (let n = 0; n < COMMITS; n += 1) write(connection);
+  it("is not reported for frames of an earlier round of the log", async () => {
+    const files = await crashed(async (connection) => {
+      for (let n = 0; n < COMMITS; n += 1) await write(connection);
       connection.read.run("PRAGMA wal_checkpoint(RESTART)");
-      write(connection);
+      await write(connection);
     });
     putFiles(scratch.path, files);
     expect(checkLog(file(), 0)).toMatchObject({ isDamaged: false, commitsBehind: 0 });
   });
 
   it("lets a start continue, with a report, and reuses none of the lost numbers", async () => {
-    const { db, wal } = commits();
+    const { db, wal } = await commits();
     damageCommit(wal, -2);
     putFiles(scratch.path, { db, wal });
     const { logger, warnings } = watchedLogger();
@@ -149,8 +149,8 @@ describe("what a power cut leaves", () => {
 
 describe("a data file that was truncated while it was closed", () => {
   it("is refused, and so is an empty one beside its log", async () => {
-    const { db, wal } = crashed((connection) => {
-      connection.write((sql) => sql.run("INSERT INTO write_check VALUES (1, zeroblob(20000))"));
+    const { db, wal } = await crashed(async (connection) => {
+      await connection.write((sql) => sql.run("INSERT INTO write_check VALUES (1, zeroblob(20000))"));
       connection.read.run("PRAGMA wal_checkpoint(PASSIVE)");
     });
     for (const [bytes, left, why] of [

@@ -121,11 +121,11 @@ describe.skipIf(small === undefined)(
 );
 
 describe.skipIf(small === undefined)("a log found at a start on a full disk", () => {
-  it("can be read, and is moved into the file before anything is committed after it", () => {
+  it("can be read, and is moved into the file before anything is committed after it", async () => {
     const disk = small?.path ?? "";
     for (const name of readdirSync(disk)) rmSync(join(disk, name), { recursive: true });
-    const running = openFile(join(disk, "running.db"));
-    running.write((sql) => {
+    const running = await openFile(join(disk, "running.db"));
+    await running.write((sql) => {
       sql.run("CREATE TABLE kept (n INTEGER, filler BLOB)");
       for (let n = 0; n < 100; n += 1) sql.run("INSERT INTO kept VALUES (?, zeroblob(10000))", n);
     });
@@ -137,12 +137,13 @@ describe.skipIf(small === undefined)("a log found at a start on a full disk", ()
     spawnSync("dd", ["if=/dev/zero", `of=${join(disk, "filler")}`, "bs=4096"]);
     const connection = WriteConnection.open(join(disk, "left.db"), () => undefined);
     const count = (): unknown => connection.read.first("SELECT count(*) AS n FROM kept");
-    const insert = (): number => connection.write((sql) => sql.run("INSERT INTO kept VALUES (100, NULL)"));
+    const insert = (): Promise<number> =>
+      connection.write((sql) => sql.run("INSERT INTO kept VALUES (100, NULL)"));
     expect(count()).toEqual({ n: 100 });
-    expect(insert).toThrow(expect.objectContaining({ kind: "full" }));
+    await expect(insert()).rejects.toThrow(expect.objectContaining({ kind: "full" }));
     expect(statSync(log).size).toBe(bytes);
     rmSync(join(disk, "filler"));
-    insert();
+    await insert();
     expect(count()).toEqual({ n: 101 });
     // The one page behind a header.
     expect(statSync(log).size).toBeLessThan(bytes / 10);

@@ -120,14 +120,14 @@ describe("a data file that was taken away", () => {
     await expect(open()).rejects.toMatchObject(refused);
   });
 
-  it("fails the commit in progress when it is removed", () => {
-    const connection = openFile(file());
-    const write = (): void =>
+  it("fails the commit in progress when it is removed", async () => {
+    const connection = await openFile(file());
+    const write = (): Promise<void> =>
       connection.write((sql) => {
         sql.run("INSERT INTO write_check VALUES (1, x'')");
         renameSync(file(), aside());
       });
-    expect(write).toThrow(FAILED);
+    await expect(write()).rejects.toThrow(FAILED);
   });
 
   it("is not created anew for who opens it while another process replaces it", () => {
@@ -136,26 +136,26 @@ describe("a data file that was taken away", () => {
   });
 });
 
-function fill(connection: WriteConnection, bytes = 1): void {
-  connection.write((sql) => {
+async function fill(connection: WriteConnection, bytes = 1): Promise<void> {
+  await connection.write((sql) => {
     sql.run("INSERT OR REPLACE INTO write_check (one, filler) VALUES (1, zeroblob(?))", bytes);
   });
 }
 
-it("a file that grows, and a log that restarts or is emptied, are not mistaken for cut short", () => {
-  const connection = openFile(file());
+it("a file that grows, and a log that restarts or is emptied, are not mistaken for cut short", async () => {
+  const connection = await openFile(file());
   for (const bytes of [1, 9_000, 700_000, 90_000_000, 1, 5_000_000, 12_000_000, 1, 400_000, 1]) {
-    fill(connection, bytes);
-    const undone = (): void =>
+    await fill(connection, bytes);
+    const undone = (): Promise<never> =>
       connection.write((sql) => {
         sql.run("UPDATE write_check SET filler = zeroblob(15000000)");
         throw new Error("undone");
       });
-    expect(undone).toThrow("undone");
+    await expect(undone()).rejects.toThrow("undone");
   }
   expect(statSync(log()).size).toBeLessThan(80_000_000);
   connection.checkpoint();
-  fill(connection);
+  await fill(connection);
   connection.close();
 });
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
-import type { Sql } from "../../src/store/libsql/thread/sql.ts";
+import type { SyncSql } from "../../src/store/libsql/thread/sql.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openFile } from "./open-file.ts";
 import { newAction, openStore } from "./opened-store.ts";
@@ -12,9 +12,9 @@ import { useScratch } from "./scratch.ts";
 const scratch = useScratch();
 const open = (): Promise<Store> => openStore(scratch.path);
 
-const synchronous = (sql: Sql): unknown => sql.first("PRAGMA synchronous");
+const synchronous = (sql: SyncSql): unknown => sql.first("PRAGMA synchronous");
 
-const openConnection = (): WriteConnection => openFile(join(scratch.path, "one.db"));
+const openConnection = (): Promise<WriteConnection> => openFile(join(scratch.path, "one.db"));
 
 describe("SQLITE_BUSY", () => {
   it("at the opening leaves a store whose later writes do reach the file", async () => {
@@ -34,8 +34,8 @@ describe("SQLITE_BUSY", () => {
 });
 
 describe("the connection", () => {
-  it("has its settings in force", () => {
-    const { read } = openConnection();
+  it("has its settings in force", async () => {
+    const { read } = await openConnection();
     const setting = (name: string): unknown =>
       Object.values(read.first<Record<string, unknown>>(`PRAGMA ${name}`) ?? {})[0];
     expect(setting("journal_mode")).toBe("wal");
@@ -44,19 +44,19 @@ describe("the connection", () => {
     expect(setting("busy_timeout")).toBe(0);
   });
 
-  it("syncs each commit unless a transaction may be durable later, and then again with the next", () => {
-    const connection = openConnection();
-    expect(connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
-    expect(connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
-    expect(connection.write(synchronous)).toEqual({ synchronous: 2 });
-    expect(connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
+  it("syncs each commit unless a transaction may be durable later, and then again with the next", async () => {
+    const connection = await openConnection();
+    expect(await connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
+    expect(await connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
+    expect(await connection.write(synchronous)).toEqual({ synchronous: 2 });
+    expect(await connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
     expect(connection.lastCommit.fsyncs).toBe(0);
-    expect(connection.write(synchronous)).toEqual({ synchronous: 2 });
+    expect(await connection.write(synchronous)).toEqual({ synchronous: 2 });
     expect(connection.lastCommit.fsyncs).toBe(1);
   });
 
-  it("refuses text that the engine would change, and binds whole numbers as integers", () => {
-    const { read } = openConnection();
+  it("refuses text that the engine would change, and binds whole numbers as integers", async () => {
+    const { read } = await openConnection();
     for (const text of ["a\0b", "\ud800", "x\udc00y"]) {
       expect(() => read.first("SELECT ? AS x", text)).toThrow(expect.objectContaining({ code: "invalid" }));
     }

@@ -33,12 +33,12 @@ describe("counts of events by blocks", () => {
 
   afterEach(() => connection.close());
 
-  function open(): void {
-    connection = openFile(join(scratch.path, `${(files += 1)}.db`));
+  async function open(): Promise<void> {
+    connection = await openFile(join(scratch.path, `${(files += 1)}.db`));
     connection.read.run("PRAGMA synchronous = OFF");
-    connection.write((sql) => {
+    await connection.write(async (sql) => {
       for (const [index, application] of APPLICATIONS.entries()) {
-        createAction(sql, { action: `a${index}`, application, schemata: {} }, 1);
+        await createAction(sql, { action: `a${index}`, application, schemata: {} }, 1);
       }
     });
     events = [];
@@ -46,13 +46,13 @@ describe("counts of events by blocks", () => {
   }
   beforeEach(open);
 
-  function record(actions: readonly number[], aheadMs: number): void {
+  async function record(actions: readonly number[], aheadMs: number): Promise<void> {
     nowMs += aheadMs;
-    connection.write((sql) => {
+    await connection.write(async (sql) => {
       const rows = actions.flatMap((action) => [action + 1, 1, 0, 2]);
       const {
         outcomes: [outcomes = []],
-      } = recordEvents(sql, [eventBatch({ nowMs, rows })], Buffer.from("{}"));
+      } = await recordEvents(sql, [eventBatch({ nowMs, rows })], Buffer.from("{}"));
       for (const [index, outcome] of outcomes.entries()) {
         if (outcome.kind !== "recorded") throw new Error(outcome.kind);
         events.push({ rowid: outcome.rowid, action: actions[index] ?? 0, atMs: outcome.timestampedMs });
@@ -60,16 +60,16 @@ describe("counts of events by blocks", () => {
     });
   }
 
-  function remove(ids: readonly number[]): void {
+  async function remove(ids: readonly number[]): Promise<void> {
     const gone = new Set(ids);
     const there = events.filter(({ rowid }) => gone.has(rowid)).length;
-    expect(connection.write((sql) => deleteEvents(sql, JSON.stringify(ids)))).toBe(there);
+    expect(await connection.write((sql) => deleteEvents(sql, JSON.stringify(ids)))).toBe(there);
     events = events.filter(({ rowid }) => !gone.has(rowid));
   }
 
-  function list(given: Partial<EventSelection>): { ids: number[]; total: number } {
+  async function list(given: Partial<EventSelection>): Promise<{ ids: number[]; total: number }> {
     const query = { order: "desc" as const, limit: 3, page: 1, ...given };
-    const { events: found, total } = listEvents(connection.task(), query);
+    const { events: found, total } = await listEvents(connection.task(), query);
     return { ids: found.map(({ rowid }) => rowid), total };
   }
 
@@ -82,32 +82,32 @@ describe("counts of events by blocks", () => {
   }
 
   /** By pages and by `after`, both ways. */
-  function expectExact(query: Query, limit: number): void {
+  async function expectExact(query: Query, limit: number): Promise<void> {
     const rising = expected(query);
     for (const order of ["asc", "desc"] as const) {
       const all = order === "asc" ? rising : rising.toReversed();
       const given = { ...query, order, limit };
       for (let page = 1; page <= Math.ceil(all.length / limit) + 1; page += 1) {
         const ids = all.slice((page - 1) * limit, page * limit);
-        expect(list({ ...given, page })).toEqual({ ids, total: all.length });
+        expect(await list({ ...given, page })).toEqual({ ids, total: all.length });
       }
       for (let after = order === "asc" ? 0 : Number.MAX_SAFE_INTEGER; ;) {
         const ids = all.filter((id) => (order === "asc" ? id > after : id < after)).slice(0, limit);
-        expect(list({ ...given, after })).toEqual({ ids, total: all.length });
+        expect(await list({ ...given, after })).toEqual({ ids, total: all.length });
         const last = ids.at(-1);
         if (last === undefined) break;
         after = last;
       }
     }
-    if (query.fromMs === undefined && query.toMs === undefined) expectWalked(query, limit, rising);
+    if (query.fromMs === undefined && query.toMs === undefined) await expectWalked(query, limit, rising);
   }
 
   /** As streams read them: a page after the other, from the first one on. */
-  function expectWalked(query: Query, limit: number, rising: readonly number[]): void {
+  async function expectWalked(query: Query, limit: number, rising: readonly number[]): Promise<void> {
     const walked: number[] = [];
     for (let after = 0, isFull = true; isFull;) {
       const asked = { ...query, after, limit, maxBytes: 1_000, payloads: false };
-      const next = nextEvents(connection.task(), asked);
+      const next = await nextEvents(connection.task(), asked);
       walked.push(...next.events.map(({ rowid }) => rowid));
       expect(next.through).toBeGreaterThanOrEqual(after);
       ({ through: after, isFull } = next);
@@ -116,8 +116,8 @@ describe("counts of events by blocks", () => {
   }
 
   /** Passes over numbers, as a restore does: what comes next has rowids far beyond. */
-  function skip(rowids: number): void {
-    connection.write((sql) =>
+  async function skip(rowids: number): Promise<void> {
+    await connection.write((sql) =>
       sql.run("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'event'", rowids),
     );
   }
@@ -157,29 +157,29 @@ describe("counts of events by blocks", () => {
     { requiredKeys: [] },
   );
 
-  it("give exact totals and pages, whatever is recorded, deleted and asked for", () => {
+  it("give exact totals and pages, whatever is recorded, deleted and asked for", async () => {
     const story = fc.tuple(
       fc.array(some, { maxLength: 10, size: "max" }),
       fc.array(query, { minLength: 1, maxLength: 4 }),
       fc.integer({ min: 1, max: 7 }),
     );
-    fc.assert(
-      fc.property(story, ([steps, queries, limit]) => {
+    await fc.assert(
+      fc.asyncProperty(story, async ([steps, queries, limit]) => {
         connection.close();
-        open();
+        await open();
         for (const step of steps) {
-          if (step.kind === "record") record(step.actions, step.aheadMs);
-          else if (step.kind === "skip") skip(step.rowids);
+          if (step.kind === "record") await record(step.actions, step.aheadMs);
+          else if (step.kind === "skip") await skip(step.rowids);
           else {
             const ids = events.map(({ rowid }) => rowid).slice(Math.floor(step.from * events.length));
-            remove([...ids.slice(0, step.length).filter((_, at) => at % step.each === 0), 999_999]);
+            await remove([...ids.slice(0, step.length).filter((_, at) => at % step.each === 0), 999_999]);
           }
         }
-        for (const asked of queries) expectExact(asked, limit);
+        for (const asked of queries) await expectExact(asked, limit);
         const kept = counts();
-        connection.write((sql) => {
+        await connection.write(async (sql) => {
           sql.run("DELETE FROM event_count");
-          countStoredEvents(sql);
+          await countStoredEvents(sql);
         });
         expect(counts()).toEqual(kept);
       }),

@@ -5,9 +5,9 @@ import { openDataFile } from "../../src/store/libsql/files/open-file.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
 
 /** A connection to a data file of today's form, made where there is none, with nothing around it. */
-export function openFile(file: string): WriteConnection {
+export async function openFile(file: string): Promise<WriteConnection> {
   if (!existsSync(file)) writeFileSync(file, "", { mode: 0o600 });
-  return openDataFile(file).connection;
+  return (await openDataFile(file)).connection;
 }
 
 export interface CrashedFiles {
@@ -20,12 +20,14 @@ export const FRAME_BYTES = 24 + 4_096;
 const LOG_HEADER_BYTES = 32;
 
 /** What is on the disk after `act` and a `kill -9`: a data file, and all of `act` in its log. */
-export function crashed(act: (connection: WriteConnection, log: string) => void): CrashedFiles {
+export async function crashed(
+  act: (connection: WriteConnection, log: string) => Promise<void>,
+): Promise<CrashedFiles> {
   const folder = mkdtempSync(join(tmpdir(), "evreg-crashed-"));
   const file = join(folder, "evreg.db");
-  const connection = openFile(file);
+  const connection = await openFile(file);
   try {
-    act(connection, `${file}-wal`);
+    await act(connection, `${file}-wal`);
     return { db: readFileSync(file), wal: readFileSync(`${file}-wal`) };
   } finally {
     connection.close();

@@ -28,8 +28,8 @@ import { listAttempts, dropMiddleAttempts } from "../../src/store/libsql/queue/a
 import { releaseLeases } from "../../src/store/libsql/queue/leases.ts";
 import { countBacklog, countPending } from "../../src/store/libsql/queue/backlog.ts";
 import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
-import type { Work } from "../../src/store/libsql/thread/operation.ts";
-import type { Sql, SqlValue } from "../../src/store/libsql/thread/sql.ts";
+import type { SyncWork, Work } from "../../src/store/libsql/thread/operation.ts";
+import type { SqlValue, SyncSql } from "../../src/store/libsql/thread/sql.ts";
 import type { FinishedRow } from "../../src/store/libsql/queue/wire.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
@@ -46,6 +46,9 @@ function scans(plans: readonly string[]): string[] {
   return plans.filter((detail) => GROWING.test(detail) && !unfinished.test(detail));
 }
 
+/** What one test does, and what is undone then. */
+type Task = (sql: SyncWork) => Promise<unknown>;
+
 const PAGE = { order: "desc" as const, limit: 1, page: 1 };
 const events = (query: Partial<EventSelection>) => (sql: Work) => listEvents(sql, { ...PAGE, ...query });
 const deliveries =
@@ -55,29 +58,30 @@ const deliveries =
 describe("query plans", () => {
   const scratch = useScratch();
   let connection: WriteConnection;
-  beforeEach(() => {
-    connection = openFile(join(scratch.path, "one.db"));
-    connection.write((sql) => {
-      createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
-      createAction(sql, { action: "b", application: "x", schemata: {} }, 1);
+  beforeEach(async () => {
+    connection = await openFile(join(scratch.path, "one.db"));
+    await connection.write(async (sql) => {
+      await createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+      await createAction(sql, { action: "b", application: "x", schemata: {} }, 1);
       const subscription = { application: "x", subscription: "s", handler: "h", maxRetries: 1, active: true };
-      for (const action of ["a", "b"]) createSubscription(sql, { ...subscription, action, secret: "s" }, 1);
+      for (const action of ["a", "b"])
+        await createSubscription(sql, { ...subscription, action, secret: "s" }, 1);
       const call = { nowMs: 1, atomic: false, rows: [1, 1, 0, 1, 1, 1, 0, 1], keys: ["k", null] };
-      recordAndClaim(withBytes(sql, Buffer.from("0")), [eventBatch(call)]);
+      await recordAndClaim(withBytes(sql, Buffer.from("0")), [eventBatch(call)]);
     });
   });
 
   /** The engine's plan for every statement that `task` runs. */
-  function plansOf(task: (sql: Work) => unknown): string[] {
+  async function plansOf(task: Task): Promise<string[]> {
     const plans: string[] = [];
-    const explain = (sql: Sql, text: string, values: SqlValue[]): void => {
+    const explain = (sql: SyncSql, text: string, values: SqlValue[]): void => {
       const rows = sql.rows<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`, ...values);
       plans.push(...rows.map(({ detail }) => detail));
     };
-    const observed = (sql: Sql): Sql =>
+    const observed = (sql: SyncSql): SyncSql =>
       new Proxy(sql, {
         get:
-          (_, method: keyof Sql) =>
+          (_, method: keyof SyncSql) =>
           (text: string, ...values: SqlValue[]) => {
             explain(sql, text, values);
             return sql[method](text, ...values);
@@ -85,39 +89,39 @@ describe("query plans", () => {
       });
     // The driver leaves the explanation of a write open, and nothing can be committed beside an open statement.
     const done = new Error("undo");
-    const undone = (): void =>
-      connection.write((sql) => {
-        task(withBytes(observed(sql), new Uint8Array(1)));
+    const undone = (): Promise<never> =>
+      connection.write(async (sql) => {
+        await task(withBytes(observed(sql), new Uint8Array(1)));
         throw done;
       });
-    expect(undone).toThrow(done);
+    await expect(undone()).rejects.toThrow(done);
     expect(plans.length).toBeGreaterThan(0);
     return plans;
   }
 
   /** The same for a task that may scan nothing that grows. */
-  function searchesOf(task: (sql: Work) => unknown): string[] {
-    const plans = plansOf(task);
+  async function searchesOf(task: Task): Promise<string[]> {
+    const plans = await plansOf(task);
     expect(scans(plans)).toEqual([]);
     return plans;
   }
 
   /** And that sorts nothing. */
-  function walksOf(task: (sql: Work) => unknown): string[] {
-    const plans = searchesOf(task);
+  async function walksOf(task: Task): Promise<string[]> {
+    const plans = await searchesOf(task);
     expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
     return plans;
   }
 
   const claim = claimRequest({ nowMs: 9 });
   /** Ends the attempt at the first delivery that is due. */
-  function finish(sql: Work, row: Partial<FinishedRow>, options: FinishOptions = {}): void {
-    const { claimId } = claimDue(sql, claim).rows[0]!;
+  async function finish(sql: Work, row: Partial<FinishedRow>, options: FinishOptions = {}): Promise<void> {
+    const { claimId } = (await claimDue(sql, claim)).rows[0]!;
     const result = { deliveryId: 1, claimId, ending: "delivered", ...row } as const;
-    finishAttempts(sql, finished([result], 9, options));
+    await finishAttempts(sql, finished([result], 9, options));
   }
 
-  it.each<[string, (sql: Work) => unknown]>([
+  it.each<[string, Task]>([
     [
       "an event",
       (sql) =>
@@ -128,7 +132,7 @@ describe("query plans", () => {
     ["a success", (sql) => finish(sql, { statusCode: 200 })],
     [
       "a failure that slows its subscription, and a retry",
-      (sql) => {
+      async (sql) => {
         const times = { dnsMs: 1, connectMs: 1, firstByteMs: 1 };
         const failed = {
           statusCode: 503,
@@ -137,9 +141,9 @@ describe("query plans", () => {
           handler: "h",
           slowUntilMs: 99,
         } as const;
-        finish(sql, failed, { disableAfterMs: 9 });
-        expect(claimDue(sql, claim)).toMatchObject({ rows: [], nextDueAtMs: 99 });
-        retryDelivery(sql, 1, 9);
+        await finish(sql, failed, { disableAfterMs: 9 });
+        expect(await claimDue(sql, claim)).toMatchObject({ rows: [], nextDueAtMs: 99 });
+        await retryDelivery(sql, 1, 9);
         return claimDue(sql, claim);
       },
     ],
@@ -153,32 +157,32 @@ describe("query plans", () => {
     ["the last attempts of a subscription", (sql) => listAttempts(sql, 1, 50)],
     [
       "what needs a person",
-      (sql) => {
-        for (const id of [1, 2]) updateSubscription(sql, id, { active: false }, 1);
+      async (sql) => {
+        for (const id of [1, 2]) await updateSubscription(sql, id, { active: false }, 1);
         const members = [{ member: "active", before: true, after: false }];
         const by = { name: "x", tokenId: null, address: null };
-        recordChange(sql, { change: "subscription.updated", id: 2, name: "x/t#a.b", members }, 1, by);
+        await recordChange(sql, { change: "subscription.updated", id: 2, name: "x/t#a.b", members }, 1, by);
         return listAttention(sql, { nowMs: 9, limit: 9 });
       },
     ],
     [
       "the end of events",
-      (sql) => {
+      async (sql) => {
         sql.run("DELETE FROM delivery WHERE event_id = 2");
         return deleteEvents(sql, "[2]");
       },
     ],
-  ])("%s: reads only the rows that it needs", (_, task) => {
-    searchesOf(task);
+  ])("%s: reads only the rows that it needs", async (_, task) => {
+    await searchesOf(task);
   });
 
-  it("lists of events walk in order, or sort what is in one block", () => {
+  it("lists of events walk in order, or sort what is in one block", async () => {
     for (const query of [{}, { after: 2 }, { page: 2 }, { fromMs: 1, toMs: 9 }]) {
-      walksOf(events(query));
-      walksOf(events({ action: "a", ...query }));
+      await walksOf(events(query));
+      await walksOf(events({ action: "a", ...query }));
     }
     for (const query of [{ applications: ["x"] }, { applications: ["x"], after: 2, fromMs: 1 }]) {
-      const plans = searchesOf(events(query));
+      const plans = await searchesOf(events(query));
       expect(plans).toContain(
         "SEARCH e USING COVERING INDEX event_action (action_id=? AND rowid>? AND rowid<?)",
       );
@@ -186,7 +190,7 @@ describe("query plans", () => {
     }
   });
 
-  it("lists of deliveries walk in order, or gather what is in no order through an index", () => {
+  it("lists of deliveries walk in order, or gather what is in no order through an index", async () => {
     for (const query of [
       {},
       { after: 2 },
@@ -197,31 +201,31 @@ describe("query plans", () => {
       { status: "failed" },
       { status: "filtered" },
     ] as const) {
-      walksOf(deliveries(query));
+      await walksOf(deliveries(query));
     }
     const causes = BACKLOG_CAUSES.map((name) => ({ cause: { name, nowMs: 9 } }));
     const gathered = [...causes, ...DELIVERY_STATUSES.map((status) => ({ status }))];
     for (const query of gathered.flatMap((one) => [one, { ...one, subscription: 1 }, { ...one, event: 1 }])) {
-      searchesOf(deliveries(query));
-      searchesOf(deliveries(query, { lookedAt: 9, gathered: -1 }));
+      await searchesOf(deliveries(query));
+      await searchesOf(deliveries(query, { lookedAt: 9, gathered: -1 }));
     }
   });
 
   it.each([
     ["as a whole", true],
     ["by a key", { key: "/k" }],
-  ] as const)("what waits in an order %s is found through the index of its keys", (_, ordered) => {
-    connection.write((sql) => void updateSubscription(sql, 1, { settings: { ordered } }, 1));
+  ] as const)("what waits in an order %s is found through the index of its keys", async (_, ordered) => {
+    await connection.write((sql) => updateSubscription(sql, 1, { settings: { ordered } }, 1));
     const payload = Buffer.from('{"k":1}');
     const batch = eventBatch({ nowMs: 2, rows: [1, 1, 0, 7, 1, 1, 0, 7] });
-    const plans = walksOf((sql) => {
-      recordAndClaim(withBytes(sql, payload), [batch]);
-      finish(sql, {});
-      retryDelivery(sql, 1, 9);
-      releaseLeases(sql, "expired", 9_999_999);
-      findSubscription(sql, 1);
-      updateSubscription(sql, 1, { settings: { on_exhausted: "skip" } }, 9);
-      updateSubscription(sql, 1, { settings: { ordered: false } }, 9);
+    const plans = await walksOf(async (sql) => {
+      await recordAndClaim(withBytes(sql, payload), [batch]);
+      await finish(sql, {});
+      await retryDelivery(sql, 1, 9);
+      await releaseLeases(sql, "expired", 9_999_999);
+      await findSubscription(sql, 1);
+      await updateSubscription(sql, 1, { settings: { on_exhausted: "skip" } }, 9);
+      await updateSubscription(sql, 1, { settings: { ordered: false } }, 9);
     });
     const byKey = plans.filter((detail) => /delivery_key\b/.test(detail));
     expect(byKey.length).toBeGreaterThan(10);
@@ -230,8 +234,11 @@ describe("query plans", () => {
     }
   });
 
-  it("waiting deliveries are counted through their index", () => {
-    const plans = walksOf((sql) => [countBacklog(sql, 9, undefined, 4), countPending(sql, 1)]);
+  it("waiting deliveries are counted through their index", async () => {
+    const plans = await walksOf(async (sql) => {
+      await countBacklog(sql, 9, undefined, 4);
+      await countPending(sql, 1);
+    });
     const ofDeliveries = plans.filter((detail) => /(SCAN|SEARCH) (delivery|d|b)\b/.test(detail));
     expect(ofDeliveries.length).toBeGreaterThan(4);
     for (const detail of ofDeliveries) {
@@ -241,25 +248,26 @@ describe("query plans", () => {
     }
   });
 
-  it("expired events are found and removed without reading all of them", () => {
-    walksOf((sql) => {
+  it("expired events are found and removed without reading all of them", async () => {
+    await walksOf(async (sql) => {
       sql.run("UPDATE delivery SET state = 2, due_ms = NULL WHERE event_id = 1");
-      return removeExpired(sql, { fromMs: 0, beforeMs: 9 });
+      await removeExpired(sql, { fromMs: 0, beforeMs: 9 });
     });
   });
 
-  it("replays walk the events of one action, or the failed or waiting ones of one subscription, in order", () => {
+  it("replays walk the events of one action, or the failed or waiting ones of one subscription, in order", async () => {
     for (const selection of REPLAY_SELECTIONS) {
-      const plans = plansOf((sql) => {
-        const plan = planReplay(sql, { subscription: 1, selection, fromMs: 0 })!;
-        countReplay(sql, plan);
-        startReplay(sql, plan, 9);
+      const searched = await plansOf(async (sql) => {
+        const plan = (await planReplay(sql, { subscription: 1, selection, fromMs: 0 }))!;
+        await countReplay(sql, plan);
+        await startReplay(sql, plan, 9);
         if (selection === "waiting") sql.run("UPDATE delivery SET failures = 1, due_ms = 99");
         else sql.run("UPDATE delivery SET state = 3, due_ms = NULL");
-        advanceReplay(sql, 1, { nowMs: 9, maxQueued: 10, maxDue: 10, maxUnfinished: 10, total: 1 });
-        cancelReplay(sql, 1, 9);
-        runningReplays(sql);
-      }).filter((detail) => detail !== "SCAN delivery");
+        await advanceReplay(sql, 1, { nowMs: 9, maxQueued: 10, maxDue: 10, maxUnfinished: 10, total: 1 });
+        await cancelReplay(sql, 1, 9);
+        await runningReplays(sql);
+      });
+      const plans = searched.filter((detail) => detail !== "SCAN delivery");
       expect(scans(plans)).toEqual([]);
       expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
       // Each window of the walk has both its ends in the search.

@@ -64,10 +64,10 @@ describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may
   });
 
   it("with a damaged log keeps that beside the old data, and a start refuses until it is repeated", async () => {
-    const files = crashed((connection) => {
+    const files = await crashed(async (connection) => {
       const write =
         "INSERT INTO write_check VALUES (1, x'') ON CONFLICT DO UPDATE SET filler = randomblob(8)";
-      for (let n = 0; n < 12; n += 1) connection.write((sql) => sql.run(write));
+      for (let n = 0; n < 12; n += 1) await connection.write((sql) => sql.run(write));
     });
     damageCommit(files.wal, 4);
     putFiles(data(), files);

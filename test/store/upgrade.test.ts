@@ -270,13 +270,13 @@ describe.skipIf(small === undefined)(
       rmSync(onDisk);
     });
 
-    it("leaves no part of a new one where the disk becomes full", () => {
+    it("leaves no part of a new one where the disk becomes full", async () => {
       writeOlderFile(onDisk, 21, ONE_ACTION, ONE_REVISION);
       fileSql(
         onDisk,
         "INSERT INTO event (action_id, revision, timestamped_ms, payload) VALUES (1, 1, 1, randomblob(16000000))",
       );
-      expect(() => openDataFile(onDisk)).toThrow("the disk is full. Nothing was changed.");
+      await expect(openDataFile(onDisk)).rejects.toThrow("the disk is full. Nothing was changed.");
       expect(readdirSync(folder)).toEqual(["evreg.db"]);
     });
   },

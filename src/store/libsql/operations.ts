@@ -64,6 +64,7 @@ import { moveWaits } from "./queue/move-waits.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { moveLog, pauseCheckpoints, resumeCheckpoints } from "./thread/connection.ts";
 import {
+  each,
   joined,
   longRead,
   type Operations,
@@ -93,7 +94,7 @@ export const OPERATIONS = {
     findAction: read(findAction),
     listActions: read(listActions),
     reviseAction: audited("action.updated", reviseAction, {
-      before: (sql, [{ action }]) => findAction(sql, action),
+      before: async (sql, [{ action }]) => await findAction(sql, action),
       members: (after, before) => before && changedMembers(before, after),
     }),
     findRevision: read(findRevision),
@@ -104,15 +105,15 @@ export const OPERATIONS = {
     findDeletedSubscription: read(findDeletedSubscription),
     listSubscriptions: read(listSubscriptions),
     updateSubscription: audited("subscription.updated", updateSubscription, {
-      before: (sql, [id]) => findSubscription(sql, id),
+      before: async (sql, [id]) => await findSubscription(sql, id),
       members: (after, before, [, patch]) => before && updatedMembers(after, before, patch),
     }),
     rotateSecret: audited("subscription.secret_rotated", rotateSecret),
-    noteSecretUse: write((sql, id: number, consumer: string, nowMs: number, by?: Actor) => {
-      const used = findSubscription(sql, id);
+    noteSecretUse: write(async (sql, id: number, consumer: string, nowMs: number, by?: Actor) => {
+      const used = await findSubscription(sql, id);
       if (used === undefined) return;
       const members = newValue("consumer", consumer);
-      recordChange(sql, { change: "subscription.secret_used", ...subjectOf(used), members }, nowMs, by);
+      await recordChange(sql, { change: "subscription.secret_used", ...subjectOf(used), members }, nowMs, by);
     }),
     deleteSubscription: audited("subscription.deleted", deleteSubscription),
   },
@@ -127,17 +128,17 @@ export const OPERATIONS = {
     removeExpired: write(removeExpired, { rows: MAX_REMOVED_ROWS }),
   },
   queue: {
-    claim: joined((work, calls: readonly ClaimRequest[]) => calls.map((call) => claimDue(work, call)), {
+    claim: joined((work, calls: readonly ClaimRequest[]) => each(calls, (call) => claimDue(work, call)), {
       durable: "later",
     }),
     claimForConsumers: joined(
-      (work, calls: readonly ConsumerRequest[]) => calls.map((call) => claimForConsumers(work, call)),
+      (work, calls: readonly ConsumerRequest[]) => each(calls, (call) => claimForConsumers(work, call)),
       { durable: "later" },
     ),
     finish: joined(finishAttempts),
     extend: write(extendLeases, { durable: "later" }),
     findLeased: read(findLeased),
-    releaseExpired: write((work, nowMs: number) => releaseLeases(work, "expired", nowMs), {
+    releaseExpired: write(async (work, nowMs: number) => await releaseLeases(work, "expired", nowMs), {
       durable: "later",
     }),
     moveWaits: write(moveWaits, { rows: WHOLE_BATCH_ROWS }),
@@ -162,7 +163,7 @@ export const OPERATIONS = {
     find: read(findReplay),
     list: read(listReplays),
     cancel: audited("replay.cancelled", cancelReplay, {
-      before: (sql, [id]) => findReplay(sql, id),
+      before: async (sql, [id]) => await findReplay(sql, id),
       members: (_after, before) => (before?.status === "running" ? [] : undefined),
     }),
   },
@@ -172,10 +173,10 @@ export const OPERATIONS = {
     }),
     find: read(findToken),
     list: read(listTokens),
-    revoke: write((sql, id: number, nowMs: number, { managed = false, by }: Revocation = {}) => {
-      const revoked = revokeToken(sql, id, managed ? nowMs : undefined);
+    revoke: write(async (sql, id: number, nowMs: number, { managed = false, by }: Revocation = {}) => {
+      const revoked = await revokeToken(sql, id, managed ? nowMs : undefined);
       for (const token of revoked) {
-        recordChange(sql, { change: "token.revoked", ...subjectOf(token) }, nowMs, by);
+        await recordChange(sql, { change: "token.revoked", ...subjectOf(token) }, nowMs, by);
       }
       return revoked[0];
     }),
@@ -196,12 +197,13 @@ export const OPERATIONS = {
     pauseCheckpoints: read(pauseCheckpoints),
     resumeCheckpoints: read(resumeCheckpoints),
     /** Makes a real write of this many bytes, to find out whether the disk takes them. The next one frees them. */
-    probe: write((sql, bytes: number) =>
-      sql.run(
-        `INSERT INTO write_check (one, filler) VALUES (1, zeroblob(?))
+    probe: write(
+      async (sql, bytes: number) =>
+        await sql.run(
+          `INSERT INTO write_check (one, filler) VALUES (1, zeroblob(?))
           ON CONFLICT DO UPDATE SET filler = excluded.filler`,
-        bytes,
-      ),
+          bytes,
+        ),
     ),
   },
 } as const satisfies Operations;
@@ -217,7 +219,7 @@ type AuditedRecord = Action | Subscription | Token | Replay | Delivery;
 
 interface AuditOptions<A extends readonly unknown[], R, B> {
   /** Reads what the change is compared with. */
-  readonly before?: (sql: Sql, args: A) => B;
+  readonly before?: (sql: Sql, args: A) => Promise<B>;
   /** Answers which members the change gave another value; `undefined` where nothing is kept of it. */
   readonly members?: (after: R, before: B | undefined, args: A) => readonly ChangedMember[] | undefined;
 }
@@ -229,20 +231,20 @@ interface AuditOptions<A extends readonly unknown[], R, B> {
  */
 function audited<A extends readonly unknown[], R, B>(
   change: AuditedChange,
-  run: (work: Work, ...args: A) => R,
+  run: (work: Work, ...args: A) => Promise<R>,
   { before, members = () => [] }: AuditOptions<A, Extract<R, AuditedRecord>, B> = {},
 ): WriteOperation<readonly [...A, by?: Actor], R> {
   const argCount = run.length - 1;
-  return write((work: Work, ...call: readonly [...A, by?: Actor]): R => {
+  return write(async (work: Work, ...call: readonly [...A, by?: Actor]): Promise<R> => {
     const args = call.slice(0, argCount) as readonly unknown[] as A;
     const by = call[argCount] as Actor | undefined;
-    if (by === undefined) return run(work, ...args);
-    const earlier = before?.(work, args);
-    const answer = run(work, ...args);
+    if (by === undefined) return await run(work, ...args);
+    const earlier = await before?.(work, args);
+    const answer = await run(work, ...args);
     const changed = isRecord(answer) ? members(answer, earlier, args) : undefined;
     if (isRecord(answer) && changed !== undefined) {
       const nowMs = args.at(-1) as number;
-      recordChange(work, { change, ...subjectOf(answer), members: changed }, nowMs, by);
+      await recordChange(work, { change, ...subjectOf(answer), members: changed }, nowMs, by);
     }
     return answer;
   });

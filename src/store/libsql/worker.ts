@@ -12,12 +12,13 @@ import { FILE_TASKS, OPERATIONS } from "./operations.ts";
 import { releaseLeases } from "./queue/leases.ts";
 import { moveWaitsAtStart } from "./queue/move-waits.ts";
 import { inSavepoint, ReadConnection, WriteConnection } from "./thread/connection.ts";
-import type {
-  Operations,
-  OperationsTraits,
-  ReadOperation,
-  Work,
-  WriteOperation,
+import {
+  each,
+  type Operations,
+  type OperationsTraits,
+  type ReadOperation,
+  type Work,
+  type WriteOperation,
 } from "./thread/operation.ts";
 import {
   type Committed,
@@ -42,6 +43,7 @@ import { EngineFailure } from "./thread/sql.ts";
 class StoreWorker {
   readonly #port: MessagePort;
   #connection: WriteConnection | ReadConnection | undefined;
+  #isServing = false;
   /** After this, the connection might acknowledge writes that never reach the file. */
   #failure: EngineFailure | undefined;
   readonly #requests: ToThread[] = [];
@@ -55,7 +57,7 @@ class StoreWorker {
   start(): void {
     this.#port.on("message", (message: ToThread) => {
       this.#take(message);
-      this.#serve();
+      if (!this.#isServing) void this.#serve();
     });
     onIdle(systemClock, threadCpuMs, () => {
       this.#connection?.shrink();
@@ -69,32 +71,34 @@ class StoreWorker {
     (isLong ? this.#long : this.#requests).push(message);
   }
 
-  #serve(): void {
+  async #serve(): Promise<void> {
+    this.#isServing = true;
     for (;;) {
       // The messages that wait are taken without a turn of the event loop.
       for (let next = receiveMessageOnPort(this.#port); next; next = receiveMessageOnPort(this.#port)) {
         this.#take(next.message as ToThread);
       }
       const request = this.#requests.shift() ?? this.#long.shift();
-      if (request === undefined) return;
-      respond(this.#port, request.id, () => this.#answer(request));
+      if (request === undefined) break;
+      await respond(this.#port, request.id, () => this.#answer(request));
       if (request.kind === "close") return this.#port.close();
     }
+    this.#isServing = false;
   }
 
-  #answer({ kind, ask }: ToThread): ThreadAnswer {
+  async #answer({ kind, ask }: ToThread): Promise<ThreadAnswer> {
     switch (kind) {
       case "openToWrite":
-        return { value: this.#open(ask) };
+        return { value: await this.#open(ask) };
       case "openToRead":
         this.#connection = ReadConnection.open(ask);
         return {};
       case "write":
-        return this.#write(ask);
+        return await this.#write(ask);
       case "read":
-        return runRead(this.#opened(), ask);
+        return await runRead(this.#opened(), ask);
       case "task":
-        return { value: runTask(ask) };
+        return { value: await runTask(ask) };
       case "close":
         break;
     }
@@ -110,18 +114,18 @@ class StoreWorker {
     return this.#connection;
   }
 
-  #open(setup: WriterSetup): OpenReport {
-    const { connection, notices } = openDataFile(setup.path, setup.encryption);
+  async #open(setup: WriterSetup): Promise<OpenReport> {
+    const { connection, notices } = await openDataFile(setup.path, setup.encryption);
     this.#connection = connection;
-    return prepare(connection, setup, notices);
+    return await prepare(connection, setup, notices);
   }
 
-  #write(batch: WriteBatch): ThreadAnswer {
+  async #write(batch: WriteBatch): Promise<ThreadAnswer> {
     if (this.#failure !== undefined) throw this.#failure;
     const connection = this.#opened();
     if (!(connection instanceof WriteConnection)) throw new Error("this thread only reads");
     try {
-      const { outcomes, work, commit } = commitBatch(connection, batch);
+      const { outcomes, work, commit } = await commitBatch(connection, batch);
       const { changes, payloads, transfer, damaged } = work;
       const value: Committed = { outcomes: JSON.stringify(outcomes), payloads, changes, commit };
       return { value, transfer, damaged };
@@ -142,24 +146,29 @@ function runTask({ operation, args }: NamedCall): unknown {
 }
 
 /** Brings what is in the file up to date. */
-function prepare(connection: WriteConnection, { nowMs }: WriterSetup, opened: readonly Notice[]): OpenReport {
+async function prepare(
+  connection: WriteConnection,
+  { nowMs }: WriterSetup,
+  opened: readonly Notice[],
+): Promise<OpenReport> {
   const notices = [...opened];
-  connection.write((sql) => ensureServiceActions(sql, nowMs));
-  const setBack = connection.write((sql) => moveWaitsAtStart(sql, nowMs));
+  await connection.write((sql) => ensureServiceActions(sql, nowMs));
+  const setBack = await connection.write((sql) => moveWaitsAtStart(sql, nowMs));
   if (setBack !== undefined) {
     const message =
       "The clock is behind the latest time in the data file, and what waits was moved with it. Let a time service set the clock.";
     notices.push({ level: "warn", details: setBack, message });
   }
-  connection.write((sql) => deleteExpiredSecrets(sql, nowMs));
+  await connection.write((sql) => deleteExpiredSecrets(sql, nowMs));
   // The file's lock proves that nobody works on its leases.
-  const deliveries = connection.write((sql) => releaseLeases(sql, "all", nowMs));
+  const deliveries = await connection.write((sql) => releaseLeases(sql, "all", nowMs));
   if (deliveries > 0) {
     const message = "Deliveries that were under way at a crash are due again.";
     notices.push({ level: "info", details: { deliveries }, message });
   }
-  connection.write(countStoredEvents);
-  if (!isIndexWhole(connection.read, loadLastNumbers(connection.read).event)) {
+  await connection.write(countStoredEvents);
+  const { event: last } = await loadLastNumbers(connection.read);
+  if (!(await isIndexWhole(connection.read, last))) {
     const message =
       "The data file is damaged: some of the last events are missing from lists and totals. `evreg doctor --deep` says what is damaged; restore a backup from before that.";
     notices.push({ level: "warn", details: {}, message });
@@ -191,9 +200,12 @@ function readOf(name: string): ReadOperation {
   return operation;
 }
 
-function runRead(connection: ReadConnection | WriteConnection, { operation, args }: NamedCall): ThreadAnswer {
-  return connection.answer((work) => {
-    const value = readOf(operation).run(work, ...args);
+function runRead(
+  connection: ReadConnection | WriteConnection,
+  { operation, args }: NamedCall,
+): Promise<ThreadAnswer> {
+  return connection.answer(async (work) => {
+    const value = await readOf(operation).run(work, ...args);
     return { value, transfer: work.transfer, damaged: work.damaged };
   });
 }
@@ -203,17 +215,21 @@ function runRead(connection: ReadConnection | WriteConnection, { operation, args
  * that fails is undone and answered by itself; the others are done.
  * @throws EngineFailure when the transaction as a whole failed
  */
-function commitBatch(connection: WriteConnection, batch: WriteBatch): CommittedBatch {
+async function commitBatch(connection: WriteConnection, batch: WriteBatch): Promise<CommittedBatch> {
   const calls = JSON.parse(batch.calls) as readonly WriteCall[];
   const durable = calls.some(([name]) => writeOf(name).durable === "now") ? "now" : "later";
   const startedMs = performance.now();
-  const commit = (run: (work: Work) => readonly WireOutcome[]): CommittedBatch => {
-    const [work, outcomes] = connection.write((all) => [all, run(all)] as const, durable, batch.bytes);
+  const commit = async (run: (work: Work) => Promise<readonly WireOutcome[]>): Promise<CommittedBatch> => {
+    const [work, outcomes] = await connection.write(
+      async (all) => [all, await run(all)] as const,
+      durable,
+      batch.bytes,
+    );
     const tookMs = performance.now() - startedMs;
     return { outcomes, work, commit: { ...connection.lastCommit, writes: calls.length, tookMs } };
   };
   try {
-    return commit((work) => runTogether(work, calls));
+    return await commit((work) => runTogether(work, calls));
   } catch (error) {
     if (error instanceof EngineFailure) throw error;
     if (calls.length === 1)
@@ -221,7 +237,7 @@ function commitBatch(connection: WriteConnection, batch: WriteBatch): CommittedB
   }
   // All of it was undone, and nothing says which call is at fault. So each is done in a savepoint, for which the engine copies
   // every page that changes.
-  return commit((work) => calls.map((call) => runAlone(work, call)));
+  return await commit((work) => each(calls, (call) => runAlone(work, call)));
 }
 
 interface CommittedBatch extends Pick<Committed, "commit"> {
@@ -232,19 +248,20 @@ interface CommittedBatch extends Pick<Committed, "commit"> {
 }
 
 /** Does the calls, those of one operation together. */
-function runTogether(work: Work, calls: readonly WriteCall[]): readonly WireOutcome[] {
+async function runTogether(work: Work, calls: readonly WriteCall[]): Promise<readonly WireOutcome[]> {
   const outcomes: WireOutcome[] = [];
   for (const [name, places] of Map.groupBy(calls.keys(), (place) => calls[place]![0])) {
     const own = places.map((place) => calls[place]![1]);
-    for (const [index, ok] of writeOf(name).run(work, own).entries()) outcomes[places[index]!] = { ok };
+    for (const [index, ok] of (await writeOf(name).run(work, own)).entries())
+      outcomes[places[index]!] = { ok };
   }
   return outcomes;
 }
 
-function runAlone(work: Work, call: WriteCall): WireOutcome {
+async function runAlone(work: Work, call: WriteCall): Promise<WireOutcome> {
   const changesBefore = work.changes.length;
   try {
-    return inSavepoint(work, () => runTogether(work, [call]))[0]!;
+    return (await inSavepoint(work, () => runTogether(work, [call])))[0]!;
   } catch (error) {
     if (error instanceof EngineFailure) throw error;
     work.changes.length = changesBefore;

@@ -88,8 +88,8 @@ export function actionExists({ action, application }: Pick<Action, "action" | "a
  * Checks that an action exists. A pattern needs none: it matches what comes.
  * @throws EvregError `not_found` for a subscription to an action that does not exist
  */
-export function checkActionExists(action: string, exists: () => boolean): void {
-  if (isPattern(action) || exists()) return;
+export function checkActionExists(action: string, exists: boolean): void {
+  if (isPattern(action) || exists) return;
   const message = `there is no action ${action}; create it first`;
   throw new EvregError("not_found", `action: ${message}.`, { field: "action", message, value: action });
 }

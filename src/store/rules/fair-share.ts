@@ -33,7 +33,7 @@ export type WaitingDelivery = readonly [priority: number, dueMs: number, id: num
 export type LoadWaiting = (
   claimables: readonly Claimable[],
   limit: number,
-) => readonly (readonly WaitingDelivery[])[];
+) => Promise<readonly (readonly WaitingDelivery[])[]>;
 
 /** A delivery that a person requested is sent before all others of its subscription, whatever the clock says. */
 export const PRIORITY = { requested: 0, normal: 1 } as const;
@@ -55,20 +55,17 @@ const MAX_ROUNDS = 3;
  * Picks due deliveries in turns: the first of each subscription that has none leased, then the second of those and the first of
  * each that has one, and so on. Among equals tiers with the newest first come before the others.
  */
-export function selectFairly(
+export async function selectFairly(
   loadWaiting: LoadWaiting,
   claimables: readonly Claimable[],
   tiers: readonly TierLimit[],
   nowMs: number,
-): Picked {
-  const offers = tiers.flatMap((limit, tier) =>
-    candidatesFor(
-      loadWaiting,
-      claimables.filter((claimable) => claimable.tier === tier),
-      limit,
-      nowMs,
-    ),
-  );
+): Promise<Picked> {
+  const offers: Offer[] = [];
+  for (const [tier, limit] of tiers.entries()) {
+    const own = claimables.filter((claimable) => claimable.tier === tier);
+    offers.push(...(await candidatesFor(loadWaiting, own, limit, nowMs)));
+  }
   const candidates = offers.flatMap((offer) => offer.candidates);
   if (offers.length > 1) candidates.sort(byTurn);
   const remaining = tiers.map(({ maxClaims }) => maxClaims);
@@ -100,18 +97,18 @@ function byTurn(a: DueDelivery, b: DueDelivery): number {
 }
 
 /** Takes a fair share of the limit from each, and what some do not use from those that have more. */
-function candidatesFor(
+async function candidatesFor(
   loadWaiting: LoadWaiting,
   claimables: readonly Claimable[],
   { maxClaims, isNewestFirst }: TierLimit,
   nowMs: number,
-): Offer[] {
+): Promise<Offer[]> {
   const complete: Offer[] = [];
   let open = claimables;
   let missing = maxClaims;
   for (let round = 1; open.length > 0; round += 1) {
     const level = fairLevel(open, missing);
-    const offers = offersAt(loadWaiting, open, level, isNewestFirst, nowMs);
+    const offers = await offersAt(loadWaiting, open, level, isNewestFirst, nowMs);
     const onward = offers.filter(({ hasMore }) => hasMore);
     if (round === MAX_ROUNDS || onward.length === offers.length) return [...complete, ...offers];
     for (const offer of offers) {
@@ -145,22 +142,24 @@ function shareAt({ leased, capacity }: Claimable, level: number): number {
   return Math.max(0, Math.min(capacity, level - leased));
 }
 
-function offersAt(
+async function offersAt(
   loadWaiting: LoadWaiting,
   claimables: readonly Claimable[],
   level: number,
   isNewestFirst: boolean,
   nowMs: number,
-): Offer[] {
+): Promise<Offer[]> {
   // One statement reads the same number of rows for all, so those with about the same need are read together.
   const byNeed = Map.groupBy(claimables, (one) => 4 ** Math.ceil(Math.log2(shareAt(one, level)) / 2));
-  return [...byNeed.values()].flatMap((group) => {
+  const offers: Offer[] = [];
+  for (const group of byNeed.values()) {
     const most = group.reduce((max, one) => Math.max(max, shareAt(one, level)), 0);
-    const waiting = loadWaiting(group, most + 1);
-    return group.map((one, index) => {
-      return offerOf(one, waiting[index]!, shareAt(one, level), isNewestFirst, nowMs);
-    });
-  });
+    const waiting = await loadWaiting(group, most + 1);
+    for (const [index, one] of group.entries()) {
+      offers.push(offerOf(one, waiting[index]!, shareAt(one, level), isNewestFirst, nowMs));
+    }
+  }
+  return offers;
 }
 
 function offerOf(

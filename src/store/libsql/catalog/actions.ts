@@ -36,16 +36,16 @@ const SELECT_ACTION = `
     a.deprecated_ms AS deprecatedMs, a.retired_ms AS retiredMs, a.successor, a.created_ms, a.version, a.built_in
   FROM action a JOIN action_revision r ON r.action_id = a.rowid AND r.revision = a.revision`;
 
-export function createAction(sql: Sql, input: ActionRecord, nowMs: number): Action {
-  const existing = findRow(sql, input.action);
+export async function createAction(sql: Sql, input: ActionRecord, nowMs: number): Promise<Action> {
+  const existing = await findRow(sql, input.action);
   if (existing !== undefined) throw actionExists(existing);
-  insertAction(sql, input, nowMs);
-  return actionOf(findRow(sql, input.action)!);
+  await insertAction(sql, input, nowMs);
+  return actionOf((await findRow(sql, input.action))!);
 }
 
-function insertAction(sql: Sql, input: ActionRecord, nowMs: number, isBuiltIn = false): void {
+async function insertAction(sql: Sql, input: ActionRecord, nowMs: number, isBuiltIn = false): Promise<void> {
   const rule = { ...DEFAULT_RULE, ...input };
-  const id = sql.value<number>(
+  const id = await sql.value<number>(
     `INSERT INTO action (action, application, revision, created_ms, compatibility, compatibility_against, built_in)
       VALUES (?, ?, 1, ?, ?, ?, ?) RETURNING rowid AS id`,
     input.action,
@@ -55,23 +55,23 @@ function insertAction(sql: Sql, input: ActionRecord, nowMs: number, isBuiltIn = 
     rule.compatibility_against,
     isBuiltIn,
   );
-  insertRevision(sql, id, 1, input.schemata, nowMs);
-  matchNewAction(sql, id, input.action);
+  await insertRevision(sql, id, 1, input.schemata, nowMs);
+  await matchNewAction(sql, id, input.action);
 }
 
-function findRow(sql: Sql, name: string): ActionRow | undefined {
-  return sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, name);
+async function findRow(sql: Sql, name: string): Promise<ActionRow | undefined> {
+  return await sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, name);
 }
 
-export function findAction(sql: Sql, name: string): StoredAction | undefined {
-  const row = findRow(sql, name);
+export async function findAction(sql: Sql, name: string): Promise<StoredAction | undefined> {
+  const row = await findRow(sql, name);
   if (row === undefined) return undefined;
   const { rowid: actionId, version, deprecatedMs } = row;
   return { ...actionOf(row), actionId, version, deprecatedMs, isBuiltIn: row.built_in === 1 };
 }
 
-export function listActions(sql: Sql, query: ActionSelection): readonly Action[] {
-  const rows = sql.rows<ActionRow>(
+export async function listActions(sql: Sql, query: ActionSelection): Promise<readonly Action[]> {
+  const rows = await sql.rows<ActionRow>(
     `${SELECT_ACTION}
       WHERE (?1 IS NULL OR a.application = ?1)
         AND (?2 IS NULL OR a.application IN (SELECT value FROM json_each(?2)))
@@ -85,16 +85,20 @@ export function listActions(sql: Sql, query: ActionSelection): readonly Action[]
   return rows.map(actionOf);
 }
 
-export function reviseAction(sql: Sql, input: ActionChange, nowMs: number): Action | "stale" | undefined {
-  const before = findRow(sql, input.action);
+export async function reviseAction(
+  sql: Sql,
+  input: ActionChange,
+  nowMs: number,
+): Promise<Action | "stale" | undefined> {
+  const before = await findRow(sql, input.action);
   if (before === undefined) return undefined;
   if (before.version !== input.expectedVersion) return "stale";
   const after = actionAfter(before, input, nowMs);
   const { schemata = schemataOf(before), admission } = input;
   if (after.revision !== before.revision) {
-    insertRevision(sql, before.rowid, after.revision, schemata, nowMs, admission);
+    await insertRevision(sql, before.rowid, after.revision, schemata, nowMs, admission);
   }
-  sql.run(
+  await sql.run(
     `UPDATE action SET version = version + 1, revision = ?, application = ?, compatibility = ?,
       compatibility_against = ?, deprecated_ms = ?, retired_ms = ?, successor = ? WHERE rowid = ?`,
     after.revision,
@@ -106,18 +110,18 @@ export function reviseAction(sql: Sql, input: ActionChange, nowMs: number): Acti
     after.successor,
     before.rowid,
   );
-  return actionOf(findRow(sql, input.action)!);
+  return actionOf((await findRow(sql, input.action))!);
 }
 
-function insertRevision(
+async function insertRevision(
   sql: Sql,
   actionId: number,
   revision: number,
   schemata: Schemata,
   nowMs: number,
   admission?: Admission,
-): void {
-  sql.run(
+): Promise<void> {
+  await sql.run(
     `INSERT INTO action_revision (action_id, revision, schemata, created_ms, compatibility, breaks)
       VALUES (?, ?, ?, ?, ?, ?)`,
     actionId,
@@ -158,15 +162,19 @@ interface RevisionRow {
   readonly breaks: number | null;
 }
 
-export function findRevision(sql: Sql, action: string, revision: number): ActionRevision | undefined {
+export async function findRevision(
+  sql: Sql,
+  action: string,
+  revision: number,
+): Promise<ActionRevision | undefined> {
   if (!isRowid(revision)) return undefined;
-  const [newest] = listRevisions(sql, { action, limit: 1, after: revision + 1 });
+  const [newest] = await listRevisions(sql, { action, limit: 1, after: revision + 1 });
   return newest?.revision === revision ? newest : undefined;
 }
 
-export function listRevisions(sql: Sql, query: RevisionSelection): readonly ActionRevision[] {
+export async function listRevisions(sql: Sql, query: RevisionSelection): Promise<readonly ActionRevision[]> {
   const { action, limit, after = Number.MAX_SAFE_INTEGER } = query;
-  const rows = sql.rows<RevisionRow>(
+  const rows = await sql.rows<RevisionRow>(
     `SELECT r.revision, r.schemata, r.created_ms, r.compatibility, r.breaks
       FROM action a JOIN action_revision r ON r.action_id = a.rowid
       WHERE a.action = ? AND r.revision < ? ORDER BY r.revision DESC LIMIT ?`,
@@ -185,14 +193,14 @@ export function listRevisions(sql: Sql, query: RevisionSelection): readonly Acti
  * Makes sure that the file has the actions of the service's own events, with the schemas of this evreg. An action that a person
  * made of such a name in an earlier evreg stays as it is, and its service events are not published.
  */
-export function ensureServiceActions(sql: Sql, nowMs: number): void {
+export async function ensureServiceActions(sql: Sql, nowMs: number): Promise<void> {
   for (const action of SERVICE_EVENT_NAMES) {
     const schemata = SERVICE_EVENT_SCHEMAS[action];
-    const row = findRow(sql, action);
+    const row = await findRow(sql, action);
     if (row === undefined) {
-      insertAction(sql, { action, application: SERVICE_APPLICATION, schemata }, nowMs, true);
+      await insertAction(sql, { action, application: SERVICE_APPLICATION, schemata }, nowMs, true);
     } else if (row.built_in === 1 && row.schemata !== JSON.stringify(schemata)) {
-      reviseAction(sql, { action, schemata, expectedVersion: row.version }, nowMs);
+      await reviseAction(sql, { action, schemata, expectedVersion: row.version }, nowMs);
     }
   }
 }

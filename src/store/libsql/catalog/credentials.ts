@@ -12,12 +12,12 @@ import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
  * Writes secrets. They have a table of their own, so that no listing reads them. What a write removes is overwritten at once:
  * nobody overwrites the unused parts of a page that becomes another table's.
  */
-function change(sql: Sql, text: string, ...values: SqlValue[]): void {
-  sql.run("PRAGMA secure_delete = ON");
+async function change(sql: Sql, text: string, ...values: SqlValue[]): Promise<void> {
+  await sql.run("PRAGMA secure_delete = ON");
   try {
-    sql.run(text, ...values);
+    await sql.run(text, ...values);
   } finally {
-    sql.run("PRAGMA secure_delete = OFF");
+    await sql.run("PRAGMA secure_delete = OFF");
   }
 }
 
@@ -25,8 +25,12 @@ function change(sql: Sql, text: string, ...values: SqlValue[]): void {
  * Answers the stored secret of the oldest other subscription of the same application, name and mode, as these share it.
  * Subscriptions of mode pull have one of their own: whoever takes their deliveries knows it, and must not sign for a handler.
  */
-function sharedSecret(sql: Sql, id: number) {
-  return sql.first<{ secret: string; previous_secret: string | null; previous_until_ms: number | null }>(
+async function sharedSecret(sql: Sql, id: number) {
+  return await sql.first<{
+    secret: string;
+    previous_secret: string | null;
+    previous_until_ms: number | null;
+  }>(
     `SELECT k.secret, k.previous_secret, k.previous_until_ms
       FROM subscription AS s CROSS JOIN subscription AS o INDEXED BY subscription_living
       CROSS JOIN subscription_secret AS k ON k.subscription_id = o.rowid
@@ -38,16 +42,16 @@ function sharedSecret(sql: Sql, id: number) {
 }
 
 /** @param input of the subscription `id`; its secret is for the first of its application and name */
-export function insertSecrets(
+export async function insertSecrets(
   work: Work,
   id: number,
   input: SecretOwner & { readonly secret: string; readonly bearer?: BearerSetting },
-): void {
+): Promise<void> {
   const vault = new Vault(work.key);
   const about = aboutSecret(input, "secret");
-  const shared = sharedSecret(work, id);
+  const shared = await sharedSecret(work, id);
   const isReadable = shared !== undefined && vault.open(about, shared.secret) !== undefined;
-  change(
+  await change(
     work,
     `INSERT INTO subscription_secret (subscription_id, secret, previous_secret, previous_until_ms, bearer)
       VALUES (?, ?, ?, ?, 'secret')`,
@@ -56,12 +60,12 @@ export function insertSecrets(
     isReadable ? shared.previous_secret : null,
     isReadable ? shared.previous_until_ms : null,
   );
-  if (input.bearer !== undefined) setBearer(work, id, input, input.bearer);
+  if (input.bearer !== undefined) await setBearer(work, id, input, input.bearer);
 }
 
 /** Answers `undefined` if the secret cannot be read. */
-export function findSecret(work: Work, id: number): string | undefined {
-  const stored = work.first<SecretOwner & { readonly secret: string }>(
+export async function findSecret(work: Work, id: number): Promise<string | undefined> {
+  const stored = await work.first<SecretOwner & { readonly secret: string }>(
     `SELECT s.application, s.subscription, k.secret
       FROM subscription_secret AS k CROSS JOIN subscription AS s ON s.rowid = k.subscription_id
       WHERE k.subscription_id = ?`,
@@ -72,25 +76,30 @@ export function findSecret(work: Work, id: number): string | undefined {
     : new Vault(work.key).open(aboutSecret(stored, "secret"), stored.secret);
 }
 
-export function setBearer(work: Work, id: number, owner: SecretOwner, bearer: BearerSetting): void {
+export async function setBearer(
+  work: Work,
+  id: number,
+  owner: SecretOwner,
+  bearer: BearerSetting,
+): Promise<void> {
   const about = aboutSecret(owner, "bearer token");
   const token = bearer.kind === "own" ? new Vault(work.key).seal(about, bearer.token) : null;
   const update = "UPDATE subscription_secret SET bearer = ?, bearer_token = ? WHERE subscription_id = ?";
-  change(work, update, bearer.kind, token, id);
+  await change(work, update, bearer.kind, token, id);
 }
 
 /**
  * Gives all subscriptions of an application, name and mode the same secret.
  * @throws EvregError `conflict` for an overlap while another one lasts
  */
-export function replaceSecrets(
+export async function replaceSecrets(
   work: Work,
   owner: SecretOwner & { readonly mode: string },
   rotation: SecretReplacement,
   nowMs: number,
-): void {
-  deleteExpiredSecrets(work, nowMs);
-  const rows = work.rows<{ id: number; secret: string; until_ms: number | null }>(
+): Promise<void> {
+  await deleteExpiredSecrets(work, nowMs);
+  const rows = await work.rows<{ id: number; secret: string; until_ms: number | null }>(
     `SELECT k.subscription_id AS id, k.secret, k.previous_until_ms AS until_ms
       FROM subscription AS s INDEXED BY subscription_living
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid
@@ -113,7 +122,7 @@ export function replaceSecrets(
   for (const { id, secret } of rows) {
     // A secret that cannot be read signs nothing, so it has no overlap.
     const overlaps = rotation.overlapMs > 0 && vault.open(about, secret) !== undefined;
-    change(
+    await change(
       work,
       `UPDATE subscription_secret SET secret = ?, previous_secret = ?, previous_until_ms = ?
         WHERE subscription_id = ?`,
@@ -126,16 +135,16 @@ export function replaceSecrets(
 }
 
 /** Deletes previous secrets whose overlap has ended. */
-export function deleteExpiredSecrets(sql: Sql, nowMs: number): void {
-  change(
+export async function deleteExpiredSecrets(sql: Sql, nowMs: number): Promise<void> {
+  await change(
     sql,
     `UPDATE subscription_secret SET previous_secret = NULL, previous_until_ms = NULL WHERE previous_until_ms <= ?`,
     nowMs,
   );
 }
 
-export function deleteSecrets(sql: Sql, id: number): void {
-  change(sql, "DELETE FROM subscription_secret WHERE subscription_id = ?", id);
+export async function deleteSecrets(sql: Sql, id: number): Promise<void> {
+  await change(sql, "DELETE FROM subscription_secret WHERE subscription_id = ?", id);
 }
 
 interface TokenRow extends StoredRecord<
@@ -160,13 +169,13 @@ const UP = `up (id, parent_id) AS (
     SELECT rowid, parent_id FROM token WHERE rowid = ?
     UNION SELECT t.rowid, t.parent_id FROM up AS u JOIN token AS t ON t.rowid = u.parent_id)`;
 
-export function createToken(sql: Sql, input: TokenRecord, nowMs: number): Token {
-  sql.run(`DELETE FROM token WHERE expires_ms <= ? AND ${IS_OF_BROWSER}`, nowMs);
-  checkParent(sql, input.parentId ?? 0, nowMs);
-  if (sql.first("SELECT 1 FROM token WHERE hash = ?", input.hash) !== undefined) {
+export async function createToken(sql: Sql, input: TokenRecord, nowMs: number): Promise<Token> {
+  await sql.run(`DELETE FROM token WHERE expires_ms <= ? AND ${IS_OF_BROWSER}`, nowMs);
+  await checkParent(sql, input.parentId ?? 0, nowMs);
+  if ((await sql.first("SELECT 1 FROM token WHERE hash = ?", input.hash)) !== undefined) {
     throw new EvregError("conflict", "This token exists already.");
   }
-  const row = sql.first<TokenRow>(
+  const row = await sql.first<TokenRow>(
     `INSERT INTO token (name, scopes, hash, expires_ms, created_ms, parent_id) VALUES (?, ?, ?, ?, ?, ?)
       RETURNING ${COLUMNS}`,
     input.name,
@@ -183,13 +192,13 @@ export function createToken(sql: Sql, input: TokenRecord, nowMs: number): Token 
  * Checks the token that another one is made for. It may have been revoked a moment ago; and each token of its family could make
  * more for ever.
  */
-function checkParent(sql: Sql, id: number, nowMs: number): void {
+async function checkParent(sql: Sql, id: number, nowMs: number): Promise<void> {
   if (id === 0) return;
   const living = "SELECT 1 FROM token WHERE rowid = ? AND (expires_ms IS NULL OR expires_ms > ?)";
-  if (sql.first(living, id, nowMs) === undefined) {
+  if ((await sql.first(living, id, nowMs)) === undefined) {
     throw new EvregError("unauthorized", "The token that this code was made with holds no longer.");
   }
-  const count = sql.value<number>(
+  const count = await sql.value<number>(
     `WITH RECURSIVE ${UP}, family (id) AS (
         SELECT id FROM up WHERE parent_id IS NULL
         UNION SELECT t.rowid FROM family AS f JOIN token AS t ON t.parent_id = f.id)
@@ -203,35 +212,35 @@ function checkParent(sql: Sql, id: number, nowMs: number): void {
   );
 }
 
-export function findToken(sql: Sql, hash: string): CallerToken | undefined {
-  const row = sql.first<TokenRow>(`SELECT ${COLUMNS} FROM token WHERE hash = ?`, hash);
+export async function findToken(sql: Sql, hash: string): Promise<CallerToken | undefined> {
+  const row = await sql.first<TokenRow>(`SELECT ${COLUMNS} FROM token WHERE hash = ?`, hash);
   if (row === undefined) return undefined;
   // A token is made while its parent exists, so the first one up has the smallest rowid.
-  const callerId = sql.value<number>(`WITH RECURSIVE ${UP} SELECT min(id) FROM up`, row.rowid);
+  const callerId = await sql.value<number>(`WITH RECURSIVE ${UP} SELECT min(id) FROM up`, row.rowid);
   return { ...tokenOf(row), callerId };
 }
 
-export function listTokens(sql: Sql): readonly Token[] {
-  return sql.rows<TokenRow>(`SELECT ${COLUMNS} FROM token ORDER BY rowid`).map(tokenOf);
+export async function listTokens(sql: Sql): Promise<readonly Token[]> {
+  return (await sql.rows<TokenRow>(`SELECT ${COLUMNS} FROM token ORDER BY rowid`)).map(tokenOf);
 }
 
 /**
  * Revokes a token. Answers it, and after it those that were made for it, which end with it; none where there is no such token.
  */
-export function revokeToken(sql: Sql, id: number, managedAtMs?: number): readonly Token[] {
+export async function revokeToken(sql: Sql, id: number, managedAtMs?: number): Promise<readonly Token[]> {
   if (!isRowid(id)) return [];
-  const wasManaged = managedAtMs !== undefined && isManaged(sql, managedAtMs);
-  const revoked = sql
-    .rows<TokenRow>(
+  const wasManaged = managedAtMs !== undefined && (await isManaged(sql, managedAtMs));
+  const revoked = (
+    await sql.rows<TokenRow>(
       `WITH RECURSIVE family (id) AS (
           SELECT rowid FROM token WHERE rowid = ?
           UNION SELECT t.rowid FROM token AS t, family AS f WHERE t.parent_id = f.id)
         SELECT ${COLUMNS} FROM token WHERE rowid IN (SELECT id FROM family) ORDER BY rowid`,
       id,
     )
-    .map(tokenOf);
-  for (const { rowid } of revoked) sql.run("DELETE FROM token WHERE rowid = ?", rowid);
-  if (wasManaged && !isManaged(sql, managedAtMs)) {
+  ).map(tokenOf);
+  for (const { rowid } of revoked) await sql.run("DELETE FROM token WHERE rowid = ?", rowid);
+  if (wasManaged && !(await isManaged(sql, managedAtMs))) {
     throw new EvregError(
       "conflict",
       "This is the last token with the scope admin; without one nobody could manage this server. Create another first, then revoke this one with it.",
@@ -241,18 +250,21 @@ export function revokeToken(sql: Sql, id: number, managedAtMs?: number): readonl
 }
 
 /** Whether a token can manage others at that time, and for long enough to make another. */
-function isManaged(sql: Sql, atMs: number): boolean {
+async function isManaged(sql: Sql, atMs: number): Promise<boolean> {
   return (
-    sql.value<number>(
+    (await sql.value<number>(
       `SELECT EXISTS (SELECT 1 FROM token AS t WHERE (t.expires_ms IS NULL OR t.expires_ms > ?) AND NOT (${IS_OF_BROWSER})
       AND EXISTS (SELECT 1 FROM json_each(t.scopes) AS s WHERE s.value = 'admin'))`,
       atMs + MANAGED_FOR_MS,
-    ) === 1
+    )) === 1
   );
 }
 
-export function recordTokenUses(sql: Sql, uses: readonly { rowid: number; atMs: number }[]): undefined {
-  sql.run(
+export async function recordTokenUses(
+  sql: Sql,
+  uses: readonly { rowid: number; atMs: number }[],
+): Promise<undefined> {
+  await sql.run(
     `UPDATE token SET last_used_ms = max(coalesce(last_used_ms, 0), used.at_ms)
       FROM (SELECT value ->> 'rowid' AS id, value ->> 'atMs' AS at_ms FROM json_each(?)) AS used
       WHERE token.rowid = used.id`,

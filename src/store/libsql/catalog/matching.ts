@@ -20,10 +20,10 @@ export function receiversOf(actionId: string): string {
 }
 
 /** Matches a subscription with the actions that its own stands for, and with no others. */
-export function matchActions(sql: Sql, subscriptionId: number, action: string): void {
-  endMatches(sql, subscriptionId);
+export async function matchActions(sql: Sql, subscriptionId: number, action: string): Promise<void> {
+  await endMatches(sql, subscriptionId);
   const { condition, values } = matchOf(action, "a.action");
-  sql.run(
+  await sql.run(
     `INSERT INTO binding (action_id, subscription_id, receives)
       SELECT a.rowid, ?, 1 FROM action AS a WHERE ${condition}
       ON CONFLICT DO UPDATE SET receives = 1`,
@@ -33,8 +33,8 @@ export function matchActions(sql: Sql, subscriptionId: number, action: string): 
 }
 
 /** Matches a subscription with no action, as one that is deleted. */
-export function endMatches(sql: Sql, subscriptionId: number): void {
-  sql.run(
+export async function endMatches(sql: Sql, subscriptionId: number): Promise<void> {
+  await sql.run(
     `UPDATE binding SET receives = 0 WHERE (action_id, subscription_id) IN (
         SELECT b.action_id, b.subscription_id FROM binding AS b INDEXED BY binding_subscription
         WHERE b.subscription_id = ? AND b.receives = 1)`,
@@ -43,8 +43,8 @@ export function endMatches(sql: Sql, subscriptionId: number): void {
 }
 
 /** Matches a new action with the subscriptions whose patterns stand for it. */
-export function matchNewAction(sql: Sql, actionId: number, name: string): void {
-  sql.run(
+export async function matchNewAction(sql: Sql, actionId: number, name: string): Promise<void> {
+  await sql.run(
     `INSERT INTO binding (action_id, subscription_id, receives)
       SELECT ?, s.rowid, 1
       FROM json_each(?) AS p CROSS JOIN subscription AS s INDEXED BY subscription_action

@@ -31,10 +31,14 @@ import type { Work } from "../thread/operation.ts";
 const NO_HANDLER = "";
 
 /** @param key encrypts its secrets, if given; so for the other writes here */
-export function createSubscription(work: Work, input: SubscriptionRecord, nowMs: number): Subscription {
-  checkBinding(work, input);
+export async function createSubscription(
+  work: Work,
+  input: SubscriptionRecord,
+  nowMs: number,
+): Promise<Subscription> {
+  await checkBinding(work, input);
   const settings = changedSettings(NO_SETTINGS, input.settings ?? {});
-  const id = work.value<number>(
+  const id = await work.value<number>(
     `INSERT INTO subscription (application, subscription, action, mode, handler, max_retries, active, created_ms, settings,
         order_key)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
@@ -49,24 +53,27 @@ export function createSubscription(work: Work, input: SubscriptionRecord, nowMs:
     settingsToJson(settings),
     orderPointer(settings.ordered),
   );
-  matchActions(work, id, input.action);
-  insertSecrets(work, id, input);
-  return findSubscription(work, id)!;
+  await matchActions(work, id, input.action);
+  await insertSecrets(work, id, input);
+  return (await findSubscription(work, id))!;
 }
 
-export function findSubscription(sql: Sql, id: number): Subscription | undefined {
-  const row = findRow(sql, id);
+export async function findSubscription(sql: Sql, id: number): Promise<Subscription | undefined> {
+  const row = await findRow(sql, id);
   return row && subscriptionOf(row);
 }
 
 /** Answers a deleted subscription as it was when it was deleted. */
-export function findDeletedSubscription(sql: Sql, id: number): Subscription | undefined {
-  const row = findRow(sql, id, DELETED);
+export async function findDeletedSubscription(sql: Sql, id: number): Promise<Subscription | undefined> {
+  const row = await findRow(sql, id, DELETED);
   return row && subscriptionOf(row);
 }
 
-export function listSubscriptions(sql: Sql, query: SubscriptionSelection): readonly Subscription[] {
-  const rows = sql.rows<ListedSubscriptionRow>(
+export async function listSubscriptions(
+  sql: Sql,
+  query: SubscriptionSelection,
+): Promise<readonly Subscription[]> {
+  const rows = await sql.rows<ListedSubscriptionRow>(
     `${SELECT_SUBSCRIPTION} ${LIVING}
       AND (?1 IS NULL OR s.application = ?1)
       AND (?2 IS NULL OR s.action = ?2 OR s.rowid IN (
@@ -88,19 +95,19 @@ export function listSubscriptions(sql: Sql, query: SubscriptionSelection): reado
   return rows.map(subscriptionOf);
 }
 
-export function updateSubscription(
+export async function updateSubscription(
   work: Work,
   id: number,
   patch: SubscriptionPatch,
   nowMs: number,
-): Subscription | undefined {
-  const row = findRow(work, id);
+): Promise<Subscription | undefined> {
+  const row = await findRow(work, id);
   if (row === undefined) return undefined;
   const before = stateOf(row);
   const { after, isRebound, resetsHealth, failsExhausted } = subscriptionAfter(before, patch);
   const { handler, maxRetries, active, action, disabledReason, settings } = after;
-  if (isRebound) bindAnew(work, { ...row, action }, nowMs);
-  work.run(
+  if (isRebound) await bindAnew(work, { ...row, action }, nowMs);
+  await work.run(
     "UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action = ?, disabled_reason = ? WHERE rowid = ?",
     handler ?? NO_HANDLER,
     maxRetries,
@@ -111,69 +118,74 @@ export function updateSubscription(
   );
   // Damaged settings stay until new ones replace them.
   if (patch.settings !== undefined) {
-    work.run(
+    await work.run(
       "UPDATE subscription SET settings = ?, order_key = ? WHERE rowid = ?",
       settingsToJson(settings),
       orderPointer(settings.ordered),
       id,
     );
   }
-  const failed = failsExhausted ? failExhausted(work, id, nowMs) : [];
+  const failed = failsExhausted ? await failExhausted(work, id, nowMs) : [];
   if (resetsHealth) {
     // Nothing is known of another handler, nor of one that a person says is well again.
-    work.run(
+    await work.run(
       `UPDATE subscription SET failing_since_ms = NULL, last_failure_ms = NULL, failing_total_ms = 0, slowed_until_ms = NULL
         WHERE rowid = ?`,
       id,
     );
   }
-  if (patch.bearer !== undefined) setBearer(work, id, row, patch.bearer);
-  const answer = findSubscription(work, id)!;
+  if (patch.bearer !== undefined) await setBearer(work, id, row, patch.bearer);
+  const answer = (await findSubscription(work, id))!;
   const { blocked_by } = answer;
   const blocked = blocked_by === null || row.blocked_by !== null ? [] : [blocked_by];
-  recordServiceEvents(work, { failed, blocked }, nowMs);
+  await recordServiceEvents(work, { failed, blocked }, nowMs);
   if (failed.length > 0) work.changes.push({ failed: failed.length });
   return answer;
 }
 
 /** Binds a subscription to another action, which ends its replay. */
-function bindAnew(work: Work, subscription: ListedSubscriptionRow, nowMs: number): void {
+async function bindAnew(work: Work, subscription: ListedSubscriptionRow, nowMs: number): Promise<void> {
   const { rowid: id, action } = subscription;
-  checkBinding(work, subscription);
-  matchActions(work, id, action);
+  await checkBinding(work, subscription);
+  await matchActions(work, id, action);
   const reason = `The subscription was bound to another action, ${action}.`;
-  endRunning(work, id, "failed", reason, nowMs);
+  await endRunning(work, id, "failed", reason, nowMs);
 }
 
-export function rotateSecret(
+export async function rotateSecret(
   work: Work,
   id: number,
   rotation: SecretReplacement,
   nowMs: number,
-): Subscription | undefined {
-  const owner = findRow(work, id);
+): Promise<Subscription | undefined> {
+  const owner = await findRow(work, id);
   if (owner === undefined) return undefined;
-  replaceSecrets(work, owner, rotation, nowMs);
-  return findSubscription(work, id);
+  await replaceSecrets(work, owner, rotation, nowMs);
+  return await findSubscription(work, id);
 }
 
-export function deleteSubscription(work: Work, id: number, nowMs: number): Subscription | undefined {
-  const deleted = findSubscription(work, id);
+export async function deleteSubscription(
+  work: Work,
+  id: number,
+  nowMs: number,
+): Promise<Subscription | undefined> {
+  const deleted = await findSubscription(work, id);
   if (deleted === undefined) return undefined;
-  work.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
-  endMatches(work, id);
-  deleteSecrets(work, id);
-  endRunning(work, id, "cancelled", "The subscription was deleted.", nowMs);
+  await work.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
+  await endMatches(work, id);
+  await deleteSecrets(work, id);
+  await endRunning(work, id, "cancelled", "The subscription was deleted.", nowMs);
   return deleted;
 }
 
 /** Checks that a subscription may be bound to its action. */
-function checkBinding(
+async function checkBinding(
   sql: Sql,
   { application, subscription, action }: Pick<Subscription, "application" | "subscription" | "action">,
-): void {
-  checkActionExists(action, () => sql.first("SELECT 1 FROM action WHERE action = ?", action) !== undefined);
-  const existing = sql.first<{ rowid: number }>(
+): Promise<void> {
+  const named = await sql.first("SELECT 1 FROM action WHERE action = ?", action);
+  checkActionExists(action, named !== undefined);
+  const existing = await sql.first<{ rowid: number }>(
     `SELECT rowid AS rowid FROM subscription
       WHERE application = ? AND subscription = ? AND action = ? AND deleted_ms IS NULL`,
     application,
@@ -211,9 +223,11 @@ const LIVING = "s.deleted_ms IS NULL";
 /** A deleted subscription has no secrets any more. */
 const DELETED = "s.deleted_ms IS NOT NULL";
 
-function findRow(sql: Sql, id: number, condition = LIVING): ListedSubscriptionRow | undefined {
+async function findRow(sql: Sql, id: number, condition = LIVING): Promise<ListedSubscriptionRow | undefined> {
   if (!isRowid(id)) return undefined;
-  return sql.rows<ListedSubscriptionRow>(`${SELECT_SUBSCRIPTION} ${condition} AND s.rowid = ?`, id)[0];
+  return (
+    await sql.rows<ListedSubscriptionRow>(`${SELECT_SUBSCRIPTION} ${condition} AND s.rowid = ?`, id)
+  )[0];
 }
 
 function stateOf(row: ListedSubscriptionRow): ChangeableSubscription {

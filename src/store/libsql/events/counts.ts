@@ -16,18 +16,18 @@ function blockOf(rowid: number): number {
 }
 
 /** Adds stored events to the counts of their blocks. Each group has events of one action. */
-export function countEvents(
+export async function countEvents(
   sql: Sql,
   groups: Iterable<readonly { readonly rowid: number; readonly actionId: number }[]>,
-): void {
+): Promise<void> {
   for (const events of groups) {
     const blocks = Map.groupBy(events, ({ rowid }) => blockOf(rowid));
-    for (const [block, { length }] of blocks) addCount(sql, events[0]!.actionId, block, length);
+    for (const [block, { length }] of blocks) await addCount(sql, events[0]!.actionId, block, length);
   }
 }
 
-function addCount(sql: Sql, actionId: number, block: number, events: number): void {
-  sql.run(
+async function addCount(sql: Sql, actionId: number, block: number, events: number): Promise<void> {
+  await sql.run(
     `INSERT INTO event_count (action_id, block, events) VALUES (?1, ?2, ?3), (${ALL_ACTIONS}, ?2, ?3)
       ON CONFLICT DO UPDATE SET events = events + excluded.events`,
     actionId,
@@ -37,13 +37,13 @@ function addCount(sql: Sql, actionId: number, block: number, events: number): vo
 }
 
 /** Counts all events of a file that was just upgraded, which has no counts. */
-export function countStoredEvents(sql: Sql): void {
-  if (sql.first("SELECT 1 FROM event_count LIMIT 1") !== undefined) return;
-  sql.run(
+export async function countStoredEvents(sql: Sql): Promise<void> {
+  if ((await sql.first("SELECT 1 FROM event_count LIMIT 1")) !== undefined) return;
+  await sql.run(
     `INSERT INTO event_count (action_id, block, events)
       SELECT action_id, rowid / ${BLOCK_ROWIDS}, count(*) FROM event INDEXED BY event_action GROUP BY 1, 2`,
   );
-  sql.run(
+  await sql.run(
     `INSERT INTO event_count (action_id, block, events)
       SELECT ${ALL_ACTIONS}, block, sum(events) FROM event_count GROUP BY block`,
   );
@@ -53,16 +53,16 @@ export function countStoredEvents(sql: Sql): void {
  * Whether the index leads to all events from the last block on. Where it does not, lists and totals lack some, and nothing else
  * shows it.
  */
-export function isIndexWhole(sql: Sql, lastEvent: number): boolean {
+export async function isIndexWhole(sql: Sql, lastEvent: number): Promise<boolean> {
   try {
     return (
-      sql.value<number>(
+      (await sql.value<number>(
         `SELECT (SELECT count(*) FROM event NOT INDEXED WHERE rowid BETWEEN ?1 AND ?2) = (
           SELECT count(*) FROM action AS a CROSS JOIN event AS e INDEXED BY event_action
           WHERE e.action_id = a.rowid AND e.rowid BETWEEN ?1 AND ?2)`,
         blockOf(lastEvent) * BLOCK_ROWIDS,
         lastEvent,
-      ) === 1
+      )) === 1
     );
   } catch {
     // The engine has found the damage.
@@ -75,8 +75,8 @@ export function isIndexWhole(sql: Sql, lastEvent: number): boolean {
  * were. Events are deleted nowhere else, as a count that does not follow stays wrong.
  * @param gone their rowids, as JSON
  */
-export function deleteEvents(sql: Sql, gone: string): number {
-  sql.run(
+export async function deleteEvents(sql: Sql, gone: string): Promise<number> {
+  await sql.run(
     `WITH gone (block, action_id) AS (
         SELECT e.rowid / ${BLOCK_ROWIDS}, e.action_id
         FROM (SELECT DISTINCT id FROM list(?1: id bigint) AS ids) AS g CROSS JOIN event AS e ON e.rowid = g.id
@@ -88,12 +88,12 @@ export function deleteEvents(sql: Sql, gone: string): number {
       WHERE event_count.action_id = lost.action_id AND event_count.block = lost.block`,
     gone,
   );
-  sql.run(
+  await sql.run(
     `DELETE FROM event_count WHERE events = 0
         AND action_id IN (SELECT ${ALL_ACTIONS}
           UNION SELECT e.action_id FROM list(?1: id bigint) AS g CROSS JOIN event AS e ON e.rowid = g.id)
         AND block IN (SELECT id / ${BLOCK_ROWIDS} FROM list(?1: id bigint) AS ids)`,
     gone,
   );
-  return sql.run("DELETE FROM event WHERE rowid IN list(?: id bigint)", gone);
+  return await sql.run("DELETE FROM event WHERE rowid IN list(?: id bigint)", gone);
 }

@@ -32,13 +32,13 @@ export class SelectedEvents {
     this.#list = JSON.stringify(actions ?? null);
   }
 
-  static matching(
+  static async matching(
     sql: Sql,
     { action, applications }: Pick<EventSelection, "action" | "applications">,
-  ): SelectedEvents {
+  ): Promise<SelectedEvents> {
     if (action === undefined && applications === undefined) return new SelectedEvents(sql, undefined);
     const named = action === undefined ? { condition: "TRUE", values: [] } : matchOf(action, "action");
-    const rows = sql.rows<{ id: number }>(
+    const rows = await sql.rows<{ id: number }>(
       `SELECT rowid AS id FROM action
         WHERE (?1 IS NULL OR application IN list(?1: name text)) AND ${named.condition}`,
       applications === undefined ? null : JSON.stringify(applications),
@@ -50,58 +50,60 @@ export class SelectedEvents {
     );
   }
 
-  count(ranges: readonly RowidRange[]): number {
-    return ranges.reduce((sum, range) => sum + this.#countRange(range), 0);
+  async count(ranges: readonly RowidRange[]): Promise<number> {
+    let events = 0;
+    for (const range of ranges) events += await this.#countRange(range);
+    return events;
   }
 
   /** The rowid of the event before which so many others are, oldest first. */
-  rowidAt(ranges: readonly RowidRange[], before: number): number | undefined {
+  async rowidAt(ranges: readonly RowidRange[], before: number): Promise<number | undefined> {
     let rest = before;
     for (const range of ranges) {
-      const events = this.#countRange(range);
-      if (rest < events) return this.#rowidWithin(range, rest);
+      const events = await this.#countRange(range);
+      if (rest < events) return await this.#rowidWithin(range, rest);
       rest -= events;
     }
     return undefined;
   }
 
   /** Halves the range until a block is left. */
-  #rowidWithin(range: RowidRange, before: number): number | undefined {
+  async #rowidWithin(range: RowidRange, before: number): Promise<number | undefined> {
     let { low, high } = range;
     let rest = before;
     while (high - low >= BLOCK_ROWIDS) {
       const half = Math.floor((low + high) / 2 / BLOCK_ROWIDS) * BLOCK_ROWIDS;
       const middle = half > low ? half : half + BLOCK_ROWIDS;
-      const events = this.#countRange({ low, high: middle - 1 });
+      const events = await this.#countRange({ low, high: middle - 1 });
       if (rest < events) high = middle - 1;
       else {
         rest -= events;
         low = middle;
       }
     }
-    return this.#rowids({ low, high }, "asc", 1, rest)[0];
+    return (await this.#rowids({ low, high }, "asc", 1, rest))[0];
   }
 
   /** Adds up the counts of the range's whole blocks, and counts what is before and behind them. */
-  #countRange({ low, high }: RowidRange): number {
+  async #countRange({ low, high }: RowidRange): Promise<number> {
     const first = Math.ceil(low / BLOCK_ROWIDS);
     const end = Math.floor((high + 1) / BLOCK_ROWIDS);
-    if (end <= first) return this.#countIndexed(low, high);
-    const blocks = this.#sql.value<number>(
+    if (end <= first) return await this.#countIndexed(low, high);
+    const blocks = await this.#sql.value<number>(
       `SELECT coalesce(sum(c.events), 0) FROM list(?1: id bigint) AS a CROSS JOIN event_count AS c
         WHERE c.action_id = a.id AND c.block BETWEEN ?2 AND ?3`,
       JSON.stringify(this.#actions ?? [ALL_ACTIONS]),
       first,
       end - 1,
     );
-    const before = this.#countIndexed(low, first * BLOCK_ROWIDS - 1);
-    return before + blocks + this.#countIndexed(end * BLOCK_ROWIDS, high);
+    const before = await this.#countIndexed(low, first * BLOCK_ROWIDS - 1);
+    return before + blocks + (await this.#countIndexed(end * BLOCK_ROWIDS, high));
   }
 
-  #countIndexed(low: number, high: number): number {
+  async #countIndexed(low: number, high: number): Promise<number> {
     if (low > high) return 0;
     const actions = this.#actions === undefined ? "(SELECT rowid AS id FROM action)" : "list(?1: id bigint)";
-    return this.#sql.value(
+    return await this.#sql.value(
       `SELECT count(*) FROM ${actions} AS a
         CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.id AND e.rowid BETWEEN ?2 AND ?3`,
       this.#list,
@@ -111,22 +113,27 @@ export class SelectedEvents {
   }
 
   /** Answers the rowids of the first `limit` events of the ranges, in the order that is asked for. */
-  walk(ranges: readonly RowidRange[], order: Order, limit: number): readonly number[] {
+  async walk(ranges: readonly RowidRange[], order: Order, limit: number): Promise<readonly number[]> {
     const ids: number[] = [];
     for (const range of order === "asc" ? ranges : ranges.toReversed()) {
-      let part = this.#firstPart(range, order);
+      let part = await this.#firstPart(range, order);
       while (part !== undefined && ids.length < limit) {
-        ids.push(...this.#rowids(part, order, limit - ids.length));
+        ids.push(...(await this.#rowids(part, order, limit - ids.length)));
         const { low, high } = part;
         const rest =
           order === "asc" ? { low: high + 1, high: range.high } : { low: range.low, high: low - 1 };
-        part = this.#firstPart(rest, order);
+        part = await this.#firstPart(rest, order);
       }
     }
     return ids;
   }
 
-  #rowids({ low, high }: RowidRange, order: Order, limit: number, offset = 0): readonly number[] {
+  async #rowids(
+    { low, high }: RowidRange,
+    order: Order,
+    limit: number,
+    offset = 0,
+  ): Promise<readonly number[]> {
     const isOne = this.#actions?.length === 1;
     const selected =
       this.#actions === undefined
@@ -134,7 +141,7 @@ export class SelectedEvents {
         : isOne
           ? "event AS e INDEXED BY event_action WHERE e.action_id = ?1 ->> 0 AND"
           : "list(?1: id bigint) AS a CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.id AND";
-    const rows = this.#sql.rows<{ id: number }>(
+    const rows = await this.#sql.rows<{ id: number }>(
       `SELECT e.rowid AS id FROM ${selected} e.rowid BETWEEN ?2 AND ?3
         ORDER BY e.rowid ${order} LIMIT ?4 OFFSET ?5`,
       this.#list,
@@ -150,11 +157,11 @@ export class SelectedEvents {
    * Answers where the first of the events are; `undefined` where the range has none. The events of several actions are in no
    * index together: a part of the range, which begins with the first of them, is sorted by itself, and that is never many.
    */
-  #firstPart({ low, high }: RowidRange, order: Order): RowidRange | undefined {
+  async #firstPart({ low, high }: RowidRange, order: Order): Promise<RowidRange | undefined> {
     if (low > high) return undefined;
     if (this.#actions === undefined || this.#actions.length === 1) return { low, high };
     const nearest = order === "asc" ? "min" : "max";
-    const first = this.#sql.value<number | null>(
+    const first = await this.#sql.value<number | null>(
       `SELECT ${nearest}((SELECT ${nearest}(e.rowid) FROM event AS e INDEXED BY event_action
           WHERE e.action_id = a.id AND e.rowid BETWEEN ?2 AND ?3)) FROM list(?1: id bigint) AS a`,
       this.#list,
@@ -179,30 +186,30 @@ const SELECT_EVENT = `
   SELECT e.rowid AS eventId, a.action, a.application, ${PAYLOAD_COLUMNS},
     e.revision, e.timestamped_ms`;
 
-export function findEvent(work: Work, id: number): StoredEvent | undefined {
-  return isRowid(id) ? readEvents(work, [id]).events[0] : undefined;
+export async function findEvent(work: Work, id: number): Promise<StoredEvent | undefined> {
+  return isRowid(id) ? (await readEvents(work, [id])).events[0] : undefined;
 }
 
 /**
  * Lists events newest or oldest first by rowid, so that an `after` walk never changes behind itself. A page begins after the
  * last event of the page before it, which is found by counts, as the total is (see `counts.ts`).
  */
-export function listEvents(work: Work, query: EventSelection): EventPage {
+export async function listEvents(work: Work, query: EventSelection): Promise<EventPage> {
   const { after, order, limit, idempotencyKey: key } = query;
-  const selected = SelectedEvents.matching(work, query);
-  const time = idRangesOf(work, "event", query.fromMs, query.toMs);
-  const ranges = key === undefined ? time : rangesWithKey(work, key, time);
+  const selected = await SelectedEvents.matching(work, query);
+  const time = await idRangesOf(work, "event", query.fromMs, query.toMs);
+  const ranges = key === undefined ? time : await rangesWithKey(work, key, time);
   const isCounted = after === undefined || query.total !== false;
-  const total = isCounted ? selected.count(ranges) : 0;
+  const total = isCounted ? await selected.count(ranges) : 0;
   const skip = after === undefined ? (query.page - 1) * limit : 0;
   if (isCounted && skip >= total)
     return { events: [], places: [], seen: 0, last: undefined, total, isCut: false };
 
-  const last = skip === 0 ? after : selected.rowidAt(ranges, order === "asc" ? skip - 1 : total - skip);
+  const last = skip === 0 ? after : await selected.rowidAt(ranges, order === "asc" ? skip - 1 : total - skip);
   const onward = last === undefined ? ranges : rangesAfter(ranges, last, order);
-  const ids = selected.walk(onward, order, limit);
-  const possible = query.holding === undefined ? ids : idsHolding(work, ids, query.holding);
-  const { events, isCut } = readEvents(work, possible, query);
+  const ids = await selected.walk(onward, order, limit);
+  const possible = query.holding === undefined ? ids : await idsHolding(work, ids, query.holding);
+  const { events, isCut } = await readEvents(work, possible, query);
   const placeOf = new Map(ids.map((id, index) => [id, index + 1]));
   const places = events.map(({ rowid }) => placeOf.get(rowid)!);
   const seen = isCut ? places.at(-1)! : ids.length;
@@ -213,9 +220,17 @@ export function listEvents(work: Work, query: EventSelection): EventPage {
  * Answers the parts of the ranges that have the events with this idempotency key: one event of an application, or of an action
  * that came to it.
  */
-function rangesWithKey(sql: Sql, key: string, ranges: readonly RowidRange[]): readonly RowidRange[] {
-  return sql
-    .rows<{ id: number }>("SELECT rowid AS id FROM event WHERE idempotency_key = ? ORDER BY rowid", key)
+async function rangesWithKey(
+  sql: Sql,
+  key: string,
+  ranges: readonly RowidRange[],
+): Promise<readonly RowidRange[]> {
+  return (
+    await sql.rows<{ id: number }>(
+      "SELECT rowid AS id FROM event WHERE idempotency_key = ? ORDER BY rowid",
+      key,
+    )
+  )
     .filter(({ id }) => ranges.some(({ low, high }) => id >= low && id <= high))
     .map(({ id }) => ({ low: id, high: id }));
 }
@@ -224,11 +239,11 @@ function rangesWithKey(sql: Sql, key: string, ranges: readonly RowidRange[]): re
 const WITH_ESCAPE = "instr(e.payload, x'5c') > 0";
 
 /** Answers those of the events whose payloads may hold a text of each list as a value. */
-function idsHolding(
+async function idsHolding(
   sql: Sql,
   ids: readonly number[],
   lists: readonly (readonly string[])[],
-): readonly number[] {
+): Promise<readonly number[]> {
   const values: Uint8Array[] = [];
   const conditions = lists.map((texts) => {
     const ways = texts.filter(needsNoEscape).map((text) => {
@@ -237,7 +252,7 @@ function idsHolding(
     });
     return `(${[WITH_ESCAPE, ...ways].join(" OR ")})`;
   });
-  const rows = sql.rows<{ id: number }>(
+  const rows = await sql.rows<{ id: number }>(
     `SELECT e.rowid AS id FROM list(?1: id bigint) AS page CROSS JOIN event AS e ON e.rowid = page.id
       WHERE ${conditions.join(" AND ")}`,
     JSON.stringify(ids),
@@ -251,12 +266,12 @@ function needsNoEscape(text: string): boolean {
 }
 
 /** Reads the first of the events whose payloads fit, and at least one. */
-function readEvents(
+async function readEvents(
   work: Work,
   ids: readonly number[],
   { payloads = true, maxBytes = Infinity }: Pick<EventSelection, "payloads" | "maxBytes"> = {},
-): { readonly events: readonly StoredEvent[]; readonly isCut: boolean } {
-  const rows = work.rows<EventRow>(
+): Promise<{ readonly events: readonly StoredEvent[]; readonly isCut: boolean }> {
+  const rows = await work.rows<EventRow>(
     `${SELECT_EVENT} FROM list(?: id bigint) AS page
       CROSS JOIN event AS e ON e.rowid = page.id CROSS JOIN action AS a ON a.rowid = e.action_id`,
     JSON.stringify(ids),
@@ -265,7 +280,7 @@ function readEvents(
   const end = rows.findIndex(({ payloadBytes }, index) => (bytes += payloadBytes) > maxBytes && index > 0);
   const isCut = payloads && end >= 0;
   const fitting = isCut ? rows.slice(0, end) : rows;
-  const read = payloads ? readPayloads(work, fitting) : undefined;
+  const read = payloads ? await readPayloads(work, fitting) : undefined;
   const events = fitting.map((row): StoredEvent => {
     const { eventId: rowid, action, application, payloadBytes, revision, timestamped_ms: ms } = row;
     const payload = read?.get(rowid) ?? undefined;
@@ -278,23 +293,24 @@ function readEvents(
  * Reads the events after a rowid. The one thread that writes gives each event the next rowid in the transaction that commits
  * it, so an event with a smaller rowid than one that was read never comes later.
  */
-export function nextEvents(work: Work, query: NextEvents): NextPage {
+export async function nextEvents(work: Work, query: NextEvents): Promise<NextPage> {
   const { after, limit } = query;
-  const { event: newest } = loadLastNumbers(work);
-  const { event: removed } = loadRemoved(work);
-  const ids = SelectedEvents.matching(work, query).walk([{ low: after + 1, high: newest }], "asc", limit);
-  const { events, isCut } = readEvents(work, ids, query);
+  const { event: newest } = await loadLastNumbers(work);
+  const { event: removed } = await loadRemoved(work);
+  const selected = await SelectedEvents.matching(work, query);
+  const ids = await selected.walk([{ low: after + 1, high: newest }], "asc", limit);
+  const { events, isCut } = await readEvents(work, ids, query);
   const isFull = isCut || ids.length === limit;
   const through = (isFull ? events.at(-1)?.rowid : undefined) ?? Math.max(after, newest);
   return { events, through, isFull, removed };
 }
 
-export function eventBounds(sql: Sql, fromMs?: number): EventBounds {
-  const { event: last } = loadLastNumbers(sql);
-  const removed = loadRemoved(sql);
-  const [range] = fromMs === undefined ? [] : idRangesOf(sql, "event", fromMs, undefined);
+export async function eventBounds(sql: Sql, fromMs?: number): Promise<EventBounds> {
+  const { event: last } = await loadLastNumbers(sql);
+  const removed = await loadRemoved(sql);
+  const [range] = fromMs === undefined ? [] : await idRangesOf(sql, "event", fromMs, undefined);
   if (range === undefined) return { last, before: last, removed };
   // The range may begin with rowids whose events were removed.
-  const first = sql.value<number | null>("SELECT min(rowid) FROM event WHERE rowid >= ?", range.low);
+  const first = await sql.value<number | null>("SELECT min(rowid) FROM event WHERE rowid >= ?", range.low);
   return { last, before: (first ?? last + 1) - 1, removed };
 }

@@ -28,8 +28,11 @@ type Payloads = Map<number, Uint8Array<ArrayBuffer> | null>;
 const SLICE_BYTES = 4 * 1024 * 1024;
 
 /** Reads payloads that go with an answer. */
-export function readPayloads(work: Work, requested: readonly PayloadRequest[]): Readonly<Payloads> {
-  const payloads = loadPayloads(work, requested);
+export async function readPayloads(
+  work: Work,
+  requested: readonly PayloadRequest[],
+): Promise<Readonly<Payloads>> {
+  const payloads = await loadPayloads(work, requested);
   for (const [event, payload] of payloads) {
     if (payload === null) work.damaged.push(event);
     else work.transfer.add(payload.buffer);
@@ -41,7 +44,10 @@ export function readPayloads(work: Work, requested: readonly PayloadRequest[]): 
  * The engine joins those of a slice into one BLOB, as each BLOB from the driver costs about as much as 2 KiB of payload. It
  * joins them as text, which for the engine is any bytes with a length.
  */
-export function loadPayloads(sql: Sql, requested: readonly PayloadRequest[]): Readonly<Payloads> {
+export async function loadPayloads(
+  sql: Sql,
+  requested: readonly PayloadRequest[],
+): Promise<Readonly<Payloads>> {
   const payloads: Payloads = new Map();
   let slice: PayloadRequest[] = [];
   let sliceBytes = 0;
@@ -52,19 +58,19 @@ export function loadPayloads(sql: Sql, requested: readonly PayloadRequest[]): Re
     // A payload that is larger could not be published, and may not fit into memory.
     if (actionId === null || payloadBytes > EVENT_LIMITS.payloadMaxBytes) continue;
     if (slice.length > 0 && sliceBytes + payloadBytes > SLICE_BYTES) {
-      readSlice(sql, slice, payloads);
+      await readSlice(sql, slice, payloads);
       slice = [];
       sliceBytes = 0;
     }
     slice.push(request);
     sliceBytes += payloadBytes;
   }
-  if (slice.length > 0) readSlice(sql, slice, payloads);
+  if (slice.length > 0) await readSlice(sql, slice, payloads);
   return payloads;
 }
 
-function readSlice(sql: Sql, slice: readonly PayloadRequest[], payloads: Payloads): void {
-  const bytes = sql.value<ArrayBuffer | null>(
+async function readSlice(sql: Sql, slice: readonly PayloadRequest[], payloads: Payloads): Promise<void> {
+  const bytes = await sql.value<ArrayBuffer | null>(
     `SELECT CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB)
       FROM list(?: id bigint) AS requested CROSS JOIN event AS e ON e.rowid = requested.id`,
     JSON.stringify(slice.map(({ eventId }) => eventId)),

@@ -25,20 +25,20 @@ type AcceptedIncoming = AcceptedEvent<Incoming>;
  * @returns by call, the outcomes of its events; of a call that is not atomic only of the first ones, where all would be too many.
  * And the events that were stored, in groups of one action and time
  */
-export function recordEvents(
+export async function recordEvents(
   sql: Sql,
   batches: readonly EventBatch[],
   bytes: Uint8Array,
   maxAtomicDeliveries = Infinity,
-): {
+): Promise<{
   readonly outcomes: readonly (readonly WireRecordOutcome[])[];
   readonly alike: readonly (readonly AcceptedIncoming[])[];
-} {
-  const actions = loadActions(sql, batches);
+}> {
+  const actions = await loadActions(sql, batches);
   const recording = new Recording<Incoming>({
     actions,
-    storedUses: loadKeyUses(sql, batches, actions, bytes),
-    last: loadLastNumbers(sql),
+    storedUses: await loadKeyUses(sql, batches, actions, bytes),
+    last: await loadLastNumbers(sql),
     haveSamePayload: (one, other) => Buffer.compare(payloadOf(one, bytes), payloadOf(other, bytes)) === 0,
   });
   const outcomes = batches.map((batch) => recording.decide(batch, maxAtomicDeliveries));
@@ -46,17 +46,17 @@ export function recordEvents(
   const groups = Map.groupBy(accepted, ({ actionId, timestampedMs }) => `${actionId} ${timestampedMs}`);
   const alike = [...groups.values()];
   if (accepted.length > 0) {
-    insertSegments(sql, segments);
+    await insertSegments(sql, segments);
     const [first, newest] = [accepted[0]!, accepted.at(-1)!];
-    for (const events of alike) insertEvents(sql, events, bytes, actions.get(events[0]!.actionId)!);
+    for (const events of alike) await insertEvents(sql, events, bytes, actions.get(events[0]!.actionId)!);
     const isAnyAwaited = accepted.some(({ actionId }) => actions.get(actionId)!.subscribers > 0);
-    if (isAnyAwaited) insertDeliveries(sql, first.rowid, newest.rowid, newest.nowMs);
+    if (isAnyAwaited) await insertDeliveries(sql, first.rowid, newest.rowid, newest.nowMs);
     const orderKeys = accepted.flatMap((event) => {
       const { keyed } = actions.get(event.actionId)!;
       return keyed.length === 0 ? [] : keysOfEvent(event.rowid, payloadOf(event, bytes), keyed);
     });
-    placeRecorded(sql, orderKeys, newest.nowMs);
-    countEvents(sql, alike);
+    await placeRecorded(sql, orderKeys, newest.nowMs);
+    await countEvents(sql, alike);
   }
   return { outcomes, alike };
 }
@@ -74,12 +74,12 @@ type EventCells = readonly [
  * Inserts events of one action and time, which nearly all of a commit are: values that they share are given once, as each one
  * that is taken out of the JSON costs a tenth of a microsecond or two. That makes a batch a quarter cheaper.
  */
-function insertEvents(
+async function insertEvents(
   sql: Sql,
   events: readonly AcceptedIncoming[],
   bytes: Uint8Array,
   { revision, application }: RecordableAction,
-): void {
+): Promise<void> {
   const { actionId, timestampedMs } = events[0]!;
   // The buffer is a byte longer than the payloads, as the driver binds an empty BLOB as NULL.
   const stored = new Uint8Array(events.reduce((sum, { length }) => sum + length, 1));
@@ -93,7 +93,7 @@ function insertEvents(
     end += payload.length;
     return isAnyKeyed ? [...cells, event.idempotencyKey] : cells;
   });
-  sql.run(
+  await sql.run(
     `INSERT INTO event
         (rowid, action_id, revision, timestamped_ms, payload, checksum, idempotency_key, idempotency_application)
       SELECT id, ?3, ?4, ?5, substr(?2, start, length), checksum, ${isAnyKeyed ? "key, iif(key IS NULL, NULL, ?6)" : "NULL, NULL"}
@@ -111,8 +111,8 @@ function insertEvents(
  * Makes the deliveries of stored events, in the order of the events, so that the rowids of both rise together. All are due but
  * those that are to be placed in an order.
  */
-function insertDeliveries(sql: Sql, first: number, last: number, nowMs: number): void {
-  sql.run(
+async function insertDeliveries(sql: Sql, first: number, last: number, nowMs: number): Promise<void> {
+  await sql.run(
     `INSERT INTO delivery (event_id, subscription_id, created_ms, state, key, due_ms)
       SELECT e.rowid, s.rowid, e.timestamped_ms, ${STATE_WHEN_RECORDED}, ${KEY_WHEN_RECORDED}, iif(s.order_key IS NULL, min(e.timestamped_ms, ?3), NULL)
       FROM event AS e CROSS JOIN ${receiversOf("e.action_id")} AND e.rowid BETWEEN ?1 AND ?2
@@ -133,11 +133,14 @@ interface RecordableAction extends ActionInForce {
 }
 
 /** Reads the existing actions that are named, one by one, as nearly all events name the same. */
-function loadActions(sql: Sql, batches: readonly EventBatch[]): ReadonlyMap<number, RecordableAction> {
+async function loadActions(
+  sql: Sql,
+  batches: readonly EventBatch[],
+): Promise<ReadonlyMap<number, RecordableAction>> {
   const actions = new Map<number, RecordableAction>();
   const ids = new Set(batches.flatMap(({ events }) => events.map(({ actionId }) => actionId)));
   for (const actionId of ids) {
-    const row = sql.first<Omit<ActionInForce, "isKeyed"> & { readonly any_keyed: number }>(
+    const row = await sql.first<Omit<ActionInForce, "isKeyed"> & { readonly any_keyed: number }>(
       `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, a.application, (SELECT count(*) FROM ${receiversOf("a.rowid")}) AS subscribers,
           ${ANY_KEYED} AS any_keyed
         FROM action AS a WHERE a.rowid = ?`,
@@ -145,7 +148,7 @@ function loadActions(sql: Sql, batches: readonly EventBatch[]): ReadonlyMap<numb
     );
     if (row === undefined) continue;
     const { any_keyed, ...action } = row;
-    const keyed = action.subscribers > 0 && any_keyed === 1 ? keyedReceivers(sql, actionId) : [];
+    const keyed = action.subscribers > 0 && any_keyed === 1 ? await keyedReceivers(sql, actionId) : [];
     const isKeyed = keyed.some(([, steps]) => steps.length > 0);
     actions.set(actionId, { ...action, keyed, isKeyed });
   }
@@ -159,22 +162,16 @@ function loadActions(sql: Sql, batches: readonly EventBatch[]): ReadonlyMap<numb
 const MIN_RANGE_KEYS = 16;
 
 /**
- * Whether no key of a batch can be in the file, as there is none between its first and its last. The keys of a bulk rise with its
- * lines, so that one query replaces five hundred, which were a sixth of the time.
+ * Whether none of the keys of a batch can be in the file, as there is none between the first and the last. The keys of a bulk
+ * rise with its lines, so that one query replaces five hundred, which were a sixth of the time.
  */
-function isAllNew(sql: Sql, batch: readonly Incoming[]): boolean {
-  if (batch.length < MIN_RANGE_KEYS) return false;
-  let first: string | undefined;
-  let last: string | undefined;
-  for (const { idempotencyKey: key } of batch) {
-    if (key === null) continue;
-    if (first === undefined || key < first) first = key;
-    if (last === undefined || key > last) last = key;
-  }
-  if (first === undefined || last === undefined) return true;
+async function isAllNew(sql: Sql, keys: readonly string[]): Promise<boolean> {
+  if (keys.length < MIN_RANGE_KEYS) return keys.length === 0;
   // Keys are ASCII, which the engine and strings here order alike.
+  const first = keys.reduce((one, other) => (other < one ? other : one));
+  const last = keys.reduce((one, other) => (other > one ? other : one));
   const between = "SELECT 1 FROM event WHERE idempotency_key BETWEEN ? AND ? LIMIT 1";
-  return sql.first(between, first, last) === undefined;
+  return (await sql.first(between, first, last)) === undefined;
 }
 
 interface KeyUseRow extends Omit<KeyUse, "isSame"> {
@@ -188,17 +185,20 @@ interface KeyUseRow extends Omit<KeyUse, "isSame"> {
  * Reads the stored events that have used the keys of candidates: those of the same application, and those of the same action
  * from before it came to that application. The engine compares the payloads, which could be gigabytes here.
  */
-function loadKeyUses(
+async function loadKeyUses(
   sql: Sql,
   batches: readonly EventBatch[],
   actions: ReadonlyMap<number, ActionInForce>,
   bytes: Uint8Array,
-): ReadonlyMap<Incoming, KeyUse> {
-  const candidates = batches
-    .flatMap(({ events }) => (isAllNew(sql, events) ? [] : events))
-    .filter(({ idempotencyKey }) => idempotencyKey !== null);
+): Promise<ReadonlyMap<Incoming, KeyUse>> {
+  const candidates: Incoming[] = [];
+  for (const { events } of batches) {
+    const keys = events.flatMap(({ idempotencyKey: key }) => key ?? []);
+    if (await isAllNew(sql, keys)) continue;
+    candidates.push(...events.filter(({ idempotencyKey }) => idempotencyKey !== null));
+  }
   if (candidates.length === 0) return new Map();
-  const rows = sql.rows<KeyUseRow>(
+  const rows = await sql.rows<KeyUseRow>(
     `SELECT e.rowid, e.timestamped_ms AS timestampedMs, e.revision, e.action_id,
         c.position, e.action_id = c.action_id AND e.payload = substr(?2, c.start, c.length) AS is_same
       FROM list(?1: key text, position integer, action_id bigint, start integer, length integer, application text) AS c

@@ -32,30 +32,32 @@ interface ReportedChanges {
 }
 
 /** Reports changes together, however many there are, and counts what failed. */
-export function recordServiceEvents(
+export async function recordServiceEvents(
   work: Work,
   { failed = [], blocked = [], deactivated = [], endedReplay }: ReportedChanges,
   nowMs: number,
-): void {
-  countFailed(work, failed, nowMs);
+): Promise<void> {
+  await countFailed(work, failed, nowMs);
   const isQuiet = failed.length + blocked.length + deactivated.length === 0;
   if (isQuiet && endedReplay === undefined) return;
-  const subscribed = loadSubscribedActions(work);
+  const subscribed = await loadSubscribedActions(work);
   if (subscribed.size === 0) return;
+  const failures = await loadDeliveries(work, failed);
+  const blockers = await loadDeliveries(work, blocked);
+  const reasons = new Map(deactivated.map(({ subscriptionId, reason }) => [subscriptionId, reason]));
+  const subscriptions = await loadSubscriptions(work, [...reasons.keys()]);
   const events = [
-    ...loadDeliveries(work, failed).map((row) => deliveryFailed(row, nowMs)),
-    ...loadDeliveries(work, blocked).map((row) => subscriptionBlocked(row, nowMs)),
-    ...deactivated.map(({ subscriptionId, reason }) =>
-      subscriptionDeactivated(loadSubscription(work, subscriptionId), reason, nowMs),
-    ),
+    ...failures.map((row) => deliveryFailed(row, nowMs)),
+    ...blockers.map((row) => subscriptionBlocked(row, nowMs)),
+    ...subscriptions.map((row) => subscriptionDeactivated(row, reasons.get(row.subscription_id)!, nowMs)),
     ...(endedReplay === undefined ? [] : [replayFinished(endedReplay, nowMs)]),
   ].filter((event) => isReported(event) && subscribed.has(event.name));
-  if (events.length > 0) recordAll(work, events, subscribed, nowMs);
+  if (events.length > 0) await recordAll(work, events, subscribed, nowMs);
 }
 
-function loadDeliveries(sql: Sql, ids: readonly number[]): readonly ReportedDeliveryRow[] {
+async function loadDeliveries(sql: Sql, ids: readonly number[]): Promise<readonly ReportedDeliveryRow[]> {
   if (ids.length === 0) return [];
-  return sql.rows(
+  return await sql.rows(
     `SELECT d.rowid AS delivery_id, d.event_id, s.rowid AS subscription_id, s.application, s.subscription, a.action,
         s.handler, d.attempt AS attempts, d.last_error, e.timestamped_ms AS published_ms
       FROM list(?: id bigint) AS changed
@@ -67,19 +69,23 @@ function loadDeliveries(sql: Sql, ids: readonly number[]): readonly ReportedDeli
   );
 }
 
-function loadSubscription(sql: Sql, id: number): ReportedSubscriptionRow {
-  return sql.first<ReportedSubscriptionRow>(
+async function loadSubscriptions(
+  sql: Sql,
+  ids: readonly number[],
+): Promise<readonly ReportedSubscriptionRow[]> {
+  if (ids.length === 0) return [];
+  return await sql.rows(
     `SELECT s.rowid AS subscription_id, s.application, s.subscription, s.action, s.handler
-      FROM subscription AS s WHERE s.rowid = ?`,
-    id,
-  )!;
+      FROM list(?: id bigint) AS ids CROSS JOIN subscription AS s ON s.rowid = ids.id`,
+    JSON.stringify(ids),
+  );
 }
 
 type SubscribedActions = ReadonlyMap<ServiceEventName, Pick<Incoming, "actionId" | "revision">>;
 
 /** The service's own actions that have an active subscription. */
-function loadSubscribedActions(sql: Sql): SubscribedActions {
-  const actions = sql.rows<{ name: ServiceEventName; actionId: number; revision: number }>(
+async function loadSubscribedActions(sql: Sql): Promise<SubscribedActions> {
+  const actions = await sql.rows<{ name: ServiceEventName; actionId: number; revision: number }>(
     `SELECT a.action AS name, a.rowid AS actionId, a.revision FROM action AS a
       WHERE a.action BETWEEN 'evreg.' AND 'evreg/' AND a.built_in = 1
         AND EXISTS (SELECT 1 FROM ${receiversOf("a.rowid")})`,
@@ -88,12 +94,12 @@ function loadSubscribedActions(sql: Sql): SubscribedActions {
 }
 
 /** Records them like published events, as an atomic batch: all of them go in. */
-function recordAll(
+async function recordAll(
   work: Work,
   events: readonly ServiceEvent[],
   subscribed: SubscribedActions,
   nowMs: number,
-): void {
+): Promise<void> {
   const bytes = new ByteWriter();
   const candidates = events.map(({ name, payload }): Incoming => {
     const text = Buffer.from(JSON.stringify(payload));
@@ -101,7 +107,7 @@ function recordAll(
     return { ...subscribed.get(name)!, offset, length: text.length, idempotencyKey: null, nowMs };
   });
   const batch = { atomic: true, events: candidates };
-  const { outcomes } = recordEvents(work, [batch], new Uint8Array(bytes.pack()!));
+  const { outcomes } = await recordEvents(work, [batch], new Uint8Array(bytes.pack()!));
   const deliveries = outcomes
     .flat()
     .reduce((sum, outcome) => sum + (outcome.kind === "recorded" ? outcome.deliveries : 0), 0);

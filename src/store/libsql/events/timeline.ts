@@ -11,28 +11,31 @@ const TABLES = {
  * Answers the rowids of what happened in `fromMs <= t < toMs`: rising ranges, more than one if the clock was set back. Times
  * rise with rowids between two clock steps, so a binary search finds each end in some twenty look-ups.
  */
-export function idRangesOf(
+export async function idRangesOf(
   sql: Sql,
   table: keyof typeof TABLES,
   fromMs: number | undefined,
   toMs: number | undefined,
-): readonly RowidRange[] {
+): Promise<readonly RowidRange[]> {
   const { step } = TABLES[table];
-  const newest = sql.first<{ id: number }>(`SELECT coalesce(max(rowid), 0) AS id FROM ${table}`)?.id ?? 0;
+  const newest =
+    (await sql.first<{ id: number }>(`SELECT coalesce(max(rowid), 0) AS id FROM ${table}`))?.id ?? 0;
   if (newest === 0) return [];
   // The range begins at 0, like the first block.
   if (fromMs === undefined && toMs === undefined) return [{ low: 0, high: newest }];
-  const steps = sql.rows<{ first: number }>(
+  const steps = await sql.rows<{ first: number }>(
     `SELECT DISTINCT ${step} AS first FROM clock_step WHERE ${step} > 0 AND ${step} <= ? ORDER BY 1`,
     newest,
   );
   const starts = [0, ...steps.map(({ first }) => first)];
-  return starts.flatMap((low, index) => {
-    const high = (starts[index + 1] ?? newest + 1) - 1;
-    const from = fromMs === undefined ? low : firstSince(sql, table, low, high, fromMs);
-    const to = toMs === undefined ? high : firstSince(sql, table, low, high, toMs) - 1;
-    return from <= to ? [{ low: from, high: to }] : [];
-  });
+  const ranges: RowidRange[] = [];
+  for (const [index, first] of starts.entries()) {
+    const last = (starts[index + 1] ?? newest + 1) - 1;
+    const low = fromMs === undefined ? first : await firstSince(sql, table, first, last, fromMs);
+    const high = toMs === undefined ? last : (await firstSince(sql, table, first, last, toMs)) - 1;
+    if (low <= high) ranges.push({ low, high });
+  }
+  return ranges;
 }
 
 /** Answers the rest of the ranges past a rowid, in the direction of the order. */
@@ -49,13 +52,19 @@ export function rangesAfter(
 }
 
 /** Answers the first rowid from `start` to `end` whose time is `ms` or later; `end + 1` when there is none. */
-function firstSince(sql: Sql, table: keyof typeof TABLES, start: number, end: number, ms: number): number {
+async function firstSince(
+  sql: Sql,
+  table: keyof typeof TABLES,
+  start: number,
+  end: number,
+  ms: number,
+): Promise<number> {
   const { time } = TABLES[table];
   let low = start;
   let high = end + 1;
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    const row = sql.first<{ id: number; ms: number }>(
+    const row = await sql.first<{ id: number; ms: number }>(
       `SELECT rowid AS id, ${time} AS ms FROM ${table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid LIMIT 1`,
       middle,
       high,
@@ -66,17 +75,17 @@ function firstSince(sql: Sql, table: keyof typeof TABLES, start: number, end: nu
   return low;
 }
 
-export function insertSegments(sql: Sql, segments: readonly TimelineSegment[]): void {
+export async function insertSegments(sql: Sql, segments: readonly TimelineSegment[]): Promise<void> {
   if (segments.length === 0) return;
-  sql.run(
+  await sql.run(
     `INSERT INTO clock_step (first_event, first_delivery, noticed_ms)
       SELECT event, delivery, noticed_ms FROM list(?: event bigint, delivery bigint, noticed_ms bigint) AS step`,
     JSON.stringify(segments.map(({ event, delivery, noticedMs }) => [event, delivery, noticedMs])),
   );
 }
 
-export function loadLastNumbers(sql: Sql): LastNumbers {
-  const row = sql.first<{ event: number | null; delivery: number | null; last_ms: number }>(
+export async function loadLastNumbers(sql: Sql): Promise<LastNumbers> {
+  const row = await sql.first<{ event: number | null; delivery: number | null; last_ms: number }>(
     `WITH step (event, delivery) AS (
         SELECT first_event, first_delivery FROM clock_step WHERE rowid = (SELECT max(rowid) FROM clock_step)
       )

@@ -4,7 +4,7 @@ import { type EvregError, messageOf } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { withDatabase } from "../thread/connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
-import { engineFailure, isNoDatabase, type Sql } from "../thread/sql.ts";
+import { engineFailure, isNoDatabase, type SyncSql } from "../thread/sql.ts";
 import { fileError, mustBeWritable } from "./data-folder.ts";
 import { forEachPayload, isKnownForm, UNCHECKED_FORM, unknownForm } from "./older-forms.ts";
 import { vaultsOf } from "./rewrite-file.ts";
@@ -51,11 +51,14 @@ const CACHE = -65_536;
  * @throws EvregError `invalid` when it is damaged, not evreg's, or a newer evreg's; `conflict` when another process has
  * it; `usage` for a key that is missing or wrong; `unavailable` where it cannot be written to or opened
  */
-export function examineFile(path: string, { name = path, encryption }: ExamineOptions = {}): FileFacts {
+export async function examineFile(
+  path: string,
+  { name = path, encryption }: ExamineOptions = {},
+): Promise<FileFacts> {
   // The engine opens nothing where it cannot write beside it, and does not say why.
   for (const written of [path, dirname(path)]) mustBeWritable(written);
   try {
-    return withDatabase(path, (sql) => {
+    return await withDatabase(path, (sql) => {
       sql.run("PRAGMA query_only = ON");
       sql.run(`PRAGMA cache_size = ${CACHE}`);
       const form = readForm(sql);
@@ -71,7 +74,7 @@ export function examineFile(path: string, { name = path, encryption }: ExamineOp
   }
 }
 
-function mustBeWhole(sql: Sql, name: string): void {
+function mustBeWhole(sql: SyncSql, name: string): void {
   const findings = sql.rows<{ integrity_check: string }>(`PRAGMA integrity_check(${MAX_PROBLEMS})`);
   // One problem that the engine names may be several lines.
   const lines = findings.flatMap((row) => row.integrity_check.split("\n").map((line) => line.trim()));
@@ -85,7 +88,7 @@ function mustBeWhole(sql: Sql, name: string): void {
   if (problems.length > 0) throw damaged(name, problems.join("; "));
 }
 
-function eventsOf(sql: Sql, form: number): Pick<FileFacts, "damaged_events" | "events_without_checksum"> {
+function eventsOf(sql: SyncSql, form: number): Pick<FileFacts, "damaged_events" | "events_without_checksum"> {
   const damagedEvents: number[] = [];
   forEachPayload(sql, form, (payloads) => {
     if (damagedEvents.length >= MAX_DAMAGED) return;
@@ -96,7 +99,7 @@ function eventsOf(sql: Sql, form: number): Pick<FileFacts, "damaged_events" | "e
   return { damaged_events: damagedEvents.slice(0, MAX_DAMAGED), events_without_checksum: unknown };
 }
 
-function factsOf(sql: Sql, path: string, form: number): FileFacts {
+function factsOf(sql: SyncSql, path: string, form: number): FileFacts {
   const last = sql.first<{ id: number; ms: number }>(
     "SELECT rowid AS id, timestamped_ms AS ms FROM event ORDER BY rowid DESC LIMIT 1",
   );
@@ -142,9 +145,9 @@ function explained(error: unknown, name: string): unknown {
  * Moves a data file's log into it.
  * @throws EvregError `conflict` when another process has it; as `examineFile`
  */
-export function settleFile(path: string): void {
+export async function settleFile(path: string): Promise<void> {
   try {
-    withDatabase(path, (sql) => sql.run("PRAGMA wal_checkpoint(TRUNCATE)"));
+    await withDatabase(path, (sql) => sql.run("PRAGMA wal_checkpoint(TRUNCATE)"));
   } catch (error) {
     throw explained(error, path);
   }

@@ -1,7 +1,7 @@
 import { LOCAL_ACTOR } from "../../../domain/audit.ts";
 import { recordChange } from "../history/audit.ts";
 import { withDatabase } from "../thread/connection.ts";
-import type { Sql } from "../thread/sql.ts";
+import type { SyncSql } from "../thread/sql.ts";
 import { UNCHECKED_FORM } from "./older-forms.ts";
 import { readForm } from "./schema.ts";
 
@@ -40,8 +40,8 @@ const NUMBERED = Object.keys(PER_SECOND) as readonly Numbered[];
  * @param name what the audit calls the file
  * @returns the number that the next event follows
  */
-export function moveNumbers(path: string, nowMs: number, name = path): number {
-  return withDatabase(path, (sql) => {
+export async function moveNumbers(path: string, nowMs: number, name = path): Promise<number> {
+  return await withDatabase(path, async (sql) => {
     // The journal is in memory, as nothing beside the file is to remain, and nobody would roll back.
     sql.run("PRAGMA journal_mode = MEMORY");
     sql.run("PRAGMA synchronous = FULL");
@@ -54,7 +54,7 @@ export function moveNumbers(path: string, nowMs: number, name = path): number {
     renewDataIdentity(sql);
     // A file of form 10 does not keep who changed what.
     if (readForm(sql) !== UNCHECKED_FORM) {
-      recordChange(sql, { change: "data.restored", id: null, name }, nowMs, LOCAL_ACTOR);
+      await recordChange(sql, { change: "data.restored", id: null, name }, nowMs, LOCAL_ACTOR);
     }
     sql.run("COMMIT");
     return lastNumber(sql, "event");
@@ -62,18 +62,18 @@ export function moveNumbers(path: string, nowMs: number, name = path): number {
 }
 
 /** The largest rowid that the table ever gave; 0 where it gave none. */
-function lastNumber(sql: Sql, table: Numbered): number {
+function lastNumber(sql: SyncSql, table: Numbered): number {
   return sql.value<number | undefined>("SELECT seq FROM sqlite_sequence WHERE name = ?", table) ?? 0;
 }
 
 /** Makes the next row of the table get the number after this one. */
-function setLast(sql: Sql, table: Numbered, last: number): void {
+function setLast(sql: SyncSql, table: Numbered, last: number): void {
   sql.run("DELETE FROM sqlite_sequence WHERE name = ?", table);
   sql.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, last);
 }
 
 /** Moves all numbers on by what the transactions at the end of the log may have given that cannot be read. */
-export function passDropped(sql: Sql): void {
+export function passDropped(sql: SyncSql): void {
   for (const table of NUMBERED) setLast(sql, table, lastNumber(sql, table) + MAX_DROPPED_ROWS);
 }
 
@@ -81,12 +81,12 @@ export function passDropped(sql: Sql): void {
 // elsewhere about the data, such as a checkpoint, names them. Restored data are other data: they lack what was published
 // since the backup was made.
 
-export function dataIdentity(sql: Sql): string {
+export function dataIdentity(sql: SyncSql): string {
   const id = sql.value<string | undefined>("SELECT id FROM data_identity");
   if (id === undefined) throw new Error("the data file has no identity");
   return id;
 }
 
-export function renewDataIdentity(sql: Sql): void {
+export function renewDataIdentity(sql: SyncSql): void {
   sql.run("INSERT OR REPLACE INTO data_identity (one, id) VALUES (1, lower(hex(randomblob(16))))");
 }

@@ -7,7 +7,7 @@ import { WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
 import { sizeOf } from "../../../runtime/files.ts";
 import { eventChecksum } from "../events/payloads.ts";
 import { DELIVERY_STATE } from "../queue/delivery-state.ts";
-import type { Sql } from "../thread/sql.ts";
+import type { SyncSql } from "../thread/sql.ts";
 import { FORM } from "./schema.ts";
 
 /** What is different in an older form: columns and tables that are not named here keep their names and meanings. */
@@ -176,7 +176,7 @@ const BYTES_AT_ONCE = 4 * 1_024 * 1_024;
  * @param take gets all events in the order of their rowids, some megabytes at a time
  */
 export function forEachPayload(
-  sql: Sql,
+  sql: SyncSql,
   form: number,
   take: (payloads: readonly StoredPayload[]) => void,
 ): void {
@@ -199,7 +199,7 @@ export function forEachPayload(
 
 /** The engine joins them as text, which for it is any bytes with a length: each BLOB from the driver costs as much as 2 KiB. */
 function payloadsOf(
-  sql: Sql,
+  sql: SyncSql,
   portion: readonly StoredPayloadRow[],
   names: Names | undefined,
 ): readonly StoredPayload[] {
@@ -236,11 +236,11 @@ const MAX_REVISIONS = 200;
 
 /** The names of members, of each revision as its row in `payload_names` has them. */
 class Names {
-  readonly #sql: Sql;
+  readonly #sql: SyncSql;
   /** By action and revision. Bytes are characters here, in the names as in the payloads that they are put into. */
   readonly #names = new Map<string, readonly string[]>();
 
-  constructor(sql: Sql) {
+  constructor(sql: SyncSql) {
     this.#sql = sql;
   }
 

@@ -1,7 +1,7 @@
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import { WriteConnection } from "../thread/connection.ts";
 import type { Notice } from "../thread/protocol.ts";
-import type { Sql } from "../thread/sql.ts";
+import type { SyncSql } from "../thread/sql.ts";
 import { mustBeKnown } from "./data-folder.ts";
 import { passDropped, renewDataIdentity } from "./id-reservation.ts";
 import { rewriteFile, storeProof, vaultsOf } from "./rewrite-file.ts";
@@ -16,16 +16,16 @@ interface OpenedFile {
  * Opens a data file in today's form, its secrets encrypted with the key: makes the tables of an empty one, and writes it anew
  * where it has an older form or another key.
  */
-export function openDataFile(path: string, encryption?: EncryptionKeys): OpenedFile {
-  const admit = (sql: Sql): void => admitFile(sql, path, encryption);
+export async function openDataFile(path: string, encryption?: EncryptionKeys): Promise<OpenedFile> {
+  const admit = (sql: SyncSql): void => admitFile(sql, path, encryption);
   const key = encryption?.key;
   const connection = WriteConnection.open(path, admit, key);
-  if (isEmpty(connection.read)) makeFile(connection, encryption);
+  if (isEmpty(connection.read)) await makeFile(connection, encryption);
   const notices: Notice[] = [];
   const transactions = connection.log.commitsBehind;
   if (transactions > 0) {
     // Numbers are passed over before anything gets one.
-    connection.write(passDropped);
+    await connection.write(passDropped);
     notices.push({
       level: "warn",
       details: { transactions },
@@ -40,7 +40,7 @@ export function openDataFile(path: string, encryption?: EncryptionKeys): OpenedF
 }
 
 /** Refuses a file that is not evreg's, is newer, or has secrets that none of the keys opens. Only reads. */
-function admitFile(sql: Sql, path: string, encryption?: EncryptionKeys): void {
+function admitFile(sql: SyncSql, path: string, encryption?: EncryptionKeys): void {
   if (isEmpty(sql)) return;
   const form = readForm(sql);
   mustBeKnown(path, form);
@@ -48,12 +48,12 @@ function admitFile(sql: Sql, path: string, encryption?: EncryptionKeys): void {
   vaultsOf(sql, path, encryption);
 }
 
-function isEmpty(sql: Sql): boolean {
+function isEmpty(sql: SyncSql): boolean {
   return readForm(sql) === 0 && sql.value("SELECT count(*) FROM sqlite_schema") === 0;
 }
 
-function makeFile(connection: WriteConnection, encryption: EncryptionKeys | undefined): void {
-  connection.write((sql) => {
+async function makeFile(connection: WriteConnection, encryption: EncryptionKeys | undefined): Promise<void> {
+  await connection.write((sql) => {
     createTables(sql);
     renewDataIdentity(sql);
     storeProof(sql, "main", encryption);

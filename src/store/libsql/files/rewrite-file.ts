@@ -7,7 +7,7 @@ import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../queue/delivery-sta
 import { addressOf, type WriteConnection } from "../thread/connection.ts";
 import { mustBeAt } from "../thread/file-guard.ts";
 import type { Notice } from "../thread/protocol.ts";
-import type { Sql } from "../thread/sql.ts";
+import type { SyncSql } from "../thread/sql.ts";
 import { fileBehindLink, fileError, move, removeCopies, replaceFile, unfinishedCopy } from "./data-folder.ts";
 import { forEachPayload, KEPT_AS, type OlderForm, olderForm, SHORTENED_FORM } from "./older-forms.ts";
 import { createTables, FORM, markForm, readForm } from "./schema.ts";
@@ -17,7 +17,7 @@ import { createTables, FORM, markForm, readForm } from "./schema.ts";
 const ABOUT_PROOF = "proof of the key";
 const PROOF = "evreg";
 
-export function storeProof(sql: Sql, database: "main" | "made", keys: EncryptionKeys | undefined): void {
+export function storeProof(sql: SyncSql, database: "main" | "made", keys: EncryptionKeys | undefined): void {
   if (keys === undefined) return;
   const proof = new Vault(keys.key).seal(ABOUT_PROOF, PROOF);
   sql.run(`INSERT INTO ${database}.encryption (one, proof) VALUES (1, ?)`, proof);
@@ -35,7 +35,7 @@ interface Vaults {
  * Refuses a file whose secrets none of these keys opens. Only reads.
  * @throws EvregError `usage` with the key that is missing or wrong
  */
-export function vaultsOf(sql: Sql, path: string, keys: EncryptionKeys | undefined): Vaults {
+export function vaultsOf(sql: SyncSql, path: string, keys: EncryptionKeys | undefined): Vaults {
   const next = new Vault(keys?.key);
   const stored = sql.value<string | undefined>("SELECT proof FROM encryption");
   if (stored === undefined) return { current: new Vault(undefined), next, isNewKey: keys !== undefined };
@@ -105,7 +105,7 @@ export function rewriteFile(
 }
 
 /** Moves the log into the file and ends it: a log that is left would be taken for that of the new file. */
-function withoutLog(sql: Sql, file: string): void {
+function withoutLog(sql: SyncSql, file: string): void {
   sql.run("PRAGMA locking_mode = EXCLUSIVE");
   const mode = sql.value<string>("PRAGMA journal_mode = DELETE");
   if (mode !== "delete") throw new Error(`the log could not be ended (the mode is ${mode})`);
@@ -115,7 +115,7 @@ function withoutLog(sql: Sql, file: string): void {
 
 /** @returns how many subscriptions have secrets */
 function writeAnew(
-  sql: Sql,
+  sql: SyncSql,
   path: string,
   version: number,
   vaults: Vaults,
@@ -150,7 +150,7 @@ const CACHE = -65_536;
 /** Tables that are not copied as they are: counts are made at the start, the others below. */
 const APART = new Set(["event_count", "write_check", "subscription_secret", "encryption"]);
 
-function copyTables(sql: Sql, version: number): void {
+function copyTables(sql: SyncSql, version: number): void {
   const older = olderForm(version);
   const tables = sql.rows<{ name: string }>(
     "SELECT name FROM made.sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'",
@@ -172,7 +172,7 @@ function copyTables(sql: Sql, version: number): void {
 }
 
 /** Makes the first delivery of each subscription that has one order due, when its retry is. */
-function placeFirst(sql: Sql, { retryWait }: OlderForm): void {
+function placeFirst(sql: SyncSql, { retryWait }: OlderForm): void {
   if (retryWait === undefined) return;
   const inOrder = `FROM made.delivery AS w INDEXED BY delivery_key
     WHERE w.subscription_id = s.rowid AND w.key = ${WHOLE_KEY} AND w.state IN ${UNFINISHED_STATES}`;
@@ -188,7 +188,7 @@ function placeFirst(sql: Sql, { retryWait }: OlderForm): void {
   );
 }
 
-function columnsOf(sql: Sql, table: string, database: "main" | "made"): readonly string[] {
+function columnsOf(sql: SyncSql, table: string, database: "main" | "made"): readonly string[] {
   const columns = sql.rows<{ name: string }>(
     "SELECT name FROM pragma_table_info(?, ?) ORDER BY cid",
     table,
@@ -198,7 +198,7 @@ function columnsOf(sql: Sql, table: string, database: "main" | "made"): readonly
 }
 
 /** Copies events with their payloads as they were published. */
-function copyRestored(sql: Sql, version: number): void {
+function copyRestored(sql: SyncSql, version: number): void {
   const columns = columnsOf(sql, "event", "made").filter((column) => column !== "payload");
   forEachPayload(sql, version, (payloads) => {
     let start = 1;
@@ -229,7 +229,7 @@ interface SecretRow {
 }
 
 /** @returns how many subscriptions have secrets */
-function copySecrets(sql: Sql, version: number, { current, next }: Vaults): number {
+function copySecrets(sql: SyncSql, version: number, { current, next }: Vaults): number {
   const texts = ["s.application", "s.subscription", "k.secret", "k.previous_secret", "k.bearer_token"];
   const rows = sql.rows<SecretRow>(
     `SELECT k.subscription_id AS id, ${texts.map((text) => `CAST(${text} AS TEXT) AS ${text.slice(2)}`).join(", ")}

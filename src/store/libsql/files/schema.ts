@@ -1,7 +1,7 @@
 import { EvregError } from "../../../domain/error.ts";
 import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { DELIVERY_STATE } from "../queue/delivery-state.ts";
-import { FIRST_MS, LAST_MS, type Sql } from "../thread/sql.ts";
+import { FIRST_MS, LAST_MS, type SyncSql } from "../thread/sql.ts";
 
 /** Tells an evreg file from any other SQLite file ("EvRg"). */
 export const APPLICATION_ID = 0x45765267;
@@ -317,14 +317,14 @@ export const STATEMENTS = SCHEMA.replaceAll(/^--.*\n/gm, "")
   .filter((statement) => statement !== "");
 
 /** Makes the tables and indexes in a database that has none: the one of the connection, or one that is attached to it. */
-export function createTables(sql: Sql, database: "main" | "made" = "main"): void {
+export function createTables(sql: SyncSql, database: "main" | "made" = "main"): void {
   for (const statement of STATEMENTS) {
     sql.run(statement.replace(/^CREATE (TABLE|UNIQUE INDEX|INDEX) /, `CREATE $1 ${database}.`));
   }
 }
 
 /** Marks a database as evreg's, of today's form. To be called once all that belongs to it is there. */
-export function markForm(sql: Sql, database: "main" | "made" = "main"): void {
+export function markForm(sql: SyncSql, database: "main" | "made" = "main"): void {
   sql.run(`PRAGMA ${database}.application_id = ${APPLICATION_ID}`);
   sql.run(`PRAGMA ${database}.user_version = ${FORM}`);
 }
@@ -336,7 +336,7 @@ export function formOf(applicationId: number, version: number): number {
 }
 
 /** As `formOf`. */
-export function readForm(sql: Sql): number {
+export function readForm(sql: SyncSql): number {
   return formOf(sql.value("PRAGMA application_id"), sql.value("PRAGMA user_version"));
 }
 
@@ -354,7 +354,7 @@ const MADE: ReadonlyMap<string, string> = new Map(
  * @param file what messages call it
  * @throws EvregError `invalid`
  */
-export function mustBeAsMade(sql: Sql, file: string, form: number): void {
+export function mustBeAsMade(sql: SyncSql, file: string, form: number): void {
   const rows = sql.rows<{ title: string; sql: string }>(
     `SELECT type || ' ' || name AS title, sql FROM sqlite_schema
       WHERE type IN ('trigger', 'view') OR (sql IS NOT NULL AND name NOT GLOB 'sqlite_*')`,

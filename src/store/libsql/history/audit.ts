@@ -13,14 +13,14 @@ interface Changed {
 }
 
 /** Keeps a change, in the transaction of that change. Without `by`, evreg itself made it, which is not kept. */
-export function recordChange(
+export async function recordChange(
   sql: Sql,
   { change, id, name, members = [] }: Changed,
   nowMs: number,
   by: Actor | undefined,
-): void {
+): Promise<void> {
   if (by === undefined) return;
-  sql.run(
+  await sql.run(
     `INSERT INTO audit (changed_ms, change, record_id, name, by_name, token_id, address, members)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     nowMs,
@@ -34,8 +34,11 @@ export function recordChange(
   );
 }
 
-export function listAudit(sql: Sql, { fromMs, toMs, limit, after }: AuditSelection): readonly AuditEntry[] {
-  const rows = sql.rows<
+export async function listAudit(
+  sql: Sql,
+  { fromMs, toMs, limit, after }: AuditSelection,
+): Promise<readonly AuditEntry[]> {
+  const rows = await sql.rows<
     Omit<AuditEntry, "timestamped" | "members"> & { changed_ms: number; members: string | null }
   >(
     `SELECT rowid AS rowid, changed_ms, change, record_id, name, by_name AS "by", token_id, address, members FROM audit
@@ -66,8 +69,8 @@ function membersIn(value: unknown): readonly ChangedMember[] | undefined {
 /** A step removes so many rows, each of which takes some microseconds. */
 const STEP_ROWS = 500;
 
-export function removeAudit(sql: Sql, beforeMs: number): number {
-  return sql.run(
+export async function removeAudit(sql: Sql, beforeMs: number): Promise<number> {
+  return await sql.run(
     "DELETE FROM audit WHERE rowid IN (SELECT rowid FROM audit WHERE changed_ms < ? LIMIT ?)",
     beforeMs,
     STEP_ROWS,
@@ -80,8 +83,11 @@ const MAX_SEARCHED = 20_000;
 /**
  * Answers when a person last paused each of these subscriptions or made it active. Those of which nothing is kept are left out.
  */
-export function changedActivity(sql: Sql, subscriptions: readonly number[]): ReadonlyMap<number, number> {
-  const rows = sql.rows<{ id: number; ms: number }>(
+export async function changedActivity(
+  sql: Sql,
+  subscriptions: readonly number[],
+): Promise<ReadonlyMap<number, number>> {
+  const rows = await sql.rows<{ id: number; ms: number }>(
     `SELECT record_id AS id, changed_ms AS ms
       FROM (SELECT rowid AS entry, changed_ms, change, record_id, members FROM audit ORDER BY rowid DESC LIMIT ${MAX_SEARCHED})
       WHERE record_id IN (SELECT value FROM json_each(?)) AND (change = 'subscription.created'

@@ -38,12 +38,12 @@ const SELECT_REPLAY = `
   FROM replay AS r
   CROSS JOIN subscription AS s ON s.rowid = r.subscription_id`;
 
-export function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Replay | undefined {
+export async function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Promise<Replay | undefined> {
   const { subscription, action, selection, fromMs, toMs = nowMs, scope } = plan;
-  const current = boundAction(sql, subscription);
+  const current = await boundAction(sql, subscription);
   if (current === undefined) return undefined;
-  checkReplayStart(plan, current, loadRunning(sql, "r.subscription_id = ?", subscription)[0]);
-  const id = sql.value<number>(
+  checkReplayStart(plan, current, (await loadRunning(sql, "r.subscription_id = ?", subscription))[0]);
+  const id = await sql.value<number>(
     `INSERT INTO replay (subscription_id, action, selection, from_ms, to_ms, ranges, created_ms)
       VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
     subscription,
@@ -55,31 +55,34 @@ export function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Replay |
     nowMs,
   );
   if (selection === "waiting") {
-    sql.run("UPDATE subscription SET slowed_until_ms = NULL WHERE rowid = ?", subscription);
+    await sql.run("UPDATE subscription SET slowed_until_ms = NULL WHERE rowid = ?", subscription);
   }
-  return findReplay(sql, id);
+  return await findReplay(sql, id);
 }
 
 /** Answers the action of a subscription that was not deleted. */
-function boundAction(sql: Sql, subscription: number): string | undefined {
+async function boundAction(sql: Sql, subscription: number): Promise<string | undefined> {
   if (!isRowid(subscription)) return undefined;
-  return sql.value("SELECT action FROM subscription WHERE rowid = ? AND deleted_ms IS NULL", subscription);
+  return await sql.value(
+    "SELECT action FROM subscription WHERE rowid = ? AND deleted_ms IS NULL",
+    subscription,
+  );
 }
 
 function rangesToJson(ranges: readonly RowidRange[]): string {
   return JSON.stringify(ranges.map(({ low, high }) => [low, high]));
 }
 
-export function findReplay(sql: Sql, id: number): Replay | undefined {
+export async function findReplay(sql: Sql, id: number): Promise<Replay | undefined> {
   if (!isRowid(id)) return undefined;
-  const row = sql.first<ReplayRow>(`${SELECT_REPLAY} WHERE r.rowid = ?`, id);
+  const row = await sql.first<ReplayRow>(`${SELECT_REPLAY} WHERE r.rowid = ?`, id);
   return row === undefined ? undefined : replayOf(row);
 }
 
 /** Lists replays. It looks at all of them: there are few, so that an index would cost more. */
-export function listReplays(sql: Sql, query: ReplaySelector): readonly Replay[] {
+export async function listReplays(sql: Sql, query: ReplaySelector): Promise<readonly Replay[]> {
   const { subscription, status, applications, limit, after } = query;
-  const rows = sql.rows<ReplayRow>(
+  const rows = await sql.rows<ReplayRow>(
     `${SELECT_REPLAY}
       WHERE (?1 IS NULL OR r.subscription_id = ?1) AND (?2 IS NULL OR r.status = ?2)
         AND (?3 IS NULL OR s.application IN (SELECT value FROM json_each(?3)))
@@ -94,50 +97,53 @@ export function listReplays(sql: Sql, query: ReplaySelector): readonly Replay[] 
   return rows.map(replayOf);
 }
 
-export function cancelReplay(work: Work, id: number, nowMs: number): Replay | undefined {
-  const replay = findReplay(work, id);
+export async function cancelReplay(work: Work, id: number, nowMs: number): Promise<Replay | undefined> {
+  const replay = await findReplay(work, id);
   if (replay === undefined || !isToBeCancelled(replay)) return replay;
-  return endReplay(work, id, "cancelled", null, nowMs);
+  return await endReplay(work, id, "cancelled", null, nowMs);
 }
 
 /** Ends the running replay of a subscription, if there is one. */
-export function endRunning(
+export async function endRunning(
   work: Work,
   subscription: number,
   status: "cancelled" | "failed",
   reason: string,
   nowMs: number,
-): void {
-  const [running] = loadRunning(work, "r.subscription_id = ?", subscription);
-  if (running !== undefined) endReplay(work, running.rowid, status, reason, nowMs);
+): Promise<void> {
+  const [running] = await loadRunning(work, "r.subscription_id = ?", subscription);
+  if (running !== undefined) await endReplay(work, running.rowid, status, reason, nowMs);
 }
 
 /** Ends a replay that runs; answers it. */
-function endReplay(
+async function endReplay(
   work: Work,
   id: number,
   status: EndedReplay["status"],
   reason: string | null,
   nowMs: number,
-): Replay {
+): Promise<Replay> {
   const update = "UPDATE replay SET status = ?, reason = ?, finished_ms = ? WHERE rowid = ?";
-  work.run(update, status, reason, nowMs, id);
-  const endedReplay = { ...findReplay(work, id)!, status };
-  recordServiceEvents(work, { endedReplay }, nowMs);
+  await work.run(update, status, reason, nowMs, id);
+  const endedReplay = { ...(await findReplay(work, id))!, status };
+  await recordServiceEvents(work, { endedReplay }, nowMs);
   return endedReplay;
 }
 
-export function runningReplays(sql: Sql): readonly RunningReplay[] {
-  return loadRunning(sql, "TRUE").map(({ rowid, plan, total }) => ({ rowid, plan, total }));
+export async function runningReplays(sql: Sql): Promise<readonly RunningReplay[]> {
+  return (await loadRunning(sql, "TRUE")).map(({ rowid, plan, total }) => ({ rowid, plan, total }));
 }
 
 /** @param condition on the replay `r`, with its values */
-function loadRunning(
+async function loadRunning(
   sql: Sql,
   condition: string,
   ...values: SqlValue[]
-): readonly (RunningReplay & { isActive: boolean })[] {
-  const rows = sql.rows<ReplayRow>(`${SELECT_REPLAY} WHERE r.status = 'running' AND ${condition}`, ...values);
+): Promise<readonly (RunningReplay & { isActive: boolean })[]> {
+  const rows = await sql.rows<ReplayRow>(
+    `${SELECT_REPLAY} WHERE r.status = 'running' AND ${condition}`,
+    ...values,
+  );
   return rows.map((row) => ({
     rowid: row.rowid,
     plan: {
@@ -164,23 +170,23 @@ function replayOf({ timestamped, finished_at, ranges: _ranges, active: _active, 
   };
 }
 
-export function advanceReplay(work: Work, id: number, step: ReplayStep): ReplayProgress {
-  const [running] = loadRunning(work, "r.rowid = ?", id);
+export async function advanceReplay(work: Work, id: number, step: ReplayStep): Promise<ReplayProgress> {
+  const [running] = await loadRunning(work, "r.rowid = ?", id);
   if (running === undefined) return { queued: 0, state: "ended" };
-  if (step.total !== undefined) work.run("UPDATE replay SET total = ? WHERE rowid = ?", step.total, id);
+  if (step.total !== undefined) await work.run("UPDATE replay SET total = ? WHERE rowid = ?", step.total, id);
   const { plan } = running;
   const [range] = plan.scope;
   if (range === undefined) {
-    endReplay(work, id, "done", null, step.nowMs);
+    await endReplay(work, id, "done", null, step.nowMs);
     return { queued: 0, state: "ended" };
   }
   if (!running.isActive) return { queued: 0, state: "paused" };
-  const capacity = capacityOf(work, plan, step);
+  const capacity = await capacityOf(work, plan, step);
   if (capacity === 0) return { queued: 0, state: "saturated" };
 
-  const { chosen, passed } = chooseNext(work, plan, range, capacity);
-  makeDue(work, plan, chosen, step.nowMs);
-  work.run(
+  const { chosen, passed } = await chooseNext(work, plan, range, capacity);
+  await makeDue(work, plan, chosen, step.nowMs);
+  await work.run(
     "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
     rangesToJson(rangesAfter(plan.scope, passed, "asc")),
     chosen.length,
@@ -189,31 +195,35 @@ export function advanceReplay(work: Work, id: number, step: ReplayStep): ReplayP
   return { queued: chosen.length, state: "running" };
 }
 
-function capacityOf(sql: Sql, { subscription, selection }: ReplayPlan, step: ReplayStep): number {
-  const due = sql.value<number>(
+async function capacityOf(
+  sql: Sql,
+  { subscription, selection }: ReplayPlan,
+  step: ReplayStep,
+): Promise<number> {
+  const due = await sql.value<number>(
     `SELECT count(*) FROM (SELECT 1 ${PENDING_OF} AND (d.priority, d.due_ms) <= (${NORMAL}, ?2) LIMIT ?3)`,
     subscription,
     step.nowMs,
     step.maxDue,
   );
-  const { deliveries: unfinished } = countUnfinished(sql, subscription, step.maxUnfinished);
+  const { deliveries: unfinished } = await countUnfinished(sql, subscription, step.maxUnfinished);
   return replayCapacity({ due, unfinished }, selection, step);
 }
 
-function makeDue(
+async function makeDue(
   sql: Sql,
   { subscription, selection }: ReplayPlan,
   chosen: readonly WalkedEvent[],
   nowMs: number,
-): void {
+): Promise<void> {
   const again = chosen.flatMap(({ delivery }) => (delivery === null ? [] : [delivery]));
   const set = DUE_AGAIN[selection === "waiting" ? "waiting" : "finished"];
   const update = `UPDATE delivery SET ${set} WHERE rowid IN (SELECT value FROM json_each(?1))`;
-  sql.run(update, JSON.stringify(again), nowMs);
+  await sql.run(update, JSON.stringify(again), nowMs);
   if (selection === "waiting") return;
   const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
-  const made = insertReplayDeliveries(sql, subscription, missing, nowMs);
-  placeByKey(sql, subscription, [...again, ...made], nowMs);
+  const made = await insertReplayDeliveries(sql, subscription, missing, nowMs);
+  await placeByKey(sql, subscription, [...again, ...made], nowMs);
 }
 
 /** What deliveries that are made due get: all their retries again. What waits and is due already keeps its place. */
@@ -293,14 +303,14 @@ function valuesOf({ subscription, action }: ReplayPlan, { low, high }: RowidRang
 }
 
 /** Answers the first `max` of the next window that are to be sent, and how far it looked. */
-function chooseNext(
+async function chooseNext(
   sql: Sql,
   plan: ReplayPlan,
   range: RowidRange,
   max: number,
-): { readonly chosen: readonly WalkedEvent[]; readonly passed: number } {
-  const high = windowEnd(sql, plan, range);
-  const chosen = sql.rows<WalkedEvent>(
+): Promise<{ readonly chosen: readonly WalkedEvent[]; readonly passed: number }> {
+  const high = await windowEnd(sql, plan, range);
+  const chosen = await sql.rows<WalkedEvent>(
     `${chosenBy(walkOf(plan))} LIMIT ?5`,
     ...valuesOf(plan, { low: range.low, high }),
     max,
@@ -313,28 +323,28 @@ function chosenBy({ columns, from, candidate, chosen }: ReplayWalk): string {
 }
 
 /** Answers where the next window ends: after so many events, or at the end of the range. */
-function windowEnd(sql: Sql, plan: ReplayPlan, range: RowidRange): number {
+async function windowEnd(sql: Sql, plan: ReplayPlan, range: RowidRange): Promise<number> {
   const { columns, from, candidate } = walkOf(plan);
-  const last = sql.first<WalkedEvent>(
+  const last = await sql.first<WalkedEvent>(
     `SELECT ${columns} FROM ${from} WHERE ${candidate} ORDER BY event LIMIT 1 OFFSET ${WINDOW - 1}`,
     ...valuesOf(plan, range),
   );
   return last?.event ?? range.high;
 }
 
-export function planReplay(sql: Sql, request: ReplayRequest): ReplayPlan | undefined {
+export async function planReplay(sql: Sql, request: ReplayRequest): Promise<ReplayPlan | undefined> {
   const { subscription, fromMs, toMs } = request;
-  const action = boundAction(sql, subscription);
+  const action = await boundAction(sql, subscription);
   if (action === undefined) return undefined;
-  return { ...request, action, scope: idRangesOf(sql, "event", fromMs, toMs) };
+  return { ...request, action, scope: await idRangesOf(sql, "event", fromMs, toMs) };
 }
 
-export function countReplay(sql: Sql, plan: ReplayPlan): Part<number, ReplayPlan> {
+export async function countReplay(sql: Sql, plan: ReplayPlan): Promise<Part<number, ReplayPlan>> {
   const [range] = plan.scope;
   if (range === undefined) return { items: [] };
-  const high = windowEnd(sql, plan, range);
+  const high = await windowEnd(sql, plan, range);
   const chosen = `SELECT count(*) FROM (${chosenBy(walkOf(plan))})`;
-  const count = sql.value<number>(chosen, ...valuesOf(plan, { low: range.low, high }));
+  const count = await sql.value<number>(chosen, ...valuesOf(plan, { low: range.low, high }));
   return { items: [count], rest: { ...plan, scope: rangesAfter(plan.scope, high, "asc") } };
 }
 
@@ -342,16 +352,16 @@ export function countReplay(sql: Sql, plan: ReplayPlan): Part<number, ReplayPlan
  * Makes deliveries of past events; answers their rowids. They are created now, so that the rowids of deliveries still rise with
  * their times.
  */
-function insertReplayDeliveries(
+async function insertReplayDeliveries(
   sql: Sql,
   subscriptionId: number,
   eventIds: readonly number[],
   nowMs: number,
-): readonly number[] {
+): Promise<readonly number[]> {
   if (eventIds.length === 0) return [];
-  const { createdMs, segments } = nextTime(loadLastNumbers(sql), nowMs);
-  insertSegments(sql, segments);
-  const made = sql.rows<{ id: number }>(
+  const { createdMs, segments } = nextTime(await loadLastNumbers(sql), nowMs);
+  await insertSegments(sql, segments);
+  const made = await sql.rows<{ id: number }>(
     `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms) SELECT value, ?2, ?3, ?4 FROM json_each(?1)
       RETURNING rowid AS id`,
     JSON.stringify(eventIds),

@@ -17,24 +17,28 @@ const MAX_REMOVED_BYTES = 2 * 1024 * 1024;
  * Looks at the next events of the range, and deletes those without an unfinished delivery, each with all its deliveries and their
  * attempts: as one transaction made them.
  */
-export function removeExpired(sql: Sql, { fromMs, beforeMs }: ExpiredRange, after = 0): RemovedEvents {
-  const [range, ...others] = rangesAfter(idRangesOf(sql, "event", fromMs, beforeMs), after, "asc");
+export async function removeExpired(
+  sql: Sql,
+  { fromMs, beforeMs }: ExpiredRange,
+  after = 0,
+): Promise<RemovedEvents> {
+  const [range, ...others] = rangesAfter(await idRangesOf(sql, "event", fromMs, beforeMs), after, "asc");
   if (range === undefined) return { events: 0, deliveries: 0, next: undefined };
-  const searched = sql.rows<{ id: number; bytes: number }>(
+  const searched = await sql.rows<{ id: number; bytes: number }>(
     "SELECT rowid AS id, length(payload) AS bytes FROM event WHERE rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?",
     range.low,
     range.high,
     MAX_REMOVED_ROWS,
   );
   const small = firstWithin(searched, ({ bytes }) => bytes, MAX_REMOVED_BYTES).map(({ id }) => id);
-  const owned = loadOwned(sql, small);
+  const owned = await loadOwned(sql, small);
   const cutOff = owned[firstWithin(owned, ({ rows }) => rows, MAX_REMOVED_ROWS).length]?.event;
   const selected = cutOff === undefined ? small : small.slice(0, Math.max(1, small.indexOf(cutOff)));
-  const removable = JSON.stringify(finishedOf(sql, selected));
-  const deliveries = deleteDeliveries(sql, removable);
-  storeRemoved(sql, removable);
-  const events = deleteEvents(sql, removable);
-  if (events > 0) dropOldClockSteps(sql);
+  const removable = JSON.stringify(await finishedOf(sql, selected));
+  const deliveries = await deleteDeliveries(sql, removable);
+  await storeRemoved(sql, removable);
+  const events = await deleteEvents(sql, removable);
+  if (events > 0) await dropOldClockSteps(sql);
   const isDone = selected.length === searched.length && searched.length < MAX_REMOVED_ROWS;
   const next = !isDone ? selected.at(-1) : others.length > 0 ? range.high : undefined;
   return { events, deliveries, next };
@@ -48,8 +52,11 @@ function firstWithin<T>(rows: readonly T[], amountOf: (row: T) => number, max: n
 }
 
 /** Reads how many rows the deliveries of these events have with their attempts, at most; one delivery more than a call should delete. */
-function loadOwned(sql: Sql, eventIds: readonly number[]): readonly { event: number; rows: number }[] {
-  return sql.rows(
+async function loadOwned(
+  sql: Sql,
+  eventIds: readonly number[],
+): Promise<readonly { event: number; rows: number }[]> {
+  return await sql.rows(
     `SELECT d.event_id AS event, 1 + min(d.attempt, ?2) AS rows
       FROM json_each(?1) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.value LIMIT ?3`,
     JSON.stringify(eventIds),
@@ -59,8 +66,8 @@ function loadOwned(sql: Sql, eventIds: readonly number[]): readonly { event: num
 }
 
 /** Answers those of the events that have no unfinished delivery. */
-function finishedOf(sql: Sql, eventIds: readonly number[]): readonly number[] {
-  const rows = sql.rows<{ id: number }>(
+async function finishedOf(sql: Sql, eventIds: readonly number[]): Promise<readonly number[]> {
+  const rows = await sql.rows<{ id: number }>(
     `SELECT g.value AS id FROM json_each(?) AS g WHERE NOT EXISTS (
         SELECT 1 FROM delivery AS d INDEXED BY delivery_event JOIN subscription AS s ON s.rowid = d.subscription_id
         WHERE d.event_id = g.value AND ${UNFINISHED})`,
@@ -70,18 +77,18 @@ function finishedOf(sql: Sql, eventIds: readonly number[]): readonly number[] {
 }
 
 /** @param events their rowids, as JSON */
-function deleteDeliveries(sql: Sql, events: string): number {
-  sql.run(
+async function deleteDeliveries(sql: Sql, events: string): Promise<number> {
+  await sql.run(
     `DELETE FROM attempt WHERE delivery_id IN (
         SELECT d.rowid FROM json_each(?) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.value)`,
     events,
   );
-  return sql.run("DELETE FROM delivery WHERE event_id IN (SELECT value FROM json_each(?))", events);
+  return await sql.run("DELETE FROM delivery WHERE event_id IN (SELECT value FROM json_each(?))", events);
 }
 
 /** Stores what was removed, so that whoever reads events from a place on knows whether some are missing. */
-function storeRemoved(sql: Sql, events: string): void {
-  sql.run(
+async function storeRemoved(sql: Sql, events: string): Promise<void> {
+  await sql.run(
     `INSERT INTO removed_events (one, last_event, last_ms)
       SELECT 1, e.rowid, e.timestamped_ms
       FROM json_each(?) AS g CROSS JOIN event AS e ON e.rowid = g.value WHERE TRUE
@@ -92,16 +99,16 @@ function storeRemoved(sql: Sql, events: string): void {
 }
 
 /** Answers what retention has removed; 0 where it has removed nothing. */
-export function loadRemoved(sql: Sql): EventBounds["removed"] {
-  const row = sql.first<EventBounds["removed"]>(
+export async function loadRemoved(sql: Sql): Promise<EventBounds["removed"]> {
+  const row = await sql.first<EventBounds["removed"]>(
     "SELECT last_event AS event, last_ms AS ms FROM removed_events",
   );
   return row ?? { event: 0, ms: 0 };
 }
 
 /** Removes clock steps that separate nothing, as no rows are left before them. */
-function dropOldClockSteps(sql: Sql): void {
-  sql.run(
+async function dropOldClockSteps(sql: Sql): Promise<void> {
+  await sql.run(
     `DELETE FROM clock_step
       WHERE first_event <= (SELECT coalesce(min(rowid), ?1) FROM event)
         AND first_delivery <= (SELECT coalesce(min(rowid), ?1) FROM delivery)`,

@@ -66,9 +66,9 @@ export class StatsCounts {
     }
   }
 
-  write(sql: Sql): void {
+  async write(sql: Sql): Promise<void> {
     for (const { ms, series, counts, lastError } of this.#counted.values()) {
-      sql.run(ADD_COUNTS, ms, ...series, JSON.stringify(counts), lastError);
+      await sql.run(ADD_COUNTS, ms, ...series, JSON.stringify(counts), lastError);
     }
   }
 }
@@ -80,22 +80,22 @@ const ADD_COUNTS = `INSERT INTO figure (span_ms, start_ms, action_id, subscripti
   ON CONFLICT DO UPDATE SET count = count + excluded.count, last_error = coalesce(excluded.last_error, last_error)`;
 
 /** @param groups of the events, each of one action and time */
-export function countPublished(
+export async function countPublished(
   sql: Sql,
   groups: Iterable<readonly { readonly actionId: number; readonly timestampedMs: number }[]>,
-): void {
+): Promise<void> {
   const counts = new StatsCounts();
   for (const events of groups) {
     const { actionId, timestampedMs } = events[0]!;
     counts.add(timestampedMs, [actionId, 0], MEASURE.published, events.length);
   }
-  counts.write(sql);
+  await counts.write(sql);
 }
 
 /** Counts deliveries that failed for good. */
-export function countFailed(sql: Sql, deliveryIds: readonly number[], nowMs: number): void {
+export async function countFailed(sql: Sql, deliveryIds: readonly number[], nowMs: number): Promise<void> {
   if (deliveryIds.length === 0) return;
-  const failed = sql.rows<{ action: number; subscription: number; count: number }>(
+  const failed = await sql.rows<{ action: number; subscription: number; count: number }>(
     `SELECT e.action_id AS action, d.subscription_id AS subscription, count(*) AS count
       FROM json_each(?) AS failed CROSS JOIN delivery AS d ON d.rowid = failed.value
       CROSS JOIN event AS e ON e.rowid = d.event_id GROUP BY 1, 2`,
@@ -105,22 +105,23 @@ export function countFailed(sql: Sql, deliveryIds: readonly number[], nowMs: num
   for (const { action, subscription, count } of failed) {
     counts.add(nowMs, [action, subscription], MEASURE.failed, count);
   }
-  counts.write(sql);
+  await counts.write(sql);
 }
 
-export function countRefused(sql: Sql, refused: readonly RefusedCount[]): void {
+export async function countRefused(sql: Sql, refused: readonly RefusedCount[]): Promise<void> {
   const counts = new StatsCounts();
   for (const { atMs, action, count } of refused) {
-    const id = sql.value<number | undefined>("SELECT rowid FROM action WHERE action = ?", action) ?? 0;
+    const id =
+      (await sql.value<number | undefined>("SELECT rowid FROM action WHERE action = ?", action)) ?? 0;
     counts.add(atMs, [id, 0], MEASURE.refused, count);
   }
-  counts.write(sql);
+  await counts.write(sql);
 }
 
 /** Stores a count of 0 of everything in each span of the time. */
-export function noteRunning(sql: Sql, { fromMs, toMs }: StatsTime): void {
+export async function noteRunning(sql: Sql, { fromMs, toMs }: StatsTime): Promise<void> {
   for (const { spanMs } of STATS_SPANS) {
-    sql.run(
+    await sql.run(
       `INSERT OR IGNORE INTO figure (span_ms, start_ms, action_id, subscription_id, measure, count)
         WITH RECURSIVE running (ms) AS (SELECT ?2 UNION ALL SELECT ms + ?1 FROM running WHERE ms + ?1 < ?3)
         SELECT ?1, ms, 0, 0, ${MEASURE.published}, 0 FROM running`,
@@ -167,10 +168,10 @@ const KNOWN = `UNION ALL SELECT f.start_ms, ${MEASURE.published}, 0, NULL
   WHERE f.span_ms = piece.value ->> 0 AND f.start_ms = piece.value ->> 1 AND f.action_id = 0 AND f.subscription_id = 0`;
 
 /** The rows are added up here: to sort all by key and measure takes the engine twice as long. */
-export function readFigures(sql: Sql, query: StatsQuery): Part<CountedFigure, StatsQuery> {
+export async function readFigures(sql: Sql, query: StatsQuery): Promise<Part<CountedFigure, StatsQuery>> {
   const { by, applications, subscription, pieces } = query;
   const series = seriesOf(query);
-  const rows = sql.rows<{ key: number; measure: number; count: number; lastError: string | null }>(
+  const rows = await sql.rows<{ key: number; measure: number; count: number; lastError: string | null }>(
     `WITH series (action_id, subscription_id) AS MATERIALIZED (${series.text})
       SELECT ${KEY[by]} AS key, f.measure, f.count, f.last_error AS lastError
       FROM json_each(?1) AS piece CROSS JOIN series CROSS JOIN figure AS f
@@ -202,10 +203,10 @@ const LAST_PUBLISHED = `(SELECT e.timestamped_ms FROM event AS e
   WHERE e.rowid = (SELECT max(l.rowid) FROM event AS l INDEXED BY event_action WHERE l.action_id = one.id))`;
 
 /** Answers the subjects of `first`, then others by name: actions that are not evreg's own, or subscriptions. */
-export function statsSubjects(sql: Sql, query: StatsSubjects): readonly StatsSubject[] {
+export async function statsSubjects(sql: Sql, query: StatsSubjects): Promise<readonly StatsSubject[]> {
   const isByAction = query.by === "action";
   const match = matchOf(query.action ?? "*", "action");
-  return sql.rows<StatsSubject>(
+  return await sql.rows<StatsSubject>(
     `SELECT one.*, ${isByAction ? LAST_PUBLISHED : "NULL"} AS lastPublishedMs FROM (
         SELECT one.rowid AS id, application, ${isByAction ? "NULL" : "subscription"} AS subscription, action
         FROM ${query.by} AS one LEFT JOIN (SELECT key AS place, value AS id FROM json_each(?1)) AS first ON first.id = one.rowid
@@ -223,18 +224,16 @@ export function statsSubjects(sql: Sql, query: StatsSubjects): readonly StatsSub
 /** A step removes so many rows, each of which takes some microseconds. */
 const REMOVED_AT_ONCE = 500;
 
-export function removeStats(sql: Sql, nowMs: number): number {
-  return STATS_SPANS.reduce((removed, { spanMs, keptMs }) => {
-    const some = `SELECT span_ms, start_ms, action_id, subscription_id, measure FROM figure
-      WHERE span_ms = ? AND start_ms < ? LIMIT ?`;
-    return (
-      removed +
-      sql.run(
-        `DELETE FROM figure WHERE (span_ms, start_ms, action_id, subscription_id, measure) IN (${some})`,
-        spanMs,
-        nowMs - keptMs,
-        REMOVED_AT_ONCE - removed,
-      )
+export async function removeStats(sql: Sql, nowMs: number): Promise<number> {
+  let removed = 0;
+  for (const { spanMs, keptMs } of STATS_SPANS) {
+    removed += await sql.run(
+      `DELETE FROM figure WHERE (span_ms, start_ms, action_id, subscription_id, measure) IN (
+          SELECT span_ms, start_ms, action_id, subscription_id, measure FROM figure WHERE span_ms = ? AND start_ms < ? LIMIT ?)`,
+      spanMs,
+      nowMs - keptMs,
+      REMOVED_AT_ONCE - removed,
     );
-  }, 0);
+  }
+  return removed;
 }

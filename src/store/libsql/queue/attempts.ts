@@ -22,8 +22,8 @@ export const ATTEMPTS = `
   SELECT delivery.rowid, 1, created_ms + first_start_ms, first_duration_ms, NULL, NULL, NULL, 'delivered', first_status_code, NULL, NULL, NULL
   FROM chosen CROSS JOIN delivery ON delivery.rowid = chosen.id WHERE first_start_ms IS NOT NULL`;
 
-export function attemptsOfDelivery(sql: Sql, id: number): readonly Attempt[] {
-  const rows = sql.rows<AttemptRow>(
+export async function attemptsOfDelivery(sql: Sql, id: number): Promise<readonly Attempt[]> {
+  const rows = await sql.rows<AttemptRow>(
     `WITH chosen (id) AS (SELECT ?) SELECT ${COLUMNS} FROM (${ATTEMPTS}) ORDER BY attempt`,
     id,
   );
@@ -58,8 +58,12 @@ const LIKELY_DELIVERIES = [
  * Lists the last attempts of a subscription that have ended, newest first by their start. Of a long backlog some may be left
  * out.
  */
-export function listAttempts(sql: Sql, subscription: number, limit: number): readonly SubscriptionAttempt[] {
-  const rows = sql.rows<AttemptRow & Pick<SubscriptionAttempt, "delivery_id" | "event_id">>(
+export async function listAttempts(
+  sql: Sql,
+  subscription: number,
+  limit: number,
+): Promise<readonly SubscriptionAttempt[]> {
+  const rows = await sql.rows<AttemptRow & Pick<SubscriptionAttempt, "delivery_id" | "event_id">>(
     `WITH chosen (id) AS MATERIALIZED (${LIKELY_DELIVERIES})
       SELECT delivery_id, (SELECT event_id FROM delivery WHERE rowid = delivery_id) AS event_id, ${COLUMNS}
       FROM (${ATTEMPTS} ORDER BY started_at DESC, delivery_id DESC, attempt DESC LIMIT ?2)`,
@@ -99,8 +103,8 @@ export function isPastLimit(attempt: number): boolean {
 }
 
 /** Deletes what is between the first and the last attempts of these deliveries; call it after each that `isPastLimit`. */
-export function dropMiddleAttempts(sql: Sql, deliveryIds: readonly number[]): void {
-  sql.run(
+export async function dropMiddleAttempts(sql: Sql, deliveryIds: readonly number[]): Promise<void> {
+  await sql.run(
     `DELETE FROM attempt WHERE (delivery_id, attempt) IN (
         SELECT a.delivery_id, a.attempt FROM list(?1: id bigint) AS g
         CROSS JOIN delivery AS d ON d.rowid = g.id

@@ -44,10 +44,14 @@ interface Receiver {
 }
 
 /** Reads the subscriptions that have something unfinished, without deleted ones. */
-function loadReceivers(sql: Sql, nowMs: number, selection: BacklogOf = {}): readonly Receiver[] {
+async function loadReceivers(
+  sql: Sql,
+  nowMs: number,
+  selection: BacklogOf = {},
+): Promise<readonly Receiver[]> {
   const { applications, subscription, action } = selection;
   const match = matchOf(action ?? "*", "a.action");
-  return sql.rows<Receiver>(
+  return await sql.rows<Receiver>(
     `SELECT s.rowid AS id, s.active AS isActive, ${WAIT_END} AS waitEndMs, s.active = 1 AND ${WAIT_END} > ?1 AS isWaiting,
         CASE WHEN s.active = 0 THEN 'held' WHEN s.mode = 'pull' OR ${settingOf("rate_limit")} IS NOT NULL THEN 'paced'
           WHEN leased.deliveries > 0 THEN 'busy' ELSE 'due' END AS nowCause,
@@ -89,15 +93,20 @@ function add(parts: BacklogParts, cause: BacklogCause, deliveries: number, since
  * of keys, up to about `max` of all.
  * @param selection whose deliveries count; by default all
  */
-export function countBacklog(sql: Sql, nowMs: number, selection?: BacklogOf, max = MAX_COUNTED): Backlog {
+export async function countBacklog(
+  sql: Sql,
+  nowMs: number,
+  selection?: BacklogOf,
+  max = MAX_COUNTED,
+): Promise<Backlog> {
   const parts = noParts();
   let remaining = max;
   let isWhole = true;
-  const receivers = loadReceivers(sql, nowMs, selection);
+  const receivers = await loadReceivers(sql, nowMs, selection);
   // What is paused counts last, where there is too much.
   for (const receiver of receivers.toSorted((one, other) => other.isActive - one.isActive)) {
     const limit = Math.max(remaining, LEAST_EACH);
-    const counted = countOf(sql, receiver, nowMs, limit);
+    const counted = await countOf(sql, receiver, nowMs, limit);
     remaining -= counted.pending + counted.behind;
     isWhole &&= counted.pending < limit && counted.behind < limit;
     addCounted(parts, receiver, counted);
@@ -136,10 +145,15 @@ interface CountedDeliveries {
 const BLOCKING = `FROM subscription AS s CROSS JOIN ${FAILING}`;
 const IS_BLOCKING = `s.rowid = ?1 AND ${BLOCKS} AND ${IS_EXHAUSTED}`;
 
-function countOf(sql: Sql, receiver: Receiver, nowMs: number, limit: number): CountedDeliveries {
+async function countOf(
+  sql: Sql,
+  receiver: Receiver,
+  nowMs: number,
+  limit: number,
+): Promise<CountedDeliveries> {
   const { id, isActive, isWaiting, waitEndMs } = receiver;
   // What was due all along could only be sent since its wait ended; what a person requested does not wait.
-  return sql.first<CountedDeliveries>(
+  return (await sql.first<CountedDeliveries>(
     `SELECT count(*) AS pending, coalesce(sum(priority = ${REQUESTED} OR due_ms <= ?2), 0) AS now,
         (SELECT iif(d.priority = ${REQUESTED}, d.due_ms, max(d.due_ms, ?4)) ${PENDING_OF}
           AND (d.priority, d.due_ms) <= (${NORMAL}, ?2) AND NOT ${LEASE_OF("d")}
@@ -154,7 +168,7 @@ function countOf(sql: Sql, receiver: Receiver, nowMs: number, limit: number): Co
     isWaiting ? NEVER_MS : nowMs,
     limit,
     isActive ? waitEndMs : NEVER_MS,
-  )!;
+  ))!;
 }
 
 const IS_BLOCKED = `(d.state = ${DELIVERY_STATE.behind} AND ${BLOCKS} AND EXISTS (SELECT 1 FROM delivery AS f INDEXED BY delivery_key
@@ -172,14 +186,14 @@ export interface CauseFilter {
   readonly values: readonly SqlValue[];
 }
 
-export function activeReceivers(sql: Sql, nowMs: number): readonly Receiver[] {
-  return loadReceivers(sql, nowMs).filter(({ isActive }) => isActive === 1);
+export async function activeReceivers(sql: Sql, nowMs: number): Promise<readonly Receiver[]> {
+  return (await loadReceivers(sql, nowMs)).filter(({ isActive }) => isActive === 1);
 }
 
 /** @param name a cause that is no status as well */
-export function filterByCause(sql: Sql, name: BacklogCause, nowMs: number): CauseFilter {
+export async function filterByCause(sql: Sql, name: BacklogCause, nowMs: number): Promise<CauseFilter> {
   const isOfAny = name === "waiting" || name === "blocked";
-  const having = activeReceivers(sql, nowMs).filter(({ nowCause }) => isOfAny || nowCause === name);
+  const having = (await activeReceivers(sql, nowMs)).filter(({ nowCause }) => isOfAny || nowCause === name);
   const isLater = `${IS_OPEN} AND NOT ${IS_NOW} AND NOT ${IS_BLOCKED}`;
   const condition = name === "waiting" ? isLater : name === "blocked" ? IS_BLOCKED : IS_NOW;
   return {
@@ -190,21 +204,21 @@ export function filterByCause(sql: Sql, name: BacklogCause, nowMs: number): Caus
 }
 
 /** Counts what is unfinished of a subscription, or was cancelled with it, up to about `max`. */
-export function countUnfinished(
+export async function countUnfinished(
   sql: Sql,
   subscription: number,
   max: number,
-): { readonly deliveries: number; readonly isLeast: boolean } {
-  const count = (some: string): number =>
-    sql.value(`SELECT count(*) FROM (SELECT 1 ${some} LIMIT ?2)`, subscription, max);
-  const [pending, behind] = [count(PENDING_OF), count(BEHIND_OF)];
+): Promise<{ readonly deliveries: number; readonly isLeast: boolean }> {
+  const count = async (some: string): Promise<number> =>
+    await sql.value(`SELECT count(*) FROM (SELECT 1 ${some} LIMIT ?2)`, subscription, max);
+  const [pending, behind] = [await count(PENDING_OF), await count(BEHIND_OF)];
   return { deliveries: pending + behind, isLeast: pending >= max || behind >= max };
 }
 
 /** Counts what is unfinished of a subscription, or was cancelled with it, without what is under way. */
-export function countPending(sql: Sql, subscription: number): number {
-  const { deliveries } = countUnfinished(sql, subscription, Number.MAX_SAFE_INTEGER);
-  const leased = sql.value<number>(
+export async function countPending(sql: Sql, subscription: number): Promise<number> {
+  const { deliveries } = await countUnfinished(sql, subscription, Number.MAX_SAFE_INTEGER);
+  const leased = await sql.value<number>(
     "SELECT count(*) FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id WHERE d.subscription_id = ?",
     subscription,
   );

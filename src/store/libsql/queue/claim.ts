@@ -18,17 +18,17 @@ const CLAIM_IDS = 2 ** 47;
  * Leases due deliveries. The subscription with the fewest leased comes first, so that none with a long backlog or slow answers
  * delays others. Only subscriptions with pending deliveries are looked at, and no delivery of one without capacity.
  */
-export function claimDue(work: Work, call: ClaimRequest): ClaimReply {
+export async function claimDue(work: Work, call: ClaimRequest): Promise<ClaimReply> {
   const { nowMs, leaseMs, defaultQuota } = call;
   const known = new Map(call.quotas);
   const quotaOf = (id: number): ClaimQuota => known.get(id) ?? defaultQuota;
-  const { rows, ...due } = selectDue(work, { ...call, mode: "push", quotaOf });
-  const claimId = lease(work, rows, nowMs, leaseMs);
-  return { ...due, rows: claimedRows(work, rows, () => claimId) };
+  const { rows, ...due } = await selectDue(work, { ...call, mode: "push", quotaOf });
+  const claimId = await lease(work, rows, nowMs, leaseMs);
+  return { ...due, rows: await claimedRows(work, rows, () => claimId) };
 }
 
 /** Leases due deliveries for those who take them. */
-export function claimForConsumers(work: Work, call: ConsumerRequest): ClaimReply {
+export async function claimForConsumers(work: Work, call: ConsumerRequest): Promise<ClaimReply> {
   const { nowMs, maxClaims, maxPayloadBytes } = call;
   const consumers = new Map(call.consumers);
   // Consumers that wait for deliveries have none, as far as their shares are concerned.
@@ -36,9 +36,12 @@ export function claimForConsumers(work: Work, call: ConsumerRequest): ClaimReply
     return { leased: 0, capacity: consumers.get(id)?.maxClaims ?? 0, tier: 0 };
   };
   const tiers = [{ maxClaims, isNewestFirst: false }];
-  const { rows, ...due } = selectDue(work, { nowMs, mode: "pull", quotaOf, tiers, maxPayloadBytes });
-  const claimIds = leaseForConsumers(work, rows, consumers, nowMs);
-  return { ...due, rows: claimedRows(work, rows, ({ subscriptionId }) => claimIds.get(subscriptionId)!) };
+  const { rows, ...due } = await selectDue(work, { nowMs, mode: "pull", quotaOf, tiers, maxPayloadBytes });
+  const claimIds = await leaseForConsumers(work, rows, consumers, nowMs);
+  return {
+    ...due,
+    rows: await claimedRows(work, rows, ({ subscriptionId }) => claimIds.get(subscriptionId)!),
+  };
 }
 
 /** So many bytes of payloads may be leased by a transaction that stores results. */
@@ -49,13 +52,13 @@ const MAX_NEXT_BYTES = 8 * 1_024 * 1_024;
  * @param keys each once
  * @returns each delivery by itself, as they go to the results
  */
-export function claimNext(
+export async function claimNext(
   work: Work,
   keys: readonly OrderKey[],
   nowMs: number,
   leaseMs: number,
-): readonly ClaimReply[] {
-  const due = work.rows<DueRow>(
+): Promise<readonly ClaimReply[]> {
+  const due = await work.rows<DueRow>(
     `SELECT ${DUE_ROW} FROM list(?2: subscription bigint, key bigint) AS p CROSS JOIN subscription AS s ON s.rowid = p.subscription
       CROSS JOIN delivery AS d INDEXED BY delivery_key
         ON d.subscription_id = s.rowid AND d.key = p.key AND d.state IN ${UNFINISHED_STATES}
@@ -66,10 +69,12 @@ export function claimNext(
     JSON.stringify(keys),
   );
   const rows = withinBytes(due, MAX_NEXT_BYTES);
-  const claimId = lease(work, rows, nowMs, leaseMs);
-  const ids = new Set(rows.map(({ subscriptionId }) => subscriptionId));
-  const subscriptions = new Map([...ids].map((id) => [id, findSendable(work, id)]));
-  const claimed = claimedRows(work, rows, () => claimId);
+  const claimId = await lease(work, rows, nowMs, leaseMs);
+  const subscriptions = new Map<number, string>();
+  for (const id of new Set(rows.map(({ subscriptionId }) => subscriptionId))) {
+    subscriptions.set(id, await findSendable(work, id));
+  }
+  const claimed = await claimedRows(work, rows, () => claimId);
   return claimed.map((row): ClaimReply => {
     const own = subscriptions.get(row.subscriptionId)!;
     return { rows: [row], subscriptions: own, nextDueAtMs: undefined, limitedTiers: [] };
@@ -87,34 +92,34 @@ interface DueQuery {
 type DueDeliveries = Omit<ClaimReply, "rows"> & { readonly rows: readonly DueRow[] };
 
 /** Selects what is due, with all that sending needs. */
-function selectDue(sql: Sql, query: DueQuery): DueDeliveries {
+async function selectDue(sql: Sql, query: DueQuery): Promise<DueDeliveries> {
   const { tiers, maxPayloadBytes, nowMs } = query;
-  const { chosen, nextDueAtMs, cutTiers } = selectFairly(
-    (some, limit) => loadWaiting(sql, some, limit),
-    loadClaimables(sql, query),
+  const { chosen, nextDueAtMs, cutTiers } = await selectFairly(
+    async (some, limit) => await loadWaiting(sql, some, limit),
+    await loadClaimables(sql, query),
     tiers,
     nowMs,
   );
-  const all = sql.rows<DueRow>(
+  const all = await sql.rows<DueRow>(
     `SELECT ${DUE_ROW} FROM list(?: id bigint) AS requested CROSS JOIN delivery AS d ON d.rowid = requested.id ${JOIN_EVENT}`,
     JSON.stringify(chosen.map(({ id }) => id)),
   );
   const rows = withinBytes(all, maxPayloadBytes);
   return {
     rows,
-    subscriptions: readSubscriptions(sql, new Set(rows.map(({ subscriptionId }) => subscriptionId))),
+    subscriptions: await readSubscriptions(sql, new Set(rows.map(({ subscriptionId }) => subscriptionId))),
     nextDueAtMs,
     limitedTiers: [...new Set([...cutTiers, ...chosen.slice(rows.length).map(({ tier }) => tier)])],
   };
 }
 
-function claimedRows(
+async function claimedRows(
   work: Work,
   rows: readonly DueRow[],
   claimIdOf: (row: DueRow) => number,
-): readonly ClaimedRow[] {
+): Promise<readonly ClaimedRow[]> {
   const places = new Map<number, number>();
-  for (const [eventId, payload] of readPayloads(work, rows)) {
+  for (const [eventId, payload] of await readPayloads(work, rows)) {
     if (payload !== null) places.set(eventId, work.payloads.push(payload) - 1);
   }
   return rows.map(
@@ -125,9 +130,9 @@ function claimedRows(
 }
 
 /** Reads the active subscriptions with capacity and pending deliveries; others cost nothing. */
-function loadClaimables(sql: Sql, { mode, quotaOf }: DueQuery): readonly Claimable[] {
+async function loadClaimables(sql: Sql, { mode, quotaOf }: DueQuery): Promise<readonly Claimable[]> {
   // The query steps from subscription to subscription through the index of what waits.
-  const pending = sql.rows<Pick<Claimable, "id" | "waitEndMs">>(
+  const pending = await sql.rows<Pick<Claimable, "id" | "waitEndMs">>(
     `WITH RECURSIVE waiting (id) AS (
         SELECT (SELECT subscription_id FROM delivery INDEXED BY delivery_due WHERE due_ms IS NOT NULL
           ORDER BY subscription_id LIMIT 1)
@@ -144,12 +149,12 @@ function loadClaimables(sql: Sql, { mode, quotaOf }: DueQuery): readonly Claimab
 }
 
 /** Reads the first `limit` pending deliveries of each that are not leased, due or not. */
-function loadWaiting(
+async function loadWaiting(
   sql: Sql,
   claimables: readonly Claimable[],
   limit: number,
-): readonly (readonly WaitingDelivery[])[] {
-  const rows = sql.value<string>(
+): Promise<readonly (readonly WaitingDelivery[])[]> {
+  const rows = await sql.value<string>(
     `SELECT json_group_array(json((
         SELECT json_group_array(json_array(priority, due_ms, rowid)) FROM (
           SELECT w.priority, w.due_ms, w.rowid FROM delivery AS w INDEXED BY delivery_due
@@ -200,16 +205,16 @@ function withinBytes(rows: readonly DueRow[], maxBytes: number): readonly DueRow
  * @param consumer who takes them, of pull subscriptions; `null` for those that evreg sends
  * @returns the id of the claim
  */
-function lease(
+async function lease(
   sql: Sql,
   deliveries: readonly Pick<DueRow, "deliveryId">[],
   nowMs: number,
   leaseMs: number,
   consumer: string | null = null,
-): number {
+): Promise<number> {
   const claimId = randomInt(1, CLAIM_IDS);
   if (deliveries.length === 0) return claimId;
-  sql.run(
+  await sql.run(
     `INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms, consumer)
       SELECT id, ?2, ?3, ?4, ?5 FROM list(?1: id bigint) AS due`,
     JSON.stringify(deliveries.map(({ deliveryId }) => deliveryId)),
@@ -229,18 +234,18 @@ const NOTED_EVERY_MS = 60_000;
  * could finish the other's deliveries.
  * @returns the ids by subscription
  */
-function leaseForConsumers(
+async function leaseForConsumers(
   sql: Sql,
   rows: readonly DueRow[],
   consumers: ReadonlyMap<number, PullConsumer>,
   nowMs: number,
-): ReadonlyMap<number, number> {
+): Promise<ReadonlyMap<number, number>> {
   const claimIds = new Map<number, number>();
   for (const [id, own] of Map.groupBy(rows, ({ subscriptionId }) => subscriptionId)) {
     const { leaseMs, consumer } = consumers.get(id)!;
-    claimIds.set(id, lease(sql, own, nowMs, leaseMs, consumer));
+    claimIds.set(id, await lease(sql, own, nowMs, leaseMs, consumer));
   }
-  sql.run(
+  await sql.run(
     `UPDATE subscription SET last_claim_ms = ?2 WHERE rowid IN list(?1: id bigint)
       AND coalesce(last_claim_ms, 0) NOT BETWEEN ?2 - ${NOTED_EVERY_MS} + 1 AND ?2`,
     JSON.stringify([...consumers.keys()]),
@@ -250,14 +255,14 @@ function leaseForConsumers(
 }
 
 /** Reads a subscription that was not deleted, as a claim would have it, in a list as JSON. */
-export function findSendable(sql: Sql, id: number): string {
-  return readSubscriptions(sql, new Set([id]));
+export async function findSendable(sql: Sql, id: number): Promise<string> {
+  return await readSubscriptions(sql, new Set([id]));
 }
 
 /** Reads subscriptions, as `ClaimedSubscriptionRow`s in JSON. */
-function readSubscriptions(sql: Sql, ids: ReadonlySet<number>): string {
+async function readSubscriptions(sql: Sql, ids: ReadonlySet<number>): Promise<string> {
   if (ids.size === 0) return "[]";
-  const rows = sql.value<ArrayBuffer>(
+  const rows = await sql.value<ArrayBuffer>(
     `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) ${REQUESTED_SUBSCRIPTIONS}`,
     JSON.stringify([...ids]),
   );
@@ -268,12 +273,12 @@ function readSubscriptions(sql: Sql, ids: ReadonlySet<number>): string {
 type WantedLease = readonly [eventId: number, subscriptionId: number];
 
 /** Records events, and leases the deliveries that their calls claim, so that no claim has to look for them. */
-export function recordAndClaim(
+export async function recordAndClaim(
   work: Work,
   batches: readonly EventBatch[],
-): readonly (readonly WireRecordOutcome[])[] {
-  const { outcomes, alike } = recordEvents(work, batches, work.bytes, EVENT_LIMITS.atomicDeliveries);
-  countPublished(work, alike);
+): Promise<readonly (readonly WireRecordOutcome[])[]> {
+  const { outcomes, alike } = await recordEvents(work, batches, work.bytes, EVENT_LIMITS.atomicDeliveries);
+  await countPublished(work, alike);
   const wanted: WantedLease[] = [];
   let nowMs = -Infinity;
   let leaseMs = Infinity;
@@ -287,7 +292,7 @@ export function recordAndClaim(
     leaseMs = Math.min(leaseMs, claim.leaseMs);
   }
   if (wanted.length === 0) return outcomes;
-  const leased = leaseRecorded(work, wanted, nowMs, leaseMs);
+  const leased = await leaseRecorded(work, wanted, nowMs, leaseMs);
   return outcomes.map((ofCall) =>
     ofCall.map((outcome) => {
       const leases = outcome.kind === "recorded" ? leased.get(outcome.rowid) : undefined;
@@ -301,21 +306,21 @@ export function recordAndClaim(
  * wait due for claims.
  * @returns by event
  */
-function leaseRecorded(
+async function leaseRecorded(
   sql: Sql,
   wanted: readonly WantedLease[],
   nowMs: number,
   leaseMs: number,
-): ReadonlyMap<number, RecordedLeases> {
-  const { subscriptions, ids } = sql.first<{ subscriptions: ArrayBuffer; ids: string }>(
+): Promise<ReadonlyMap<number, RecordedLeases>> {
+  const { subscriptions, ids } = (await sql.first<{ subscriptions: ArrayBuffer; ids: string }>(
     `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS subscriptions, json_group_array(s.rowid) AS ids
       ${REQUESTED_SUBSCRIPTIONS}
       WHERE s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?2`,
     JSON.stringify([...new Set(wanted.map(([, subscriptionId]) => subscriptionId))]),
     nowMs,
-  )!;
+  ))!;
   const open = new Set(JSON.parse(ids) as number[]);
-  const deliveries = sql.rows<RecordedLeases["deliveries"][number] & { readonly eventId: number }>(
+  const deliveries = await sql.rows<RecordedLeases["deliveries"][number] & { readonly eventId: number }>(
     `SELECT d.event_id AS eventId, d.rowid AS deliveryId, d.subscription_id AS subscriptionId
       FROM list(?: event bigint, subscription bigint) AS wanted
       CROSS JOIN delivery AS d INDEXED BY delivery_event
@@ -323,7 +328,7 @@ function leaseRecorded(
     JSON.stringify(wanted.filter(([, subscriptionId]) => open.has(subscriptionId))),
   );
   const shared = {
-    claimId: lease(sql, deliveries, nowMs, leaseMs),
+    claimId: await lease(sql, deliveries, nowMs, leaseMs),
     subscriptions: Buffer.from(subscriptions).toString(),
   };
   const byEvent = Map.groupBy(deliveries, ({ eventId }) => eventId);

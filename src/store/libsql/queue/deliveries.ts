@@ -22,41 +22,45 @@ import {
 import { findKeyText, keysOfDeliveries, placeByKey, releaseKeys } from "./key-order.ts";
 import type { Work } from "../thread/operation.ts";
 
-export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undefined {
-  const row = findRow(sql, id);
+export async function findDelivery(sql: Sql, id: number): Promise<DeliveryWithAttempts | undefined> {
+  const row = await findRow(sql, id);
   if (row === undefined) return undefined;
-  const key = findKeyText(sql, id);
-  return { ...deliveryOf(row), ...(key === undefined ? {} : { key }), attempts: attemptsOfDelivery(sql, id) };
+  const key = await findKeyText(sql, id);
+  return {
+    ...deliveryOf(row),
+    ...(key === undefined ? {} : { key }),
+    attempts: await attemptsOfDelivery(sql, id),
+  };
 }
 
-export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | undefined {
-  const row = findRow(sql, id);
+export async function retryDelivery(sql: Sql, id: number, nowMs: number): Promise<Delivery | undefined> {
+  const row = await findRow(sql, id);
   if (row === undefined) return undefined;
   checkRetry(requestedOf(row));
-  sql.run(
+  await sql.run(
     `UPDATE delivery SET state = ${DELIVERY_STATE.pending}, priority = ${REQUESTED}, due_ms = ?, failures = 0, finished_ms = NULL
       WHERE rowid = ?`,
     nowMs,
     id,
   );
-  placeByKey(sql, row.subscription_id, [id], nowMs);
-  return deliveryOf(findRow(sql, id)!);
+  await placeByKey(sql, row.subscription_id, [id], nowMs);
+  return deliveryOf((await findRow(sql, id))!);
 }
 
 /** Fails a delivery for good that has failed so far; what waited behind it comes up. */
-export function skipDelivery(work: Work, id: number, nowMs: number): Delivery | undefined {
-  const row = findRow(work, id);
+export async function skipDelivery(work: Work, id: number, nowMs: number): Promise<Delivery | undefined> {
+  const row = await findRow(work, id);
   if (row === undefined) return undefined;
   checkSkip(requestedOf(row));
-  work.run(
+  await work.run(
     `UPDATE delivery SET state = ${DELIVERY_STATE.failed}, due_ms = NULL, finished_ms = ? WHERE rowid = ?`,
     nowMs,
     id,
   );
-  releaseKeys(work, keysOfDeliveries(work, [id]), nowMs);
-  recordServiceEvents(work, { failed: [id] }, nowMs);
+  await releaseKeys(work, await keysOfDeliveries(work, [id]), nowMs);
+  await recordServiceEvents(work, { failed: [id] }, nowMs);
   work.changes.push({ failed: 1 });
-  return deliveryOf(findRow(work, id)!);
+  return deliveryOf((await findRow(work, id))!);
 }
 
 function requestedOf(row: DeliveryRow): RequestedDelivery {
@@ -64,19 +68,19 @@ function requestedOf(row: DeliveryRow): RequestedDelivery {
   return { ...row, isSubscriptionDeleted: row.deleted_ms !== null, isBehind };
 }
 
-function findRow(sql: Sql, id: number): DeliveryRow | undefined {
+async function findRow(sql: Sql, id: number): Promise<DeliveryRow | undefined> {
   if (!isRowid(id)) return undefined;
   const text = `${SELECT_DELIVERY} FROM delivery AS d ${JOIN_NAMES} WHERE d.rowid = ?`;
-  return sql.rows<DeliveryRow>(text, id)[0];
+  return (await sql.rows<DeliveryRow>(text, id))[0];
 }
 
 /** Counts the deliveries of each of these events by their state, in the order of the events. */
-export function countDeliveries(
+export async function countDeliveries(
   sql: Sql,
   ids: readonly number[],
   applications?: readonly string[],
-): readonly DeliveryCounts[] {
-  const rows = sql.rows<{ event_id: number; status: DeliveryStatus; count: number }>(
+): Promise<readonly DeliveryCounts[]> {
+  const rows = await sql.rows<{ event_id: number; status: DeliveryStatus; count: number }>(
     `SELECT d.event_id, ${STATUS} AS status, count(*) AS count
       FROM (SELECT DISTINCT id FROM list(?1: id bigint) AS ids) AS page
       CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = page.id
@@ -100,13 +104,13 @@ function hasDelivery(condition: string): string {
 }
 
 /** Answers those of the events whose deliveries are so; `unreceived` has none that was delivered. */
-export function eventsWithDeliveries(
+export async function eventsWithDeliveries(
   sql: Sql,
   ids: readonly number[],
   { outcome, key }: WantedDeliveries,
   applications?: readonly string[],
-): readonly number[] {
-  const rows = sql.rows<{ id: number }>(
+): Promise<readonly number[]> {
+  const rows = await sql.rows<{ id: number }>(
     `SELECT page.id FROM list(?1: id bigint) AS page
       WHERE (?3 IS NOT 'unreceived' OR NOT ${hasDelivery(`d.state = ${DELIVERY_STATE.delivered}`)})
         AND (?3 IS NOT 'failed' OR ${hasDelivery(`d.state = ${DELIVERY_STATE.failed}`)})

@@ -44,22 +44,26 @@ const STATUS_OF: Partial<Record<BacklogCause, DeliveryStatus>> = {
 };
 
 /** Lists the newest of the selected deliveries, of those that one call looks at. */
-export function listDeliveries(sql: Sql, query: DeliverySelection, extent = EXTENT): DeliveryPart {
+export async function listDeliveries(
+  sql: Sql,
+  query: DeliverySelection,
+  extent = EXTENT,
+): Promise<DeliveryPart> {
   const ofCause = query.cause && STATUS_OF[query.cause.name];
   const status = query.status ?? ofCause;
   if (ofCause !== undefined && status !== ofCause) return NONE;
-  const filter = filterOf(sql, query, status);
+  const filter = await filterOf(sql, query, status);
   if (filter.subscriptions?.length === 0) return NONE;
-  const all = idRangesOf(sql, "delivery", query.fromMs, query.toMs);
+  const all = await idRangesOf(sql, "delivery", query.fromMs, query.toMs);
   const ranges = query.after === undefined ? all : rangesAfter(all, query.after, "desc");
   const range = ranges.at(-1);
   if (range === undefined) return NONE;
 
-  const source = sourceOf(sql, query, status, filter, extent);
+  const source = await sourceOf(sql, query, status, filter, extent);
   const { each, values } = joined(source, "AND delivery.rowid BETWEEN ? AND ?", range.low, range.high);
   const candidates = `(SELECT id FROM (${each} ORDER BY 1 DESC LIMIT ?))`;
   const bound = [...values, extent.lookedAt];
-  const rows = sql.rows<DeliveryRow>(
+  const rows = await sql.rows<DeliveryRow>(
     `${SELECT_DELIVERY} FROM ${candidates} AS page CROSS JOIN delivery AS d ON d.rowid = page.id ${JOIN_NAMES}
       WHERE ${["TRUE", ...filter.conditions].join(" AND ")} LIMIT ?`,
     ...bound,
@@ -68,7 +72,7 @@ export function listDeliveries(sql: Sql, query: DeliverySelection, extent = EXTE
   );
   const items = rows.map(deliveryOf);
   if (rows.length === query.limit) return { items };
-  const cut = sql.first<{ lowest: number }>(
+  const cut = await sql.first<{ lowest: number }>(
     `SELECT min(id) AS lowest FROM ${candidates} HAVING count(*) = ?`,
     ...bound,
     extent.lookedAt,
@@ -86,13 +90,17 @@ interface Filter extends Pick<CauseFilter, "values">, Partial<Pick<CauseFilter, 
   readonly conditions: readonly string[];
 }
 
-function filterOf(sql: Sql, query: DeliverySelection, status: DeliveryStatus | undefined): Filter {
+async function filterOf(
+  sql: Sql,
+  query: DeliverySelection,
+  status: DeliveryStatus | undefined,
+): Promise<Filter> {
   const { action, cause, key } = query;
   const ofCause =
     cause === undefined || STATUS_OF[cause.name] !== undefined
       ? undefined
-      : filterByCause(sql, cause.name, cause.nowMs);
-  const selected = selectSubscriptions(sql, query, status);
+      : await filterByCause(sql, cause.name, cause.nowMs);
+  const selected = await selectSubscriptions(sql, query, status);
   const subscriptions = ofCause?.subscriptions.filter((id) => selected?.includes(id) !== false) ?? selected;
   const conditions = [
     ...(status === undefined ? [] : [`${STATUS} = '${status}'`]),
@@ -122,15 +130,15 @@ const SUBSCRIPTION_IS: Partial<Record<DeliveryStatus, string>> = {
 };
 
 /** Answers the rowids of the selected subscriptions, deleted ones too; `undefined` for all. */
-function selectSubscriptions(
+async function selectSubscriptions(
   sql: Sql,
   { subscription, applications, action }: DeliverySelection,
   status: DeliveryStatus | undefined,
-): readonly number[] | undefined {
+): Promise<readonly number[] | undefined> {
   const state = status === undefined ? undefined : SUBSCRIPTION_IS[status];
   if ((subscription ?? applications ?? action ?? state) === undefined) return undefined;
   const named = matchOf(action ?? "*", "a.action");
-  const rows = sql.rows<{ id: number }>(
+  const rows = await sql.rows<{ id: number }>(
     `SELECT rowid AS id FROM subscription
       WHERE ${state ?? "TRUE"} AND (?1 IS NULL OR rowid = ?1)
         AND (?2 IS NULL OR application IN list(?2: name text))
@@ -175,32 +183,36 @@ const BEHIND = `SELECT delivery.rowid AS id FROM list(?: id bigint) AS p CROSS J
   ON delivery.subscription_id = p.id AND delivery.key IS NOT NULL AND delivery.state IN ${UNFINISHED_STATES}
   WHERE delivery.state = ${DELIVERY_STATE.behind}`;
 
-function sourceOf(
+async function sourceOf(
   sql: Sql,
   { event, cause }: DeliverySelection,
   status: DeliveryStatus | undefined,
   { subscriptions }: Filter,
   { gathered }: Extent,
-): CandidateSource {
+): Promise<CandidateSource> {
   if (event !== undefined) return [{ each: OF_EVENT, values: [event] }];
   const rare = status && RARE[status];
   if (rare !== undefined) return [{ each: rare, values: [] }];
   if (cause !== undefined || (status !== undefined && status !== "delivered")) {
     // Where no subscriptions are selected, the status is `pending` or `waiting`, which only deliveries of active ones have.
-    const ids = JSON.stringify(subscriptions ?? activeReceivers(sql, 0).map(({ id }) => id));
+    const ids = JSON.stringify(subscriptions ?? (await activeReceivers(sql, 0)).map(({ id }) => id));
     const pending = status === "waiting" ? PENDING_AGAIN : PENDING;
     const unfinished = [pending, BEHIND].map((each) => ({ each, values: [ids] }));
-    if (isWithin(sql, unfinished, gathered)) return unfinished;
+    if (await isWithin(sql, unfinished, gathered)) return unfinished;
   }
   const isFew = subscriptions !== undefined && subscriptions.length <= MAX_WALKED;
   return isFew ? subscriptions.map((id) => ({ each: OF_SUBSCRIPTION, values: [id] })) : ALL;
 }
 
 /** Whether a source leads to no more candidates than that. */
-function isWithin(sql: Sql, source: CandidateSource, most: number): boolean {
+async function isWithin(sql: Sql, source: CandidateSource, most: number): Promise<boolean> {
   const { each, values } = joined(source, "");
   return (
-    sql.value<number>(`SELECT count(*) FROM (SELECT 1 FROM (${each}) LIMIT ?)`, ...values, most + 1) <= most
+    (await sql.value<number>(
+      `SELECT count(*) FROM (SELECT 1 FROM (${each}) LIMIT ?)`,
+      ...values,
+      most + 1,
+    )) <= most
   );
 }
 

@@ -21,13 +21,16 @@ import type { Work } from "../thread/operation.ts";
  * Records attempts and moves their deliveries on, set-wise. A result counts once, while its claim is still the delivery's.
  * A subscription that was paused or deleted meanwhile needs no care: what is due again is then held or cancelled.
  */
-export function finishAttempts(work: Work, results: readonly FinishedRow[]): readonly FinishReply[] {
+export async function finishAttempts(
+  work: Work,
+  results: readonly FinishedRow[],
+): Promise<readonly FinishReply[]> {
   // Results that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
   const options = results.at(-1)?.options ?? {};
-  const leases = loadLeased(work, results);
+  const leases = await loadLeased(work, results);
   const subscriptionIds = new Set([...leases.values()].map((leased) => leased.subscription_id));
-  const attempted = loadAttempted(work, subscriptionIds, options.retryScheduleMs);
+  const attempted = await loadAttempted(work, subscriptionIds, options.retryScheduleMs);
   const writes = new FinishWrites();
   const counts = new StatsCounts();
   /** What is known of handlers, where that has changed. */
@@ -60,15 +63,15 @@ export function finishAttempts(work: Work, results: readonly FinishedRow[]): rea
     deactivated.push({ subscriptionId, reason });
     return { ...outcome, deactivated: { subscriptionId, reason } };
   });
-  writeChanges(work, writes, nowMs);
-  counts.write(work);
-  storeHealth(work, healths);
+  await writeChanges(work, writes, nowMs);
+  await counts.write(work);
+  await storeHealth(work, healths);
   // A key has nothing that is leased any more.
   const isAnyPending = outcomes.some((outcome) => outcome.kind === "stored" && outcome.state === "pending");
-  const released = releaseKeys(work, writes.keys, nowMs, isAnyPending);
+  const released = await releaseKeys(work, writes.keys, nowMs, isAnyPending);
   const { failed, blocked } = writes;
-  recordServiceEvents(work, { failed, blocked, deactivated }, nowMs);
-  const next = leaseNext(work, writes.wanted, nowMs);
+  await recordServiceEvents(work, { failed, blocked, deactivated }, nowMs);
+  const next = await leaseNext(work, writes.wanted, nowMs);
   for (const [index, claimed] of next) outcomes[index] = { ...outcomes[index]!, claimed };
   if (released <= next.size) return outcomes;
   // The first result that was stored says for all that more is due.
@@ -86,17 +89,17 @@ interface WantedNext {
 }
 
 /** @returns what was leased, each with a result of its subscription, which has capacity for it */
-function leaseNext(
+async function leaseNext(
   work: Work,
   wanted: readonly WantedNext[],
   nowMs: number,
-): ReadonlyMap<number, ClaimReply> {
+): Promise<ReadonlyMap<number, ClaimReply>> {
   const [first] = wanted;
   if (first === undefined) return new Map();
   const keys = wanted.map(({ key }) => key);
   const bySubscription = Map.groupBy(wanted, ({ key: [subscription] }) => subscription);
   return new Map(
-    claimNext(work, keys, nowMs, first.leaseMs).map((reply) => {
+    (await claimNext(work, keys, nowMs, first.leaseMs)).map((reply) => {
       const [{ subscriptionId }] = reply.rows as [ClaimedRow];
       return [bySubscription.get(subscriptionId)!.pop()!.index, reply];
     }),
@@ -116,9 +119,9 @@ interface LeasedDelivery extends AttemptedDelivery {
   readonly consumer: string | null;
 }
 
-function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, LeasedDelivery> {
+async function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Promise<Map<number, LeasedDelivery>> {
   const ids = new Set(rows.map(({ deliveryId }) => deliveryId));
-  const leased = sql.rows<LeasedDelivery>(
+  const leased = await sql.rows<LeasedDelivery>(
     `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error AS lastError, l.consumer,
         d.key, coalesce((SELECT e.action_id FROM event AS e WHERE e.rowid = d.event_id), 0) AS action_id
       FROM list(?: id bigint) AS r
@@ -140,12 +143,12 @@ type AttemptedRow = Omit<AttemptedSubscription, "isActive" | "retryScheduleMs"> 
 };
 
 /** @param scheduleMs the waits before retries of those that have no schedule of their own */
-function loadAttempted(
+async function loadAttempted(
   sql: Sql,
   ids: ReadonlySet<number>,
   scheduleMs: readonly number[] | undefined,
-): ReadonlyMap<number, AttemptedSubscription> {
-  const rows = sql.rows<AttemptedRow>(
+): Promise<ReadonlyMap<number, AttemptedSubscription>> {
+  const rows = await sql.rows<AttemptedRow>(
     `SELECT s.rowid AS id, s.handler, s.max_retries AS maxRetries,
         ${settingOf("on_exhausted")} AS onExhausted, ${settingOf("retry_schedule")} AS ownSchedule,
         s.active = 1 AND s.deleted_ms IS NULL AS isActive, NULL AS disabledReason, s.failing_since_ms AS failingSinceMs,
@@ -162,9 +165,9 @@ function loadAttempted(
 }
 
 /** Stores what is known of handlers now, by their subscriptions, and deactivates those with a reason for that. */
-function storeHealth(sql: Sql, changed: ReadonlyMap<number, HandlerHealth>): void {
+async function storeHealth(sql: Sql, changed: ReadonlyMap<number, HandlerHealth>): Promise<void> {
   if (changed.size === 0) return;
-  sql.run(
+  await sql.run(
     `UPDATE subscription SET failing_since_ms = r.failing_since_ms, last_failure_ms = r.last_failure_ms,
         failing_total_ms = r.failing_total_ms, slowed_until_ms = r.slowed_until_ms,
         active = iif(r.reason IS NULL, active, 0), disabled_reason = coalesce(r.reason, disabled_reason)
@@ -275,13 +278,13 @@ function rounded(durationMs: number | undefined): number | null {
   return durationMs === undefined ? null : Math.max(0, Math.round(durationMs));
 }
 
-function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): void {
+async function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): Promise<void> {
   const { ended, delivered, moved, attempts, long } = writes;
   if (ended.length > 0) {
-    sql.run("DELETE FROM lease WHERE delivery_id IN list(?: id bigint)", JSON.stringify(ended));
+    await sql.run("DELETE FROM lease WHERE delivery_id IN list(?: id bigint)", JSON.stringify(ended));
   }
   if (attempts.length > 0) {
-    sql.run(
+    await sql.run(
       `INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, status_code, error_code, dns_ms, connect_ms,
           first_byte_ms, consumer, response)
         SELECT * FROM list(?: ${ATTEMPT}) AS r`,
@@ -289,7 +292,7 @@ function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): void {
     );
   }
   if (delivered.length > 0) {
-    sql.run(
+    await sql.run(
       `UPDATE delivery SET state = ${DELIVERY_STATE.delivered}, attempt = attempt + 1, last_error = NULL, due_ms = NULL, finished_ms = ?2,
           first_start_ms = coalesce(r.started_ms - created_ms, first_start_ms),
           first_duration_ms = coalesce(r.duration_ms, first_duration_ms),
@@ -300,12 +303,12 @@ function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): void {
     );
   }
   if (moved.length > 0) {
-    sql.run(
+    await sql.run(
       `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, priority = ${NORMAL},
           due_ms = r.due_ms, finished_ms = r.finished_ms, last_error = r.last_error
         FROM list(?: ${MOVED}) AS r WHERE delivery.rowid = r.id`,
       JSON.stringify(moved),
     );
   }
-  if (long.length > 0) dropMiddleAttempts(sql, long);
+  if (long.length > 0) await dropMiddleAttempts(sql, long);
 }

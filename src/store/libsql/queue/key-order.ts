@@ -31,16 +31,21 @@ const FROM_KEYS = (delivery: string): string => `FROM delivery AS ${delivery} IN
  * @param mayBePending whether another one may be due, as none was leased that has ended
  * @returns how many are due now that were not
  */
-export function releaseKeys(sql: Sql, keys: readonly OrderKey[], nowMs: number, mayBePending = true): number {
+export async function releaseKeys(
+  sql: Sql,
+  keys: readonly OrderKey[],
+  nowMs: number,
+  mayBePending = true,
+): Promise<number> {
   if (keys.length === 0) return 0;
   const released = JSON.stringify(keys);
-  if (mayBePending) putBehind(sql, released);
-  return promote(sql, released, nowMs);
+  if (mayBePending) await putBehind(sql, released);
+  return await promote(sql, released, nowMs);
 }
 
 /** Puts what is due behind what comes before it, or is leased. */
-function putBehind(sql: Sql, keys: string): void {
-  sql.run(
+async function putBehind(sql: Sql, keys: string): Promise<void> {
+  await sql.run(
     `UPDATE delivery SET state = ${BEHIND}, due_ms = NULL WHERE rowid IN (
         SELECT r.rowid FROM list(?: subscription bigint, key bigint) AS p CROSS JOIN delivery AS r INDEXED BY delivery_key
         WHERE ${ofKey("r")} AND r.state = ${PENDING} AND NOT ${LEASE_OF("r")} AND (
@@ -55,8 +60,8 @@ function putBehind(sql: Sql, keys: string): void {
 /**
  * Makes the first delivery of each key due of which none is pending. It counts as due since it was made: so long it has waited.
  */
-function promote(sql: Sql, keys: string, nowMs: number): number {
-  return sql.run(
+async function promote(sql: Sql, keys: string, nowMs: number): Promise<number> {
+  return await sql.run(
     `UPDATE delivery SET state = ${PENDING}, due_ms = min(created_ms, ?2) WHERE rowid IN (
         SELECT (SELECT w.rowid ${FROM_KEYS("w")} WHERE ${ofKey("w")} AND w.state = ${BEHIND}
           ORDER BY w.priority, w.event_id LIMIT 1)
@@ -78,13 +83,13 @@ export type KeyedReceivers = readonly (readonly [subscriptionId: number, steps: 
 export const ANY_KEYED = `EXISTS (SELECT 1 FROM subscription AS ordered INDEXED BY subscription_keyed
   WHERE ordered.order_key IS NOT NULL AND ordered.deleted_ms IS NULL)`;
 
-export function keyedReceivers(sql: Sql, actionId: number): KeyedReceivers {
-  return sql
-    .rows<{ id: number; pointer: string }>(
+export async function keyedReceivers(sql: Sql, actionId: number): Promise<KeyedReceivers> {
+  return (
+    await sql.rows<{ id: number; pointer: string }>(
       `SELECT s.rowid AS id, s.order_key AS pointer FROM ${receiversOf("?")} AND s.order_key IS NOT NULL`,
       actionId,
     )
-    .map(({ id, pointer }) => [id, pointerSteps(pointer)]);
+  ).map(({ id, pointer }) => [id, pointerSteps(pointer)]);
 }
 
 /** The key of an event that is being recorded, in a subscription. */
@@ -110,25 +115,29 @@ export const STATE_WHEN_RECORDED = `iif(s.order_key IS NULL, ${PENDING}, ${BEHIN
 export const KEY_WHEN_RECORDED = `iif(s.order_key = '${WHOLE_ORDER}', ${WHOLE_KEY}, NULL)`;
 
 /** Gives deliveries that were just made their keys; the first of each becomes due. */
-export function placeRecorded(sql: Sql, keys: readonly EventKey[], nowMs: number): void {
+export async function placeRecorded(sql: Sql, keys: readonly EventKey[], nowMs: number): Promise<void> {
   if (keys.length === 0) return;
-  setKeys(
+  await setKeys(
     sql,
     keys.filter(([, , key]) => key !== WHOLE_KEY),
   );
-  promote(sql, JSON.stringify(distinct(keys.map(([, subscription, key]) => [subscription, key]))), nowMs);
+  await promote(
+    sql,
+    JSON.stringify(distinct(keys.map(([, subscription, key]) => [subscription, key]))),
+    nowMs,
+  );
 }
 
-function setKeys(sql: Sql, keys: readonly EventKey[]): void {
+async function setKeys(sql: Sql, keys: readonly EventKey[]): Promise<void> {
   if (keys.length === 0) return;
   // The rowids are read apart. In one statement with the update, the engine would read all deliveries there are.
-  const rows = sql.value<string>(
+  const rows = await sql.value<string>(
     `SELECT json_group_array(json_array(d.rowid, g.key)) FROM list(?: event bigint, subscription bigint, key bigint) AS g
       CROSS JOIN delivery AS d INDEXED BY delivery_event
         ON d.event_id = g.event AND d.subscription_id = g.subscription`,
     JSON.stringify(keys),
   );
-  sql.run(
+  await sql.run(
     `UPDATE delivery SET key = r.key
       FROM list(?: id bigint, key bigint) AS r WHERE delivery.rowid = r.id`,
     rows,
@@ -141,42 +150,46 @@ interface Placed extends PayloadRequest {
 }
 
 /** Gives unfinished deliveries of a subscription, none of them leased, the keys of their events, and releases the keys. */
-export function placeByKey(
+export async function placeByKey(
   sql: Sql,
   subscriptionId: number,
   deliveryIds: readonly number[],
   nowMs: number,
-): void {
-  const pointer = sql.value<string | null>(
+): Promise<void> {
+  const pointer = await sql.value<string | null>(
     "SELECT order_key FROM subscription WHERE rowid = ?",
     subscriptionId,
   );
-  const placed = sql.rows<Placed>(
+  const placed = await sql.rows<Placed>(
     `SELECT d.rowid AS id, d.event_id AS eventId, ${PAYLOAD_COLUMNS}, d.key FROM list(?: id bigint) AS g
       CROSS JOIN delivery AS d ON d.rowid = g.id LEFT JOIN event AS e ON e.rowid = d.event_id`,
     JSON.stringify(deliveryIds),
   );
   const before = placed.flatMap(({ key }) => (key === null ? [] : [key]));
   if (pointer === null && before.length === 0) return;
-  const keys = pointer === null ? [] : keysOf(sql, placed, pointerSteps(pointer));
-  sql.run(
+  const keys = pointer === null ? [] : await keysOf(sql, placed, pointerSteps(pointer));
+  await sql.run(
     `UPDATE delivery SET key = r.key, state = iif(r.key IS NULL, ${PENDING}, ${BEHIND}), due_ms = iif(r.key IS NULL, coalesce(due_ms, ?2), NULL)
       FROM list(?1: id bigint, key bigint) AS r WHERE delivery.rowid = r.id`,
     JSON.stringify(placed.map(({ id }, index) => [id, keys[index] ?? null])),
     nowMs,
   );
-  releaseKeys(sql, distinct([...before, ...keys].map((key) => [subscriptionId, key])), nowMs);
+  await releaseKeys(sql, distinct([...before, ...keys].map((key) => [subscriptionId, key])), nowMs);
 }
 
-function keysOf(sql: Sql, placed: readonly Placed[], steps: readonly string[]): readonly number[] {
+async function keysOf(
+  sql: Sql,
+  placed: readonly Placed[],
+  steps: readonly string[],
+): Promise<readonly number[]> {
   if (steps.length === 0) return placed.map(() => WHOLE_KEY);
-  const payloads = loadPayloads(sql, placed);
+  const payloads = await loadPayloads(sql, placed);
   return placed.flatMap(({ eventId }) => orderKeysOf(payloads.get(eventId) ?? undefined, [steps]));
 }
 
 /** Answers the key of one delivery as a text, if its subscription still orders by it. */
-export function findKeyText(sql: Sql, deliveryId: number): string | undefined {
-  const [keyed] = sql.rows<PayloadRequest & { readonly key: number; readonly pointer: string }>(
+export async function findKeyText(sql: Sql, deliveryId: number): Promise<string | undefined> {
+  const [keyed] = await sql.rows<PayloadRequest & { readonly key: number; readonly pointer: string }>(
     `SELECT d.event_id AS eventId, ${PAYLOAD_COLUMNS}, d.key, s.order_key AS pointer
       FROM delivery AS d CROSS JOIN event AS e ON e.rowid = d.event_id
       CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
@@ -184,15 +197,18 @@ export function findKeyText(sql: Sql, deliveryId: number): string | undefined {
     deliveryId,
   );
   if (keyed === undefined) return undefined;
-  const payload = loadPayloads(sql, [keyed]).get(keyed.eventId) ?? undefined;
+  const payload = (await loadPayloads(sql, [keyed])).get(keyed.eventId) ?? undefined;
   if (payload === undefined) return undefined;
   const text = keyTextOf(payload, pointerSteps(keyed.pointer), keyed.key);
   return text !== undefined && text.length <= DELIVERY_LIMITS.keyLength ? text : undefined;
 }
 
 /** Answers the keys of these deliveries, which may have ended. */
-export function keysOfDeliveries(sql: Sql, deliveryIds: readonly number[]): readonly OrderKey[] {
-  const rows = sql.rows<{ id: number; key: number }>(
+export async function keysOfDeliveries(
+  sql: Sql,
+  deliveryIds: readonly number[],
+): Promise<readonly OrderKey[]> {
+  const rows = await sql.rows<{ id: number; key: number }>(
     `SELECT DISTINCT d.subscription_id AS id, d.key FROM list(?: id bigint) AS g
       CROSS JOIN delivery AS d ON d.rowid = g.id WHERE d.key IS NOT NULL`,
     JSON.stringify(deliveryIds),
@@ -220,20 +236,24 @@ export const BLOCKED_KEYS = `iif(s.order_key <> '${WHOLE_ORDER}', iif(${BLOCKS},
  * Fails deliveries that have used up their retries, for a subscription that blocks no more or has fewer retries now. Of more
  * than a thousand keys, the rest fails with its next attempt. Answers what has failed.
  */
-export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly number[] {
-  const ids = sql.value<string>(
+export async function failExhausted(
+  sql: Sql,
+  subscriptionId: number,
+  nowMs: number,
+): Promise<readonly number[]> {
+  const ids = await sql.value<string>(
     `SELECT (SELECT json_group_array(blocked.id) ${SOME_EXHAUSTED} WHERE NOT ${LEASE_OF("blocked", "id")})
       FROM subscription AS s WHERE s.rowid = ?`,
     subscriptionId,
   );
   const failed = JSON.parse(ids) as number[];
   if (failed.length === 0) return failed;
-  sql.run(
+  await sql.run(
     `UPDATE delivery SET state = ${FAILED}, due_ms = NULL, finished_ms = ?2
       WHERE rowid IN list(?1: id bigint)`,
     ids,
     nowMs,
   );
-  releaseKeys(sql, keysOfDeliveries(sql, failed), nowMs);
+  await releaseKeys(sql, await keysOfDeliveries(sql, failed), nowMs);
   return failed;
 }

@@ -5,9 +5,9 @@ import { finishAttempts } from "./finish.ts";
 import type { FinishedRow } from "./wire.ts";
 
 /** @returns for each whether its claim still has the delivery */
-export function extendLeases(sql: Sql, leases: readonly LeaseExtension[]): readonly boolean[] {
+export async function extendLeases(sql: Sql, leases: readonly LeaseExtension[]): Promise<readonly boolean[]> {
   const rows = leases.map(({ deliveryId, claimId, untilMs }) => [deliveryId, claimId, untilMs]);
-  const extended = sql.rows<{ id: number; claim_id: number }>(
+  const extended = await sql.rows<{ id: number; claim_id: number }>(
     `UPDATE lease SET until_ms = r.until_ms FROM list(?: delivery bigint, claim bigint, until_ms bigint) AS r
       WHERE lease.delivery_id = r.delivery AND lease.claim_id = r.claim
       RETURNING lease.delivery_id AS id, lease.claim_id`,
@@ -18,12 +18,12 @@ export function extendLeases(sql: Sql, leases: readonly LeaseExtension[]): reado
 }
 
 /** @returns for each lease its attempt, if that claim has it and it is of this subscription */
-export function findLeased(
+export async function findLeased(
   sql: Sql,
   subscription: number,
   leases: readonly LeaseKey[],
-): readonly (LeasedAttempt | undefined)[] {
-  const attempts = sql.rows<LeasedAttempt>(
+): Promise<readonly (LeasedAttempt | undefined)[]> {
+  const attempts = await sql.rows<LeasedAttempt>(
     `SELECT d.rowid AS deliveryId, l.claim_id AS claimId, d.attempt + 1 AS attempt, d.failures, l.claimed_ms AS claimedMs,
         d.event_id AS eventId, coalesce(a.action, '') AS action
       FROM list(?1: delivery bigint, claim bigint) AS r
@@ -49,8 +49,8 @@ type EndedLease = Pick<FinishedRow, "deliveryId" | "claimId" | "startedAtMs" | "
  * consumers have taken
  * @returns how many
  */
-export function releaseLeases(work: Work, which: "expired" | "all", nowMs: number): number {
-  const ended = work.rows<EndedLease>(
+export async function releaseLeases(work: Work, which: "expired" | "all", nowMs: number): Promise<number> {
+  const ended = await work.rows<EndedLease>(
     `SELECT delivery_id AS deliveryId, claim_id AS claimId, claimed_ms AS startedAtMs, max(0, ?1 - claimed_ms) AS durationMs
       FROM lease WHERE until_ms <= ?1 ${which === "all" ? "OR consumer IS NULL" : ""}`,
     nowMs,
@@ -59,5 +59,5 @@ export function releaseLeases(work: Work, which: "expired" | "all", nowMs: numbe
   const results = ended.map((lease): FinishedRow =>
     Object.assign(lease, { ending: "interrupted", nowMs } as const),
   );
-  return finishAttempts(work, results).filter(({ kind }) => kind === "stored").length;
+  return (await finishAttempts(work, results)).filter(({ kind }) => kind === "stored").length;
 }

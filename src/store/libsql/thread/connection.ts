@@ -4,9 +4,9 @@ import { ConnectionPool } from "@libsql/client/sqlite3";
 import type { CommitMeasures } from "../../../metrics/counters.ts";
 import { sizeOf, withFile } from "../../../runtime/files.ts";
 import { type FileId, FileGuard, fileIdAt, mustBeAt } from "./file-guard.ts";
-import { type Durable, type Work, workOn } from "./operation.ts";
+import { type Durable, type SyncWork, type Work, workOn } from "./operation.ts";
 import type { ReaderSetup } from "./protocol.ts";
-import { type Database, EngineFailure, engineFailure, type Sql, Statements } from "./sql.ts";
+import { type Database, EngineFailure, engineFailure, type Sql, Statements, type SyncSql } from "./sql.ts";
 import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged } from "./wal-check.ts";
 
 /** Pages in the log at which the engine moves it into the file: 16 MiB. */
@@ -50,17 +50,17 @@ class Connection {
   }
 
   /** Runs statements between two transactions: reads, and what cannot be in a transaction. */
-  get read(): Sql {
+  get read(): SyncSql {
     return this.opened.sql;
   }
 
   /** Does a read that was asked for. */
-  answer<T>(read: (work: Work) => T): T {
+  answer<T>(read: (work: Work) => Promise<T>): Promise<T> {
     return read(this.task());
   }
 
   /** @param bytes what came with a write batch */
-  task(bytes?: ArrayBuffer): Work {
+  task(bytes?: ArrayBuffer): SyncWork {
     return workOn(this.read, this.#key, bytes);
   }
 
@@ -102,7 +102,7 @@ export class WriteConnection extends Connection {
    * @param key what the file's secrets are encrypted with, where they are
    * @throws EngineFailure `in_use` at once when another process has it, or is just putting another file in its place
    */
-  static open(path: string, admit: (sql: Sql) => void, key?: Uint8Array): WriteConnection {
+  static open(path: string, admit: (sql: SyncSql) => void, key?: Uint8Array): WriteConnection {
     const id = fileIdAt(path);
     // The engine would create one where there is none.
     if (id === undefined) throw beingReplaced(path);
@@ -124,11 +124,15 @@ export class WriteConnection extends Connection {
   }
 
   /**
-   * Does `work` in one transaction. Returns when it is committed: fsync'd, unless it may be `later`, into the file that is
+   * Does `work` in one transaction. Resolves when it is committed: fsync'd, unless it may be `later`, into the file that is
    * at its path. After `MAX_UNSYNCED` that may be later, the next one is fsync'd all the same. What `work` throws undoes the
    * transaction and is passed on; an engine's failure is an `EngineFailure`.
    */
-  write<T>(work: (work: Work) => T, allowed: Durable = "now", bytes?: ArrayBuffer): T {
+  async write<T>(
+    work: (work: SyncWork) => Promise<T> | T,
+    allowed: Durable = "now",
+    bytes?: ArrayBuffer,
+  ): Promise<T> {
     this.#mustBeInPlace();
     if (!this.#isLogMoved) this.checkpoint();
     this.#checkLog();
@@ -138,7 +142,7 @@ export class WriteConnection extends Connection {
     this.#durable = durable;
     this.read.run("BEGIN IMMEDIATE");
     try {
-      const result = work(this.task(bytes));
+      const result = await work(this.task(bytes));
       const startedMs = performance.now();
       this.read.run("COMMIT");
       this.lastCommit = { commitMs: performance.now() - startedMs, fsyncs: durable === "now" ? 1 : 0 };
@@ -245,10 +249,10 @@ export class ReadConnection extends Connection {
   }
 
   /** Reads in one transaction, so that all of it sees the same commits. As long as it takes, the log cannot restart. */
-  override answer<T>(read: (work: Work) => T): T {
+  override async answer<T>(read: (work: Work) => Promise<T>): Promise<T> {
     this.read.run("BEGIN");
     try {
-      const result = read(this.task());
+      const result = await read(this.task());
       this.read.run("COMMIT");
       return result;
     } catch (error) {
@@ -266,7 +270,7 @@ function beingReplaced(path: string): EngineFailure {
 interface OpenedDatabase {
   readonly pool: ConnectionPool;
   readonly database: Database;
-  readonly sql: Sql;
+  readonly sql: SyncSql;
 }
 
 /**
@@ -295,11 +299,11 @@ function opening<T>(path: string, begin: (opened: OpenedDatabase) => T): T {
 }
 
 /** Makes the engine leave the data file as it is from now on, for a copy that is made of it (see `files/backup.ts`). */
-export function pauseCheckpoints(sql: Sql): void {
-  sql.run("PRAGMA wal_autocheckpoint = 0");
+export async function pauseCheckpoints(sql: Sql): Promise<void> {
+  await sql.run("PRAGMA wal_autocheckpoint = 0");
   // The log is moved once more, so that it is short, and the next commit either restarts it or is the first that has to be
   // copied from it.
-  sql.run("PRAGMA wal_checkpoint(PASSIVE)");
+  await sql.run("PRAGMA wal_checkpoint(PASSIVE)");
 }
 
 /** Moves most of a long log into the data file, which the other threads have open as `file` and go on with meanwhile. */
@@ -313,25 +317,25 @@ export function moveLog(path: string, file: FileId): void {
   }
 }
 
-export function resumeCheckpoints(sql: Sql): void {
-  sql.run(`PRAGMA wal_autocheckpoint = ${LOG_PAGES}`);
+export async function resumeCheckpoints(sql: Sql): Promise<void> {
+  await sql.run(`PRAGMA wal_autocheckpoint = ${LOG_PAGES}`);
 }
 
-function areCheckpointsPaused(sql: Sql): boolean {
+function areCheckpointsPaused(sql: SyncSql): boolean {
   return sql.value("PRAGMA wal_autocheckpoint") === 0;
 }
 
 /** Undoes what `work` did inside an open transaction when it throws, and only that. */
-export function inSavepoint<T>(sql: Sql, work: () => T): T {
-  sql.run("SAVEPOINT op");
+export async function inSavepoint<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
+  await sql.run("SAVEPOINT op");
   try {
-    const result = work();
-    sql.run("RELEASE op");
+    const result = await work();
+    await sql.run("RELEASE op");
     return result;
   } catch (error) {
     if (!(error instanceof EngineFailure)) {
-      sql.run("ROLLBACK TO op");
-      sql.run("RELEASE op");
+      await sql.run("ROLLBACK TO op");
+      await sql.run("RELEASE op");
     }
     throw error;
   }
@@ -349,12 +353,12 @@ const FILE_LAYER = process.platform === "win32" ? "win32" : "unix-excl";
  * Opens a file alone for `work`, then closes it.
  * @throws EvregError `unavailable` for a damaged log; as `work`
  */
-export function withDatabase<T>(path: string, work: (sql: Sql) => T): T {
+export async function withDatabase<T>(path: string, work: (sql: SyncSql) => Promise<T> | T): Promise<T> {
   mustBeUndamaged(path);
   const { pool, sql } = acquire(path);
   try {
     sql.run("PRAGMA locking_mode = EXCLUSIVE");
-    return work(sql);
+    return await work(sql);
   } finally {
     pool.close();
   }

@@ -1,5 +1,5 @@
 import type { StoreChange } from "../../store.ts";
-import type { Sql } from "./sql.ts";
+import type { Sql, SyncSql } from "./sql.ts";
 
 // What the store can do is a list of operations (`operations.ts`). Each is one definition: the store's thread runs it, and the
 // main thread's side is made from its type and its traits.
@@ -20,22 +20,25 @@ export interface Work extends Sql {
   readonly changes: StoreChange[];
 }
 
+/** Work with the engine of this process. */
+export type SyncWork = Omit<Work, keyof Sql> & SyncSql;
+
 /** Stands for no bytes; it is not empty, as the driver binds an empty BLOB as NULL. */
 const NO_BYTES = new Uint8Array(1);
 
 /** Makes the work of one write batch, or of one read. */
 export function workOn(
-  { rows, first, value, run }: Sql,
+  { rows, first, value, run }: SyncSql,
   key: Uint8Array | undefined,
   bytes: ArrayBuffer | undefined,
-): Work {
+): SyncWork {
   const brought = bytes === undefined ? NO_BYTES : new Uint8Array(bytes);
   const taken = { payloads: [], transfer: new Set<ArrayBuffer>(), damaged: [], changes: [] };
   return { rows, first, value, run, key, bytes: brought, ...taken };
 }
 
 /**
- * When a transaction is on the disk: before `write` returns, or with the next one that is `now`, or the next checkpoint.
+ * When a transaction is on the disk: before `write` resolves, or with the next one that is `now`, or the next checkpoint.
  * After a power cut the file holds all transactions up to some point, and none of the later ones.
  */
 export type Durable = "now" | "later";
@@ -44,7 +47,7 @@ export interface ReadOperation<A extends readonly unknown[] = readonly unknown[]
   readonly kind: "read";
   /** Whether the read may look at many rows. Short reads then go before it. */
   readonly isLong: boolean;
-  run(work: Work, ...args: A): R;
+  run(work: Work, ...args: A): Promise<R> | R;
 }
 
 export interface WriteOperation<C = unknown, R = unknown> {
@@ -59,7 +62,7 @@ export interface WriteOperation<C = unknown, R = unknown> {
   /** Whether all calls of a batch are done together, see `joined`. */
   readonly isJoined: boolean;
   /** Does the calls, and answers each of them, in order. */
-  run(work: Work, calls: readonly C[]): readonly R[];
+  run(work: Work, calls: readonly C[]): Promise<readonly R[]>;
 }
 
 /** The operations by the parts of the store. */
@@ -82,14 +85,14 @@ export interface Part<T, Q> {
 }
 
 export function read<A extends readonly unknown[], R>(
-  run: (work: Work, ...args: A) => R,
+  run: (work: Work, ...args: A) => Promise<R> | R,
 ): ReadOperation<A, R> {
   return { kind: "read", isLong: false, run };
 }
 
 /** A read that may look at many rows: a list, a count or a search. */
 export function longRead<A extends readonly unknown[], R>(
-  run: (work: Work, ...args: A) => R,
+  run: (work: Work, ...args: A) => Promise<R>,
 ): ReadOperation<A, R> {
   return { kind: "read", isLong: true, run };
 }
@@ -98,16 +101,23 @@ type WriteOptions = Partial<Pick<WriteOperation, "rows" | "durable">>;
 
 /** A write whose calls are done one by one. */
 export function write<A extends readonly unknown[], R>(
-  run: (work: Work, ...args: A) => R,
+  run: (work: Work, ...args: A) => Promise<R>,
   options: WriteOptions = {},
 ): WriteOperation<A, R> {
-  const all = joined<A, R>((work, calls) => calls.map((args) => run(work, ...args)), options);
+  const all = joined<A, R>((work, calls) => each(calls, (args) => run(work, ...args)), options);
   return { ...all, isJoined: false };
+}
+
+/** Does one after the other. */
+export async function each<C, R>(calls: readonly C[], run: (call: C) => Promise<R>): Promise<readonly R[]> {
+  const answers: R[] = [];
+  for (const call of calls) answers.push(await run(call));
+  return answers;
 }
 
 /** A write of which all calls in a batch are done together. Whoever asks counts the rows, and gets payloads with the answer. */
 export function joined<C, R>(
-  run: (work: Work, calls: readonly C[]) => readonly R[],
+  run: (work: Work, calls: readonly C[]) => Promise<readonly R[]>,
   options: WriteOptions = {},
 ): WriteOperation<C, R> {
   return { kind: "write", rows: 1, durable: "now", isJoined: true, ...options, run };

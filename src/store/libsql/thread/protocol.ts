@@ -119,11 +119,15 @@ export interface ThreadAnswer extends Partial<Pick<Work, "transfer" | "damaged">
 }
 
 /** Answers a request with what `answer` returns or throws. */
-export function respond(port: MessagePort, id: number, answer: () => ThreadAnswer): void {
+export async function respond(
+  port: MessagePort,
+  id: number,
+  answer: () => Promise<ThreadAnswer>,
+): Promise<void> {
   let answered: ThreadAnswer = {};
   let outcome: WireOutcome;
   try {
-    answered = answer();
+    answered = await answer();
     outcome = { ok: answered.value };
   } catch (error) {
     outcome = { error: toWireError(error) };

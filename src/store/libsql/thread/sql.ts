@@ -103,12 +103,20 @@ export type SqlValue = string | number | bigint | boolean | null | Uint8Array;
  */
 export interface Sql {
   /** The rows of a query as objects by column name. Its columns hold no BLOBs. */
-  readonly rows: <T>(text: string, ...values: SqlValue[]) => readonly T[];
+  readonly rows: <T>(text: string, ...values: SqlValue[]) => Promise<readonly T[]> | readonly T[];
   /** The first row of anything that answers rows; BLOBs come as ArrayBuffers. */
-  readonly first: <T>(text: string, ...values: SqlValue[]) => T | undefined;
+  readonly first: <T>(text: string, ...values: SqlValue[]) => Promise<T | undefined> | T | undefined;
   /** The value of a query that answers one row of one column. */
-  readonly value: <T>(text: string, ...values: SqlValue[]) => T;
+  readonly value: <T>(text: string, ...values: SqlValue[]) => Promise<T> | T;
   /** Runs the statement and drops the rows it may answer. Returns how many rows it changed. */
+  readonly run: (text: string, ...values: SqlValue[]) => Promise<number> | number;
+}
+
+/** The engine of this process, which answers at once. Operations wait for it as for any other. */
+export interface SyncSql extends Sql {
+  readonly rows: <T>(text: string, ...values: SqlValue[]) => readonly T[];
+  readonly first: <T>(text: string, ...values: SqlValue[]) => T | undefined;
+  readonly value: <T>(text: string, ...values: SqlValue[]) => T;
   readonly run: (text: string, ...values: SqlValue[]) => number;
 }
 
@@ -139,7 +147,7 @@ const MAX_STATEMENTS = 500;
  * The statements of one connection, each prepared once: parsing takes longer than most of them run. Every statement is run
  * to its end, as an open one would prevent the log from being moved into the file.
  */
-export class Statements implements Sql {
+export class Statements implements SyncSql {
   readonly #database: Database;
   readonly #prepared = new Map<string, Statement>();
   readonly #queries = new Map<string, PreparedQuery>();

@@ -90,11 +90,11 @@ type Tasks = typeof FILE_TASKS;
 export async function fileTask<K extends keyof Tasks>(
   run: K,
   ...args: Parameters<Tasks[K]>
-): Promise<ReturnType<Tasks[K]>> {
+): Promise<Awaited<ReturnType<Tasks[K]>>> {
   let crash: string | undefined;
   const thread = new StoreThread({ crashed: (reason) => (crash = reason), damaged: () => undefined });
   try {
-    return (await thread.request("task", { operation: run, args })) as ReturnType<Tasks[K]>;
+    return (await thread.request("task", { operation: run, args })) as Awaited<ReturnType<Tasks[K]>>;
   } catch (cause) {
     if (crash === undefined) throw cause;
     // Such a failure says nothing of the file: the engine may not be there to be loaded.
