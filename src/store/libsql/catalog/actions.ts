@@ -74,13 +74,13 @@ export async function listActions(sql: Sql, query: ActionSelection): Promise<rea
   const rows = await sql.rows<ActionRow>(
     `${SELECT_ACTION}
       WHERE (?1 IS NULL OR a.application = ?1)
-        AND (?2 IS NULL OR a.application IN (SELECT value FROM json_each(?2)))
+        AND (?2 IS NULL OR a.application IN list(?2: name text))
         AND a.action > ?3
       ORDER BY a.action LIMIT ?4`,
     query.application ?? null,
     query.applications === undefined ? null : JSON.stringify(query.applications),
     query.after ?? "",
-    query.limit ?? -1,
+    query.limit ?? Number.MAX_SAFE_INTEGER,
   );
   return rows.map(actionOf);
 }

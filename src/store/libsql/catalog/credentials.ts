@@ -266,9 +266,9 @@ export async function recordTokenUses(
 ): Promise<undefined> {
   await sql.run(
     `UPDATE token SET last_used_ms = max(coalesce(last_used_ms, 0), used.at_ms)
-      FROM (SELECT value ->> 'rowid' AS id, value ->> 'atMs' AS at_ms FROM json_each(?)) AS used
+      FROM list(?: id bigint, at_ms bigint) AS used
       WHERE token.rowid = used.id`,
-    JSON.stringify(uses),
+    JSON.stringify(uses.map(({ rowid, atMs }) => [rowid, atMs])),
   );
 }
 

@@ -26,7 +26,7 @@ export async function matchActions(sql: Sql, subscriptionId: number, action: str
   await sql.run(
     `INSERT INTO binding (action_id, subscription_id, receives)
       SELECT a.rowid, ?, 1 FROM action AS a WHERE ${condition}
-      ON CONFLICT DO UPDATE SET receives = 1`,
+      ON CONFLICT (action_id, subscription_id) DO UPDATE SET receives = 1`,
     subscriptionId,
     ...values,
   );
@@ -47,8 +47,8 @@ export async function matchNewAction(sql: Sql, actionId: number, name: string): 
   await sql.run(
     `INSERT INTO binding (action_id, subscription_id, receives)
       SELECT ?, s.rowid, 1
-      FROM json_each(?) AS p CROSS JOIN subscription AS s INDEXED BY subscription_action
-      WHERE s.action = p.value AND s.deleted_ms IS NULL`,
+      FROM list(?: pattern text) AS p CROSS JOIN subscription AS s INDEXED BY subscription_action
+      WHERE s.action = p.pattern AND s.deleted_ms IS NULL`,
     actionId,
     JSON.stringify(patternsOf(name)),
   );

@@ -80,7 +80,7 @@ export async function listSubscriptions(
         SELECT b.subscription_id FROM action AS a CROSS JOIN binding AS b INDEXED BY binding_receiving
         WHERE a.action = ?2 AND b.action_id = a.rowid AND b.receives = 1))
       AND (?3 IS NULL OR s.active = ?3)
-      AND (?4 IS NULL OR s.application IN (SELECT value FROM json_each(?4)))
+      AND (?4 IS NULL OR s.application IN list(?4: name text))
       AND (?5 IS NULL OR s.subscription = ?5)
       AND s.rowid > ?6
       ORDER BY s.rowid LIMIT ?7`,
@@ -90,7 +90,7 @@ export async function listSubscriptions(
     query.applications === undefined ? null : JSON.stringify(query.applications),
     query.subscription ?? null,
     query.after ?? 0,
-    query.limit ?? -1,
+    query.limit ?? Number.MAX_SAFE_INTEGER,
   );
   return rows.map(subscriptionOf);
 }

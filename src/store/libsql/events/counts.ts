@@ -29,7 +29,7 @@ export async function countEvents(
 async function addCount(sql: Sql, actionId: number, block: number, events: number): Promise<void> {
   await sql.run(
     `INSERT INTO event_count (action_id, block, events) VALUES (?1, ?2, ?3), (${ALL_ACTIONS}, ?2, ?3)
-      ON CONFLICT DO UPDATE SET events = events + excluded.events`,
+      ON CONFLICT (action_id, block) DO UPDATE SET events = event_count.events + excluded.events`,
     actionId,
     block,
     events,

@@ -90,7 +90,7 @@ export async function changedActivity(
   const rows = await sql.rows<{ id: number; ms: number }>(
     `SELECT record_id AS id, changed_ms AS ms
       FROM (SELECT rowid AS entry, changed_ms, change, record_id, members FROM audit ORDER BY rowid DESC LIMIT ${MAX_SEARCHED})
-      WHERE record_id IN (SELECT value FROM json_each(?)) AND (change = 'subscription.created'
+      WHERE record_id IN list(?: id bigint) AND (change = 'subscription.created'
         OR change = 'subscription.updated' AND instr(members, '"member":"active"') > 0)
       ORDER BY entry`,
     JSON.stringify(subscriptions),

@@ -85,7 +85,7 @@ export async function listReplays(sql: Sql, query: ReplaySelector): Promise<read
   const rows = await sql.rows<ReplayRow>(
     `${SELECT_REPLAY}
       WHERE (?1 IS NULL OR r.subscription_id = ?1) AND (?2 IS NULL OR r.status = ?2)
-        AND (?3 IS NULL OR s.application IN (SELECT value FROM json_each(?3)))
+        AND (?3 IS NULL OR s.application IN list(?3: name text))
         AND (?4 IS NULL OR r.rowid < ?4)
       ORDER BY r.rowid DESC LIMIT ?5`,
     subscription ?? null,
@@ -218,7 +218,7 @@ async function makeDue(
 ): Promise<void> {
   const again = chosen.flatMap(({ delivery }) => (delivery === null ? [] : [delivery]));
   const set = DUE_AGAIN[selection === "waiting" ? "waiting" : "finished"];
-  const update = `UPDATE delivery SET ${set} WHERE rowid IN (SELECT value FROM json_each(?1))`;
+  const update = `UPDATE delivery SET ${set} WHERE rowid IN list(?1: id bigint)`;
   await sql.run(update, JSON.stringify(again), nowMs);
   if (selection === "waiting") return;
   const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
@@ -362,7 +362,7 @@ async function insertReplayDeliveries(
   const { createdMs, segments } = nextTime(await loadLastNumbers(sql), nowMs);
   await insertSegments(sql, segments);
   const made = await sql.rows<{ id: number }>(
-    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms) SELECT value, ?2, ?3, ?4 FROM json_each(?1)
+    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms) SELECT id, ?2, ?3, ?4 FROM list(?1: id bigint) AS events
       RETURNING rowid AS id`,
     JSON.stringify(eventIds),
     subscriptionId,

@@ -58,7 +58,7 @@ async function loadOwned(
 ): Promise<readonly { event: number; rows: number }[]> {
   return await sql.rows(
     `SELECT d.event_id AS event, 1 + min(d.attempt, ?2) AS rows
-      FROM json_each(?1) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.value LIMIT ?3`,
+      FROM list(?1: id bigint) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.id LIMIT ?3`,
     JSON.stringify(eventIds),
     2 * STORED_AT_EACH_END,
     MAX_REMOVED_ROWS + 1,
@@ -68,9 +68,9 @@ async function loadOwned(
 /** Answers those of the events that have no unfinished delivery. */
 async function finishedOf(sql: Sql, eventIds: readonly number[]): Promise<readonly number[]> {
   const rows = await sql.rows<{ id: number }>(
-    `SELECT g.value AS id FROM json_each(?) AS g WHERE NOT EXISTS (
+    `SELECT g.id FROM list(?: id bigint) AS g WHERE NOT EXISTS (
         SELECT 1 FROM delivery AS d INDEXED BY delivery_event JOIN subscription AS s ON s.rowid = d.subscription_id
-        WHERE d.event_id = g.value AND ${UNFINISHED})`,
+        WHERE d.event_id = g.id AND ${UNFINISHED})`,
     JSON.stringify(eventIds),
   );
   return rows.map(({ id }) => id);
@@ -80,20 +80,20 @@ async function finishedOf(sql: Sql, eventIds: readonly number[]): Promise<readon
 async function deleteDeliveries(sql: Sql, events: string): Promise<number> {
   await sql.run(
     `DELETE FROM attempt WHERE delivery_id IN (
-        SELECT d.rowid FROM json_each(?) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.value)`,
+        SELECT d.rowid FROM list(?: id bigint) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.id)`,
     events,
   );
-  return await sql.run("DELETE FROM delivery WHERE event_id IN (SELECT value FROM json_each(?))", events);
+  return await sql.run("DELETE FROM delivery WHERE event_id IN list(?: id bigint)", events);
 }
 
 /** Stores what was removed, so that whoever reads events from a place on knows whether some are missing. */
 async function storeRemoved(sql: Sql, events: string): Promise<void> {
   await sql.run(
     `INSERT INTO removed_events (one, last_event, last_ms)
-      SELECT 1, e.rowid, e.timestamped_ms
-      FROM json_each(?) AS g CROSS JOIN event AS e ON e.rowid = g.value WHERE TRUE
-      ON CONFLICT (one) DO UPDATE SET last_event = max(last_event, excluded.last_event),
-        last_ms = max(last_ms, excluded.last_ms)`,
+      SELECT 1, max(e.rowid), max(e.timestamped_ms)
+      FROM list(?: id bigint) AS g CROSS JOIN event AS e ON e.rowid = g.id HAVING count(*) > 0
+      ON CONFLICT (one) DO UPDATE SET last_event = max(removed_events.last_event, excluded.last_event),
+        last_ms = max(removed_events.last_ms, excluded.last_ms)`,
     events,
   );
 }

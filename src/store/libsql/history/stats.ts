@@ -77,7 +77,8 @@ export class StatsCounts {
 const ADD_COUNTS = `INSERT INTO figure (span_ms, start_ms, action_id, subscription_id, measure, count, last_error)
   SELECT span.column1, ?1 / span.column1 * span.column1, ?2, ?3, key, value, iif(key = '${MEASURE.failedAttempts}', ?5, NULL)
   FROM (VALUES ${STATS_SPANS.map(({ spanMs }) => `(${spanMs})`).join(", ")}) AS span CROSS JOIN json_each(?4) WHERE TRUE
-  ON CONFLICT DO UPDATE SET count = count + excluded.count, last_error = coalesce(excluded.last_error, last_error)`;
+  ON CONFLICT (span_ms, start_ms, action_id, subscription_id, measure)
+  DO UPDATE SET count = figure.count + excluded.count, last_error = coalesce(excluded.last_error, figure.last_error)`;
 
 /** @param groups of the events, each of one action and time */
 export async function countPublished(
@@ -97,7 +98,7 @@ export async function countFailed(sql: Sql, deliveryIds: readonly number[], nowM
   if (deliveryIds.length === 0) return;
   const failed = await sql.rows<{ action: number; subscription: number; count: number }>(
     `SELECT e.action_id AS action, d.subscription_id AS subscription, count(*) AS count
-      FROM json_each(?) AS failed CROSS JOIN delivery AS d ON d.rowid = failed.value
+      FROM list(?: id bigint) AS failed CROSS JOIN delivery AS d ON d.rowid = failed.id
       CROSS JOIN event AS e ON e.rowid = d.event_id GROUP BY 1, 2`,
     JSON.stringify(deliveryIds),
   );
@@ -134,7 +135,7 @@ export async function noteRunning(sql: Sql, { fromMs, toMs }: StatsTime): Promis
 
 /** SQL that is true of a table's rows of the applications `?2`. */
 function isOfApplications(table: string): string {
-  return `(?2 IS NULL OR ${table}.application IN (SELECT value FROM json_each(?2)))`;
+  return `(?2 IS NULL OR ${table}.application IN list(?2: name text))`;
 }
 
 /** SQL of the series that a query adds up; `?3` is the subscription, and the other values follow. */
@@ -164,8 +165,8 @@ const KEY = { start: "f.start_ms", action: "f.action_id", subscription: "f.subsc
 
 /** What is known of everything is known of each: nothing happened where a series has no row of its own. */
 const KNOWN = `UNION ALL SELECT f.start_ms, ${MEASURE.published}, 0, NULL
-  FROM json_each(?1) AS piece CROSS JOIN figure AS f
-  WHERE f.span_ms = piece.value ->> 0 AND f.start_ms = piece.value ->> 1 AND f.action_id = 0 AND f.subscription_id = 0`;
+  FROM list(?1: span_ms bigint, start_ms bigint) AS piece CROSS JOIN figure AS f
+  WHERE f.span_ms = piece.span_ms AND f.start_ms = piece.start_ms AND f.action_id = 0 AND f.subscription_id = 0`;
 
 /** The rows are added up here: to sort all by key and measure takes the engine twice as long. */
 export async function readFigures(sql: Sql, query: StatsQuery): Promise<Part<CountedFigure, StatsQuery>> {
@@ -174,8 +175,8 @@ export async function readFigures(sql: Sql, query: StatsQuery): Promise<Part<Cou
   const rows = await sql.rows<{ key: number; measure: number; count: number; lastError: string | null }>(
     `WITH series (action_id, subscription_id) AS MATERIALIZED (${series.text})
       SELECT ${KEY[by]} AS key, f.measure, f.count, f.last_error AS lastError
-      FROM json_each(?1) AS piece CROSS JOIN series CROSS JOIN figure AS f
-      WHERE f.span_ms = piece.value ->> 0 AND f.start_ms = piece.value ->> 1
+      FROM list(?1: span_ms bigint, start_ms bigint) AS piece CROSS JOIN series CROSS JOIN figure AS f
+      WHERE f.span_ms = piece.span_ms AND f.start_ms = piece.start_ms
         AND f.action_id = series.action_id AND f.subscription_id = series.subscription_id ${by === "start" ? KNOWN : ""}`,
     JSON.stringify(pieces.slice(0, PIECES_AT_ONCE).map(({ spanMs, startMs }) => [spanMs, startMs])),
     listOrNull(applications),
@@ -209,11 +210,11 @@ export async function statsSubjects(sql: Sql, query: StatsSubjects): Promise<rea
   return await sql.rows<StatsSubject>(
     `SELECT one.*, ${isByAction ? LAST_PUBLISHED : "NULL"} AS lastPublishedMs FROM (
         SELECT one.rowid AS id, application, ${isByAction ? "NULL" : "subscription"} AS subscription, action
-        FROM ${query.by} AS one LEFT JOIN (SELECT key AS place, value AS id FROM json_each(?1)) AS first ON first.id = one.rowid
+        FROM ${query.by} AS one LEFT JOIN list(?1: place integer, id bigint) AS first ON first.id = one.rowid
         WHERE ${isByAction ? "TRUE" : "deleted_ms IS NULL"} AND ${isOfApplications("one")}
           AND (first.place IS NOT NULL OR (?3 IS NULL OR one.rowid = ?3) AND (${isByAction ? match.condition : "TRUE"}))
         ORDER BY first.place NULLS LAST, ${isByAction ? "action" : "application, subscription, action"} LIMIT ?) AS one`,
-    JSON.stringify(query.first),
+    JSON.stringify(query.first.map((id, place) => [place, id])),
     listOrNull(query.applications),
     query.subscription ?? null,
     ...(isByAction ? match.values : []),
