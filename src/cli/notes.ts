@@ -279,12 +279,13 @@ function blockingText(waitsMs: readonly number[] | null): string {
 export async function missedNote(evreg: Evreg, id: number): Promise<string | undefined> {
   const subscription = await subscriptionOf(evreg, id);
   if (subscription === undefined || subscription.active) return undefined;
-  const { application, timestamped } = subscription;
+  const { application, timestamped, ordered } = subscription;
   const found = await evreg
     .attention({ application, limit: ATTENTION_LIMITS.listMax })
     .catch(() => undefined);
   const item = found?.data.find((one) => one.subscription_id === id && one.reason !== "failed");
   if (item === undefined || item.missed === null || item.missed === 0) return undefined;
   const replay = `subscriptions replay ${id} --from ${item.since ?? timestamped} --status missed`;
-  return `It has missed ${counted(item.missed, "event")}. Send what was missed: ${nextCommand(replay)}`;
+  const place = ordered === false ? "" : ", in its order behind what is sent by then";
+  return `It has missed ${counted(item.missed, "event")}. Send what was missed${place}: ${nextCommand(replay)}`;
 }

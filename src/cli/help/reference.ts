@@ -12,7 +12,7 @@ const STATES: Readonly<Record<DeliveryStatus, string>> = {
   held: "Its subscription is paused; it goes on when that is active again.",
   delivered: "The handler answered 200 to 299. Final.",
   failed:
-    "The retries are used up, the handler answered 410, or somebody skipped it. Final, but `evreg deliveries retry ID` sends it again.",
+    "The retries are used up, and its subscription is not ordered or passes over it; or the handler answered 410, or somebody skipped it. Final, but `evreg deliveries retry ID` sends it again.",
   filtered: "The subscription's filter excluded the event; nothing was sent. Final.",
   cancelled: "Its subscription was deleted. Final.",
 };

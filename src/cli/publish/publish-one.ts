@@ -257,10 +257,11 @@ async function reportOutcome(
       note(`Interrupted. ${publishedText(events)} all the same. ${later}`);
       return EXIT.interrupted;
     case "timeout": {
-      const blocks = (await blockingNotes(evreg, deliveries)).join(" ");
-      const rest = blocks === "" ? "A running server goes on with the rest." : blocks;
+      const blocks = await blockingNotes(evreg, deliveries);
+      const rest = blocks.length === 0 ? "A running server goes on with them." : `${blocks.join(". ")}.`;
+      const open = deliveries.filter(({ status }) => !isFinal(status));
       note(
-        `Timed out after ${timeoutS} s: not every delivery has ended (${progressOf(deliveries)}; not ${namesOf(deliveries.filter(({ status }) => !isFinal(status)))}). ${rest} ${later}`,
+        `Timed out after ${timeoutS} s, before the deliveries to ${namesOf(open)} had ended (${progressOf(deliveries)}). ${rest} ${later}`,
       );
       return EXIT.failed;
     }

@@ -1,6 +1,7 @@
 import type { SchemaBreak } from "../../domain/action.ts";
 import { fieldName, pointerTo } from "../pointers.ts";
 import { requirementOf, shortened } from "../validate/errors.ts";
+import { isCheckedFormat } from "../validate/formats.ts";
 import { type Violation, NAME, type Location } from "./obligation.ts";
 import type { SchemaNode } from "../node.ts";
 
@@ -105,7 +106,8 @@ function whatChanged({ side, keyword, violation, was, is }: Change): string {
     case "uniqueItems":
       return `${where} ${side === "producer" ? "must not" : "may"} hold the same item twice.`;
     default: {
-      const [before, now] = [requirementOf(keyword, was), requirementOf(keyword, is)];
+      const before = isUnchecked(keyword, was) ? undefined : requirementOf(keyword, was);
+      const now = requirementOf(keyword, is);
       if (now !== undefined && before !== undefined)
         return `${where} ${now}; before, it ${before.replace(/^must /, "had to ")}.`;
       if (now !== undefined) return `${where} ${now}, which is new.`;
@@ -148,10 +150,18 @@ function remedyFor({ side, keyword, violation, old, was, is }: Change): string {
     case "additionalProperties":
       return is === false ? "Leave the object open." : "Leave additionalProperties as it is.";
     default: {
+      if (isUnchecked(keyword, was)) {
+        return `The format ${quoted(was)} checked nothing. Where all payloads keep to the new one already, apply it with compatibility none.`;
+      }
       const keep = was === undefined ? `Leave ${keyword} out` : `Leave ${keyword} as it is`;
       return `${keep}, and add an optional property for what is new.`;
     }
   }
+}
+
+/** A misspelt format, such as `emial`, checks nothing: to correct it is a new rule. */
+function isUnchecked(keyword: string, value: unknown): boolean {
+  return keyword === "format" && typeof value === "string" && !isCheckedFormat(value);
 }
 
 /** As written inside a sentence. */

@@ -60,6 +60,12 @@ test.each([
 const MESSAGES: [string, Json, Json, string][] = [
   ["a type", at(text), at(whole), "p must be an integer; before, it had to be a string."],
   [
+    "a misspelt format",
+    at({ ...text, format: "emial" }),
+    at({ ...text, format: "email" }),
+    "p must be an email address, which is new.",
+  ],
+  [
     "a new choice",
     object({ a: text, b: text }),
     object({ a: text, b: text }, { oneOf: [{ required: ["a"] }, { required: ["b"] }] }),
