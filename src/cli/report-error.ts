@@ -61,12 +61,18 @@ function detailLines(error: EvregError): string[] {
         lines.push(`- ${listItem(item)}`, ...breakDetails(Object(item) as object).map((line) => `  ${line}`));
       }
       if (shown.length < items.length) lines.push(`- ${moreBreaks(items, shown)}`);
-    } else if (name === "value" && value !== null) {
-      const isShown = typeof value === "string" && mentions(error.message, value);
-      if (!isShown) lines.push(`value: ${shortDetail(value)}`);
+    } else if (name === "value") {
+      const wrong = wrongValue(error.message, error.details);
+      if (wrong !== undefined) lines.push(`value: ${wrong}`);
     }
   }
   return lines;
+}
+
+/** The value at fault, where there is one and the message does not hold it. */
+export function wrongValue(message: string, { value }: ErrorDetails): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  return typeof value === "string" && mentions(message, value) ? undefined : shortDetail(value);
 }
 
 /** Whether a message holds a value as a word of its own: `string` does not mention `str`. */

@@ -4,7 +4,7 @@ import type { Clock, Random } from "../runtime/clock.ts";
 import type { AttemptEnding, AttemptResult, Claim, ClaimedSubscription } from "../store/queue.ts";
 import type { SendResult } from "./exchange.ts";
 import type { RequestBuilder } from "./request.ts";
-import { redact, secretsOf } from "./response-text.ts";
+import { redact, secretsOf } from "./redaction.ts";
 import type { Sender } from "./sender.ts";
 
 interface AttemptsDependencies {

@@ -4,7 +4,7 @@ import { type buildConnector, Client, type Dispatcher } from "undici";
 import { type AttemptErrorCode, DELIVERY_LIMITS, type TlsReason } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
 import type { ConnectionTimes } from "../store/queue.ts";
-import { responseText } from "./response-text.ts";
+import { responseText } from "./redaction.ts";
 import { tlsReasonOf } from "./tls-trust.ts";
 
 export type SendResult =

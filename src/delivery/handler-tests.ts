@@ -5,7 +5,7 @@ import { Shares } from "../runtime/shares.ts";
 import type { ClaimedSubscription } from "../store/queue.ts";
 import type { SendResult } from "./exchange.ts";
 import type { RequestBuilder, SignedRequest } from "./request.ts";
-import { redact, secretsOf } from "./response-text.ts";
+import { redact, secretsOf } from "./redaction.ts";
 import { Sender, type SenderOptions } from "./sender.ts";
 
 /** No event has this rowid. */

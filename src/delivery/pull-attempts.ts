@@ -25,7 +25,7 @@ import { withoutAttempt } from "./attempt.ts";
 import type { Filters } from "./filters.ts";
 import type { ShownAttempt } from "./report.ts";
 import type { RequestBuilder } from "./request.ts";
-import { redact, responseText, secretsOf } from "./response-text.ts";
+import { redact, responseText, secretsOf } from "./redaction.ts";
 import type { StoreCalls } from "./store-calls.ts";
 
 /** Subscriptions whose secrets are known, to be redacted from what consumers say. */

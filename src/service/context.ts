@@ -9,7 +9,7 @@ import type { Logger } from "../runtime/logger.ts";
 import type { Claim, ClaimedSubscription, RecordClaim } from "../store/queue.ts";
 import type { Store } from "../store/store.ts";
 import type { ActionCache } from "./action-cache.ts";
-import type { TokenCache } from "./auth.ts";
+import type { TokenCache } from "./tokens/token-cache.ts";
 import type { PayloadValidator } from "./payload-validator.ts";
 import type { SchemaChecks } from "./schema-checks.ts";
 import type { SecretUses } from "./tokens/secret-uses.ts";

@@ -18,7 +18,7 @@ import type { AttentionSelection } from "../store/queue.ts";
 import type { StoreCondition } from "../store/store.ts";
 import { ActionCache } from "./action-cache.ts";
 import { actionPages, actionsPort, revisionPages } from "./actions.ts";
-import { Access, TokenCache } from "./auth.ts";
+import { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
 import { diagnose, type Environment } from "./doctor.ts";
@@ -39,6 +39,7 @@ import { StoredEvents } from "./stored-events.ts";
 import { subscriptionPages, subscriptionsPort } from "./subscriptions.ts";
 import { SecretUses } from "./tokens/secret-uses.ts";
 import { SignInCodes } from "./tokens/sign-in-codes.ts";
+import { TokenCache } from "./tokens/token-cache.ts";
 import { bootstrapToken, tokensPort } from "./tokens/tokens.ts";
 
 /** What the service makes itself. */

@@ -73,7 +73,7 @@ test("refused lines are reported with number and reason, the others are publishe
   const { code, stdout, stderr } = await run(["publish", "--batch", "bad.ndjson"]);
   expect({ code, stdout }).toEqual({ code: 7, stdout: "" });
   expect(stderr).toMatch(/^Line 3: .+\n/m);
-  expect(stderr).toMatch(/^Line 5: .*id must be an integer\n/m);
+  expect(stderr).toMatch(/^Line 5: .*id must be an integer: "five"\n/m);
   expect(stderr).toMatch(/^Line 7: .*no\.such.*\n/m);
   expect(stderr).toMatch(
     /^4 events published, 3 lines refused\. Fix those lines and publish them separately\.\n$/m,

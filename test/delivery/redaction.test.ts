@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { redact, type Secrets, secretsOf } from "../../src/delivery/response-text.ts";
+import { redact, type Secrets, secretsOf } from "../../src/delivery/redaction.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { CENSOR } from "../../src/runtime/logger.ts";
 import type { Receiver } from "../support/receiver.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { responseText } from "../../src/delivery/response-text.ts";
+import { responseText } from "../../src/delivery/redaction.ts";
 
 const bytesOf = (text: string | undefined): number => Buffer.byteLength(text ?? "");
 

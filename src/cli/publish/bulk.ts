@@ -9,7 +9,7 @@ import { escapeControlInJson, escapeControl } from "../io/text.ts";
 import { encodeJson } from "../../json/raw-json.ts";
 import { boundHeap } from "../../runtime/heap.ts";
 import { deprecationNote, noteUndelivered, withMeantAction } from "../notes.ts";
-import { brokenRules } from "../report-error.ts";
+import { brokenRules, wrongValue } from "../report-error.ts";
 import type { Target } from "../target/target.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import { MAX_LINE_BYTES, withRetry, type PublishItems } from "./bulk-batch.ts";
@@ -208,7 +208,10 @@ function refusalText(number: number, { error, details }: ErrorBody): string {
   const more = rules.length - MAX_RULES;
   const lines = rules.slice(0, MAX_RULES).map((rule) => `  - ${rule}`);
   if (more > 0) lines.push(`  - and ${more} more`);
-  return [`Line ${number}: ${escapeControl(error)}`, ...lines].join("\n");
+  const wrong = wrongValue(error, details);
+  return [`Line ${number}: ${escapeControl(error)}${wrong === undefined ? "" : `: ${wrong}`}`, ...lines].join(
+    "\n",
+  );
 }
 
 /**
