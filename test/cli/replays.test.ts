@@ -155,7 +155,7 @@ test("what blocks an ordered subscription is shown, and can be skipped", async (
   );
   const waited = await run(["publish", action, "{}", "--wait", "--timeout", "0"]);
   expect(waited.stderr).toMatch(
-    new RegExp(`^Timed out .*\\. Delivery \\d+ waits behind delivery ${delivery}, .* ${skip} See how`),
+    new RegExp(`^Timed out .*\\. Delivery \\d+ waits behind delivery ${delivery}, .* ${skip}\\. See how`),
   );
   const endless = spawn(process.execPath, [PROGRAM, "publish", action, "{}", "--wait", "--json"], {
     env: cleanEnv({ EVREG_DATA: served.data }),
@@ -176,6 +176,10 @@ test("what blocks an ordered subscription is shown, and can be skipped", async (
   expect(unseen.stderr).toContain(
     `Subscription ${made.rowid} (billing/blocked) is paused, so nothing is queued for it: evreg subscriptions update ${made.rowid} --active.`,
   );
+  await served.evreg.subscriptions.create({ ...wanted, subscription: "beside" });
+  const seen = await run(["publish", action, "{}", "--wait"]);
+  expect(seen.stdout).toMatch(/ delivered /);
+  expect(seen.stderr).toContain("(billing/blocked) is paused, so nothing is queued for it");
   const skipped = await run(skip.split(" ").slice(1));
   expect(skipped).toMatchObject({ code: 0, stderr: "" });
   expect(skipped.stdout).toMatch(/^Status +failed$/m);

@@ -248,10 +248,9 @@ async function reportOutcome(
   }
   switch (outcome) {
     case "none":
+    case "delivered":
       if (leftOut.size > 0) return EXIT.done;
       for (const text of await pausedSubscriptionNotes(evreg, event!.action)) note(text);
-      return EXIT.done;
-    case "delivered":
       return EXIT.done;
     case "interrupted":
       note(`Interrupted. ${publishedText(events)} all the same. ${later}`);
