@@ -72,11 +72,16 @@ function blockBefore(
     return `Delivery ${rowid} waits behind another one with the same value at ${escapeControl(ordered.key)}. See what fails: ${nextCommand(`deliveries list --subscription ${id} --status waiting`)}`;
   }
   if (first === null || first === rowid || status === "delivering") return undefined;
-  return `Delivery ${rowid} waits behind delivery ${first}, which its subscription ${id}, an ordered one, is blocked by. See why: ${nextCommand(`deliveries get ${first}`)}. Go past it: ${nextCommand(`deliveries skip ${first}`)}`;
+  return `Delivery ${rowid} waits behind delivery ${first}, which its subscription ${id}, an ordered one, is blocked by. ${waysOn(first)}`;
+}
+
+/** What somebody can do about a delivery that blocks, without the end of the sentence. */
+function waysOn(delivery: number): string {
+  return `See why: ${nextCommand(`deliveries get ${delivery}`)}. Go past it: ${nextCommand(`deliveries skip ${delivery}`)}`;
 }
 
 function ownBlock({ rowid }: Delivery): string {
-  return `Delivery ${rowid} has used up its retries, and its subscription, an ordered one, is blocked by it: it is tried until it is delivered. See why: ${nextCommand(`deliveries get ${rowid}`)}. Go past it: ${nextCommand(`deliveries skip ${rowid}`)}`;
+  return `Delivery ${rowid} has used up its retries, and its subscription, an ordered one, is blocked by it: it is tried until it is delivered. ${waysOn(rowid)}`;
 }
 
 /** For callers whose attempts have no `refusal`. An address in the URL can be checked again; what a name stood for then cannot. */
@@ -255,13 +260,12 @@ export async function retriesNote(
   const blocks = created.on_exhausted === "block";
   const none = blocks ? "What fails has no retries" : "What fails is not tried again";
   const what = retries === 0 ? none : `What fails is tried again: ${retriesText(retries, waitsMs)}`;
-  return [
+  const sentences = [
     `${what} (--max-retries, --retry-schedule; for all: delivery.retrySchedule).`,
-    ...(blocks ? [blockingText(waitsMs)] : []),
-    deactivationText(retries, waitsMs, usual?.disable_after_ms ?? 0) ?? [],
-  ]
-    .flat()
-    .join(" ");
+    blocks ? blockingText(waitsMs) : undefined,
+    deactivationText(retries, waitsMs, usual?.disable_after_ms ?? 0),
+  ];
+  return sentences.filter((sentence) => sentence !== undefined).join(" ");
 }
 
 function blockingText(waitsMs: readonly number[] | null): string {

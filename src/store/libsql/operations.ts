@@ -94,7 +94,7 @@ export const OPERATIONS = {
     findAction: read(findAction),
     listActions: read(listActions),
     reviseAction: audited("action.updated", reviseAction, {
-      before: async (sql, [{ action }]) => await findAction(sql, action),
+      before: (sql, [{ action }]) => findAction(sql, action),
       members: (after, before) => before && changedMembers(before, after),
     }),
     findRevision: read(findRevision),
@@ -105,7 +105,7 @@ export const OPERATIONS = {
     findDeletedSubscription: read(findDeletedSubscription),
     listSubscriptions: read(listSubscriptions),
     updateSubscription: audited("subscription.updated", updateSubscription, {
-      before: async (sql, [id]) => await findSubscription(sql, id),
+      before: (sql, [id]) => findSubscription(sql, id),
       members: (after, before, [, patch]) => before && updatedMembers(after, before, patch),
     }),
     rotateSecret: audited("subscription.secret_rotated", rotateSecret),
@@ -138,7 +138,7 @@ export const OPERATIONS = {
     finish: joined(finishAttempts),
     extend: write(extendLeases, { durable: "later" }),
     findLeased: read(findLeased),
-    releaseExpired: write(async (work, nowMs: number) => await releaseLeases(work, "expired", nowMs), {
+    releaseExpired: write((work, nowMs: number) => releaseLeases(work, "expired", nowMs), {
       durable: "later",
     }),
     moveWaits: write(moveWaits, { rows: WHOLE_BATCH_ROWS }),
@@ -163,7 +163,7 @@ export const OPERATIONS = {
     find: read(findReplay),
     list: read(listReplays),
     cancel: audited("replay.cancelled", cancelReplay, {
-      before: async (sql, [id]) => await findReplay(sql, id),
+      before: (sql, [id]) => findReplay(sql, id),
       members: (_after, before) => (before?.status === "running" ? [] : undefined),
     }),
   },

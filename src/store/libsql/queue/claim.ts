@@ -95,7 +95,7 @@ type DueDeliveries = Omit<ClaimReply, "rows"> & { readonly rows: readonly DueRow
 async function selectDue(sql: Sql, query: DueQuery): Promise<DueDeliveries> {
   const { tiers, maxPayloadBytes, nowMs } = query;
   const { chosen, nextDueAtMs, cutTiers } = await selectFairly(
-    async (some, limit) => await loadWaiting(sql, some, limit),
+    (some, limit) => loadWaiting(sql, some, limit),
     await loadClaimables(sql, query),
     tiers,
     nowMs,
