@@ -25,7 +25,7 @@ export { findServer } from "../runtime/find-server.ts";
 export const loadMigrations = () => import("../store/libsql/open.ts");
 
 /** For looking through a data file that nobody has open, such as a backup. */
-export const loadFileChecks = () => import("../store/libsql/thread/store-thread.ts");
+export const loadFileChecks = () => import("../store/libsql/file-task.ts");
 
 /** For what to type where the data are damaged or gone. */
 export const loadRestoreAdvice = () => import("../store/libsql/files/data-folder.ts");

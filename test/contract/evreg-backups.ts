@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Backup } from "../../src/domain/operations.ts";
-import { fileTask } from "../../src/store/libsql/thread/store-thread.ts";
+import { fileTask } from "../../src/store/libsql/file-task.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { newAction, type OpenEvreg, publish, subscribe, useSharedEvreg } from "./harness.ts";
 

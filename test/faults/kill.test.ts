@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Stats } from "../../src/domain/stats/stats.ts";
-import { DELIVERY_STATE } from "../../src/store/libsql/queue/delivery-state.ts";
+import { DELIVERY_STATE } from "../../src/store/sql/queue/delivery-state.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { launchProgram, startProgram } from "../support/program.ts";
 import { until } from "../support/until.ts";

@@ -22,6 +22,8 @@ const ROWS = [
   ["client", "ui"],
   ["runtime", "schema", "sdk"],
   ["config", "import", "store"],
+  ["store/sql"],
+  ["store/thread"],
   ["delivery", "metrics", "service", "store/libsql"],
   ["http"],
   ["app"],
@@ -37,7 +39,9 @@ const ONLY_FOR: Readonly<Record<string, readonly string[]>> = {
   sdk: [],
   config: ["delivery", "service", "app", "cli", "commands"],
   import: ["cli", "commands"],
-  store: ["store/libsql", "delivery", "metrics", "service", "app"],
+  store: ["store/sql", "store/thread", "store/libsql", "delivery", "metrics", "service", "app"],
+  "store/sql": ["store/thread", "store/libsql"],
+  "store/thread": ["store/libsql"],
   delivery: ["app"],
   metrics: ["app"],
   service: ["http", "app"],
@@ -112,7 +116,7 @@ test("only the threads of the store load the engine, which the executable has no
     for (const path of loads(file, /^\./)) reached.add(posix.normalize(posix.join(dirname(file), path)));
   }
   expect([...reached].filter((file) => loads(file, /^@libsql\//).length > 0)).toEqual([]);
-  expect(loads("store/libsql/thread/connection.ts", /^@libsql\//)).toEqual(["@libsql/client/sqlite3"]);
+  expect(loads("store/libsql/connection.ts", /^@libsql\//)).toEqual(["@libsql/client/sqlite3"]);
 });
 
 test("files and folders keep to their sizes", () => {

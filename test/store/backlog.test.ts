@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { createAction } from "../../src/store/libsql/catalog/actions.ts";
-import { createSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
-import { countBacklog } from "../../src/store/libsql/queue/backlog.ts";
-import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
+import { createAction } from "../../src/store/sql/catalog/actions.ts";
+import { createSubscription } from "../../src/store/sql/catalog/subscriptions.ts";
+import { countBacklog } from "../../src/store/sql/queue/backlog.ts";
+import type { WriteConnection } from "../../src/store/libsql/connection.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 

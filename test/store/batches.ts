@@ -1,7 +1,7 @@
-import { type SyncWork, workOn } from "../../src/store/libsql/thread/operation.ts";
-import type { SyncSql } from "../../src/store/libsql/thread/sql.ts";
+import { workOn } from "../../src/store/sql/operation.ts";
+import type { SyncSql, SyncWork } from "../../src/store/libsql/statements.ts";
 import type { FinishOptions } from "../../src/store/queue.ts";
-import type { EventBatch, FinishedRow } from "../../src/store/libsql/queue/wire.ts";
+import type { EventBatch, FinishedRow } from "../../src/store/sql/queue/wire.ts";
 
 interface Events {
   readonly nowMs: number;

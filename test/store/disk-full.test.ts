@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Action } from "../../src/domain/action.ts";
 import { type EvregError, exitCodeFor } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
+import { WriteConnection } from "../../src/store/libsql/connection.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";

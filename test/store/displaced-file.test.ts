@@ -17,7 +17,7 @@ import { describe, expect, it } from "vitest";
 import type { EvregError } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
-import { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
+import { WriteConnection } from "../../src/store/libsql/connection.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openFile } from "./open-file.ts";
 import { newAction, openStore } from "./opened-store.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
-import type { SyncSql } from "../../src/store/libsql/thread/sql.ts";
+import type { WriteConnection } from "../../src/store/libsql/connection.ts";
+import type { SyncSql } from "../../src/store/libsql/statements.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openFile } from "./open-file.ts";
 import { newAction, openStore } from "./opened-store.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { fileTask } from "../../src/store/libsql/thread/store-thread.ts";
+import { fileTask } from "../../src/store/libsql/file-task.ts";
 import { FORM } from "../../src/store/libsql/files/schema.ts";
 import type { Claim } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { addressOf } from "../../src/store/libsql/thread/connection.ts";
+import { addressOf } from "../../src/store/libsql/connection.ts";
 
 const SOURCES = new URL("../../src/", import.meta.url);
 
@@ -17,5 +17,5 @@ it("is the only way in which evreg opens a file", () => {
       /^import (?!type\b).*(@libsql|"libsql)/m.test(text) || /(import|require)\("(@libsql|libsql)/.test(text)
     );
   });
-  expect(openers).toEqual([join("store", "libsql", "thread", "connection.ts")]);
+  expect(openers).toEqual([join("store", "libsql", "connection.ts")]);
 });

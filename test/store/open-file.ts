@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openDataFile } from "../../src/store/libsql/files/open-file.ts";
-import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
+import type { WriteConnection } from "../../src/store/libsql/connection.ts";
 
 /** A connection to a data file of today's form, made where there is none, with nothing around it. */
 export async function openFile(file: string): Promise<WriteConnection> {

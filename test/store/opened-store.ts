@@ -1,7 +1,7 @@
 import { silentLogger } from "../../src/runtime/logger.ts";
 import type { Action } from "../../src/domain/action.ts";
 import { openLibsqlStore, type OpenOptions } from "../../src/store/libsql/open.ts";
-import type { FileStore } from "../../src/store/libsql/store.ts";
+import type { FileStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "./owner.ts";
 

@@ -5,32 +5,33 @@ import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
 import { BACKLOG_CAUSES } from "../../src/domain/stats/stats.ts";
 import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
 import type { EventSelection } from "../../src/store/events.ts";
-import { deleteEvents } from "../../src/store/libsql/events/counts.ts";
-import { createAction } from "../../src/store/libsql/catalog/actions.ts";
-import { retryDelivery, countDeliveries } from "../../src/store/libsql/queue/deliveries.ts";
+import { deleteEvents } from "../../src/store/sql/events/counts.ts";
+import { createAction } from "../../src/store/sql/catalog/actions.ts";
+import { retryDelivery, countDeliveries } from "../../src/store/sql/queue/deliveries.ts";
 import {
   createSubscription,
   deleteSubscription,
   findSubscription,
   rotateSecret,
   updateSubscription,
-} from "../../src/store/libsql/catalog/subscriptions.ts";
-import { listEvents } from "../../src/store/libsql/events/list.ts";
-import { advanceReplay, countReplay, planReplay } from "../../src/store/libsql/history/replays.ts";
-import { recordChange } from "../../src/store/libsql/history/audit.ts";
-import { cancelReplay, runningReplays, startReplay } from "../../src/store/libsql/history/replays.ts";
-import { removeExpired } from "../../src/store/libsql/history/retention.ts";
-import { listAttention } from "../../src/store/libsql/queue/attention.ts";
-import { claimDue, claimNext, recordAndClaim } from "../../src/store/libsql/queue/claim.ts";
-import { listDeliveries } from "../../src/store/libsql/queue/delivery-list.ts";
-import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
-import { listAttempts, dropMiddleAttempts } from "../../src/store/libsql/queue/attempts.ts";
-import { releaseLeases } from "../../src/store/libsql/queue/leases.ts";
-import { countBacklog, countPending } from "../../src/store/libsql/queue/backlog.ts";
-import type { WriteConnection } from "../../src/store/libsql/thread/connection.ts";
-import type { SyncWork, Work } from "../../src/store/libsql/thread/operation.ts";
-import type { SqlValue, SyncSql } from "../../src/store/libsql/thread/sql.ts";
-import type { FinishedRow } from "../../src/store/libsql/queue/wire.ts";
+} from "../../src/store/sql/catalog/subscriptions.ts";
+import { listEvents } from "../../src/store/sql/events/list.ts";
+import { advanceReplay, countReplay, planReplay } from "../../src/store/sql/history/replays.ts";
+import { recordChange } from "../../src/store/sql/history/audit.ts";
+import { cancelReplay, runningReplays, startReplay } from "../../src/store/sql/history/replays.ts";
+import { removeExpired } from "../../src/store/sql/history/retention.ts";
+import { listAttention } from "../../src/store/sql/queue/attention.ts";
+import { claimDue, claimNext, recordAndClaim } from "../../src/store/sql/queue/claim.ts";
+import { listDeliveries } from "../../src/store/sql/queue/delivery-list.ts";
+import { finishAttempts } from "../../src/store/sql/queue/finish.ts";
+import { listAttempts, dropMiddleAttempts } from "../../src/store/sql/queue/attempts.ts";
+import { releaseLeases } from "../../src/store/sql/queue/leases.ts";
+import { countBacklog, countPending } from "../../src/store/sql/queue/backlog.ts";
+import type { WriteConnection } from "../../src/store/libsql/connection.ts";
+import type { Work } from "../../src/store/sql/operation.ts";
+import type { SqlValue } from "../../src/store/sql/sql.ts";
+import type { SyncSql, SyncWork } from "../../src/store/libsql/statements.ts";
+import type { FinishedRow } from "../../src/store/sql/queue/wire.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";

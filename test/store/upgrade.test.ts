@@ -11,8 +11,8 @@ import {
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
-import { eventChecksum } from "../../src/store/libsql/events/payloads.ts";
-import { fileTask } from "../../src/store/libsql/thread/store-thread.ts";
+import { eventChecksum } from "../../src/store/sql/events/payloads.ts";
+import { fileTask } from "../../src/store/libsql/file-task.ts";
 import { openDataFile } from "../../src/store/libsql/files/open-file.ts";
 import { FORM } from "../../src/store/libsql/files/schema.ts";
 import { inspectMigrations, migrate } from "../../src/store/libsql/open.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { WriteCall } from "../../src/store/libsql/thread/protocol.ts";
-import { BATCH_ROWS, type PendingWrite, WriteQueue } from "../../src/store/libsql/thread/write-queue.ts";
+import type { WriteCall } from "../../src/store/thread/protocol.ts";
+import { BATCH_ROWS, type PendingWrite, WriteQueue } from "../../src/store/thread/write-queue.ts";
 
 interface Sent {
   readonly names: readonly unknown[];

@@ -7,7 +7,7 @@ import { findServer } from "../../runtime/find-server.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import { type Owner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
-import type { StoreChange } from "../store.ts";
+import type { FileAdmin, Store, StoreChange } from "../store.ts";
 import { Backups } from "./files/backup.ts";
 import {
   admittedVersion,
@@ -25,10 +25,14 @@ import {
 import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/older-forms.ts";
 import { acceptLoss } from "./files/restore.ts";
 import { FORM, FORM_NAME } from "./files/schema.ts";
-import { createLibsqlStore, type FileStore } from "./store.ts";
-import { EngineFailure } from "./thread/sql.ts";
-import { StoreThreads, type StoreThreadsOptions } from "./thread/store-threads.ts";
-import { WriteQueue } from "./thread/write-queue.ts";
+import { createStore } from "../thread/store.ts";
+import type { ReaderSetup, WriterSetup } from "./setup.ts";
+import { EngineFailure } from "../sql/sql.ts";
+import { StoreThreads, type StoreThreadsOptions } from "../thread/store-threads.ts";
+import { WriteQueue } from "../thread/write-queue.ts";
+
+/** A store on files. */
+export type FileStore = Store & { readonly files: FileAdmin };
 
 export interface OpenOptions {
   /** The data folder, which is created if it is missing. */
@@ -80,13 +84,21 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     const onDamaged = (event: number): void => noteDamaged(damaged, event, logger);
     const { commits, onFatal } = options;
     // With one thread a command starts sooner, and it has nothing to read while it writes.
-    const threads = new StoreThreads({ hasReader: serves, clock, logger, onDamaged, commits, onFatal });
-    const setup = { path, encryption: options.encryption, nowMs: clock.now() };
-    const report = await threads.open(setup).catch((error: unknown) => {
+    const threads = new StoreThreads({
+      script: "store-thread",
+      hasReader: serves,
+      clock,
+      logger,
+      onDamaged,
+      commits,
+      onFatal,
+    });
+    const setup: WriterSetup = { path, encryption: options.encryption, nowMs: clock.now() };
+    const report = await threads.open<ReaderSetup>(setup).catch((error: unknown) => {
       throw openFailure(folder, error);
     });
     const queue = new WriteQueue(threads, options.onChange ?? (() => undefined));
-    const backups = new Backups(path, report.file, threads);
+    const backups = new Backups(path, report.reader.file, threads);
     const close = async (): Promise<void> => {
       await Promise.all([queue.close(), backups.end()]);
       // The owner file is removed before the lock is released, as the next owner writes its own.
@@ -98,16 +110,13 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     writeOwner(folder, owner, logger);
     for (const { level, details, message } of report.notices) logger[level](details, message);
     if (serves) removeCopies(unfinishedCopy(fileBehindLink(dataFileOf(folder)), ""));
-    return createLibsqlStore({
-      threads,
-      queue,
-      operations: report.operations,
-      damaged,
-      backups,
-      dataId: report.dataId,
-      key: options.encryption?.key,
-      close,
-    });
+    const { operations, dataId } = report;
+    const store = createStore({ threads, queue, operations, dataId, key: options.encryption?.key, close });
+    const files = {
+      backup: (signal?: AbortSignal) => backups.make(signal),
+      damagedEvents: () => [...damaged],
+    };
+    return { ...store, files };
   } catch (error) {
     releaseFolder();
     throw error;

@@ -4,10 +4,10 @@ import { type FileHandle, open, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import type { Backup } from "../../../domain/operations.ts";
-import type { FileId } from "../thread/file-guard.ts";
-import { singleWrite } from "../thread/protocol.ts";
-import { fileTask } from "../thread/store-thread.ts";
-import type { StoreThreads } from "../thread/store-threads.ts";
+import type { FileId } from "./file-guard.ts";
+import { singleWrite } from "../../thread/protocol.ts";
+import { fileTask } from "../file-task.ts";
+import type { StoreThreads } from "../../thread/store-threads.ts";
 import { logOf } from "./data-folder.ts";
 
 /** Pieces are so small that hashing one delays no request. */

@@ -1,7 +1,7 @@
 import { LOCAL_ACTOR } from "../../../domain/audit.ts";
-import { recordChange } from "../history/audit.ts";
-import { withDatabase } from "../thread/connection.ts";
-import type { SyncSql } from "../thread/sql.ts";
+import { recordChange } from "../../sql/history/audit.ts";
+import { withDatabase } from "../connection.ts";
+import type { SyncSql } from "../statements.ts";
 import { UNCHECKED_FORM } from "./older-forms.ts";
 import { readForm } from "./schema.ts";
 

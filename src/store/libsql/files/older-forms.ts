@@ -5,9 +5,9 @@ import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { byteCount } from "../../../domain/formats.ts";
 import { WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
 import { sizeOf } from "../../../runtime/files.ts";
-import { eventChecksum } from "../events/payloads.ts";
-import { DELIVERY_STATE } from "../queue/delivery-state.ts";
-import type { SyncSql } from "../thread/sql.ts";
+import { eventChecksum } from "../../sql/events/payloads.ts";
+import { DELIVERY_STATE } from "../../sql/queue/delivery-state.ts";
+import type { SyncSql } from "../statements.ts";
 import { FORM } from "./schema.ts";
 
 /** What is different in an older form: columns and tables that are not named here keep their names and meanings. */

@@ -1,7 +1,7 @@
 import type { EncryptionKeys } from "../../secret-cipher.ts";
-import { WriteConnection } from "../thread/connection.ts";
-import type { Notice } from "../thread/protocol.ts";
-import type { SyncSql } from "../thread/sql.ts";
+import { WriteConnection } from "../connection.ts";
+import type { Notice } from "../../thread/protocol.ts";
+import type { SyncSql } from "../statements.ts";
 import { mustBeKnown } from "./data-folder.ts";
 import { passDropped, renewDataIdentity } from "./id-reservation.ts";
 import { rewriteFile, storeProof, vaultsOf } from "./rewrite-file.ts";

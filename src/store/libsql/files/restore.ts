@@ -6,8 +6,8 @@ import { fileTimestamp } from "../../../runtime/clock.ts";
 import { sizeOf } from "../../../runtime/files.ts";
 import { findServer } from "../../../runtime/find-server.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
-import { fileTask } from "../thread/store-thread.ts";
-import { checkLog } from "../thread/wal-check.ts";
+import { fileTask } from "../file-task.ts";
+import { checkLog } from "./wal-check.ts";
 import type { FileFacts } from "./closed-file.ts";
 import {
   dataFileOf,

@@ -1,7 +1,8 @@
 import { EvregError } from "../../../domain/error.ts";
 import { EVENT_LIMITS } from "../../../domain/event.ts";
-import { DELIVERY_STATE } from "../queue/delivery-state.ts";
-import { FIRST_MS, LAST_MS, type SyncSql } from "../thread/sql.ts";
+import { DELIVERY_STATE } from "../../sql/queue/delivery-state.ts";
+import { FIRST_MS, LAST_MS } from "../../sql/sql.ts";
+import type { SyncSql } from "../statements.ts";
 
 /** Tells an evreg file from any other SQLite file ("EvRg"). */
 export const APPLICATION_ID = 0x45765267;

@@ -1,0 +1,206 @@
+import type {
+  ActionChange,
+  ActionRecord,
+  ActionSelection,
+  RevisionSelection,
+  StoredAction,
+} from "../../catalog.ts";
+import {
+  type Action,
+  type ActionRevision,
+  type Admission,
+  type CompatibilityMode,
+  DEFAULT_RULE,
+  type Schemata,
+} from "../../../domain/action.ts";
+import {
+  SERVICE_APPLICATION,
+  SERVICE_EVENT_NAMES,
+  SERVICE_EVENT_SCHEMAS,
+} from "../../../domain/service-events.ts";
+import { toIso } from "../../../runtime/clock.ts";
+import { actionAfter, actionExists, type ChangeableAction } from "../../rules/catalog.ts";
+import { isRowid, type Sql } from "../sql.ts";
+import { parseStored } from "../stored-record.ts";
+import { matchNewAction } from "./matching.ts";
+
+interface ActionRow extends ChangeableAction, Pick<Action, "rowid" | "action"> {
+  readonly schemata: string;
+  readonly created_ms: number;
+  readonly version: number;
+  readonly built_in: number;
+}
+
+const SELECT_ACTION = `
+  SELECT a.rowid AS rowid, a.action, a.application, r.schemata, a.revision, a.compatibility, a.compatibility_against,
+    a.deprecated_ms AS deprecatedMs, a.retired_ms AS retiredMs, a.successor, a.created_ms, a.version, a.built_in
+  FROM action a JOIN action_revision r ON r.action_id = a.rowid AND r.revision = a.revision`;
+
+export async function createAction(sql: Sql, input: ActionRecord, nowMs: number): Promise<Action> {
+  const existing = await findRow(sql, input.action);
+  if (existing !== undefined) throw actionExists(existing);
+  await insertAction(sql, input, nowMs);
+  return actionOf((await findRow(sql, input.action))!);
+}
+
+async function insertAction(sql: Sql, input: ActionRecord, nowMs: number, isBuiltIn = false): Promise<void> {
+  const rule = { ...DEFAULT_RULE, ...input };
+  const id = await sql.value<number>(
+    `INSERT INTO action (action, application, revision, created_ms, compatibility, compatibility_against, built_in)
+      VALUES (?, ?, 1, ?, ?, ?, ?) RETURNING rowid AS id`,
+    input.action,
+    input.application,
+    nowMs,
+    rule.compatibility,
+    rule.compatibility_against,
+    isBuiltIn,
+  );
+  await insertRevision(sql, id, 1, input.schemata, nowMs);
+  await matchNewAction(sql, id, input.action);
+}
+
+async function findRow(sql: Sql, name: string): Promise<ActionRow | undefined> {
+  return await sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, name);
+}
+
+export async function findAction(sql: Sql, name: string): Promise<StoredAction | undefined> {
+  const row = await findRow(sql, name);
+  if (row === undefined) return undefined;
+  const { rowid: actionId, version, deprecatedMs } = row;
+  return { ...actionOf(row), actionId, version, deprecatedMs, isBuiltIn: row.built_in === 1 };
+}
+
+export async function listActions(sql: Sql, query: ActionSelection): Promise<readonly Action[]> {
+  const rows = await sql.rows<ActionRow>(
+    `${SELECT_ACTION}
+      WHERE (?1 IS NULL OR a.application = ?1)
+        AND (?2 IS NULL OR a.application IN list(?2: name text))
+        AND a.action > ?3
+      ORDER BY a.action LIMIT ?4`,
+    query.application ?? null,
+    query.applications === undefined ? null : JSON.stringify(query.applications),
+    query.after ?? "",
+    query.limit ?? Number.MAX_SAFE_INTEGER,
+  );
+  return rows.map(actionOf);
+}
+
+export async function reviseAction(
+  sql: Sql,
+  input: ActionChange,
+  nowMs: number,
+): Promise<Action | "stale" | undefined> {
+  const before = await findRow(sql, input.action);
+  if (before === undefined) return undefined;
+  if (before.version !== input.expectedVersion) return "stale";
+  const after = actionAfter(before, input, nowMs);
+  const { schemata = schemataOf(before), admission } = input;
+  if (after.revision !== before.revision) {
+    await insertRevision(sql, before.rowid, after.revision, schemata, nowMs, admission);
+  }
+  await sql.run(
+    `UPDATE action SET version = version + 1, revision = ?, application = ?, compatibility = ?,
+      compatibility_against = ?, deprecated_ms = ?, retired_ms = ?, successor = ? WHERE rowid = ?`,
+    after.revision,
+    after.application,
+    after.compatibility,
+    after.compatibility_against,
+    after.deprecatedMs,
+    after.retiredMs,
+    after.successor,
+    before.rowid,
+  );
+  return actionOf((await findRow(sql, input.action))!);
+}
+
+async function insertRevision(
+  sql: Sql,
+  actionId: number,
+  revision: number,
+  schemata: Schemata,
+  nowMs: number,
+  admission?: Admission,
+): Promise<void> {
+  await sql.run(
+    `INSERT INTO action_revision (action_id, revision, schemata, created_ms, compatibility, breaks)
+      VALUES (?, ?, ?, ?, ?, ?)`,
+    actionId,
+    revision,
+    // In JSON, NUL and lone surrogates are escapes, so the text itself never holds either.
+    JSON.stringify(schemata),
+    nowMs,
+    admission?.compatibility ?? null,
+    admission?.breaks ?? null,
+  );
+}
+
+function actionOf(row: ActionRow): Action {
+  return {
+    rowid: row.rowid,
+    action: row.action,
+    application: row.application,
+    schemata: schemataOf(row),
+    revision: row.revision,
+    compatibility: row.compatibility,
+    compatibility_against: row.compatibility_against,
+    deprecated: row.deprecatedMs !== null,
+    retired: row.retiredMs !== null,
+    successor: row.successor,
+    timestamped: toIso(row.created_ms),
+  };
+}
+
+function schemataOf(row: { readonly schemata: string }): Schemata {
+  return parseStored(row.schemata) as Schemata;
+}
+
+interface RevisionRow {
+  readonly revision: number;
+  readonly schemata: string;
+  readonly created_ms: number;
+  readonly compatibility: CompatibilityMode | null;
+  readonly breaks: number | null;
+}
+
+export async function findRevision(
+  sql: Sql,
+  action: string,
+  revision: number,
+): Promise<ActionRevision | undefined> {
+  if (!isRowid(revision)) return undefined;
+  const [newest] = await listRevisions(sql, { action, limit: 1, after: revision + 1 });
+  return newest?.revision === revision ? newest : undefined;
+}
+
+export async function listRevisions(sql: Sql, query: RevisionSelection): Promise<readonly ActionRevision[]> {
+  const { action, limit, after = Number.MAX_SAFE_INTEGER } = query;
+  const rows = await sql.rows<RevisionRow>(
+    `SELECT r.revision, r.schemata, r.created_ms, r.compatibility, r.breaks
+      FROM action a JOIN action_revision r ON r.action_id = a.rowid
+      WHERE a.action = ? AND r.revision < ? ORDER BY r.revision DESC LIMIT ?`,
+    action,
+    after,
+    limit,
+  );
+  return rows.map(({ compatibility, breaks, ...row }) => {
+    const admission = compatibility === null || breaks === null ? null : { compatibility, breaks };
+    const timestamped = toIso(row.created_ms);
+    return { action, revision: row.revision, schemata: schemataOf(row), admission, timestamped };
+  });
+}
+
+/**
+ * Makes sure that the file has the actions of the service's own events, with the schemas of this evreg. An action that a person
+ * made of such a name in an earlier evreg stays as it is, and its service events are not published.
+ */
+export async function ensureServiceActions(sql: Sql, nowMs: number): Promise<void> {
+  for (const action of SERVICE_EVENT_NAMES) {
+    const schemata = SERVICE_EVENT_SCHEMAS[action];
+    const row = await findRow(sql, action);
+    if (row === undefined) {
+      await insertAction(sql, { action, application: SERVICE_APPLICATION, schemata }, nowMs, true);
+    } else if (row.built_in === 1 && row.schemata !== JSON.stringify(schemata)) {
+      await reviseAction(sql, { action, schemata, expectedVersion: row.version }, nowMs);
+    }
+  }
+}

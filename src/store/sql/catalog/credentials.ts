@@ -1,0 +1,288 @@
+import type { BearerSetting, SecretReplacement } from "../../catalog.ts";
+import { EvregError } from "../../../domain/error.ts";
+import type { Token } from "../../../domain/token.ts";
+import { toIso } from "../../../runtime/clock.ts";
+import { aboutSecret, type SecretOwner, Vault } from "../../secret-cipher.ts";
+import type { CallerToken, TokenRecord } from "../../store.ts";
+import { isoOrNull, readableOr, type StoredRecord } from "../stored-record.ts";
+import type { Work } from "../operation.ts";
+import { isRowid, type Sql, type SqlValue } from "../sql.ts";
+
+/**
+ * Writes secrets. They have a table of their own, so that no listing reads them. What a write removes is overwritten at once:
+ * nobody overwrites the unused parts of a page that becomes another table's.
+ */
+async function change(sql: Sql, text: string, ...values: SqlValue[]): Promise<void> {
+  await sql.run("PRAGMA secure_delete = ON");
+  try {
+    await sql.run(text, ...values);
+  } finally {
+    await sql.run("PRAGMA secure_delete = OFF");
+  }
+}
+
+/**
+ * Answers the stored secret of the oldest other subscription of the same application, name and mode, as these share it.
+ * Subscriptions of mode pull have one of their own: whoever takes their deliveries knows it, and must not sign for a handler.
+ */
+async function sharedSecret(sql: Sql, id: number) {
+  return await sql.first<{
+    secret: string;
+    previous_secret: string | null;
+    previous_until_ms: number | null;
+  }>(
+    `SELECT k.secret, k.previous_secret, k.previous_until_ms
+      FROM subscription AS s CROSS JOIN subscription AS o INDEXED BY subscription_living
+      CROSS JOIN subscription_secret AS k ON k.subscription_id = o.rowid
+      WHERE s.rowid = ? AND o.application = s.application AND o.subscription = s.subscription
+        AND o.mode = s.mode AND o.deleted_ms IS NULL AND o.rowid <> s.rowid
+      ORDER BY o.rowid LIMIT 1`,
+    id,
+  );
+}
+
+/** @param input of the subscription `id`; its secret is for the first of its application and name */
+export async function insertSecrets(
+  work: Work,
+  id: number,
+  input: SecretOwner & { readonly secret: string; readonly bearer?: BearerSetting },
+): Promise<void> {
+  const vault = new Vault(work.key);
+  const about = aboutSecret(input, "secret");
+  const shared = await sharedSecret(work, id);
+  const isReadable = shared !== undefined && vault.open(about, shared.secret) !== undefined;
+  await change(
+    work,
+    `INSERT INTO subscription_secret (subscription_id, secret, previous_secret, previous_until_ms, bearer)
+      VALUES (?, ?, ?, ?, 'secret')`,
+    id,
+    isReadable ? shared.secret : vault.seal(about, input.secret),
+    isReadable ? shared.previous_secret : null,
+    isReadable ? shared.previous_until_ms : null,
+  );
+  if (input.bearer !== undefined) await setBearer(work, id, input, input.bearer);
+}
+
+/** Answers `undefined` if the secret cannot be read. */
+export async function findSecret(work: Work, id: number): Promise<string | undefined> {
+  const stored = await work.first<SecretOwner & { readonly secret: string }>(
+    `SELECT s.application, s.subscription, k.secret
+      FROM subscription_secret AS k CROSS JOIN subscription AS s ON s.rowid = k.subscription_id
+      WHERE k.subscription_id = ?`,
+    id,
+  );
+  return stored === undefined
+    ? undefined
+    : new Vault(work.key).open(aboutSecret(stored, "secret"), stored.secret);
+}
+
+export async function setBearer(
+  work: Work,
+  id: number,
+  owner: SecretOwner,
+  bearer: BearerSetting,
+): Promise<void> {
+  const about = aboutSecret(owner, "bearer token");
+  const token = bearer.kind === "own" ? new Vault(work.key).seal(about, bearer.token) : null;
+  const update = "UPDATE subscription_secret SET bearer = ?, bearer_token = ? WHERE subscription_id = ?";
+  await change(work, update, bearer.kind, token, id);
+}
+
+/**
+ * Gives all subscriptions of an application, name and mode the same secret.
+ * @throws EvregError `conflict` for an overlap while another one lasts
+ */
+export async function replaceSecrets(
+  work: Work,
+  owner: SecretOwner & { readonly mode: string },
+  rotation: SecretReplacement,
+  nowMs: number,
+): Promise<void> {
+  await deleteExpiredSecrets(work, nowMs);
+  const rows = await work.rows<{ id: number; secret: string; until_ms: number | null }>(
+    `SELECT k.subscription_id AS id, k.secret, k.previous_until_ms AS until_ms
+      FROM subscription AS s INDEXED BY subscription_living
+      CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid
+      WHERE s.application = ? AND s.subscription = ? AND s.mode = ? AND s.deleted_ms IS NULL`,
+    owner.application,
+    owner.subscription,
+    owner.mode,
+  );
+  const untilMs = rows.find((row) => row.until_ms !== null)?.until_ms ?? null;
+  if (rotation.overlapMs > 0 && untilMs !== null) {
+    const until = toIso(untilMs);
+    throw new EvregError(
+      "conflict",
+      `Its secret is being rotated already: the previous one stays valid until ${until}. Wait until then, or rotate without an overlap (overlap_ms 0, --expire-now), which ends both earlier secrets at once.`,
+      { field: "overlap_ms", previous_secret_until: until },
+    );
+  }
+  const vault = new Vault(work.key);
+  const about = aboutSecret(owner, "secret");
+  for (const { id, secret } of rows) {
+    // A secret that cannot be read signs nothing, so it has no overlap.
+    const overlaps = rotation.overlapMs > 0 && vault.open(about, secret) !== undefined;
+    await change(
+      work,
+      `UPDATE subscription_secret SET secret = ?, previous_secret = ?, previous_until_ms = ?
+        WHERE subscription_id = ?`,
+      vault.seal(about, rotation.secret),
+      overlaps ? secret : null,
+      overlaps ? nowMs + rotation.overlapMs : null,
+      id,
+    );
+  }
+}
+
+/** Deletes previous secrets whose overlap has ended. */
+export async function deleteExpiredSecrets(sql: Sql, nowMs: number): Promise<void> {
+  await change(
+    sql,
+    `UPDATE subscription_secret SET previous_secret = NULL, previous_until_ms = NULL WHERE previous_until_ms <= ?`,
+    nowMs,
+  );
+}
+
+export async function deleteSecrets(sql: Sql, id: number): Promise<void> {
+  await change(sql, "DELETE FROM subscription_secret WHERE subscription_id = ?", id);
+}
+
+interface TokenRow extends StoredRecord<
+  Omit<Token, "scopes">,
+  "expires_at" | "last_used_at" | "timestamped"
+> {
+  readonly scopes: string;
+}
+
+const COLUMNS =
+  "rowid AS rowid, name, scopes, expires_ms AS expires_at, last_used_ms AS last_used_at, created_ms AS timestamped";
+
+/** Tokens of browsers are not listed once they have ended, and nobody manages a server with them. */
+const IS_OF_BROWSER = "parent_id IS NOT NULL";
+
+/** So many living tokens may be made, by codes, for one token and for those made for it. */
+const MAX_FAMILY = 32;
+const MANAGED_FOR_MS = 60 * 60_000;
+
+/** A token, and those that it was made for, all the way up. */
+const UP = `up (id, parent_id) AS (
+    SELECT rowid, parent_id FROM token WHERE rowid = ?
+    UNION SELECT t.rowid, t.parent_id FROM up AS u JOIN token AS t ON t.rowid = u.parent_id)`;
+
+export async function createToken(sql: Sql, input: TokenRecord, nowMs: number): Promise<Token> {
+  await sql.run(`DELETE FROM token WHERE expires_ms <= ? AND ${IS_OF_BROWSER}`, nowMs);
+  await checkParent(sql, input.parentId ?? 0, nowMs);
+  if ((await sql.first("SELECT 1 FROM token WHERE hash = ?", input.hash)) !== undefined) {
+    throw new EvregError("conflict", "This token exists already.");
+  }
+  const row = await sql.first<TokenRow>(
+    `INSERT INTO token (name, scopes, hash, expires_ms, created_ms, parent_id) VALUES (?, ?, ?, ?, ?, ?)
+      RETURNING ${COLUMNS}`,
+    input.name,
+    JSON.stringify(input.scopes),
+    input.hash,
+    input.expiresAtMs ?? null,
+    nowMs,
+    input.parentId ?? null,
+  );
+  return tokenOf(row!);
+}
+
+/**
+ * Checks the token that another one is made for. It may have been revoked a moment ago; and each token of its family could make
+ * more for ever.
+ */
+async function checkParent(sql: Sql, id: number, nowMs: number): Promise<void> {
+  if (id === 0) return;
+  const living = "SELECT 1 FROM token WHERE rowid = ? AND (expires_ms IS NULL OR expires_ms > ?)";
+  if ((await sql.first(living, id, nowMs)) === undefined) {
+    throw new EvregError("unauthorized", "The token that this code was made with holds no longer.");
+  }
+  const count = await sql.value<number>(
+    `WITH RECURSIVE ${UP}, family (id) AS (
+        SELECT id FROM up WHERE parent_id IS NULL
+        UNION SELECT t.rowid FROM family AS f JOIN token AS t ON t.parent_id = f.id)
+      SELECT count(*) - 1 FROM family`,
+    id,
+  );
+  if (count < MAX_FAMILY) return;
+  throw new EvregError(
+    "rate_limited",
+    `${MAX_FAMILY} browsers are signed in by this token. Sign out in one of them, or revoke a token named browser.`,
+  );
+}
+
+export async function findToken(sql: Sql, hash: string): Promise<CallerToken | undefined> {
+  const row = await sql.first<TokenRow>(`SELECT ${COLUMNS} FROM token WHERE hash = ?`, hash);
+  if (row === undefined) return undefined;
+  // A token is made while its parent exists, so the first one up has the smallest rowid.
+  const callerId = await sql.value<number>(`WITH RECURSIVE ${UP} SELECT min(id) FROM up`, row.rowid);
+  return { ...tokenOf(row), callerId };
+}
+
+export async function listTokens(sql: Sql): Promise<readonly Token[]> {
+  return (await sql.rows<TokenRow>(`SELECT ${COLUMNS} FROM token ORDER BY rowid`)).map(tokenOf);
+}
+
+/**
+ * Revokes a token. Answers it, and after it those that were made for it, which end with it; none where there is no such token.
+ */
+export async function revokeToken(sql: Sql, id: number, managedAtMs?: number): Promise<readonly Token[]> {
+  if (!isRowid(id)) return [];
+  const wasManaged = managedAtMs !== undefined && (await isManaged(sql, managedAtMs));
+  const revoked = (
+    await sql.rows<TokenRow>(
+      `WITH RECURSIVE family (id) AS (
+          SELECT rowid FROM token WHERE rowid = ?
+          UNION SELECT t.rowid FROM token AS t, family AS f WHERE t.parent_id = f.id)
+        SELECT ${COLUMNS} FROM token WHERE rowid IN (SELECT id FROM family) ORDER BY rowid`,
+      id,
+    )
+  ).map(tokenOf);
+  for (const { rowid } of revoked) await sql.run("DELETE FROM token WHERE rowid = ?", rowid);
+  if (wasManaged && !(await isManaged(sql, managedAtMs))) {
+    throw new EvregError(
+      "conflict",
+      "This is the last token with the scope admin; without one nobody could manage this server. Create another first, then revoke this one with it.",
+    );
+  }
+  return revoked;
+}
+
+/** Whether a token can manage others at that time, and for long enough to make another. */
+async function isManaged(sql: Sql, atMs: number): Promise<boolean> {
+  return (
+    (await sql.value<number>(
+      `SELECT EXISTS (SELECT 1 FROM token AS t WHERE (t.expires_ms IS NULL OR t.expires_ms > ?) AND NOT (${IS_OF_BROWSER})
+      AND EXISTS (SELECT 1 FROM json_each(t.scopes) AS s WHERE s.value = 'admin'))`,
+      atMs + MANAGED_FOR_MS,
+    )) === 1
+  );
+}
+
+export async function recordTokenUses(
+  sql: Sql,
+  uses: readonly { rowid: number; atMs: number }[],
+): Promise<undefined> {
+  await sql.run(
+    `UPDATE token SET last_used_ms = max(coalesce(last_used_ms, 0), used.at_ms)
+      FROM list(?: id bigint, at_ms bigint) AS used
+      WHERE token.rowid = used.id`,
+    JSON.stringify(uses.map(({ rowid, atMs }) => [rowid, atMs])),
+  );
+}
+
+function textsIn(value: unknown): readonly string[] | undefined {
+  return Array.isArray(value) && value.every((each) => typeof each === "string") ? value : undefined;
+}
+
+function tokenOf(row: TokenRow): Token {
+  return {
+    ...row,
+    // Damaged scopes grant nothing.
+    scopes: readableOr([], row.scopes, textsIn),
+    expires_at: isoOrNull(row.expires_at),
+    last_used_at: isoOrNull(row.last_used_at),
+    timestamped: toIso(row.timestamped),
+  };
+}

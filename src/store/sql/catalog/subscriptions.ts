@@ -1,0 +1,250 @@
+import type {
+  SecretReplacement,
+  SubscriptionPatch,
+  SubscriptionRecord,
+  SubscriptionSelection,
+} from "../../catalog.ts";
+import {
+  checkActionExists,
+  subscriptionAfter,
+  subscriptionExists,
+  type ChangeableSubscription,
+} from "../../rules/catalog.ts";
+import {
+  changedSettings,
+  NO_SETTINGS,
+  orderPointer,
+  type SubscriptionSettings,
+} from "../../../domain/subscription-settings.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
+import { recordServiceEvents } from "../events/service-events.ts";
+import { endRunning } from "../history/replays.ts";
+import { BLOCKED_BY, BLOCKED_KEYS, failExhausted } from "../queue/key-order.ts";
+import { toIso } from "../../../runtime/clock.ts";
+import { isoOrNull, settingsFromJson, settingsToJson, type StoredRecord } from "../stored-record.ts";
+import { isRowid, type Sql } from "../sql.ts";
+import { deleteSecrets, insertSecrets, replaceSecrets, setBearer } from "./credentials.ts";
+import { endMatches, matchActions } from "./matching.ts";
+import type { Work } from "../operation.ts";
+
+/** What is stored for a subscription that has no handler. */
+const NO_HANDLER = "";
+
+/** @param key encrypts its secrets, if given; so for the other writes here */
+export async function createSubscription(
+  work: Work,
+  input: SubscriptionRecord,
+  nowMs: number,
+): Promise<Subscription> {
+  await checkBinding(work, input);
+  const settings = changedSettings(NO_SETTINGS, input.settings ?? {});
+  const id = await work.value<number>(
+    `INSERT INTO subscription (application, subscription, action, mode, handler, max_retries, active, created_ms, settings,
+        order_key)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
+    input.application,
+    input.subscription,
+    input.action,
+    input.handler === null ? "pull" : "push",
+    input.handler ?? NO_HANDLER,
+    input.maxRetries,
+    input.active,
+    nowMs,
+    settingsToJson(settings),
+    orderPointer(settings.ordered),
+  );
+  await matchActions(work, id, input.action);
+  await insertSecrets(work, id, input);
+  return (await findSubscription(work, id))!;
+}
+
+export async function findSubscription(sql: Sql, id: number): Promise<Subscription | undefined> {
+  const row = await findRow(sql, id);
+  return row && subscriptionOf(row);
+}
+
+/** Answers a deleted subscription as it was when it was deleted. */
+export async function findDeletedSubscription(sql: Sql, id: number): Promise<Subscription | undefined> {
+  const row = await findRow(sql, id, DELETED);
+  return row && subscriptionOf(row);
+}
+
+export async function listSubscriptions(
+  sql: Sql,
+  query: SubscriptionSelection,
+): Promise<readonly Subscription[]> {
+  const rows = await sql.rows<ListedSubscriptionRow>(
+    `${SELECT_SUBSCRIPTION} ${LIVING}
+      AND (?1 IS NULL OR s.application = ?1)
+      AND (?2 IS NULL OR s.action = ?2 OR s.rowid IN (
+        SELECT b.subscription_id FROM action AS a CROSS JOIN binding AS b INDEXED BY binding_receiving
+        WHERE a.action = ?2 AND b.action_id = a.rowid AND b.receives = 1))
+      AND (?3 IS NULL OR s.active = ?3)
+      AND (?4 IS NULL OR s.application IN list(?4: name text))
+      AND (?5 IS NULL OR s.subscription = ?5)
+      AND s.rowid > ?6
+      ORDER BY s.rowid LIMIT ?7`,
+    query.application ?? null,
+    query.action ?? null,
+    query.active ?? null,
+    query.applications === undefined ? null : JSON.stringify(query.applications),
+    query.subscription ?? null,
+    query.after ?? 0,
+    query.limit ?? Number.MAX_SAFE_INTEGER,
+  );
+  return rows.map(subscriptionOf);
+}
+
+export async function updateSubscription(
+  work: Work,
+  id: number,
+  patch: SubscriptionPatch,
+  nowMs: number,
+): Promise<Subscription | undefined> {
+  const row = await findRow(work, id);
+  if (row === undefined) return undefined;
+  const before = stateOf(row);
+  const { after, isRebound, resetsHealth, failsExhausted } = subscriptionAfter(before, patch);
+  const { handler, maxRetries, active, action, disabledReason, settings } = after;
+  if (isRebound) await bindAnew(work, { ...row, action }, nowMs);
+  await work.run(
+    "UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action = ?, disabled_reason = ? WHERE rowid = ?",
+    handler ?? NO_HANDLER,
+    maxRetries,
+    active,
+    action,
+    disabledReason,
+    id,
+  );
+  // Damaged settings stay until new ones replace them.
+  if (patch.settings !== undefined) {
+    await work.run(
+      "UPDATE subscription SET settings = ?, order_key = ? WHERE rowid = ?",
+      settingsToJson(settings),
+      orderPointer(settings.ordered),
+      id,
+    );
+  }
+  const failed = failsExhausted ? await failExhausted(work, id, nowMs) : [];
+  if (resetsHealth) {
+    // Nothing is known of another handler, nor of one that a person says is well again.
+    await work.run(
+      `UPDATE subscription SET failing_since_ms = NULL, last_failure_ms = NULL, failing_total_ms = 0, slowed_until_ms = NULL
+        WHERE rowid = ?`,
+      id,
+    );
+  }
+  if (patch.bearer !== undefined) await setBearer(work, id, row, patch.bearer);
+  const answer = (await findSubscription(work, id))!;
+  const { blocked_by } = answer;
+  const blocked = blocked_by === null || row.blocked_by !== null ? [] : [blocked_by];
+  await recordServiceEvents(work, { failed, blocked }, nowMs);
+  if (failed.length > 0) work.changes.push({ failed: failed.length });
+  return answer;
+}
+
+/** Binds a subscription to another action, which ends its replay. */
+async function bindAnew(work: Work, subscription: ListedSubscriptionRow, nowMs: number): Promise<void> {
+  const { rowid: id, action } = subscription;
+  await checkBinding(work, subscription);
+  await matchActions(work, id, action);
+  const reason = `The subscription was bound to another action, ${action}.`;
+  await endRunning(work, id, "failed", reason, nowMs);
+}
+
+export async function rotateSecret(
+  work: Work,
+  id: number,
+  rotation: SecretReplacement,
+  nowMs: number,
+): Promise<Subscription | undefined> {
+  const owner = await findRow(work, id);
+  if (owner === undefined) return undefined;
+  await replaceSecrets(work, owner, rotation, nowMs);
+  return await findSubscription(work, id);
+}
+
+export async function deleteSubscription(
+  work: Work,
+  id: number,
+  nowMs: number,
+): Promise<Subscription | undefined> {
+  const deleted = await findSubscription(work, id);
+  if (deleted === undefined) return undefined;
+  await work.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
+  await endMatches(work, id);
+  await deleteSecrets(work, id);
+  await endRunning(work, id, "cancelled", "The subscription was deleted.", nowMs);
+  return deleted;
+}
+
+/** Checks that a subscription may be bound to its action. */
+async function checkBinding(
+  sql: Sql,
+  { application, subscription, action }: Pick<Subscription, "application" | "subscription" | "action">,
+): Promise<void> {
+  const named = await sql.first("SELECT 1 FROM action WHERE action = ?", action);
+  checkActionExists(action, named !== undefined);
+  const existing = await sql.first<{ rowid: number }>(
+    `SELECT rowid AS rowid FROM subscription
+      WHERE application = ? AND subscription = ? AND action = ? AND deleted_ms IS NULL`,
+    application,
+    subscription,
+    action,
+  );
+  if (existing !== undefined) throw subscriptionExists({ application, subscription, action, ...existing });
+}
+
+type SubscriptionTimes =
+  | "previous_secret_until"
+  | "failing_since"
+  | "slowed_until"
+  | "last_claim_at"
+  | "timestamped";
+
+interface ListedSubscriptionRow extends StoredRecord<
+  Omit<Subscription, keyof SubscriptionSettings>,
+  "active" | SubscriptionTimes
+> {
+  readonly settings: string | null;
+}
+
+/** Goes on with conditions on `s`. */
+const SELECT_SUBSCRIPTION = `
+  SELECT s.rowid AS rowid, s.application, s.subscription, s.action, s.mode,
+    iif(s.mode = 'push', s.handler, NULL) AS handler, s.max_retries, s.active,
+    s.disabled_reason, coalesce(k.bearer, 'secret') AS bearer, k.previous_until_ms AS previous_secret_until, s.failing_since_ms AS failing_since,
+    s.slowed_until_ms AS slowed_until,
+    ${BLOCKED_BY} AS blocked_by, ${BLOCKED_KEYS} AS blocked_keys, s.last_claim_ms AS last_claim_at, s.settings, s.created_ms AS timestamped
+  FROM subscription s LEFT JOIN subscription_secret k ON k.subscription_id = s.rowid
+  WHERE`;
+
+const LIVING = "s.deleted_ms IS NULL";
+/** A deleted subscription has no secrets any more. */
+const DELETED = "s.deleted_ms IS NOT NULL";
+
+async function findRow(sql: Sql, id: number, condition = LIVING): Promise<ListedSubscriptionRow | undefined> {
+  if (!isRowid(id)) return undefined;
+  return (
+    await sql.rows<ListedSubscriptionRow>(`${SELECT_SUBSCRIPTION} ${condition} AND s.rowid = ?`, id)
+  )[0];
+}
+
+function stateOf(row: ListedSubscriptionRow): ChangeableSubscription {
+  const { handler, max_retries: maxRetries, active, action, disabled_reason: disabledReason } = row;
+  const settings = settingsFromJson(row.settings);
+  return { handler, maxRetries, active: active === 1, action, disabledReason, settings };
+}
+
+function subscriptionOf({ settings, timestamped, ...row }: ListedSubscriptionRow): Subscription {
+  return {
+    ...row,
+    active: row.active === 1,
+    previous_secret_until: isoOrNull(row.previous_secret_until),
+    failing_since: isoOrNull(row.failing_since),
+    slowed_until: isoOrNull(row.slowed_until),
+    last_claim_at: isoOrNull(row.last_claim_at),
+    ...settingsFromJson(settings),
+    timestamped: toIso(timestamped),
+  };
+}

@@ -1,0 +1,316 @@
+import { toIso } from "../../../runtime/clock.ts";
+import type {
+  EventBounds,
+  EventPage,
+  EventSelection,
+  NextEvents,
+  NextPage,
+  RowidRange,
+  StoredEvent,
+} from "../../events.ts";
+import { matchOf } from "../catalog/matching.ts";
+import { loadRemoved } from "../history/retention.ts";
+import type { Work } from "../operation.ts";
+import { isRowid, type Sql } from "../sql.ts";
+import { ALL_ACTIONS, BLOCK_ROWIDS } from "./counts.ts";
+import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "./payloads.ts";
+import { idRangesOf, loadLastNumbers, rangesAfter } from "./timeline.ts";
+
+type Order = EventSelection["order"];
+
+/** The events of some actions, or of all: counted, and walked in order. */
+export class SelectedEvents {
+  readonly #sql: Sql;
+  /** The rowids of the actions; `undefined` for all. */
+  readonly #actions: readonly number[] | undefined;
+  /** The actions as JSON, which is `?1` in all statements here. */
+  readonly #list: string;
+
+  constructor(sql: Sql, actions: readonly number[] | undefined) {
+    this.#sql = sql;
+    this.#actions = actions;
+    this.#list = JSON.stringify(actions ?? null);
+  }
+
+  static async matching(
+    sql: Sql,
+    { action, applications }: Pick<EventSelection, "action" | "applications">,
+  ): Promise<SelectedEvents> {
+    if (action === undefined && applications === undefined) return new SelectedEvents(sql, undefined);
+    const named = action === undefined ? { condition: "TRUE", values: [] } : matchOf(action, "action");
+    const rows = await sql.rows<{ id: number }>(
+      `SELECT rowid AS id FROM action
+        WHERE (?1 IS NULL OR application IN list(?1: name text)) AND ${named.condition}`,
+      applications === undefined ? null : JSON.stringify(applications),
+      ...named.values,
+    );
+    return new SelectedEvents(
+      sql,
+      rows.map(({ id }) => id),
+    );
+  }
+
+  async count(ranges: readonly RowidRange[]): Promise<number> {
+    let events = 0;
+    for (const range of ranges) events += await this.#countRange(range);
+    return events;
+  }
+
+  /** The rowid of the event before which so many others are, oldest first. */
+  async rowidAt(ranges: readonly RowidRange[], before: number): Promise<number | undefined> {
+    let rest = before;
+    for (const range of ranges) {
+      const events = await this.#countRange(range);
+      if (rest < events) return await this.#rowidWithin(range, rest);
+      rest -= events;
+    }
+    return undefined;
+  }
+
+  /** Halves the range until a block is left. */
+  async #rowidWithin(range: RowidRange, before: number): Promise<number | undefined> {
+    let { low, high } = range;
+    let rest = before;
+    while (high - low >= BLOCK_ROWIDS) {
+      const half = Math.floor((low + high) / 2 / BLOCK_ROWIDS) * BLOCK_ROWIDS;
+      const middle = half > low ? half : half + BLOCK_ROWIDS;
+      const events = await this.#countRange({ low, high: middle - 1 });
+      if (rest < events) high = middle - 1;
+      else {
+        rest -= events;
+        low = middle;
+      }
+    }
+    return (await this.#rowids({ low, high }, "asc", 1, rest))[0];
+  }
+
+  /** Adds up the counts of the range's whole blocks, and counts what is before and behind them. */
+  async #countRange({ low, high }: RowidRange): Promise<number> {
+    const first = Math.ceil(low / BLOCK_ROWIDS);
+    const end = Math.floor((high + 1) / BLOCK_ROWIDS);
+    if (end <= first) return await this.#countIndexed(low, high);
+    const blocks = await this.#sql.value<number>(
+      `SELECT coalesce(sum(c.events), 0) FROM list(?1: id bigint) AS a CROSS JOIN event_count AS c
+        WHERE c.action_id = a.id AND c.block BETWEEN ?2 AND ?3`,
+      JSON.stringify(this.#actions ?? [ALL_ACTIONS]),
+      first,
+      end - 1,
+    );
+    const before = await this.#countIndexed(low, first * BLOCK_ROWIDS - 1);
+    return before + blocks + (await this.#countIndexed(end * BLOCK_ROWIDS, high));
+  }
+
+  async #countIndexed(low: number, high: number): Promise<number> {
+    if (low > high) return 0;
+    const actions = this.#actions === undefined ? "(SELECT rowid AS id FROM action)" : "list(?1: id bigint)";
+    return await this.#sql.value(
+      `SELECT count(*) FROM ${actions} AS a
+        CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.id AND e.rowid BETWEEN ?2 AND ?3`,
+      this.#list,
+      low,
+      high,
+    );
+  }
+
+  /** Answers the rowids of the first `limit` events of the ranges, in the order that is asked for. */
+  async walk(ranges: readonly RowidRange[], order: Order, limit: number): Promise<readonly number[]> {
+    const ids: number[] = [];
+    for (const range of order === "asc" ? ranges : ranges.toReversed()) {
+      let part = await this.#firstPart(range, order);
+      while (part !== undefined && ids.length < limit) {
+        ids.push(...(await this.#rowids(part, order, limit - ids.length)));
+        const { low, high } = part;
+        const rest =
+          order === "asc" ? { low: high + 1, high: range.high } : { low: range.low, high: low - 1 };
+        part = await this.#firstPart(rest, order);
+      }
+    }
+    return ids;
+  }
+
+  async #rowids(
+    { low, high }: RowidRange,
+    order: Order,
+    limit: number,
+    offset = 0,
+  ): Promise<readonly number[]> {
+    const isOne = this.#actions?.length === 1;
+    const selected =
+      this.#actions === undefined
+        ? "event AS e WHERE"
+        : isOne
+          ? "event AS e INDEXED BY event_action WHERE e.action_id = ?1 ->> 0 AND"
+          : "list(?1: id bigint) AS a CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.id AND";
+    const rows = await this.#sql.rows<{ id: number }>(
+      `SELECT e.rowid AS id FROM ${selected} e.rowid BETWEEN ?2 AND ?3
+        ORDER BY e.rowid ${order} LIMIT ?4 OFFSET ?5`,
+      this.#list,
+      low,
+      high,
+      limit,
+      offset,
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /**
+   * Answers where the first of the events are; `undefined` where the range has none. The events of several actions are in no
+   * index together: a part of the range, which begins with the first of them, is sorted by itself, and that is never many.
+   */
+  async #firstPart({ low, high }: RowidRange, order: Order): Promise<RowidRange | undefined> {
+    if (low > high) return undefined;
+    if (this.#actions === undefined || this.#actions.length === 1) return { low, high };
+    const nearest = order === "asc" ? "min" : "max";
+    const first = await this.#sql.value<number | null>(
+      `SELECT ${nearest}((SELECT ${nearest}(e.rowid) FROM event AS e INDEXED BY event_action
+          WHERE e.action_id = a.id AND e.rowid BETWEEN ?2 AND ?3)) FROM list(?1: id bigint) AS a`,
+      this.#list,
+      low,
+      high,
+    );
+    if (first === null) return undefined;
+    return order === "asc"
+      ? { low: first, high: Math.min(high, first + BLOCK_ROWIDS - 1) }
+      : { low: Math.max(low, first - BLOCK_ROWIDS + 1), high: first };
+  }
+}
+
+interface EventRow extends PayloadRequest {
+  readonly action: string;
+  readonly application: string;
+  readonly revision: number;
+  readonly timestamped_ms: number;
+}
+
+const SELECT_EVENT = `
+  SELECT e.rowid AS eventId, a.action, a.application, ${PAYLOAD_COLUMNS},
+    e.revision, e.timestamped_ms`;
+
+export async function findEvent(work: Work, id: number): Promise<StoredEvent | undefined> {
+  return isRowid(id) ? (await readEvents(work, [id])).events[0] : undefined;
+}
+
+/**
+ * Lists events newest or oldest first by rowid, so that an `after` walk never changes behind itself. A page begins after the
+ * last event of the page before it, which is found by counts, as the total is (see `counts.ts`).
+ */
+export async function listEvents(work: Work, query: EventSelection): Promise<EventPage> {
+  const { after, order, limit, idempotencyKey: key } = query;
+  const selected = await SelectedEvents.matching(work, query);
+  const time = await idRangesOf(work, "event", query.fromMs, query.toMs);
+  const ranges = key === undefined ? time : await rangesWithKey(work, key, time);
+  const isCounted = after === undefined || query.total !== false;
+  const total = isCounted ? await selected.count(ranges) : 0;
+  const skip = after === undefined ? (query.page - 1) * limit : 0;
+  if (isCounted && skip >= total)
+    return { events: [], places: [], seen: 0, last: undefined, total, isCut: false };
+
+  const last = skip === 0 ? after : await selected.rowidAt(ranges, order === "asc" ? skip - 1 : total - skip);
+  const onward = last === undefined ? ranges : rangesAfter(ranges, last, order);
+  const ids = await selected.walk(onward, order, limit);
+  const possible = query.holding === undefined ? ids : await idsHolding(work, ids, query.holding);
+  const { events, isCut } = await readEvents(work, possible, query);
+  const placeOf = new Map(ids.map((id, index) => [id, index + 1]));
+  const places = events.map(({ rowid }) => placeOf.get(rowid)!);
+  const seen = isCut ? places.at(-1)! : ids.length;
+  return { events, places, seen, last: ids[seen - 1], total, isCut };
+}
+
+/**
+ * Answers the parts of the ranges that have the events with this idempotency key: one event of an application, or of an action
+ * that came to it.
+ */
+async function rangesWithKey(
+  sql: Sql,
+  key: string,
+  ranges: readonly RowidRange[],
+): Promise<readonly RowidRange[]> {
+  return (
+    await sql.rows<{ id: number }>(
+      "SELECT rowid AS id FROM event WHERE idempotency_key = ? ORDER BY rowid",
+      key,
+    )
+  )
+    .filter(({ id }) => ranges.some(({ low, high }) => id >= low && id <= high))
+    .map(({ id }) => ({ low: id, high: id }));
+}
+
+/** JSON that has a backslash may hold any text. */
+const WITH_ESCAPE = "instr(e.payload, x'5c') > 0";
+
+/** Answers those of the events whose payloads may hold a text of each list as a value. */
+async function idsHolding(
+  sql: Sql,
+  ids: readonly number[],
+  lists: readonly (readonly string[])[],
+): Promise<readonly number[]> {
+  const values: Uint8Array[] = [];
+  const conditions = lists.map((texts) => {
+    const ways = texts.filter(needsNoEscape).map((text) => {
+      values.push(Buffer.from(`"${text}"`));
+      return `instr(e.payload, ?${values.length + 1}) > 0`;
+    });
+    return `(${[WITH_ESCAPE, ...ways].join(" OR ")})`;
+  });
+  const rows = await sql.rows<{ id: number }>(
+    `SELECT e.rowid AS id FROM list(?1: id bigint) AS page CROSS JOIN event AS e ON e.rowid = page.id
+      WHERE ${conditions.join(" AND ")}`,
+    JSON.stringify(ids),
+    ...values,
+  );
+  return rows.map(({ id }) => id);
+}
+
+function needsNoEscape(text: string): boolean {
+  return JSON.stringify(text) === `"${text}"`;
+}
+
+/** Reads the first of the events whose payloads fit, and at least one. */
+async function readEvents(
+  work: Work,
+  ids: readonly number[],
+  { payloads = true, maxBytes = Infinity }: Pick<EventSelection, "payloads" | "maxBytes"> = {},
+): Promise<{ readonly events: readonly StoredEvent[]; readonly isCut: boolean }> {
+  const rows = await work.rows<EventRow>(
+    `${SELECT_EVENT} FROM list(?: id bigint) AS page
+      CROSS JOIN event AS e ON e.rowid = page.id CROSS JOIN action AS a ON a.rowid = e.action_id`,
+    JSON.stringify(ids),
+  );
+  let bytes = 0;
+  const end = rows.findIndex(({ payloadBytes }, index) => (bytes += payloadBytes) > maxBytes && index > 0);
+  const isCut = payloads && end >= 0;
+  const fitting = isCut ? rows.slice(0, end) : rows;
+  const read = payloads ? await readPayloads(work, fitting) : undefined;
+  const events = fitting.map((row): StoredEvent => {
+    const { eventId: rowid, action, application, payloadBytes, revision, timestamped_ms: ms } = row;
+    const payload = read?.get(rowid) ?? undefined;
+    return { rowid, action, application, payload, payloadBytes, revision, timestamped: toIso(ms) };
+  });
+  return { events, isCut };
+}
+
+/**
+ * Reads the events after a rowid. The one thread that writes gives each event the next rowid in the transaction that commits
+ * it, so an event with a smaller rowid than one that was read never comes later.
+ */
+export async function nextEvents(work: Work, query: NextEvents): Promise<NextPage> {
+  const { after, limit } = query;
+  const { event: newest } = await loadLastNumbers(work);
+  const { event: removed } = await loadRemoved(work);
+  const selected = await SelectedEvents.matching(work, query);
+  const ids = await selected.walk([{ low: after + 1, high: newest }], "asc", limit);
+  const { events, isCut } = await readEvents(work, ids, query);
+  const isFull = isCut || ids.length === limit;
+  const through = (isFull ? events.at(-1)?.rowid : undefined) ?? Math.max(after, newest);
+  return { events, through, isFull, removed };
+}
+
+export async function eventBounds(sql: Sql, fromMs?: number): Promise<EventBounds> {
+  const { event: last } = await loadLastNumbers(sql);
+  const removed = await loadRemoved(sql);
+  const [range] = fromMs === undefined ? [] : await idRangesOf(sql, "event", fromMs, undefined);
+  if (range === undefined) return { last, before: last, removed };
+  // The range may begin with rowids whose events were removed.
+  const first = await sql.value<number | null>("SELECT min(rowid) FROM event WHERE rowid >= ?", range.low);
+  return { last, before: (first ?? last + 1) - 1, removed };
+}

@@ -1,0 +1,100 @@
+import type { Actor, AuditedChange, AuditEntry, ChangedMember } from "../../../domain/audit.ts";
+import { toIso } from "../../../runtime/clock.ts";
+import type { AuditSelection } from "../../history.ts";
+import type { Sql } from "../sql.ts";
+import { readableOr } from "../stored-record.ts";
+
+/** What was changed. */
+interface Changed {
+  readonly change: AuditedChange;
+  readonly id: number | null;
+  readonly name: string;
+  readonly members?: readonly ChangedMember[];
+}
+
+/** Keeps a change, in the transaction of that change. Without `by`, evreg itself made it, which is not kept. */
+export async function recordChange(
+  sql: Sql,
+  { change, id, name, members = [] }: Changed,
+  nowMs: number,
+  by: Actor | undefined,
+): Promise<void> {
+  if (by === undefined) return;
+  await sql.run(
+    `INSERT INTO audit (changed_ms, change, record_id, name, by_name, token_id, address, members)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    nowMs,
+    change,
+    id,
+    name,
+    by.name,
+    by.tokenId,
+    by.address,
+    members.length === 0 ? null : JSON.stringify(members),
+  );
+}
+
+export async function listAudit(
+  sql: Sql,
+  { fromMs, toMs, limit, after }: AuditSelection,
+): Promise<readonly AuditEntry[]> {
+  const rows = await sql.rows<
+    Omit<AuditEntry, "timestamped" | "members"> & { changed_ms: number; members: string | null }
+  >(
+    `SELECT rowid AS rowid, changed_ms, change, record_id, name, by_name AS "by", token_id, address, members FROM audit
+      WHERE (?1 IS NULL OR changed_ms >= ?1) AND (?2 IS NULL OR changed_ms < ?2) AND (?3 IS NULL OR rowid < ?3)
+      ORDER BY rowid DESC LIMIT ?4`,
+    fromMs ?? null,
+    toMs ?? null,
+    after ?? null,
+    limit,
+  );
+  return rows.map(({ changed_ms, members, ...row }) => ({
+    rowid: row.rowid,
+    timestamped: toIso(changed_ms),
+    change: row.change,
+    record_id: row.record_id,
+    name: row.name,
+    by: row.by,
+    token_id: row.token_id,
+    address: row.address,
+    members: members === null ? [] : readableOr<readonly ChangedMember[]>([], members, membersIn),
+  }));
+}
+
+function membersIn(value: unknown): readonly ChangedMember[] | undefined {
+  return Array.isArray(value) ? (value as readonly ChangedMember[]) : undefined;
+}
+
+/** A step removes so many rows, each of which takes some microseconds. */
+const STEP_ROWS = 500;
+
+export async function removeAudit(sql: Sql, beforeMs: number): Promise<number> {
+  return await sql.run(
+    "DELETE FROM audit WHERE rowid IN (SELECT rowid FROM audit WHERE changed_ms < ? LIMIT ?)",
+    beforeMs,
+    STEP_ROWS,
+  );
+}
+
+/** So many rows are looked at to find when subscriptions were paused. */
+const MAX_SEARCHED = 20_000;
+
+/**
+ * Answers when a person last paused each of these subscriptions or made it active. Those of which nothing is kept are left out.
+ */
+export async function changedActivity(
+  sql: Sql,
+  subscriptions: readonly number[],
+): Promise<ReadonlyMap<number, number>> {
+  const rows = await sql.rows<{ id: number; ms: number }>(
+    `SELECT record_id AS id, changed_ms AS ms
+      FROM (SELECT rowid AS entry, changed_ms, change, record_id, members FROM audit ORDER BY rowid DESC LIMIT ${MAX_SEARCHED})
+      WHERE record_id IN list(?: id bigint) AND (change = 'subscription.created'
+        OR change = 'subscription.updated' AND instr(members, '"member":"active"') > 0)
+      ORDER BY entry`,
+    JSON.stringify(subscriptions),
+  );
+  // Of several changes of a subscription the last one counts.
+  return new Map(rows.map(({ id, ms }) => [id, ms]));
+}

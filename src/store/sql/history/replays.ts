@@ -1,0 +1,373 @@
+import { isPattern } from "../../../domain/names.ts";
+import type { Replay, ReplaySelection } from "../../../domain/replay.ts";
+import { toIso } from "../../../runtime/clock.ts";
+import type { RowidRange } from "../../events.ts";
+import type {
+  ReplayPlan,
+  ReplayProgress,
+  ReplayRequest,
+  ReplaySelector,
+  ReplayStep,
+  RunningReplay,
+} from "../../history.ts";
+import { nextTime } from "../../rules/recording.ts";
+import { checkReplayStart, isToBeCancelled, replayCapacity, replayCounts } from "../../rules/requests.ts";
+import type { EndedReplay } from "../../rules/service-events.ts";
+import { recordServiceEvents } from "../events/service-events.ts";
+import { idRangesOf, insertSegments, loadLastNumbers, rangesAfter } from "../events/timeline.ts";
+import { countUnfinished } from "../queue/backlog.ts";
+import { DELIVERY_STATE, LEASE_OF, NORMAL, PENDING_OF, UNFINISHED_STATES } from "../queue/delivery-state.ts";
+import { placeByKey } from "../queue/key-order.ts";
+import { isoOrNull, parseStored, type StoredRecord } from "../stored-record.ts";
+import type { Part, Work } from "../operation.ts";
+import { isRowid, type Sql, type SqlValue } from "../sql.ts";
+
+interface ReplayRow extends StoredRecord<
+  Omit<Replay, "skipped">,
+  "from" | "to" | "timestamped" | "finished_at"
+> {
+  /** The ranges that the replay has still to go through, as JSON. */
+  readonly ranges: string;
+  readonly active: number;
+}
+
+const SELECT_REPLAY = `
+  SELECT r.rowid AS rowid, r.subscription_id, s.application, s.subscription, r.action, r.selection, r.from_ms AS "from",
+    r.to_ms AS "to", r.status, r.reason, r.total, r.queued, r.created_ms AS timestamped, r.finished_ms AS finished_at,
+    r.ranges, s.active
+  FROM replay AS r
+  CROSS JOIN subscription AS s ON s.rowid = r.subscription_id`;
+
+export async function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Promise<Replay | undefined> {
+  const { subscription, action, selection, fromMs, toMs = nowMs, scope } = plan;
+  const current = await boundAction(sql, subscription);
+  if (current === undefined) return undefined;
+  checkReplayStart(plan, current, (await loadRunning(sql, "r.subscription_id = ?", subscription))[0]);
+  const id = await sql.value<number>(
+    `INSERT INTO replay (subscription_id, action, selection, from_ms, to_ms, ranges, created_ms)
+      VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
+    subscription,
+    action,
+    selection,
+    fromMs,
+    toMs,
+    rangesToJson(scope),
+    nowMs,
+  );
+  if (selection === "waiting") {
+    await sql.run("UPDATE subscription SET slowed_until_ms = NULL WHERE rowid = ?", subscription);
+  }
+  return await findReplay(sql, id);
+}
+
+/** Answers the action of a subscription that was not deleted. */
+async function boundAction(sql: Sql, subscription: number): Promise<string | undefined> {
+  if (!isRowid(subscription)) return undefined;
+  return await sql.value(
+    "SELECT action FROM subscription WHERE rowid = ? AND deleted_ms IS NULL",
+    subscription,
+  );
+}
+
+function rangesToJson(ranges: readonly RowidRange[]): string {
+  return JSON.stringify(ranges.map(({ low, high }) => [low, high]));
+}
+
+export async function findReplay(sql: Sql, id: number): Promise<Replay | undefined> {
+  if (!isRowid(id)) return undefined;
+  const row = await sql.first<ReplayRow>(`${SELECT_REPLAY} WHERE r.rowid = ?`, id);
+  return row === undefined ? undefined : replayOf(row);
+}
+
+/** Lists replays. It looks at all of them: there are few, so that an index would cost more. */
+export async function listReplays(sql: Sql, query: ReplaySelector): Promise<readonly Replay[]> {
+  const { subscription, status, applications, limit, after } = query;
+  const rows = await sql.rows<ReplayRow>(
+    `${SELECT_REPLAY}
+      WHERE (?1 IS NULL OR r.subscription_id = ?1) AND (?2 IS NULL OR r.status = ?2)
+        AND (?3 IS NULL OR s.application IN list(?3: name text))
+        AND (?4 IS NULL OR r.rowid < ?4)
+      ORDER BY r.rowid DESC LIMIT ?5`,
+    subscription ?? null,
+    status ?? null,
+    applications === undefined ? null : JSON.stringify(applications),
+    after ?? null,
+    limit,
+  );
+  return rows.map(replayOf);
+}
+
+export async function cancelReplay(work: Work, id: number, nowMs: number): Promise<Replay | undefined> {
+  const replay = await findReplay(work, id);
+  if (replay === undefined || !isToBeCancelled(replay)) return replay;
+  return await endReplay(work, id, "cancelled", null, nowMs);
+}
+
+/** Ends the running replay of a subscription, if there is one. */
+export async function endRunning(
+  work: Work,
+  subscription: number,
+  status: "cancelled" | "failed",
+  reason: string,
+  nowMs: number,
+): Promise<void> {
+  const [running] = await loadRunning(work, "r.subscription_id = ?", subscription);
+  if (running !== undefined) await endReplay(work, running.rowid, status, reason, nowMs);
+}
+
+/** Ends a replay that runs; answers it. */
+async function endReplay(
+  work: Work,
+  id: number,
+  status: EndedReplay["status"],
+  reason: string | null,
+  nowMs: number,
+): Promise<Replay> {
+  const update = "UPDATE replay SET status = ?, reason = ?, finished_ms = ? WHERE rowid = ?";
+  await work.run(update, status, reason, nowMs, id);
+  const endedReplay = { ...(await findReplay(work, id))!, status };
+  await recordServiceEvents(work, { endedReplay }, nowMs);
+  return endedReplay;
+}
+
+export async function runningReplays(sql: Sql): Promise<readonly RunningReplay[]> {
+  return (await loadRunning(sql, "TRUE")).map(({ rowid, plan, total }) => ({ rowid, plan, total }));
+}
+
+/** @param condition on the replay `r`, with its values */
+async function loadRunning(
+  sql: Sql,
+  condition: string,
+  ...values: SqlValue[]
+): Promise<readonly (RunningReplay & { isActive: boolean })[]> {
+  const rows = await sql.rows<ReplayRow>(
+    `${SELECT_REPLAY} WHERE r.status = 'running' AND ${condition}`,
+    ...values,
+  );
+  return rows.map((row) => ({
+    rowid: row.rowid,
+    plan: {
+      subscription: row.subscription_id,
+      action: row.action,
+      selection: row.selection,
+      fromMs: row.from,
+      toMs: row.to,
+      scope: (parseStored(row.ranges) as [number, number][]).map(([low, high]) => ({ low, high })),
+    },
+    total: row.total,
+    isActive: row.active === 1,
+  }));
+}
+
+function replayOf({ timestamped, finished_at, ranges: _ranges, active: _active, ...row }: ReplayRow): Replay {
+  return {
+    ...row,
+    from: toIso(row.from),
+    to: toIso(row.to),
+    ...replayCounts(row),
+    timestamped: toIso(timestamped),
+    finished_at: isoOrNull(finished_at),
+  };
+}
+
+export async function advanceReplay(work: Work, id: number, step: ReplayStep): Promise<ReplayProgress> {
+  const [running] = await loadRunning(work, "r.rowid = ?", id);
+  if (running === undefined) return { queued: 0, state: "ended" };
+  if (step.total !== undefined) await work.run("UPDATE replay SET total = ? WHERE rowid = ?", step.total, id);
+  const { plan } = running;
+  const [range] = plan.scope;
+  if (range === undefined) {
+    await endReplay(work, id, "done", null, step.nowMs);
+    return { queued: 0, state: "ended" };
+  }
+  if (!running.isActive) return { queued: 0, state: "paused" };
+  const capacity = await capacityOf(work, plan, step);
+  if (capacity === 0) return { queued: 0, state: "saturated" };
+
+  const { chosen, passed } = await chooseNext(work, plan, range, capacity);
+  await makeDue(work, plan, chosen, step.nowMs);
+  await work.run(
+    "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
+    rangesToJson(rangesAfter(plan.scope, passed, "asc")),
+    chosen.length,
+    id,
+  );
+  return { queued: chosen.length, state: "running" };
+}
+
+async function capacityOf(
+  sql: Sql,
+  { subscription, selection }: ReplayPlan,
+  step: ReplayStep,
+): Promise<number> {
+  const due = await sql.value<number>(
+    `SELECT count(*) FROM (SELECT 1 ${PENDING_OF} AND (d.priority, d.due_ms) <= (${NORMAL}, ?2) LIMIT ?3)`,
+    subscription,
+    step.nowMs,
+    step.maxDue,
+  );
+  const { deliveries: unfinished } = await countUnfinished(sql, subscription, step.maxUnfinished);
+  return replayCapacity({ due, unfinished }, selection, step);
+}
+
+async function makeDue(
+  sql: Sql,
+  { subscription, selection }: ReplayPlan,
+  chosen: readonly WalkedEvent[],
+  nowMs: number,
+): Promise<void> {
+  const again = chosen.flatMap(({ delivery }) => (delivery === null ? [] : [delivery]));
+  const set = DUE_AGAIN[selection === "waiting" ? "waiting" : "finished"];
+  const update = `UPDATE delivery SET ${set} WHERE rowid IN list(?1: id bigint)`;
+  await sql.run(update, JSON.stringify(again), nowMs);
+  if (selection === "waiting") return;
+  const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
+  const made = await insertReplayDeliveries(sql, subscription, missing, nowMs);
+  await placeByKey(sql, subscription, [...again, ...made], nowMs);
+}
+
+/** What deliveries that are made due get: all their retries again. What waits and is due already keeps its place. */
+const DUE_AGAIN = {
+  waiting: "failures = 0, due_ms = min(due_ms, ?2)",
+  finished: `state = ${DELIVERY_STATE.pending}, failures = 0, finished_ms = NULL, priority = ${NORMAL}, due_ms = ?2, key = NULL`,
+} as const;
+
+/** An event of the walk and its delivery, where there is one. */
+interface WalkedEvent {
+  readonly event: number;
+  readonly delivery: number | null;
+}
+
+/** So many events are looked at together, which takes about a millisecond. */
+const WINDOW = 4_000;
+
+/** How events are walked in order, as parts of a query with the values of `valuesOf`. */
+interface ReplayWalk {
+  /** What the columns of a `WalkedEvent` are, and where they come from. */
+  readonly columns: string;
+  readonly from: string;
+  /** A condition that is true of the events and deliveries that are looked at. */
+  readonly candidate: string;
+  /** A condition that is true of those that are to be sent, among those that are looked at. */
+  readonly chosen: string;
+}
+
+const OF_SUBSCRIPTION = "d.event_id = e.rowid AND d.subscription_id = ?1";
+const OF_ACTION = "e.action_id = (SELECT a.rowid FROM action AS a WHERE a.action = ?2)";
+const EVENT_COLUMNS = `e.rowid AS event, (SELECT d.rowid FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) AS delivery`;
+const DELIVERY_COLUMNS = "d.event_id AS event, d.rowid AS delivery";
+const DELIVERIES = "d.subscription_id = ?1 AND d.event_id BETWEEN ?3 AND ?4";
+const RECEIVED =
+  "SELECT 1 FROM binding AS b WHERE b.action_id = e.action_id AND b.subscription_id = ?1 AND b.receives = 1";
+
+/**
+ * Answers how a replay walks. With a pattern it walks all events, as several walks of the index of actions would have to be
+ * merged.
+ */
+function walkOf({ action, selection }: ReplayPlan): ReplayWalk {
+  const isForAll = isPattern(action);
+  const from = `event AS e ${isForAll ? "NOT INDEXED" : "INDEXED BY event_action"}`;
+  const candidate = `${isForAll ? "" : `${OF_ACTION} AND `}e.rowid BETWEEN ?3 AND ?4`;
+  const matches = isForAll ? `EXISTS (${RECEIVED})` : OF_ACTION;
+  const without = (condition: string): string =>
+    `${matches} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION}${condition})`;
+  const walks: Readonly<Record<ReplaySelection, ReplayWalk>> = {
+    failed: {
+      columns: DELIVERY_COLUMNS,
+      from: "delivery AS d INDEXED BY delivery_failed_event",
+      candidate: `${DELIVERIES} AND d.state = ${DELIVERY_STATE.failed}`,
+      // With a join the engine would ignore the end of the window, and walk to the end of the index.
+      chosen: `EXISTS (SELECT 1 FROM ${from} WHERE ${matches} AND e.rowid = d.event_id)`,
+    },
+    // Deliveries of an action that it had before count too: they are unfinished, and sent in any case.
+    waiting: {
+      columns: DELIVERY_COLUMNS,
+      from: "delivery AS d INDEXED BY delivery_waiting_event",
+      candidate: `${DELIVERIES} AND d.failures > 0 AND d.due_ms IS NOT NULL`,
+      chosen: `NOT ${LEASE_OF("d")}`,
+    },
+    missed: { columns: EVENT_COLUMNS, from, candidate, chosen: without("") },
+    all: {
+      columns: EVENT_COLUMNS,
+      from,
+      candidate,
+      chosen: without(` AND d.state IN ${UNFINISHED_STATES}`),
+    },
+  };
+  return walks[selection];
+}
+
+/** Answers the values for ?1 to ?4 of a walk. */
+function valuesOf({ subscription, action }: ReplayPlan, { low, high }: RowidRange): SqlValue[] {
+  return [subscription, action, low, high];
+}
+
+/** Answers the first `max` of the next window that are to be sent, and how far it looked. */
+async function chooseNext(
+  sql: Sql,
+  plan: ReplayPlan,
+  range: RowidRange,
+  max: number,
+): Promise<{ readonly chosen: readonly WalkedEvent[]; readonly passed: number }> {
+  const high = await windowEnd(sql, plan, range);
+  const chosen = await sql.rows<WalkedEvent>(
+    `${chosenBy(walkOf(plan))} LIMIT ?5`,
+    ...valuesOf(plan, { low: range.low, high }),
+    max,
+  );
+  return { chosen, passed: chosen.length < max ? high : (chosen.at(-1)?.event ?? high) };
+}
+
+function chosenBy({ columns, from, candidate, chosen }: ReplayWalk): string {
+  return `SELECT ${columns} FROM ${from} WHERE ${candidate} AND ${chosen} ORDER BY event`;
+}
+
+/** Answers where the next window ends: after so many events, or at the end of the range. */
+async function windowEnd(sql: Sql, plan: ReplayPlan, range: RowidRange): Promise<number> {
+  const { columns, from, candidate } = walkOf(plan);
+  const last = await sql.first<WalkedEvent>(
+    `SELECT ${columns} FROM ${from} WHERE ${candidate} ORDER BY event LIMIT 1 OFFSET ${WINDOW - 1}`,
+    ...valuesOf(plan, range),
+  );
+  return last?.event ?? range.high;
+}
+
+export async function planReplay(sql: Sql, request: ReplayRequest): Promise<ReplayPlan | undefined> {
+  const { subscription, fromMs, toMs } = request;
+  const action = await boundAction(sql, subscription);
+  if (action === undefined) return undefined;
+  return { ...request, action, scope: await idRangesOf(sql, "event", fromMs, toMs) };
+}
+
+export async function countReplay(sql: Sql, plan: ReplayPlan): Promise<Part<number, ReplayPlan>> {
+  const [range] = plan.scope;
+  if (range === undefined) return { items: [] };
+  const high = await windowEnd(sql, plan, range);
+  const chosen = `SELECT count(*) FROM (${chosenBy(walkOf(plan))})`;
+  const count = await sql.value<number>(chosen, ...valuesOf(plan, { low: range.low, high }));
+  return { items: [count], rest: { ...plan, scope: rangesAfter(plan.scope, high, "asc") } };
+}
+
+/**
+ * Makes deliveries of past events; answers their rowids. They are created now, so that the rowids of deliveries still rise with
+ * their times.
+ */
+async function insertReplayDeliveries(
+  sql: Sql,
+  subscriptionId: number,
+  eventIds: readonly number[],
+  nowMs: number,
+): Promise<readonly number[]> {
+  if (eventIds.length === 0) return [];
+  const { createdMs, segments } = nextTime(await loadLastNumbers(sql), nowMs);
+  await insertSegments(sql, segments);
+  const made = await sql.rows<{ id: number }>(
+    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms) SELECT id, ?2, ?3, ?4 FROM list(?1: id bigint) AS events
+      RETURNING rowid AS id`,
+    JSON.stringify(eventIds),
+    subscriptionId,
+    createdMs,
+    nowMs,
+  );
+  return made.map(({ id }) => id);
+}

@@ -1,0 +1,117 @@
+import type { EventBounds, ExpiredRange, RemovedEvents } from "../../events.ts";
+import { deleteEvents } from "../events/counts.ts";
+import { idRangesOf, rangesAfter } from "../events/timeline.ts";
+import { STORED_AT_EACH_END } from "../queue/attempts.ts";
+import { UNFINISHED } from "../queue/delivery-state.ts";
+import type { Sql } from "../sql.ts";
+
+/**
+ * One call looks at so many events and deletes so many deliveries and attempts, or those of one event; each takes some five
+ * microseconds.
+ */
+export const MAX_REMOVED_ROWS = 400;
+/** One call deletes so many bytes of payloads: the engine looks at every page of them, a quarter of a millisecond per MiB. */
+const MAX_REMOVED_BYTES = 2 * 1024 * 1024;
+
+/**
+ * Looks at the next events of the range, and deletes those without an unfinished delivery, each with all its deliveries and their
+ * attempts: as one transaction made them.
+ */
+export async function removeExpired(
+  sql: Sql,
+  { fromMs, beforeMs }: ExpiredRange,
+  after = 0,
+): Promise<RemovedEvents> {
+  const [range, ...others] = rangesAfter(await idRangesOf(sql, "event", fromMs, beforeMs), after, "asc");
+  if (range === undefined) return { events: 0, deliveries: 0, next: undefined };
+  const searched = await sql.rows<{ id: number; bytes: number }>(
+    "SELECT rowid AS id, length(payload) AS bytes FROM event WHERE rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?",
+    range.low,
+    range.high,
+    MAX_REMOVED_ROWS,
+  );
+  const small = firstWithin(searched, ({ bytes }) => bytes, MAX_REMOVED_BYTES).map(({ id }) => id);
+  const owned = await loadOwned(sql, small);
+  const cutOff = owned[firstWithin(owned, ({ rows }) => rows, MAX_REMOVED_ROWS).length]?.event;
+  const selected = cutOff === undefined ? small : small.slice(0, Math.max(1, small.indexOf(cutOff)));
+  const removable = JSON.stringify(await finishedOf(sql, selected));
+  const deliveries = await deleteDeliveries(sql, removable);
+  await storeRemoved(sql, removable);
+  const events = await deleteEvents(sql, removable);
+  if (events > 0) await dropOldClockSteps(sql);
+  const isDone = selected.length === searched.length && searched.length < MAX_REMOVED_ROWS;
+  const next = !isDone ? selected.at(-1) : others.length > 0 ? range.high : undefined;
+  return { events, deliveries, next };
+}
+
+/** Answers the first rows whose sum is within the limit, and at least one. */
+function firstWithin<T>(rows: readonly T[], amountOf: (row: T) => number, max: number): readonly T[] {
+  let sum = 0;
+  const end = rows.findIndex((row, index) => (sum += amountOf(row)) > max && index > 0);
+  return end < 0 ? rows : rows.slice(0, end);
+}
+
+/** Reads how many rows the deliveries of these events have with their attempts, at most; one delivery more than a call should delete. */
+async function loadOwned(
+  sql: Sql,
+  eventIds: readonly number[],
+): Promise<readonly { event: number; rows: number }[]> {
+  return await sql.rows(
+    `SELECT d.event_id AS event, 1 + min(d.attempt, ?2) AS rows
+      FROM list(?1: id bigint) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.id LIMIT ?3`,
+    JSON.stringify(eventIds),
+    2 * STORED_AT_EACH_END,
+    MAX_REMOVED_ROWS + 1,
+  );
+}
+
+/** Answers those of the events that have no unfinished delivery. */
+async function finishedOf(sql: Sql, eventIds: readonly number[]): Promise<readonly number[]> {
+  const rows = await sql.rows<{ id: number }>(
+    `SELECT g.id FROM list(?: id bigint) AS g WHERE NOT EXISTS (
+        SELECT 1 FROM delivery AS d INDEXED BY delivery_event JOIN subscription AS s ON s.rowid = d.subscription_id
+        WHERE d.event_id = g.id AND ${UNFINISHED})`,
+    JSON.stringify(eventIds),
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** @param events their rowids, as JSON */
+async function deleteDeliveries(sql: Sql, events: string): Promise<number> {
+  await sql.run(
+    `DELETE FROM attempt WHERE delivery_id IN (
+        SELECT d.rowid FROM list(?: id bigint) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.id)`,
+    events,
+  );
+  return await sql.run("DELETE FROM delivery WHERE event_id IN list(?: id bigint)", events);
+}
+
+/** Stores what was removed, so that whoever reads events from a place on knows whether some are missing. */
+async function storeRemoved(sql: Sql, events: string): Promise<void> {
+  await sql.run(
+    `INSERT INTO removed_events (one, last_event, last_ms)
+      SELECT 1, max(e.rowid), max(e.timestamped_ms)
+      FROM list(?: id bigint) AS g CROSS JOIN event AS e ON e.rowid = g.id HAVING count(*) > 0
+      ON CONFLICT (one) DO UPDATE SET last_event = max(removed_events.last_event, excluded.last_event),
+        last_ms = max(removed_events.last_ms, excluded.last_ms)`,
+    events,
+  );
+}
+
+/** Answers what retention has removed; 0 where it has removed nothing. */
+export async function loadRemoved(sql: Sql): Promise<EventBounds["removed"]> {
+  const row = await sql.first<EventBounds["removed"]>(
+    "SELECT last_event AS event, last_ms AS ms FROM removed_events",
+  );
+  return row ?? { event: 0, ms: 0 };
+}
+
+/** Removes clock steps that separate nothing, as no rows are left before them. */
+async function dropOldClockSteps(sql: Sql): Promise<void> {
+  await sql.run(
+    `DELETE FROM clock_step
+      WHERE first_event <= (SELECT coalesce(min(rowid), ?1) FROM event)
+        AND first_delivery <= (SELECT coalesce(min(rowid), ?1) FROM delivery)`,
+    Number.MAX_SAFE_INTEGER,
+  );
+}

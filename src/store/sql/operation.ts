@@ -1,0 +1,121 @@
+import type { StoreChange } from "../store.ts";
+import type { Sql } from "./sql.ts";
+
+// What the store can do is a list of operations (`operations.ts`). Each is one definition: the store's thread runs it, and the
+// main thread's side is made from its type and its traits.
+
+/** What operations work with in the store's thread: the connection, and what comes and goes with a write batch or a read. */
+export interface Work extends Sql {
+  /** The bytes that came with the write batch. Never empty, as the driver binds an empty BLOB as NULL. */
+  readonly bytes: Uint8Array;
+  /** The payloads that go with the answers to writes, which are JSON. */
+  readonly payloads: Uint8Array[];
+  /** The memory of what goes with an answer, which need not be copied. */
+  readonly transfer: Set<ArrayBuffer>;
+  /** Events whose payloads were found damaged. */
+  readonly damaged: number[];
+  /** What the file's secrets are encrypted with, where they are. */
+  readonly key: Uint8Array | undefined;
+  /** What was done besides what was asked; it goes with the answer once that is committed. */
+  readonly changes: StoreChange[];
+}
+
+/** Stands for no bytes; it is not empty, as the driver binds an empty BLOB as NULL. */
+const NO_BYTES = new Uint8Array(1);
+
+/** Makes the work of one write batch, or of one read. */
+export function workOn<S extends Sql>(
+  { rows, first, value, run }: S,
+  key: Uint8Array | undefined,
+  bytes: ArrayBuffer | undefined,
+): Omit<Work, keyof Sql> & Pick<S, keyof Sql> {
+  const brought = bytes === undefined ? NO_BYTES : new Uint8Array(bytes);
+  const taken = { payloads: [], transfer: new Set<ArrayBuffer>(), damaged: [], changes: [] };
+  return { rows, first, value, run, key, bytes: brought, ...taken };
+}
+
+/**
+ * When a transaction is on the disk: before `write` resolves, or with the next one that is `now`, or the next checkpoint.
+ * After a power cut the file holds all transactions up to some point, and none of the later ones.
+ */
+export type Durable = "now" | "later";
+
+export interface ReadOperation<A extends readonly unknown[] = readonly unknown[], R = unknown> {
+  readonly kind: "read";
+  /** Whether the read may look at many rows. Short reads then go before it. */
+  readonly isLong: boolean;
+  run(work: Work, ...args: A): Promise<R> | R;
+}
+
+export interface WriteOperation<C = unknown, R = unknown> {
+  readonly kind: "write";
+  /** About how many rows a call writes. */
+  readonly rows: number;
+  /**
+   * When a write must be on the disk. It is `later` for writes that a power cut may undo: they give nothing an id, what was
+   * claimed is due again after any end, and of refused requests only the count may be lost.
+   */
+  readonly durable: Durable;
+  /** Whether all calls of a batch are done together, see `joined`. */
+  readonly isJoined: boolean;
+  /** Does the calls, and answers each of them, in order. */
+  run(work: Work, calls: readonly C[]): Promise<readonly R[]>;
+}
+
+/** The operations by the parts of the store. */
+export type Operations = Readonly<Record<string, Readonly<Record<string, ReadOperation | WriteOperation>>>>;
+
+/**
+ * What the main thread has to know of the operations. It comes from the thread that writes: whoever imported the operations would
+ * load the engine as well.
+ */
+export type OperationTraits =
+  | Pick<ReadOperation, "kind">
+  | Pick<WriteOperation, "kind" | "rows" | "isJoined">;
+export type OperationsTraits = Readonly<Record<string, Readonly<Record<string, OperationTraits>>>>;
+
+/** What one call of a long read answers: other reads get their turn before the next, and the log is free to restart. */
+export interface Part<T, Q> {
+  readonly items: readonly T[];
+  /** What is to be asked for the rest; absent where there is none. */
+  readonly rest?: Q;
+}
+
+export function read<A extends readonly unknown[], R>(
+  run: (work: Work, ...args: A) => Promise<R> | R,
+): ReadOperation<A, R> {
+  return { kind: "read", isLong: false, run };
+}
+
+/** A read that may look at many rows: a list, a count or a search. */
+export function longRead<A extends readonly unknown[], R>(
+  run: (work: Work, ...args: A) => Promise<R>,
+): ReadOperation<A, R> {
+  return { kind: "read", isLong: true, run };
+}
+
+type WriteOptions = Partial<Pick<WriteOperation, "rows" | "durable">>;
+
+/** A write whose calls are done one by one. */
+export function write<A extends readonly unknown[], R>(
+  run: (work: Work, ...args: A) => Promise<R>,
+  options: WriteOptions = {},
+): WriteOperation<A, R> {
+  const all = joined<A, R>((work, calls) => each(calls, (args) => run(work, ...args)), options);
+  return { ...all, isJoined: false };
+}
+
+/** Does one after the other. */
+export async function each<C, R>(calls: readonly C[], run: (call: C) => Promise<R>): Promise<readonly R[]> {
+  const answers: R[] = [];
+  for (const call of calls) answers.push(await run(call));
+  return answers;
+}
+
+/** A write of which all calls in a batch are done together. Whoever asks counts the rows, and gets payloads with the answer. */
+export function joined<C, R>(
+  run: (work: Work, calls: readonly C[]) => Promise<readonly R[]>,
+  options: WriteOptions = {},
+): WriteOperation<C, R> {
+  return { kind: "write", rows: 1, durable: "now", isJoined: true, ...options, run };
+}

@@ -1,0 +1,228 @@
+import type { Attention } from "../../../domain/operations.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
+import { toIso } from "../../../runtime/clock.ts";
+import type { AttentionPage, AttentionSelection } from "../../queue.ts";
+import {
+  type AttentionCause,
+  byGravity,
+  causeOf,
+  isLeft,
+  type SubscriptionCondition,
+} from "../../rules/attention.ts";
+import { listSubscriptions } from "../catalog/subscriptions.ts";
+import { SelectedEvents } from "../events/list.ts";
+import { idRangesOf } from "../events/timeline.ts";
+import { changedActivity } from "../history/audit.ts";
+import { isoOrNull } from "../stored-record.ts";
+import type { Sql } from "../sql.ts";
+import { countUnfinished } from "./backlog.ts";
+import { DELIVERY_STATE, LEASE_OF, PENDING_OF } from "./delivery-state.ts";
+
+// What an answer costs is bounded by the subscriptions there are, and not by their deliveries: those are counted in indexes,
+// and only so far.
+
+/** SQL of what has failed for good of the subscription `?1`. */
+const FAILED = `FROM delivery INDEXED BY delivery_failed_event WHERE subscription_id = ?1 AND state = ${DELIVERY_STATE.failed}`;
+
+/** One answer looks at so many failed deliveries, of all subscriptions and of each. */
+const MAX_FAILED = 20_000;
+const MAX_FAILED_EACH = 1_000;
+/** One answer counts so many unfinished deliveries, of all subscriptions and of each. */
+const MAX_COUNTED = 200_000;
+const MAX_COUNTED_EACH = 10_000;
+/** One answer counts what so many paused subscriptions have missed. */
+const MAX_PAUSED = 200;
+const DAY_MS = 86_400_000;
+
+/** One item before its deliveries are counted. */
+interface Entry extends AttentionCause {
+  readonly subscription: Subscription;
+}
+
+/** Lists what needs a person, the gravest first, and of each kind what has lasted longest. */
+export async function listAttention(
+  sql: Sql,
+  { nowMs, limit, applications }: AttentionSelection,
+): Promise<AttentionPage> {
+  const all = await listSubscriptions(sql, applications === undefined ? {} : { applications });
+  const subscriptions = all.filter((one) => !isLeft(one, nowMs));
+  const entries: Entry[] = [];
+  for (const subscription of subscriptions) {
+    const cause = causeOf(subscription, await conditionOf(sql, subscription), nowMs);
+    if (cause !== undefined) entries.push({ subscription, ...cause });
+  }
+  entries.push(...(await pausedOnes(sql, subscriptions)));
+  entries.push(...(await failedOnes(sql, subscriptions, nowMs)));
+  const first = entries
+    .toSorted((one, other) => byGravity(one, other) || one.subscription.rowid - other.subscription.rowid)
+    .slice(0, limit);
+  const max = Math.min(MAX_COUNTED_EACH, Math.ceil(MAX_COUNTED / Math.max(1, first.length)));
+  const items: Omit<Attention, "found">[] = [];
+  for (const one of first) items.push(await itemOf(sql, one, nowMs, max));
+  const subscribers = new Set(entries.map(({ subscription }) => subscription.rowid));
+  return { items, total: entries.length, subscriptions: subscribers.size };
+}
+
+/** SQL of when the first delivery that a pull subscription is to get came due. What is leased is due as well, but somebody has it. */
+const FIRST_DUE = `SELECT iif(${LEASE_OF("d")}, NULL, d.due_ms) AS ms ${PENDING_OF} ORDER BY d.priority, d.due_ms LIMIT 1`;
+const LAST_FAILURE = "SELECT last_failure_ms AS ms FROM subscription WHERE rowid = ?1";
+
+async function conditionOf(sql: Sql, subscription: Subscription): Promise<SubscriptionCondition> {
+  const { rowid, mode, disabled_reason: reason, last_claim_at: claimed, timestamped } = subscription;
+  const read = async (text: string): Promise<string | null> =>
+    isoOrNull((await sql.first<{ ms: number | null }>(text, rowid))?.ms ?? null);
+  const due = mode === "pull" ? await read(FIRST_DUE) : null;
+  const since = claimed ?? timestamped;
+  return {
+    lastFailure: reason === null ? null : await read(LAST_FAILURE),
+    unclaimedSince: due !== null && due < since ? since : due,
+  };
+}
+
+/** Answers the subscriptions that a person paused and that hold deliveries, or have missed events since. */
+async function pausedOnes(sql: Sql, subscriptions: readonly Subscription[]): Promise<readonly Entry[]> {
+  const paused = subscriptions.filter((one) => !one.active && one.disabled_reason === null);
+  if (paused.length === 0) return [];
+  const changed = await changedActivity(
+    sql,
+    paused.map(({ rowid }) => rowid),
+  );
+  const entries: Entry[] = [];
+  for (const [index, subscription] of paused.entries()) {
+    const since = isoOrNull(changed.get(subscription.rowid) ?? null);
+    const missed = index < MAX_PAUSED ? await countMissed(sql, subscription, since) : null;
+    const held = await sql.first(`SELECT 1 ${PENDING_OF} LIMIT 1`, subscription.rowid);
+    if (held === undefined && (missed ?? 0) === 0) continue;
+    entries.push({ subscription, reason: "paused", since, more: { missed } });
+  }
+  return entries;
+}
+
+/**
+ * Counts the events that a subscription has not got since it receives none.
+ * @param since `null` where the audit does not tell: it was paused by an older evreg, or too long ago
+ */
+async function countMissed(
+  sql: Sql,
+  { rowid: id, timestamped }: Subscription,
+  since: string | null,
+): Promise<number> {
+  const matched = await sql.rows<{ id: number }>(
+    `SELECT action_id AS id FROM binding INDEXED BY binding_subscription WHERE subscription_id = ? AND receives = 1`,
+    id,
+  );
+  const actions = matched.map(({ id: action }) => action);
+  // While it was active, each of its events made a delivery at once, also those of the last one's millisecond.
+  const lastMs = async (): Promise<number | undefined> =>
+    await sql.value(
+      "SELECT created_ms + 1 FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ? ORDER BY rowid DESC LIMIT 1",
+      id,
+    );
+  const fromMs = since === null ? ((await lastMs()) ?? Date.parse(timestamped)) : Date.parse(since);
+  return await new SelectedEvents(sql, actions).count(await idRangesOf(sql, "event", fromMs, undefined));
+}
+
+interface FailedRow {
+  readonly delivery_id: number;
+  readonly error: string | null;
+  readonly deliveries: number;
+  readonly sinceMs: number;
+  readonly publishedMs: number;
+}
+
+/** Answers what has failed for good within a day, of the newest events: the last one, and what is to be said of all. */
+async function failedOnes(
+  sql: Sql,
+  subscriptions: readonly Subscription[],
+  nowMs: number,
+): Promise<readonly Entry[]> {
+  const failed: Subscription[] = [];
+  for (const subscription of subscriptions) {
+    const any = await sql.first(`SELECT 1 ${FAILED} LIMIT 1`, subscription.rowid);
+    if (any !== undefined) failed.push(subscription);
+  }
+  const each = Math.min(MAX_FAILED_EACH, Math.ceil(MAX_FAILED / Math.max(1, failed.length)));
+  const entries: Entry[] = [];
+  for (const subscription of failed) {
+    const { rowid } = subscription;
+    const [last] = await sql.rows<FailedRow>(
+      `SELECT id AS delivery_id, error, count(*) OVER () AS deliveries, min(finished_ms) OVER () AS sinceMs,
+          min((SELECT timestamped_ms FROM event WHERE event.rowid = event_id)) OVER () AS publishedMs
+        FROM (SELECT rowid AS id, event_id, finished_ms, last_error AS error ${FAILED} ORDER BY event_id DESC LIMIT ?2)
+        WHERE finished_ms >= ?3 ORDER BY finished_ms DESC, event_id LIMIT 1`,
+      rowid,
+      each,
+      nowMs - DAY_MS,
+    );
+    if (last === undefined) continue;
+    const { sinceMs, publishedMs, ...more } = last;
+    const at_least = more.deliveries === each;
+    const published_from = toIso(
+      at_least ? Math.min(publishedMs, await oldestFailed(sql, rowid)) : publishedMs,
+    );
+    const since = toIso(sinceMs);
+    entries.push({ subscription, reason: "failed", since, more: { ...more, at_least, published_from } });
+  }
+  return entries;
+}
+
+/** Answers when the first event was published whose delivery has failed for good. */
+async function oldestFailed(sql: Sql, subscription: number): Promise<number> {
+  return await sql.value<number>(
+    `SELECT timestamped_ms FROM event WHERE rowid = (SELECT event_id ${FAILED} ORDER BY event_id LIMIT 1)`,
+    subscription,
+  );
+}
+
+async function itemOf(
+  sql: Sql,
+  { subscription: one, reason, since, more }: Entry,
+  nowMs: number,
+  max: number,
+): Promise<Omit<Attention, "found">> {
+  const { rowid: subscription_id, application, subscription, action } = one;
+  const isSlowed = one.slowed_until !== null && Date.parse(one.slowed_until) > nowMs;
+  const item = {
+    reason,
+    subscription_id,
+    application,
+    subscription,
+    action,
+    since,
+    until: one.active && reason !== "failed" && isSlowed ? one.slowed_until : null,
+    published_from: null,
+    deliveries: null,
+    at_least: false,
+    delivery_id: null,
+    missed: null,
+    error: null,
+    ...more,
+  };
+  if (reason === "failed") return item;
+  const { deliveries, isLeast } = await countUnfinished(sql, subscription_id, max);
+  const counted = { ...item, deliveries, at_least: isLeast };
+  if (reason === "paused") return counted;
+  if (reason === "deactivated") return { ...counted, missed: await countMissed(sql, one, since) };
+  const error = await lastErrorOf(sql, subscription_id, item.delivery_id);
+  // The one that blocks does not wait behind itself.
+  return { ...counted, error, deliveries: Math.max(0, deliveries - (reason === "blocked" ? 1 : 0)) };
+}
+
+/** So many deliveries are looked at for an error; those that wait for a retry are due last. */
+const ERRORS = 20;
+
+/**
+ * Answers the last error of the delivery that is named, or of one that failed before and is sent again, or else of the newest
+ * that failed for good.
+ */
+async function lastErrorOf(sql: Sql, subscription: number, delivery: number | null): Promise<string | null> {
+  return await sql.value<string | null>(
+    `SELECT coalesce(
+        (SELECT last_error FROM delivery WHERE rowid = ?2),
+        (SELECT last_error FROM (SELECT last_error ${PENDING_OF} ORDER BY priority DESC, due_ms DESC LIMIT ${ERRORS})
+          WHERE last_error IS NOT NULL LIMIT 1),
+        (SELECT last_error ${FAILED} ORDER BY event_id DESC LIMIT 1))`,
+    subscription,
+    delivery,
+  );
+}

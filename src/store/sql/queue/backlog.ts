@@ -1,0 +1,226 @@
+import type { BacklogCause } from "../../../domain/stats/stats.ts";
+import type { Backlog, BacklogOf, BacklogPart } from "../../queue.ts";
+import { earliestOf } from "../../rules/fair-share.ts";
+import { matchOf } from "../catalog/matching.ts";
+import type { Sql, SqlValue } from "../sql.ts";
+import {
+  BEHIND_OF,
+  DELIVERY_STATE,
+  IS_OPEN,
+  LEASE_OF,
+  NORMAL,
+  PENDING_OF,
+  REQUESTED,
+  settingOf,
+  UNFINISHED_STATES,
+  WAIT_END,
+} from "./delivery-state.ts";
+import { BLOCKS, FAILING, IS_EXHAUSTED } from "./key-order.ts";
+
+// This file says why deliveries are unfinished: each for one cause, by which they are counted here and listed in
+// delivery-list.ts.
+
+/** One answer counts so many deliveries, which takes some 20 ms of the thread that reads. */
+const MAX_COUNTED = 200_000;
+/** So many deliveries of a subscription are counted even where others have very many. */
+const LEAST_EACH = 50;
+/** A time before all times: nothing is due before it. */
+const NEVER_MS = Number.MIN_SAFE_INTEGER;
+
+/** A subscription with unfinished deliveries, and what decides about their causes. */
+interface Receiver {
+  readonly id: number;
+  readonly isActive: number;
+  /** When the subscription's wait ends or ended; 0 where there was none. */
+  readonly waitEndMs: number;
+  /** Whether the subscription waits, so that only what persons requested is sent. */
+  readonly isWaiting: number;
+  /** The cause of what is to be sent now. */
+  readonly nowCause: BacklogCause;
+  /** How many deliveries are leased, how many of those persons requested, and since when the first is. */
+  readonly leased: number;
+  readonly leasedRequested: number;
+  readonly leasedSinceMs: number | null;
+}
+
+/** Reads the subscriptions that have something unfinished, without deleted ones. */
+async function loadReceivers(
+  sql: Sql,
+  nowMs: number,
+  selection: BacklogOf = {},
+): Promise<readonly Receiver[]> {
+  const { applications, subscription, action } = selection;
+  const match = matchOf(action ?? "*", "a.action");
+  return await sql.rows<Receiver>(
+    `SELECT s.rowid AS id, s.active AS isActive, ${WAIT_END} AS waitEndMs, s.active = 1 AND ${WAIT_END} > ?1 AS isWaiting,
+        CASE WHEN s.active = 0 THEN 'held' WHEN s.mode = 'pull' OR ${settingOf("rate_limit")} IS NOT NULL THEN 'paced'
+          WHEN leased.deliveries > 0 THEN 'busy' ELSE 'due' END AS nowCause,
+        coalesce(leased.deliveries, 0) AS leased, coalesce(leased.requested, 0) AS leasedRequested, leased.since_ms AS leasedSinceMs
+      FROM subscription AS s LEFT JOIN (
+        SELECT d.subscription_id, count(*) AS deliveries, sum(d.priority = ${REQUESTED}) AS requested, min(l.claimed_ms) AS since_ms
+        FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id GROUP BY 1) AS leased ON leased.subscription_id = s.rowid
+      WHERE s.deleted_ms IS NULL AND (?2 IS NULL OR s.rowid = ?2)
+        AND (?3 IS NULL OR s.application IN list(?3: name text))
+        AND EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE subscription_id = s.rowid AND due_ms IS NOT NULL)
+        AND (?4 IS NULL OR EXISTS (SELECT 1 FROM binding AS m INDEXED BY binding_subscription CROSS JOIN action AS a ON a.rowid = m.action_id
+          WHERE m.subscription_id = s.rowid AND m.receives = 1 AND ${match.condition}))`,
+    nowMs,
+    subscription ?? null,
+    applications === undefined ? null : JSON.stringify(applications),
+    action ?? null,
+    ...match.values,
+  );
+}
+
+type BacklogParts = Record<BacklogCause, BacklogPart>;
+
+function noParts(): BacklogParts {
+  const none = { deliveries: 0, sinceMs: undefined };
+  return { due: none, busy: none, paced: none, waiting: none, blocked: none, delivering: none, held: none };
+}
+
+function add(parts: BacklogParts, cause: BacklogCause, deliveries: number, sinceMs: number | null): void {
+  const part = parts[cause];
+  parts[cause] = {
+    // After the clock was set back, more may be leased than are due.
+    deliveries: part.deliveries + Math.max(0, deliveries),
+    sinceMs: earliestOf(part.sinceMs, sinceMs ?? undefined),
+  };
+}
+
+/**
+ * Counts what is unfinished, by what it waits for: each subscription's deliveries are counted in the indexes of what is due and
+ * of keys, up to about `max` of all.
+ * @param selection whose deliveries count; by default all
+ */
+export async function countBacklog(
+  sql: Sql,
+  nowMs: number,
+  selection?: BacklogOf,
+  max = MAX_COUNTED,
+): Promise<Backlog> {
+  const parts = noParts();
+  let remaining = max;
+  let isWhole = true;
+  const receivers = await loadReceivers(sql, nowMs, selection);
+  // What is paused counts last, where there is too much.
+  for (const receiver of receivers.toSorted((one, other) => other.isActive - one.isActive)) {
+    const limit = Math.max(remaining, LEAST_EACH);
+    const counted = await countOf(sql, receiver, nowMs, limit);
+    remaining -= counted.pending + counted.behind;
+    isWhole &&= counted.pending < limit && counted.behind < limit;
+    addCounted(parts, receiver, counted);
+  }
+  return { ...parts, isWhole };
+}
+
+function addCounted(parts: BacklogParts, receiver: Receiver, counted: CountedDeliveries): void {
+  const { isActive, isWaiting, nowCause, leased, leasedRequested } = receiver;
+  const { pending, now, nowSinceMs, behind, blocked, blockedSinceMs } = counted;
+  // What is leased is among what is due.
+  const leasedNow = isWaiting ? leasedRequested : leased;
+  const later = pending - now - (leased - leasedNow);
+  const isBlocked = isActive && blocked > 0;
+  add(parts, "delivering", leased, receiver.leasedSinceMs);
+  add(parts, nowCause, now - leasedNow, nowSinceMs);
+  add(parts, isActive ? "waiting" : "held", later, null);
+  add(parts, isActive ? "waiting" : "held", behind - (isBlocked ? blocked : 0), null);
+  if (isBlocked) add(parts, "blocked", blocked, blockedSinceMs);
+}
+
+/** The deliveries of a subscription, up to a limit of each. */
+interface CountedDeliveries {
+  readonly pending: number;
+  /** How many of them are due, and since when the first is that is not leased. */
+  readonly now: number;
+  readonly nowSinceMs: number | null;
+  /** How many are behind others of their keys. */
+  readonly behind: number;
+  /** How many of those are behind one that blocks, and when the first that blocks was made. */
+  readonly blocked: number;
+  readonly blockedSinceMs: number | null;
+}
+
+/** SQL of the deliveries that the subscription `?1` blocks for; goes on with a join of those behind them. */
+const BLOCKING = `FROM subscription AS s CROSS JOIN ${FAILING}`;
+const IS_BLOCKING = `s.rowid = ?1 AND ${BLOCKS} AND ${IS_EXHAUSTED}`;
+
+async function countOf(
+  sql: Sql,
+  receiver: Receiver,
+  nowMs: number,
+  limit: number,
+): Promise<CountedDeliveries> {
+  const { id, isActive, isWaiting, waitEndMs } = receiver;
+  // What was due all along could only be sent since its wait ended; what a person requested does not wait.
+  return (await sql.first<CountedDeliveries>(
+    `SELECT count(*) AS pending, coalesce(sum(priority = ${REQUESTED} OR due_ms <= ?2), 0) AS now,
+        (SELECT iif(d.priority = ${REQUESTED}, d.due_ms, max(d.due_ms, ?4)) ${PENDING_OF}
+          AND (d.priority, d.due_ms) <= (${NORMAL}, ?2) AND NOT ${LEASE_OF("d")}
+          ORDER BY d.priority, d.due_ms LIMIT 1) AS nowSinceMs,
+        (SELECT count(*) FROM (SELECT 1 ${BEHIND_OF} LIMIT ?3)) AS behind,
+        (SELECT count(*) FROM (SELECT 1 ${BLOCKING} CROSS JOIN delivery AS b INDEXED BY delivery_key
+          ON b.subscription_id = s.rowid AND b.key = f.key AND b.state IN ${UNFINISHED_STATES} AND b.state = ${DELIVERY_STATE.behind}
+          WHERE ${IS_BLOCKING} LIMIT ?3)) AS blocked,
+        (SELECT min(ms) FROM (SELECT f.created_ms AS ms ${BLOCKING} WHERE ${IS_BLOCKING} LIMIT ?3)) AS blockedSinceMs
+      FROM (SELECT d.priority, d.due_ms ${PENDING_OF} ORDER BY d.priority, d.due_ms LIMIT ?3)`,
+    id,
+    isWaiting ? NEVER_MS : nowMs,
+    limit,
+    isActive ? waitEndMs : NEVER_MS,
+  ))!;
+}
+
+const IS_BLOCKED = `(d.state = ${DELIVERY_STATE.behind} AND ${BLOCKS} AND EXISTS (SELECT 1 FROM delivery AS f INDEXED BY delivery_key
+  WHERE f.subscription_id = s.rowid AND f.key = d.key AND f.state IN ${UNFINISHED_STATES} AND f.state = ${DELIVERY_STATE.pending}
+    AND f.failures > s.max_retries))`;
+/** SQL that says whether the delivery `d` is to be sent by a time, which is its value. */
+const IS_NOW = `(d.due_ms IS NOT NULL AND (d.priority = ${REQUESTED} OR max(d.due_ms, ${WAIT_END}) <= ?))`;
+
+/** Selects the deliveries of a cause. */
+export interface CauseFilter {
+  /** The subscriptions that may have such deliveries. */
+  readonly subscriptions: readonly number[];
+  /** A condition on the delivery `d` and its subscription `s`, with its values. */
+  readonly condition: string;
+  readonly values: readonly SqlValue[];
+}
+
+export async function activeReceivers(sql: Sql, nowMs: number): Promise<readonly Receiver[]> {
+  return (await loadReceivers(sql, nowMs)).filter(({ isActive }) => isActive === 1);
+}
+
+/** @param name a cause that is no status as well */
+export async function filterByCause(sql: Sql, name: BacklogCause, nowMs: number): Promise<CauseFilter> {
+  const isOfAny = name === "waiting" || name === "blocked";
+  const having = (await activeReceivers(sql, nowMs)).filter(({ nowCause }) => isOfAny || nowCause === name);
+  const isLater = `${IS_OPEN} AND NOT ${IS_NOW} AND NOT ${IS_BLOCKED}`;
+  const condition = name === "waiting" ? isLater : name === "blocked" ? IS_BLOCKED : IS_NOW;
+  return {
+    subscriptions: having.map(({ id }) => id),
+    condition: `${condition} AND NOT ${LEASE_OF("d")}`,
+    values: name === "blocked" ? [] : [nowMs],
+  };
+}
+
+/** Counts what is unfinished of a subscription, or was cancelled with it, up to about `max`. */
+export async function countUnfinished(
+  sql: Sql,
+  subscription: number,
+  max: number,
+): Promise<{ readonly deliveries: number; readonly isLeast: boolean }> {
+  const count = async (some: string): Promise<number> =>
+    await sql.value(`SELECT count(*) FROM (SELECT 1 ${some} LIMIT ?2)`, subscription, max);
+  const [pending, behind] = [await count(PENDING_OF), await count(BEHIND_OF)];
+  return { deliveries: pending + behind, isLeast: pending >= max || behind >= max };
+}
+
+/** Counts what is unfinished of a subscription, or was cancelled with it, without what is under way. */
+export async function countPending(sql: Sql, subscription: number): Promise<number> {
+  const { deliveries } = await countUnfinished(sql, subscription, Number.MAX_SAFE_INTEGER);
+  const leased = await sql.value<number>(
+    "SELECT count(*) FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id WHERE d.subscription_id = ?",
+    subscription,
+  );
+  return deliveries - leased;
+}

@@ -1,0 +1,339 @@
+import { randomInt } from "node:crypto";
+import { EVENT_LIMITS } from "../../../domain/event.ts";
+import { recordEvents } from "../events/record.ts";
+import { countPublished } from "../history/stats.ts";
+import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "../events/payloads.ts";
+import type { ClaimQuota, ClaimRequest, ConsumerRequest, PullConsumer, TierLimit } from "../../queue.ts";
+import { type Claimable, selectFairly, type WaitingDelivery } from "../../rules/fair-share.ts";
+import type { Work } from "../operation.ts";
+import type { Sql } from "../sql.ts";
+import { DELIVERY_STATE, LEASE_OF, UNFINISHED_STATES, WAIT_END } from "./delivery-state.ts";
+import type { OrderKey } from "./key-order.ts";
+import type { ClaimedRow, ClaimReply, EventBatch, RecordedLeases, WireRecordOutcome } from "./wire.ts";
+
+/** Claim ids are below this; that a delivery gets one twice is as good as impossible. */
+const CLAIM_IDS = 2 ** 47;
+
+/**
+ * Leases due deliveries. The subscription with the fewest leased comes first, so that none with a long backlog or slow answers
+ * delays others. Only subscriptions with pending deliveries are looked at, and no delivery of one without capacity.
+ */
+export async function claimDue(work: Work, call: ClaimRequest): Promise<ClaimReply> {
+  const { nowMs, leaseMs, defaultQuota } = call;
+  const known = new Map(call.quotas);
+  const quotaOf = (id: number): ClaimQuota => known.get(id) ?? defaultQuota;
+  const { rows, ...due } = await selectDue(work, { ...call, mode: "push", quotaOf });
+  const claimId = await lease(work, rows, nowMs, leaseMs);
+  return { ...due, rows: await claimedRows(work, rows, () => claimId) };
+}
+
+/** Leases due deliveries for those who take them. */
+export async function claimForConsumers(work: Work, call: ConsumerRequest): Promise<ClaimReply> {
+  const { nowMs, maxClaims, maxPayloadBytes } = call;
+  const consumers = new Map(call.consumers);
+  // Consumers that wait for deliveries have none, as far as their shares are concerned.
+  const quotaOf = (id: number): ClaimQuota => {
+    return { leased: 0, capacity: consumers.get(id)?.maxClaims ?? 0, tier: 0 };
+  };
+  const tiers = [{ maxClaims, isNewestFirst: false }];
+  const { rows, ...due } = await selectDue(work, { nowMs, mode: "pull", quotaOf, tiers, maxPayloadBytes });
+  const claimIds = await leaseForConsumers(work, rows, consumers, nowMs);
+  return {
+    ...due,
+    rows: await claimedRows(work, rows, ({ subscriptionId }) => claimIds.get(subscriptionId)!),
+  };
+}
+
+/** So many bytes of payloads may be leased by a transaction that stores results. */
+const MAX_NEXT_BYTES = 8 * 1_024 * 1_024;
+
+/**
+ * Leases what is due of these keys, for whoever has stored the results before.
+ * @param keys each once
+ * @returns each delivery by itself, as they go to the results
+ */
+export async function claimNext(
+  work: Work,
+  keys: readonly OrderKey[],
+  nowMs: number,
+  leaseMs: number,
+): Promise<readonly ClaimReply[]> {
+  const due = await work.rows<DueRow>(
+    `SELECT ${DUE_ROW} FROM list(?2: subscription bigint, key bigint) AS p CROSS JOIN subscription AS s ON s.rowid = p.subscription
+      CROSS JOIN delivery AS d INDEXED BY delivery_key
+        ON d.subscription_id = s.rowid AND d.key = p.key AND d.state IN ${UNFINISHED_STATES}
+      ${JOIN_EVENT}
+      WHERE d.state = ${DELIVERY_STATE.pending} AND d.due_ms <= ?1 AND NOT ${LEASE_OF("d")}
+        AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?1`,
+    nowMs,
+    JSON.stringify(keys),
+  );
+  const rows = withinBytes(due, MAX_NEXT_BYTES);
+  const claimId = await lease(work, rows, nowMs, leaseMs);
+  const subscriptions = new Map<number, string>();
+  for (const id of new Set(rows.map(({ subscriptionId }) => subscriptionId))) {
+    subscriptions.set(id, await findSendable(work, id));
+  }
+  const claimed = await claimedRows(work, rows, () => claimId);
+  return claimed.map((row): ClaimReply => {
+    const own = subscriptions.get(row.subscriptionId)!;
+    return { rows: [row], subscriptions: own, nextDueAtMs: undefined, limitedTiers: [] };
+  });
+}
+
+interface DueQuery {
+  readonly nowMs: number;
+  readonly mode: "push" | "pull";
+  readonly quotaOf: (subscriptionId: number) => ClaimQuota;
+  readonly tiers: readonly TierLimit[];
+  readonly maxPayloadBytes: number;
+}
+
+type DueDeliveries = Omit<ClaimReply, "rows"> & { readonly rows: readonly DueRow[] };
+
+/** Selects what is due, with all that sending needs. */
+async function selectDue(sql: Sql, query: DueQuery): Promise<DueDeliveries> {
+  const { tiers, maxPayloadBytes, nowMs } = query;
+  const { chosen, nextDueAtMs, cutTiers } = await selectFairly(
+    (some, limit) => loadWaiting(sql, some, limit),
+    await loadClaimables(sql, query),
+    tiers,
+    nowMs,
+  );
+  const all = await sql.rows<DueRow>(
+    `SELECT ${DUE_ROW} FROM list(?: id bigint) AS requested CROSS JOIN delivery AS d ON d.rowid = requested.id ${JOIN_EVENT}`,
+    JSON.stringify(chosen.map(({ id }) => id)),
+  );
+  const rows = withinBytes(all, maxPayloadBytes);
+  return {
+    rows,
+    subscriptions: await readSubscriptions(sql, new Set(rows.map(({ subscriptionId }) => subscriptionId))),
+    nextDueAtMs,
+    limitedTiers: [...new Set([...cutTiers, ...chosen.slice(rows.length).map(({ tier }) => tier)])],
+  };
+}
+
+async function claimedRows(
+  work: Work,
+  rows: readonly DueRow[],
+  claimIdOf: (row: DueRow) => number,
+): Promise<readonly ClaimedRow[]> {
+  const places = new Map<number, number>();
+  for (const [eventId, payload] of await readPayloads(work, rows)) {
+    if (payload !== null) places.set(eventId, work.payloads.push(payload) - 1);
+  }
+  return rows.map(
+    ({ payloadBytes: _bytes, actionId: _action, checksum: _checksum, ...row }, index): ClaimedRow => {
+      return { ...row, claimId: claimIdOf(rows[index]!), payload: places.get(row.eventId) ?? null };
+    },
+  );
+}
+
+/** Reads the active subscriptions with capacity and pending deliveries; others cost nothing. */
+async function loadClaimables(sql: Sql, { mode, quotaOf }: DueQuery): Promise<readonly Claimable[]> {
+  // The query steps from subscription to subscription through the index of what waits.
+  const pending = await sql.rows<Pick<Claimable, "id" | "waitEndMs">>(
+    `WITH RECURSIVE waiting (id) AS (
+        SELECT (SELECT subscription_id FROM delivery INDEXED BY delivery_due WHERE due_ms IS NOT NULL
+          ORDER BY subscription_id LIMIT 1)
+      UNION ALL
+        SELECT (SELECT d.subscription_id FROM delivery AS d INDEXED BY delivery_due
+          WHERE d.due_ms IS NOT NULL AND d.subscription_id > waiting.id ORDER BY d.subscription_id LIMIT 1)
+        FROM waiting WHERE waiting.id IS NOT NULL
+      )
+      SELECT s.rowid AS id, ${WAIT_END} AS waitEndMs FROM waiting CROSS JOIN subscription AS s
+      WHERE s.rowid = waiting.id AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = ?`,
+    mode,
+  );
+  return pending.map((one) => Object.assign(one, quotaOf(one.id))).filter(({ capacity }) => capacity > 0);
+}
+
+/** Reads the first `limit` pending deliveries of each that are not leased, due or not. */
+async function loadWaiting(
+  sql: Sql,
+  claimables: readonly Claimable[],
+  limit: number,
+): Promise<readonly (readonly WaitingDelivery[])[]> {
+  const rows = await sql.value<string>(
+    `SELECT json_group_array(json((
+        SELECT json_group_array(json_array(priority, due_ms, rowid)) FROM (
+          SELECT w.priority, w.due_ms, w.rowid FROM delivery AS w INDEXED BY delivery_due
+          WHERE w.subscription_id = requested.id AND w.due_ms IS NOT NULL AND NOT ${LEASE_OF("w")}
+          ORDER BY w.priority, w.due_ms, w.rowid LIMIT ?2))))
+      FROM list(?1: id bigint) AS requested`,
+    JSON.stringify(claimables.map(({ id }) => id)),
+    limit,
+  );
+  return JSON.parse(rows) as WaitingDelivery[][];
+}
+
+/** A due delivery before it is leased. */
+type DueRow = Omit<ClaimedRow, "claimId" | "payload"> & PayloadRequest;
+
+/** SQL of a `ClaimedSubscriptionRow` as JSON. */
+const SUBSCRIPTION_SQL = `json_object('subscriptionId', s.rowid, 'application', s.application, 'name', s.subscription,
+  'handler', s.handler, 'maxRetries', s.max_retries, 'secret', k.secret, 'previousSecret', k.previous_secret,
+  'previousUntilMs', k.previous_until_ms, 'bearer', k.bearer, 'bearerToken', k.bearer_token, 'settings', s.settings)`;
+
+/** SQL that follows `SELECT`: the subscriptions whose rowids are in the JSON `?1`. */
+const REQUESTED_SUBSCRIPTIONS = `FROM list(?1: id bigint) AS requested
+      CROSS JOIN subscription AS s ON s.rowid = requested.id
+      CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`;
+
+const DUE_ROW = `d.rowid AS deliveryId, d.attempt + 1 AS attempt, d.failures AS failures, d.subscription_id AS subscriptionId,
+  d.event_id AS eventId, ${PAYLOAD_COLUMNS}, coalesce(e.timestamped_ms, 0) AS timestampedMs,
+  coalesce(a.action, '') AS action, d.created_ms > e.timestamped_ms AS isFromReplay`;
+/** A missing or damaged event shows when its payload is read, and must not stop the deliveries of others. */
+const JOIN_EVENT =
+  "LEFT JOIN event AS e ON e.rowid = d.event_id LEFT JOIN action AS a ON a.rowid = e.action_id";
+
+/** Answers the first rows whose payloads fit, and at least one. */
+function withinBytes(rows: readonly DueRow[], maxBytes: number): readonly DueRow[] {
+  const seen = new Set<number>();
+  let bytes = 0;
+  for (const [index, { eventId, payloadBytes }] of rows.entries()) {
+    if (seen.has(eventId)) continue;
+    seen.add(eventId);
+    bytes += payloadBytes;
+    if (index > 0 && bytes > maxBytes) return rows.slice(0, index);
+  }
+  return rows;
+}
+
+/**
+ * Leases deliveries.
+ * @param consumer who takes them, of pull subscriptions; `null` for those that evreg sends
+ * @returns the id of the claim
+ */
+async function lease(
+  sql: Sql,
+  deliveries: readonly Pick<DueRow, "deliveryId">[],
+  nowMs: number,
+  leaseMs: number,
+  consumer: string | null = null,
+): Promise<number> {
+  const claimId = randomInt(1, CLAIM_IDS);
+  if (deliveries.length === 0) return claimId;
+  await sql.run(
+    `INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms, consumer)
+      SELECT id, ?2, ?3, ?4, ?5 FROM list(?1: id bigint) AS due`,
+    JSON.stringify(deliveries.map(({ deliveryId }) => deliveryId)),
+    claimId,
+    nowMs,
+    nowMs + leaseMs,
+    consumer,
+  );
+  return claimId;
+}
+
+/** The time of the last claim is stored this often at most. */
+const NOTED_EVERY_MS = 60_000;
+
+/**
+ * Leases deliveries to consumers. Each consumer has a lease of its own length, and an id of its own: with that of another it
+ * could finish the other's deliveries.
+ * @returns the ids by subscription
+ */
+async function leaseForConsumers(
+  sql: Sql,
+  rows: readonly DueRow[],
+  consumers: ReadonlyMap<number, PullConsumer>,
+  nowMs: number,
+): Promise<ReadonlyMap<number, number>> {
+  const claimIds = new Map<number, number>();
+  for (const [id, own] of Map.groupBy(rows, ({ subscriptionId }) => subscriptionId)) {
+    const { leaseMs, consumer } = consumers.get(id)!;
+    claimIds.set(id, await lease(sql, own, nowMs, leaseMs, consumer));
+  }
+  await sql.run(
+    `UPDATE subscription SET last_claim_ms = ?2 WHERE rowid IN list(?1: id bigint)
+      AND coalesce(last_claim_ms, 0) NOT BETWEEN ?2 - ${NOTED_EVERY_MS} + 1 AND ?2`,
+    JSON.stringify([...consumers.keys()]),
+    nowMs,
+  );
+  return claimIds;
+}
+
+/** Reads a subscription that was not deleted, as a claim would have it, in a list as JSON. */
+export async function findSendable(sql: Sql, id: number): Promise<string> {
+  return await readSubscriptions(sql, new Set([id]));
+}
+
+/** Reads subscriptions, as `ClaimedSubscriptionRow`s in JSON. */
+async function readSubscriptions(sql: Sql, ids: ReadonlySet<number>): Promise<string> {
+  if (ids.size === 0) return "[]";
+  const rows = await sql.value<ArrayBuffer>(
+    `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) ${REQUESTED_SUBSCRIPTIONS}`,
+    JSON.stringify([...ids]),
+  );
+  return Buffer.from(rows).toString();
+}
+
+/** A delivery that a call claims with its event. */
+type WantedLease = readonly [eventId: number, subscriptionId: number];
+
+/** Records events, and leases the deliveries that their calls claim, so that no claim has to look for them. */
+export async function recordAndClaim(
+  work: Work,
+  batches: readonly EventBatch[],
+): Promise<readonly (readonly WireRecordOutcome[])[]> {
+  const { outcomes, alike } = await recordEvents(work, batches, work.bytes, EVENT_LIMITS.atomicDeliveries);
+  await countPublished(work, alike);
+  const wanted: WantedLease[] = [];
+  let nowMs = -Infinity;
+  let leaseMs = Infinity;
+  for (const [index, { claim, events }] of batches.entries()) {
+    if (claim === undefined) continue;
+    const recorded = outcomes[index]!.findIndex(({ kind }) => kind === "recorded");
+    const outcome = outcomes[index]![recorded];
+    if (outcome?.kind !== "recorded" || outcome.deliveries === 0) continue;
+    for (const subscriptionId of claim.subscriptions) wanted.push([outcome.rowid, subscriptionId]);
+    nowMs = Math.max(nowMs, events[recorded]!.nowMs);
+    leaseMs = Math.min(leaseMs, claim.leaseMs);
+  }
+  if (wanted.length === 0) return outcomes;
+  const leased = await leaseRecorded(work, wanted, nowMs, leaseMs);
+  return outcomes.map((ofCall) =>
+    ofCall.map((outcome) => {
+      const leases = outcome.kind === "recorded" ? leased.get(outcome.rowid) : undefined;
+      return leases === undefined ? outcome : { ...outcome, leases };
+    }),
+  );
+}
+
+/**
+ * Leases deliveries that were just recorded. It leases none behind others of their key, and leaves those of subscriptions that
+ * wait due for claims.
+ * @returns by event
+ */
+async function leaseRecorded(
+  sql: Sql,
+  wanted: readonly WantedLease[],
+  nowMs: number,
+  leaseMs: number,
+): Promise<ReadonlyMap<number, RecordedLeases>> {
+  const { subscriptions, ids } = (await sql.first<{ subscriptions: ArrayBuffer; ids: string }>(
+    `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS subscriptions, json_group_array(s.rowid) AS ids
+      ${REQUESTED_SUBSCRIPTIONS}
+      WHERE s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?2`,
+    JSON.stringify([...new Set(wanted.map(([, subscriptionId]) => subscriptionId))]),
+    nowMs,
+  ))!;
+  const open = new Set(JSON.parse(ids) as number[]);
+  const deliveries = await sql.rows<RecordedLeases["deliveries"][number] & { readonly eventId: number }>(
+    `SELECT d.event_id AS eventId, d.rowid AS deliveryId, d.subscription_id AS subscriptionId
+      FROM list(?: event bigint, subscription bigint) AS wanted
+      CROSS JOIN delivery AS d INDEXED BY delivery_event
+        ON d.event_id = wanted.event AND d.subscription_id = wanted.subscription AND d.due_ms IS NOT NULL`,
+    JSON.stringify(wanted.filter(([, subscriptionId]) => open.has(subscriptionId))),
+  );
+  const shared = {
+    claimId: await lease(sql, deliveries, nowMs, leaseMs),
+    subscriptions: Buffer.from(subscriptions).toString(),
+  };
+  const byEvent = Map.groupBy(deliveries, ({ eventId }) => eventId);
+  const leases = [...byEvent].map(([eventId, own]): [number, RecordedLeases] => {
+    return [eventId, { ...shared, deliveries: own }];
+  });
+  return new Map(leases);
+}

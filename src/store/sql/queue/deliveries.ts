@@ -1,0 +1,124 @@
+import type {
+  Delivery,
+  DeliveryCounts,
+  DeliveryStatus,
+  DeliveryWithAttempts,
+} from "../../../domain/delivery.ts";
+import type { WantedDeliveries } from "../../events.ts";
+import { checkRetry, checkSkip, type RequestedDelivery } from "../../rules/requests.ts";
+import { recordServiceEvents } from "../events/service-events.ts";
+import { keysOfText } from "../../../domain/order-key.ts";
+import { isRowid, type Sql } from "../sql.ts";
+import { attemptsOfDelivery } from "./attempts.ts";
+import {
+  DELIVERY_STATE,
+  deliveryOf,
+  type DeliveryRow,
+  JOIN_NAMES,
+  REQUESTED,
+  SELECT_DELIVERY,
+  STATUS,
+} from "./delivery-state.ts";
+import { findKeyText, keysOfDeliveries, placeByKey, releaseKeys } from "./key-order.ts";
+import type { Work } from "../operation.ts";
+
+export async function findDelivery(sql: Sql, id: number): Promise<DeliveryWithAttempts | undefined> {
+  const row = await findRow(sql, id);
+  if (row === undefined) return undefined;
+  const key = await findKeyText(sql, id);
+  return {
+    ...deliveryOf(row),
+    ...(key === undefined ? {} : { key }),
+    attempts: await attemptsOfDelivery(sql, id),
+  };
+}
+
+export async function retryDelivery(sql: Sql, id: number, nowMs: number): Promise<Delivery | undefined> {
+  const row = await findRow(sql, id);
+  if (row === undefined) return undefined;
+  checkRetry(requestedOf(row));
+  await sql.run(
+    `UPDATE delivery SET state = ${DELIVERY_STATE.pending}, priority = ${REQUESTED}, due_ms = ?, failures = 0, finished_ms = NULL
+      WHERE rowid = ?`,
+    nowMs,
+    id,
+  );
+  await placeByKey(sql, row.subscription_id, [id], nowMs);
+  return deliveryOf((await findRow(sql, id))!);
+}
+
+/** Fails a delivery for good that has failed so far; what waited behind it comes up. */
+export async function skipDelivery(work: Work, id: number, nowMs: number): Promise<Delivery | undefined> {
+  const row = await findRow(work, id);
+  if (row === undefined) return undefined;
+  checkSkip(requestedOf(row));
+  await work.run(
+    `UPDATE delivery SET state = ${DELIVERY_STATE.failed}, due_ms = NULL, finished_ms = ? WHERE rowid = ?`,
+    nowMs,
+    id,
+  );
+  await releaseKeys(work, await keysOfDeliveries(work, [id]), nowMs);
+  await recordServiceEvents(work, { failed: [id] }, nowMs);
+  work.changes.push({ failed: 1 });
+  return deliveryOf((await findRow(work, id))!);
+}
+
+function requestedOf(row: DeliveryRow): RequestedDelivery {
+  const isBehind = row.finished_at === null && row.next_attempt_at === null;
+  return { ...row, isSubscriptionDeleted: row.deleted_ms !== null, isBehind };
+}
+
+async function findRow(sql: Sql, id: number): Promise<DeliveryRow | undefined> {
+  if (!isRowid(id)) return undefined;
+  const text = `${SELECT_DELIVERY} FROM delivery AS d ${JOIN_NAMES} WHERE d.rowid = ?`;
+  return (await sql.rows<DeliveryRow>(text, id))[0];
+}
+
+/** Counts the deliveries of each of these events by their state, in the order of the events. */
+export async function countDeliveries(
+  sql: Sql,
+  ids: readonly number[],
+  applications?: readonly string[],
+): Promise<readonly DeliveryCounts[]> {
+  const rows = await sql.rows<{ event_id: number; status: DeliveryStatus; count: number }>(
+    `SELECT d.event_id, ${STATUS} AS status, count(*) AS count
+      FROM (SELECT DISTINCT id FROM list(?1: id bigint) AS ids) AS page
+      CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = page.id
+      CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+      WHERE ?2 IS NULL OR s.application IN list(?2: name text) GROUP BY 1, 2`,
+    JSON.stringify(ids),
+    applications === undefined ? null : JSON.stringify(applications),
+  );
+  const counts = Map.groupBy(rows, ({ event_id: event }) => event);
+  return ids.map((id) =>
+    Object.fromEntries((counts.get(id) ?? []).map(({ status, count }) => [status, count])),
+  );
+}
+
+/** SQL that says whether the event `page.id` has a delivery of which the condition is true, to the applications `?2`. */
+function hasDelivery(condition: string): string {
+  return `EXISTS (
+      SELECT 1 FROM delivery AS d INDEXED BY delivery_event CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+      WHERE d.event_id = page.id AND ${condition}
+        AND (?2 IS NULL OR s.application IN list(?2: name text)))`;
+}
+
+/** Answers those of the events whose deliveries are so; `unreceived` has none that was delivered. */
+export async function eventsWithDeliveries(
+  sql: Sql,
+  ids: readonly number[],
+  { outcome, key }: WantedDeliveries,
+  applications?: readonly string[],
+): Promise<readonly number[]> {
+  const rows = await sql.rows<{ id: number }>(
+    `SELECT page.id FROM list(?1: id bigint) AS page
+      WHERE (?3 IS NOT 'unreceived' OR NOT ${hasDelivery(`d.state = ${DELIVERY_STATE.delivered}`)})
+        AND (?3 IS NOT 'failed' OR ${hasDelivery(`d.state = ${DELIVERY_STATE.failed}`)})
+        AND (?4 IS NULL OR ${hasDelivery("d.key IN list(?4: key bigint)")})`,
+    JSON.stringify(ids),
+    applications === undefined ? null : JSON.stringify(applications),
+    outcome ?? null,
+    key === undefined ? null : JSON.stringify(keysOfText(key)),
+  );
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,224 @@
+import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
+import { keysOfText } from "../../../domain/order-key.ts";
+import type { BacklogCause } from "../../../domain/stats/stats.ts";
+import type { DeliverySelection } from "../../queue.ts";
+import { matchOf } from "../catalog/matching.ts";
+import { idRangesOf, rangesAfter } from "../events/timeline.ts";
+import type { Part } from "../operation.ts";
+import type { Sql, SqlValue } from "../sql.ts";
+import { activeReceivers, type CauseFilter, filterByCause } from "./backlog.ts";
+import {
+  DELIVERY_STATE,
+  deliveryOf,
+  type DeliveryRow,
+  JOIN_NAMES,
+  SELECT_DELIVERY,
+  STATUS,
+  UNFINISHED_STATES,
+} from "./delivery-state.ts";
+
+// Deliveries are listed newest first by rowid. No index has every filter in the order of the list. So an index leads to
+// candidates, newest first: that of what is rare, or of the subscriptions. Where little is unfinished, that is gathered and
+// sorted.
+
+/** How many candidates one call looks at; whoever wants a whole page goes on with the rest. */
+interface Extent {
+  /** Candidates that are looked at, each for one or two microseconds, in which other reads wait. */
+  readonly lookedAt: number;
+  /** Where no more than so many are unfinished, they are gathered and sorted, some 0.1 µs for each. */
+  readonly gathered: number;
+}
+
+const EXTENT: Extent = { lookedAt: 8_000, gathered: 20_000 };
+/** Up to so many subscriptions are walked side by side through their index; for more, all deliveries are. */
+const MAX_WALKED = 100;
+
+type DeliveryPart = Part<Delivery, DeliverySelection>;
+
+const NONE: DeliveryPart = { items: [] };
+
+/** Causes that are a status of their own. */
+const STATUS_OF: Partial<Record<BacklogCause, DeliveryStatus>> = {
+  held: "held",
+  delivering: "delivering",
+};
+
+/** Lists the newest of the selected deliveries, of those that one call looks at. */
+export async function listDeliveries(
+  sql: Sql,
+  query: DeliverySelection,
+  extent = EXTENT,
+): Promise<DeliveryPart> {
+  const ofCause = query.cause && STATUS_OF[query.cause.name];
+  const status = query.status ?? ofCause;
+  if (ofCause !== undefined && status !== ofCause) return NONE;
+  const filter = await filterOf(sql, query, status);
+  if (filter.subscriptions?.length === 0) return NONE;
+  const all = await idRangesOf(sql, "delivery", query.fromMs, query.toMs);
+  const ranges = query.after === undefined ? all : rangesAfter(all, query.after, "desc");
+  const range = ranges.at(-1);
+  if (range === undefined) return NONE;
+
+  const source = await sourceOf(sql, query, status, filter, extent);
+  const { each, values } = joined(source, "AND delivery.rowid BETWEEN ? AND ?", range.low, range.high);
+  const candidates = `(SELECT id FROM (${each} ORDER BY 1 DESC LIMIT ?))`;
+  const bound = [...values, extent.lookedAt];
+  const rows = await sql.rows<DeliveryRow>(
+    `${SELECT_DELIVERY} FROM ${candidates} AS page CROSS JOIN delivery AS d ON d.rowid = page.id ${JOIN_NAMES}
+      WHERE ${["TRUE", ...filter.conditions].join(" AND ")} LIMIT ?`,
+    ...bound,
+    ...filter.values,
+    query.limit,
+  );
+  const items = rows.map(deliveryOf);
+  if (rows.length === query.limit) return { items };
+  const cut = await sql.first<{ lowest: number }>(
+    `SELECT min(id) AS lowest FROM ${candidates} HAVING count(*) = ?`,
+    ...bound,
+    extent.lookedAt,
+  );
+  // All deliveries from this rowid on were looked at, and the older ones were not.
+  const after = cut?.lowest ?? (ranges.length > 1 ? range.low : undefined);
+  return after === undefined
+    ? { items }
+    : { items, rest: { ...query, after, limit: query.limit - items.length } };
+}
+
+/** Selects deliveries; without `subscriptions` those of all. */
+interface Filter extends Pick<CauseFilter, "values">, Partial<Pick<CauseFilter, "subscriptions">> {
+  /** Conditions on `d`, the delivery, `s`, its subscription, and `a`, its action. */
+  readonly conditions: readonly string[];
+}
+
+async function filterOf(
+  sql: Sql,
+  query: DeliverySelection,
+  status: DeliveryStatus | undefined,
+): Promise<Filter> {
+  const { action, cause, key } = query;
+  const ofCause =
+    cause === undefined || STATUS_OF[cause.name] !== undefined
+      ? undefined
+      : await filterByCause(sql, cause.name, cause.nowMs);
+  const selected = await selectSubscriptions(sql, query, status);
+  const subscriptions = ofCause?.subscriptions.filter((id) => selected?.includes(id) !== false) ?? selected;
+  const conditions = [
+    ...(status === undefined ? [] : [`${STATUS} = '${status}'`]),
+    ...(ofCause ? [ofCause.condition] : []),
+  ];
+  const values = [...(ofCause?.values ?? [])];
+  if (key !== undefined) {
+    conditions.push("d.key IN list(?: id bigint)");
+    values.push(JSON.stringify(keysOfText(key)));
+  }
+  if (subscriptions !== undefined) {
+    conditions.push("d.subscription_id IN list(?: id bigint)");
+    values.push(JSON.stringify(subscriptions));
+  }
+  if (action !== undefined) {
+    const named = matchOf(action, "a.action");
+    conditions.push(named.condition);
+    values.push(...named.values);
+  }
+  return { ...(subscriptions && { subscriptions }), conditions, values };
+}
+
+/** Conditions of statuses that follow from the subscription alone. */
+const SUBSCRIPTION_IS: Partial<Record<DeliveryStatus, string>> = {
+  held: "active = 0 AND deleted_ms IS NULL",
+  cancelled: "deleted_ms IS NOT NULL",
+};
+
+/** Answers the rowids of the selected subscriptions, deleted ones too; `undefined` for all. */
+async function selectSubscriptions(
+  sql: Sql,
+  { subscription, applications, action }: DeliverySelection,
+  status: DeliveryStatus | undefined,
+): Promise<readonly number[] | undefined> {
+  const state = status === undefined ? undefined : SUBSCRIPTION_IS[status];
+  if ((subscription ?? applications ?? action ?? state) === undefined) return undefined;
+  const named = matchOf(action ?? "*", "a.action");
+  const rows = await sql.rows<{ id: number }>(
+    `SELECT rowid AS id FROM subscription
+      WHERE ${state ?? "TRUE"} AND (?1 IS NULL OR rowid = ?1)
+        AND (?2 IS NULL OR application IN list(?2: name text))
+        AND (?3 IS NULL OR rowid IN (
+          SELECT m.subscription_id FROM binding AS m JOIN action AS a ON a.rowid = m.action_id WHERE ${named.condition}))`,
+    subscription ?? null,
+    applications === undefined ? null : JSON.stringify(applications),
+    action ?? null,
+    ...named.values,
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** A query of the rowids of deliveries, which goes on with `AND` and a condition on `delivery.rowid`. */
+interface RowidQuery {
+  readonly each: string;
+  readonly values: readonly SqlValue[];
+}
+
+/** Queries that lead to candidates; their rows are merged. */
+type CandidateSource = readonly RowidQuery[];
+
+const ALL: CandidateSource = [{ each: "SELECT delivery.rowid AS id FROM delivery WHERE TRUE", values: [] }];
+const OF_EVENT =
+  "SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_event WHERE delivery.event_id = ?";
+const OF_SUBSCRIPTION =
+  "SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_subscription WHERE delivery.subscription_id = ?";
+/** Statuses that are rare, each with an index of its own. */
+const RARE: Partial<Record<DeliveryStatus, string>> = {
+  delivering:
+    "SELECT delivery.rowid AS id FROM lease CROSS JOIN delivery ON delivery.rowid = lease.delivery_id WHERE TRUE",
+  failed: `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_failed WHERE delivery.state = ${DELIVERY_STATE.failed}`,
+  filtered: `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_filtered WHERE delivery.state = ${DELIVERY_STATE.filtered}`,
+};
+/** SQL of what is pending of subscriptions, and of what is behind others of its key. Neither is in the order of the list. */
+const PENDING = `SELECT delivery.rowid AS id FROM list(?: id bigint) AS p CROSS JOIN delivery INDEXED BY delivery_due
+  ON delivery.subscription_id = p.id AND delivery.due_ms IS NOT NULL
+  WHERE TRUE`;
+const PENDING_AGAIN = `SELECT delivery.rowid AS id FROM list(?: id bigint) AS p CROSS JOIN delivery INDEXED BY delivery_waiting_event
+  ON delivery.subscription_id = p.id AND delivery.failures > 0 AND delivery.due_ms IS NOT NULL WHERE TRUE`;
+const BEHIND = `SELECT delivery.rowid AS id FROM list(?: id bigint) AS p CROSS JOIN delivery INDEXED BY delivery_key
+  ON delivery.subscription_id = p.id AND delivery.key IS NOT NULL AND delivery.state IN ${UNFINISHED_STATES}
+  WHERE delivery.state = ${DELIVERY_STATE.behind}`;
+
+async function sourceOf(
+  sql: Sql,
+  { event, cause }: DeliverySelection,
+  status: DeliveryStatus | undefined,
+  { subscriptions }: Filter,
+  { gathered }: Extent,
+): Promise<CandidateSource> {
+  if (event !== undefined) return [{ each: OF_EVENT, values: [event] }];
+  const rare = status && RARE[status];
+  if (rare !== undefined) return [{ each: rare, values: [] }];
+  if (cause !== undefined || (status !== undefined && status !== "delivered")) {
+    // Where no subscriptions are selected, the status is `pending` or `waiting`, which only deliveries of active ones have.
+    const ids = JSON.stringify(subscriptions ?? (await activeReceivers(sql, 0)).map(({ id }) => id));
+    const pending = status === "waiting" ? PENDING_AGAIN : PENDING;
+    const unfinished = [pending, BEHIND].map((each) => ({ each, values: [ids] }));
+    if (await isWithin(sql, unfinished, gathered)) return unfinished;
+  }
+  const isFew = subscriptions !== undefined && subscriptions.length <= MAX_WALKED;
+  return isFew ? subscriptions.map((id) => ({ each: OF_SUBSCRIPTION, values: [id] })) : ALL;
+}
+
+/** Whether a source leads to no more candidates than that. */
+async function isWithin(sql: Sql, source: CandidateSource, most: number): Promise<boolean> {
+  const { each, values } = joined(source, "");
+  return (
+    (await sql.value<number>(
+      `SELECT count(*) FROM (SELECT 1 FROM (${each}) LIMIT ?)`,
+      ...values,
+      most + 1,
+    )) <= most
+  );
+}
+
+function joined(source: CandidateSource, condition: string, ...bound: readonly SqlValue[]): RowidQuery {
+  return {
+    each: source.map(({ each }) => `${each} ${condition}`).join(" UNION ALL "),
+    values: source.flatMap(({ values }) => [...values, ...bound]),
+  };
+}

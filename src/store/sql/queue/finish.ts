@@ -1,0 +1,314 @@
+import type { Deactivated } from "../../queue.ts";
+import {
+  type AttemptedDelivery,
+  type DeliveryVerdict,
+  type HandlerHealth,
+  healthAfter,
+  type SettingsInForce,
+  verdictOn,
+} from "../../rules/finish.ts";
+import { recordServiceEvents } from "../events/service-events.ts";
+import { StatsCounts } from "../history/stats.ts";
+import type { Sql } from "../sql.ts";
+import { dropMiddleAttempts, isPastLimit } from "./attempts.ts";
+import { claimNext } from "./claim.ts";
+import { DELIVERY_STATE, NORMAL, settingOf } from "./delivery-state.ts";
+import { type OrderKey, releaseKeys } from "./key-order.ts";
+import type { ClaimedRow, ClaimReply, FinishedRow, FinishReply } from "./wire.ts";
+import type { Work } from "../operation.ts";
+
+/**
+ * Records attempts and moves their deliveries on, set-wise. A result counts once, while its claim is still the delivery's.
+ * A subscription that was paused or deleted meanwhile needs no care: what is due again is then held or cancelled.
+ */
+export async function finishAttempts(
+  work: Work,
+  results: readonly FinishedRow[],
+): Promise<readonly FinishReply[]> {
+  // Results that come together are some milliseconds apart.
+  const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
+  const options = results.at(-1)?.options ?? {};
+  const leases = await loadLeased(work, results);
+  const subscriptionIds = new Set([...leases.values()].map((leased) => leased.subscription_id));
+  const attempted = await loadAttempted(work, subscriptionIds, options.retryScheduleMs);
+  const writes = new FinishWrites();
+  const counts = new StatsCounts();
+  /** What is known of handlers, where that has changed. */
+  const healths = new Map<number, HandlerHealth>();
+  const deactivated: Deactivated[] = [];
+  const outcomes = results.map((row, index): FinishReply => {
+    const leased = leases.get(row.deliveryId);
+    if (leased?.claim_id !== row.claimId) return { kind: "fenced" };
+    const { subscription_id: subscriptionId } = leased;
+    const subscription = attempted.get(subscriptionId)!;
+    const verdict = verdictOn(row, leased, subscription, row.nowMs);
+    leases.delete(leased.id);
+    collect(writes, leased, row, verdict, nowMs);
+    if (verdict.attempt !== undefined && verdict.attempt !== "returned") {
+      counts.attempted([leased.action_id, subscriptionId], row, nowMs);
+    }
+    if (leased.key !== null) {
+      const key: OrderKey = [subscriptionId, leased.key];
+      writes.keys.push(key);
+      if (row.nextLeaseMs !== undefined) writes.wanted.push({ index, key, leaseMs: row.nextLeaseMs });
+    }
+    const { state, retryAtMs } = verdict;
+    const outcome = { kind: "stored", state, ...(retryAtMs === undefined ? {} : { retryAtMs }) } as const;
+    const before = healths.get(subscriptionId) ?? subscription;
+    const health = healthAfter(before, verdict, nowMs, options.disableAfterMs);
+    if (health === before) return outcome;
+    healths.set(subscriptionId, health);
+    const { disabledReason: reason } = health;
+    if (reason === null || reason === before.disabledReason) return outcome;
+    deactivated.push({ subscriptionId, reason });
+    return { ...outcome, deactivated: { subscriptionId, reason } };
+  });
+  await writeChanges(work, writes, nowMs);
+  await counts.write(work);
+  await storeHealth(work, healths);
+  // A key has nothing that is leased any more.
+  const isAnyPending = outcomes.some((outcome) => outcome.kind === "stored" && outcome.state === "pending");
+  const released = await releaseKeys(work, writes.keys, nowMs, isAnyPending);
+  const { failed, blocked } = writes;
+  await recordServiceEvents(work, { failed, blocked, deactivated }, nowMs);
+  const next = await leaseNext(work, writes.wanted, nowMs);
+  for (const [index, claimed] of next) outcomes[index] = { ...outcomes[index]!, claimed };
+  if (released <= next.size) return outcomes;
+  // The first result that was stored says for all that more is due.
+  const first = outcomes.findIndex(({ kind }) => kind === "stored");
+  const outcome = outcomes[first];
+  if (outcome?.kind === "stored") outcomes[first] = { ...outcome, isNextDue: true };
+  return outcomes;
+}
+
+/** A result that came with a wish for what comes next in its order. */
+interface WantedNext {
+  readonly index: number;
+  readonly key: OrderKey;
+  readonly leaseMs: number;
+}
+
+/** @returns what was leased, each with a result of its subscription, which has capacity for it */
+async function leaseNext(
+  work: Work,
+  wanted: readonly WantedNext[],
+  nowMs: number,
+): Promise<ReadonlyMap<number, ClaimReply>> {
+  const [first] = wanted;
+  if (first === undefined) return new Map();
+  const keys = wanted.map(({ key }) => key);
+  const bySubscription = Map.groupBy(wanted, ({ key: [subscription] }) => subscription);
+  return new Map(
+    (await claimNext(work, keys, nowMs, first.leaseMs)).map((reply) => {
+      const [{ subscriptionId }] = reply.rows as [ClaimedRow];
+      return [bySubscription.get(subscriptionId)!.pop()!.index, reply];
+    }),
+  );
+}
+
+/** A delivery that is leased. */
+interface LeasedDelivery extends AttemptedDelivery {
+  readonly id: number;
+  readonly claim_id: number;
+  readonly subscription_id: number;
+  /** The action of its event; 0 where that is damaged. */
+  readonly action_id: number;
+  /** The number of the attempt under way. */
+  readonly attempt: number;
+  /** Who took the delivery; `null` for one that evreg sent. */
+  readonly consumer: string | null;
+}
+
+async function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Promise<Map<number, LeasedDelivery>> {
+  const ids = new Set(rows.map(({ deliveryId }) => deliveryId));
+  const leased = await sql.rows<LeasedDelivery>(
+    `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error AS lastError, l.consumer,
+        d.key, coalesce((SELECT e.action_id FROM event AS e WHERE e.rowid = d.event_id), 0) AS action_id
+      FROM list(?: id bigint) AS r
+      CROSS JOIN lease AS l ON l.delivery_id = r.id
+      CROSS JOIN delivery AS d ON d.rowid = l.delivery_id`,
+    JSON.stringify([...ids]),
+  );
+  return new Map(leased.map((row) => [row.id, row]));
+}
+
+/** A subscription of which something was attempted: its settings, and what is known of its handler. */
+interface AttemptedSubscription extends SettingsInForce, HandlerHealth {
+  readonly id: number;
+}
+
+type AttemptedRow = Omit<AttemptedSubscription, "isActive" | "retryScheduleMs"> & {
+  readonly isActive: number;
+  readonly ownSchedule: string | null;
+};
+
+/** @param scheduleMs the waits before retries of those that have no schedule of their own */
+async function loadAttempted(
+  sql: Sql,
+  ids: ReadonlySet<number>,
+  scheduleMs: readonly number[] | undefined,
+): Promise<ReadonlyMap<number, AttemptedSubscription>> {
+  const rows = await sql.rows<AttemptedRow>(
+    `SELECT s.rowid AS id, s.handler, s.max_retries AS maxRetries,
+        ${settingOf("on_exhausted")} AS onExhausted, ${settingOf("retry_schedule")} AS ownSchedule,
+        s.active = 1 AND s.deleted_ms IS NULL AS isActive, NULL AS disabledReason, s.failing_since_ms AS failingSinceMs,
+        s.last_failure_ms AS lastFailureMs, s.failing_total_ms AS failingTotalMs, s.slowed_until_ms AS slowedUntilMs
+      FROM list(?1: id bigint) AS requested CROSS JOIN subscription AS s ON s.rowid = requested.id`,
+    JSON.stringify([...ids]),
+  );
+  return new Map(
+    rows.map(({ isActive, ownSchedule, ...row }) => {
+      const schedule = ownSchedule === null ? (scheduleMs ?? null) : (JSON.parse(ownSchedule) as number[]);
+      return [row.id, Object.assign(row, { isActive: isActive === 1, retryScheduleMs: schedule })];
+    }),
+  );
+}
+
+/** Stores what is known of handlers now, by their subscriptions, and deactivates those with a reason for that. */
+async function storeHealth(sql: Sql, changed: ReadonlyMap<number, HandlerHealth>): Promise<void> {
+  if (changed.size === 0) return;
+  await sql.run(
+    `UPDATE subscription SET failing_since_ms = r.failing_since_ms, last_failure_ms = r.last_failure_ms,
+        failing_total_ms = r.failing_total_ms, slowed_until_ms = r.slowed_until_ms,
+        active = iif(r.reason IS NULL, active, 0), disabled_reason = coalesce(r.reason, disabled_reason)
+      FROM list(?: id bigint, failing_since_ms bigint, last_failure_ms bigint, failing_total_ms bigint, slowed_until_ms bigint,
+        reason text) AS r
+      WHERE subscription.rowid = r.id`,
+    JSON.stringify(
+      Array.from(changed, ([id, health]) => [
+        id,
+        health.failingSinceMs,
+        health.lastFailureMs,
+        health.failingTotalMs,
+        health.slowedUntilMs,
+        health.disabledReason,
+      ]),
+    ),
+  );
+}
+
+/** What is to be written for the results of finished attempts that count. */
+class FinishWrites {
+  /** Rowids of deliveries that are not leased any more. */
+  readonly ended: number[] = [];
+  /** Rows of `DELIVERED`. */
+  readonly delivered: unknown[] = [];
+  /** Rows of `MOVED`. */
+  readonly moved: unknown[] = [];
+  /** Rows of `ATTEMPT`. */
+  readonly attempts: unknown[] = [];
+  /** Rowids of those of `moved` that failed for good. */
+  readonly failed: number[] = [];
+  /** Rowids of those of `moved` that their subscriptions block for from now on. */
+  readonly blocked: number[] = [];
+  /** Rowids of deliveries that have more attempts than are stored. */
+  readonly long: number[] = [];
+  /** The keys of which something has ended, or goes on waiting. */
+  readonly keys: OrderKey[] = [];
+  readonly wanted: WantedNext[] = [];
+}
+
+// Each is made of one result, and packs the cells in this order.
+const DELIVERED = "id bigint, started_ms bigint, duration_ms bigint, status_code bigint";
+const MOVED =
+  "id bigint, state bigint, attempt bigint, failures bigint, due_ms bigint, finished_ms bigint, last_error text";
+const ATTEMPT = `delivery_id bigint, attempt bigint, started_ms bigint, duration_ms bigint, outcome text, status_code bigint,
+  error_code text, dns_ms bigint, connect_ms bigint, first_byte_ms bigint, consumer text, response bytes`;
+
+function collect(
+  writes: FinishWrites,
+  leased: LeasedDelivery,
+  row: FinishedRow,
+  verdict: DeliveryVerdict,
+  nowMs: number,
+): void {
+  const { deliveryId: id, statusCode } = row;
+  const { state, attempt: outcome, moved } = verdict;
+  const startedMs = Math.round(row.startedAtMs);
+  const durationMs = rounded(row.durationMs);
+  writes.ended.push(id);
+  if (moved !== undefined) {
+    const { failures, dueMs, lastError } = moved;
+    const attempt = outcome === undefined ? leased.attempt - 1 : leased.attempt;
+    const finishedMs = dueMs === null ? nowMs : null;
+    writes.moved.push([id, DELIVERY_STATE[state], attempt, failures, dueMs, finishedMs, lastError]);
+    if (state === "failed") writes.failed.push(id);
+    if (verdict.startsBlocking) writes.blocked.push(id);
+  }
+  if (outcome === undefined) return;
+  const text = row.refusal ?? row.tlsReason ?? row.response;
+  const isPlain = text === undefined && isPlainFirst(leased, row);
+  if (state === "delivered") {
+    writes.delivered.push(isPlain ? [id, startedMs, durationMs, statusCode] : [id]);
+  }
+  if (isPlain) return;
+  const { attempt, consumer } = leased;
+  const { dnsMs, connectMs, firstByteMs } = row.connection ?? {};
+  writes.attempts.push([
+    id,
+    attempt,
+    startedMs,
+    durationMs,
+    outcome,
+    statusCode,
+    row.errorCode ?? (outcome === "returned" ? "interrupted" : null),
+    rounded(dnsMs),
+    rounded(connectMs),
+    rounded(firstByteMs),
+    consumer,
+    // Half a surrogate pair has no UTF-8; an attempt must not be lost for it, so it becomes U+FFFD.
+    text?.toWellFormed(),
+  ]);
+  if (isPastLimit(attempt)) writes.long.push(id);
+}
+
+/**
+ * Whether it is a first attempt that delivered, with nothing to be stored but a text and what its delivery has columns for. A row
+ * of its own would take a tenth of the room of a small event, and a third of the time of this.
+ */
+function isPlainFirst(
+  { attempt, consumer }: LeasedDelivery,
+  { ending, errorCode, connection }: FinishedRow,
+): boolean {
+  const isBare = errorCode === undefined && connection === undefined;
+  return attempt === 1 && consumer === null && ending === "delivered" && isBare;
+}
+
+function rounded(durationMs: number | undefined): number | null {
+  return durationMs === undefined ? null : Math.max(0, Math.round(durationMs));
+}
+
+async function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): Promise<void> {
+  const { ended, delivered, moved, attempts, long } = writes;
+  if (ended.length > 0) {
+    await sql.run("DELETE FROM lease WHERE delivery_id IN list(?: id bigint)", JSON.stringify(ended));
+  }
+  if (attempts.length > 0) {
+    await sql.run(
+      `INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, status_code, error_code, dns_ms, connect_ms,
+          first_byte_ms, consumer, response)
+        SELECT * FROM list(?: ${ATTEMPT}) AS r`,
+      JSON.stringify(attempts),
+    );
+  }
+  if (delivered.length > 0) {
+    await sql.run(
+      `UPDATE delivery SET state = ${DELIVERY_STATE.delivered}, attempt = attempt + 1, last_error = NULL, due_ms = NULL, finished_ms = ?2,
+          first_start_ms = coalesce(r.started_ms - created_ms, first_start_ms),
+          first_duration_ms = coalesce(r.duration_ms, first_duration_ms),
+          first_status_code = coalesce(r.status_code, first_status_code)
+        FROM list(?1: ${DELIVERED}) AS r WHERE delivery.rowid = r.id`,
+      JSON.stringify(delivered),
+      nowMs,
+    );
+  }
+  if (moved.length > 0) {
+    await sql.run(
+      `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, priority = ${NORMAL},
+          due_ms = r.due_ms, finished_ms = r.finished_ms, last_error = r.last_error
+        FROM list(?: ${MOVED}) AS r WHERE delivery.rowid = r.id`,
+      JSON.stringify(moved),
+    );
+  }
+  if (long.length > 0) await dropMiddleAttempts(sql, long);
+}

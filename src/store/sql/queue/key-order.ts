@@ -1,0 +1,259 @@
+import { DELIVERY_LIMITS } from "../../../domain/delivery.ts";
+import { keyTextOf, orderKeysOf, pointerSteps, WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
+import { MAX_BLOCKED_KEYS } from "../../../domain/subscription.ts";
+import { receiversOf } from "../catalog/matching.ts";
+import { loadPayloads, PAYLOAD_COLUMNS, type PayloadRequest } from "../events/payloads.ts";
+import type { Sql } from "../sql.ts";
+import { DELIVERY_STATE, LEASE_OF, settingOf, UNFINISHED_STATES } from "./delivery-state.ts";
+
+// Each unfinished delivery of an ordered subscription has the key of its event, and one of each key is pending: to claims it is
+// like any other. Those behind it are of the state `behind`, and not due. What ends that one, or puts another before it, releases
+// the key: a look-up or two in an index, however many are behind. Where a subscription has one order, all have one key.
+//
+// A subscription's order counts for what is made while it is in force: where it changes, what is unfinished keeps the key that it
+// has, or none.
+
+/** A key of a subscription. */
+export type OrderKey = readonly [subscriptionId: number, key: number];
+
+const { pending: PENDING, behind: BEHIND, failed: FAILED } = DELIVERY_STATE;
+
+/** SQL that is true of the unfinished deliveries of the key `p`. */
+function ofKey(delivery: string): string {
+  return `${delivery}.subscription_id = p.subscription AND ${delivery}.key = p.key AND ${delivery}.state IN ${UNFINISHED_STATES}`;
+}
+
+const FROM_KEYS = (delivery: string): string => `FROM delivery AS ${delivery} INDEXED BY delivery_key`;
+
+/**
+ * Makes the first delivery of each key due: what a person requested comes first, then the first event. Makes none of a key due
+ * while one of it is leased.
+ * @param mayBePending whether another one may be due, as none was leased that has ended
+ * @returns how many are due now that were not
+ */
+export async function releaseKeys(
+  sql: Sql,
+  keys: readonly OrderKey[],
+  nowMs: number,
+  mayBePending = true,
+): Promise<number> {
+  if (keys.length === 0) return 0;
+  const released = JSON.stringify(keys);
+  if (mayBePending) await putBehind(sql, released);
+  return await promote(sql, released, nowMs);
+}
+
+/** Puts what is due behind what comes before it, or is leased. */
+async function putBehind(sql: Sql, keys: string): Promise<void> {
+  await sql.run(
+    `UPDATE delivery SET state = ${BEHIND}, due_ms = NULL WHERE rowid IN (
+        SELECT r.rowid FROM list(?: subscription bigint, key bigint) AS p CROSS JOIN delivery AS r INDEXED BY delivery_key
+        WHERE ${ofKey("r")} AND r.state = ${PENDING} AND NOT ${LEASE_OF("r")} AND (
+          EXISTS (SELECT 1 ${FROM_KEYS("o")} WHERE ${ofKey("o")} AND o.state = ${PENDING}
+            AND (${LEASE_OF("o")} OR (o.priority, o.event_id) < (r.priority, r.event_id)))
+          OR EXISTS (SELECT 1 ${FROM_KEYS("o")} WHERE ${ofKey("o")} AND o.state = ${BEHIND}
+            AND (o.priority, o.event_id) < (r.priority, r.event_id))))`,
+    keys,
+  );
+}
+
+/**
+ * Makes the first delivery of each key due of which none is pending. It counts as due since it was made: so long it has waited.
+ */
+async function promote(sql: Sql, keys: string, nowMs: number): Promise<number> {
+  return await sql.run(
+    `UPDATE delivery SET state = ${PENDING}, due_ms = min(created_ms, ?2) WHERE rowid IN (
+        SELECT (SELECT w.rowid ${FROM_KEYS("w")} WHERE ${ofKey("w")} AND w.state = ${BEHIND}
+          ORDER BY w.priority, w.event_id LIMIT 1)
+        FROM list(?1: subscription bigint, key bigint) AS p
+        WHERE NOT EXISTS (SELECT 1 ${FROM_KEYS("r")} WHERE ${ofKey("r")} AND r.state = ${PENDING}))`,
+    keys,
+    nowMs,
+  );
+}
+
+function distinct(keys: readonly OrderKey[]): readonly OrderKey[] {
+  return [...new Map(keys.map((one) => [one.join(), one])).values()];
+}
+
+/** The active subscriptions of an action that are ordered, with the steps of their pointers. */
+export type KeyedReceivers = readonly (readonly [subscriptionId: number, steps: readonly string[]])[];
+
+/** SQL that says whether any subscription at all is ordered: one look-up where none is. */
+export const ANY_KEYED = `EXISTS (SELECT 1 FROM subscription AS ordered INDEXED BY subscription_keyed
+  WHERE ordered.order_key IS NOT NULL AND ordered.deleted_ms IS NULL)`;
+
+export async function keyedReceivers(sql: Sql, actionId: number): Promise<KeyedReceivers> {
+  return (
+    await sql.rows<{ id: number; pointer: string }>(
+      `SELECT s.rowid AS id, s.order_key AS pointer FROM ${receiversOf("?")} AND s.order_key IS NOT NULL`,
+      actionId,
+    )
+  ).map(({ id, pointer }) => [id, pointerSteps(pointer)]);
+}
+
+/** The key of an event that is being recorded, in a subscription. */
+export type EventKey = readonly [eventId: number, subscriptionId: number, key: number];
+
+export function keysOfEvent(
+  eventId: number,
+  payload: Uint8Array,
+  receivers: KeyedReceivers,
+): readonly EventKey[] {
+  const keys = orderKeysOf(
+    payload,
+    receivers.map(([, steps]) => steps),
+  );
+  return receivers.map(([id], index) => [eventId, id, keys[index]!]);
+}
+
+/**
+ * SQL of what a delivery to the subscription `s` is as it is recorded: in an order, until `placeRecorded`, behind all others.
+ * Where all have one key, it has it already.
+ */
+export const STATE_WHEN_RECORDED = `iif(s.order_key IS NULL, ${PENDING}, ${BEHIND})`;
+export const KEY_WHEN_RECORDED = `iif(s.order_key = '${WHOLE_ORDER}', ${WHOLE_KEY}, NULL)`;
+
+/** Gives deliveries that were just made their keys; the first of each becomes due. */
+export async function placeRecorded(sql: Sql, keys: readonly EventKey[], nowMs: number): Promise<void> {
+  if (keys.length === 0) return;
+  await setKeys(
+    sql,
+    keys.filter(([, , key]) => key !== WHOLE_KEY),
+  );
+  await promote(
+    sql,
+    JSON.stringify(distinct(keys.map(([, subscription, key]) => [subscription, key]))),
+    nowMs,
+  );
+}
+
+async function setKeys(sql: Sql, keys: readonly EventKey[]): Promise<void> {
+  if (keys.length === 0) return;
+  // The rowids are read apart. In one statement with the update, the engine would read all deliveries there are.
+  const rows = await sql.value<string>(
+    `SELECT json_group_array(json_array(d.rowid, g.key)) FROM list(?: event bigint, subscription bigint, key bigint) AS g
+      CROSS JOIN delivery AS d INDEXED BY delivery_event
+        ON d.event_id = g.event AND d.subscription_id = g.subscription`,
+    JSON.stringify(keys),
+  );
+  await sql.run(
+    `UPDATE delivery SET key = r.key
+      FROM list(?: id bigint, key bigint) AS r WHERE delivery.rowid = r.id`,
+    rows,
+  );
+}
+
+interface Placed extends PayloadRequest {
+  readonly id: number;
+  readonly key: number | null;
+}
+
+/** Gives unfinished deliveries of a subscription, none of them leased, the keys of their events, and releases the keys. */
+export async function placeByKey(
+  sql: Sql,
+  subscriptionId: number,
+  deliveryIds: readonly number[],
+  nowMs: number,
+): Promise<void> {
+  const pointer = await sql.value<string | null>(
+    "SELECT order_key FROM subscription WHERE rowid = ?",
+    subscriptionId,
+  );
+  const placed = await sql.rows<Placed>(
+    `SELECT d.rowid AS id, d.event_id AS eventId, ${PAYLOAD_COLUMNS}, d.key FROM list(?: id bigint) AS g
+      CROSS JOIN delivery AS d ON d.rowid = g.id LEFT JOIN event AS e ON e.rowid = d.event_id`,
+    JSON.stringify(deliveryIds),
+  );
+  const before = placed.flatMap(({ key }) => (key === null ? [] : [key]));
+  if (pointer === null && before.length === 0) return;
+  const keys = pointer === null ? [] : await keysOf(sql, placed, pointerSteps(pointer));
+  await sql.run(
+    `UPDATE delivery SET key = r.key, state = iif(r.key IS NULL, ${PENDING}, ${BEHIND}), due_ms = iif(r.key IS NULL, coalesce(due_ms, ?2), NULL)
+      FROM list(?1: id bigint, key bigint) AS r WHERE delivery.rowid = r.id`,
+    JSON.stringify(placed.map(({ id }, index) => [id, keys[index] ?? null])),
+    nowMs,
+  );
+  await releaseKeys(sql, distinct([...before, ...keys].map((key) => [subscriptionId, key])), nowMs);
+}
+
+async function keysOf(
+  sql: Sql,
+  placed: readonly Placed[],
+  steps: readonly string[],
+): Promise<readonly number[]> {
+  if (steps.length === 0) return placed.map(() => WHOLE_KEY);
+  const payloads = await loadPayloads(sql, placed);
+  return placed.flatMap(({ eventId }) => orderKeysOf(payloads.get(eventId) ?? undefined, [steps]));
+}
+
+/** Answers the key of one delivery as a text, if its subscription still orders by it. */
+export async function findKeyText(sql: Sql, deliveryId: number): Promise<string | undefined> {
+  const [keyed] = await sql.rows<PayloadRequest & { readonly key: number; readonly pointer: string }>(
+    `SELECT d.event_id AS eventId, ${PAYLOAD_COLUMNS}, d.key, s.order_key AS pointer
+      FROM delivery AS d CROSS JOIN event AS e ON e.rowid = d.event_id
+      CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+      WHERE d.rowid = ? AND d.key IS NOT NULL AND s.order_key <> '${WHOLE_ORDER}'`,
+    deliveryId,
+  );
+  if (keyed === undefined) return undefined;
+  const payload = (await loadPayloads(sql, [keyed])).get(keyed.eventId) ?? undefined;
+  if (payload === undefined) return undefined;
+  const text = keyTextOf(payload, pointerSteps(keyed.pointer), keyed.key);
+  return text !== undefined && text.length <= DELIVERY_LIMITS.keyLength ? text : undefined;
+}
+
+/** Answers the keys of these deliveries, which may have ended. */
+export async function keysOfDeliveries(
+  sql: Sql,
+  deliveryIds: readonly number[],
+): Promise<readonly OrderKey[]> {
+  const rows = await sql.rows<{ id: number; key: number }>(
+    `SELECT DISTINCT d.subscription_id AS id, d.key FROM list(?: id bigint) AS g
+      CROSS JOIN delivery AS d ON d.rowid = g.id WHERE d.key IS NOT NULL`,
+    JSON.stringify(deliveryIds),
+  );
+  return rows.map(({ id, key }) => [id, key]);
+}
+
+/** SQL of `f`, the pending deliveries in an order of the subscription `s` that have used up their retries. */
+export const FAILING = "delivery AS f INDEXED BY delivery_key_failing";
+export const IS_EXHAUSTED = `f.subscription_id = s.rowid AND f.key IS NOT NULL AND f.due_ms IS NOT NULL
+  AND f.failures > 0 AND f.failures > s.max_retries`;
+
+/** SQL that follows `SELECT`: so many of them at most. */
+const SOME_EXHAUSTED = `FROM (SELECT f.rowid AS id FROM ${FAILING} WHERE ${IS_EXHAUSTED} LIMIT ${MAX_BLOCKED_KEYS}) AS blocked`;
+
+/** SQL that says whether the subscription `s` waits for a person where a delivery has used up its retries. */
+export const BLOCKS = `(s.order_key IS NOT NULL AND ${settingOf("on_exhausted")} IS 'block')`;
+
+/** SQL of the first delivery that the subscription `s` blocks for. */
+export const BLOCKED_BY = `iif(${BLOCKS}, (SELECT min(blocked.id) ${SOME_EXHAUSTED}), NULL)`;
+/** SQL of how many keys the subscription `s` blocks for; `NULL` where it has none, or one for all. */
+export const BLOCKED_KEYS = `iif(s.order_key <> '${WHOLE_ORDER}', iif(${BLOCKS}, (SELECT count(*) ${SOME_EXHAUSTED}), 0), NULL)`;
+
+/**
+ * Fails deliveries that have used up their retries, for a subscription that blocks no more or has fewer retries now. Of more
+ * than a thousand keys, the rest fails with its next attempt. Answers what has failed.
+ */
+export async function failExhausted(
+  sql: Sql,
+  subscriptionId: number,
+  nowMs: number,
+): Promise<readonly number[]> {
+  const ids = await sql.value<string>(
+    `SELECT (SELECT json_group_array(blocked.id) ${SOME_EXHAUSTED} WHERE NOT ${LEASE_OF("blocked", "id")})
+      FROM subscription AS s WHERE s.rowid = ?`,
+    subscriptionId,
+  );
+  const failed = JSON.parse(ids) as number[];
+  if (failed.length === 0) return failed;
+  await sql.run(
+    `UPDATE delivery SET state = ${FAILED}, due_ms = NULL, finished_ms = ?2
+      WHERE rowid IN list(?1: id bigint)`,
+    ids,
+    nowMs,
+  );
+  await releaseKeys(sql, await keysOfDeliveries(sql, failed), nowMs);
+  return failed;
+}

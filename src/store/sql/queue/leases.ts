@@ -1,0 +1,63 @@
+import type { LeasedAttempt, LeaseExtension, LeaseKey } from "../../queue.ts";
+import type { Work } from "../operation.ts";
+import type { Sql } from "../sql.ts";
+import { finishAttempts } from "./finish.ts";
+import type { FinishedRow } from "./wire.ts";
+
+/** @returns for each whether its claim still has the delivery */
+export async function extendLeases(sql: Sql, leases: readonly LeaseExtension[]): Promise<readonly boolean[]> {
+  const rows = leases.map(({ deliveryId, claimId, untilMs }) => [deliveryId, claimId, untilMs]);
+  const extended = await sql.rows<{ id: number; claim_id: number }>(
+    `UPDATE lease SET until_ms = r.until_ms FROM list(?: delivery bigint, claim bigint, until_ms bigint) AS r
+      WHERE lease.delivery_id = r.delivery AND lease.claim_id = r.claim
+      RETURNING lease.delivery_id AS id, lease.claim_id`,
+    JSON.stringify(rows),
+  );
+  const held = new Map(extended.map((row) => [row.id, row.claim_id]));
+  return leases.map(({ deliveryId, claimId }) => held.get(deliveryId) === claimId);
+}
+
+/** @returns for each lease its attempt, if that claim has it and it is of this subscription */
+export async function findLeased(
+  sql: Sql,
+  subscription: number,
+  leases: readonly LeaseKey[],
+): Promise<readonly (LeasedAttempt | undefined)[]> {
+  const attempts = await sql.rows<LeasedAttempt>(
+    `SELECT d.rowid AS deliveryId, l.claim_id AS claimId, d.attempt + 1 AS attempt, d.failures, l.claimed_ms AS claimedMs,
+        d.event_id AS eventId, coalesce(a.action, '') AS action
+      FROM list(?1: delivery bigint, claim bigint) AS r
+      CROSS JOIN lease AS l ON l.delivery_id = r.delivery AND l.claim_id = r.claim
+      CROSS JOIN delivery AS d ON d.rowid = l.delivery_id AND d.subscription_id = ?2
+      LEFT JOIN event AS e ON e.rowid = d.event_id
+      LEFT JOIN action AS a ON a.rowid = e.action_id`,
+    JSON.stringify(leases.map(({ deliveryId, claimId }) => [deliveryId, claimId])),
+    subscription,
+  );
+  const byDelivery = new Map(attempts.map((one) => [one.deliveryId, one]));
+  return leases.map(({ deliveryId, claimId }) => {
+    const one = byDelivery.get(deliveryId);
+    return one?.claimId === claimId ? one : undefined;
+  });
+}
+
+type EndedLease = Pick<FinishedRow, "deliveryId" | "claimId" | "startedAtMs" | "durationMs">;
+
+/**
+ * Makes leased deliveries due again: what held them is gone, so their attempts were cut short.
+ * @param which those whose lease ended by `nowMs`; with `all`, as whoever sent deliveries is gone, all but those that
+ * consumers have taken
+ * @returns how many
+ */
+export async function releaseLeases(work: Work, which: "expired" | "all", nowMs: number): Promise<number> {
+  const ended = await work.rows<EndedLease>(
+    `SELECT delivery_id AS deliveryId, claim_id AS claimId, claimed_ms AS startedAtMs, max(0, ?1 - claimed_ms) AS durationMs
+      FROM lease WHERE until_ms <= ?1 ${which === "all" ? "OR consumer IS NULL" : ""}`,
+    nowMs,
+  );
+  if (ended.length === 0) return 0;
+  const results = ended.map((lease): FinishedRow =>
+    Object.assign(lease, { ending: "interrupted", nowMs } as const),
+  );
+  return (await finishAttempts(work, results)).filter(({ kind }) => kind === "stored").length;
+}

@@ -1,0 +1,61 @@
+import { invalidField } from "../../domain/error.ts";
+
+/**
+ * What a failure means for the connection it was seen on.
+ * - `full`: nothing was committed; writing can go on once there is room.
+ * - `in_use`: nothing was committed, as another connection holds the file.
+ * - `damaged`: the disk failed to read, or what is on it is damaged.
+ * - `failed`: anything else.
+ * After the last two a connection must not write again: what is in the file is not known until a new start reads it.
+ */
+export type FailureKind = "full" | "in_use" | "damaged" | "failed";
+
+/** The engine itself failed, not the request. The transaction in which it happened has ended. */
+export class EngineFailure extends Error {
+  override readonly name = "EngineFailure";
+  readonly kind: FailureKind;
+
+  constructor(kind: FailureKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+  }
+
+  /** Whether the connection must not write again. */
+  get isFatal(): boolean {
+    return this.kind === "damaged" || this.kind === "failed";
+  }
+}
+
+/** Refuses what the engine would silently change: it cuts text at a NUL and replaces lone surrogates. BLOBs stay as they are. */
+export function checkText(field: string, text: string): string {
+  if (text.includes("\0")) throw invalidField(field, "must not hold the character U+0000");
+  if (!text.isWellFormed()) throw invalidField(field, "must not hold half a surrogate pair");
+  return text;
+}
+
+/** Whether the number can name a record. */
+export function isRowid(value: number): boolean {
+  return Number.isSafeInteger(value) && value > 0;
+}
+
+export type SqlValue = string | number | bigint | boolean | null | Uint8Array;
+
+/**
+ * Runs statements, inside a transaction or between two.
+ * @throws EngineFailure when the engine itself fails; EvregError `invalid` for text that it would change; the driver's
+ * error for what is wrong with one statement
+ */
+export interface Sql {
+  /** The rows of a query as objects by column name. Its columns hold no BLOBs. */
+  readonly rows: <T>(text: string, ...values: SqlValue[]) => Promise<readonly T[]> | readonly T[];
+  /** The first row of anything that answers rows; BLOBs come as ArrayBuffers. */
+  readonly first: <T>(text: string, ...values: SqlValue[]) => Promise<T | undefined> | T | undefined;
+  /** The value of a query that answers one row of one column. */
+  readonly value: <T>(text: string, ...values: SqlValue[]) => Promise<T> | T;
+  /** Runs the statement and drops the rows it may answer. Returns how many rows it changed. */
+  readonly run: (text: string, ...values: SqlValue[]) => Promise<number> | number;
+}
+
+/** The times that can be written as ISO 8601 with four digits for the year. */
+export const FIRST_MS = Date.parse("0000-01-01T00:00:00.000Z");
+export const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");

@@ -1,0 +1,165 @@
+import type { MessagePort } from "node:worker_threads";
+import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../domain/error.ts";
+import type { CommitMeasures } from "../../metrics/counters.ts";
+import type { StoreChange } from "../store.ts";
+import type { OperationsTraits, Work } from "../sql/operation.ts";
+import { EngineFailure, type FailureKind } from "../sql/sql.ts";
+
+/** What threads of the store are asked, and what they answer. */
+export interface ThreadRequests {
+  /** Opens the data and brings them up to date, as the engine is set up. Comes first, to the thread that writes. */
+  readonly openToWrite: { readonly ask: unknown; readonly answer: OpenReport };
+  /** Comes first to the thread that reads, once the other one has the data open; the other one's report has how. */
+  readonly openToRead: { readonly ask: unknown; readonly answer: void };
+  readonly write: { readonly ask: WriteBatch; readonly answer: Committed };
+  readonly read: { readonly ask: NamedCall; readonly answer: unknown };
+  readonly task: { readonly ask: NamedCall; readonly answer: unknown };
+  /** Lets go of the file. The thread ends then. */
+  readonly close: { readonly ask: null; readonly answer: void };
+}
+
+export type RequestKind = keyof ThreadRequests;
+
+export type ToThread = {
+  readonly [K in RequestKind]: {
+    readonly id: number;
+    readonly kind: K;
+    readonly ask: ThreadRequests[K]["ask"];
+  };
+}[RequestKind];
+
+export interface FromThread {
+  /** The id of the request that is answered. */
+  readonly id: number;
+  readonly outcome: WireOutcome;
+  /** Events whose payloads were found damaged. */
+  readonly damaged: readonly number[];
+}
+
+/** A read of the data file by the name of its operation, or a task on a file. */
+export interface NamedCall {
+  readonly operation: string;
+  readonly args: readonly unknown[];
+}
+
+/** A write by the name of its operation; its arguments, or what is done together with others. */
+export type WriteCall = readonly [operation: string, call: unknown];
+
+/** Writes that are done in one transaction. */
+export interface WriteBatch {
+  /** The calls as JSON of `WriteCall`s, which costs half of what clones of as many objects do. */
+  readonly calls: string;
+  /** The bytes that calls refer to. */
+  readonly bytes?: ArrayBuffer | undefined;
+}
+
+export function singleWrite(operation: string, ...args: readonly unknown[]): WriteBatch {
+  return { calls: JSON.stringify([[operation, args]] satisfies WriteCall[]) };
+}
+
+export interface Committed {
+  /** A `WireOutcome` for each call, as JSON. */
+  readonly outcomes: string;
+  /** The payloads that the outcomes refer to. */
+  readonly payloads: readonly Uint8Array[];
+  /** What the writes did besides what they were asked to do. */
+  readonly changes: readonly StoreChange[];
+  /** The measures of the commit; `undefined` when the only write was refused, so that nothing was committed. */
+  readonly commit: CommitMeasures | undefined;
+}
+
+/** An error as it crosses a thread: the engine's, or the product's with its cause for the log. */
+export type WireError =
+  | { readonly failure: FailureKind; readonly message: string }
+  | {
+      readonly code: EvregErrorCode;
+      readonly message: string;
+      readonly details: ErrorDetails;
+      readonly cause?: string;
+    };
+
+export type WireOutcome = { readonly ok: unknown } | { readonly error: WireError };
+
+/** @typeParam R what the thread that reads is set up with */
+export interface OpenReport<R = unknown> {
+  /** The operations that can be asked for. */
+  readonly operations: OperationsTraits;
+  readonly reader: R;
+  /** Names the data: the same at every opening. */
+  readonly dataId: string;
+  /** What is to be logged of it. */
+  readonly notices: readonly Notice[];
+}
+
+/** A line for the log of the main thread. */
+export interface Notice {
+  readonly level: "info" | "warn";
+  readonly details: object;
+  readonly message: string;
+}
+
+/** An answer in a thread. */
+export interface ThreadAnswer extends Partial<Pick<Work, "transfer" | "damaged">> {
+  readonly value?: unknown;
+}
+
+/** Answers a request with what `answer` returns or throws. */
+export async function respond(
+  port: MessagePort,
+  id: number,
+  answer: () => Promise<ThreadAnswer>,
+): Promise<void> {
+  let answered: ThreadAnswer = {};
+  let outcome: WireOutcome;
+  try {
+    answered = await answer();
+    outcome = { ok: answered.value };
+  } catch (error) {
+    outcome = { error: toWireError(error) };
+  }
+  const { damaged = [], transfer = [] } = answered;
+  port.postMessage({ id, outcome, damaged } satisfies FromThread, [...transfer]);
+}
+
+export function toWireError(error: unknown): WireError {
+  if (error instanceof EngineFailure) return { failure: error.kind, message: error.message };
+  const { code, message, details } = asEvregError(error);
+  if (error instanceof EvregError) return { code, message, details };
+  const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { code, message, details, cause };
+}
+
+export function fromWireError(error: WireError): EngineFailure | EvregError {
+  if ("failure" in error) return new EngineFailure(error.failure, error.message);
+  const { code, message, details, cause } = error;
+  return new EvregError(code, message, details, cause === undefined ? {} : { cause: new Error(cause) });
+}
+
+/** Gathers byte strings into the one buffer of a message, which is transferred. */
+export class ByteWriter {
+  readonly #parts: Uint8Array[] = [];
+  #length = 0;
+
+  /** @returns where they begin */
+  add(bytes: Uint8Array): number {
+    this.#parts.push(bytes);
+    this.#length += bytes.byteLength;
+    return this.#length - bytes.byteLength;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Answers all bytes in one buffer; `undefined` when there is not a byte. */
+  pack(): ArrayBuffer | undefined {
+    if (this.#length === 0) return undefined;
+    const packed = new Uint8Array(this.#length);
+    let offset = 0;
+    for (const part of this.#parts) {
+      packed.set(part, offset);
+      offset += part.byteLength;
+    }
+    return packed.buffer;
+  }
+}

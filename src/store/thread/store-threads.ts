@@ -1,0 +1,188 @@
+import { type ErrorDetails, EvregError, messageOf } from "../../domain/error.ts";
+import type { CommitCounts } from "../../metrics/counters.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { Logger } from "../../runtime/logger.ts";
+import type { ThreadScript } from "../../runtime/process.ts";
+import type { StoreCondition } from "../store.ts";
+import {
+  type Committed,
+  type OpenReport,
+  singleWrite,
+  type WireOutcome,
+  type WriteBatch,
+} from "./protocol.ts";
+import { EngineFailure } from "../sql/sql.ts";
+import { StoreThread } from "./store-thread.ts";
+
+export interface StoreThreadsOptions {
+  /** What runs in the threads. */
+  readonly script: ThreadScript;
+  /** Whether reads have a thread of their own. */
+  readonly hasReader: boolean;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called with an event whose payload was found damaged. */
+  readonly onDamaged: (event: number) => void;
+  readonly commits: Pick<CommitCounts, "committed"> | undefined;
+  /** Called at most once, when the store can never commit again. */
+  readonly onFatal: ((error: EvregError) => void) | undefined;
+}
+
+/** The details of a write of which certainly nothing was stored: it was refused before, or its transaction was undone. */
+export const NOTHING_STORED: ErrorDetails = { stored: false };
+
+const TRY_AGAIN_MS = 1_000;
+const CHECK_EXTRA_BYTES = 64 * 1024;
+const CHECK_MAX_BYTES = 8 * 1024 * 1024;
+
+/**
+ * The threads that have the data file open: one writes, and another one reads beside it where there is much to do. While the disk is full, writes are refused
+ * until a trial is committed, which is made about every second. Any other failure of the engine ends the store for good, as
+ * nobody knows then what is in the file.
+ */
+export class StoreThreads {
+  readonly #options: StoreThreadsOptions;
+  readonly #writer: StoreThread;
+  readonly #reader: StoreThread;
+  #status: "ok" | "full" | "failed" | "closed" = "closed";
+  /** Why the store is not ok. */
+  #reason = "";
+  /**
+   * How many bytes are written as a trial: more than the write that failed had, so that they do not fit into a gap which that
+   * left.
+   */
+  #checkBytes = 0;
+  #cancelTrial: (() => void) | undefined;
+
+  constructor(options: StoreThreadsOptions) {
+    this.#options = options;
+    const observer = { crashed: (reason: string) => this.#stop(reason), damaged: options.onDamaged };
+    this.#writer = new StoreThread(options.script, observer);
+    // The thread that reads loads while the other one brings the file up to date, which has to be alone with it.
+    this.#reader = options.hasReader ? new StoreThread(options.script, observer) : this.#writer;
+  }
+
+  /** @throws EngineFailure, EvregError why the file could not be opened, once the threads have let go of it */
+  async open<R>(setup: unknown): Promise<OpenReport<R>> {
+    try {
+      const report = await this.#writer.request("openToWrite", setup);
+      if (this.#reader !== this.#writer) await this.#reader.request("openToRead", report.reader);
+      this.#status = "ok";
+      return report as OpenReport<R>;
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  condition(): StoreCondition {
+    if (this.#status === "ok") return { status: "ok" };
+    if (this.#status === "closed") return { status: "closed", reason: "The store is closed." };
+    const next = this.#status === "failed" ? " Start evreg again." : "";
+    return { status: "unavailable", reason: `Nothing can be stored: ${this.#reason}.${next}` };
+  }
+
+  /** @throws EvregError `unavailable` while nothing can be committed, with `NOTHING_STORED` where that is certain */
+  async write(batch: WriteBatch): Promise<Committed> {
+    if (this.#status !== "ok") throw this.#unavailable(NOTHING_STORED);
+    // The size is read before the message takes the buffer away.
+    const size = batch.bytes?.byteLength ?? 0;
+    const committed = await this.#ask(() => this.#writer.request("write", batch, batch.bytes), size);
+    if (committed.commit !== undefined) this.#options.commits?.committed(committed.commit);
+    return committed;
+  }
+
+  /** Does what needs to be between two transactions, on the connection that writes. */
+  readByWriter(operation: string): Promise<unknown> {
+    return this.#ask(() => this.#writer.request("read", { operation, args: [] }));
+  }
+
+  /** Reads go on while the disk is full. */
+  read(operation: string, args: readonly unknown[]): Promise<unknown> {
+    return this.#ask(async () => {
+      try {
+        return await this.#reader.request("read", { operation, args });
+      } catch (error) {
+        // The thread that writes knows what was done to its files, so its failure goes before that of the one that reads.
+        // Where the data file was moved or cut short, it also does what is left to do.
+        if (error instanceof EngineFailure && error.isFatal) await this.#commitTrial(0);
+        throw error;
+      }
+    });
+  }
+
+  /** @param bytes how many go with a write */
+  async #ask<T>(ask: () => Promise<T>, bytes = 0): Promise<T> {
+    if (this.#status === "failed" || this.#status === "closed") throw this.#unavailable();
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof EngineFailure)) throw error;
+      const { message } = error;
+      if (error.kind === "in_use")
+        throw new EvregError("unavailable", `The store is busy: ${message}.`, NOTHING_STORED);
+      if (error.isFatal) this.#stop(message);
+      else this.#refuseWrites(message, bytes);
+      throw this.#unavailable(error.kind === "full" ? NOTHING_STORED : {});
+    }
+  }
+
+  /** Lets the threads finish what was requested, and ends them. The log is moved into the file once nobody reads it. */
+  async close(): Promise<void> {
+    this.#cancelTrial?.();
+    if (this.#status !== "failed") this.#status = "closed";
+    await this.#reader.close();
+    await this.#writer.close();
+  }
+
+  #refuseWrites(reason: string, bytes: number): void {
+    if (this.#status !== "ok") return;
+    this.#status = "full";
+    this.#reason = reason;
+    this.#checkBytes = Math.min(bytes + CHECK_EXTRA_BYTES, CHECK_MAX_BYTES);
+    this.#options.logger.error({ reason }, "The store takes no writes for now.");
+    this.#tryLater();
+  }
+
+  #tryLater(): void {
+    this.#cancelTrial = this.#options.clock.setTimer(() => void this.#try(), TRY_AGAIN_MS);
+  }
+
+  async #try(): Promise<void> {
+    try {
+      for (const bytes of [this.#checkBytes, 0]) await this.#commitTrial(bytes);
+    } catch (error) {
+      if (!(error instanceof EngineFailure) || error.isFatal) this.#stop(messageOf(error));
+      else if (this.#status === "full") this.#tryLater();
+      return;
+    }
+    if (this.#status !== "full") return;
+    this.#status = "ok";
+    this.#options.logger.info({}, "The store takes writes again.");
+  }
+
+  /** @throws EngineFailure when these bytes cannot be committed */
+  async #commitTrial(bytes: number): Promise<void> {
+    const { outcomes } = await this.#writer.request("write", singleWrite("file.probe", bytes));
+    const [outcome] = JSON.parse(outcomes) as WireOutcome[];
+    if (outcome === undefined || "error" in outcome)
+      throw new EngineFailure("failed", "a trial write failed");
+  }
+
+  /** Gives up: what is in the file is in doubt, or a thread that had it is gone. */
+  #stop(reason: string): void {
+    if (this.#status === "failed" || this.#status === "closed") return;
+    this.#status = "failed";
+    this.#reason = reason;
+    this.#cancelTrial?.();
+    this.#options.logger.error({ reason }, "The store cannot go on; start evreg again.");
+    this.#options.onFatal?.(this.#unavailable());
+  }
+
+  #unavailable(details: ErrorDetails = {}): EvregError {
+    const { reason = "The store cannot be read." } = this.condition();
+    const error = new EvregError("unavailable", reason, details);
+    if (this.#status === "full") error.retryAfterMs = TRY_AGAIN_MS;
+    return error;
+  }
+}

@@ -1,0 +1,296 @@
+import { asEvregError } from "../../domain/error.ts";
+import type { EventRecord, EventStore, RecordOutcome } from "../events.ts";
+import type {
+  AttemptResult,
+  Claim,
+  ClaimAnswer,
+  ClaimedEvent,
+  ClaimedSubscription,
+  DeliveryQueue,
+  FinishOptions,
+  FinishOutcome,
+  RecordClaim,
+} from "../queue.ts";
+import { openSecrets, Vault } from "../secret-cipher.ts";
+import type { Store } from "../store.ts";
+import type { OPERATIONS } from "../sql/operations.ts";
+import type {
+  ClaimedSubscriptionRow,
+  ClaimReply,
+  Incoming,
+  RecordedLeases,
+  WireRecordOutcome,
+} from "../sql/queue/wire.ts";
+import { settingsFromJson } from "../sql/stored-record.ts";
+import type {
+  OperationsTraits,
+  OperationTraits,
+  Part,
+  ReadOperation,
+  WriteOperation,
+} from "../sql/operation.ts";
+import type { ByteWriter } from "./protocol.ts";
+import { checkText } from "../sql/sql.ts";
+import type { StoreThreads } from "./store-threads.ts";
+import type { WriteQueue, WriteReply } from "./write-queue.ts";
+
+/** What the store is made of. */
+interface StoreParts {
+  readonly threads: StoreThreads;
+  readonly queue: WriteQueue;
+  /** What the store's thread can be asked for. */
+  readonly operations: OperationsTraits;
+  /** Names the data: the same at every opening. */
+  readonly dataId: string;
+  /** What the file's secrets are encrypted with, where they are. */
+  readonly key: Uint8Array | undefined;
+  /** Ends what is under way, and releases the data. It is called once. */
+  readonly close: () => Promise<void>;
+}
+
+/** An operation as the main thread asks for it. */
+type Ask<T> =
+  T extends ReadOperation<infer A, infer R>
+    ? (...args: A) => Promise<R>
+    : T extends WriteOperation<infer C, infer R>
+      ? C extends readonly unknown[]
+        ? (...args: C) => Promise<R>
+        : JoinedAsk<C, R>
+      : never;
+
+/**
+ * A write of which all calls in a batch are done together.
+ * @param rows about how many it writes
+ * @param call makes the call; what is added to the bytes goes with it
+ */
+type JoinedAsk<C, R> = (rows: number, call: (bytes: ByteWriter) => C) => Promise<WriteReply<R>>;
+
+type Parts = typeof OPERATIONS;
+type AnyAsk = (...args: readonly unknown[]) => Promise<unknown>;
+
+/** The main thread's side of the operations, by the parts of the store. */
+type Calls = { readonly [P in keyof Parts]: { readonly [M in keyof Parts[P]]: Ask<Parts[P][M]> } };
+
+function threadCalls({ operations, threads, queue }: StoreParts): Calls {
+  const askFor = (operation: string, traits: OperationTraits): AnyAsk => {
+    if (traits.kind === "read") return (...args) => threads.read(operation, args);
+    if (traits.isJoined) {
+      const ask: JoinedAsk<unknown, unknown> = (rows, call) => queue.append({ operation, rows, call });
+      return ask as AnyAsk;
+    }
+    const { rows } = traits;
+    return async (...args) => {
+      // What is left out at the end is cut off, as JSON would make `null` of it.
+      const call = args.slice(0, args.findLastIndex((arg) => arg !== undefined) + 1);
+      return (await queue.append({ operation, rows, call: () => call })).value;
+    };
+  };
+  const parts = Object.entries(operations).map(([part, own]) => {
+    const named = Object.entries(own).map(([name, traits]) => [name, askFor(`${part}.${name}`, traits)]);
+    return [part, Object.fromEntries(named) as unknown];
+  });
+  return Object.fromEntries(parts) as Calls;
+}
+
+/**
+ * The store as the rest of the product has it. Nearly every method is an operation of the store's thread (`operations.ts`) as it
+ * is; here are those that have bytes, or take more than one call.
+ */
+export function createStore(parts: StoreParts): Store {
+  const { threads, dataId } = parts;
+  const calls = threadCalls(parts);
+  const { catalog, replays, tokens, audit, stats } = calls;
+  const claimed = new ClaimedSubscriptions(parts.key);
+  let closing: Promise<void> | undefined;
+  return {
+    dataId,
+    catalog,
+    events: eventStore(calls.events, claimed),
+    queue: deliveryQueue(calls.queue, claimed),
+    replays: {
+      ...replays,
+      async count(plan, signal) {
+        const counts = await readParts(replays.count, plan, signal);
+        return counts.reduce((sum, count) => sum + count, 0);
+      },
+    },
+    tokens,
+    audit,
+    stats: { ...stats, figures: (query) => readParts(stats.figures, query) },
+    health: () => threads.condition(),
+    close: () => (closing ??= parts.close()),
+  };
+}
+
+function eventStore(events: Calls["events"], claimed: ClaimedSubscriptions): EventStore {
+  /** Records events, in several transactions where all of it would be too much for one. */
+  async function record(
+    batch: readonly EventRecord[],
+    nowMs: number,
+    atomic: boolean,
+    claim: RecordClaim | undefined,
+  ): Promise<readonly RecordOutcome[]> {
+    for (const { idempotencyKey } of batch) {
+      if (idempotencyKey !== undefined) checkText("idempotency_key", idempotencyKey);
+    }
+    const outcomes: RecordOutcome[] = [];
+    let portion = batch.length;
+    while (outcomes.length < batch.length) {
+      const own = batch.slice(outcomes.length, outcomes.length + portion);
+      // A claim is for the first event that is recorded.
+      const isFirst = outcomes.every(({ kind }) => kind !== "recorded");
+      let taken: readonly WireRecordOutcome[];
+      try {
+        ({ value: taken } = await events.record(own.length, (bytes) => ({
+          events: own.map((event) => incoming(event, nowMs, bytes)),
+          atomic,
+          claim: isFirst ? claim : undefined,
+        })));
+      } catch (error) {
+        if (outcomes.length === 0) throw error;
+        const failed = { kind: "failed", error: asEvregError(error) } as const;
+        return batch.map((_, index) => outcomes[index] ?? failed);
+      }
+      // The rest is sent in portions of about what was not too much.
+      if (taken.length < own.length) portion = 2 * taken.length;
+      for (const outcome of taken) {
+        outcomes.push(withClaims(outcome, batch[outcomes.length]!, claim));
+      }
+    }
+    return outcomes;
+  }
+
+  function withClaims(
+    outcome: WireRecordOutcome,
+    { payload }: EventRecord,
+    claim: RecordClaim | undefined,
+  ): RecordOutcome {
+    if (outcome.kind !== "recorded" || outcome.leases === undefined || claim === undefined) return outcome;
+    const { leases, ...recorded } = outcome;
+    const { rowid: eventId, timestampedMs } = recorded;
+    const event = { eventId, action: claim.action, payload, timestampedMs };
+    return { ...recorded, claims: recordedClaims(leases, event, claimed) };
+  }
+
+  return {
+    ...events,
+    record: (batch, nowMs, { atomic = false, claim } = {}) => record(batch, nowMs, atomic, claim),
+  };
+}
+
+function deliveryQueue(queue: Calls["queue"], claimed: ClaimedSubscriptions): DeliveryQueue {
+  async function finish(
+    result: AttemptResult,
+    nowMs: number,
+    options: FinishOptions,
+  ): Promise<FinishOutcome> {
+    const { value, payloads } = await queue.finish(1, () => ({ ...result, nowMs, options }));
+    if (value.kind !== "stored" || value.claimed === undefined) return value;
+    const { claimed: reply, ...outcome } = value;
+    const [next] = claimAnswer(reply, payloads, claimed).claims;
+    return next === undefined ? outcome : { ...outcome, next };
+  }
+
+  async function answer(asked: Promise<WriteReply<ClaimReply>>): Promise<ClaimAnswer> {
+    const { value, payloads } = await asked;
+    return claimAnswer(value, payloads, claimed);
+  }
+
+  return {
+    ...queue,
+    claim: (request) => answer(queue.claim(1, () => request)),
+    claimForConsumers: (request) => answer(queue.claimForConsumers(1, () => request)),
+    finish: (results, nowMs, options = {}) =>
+      Promise.all(results.map((result) => finish(result, nowMs, options))),
+    list: (query) => readParts(queue.list, query),
+    findSendable: async (id) => claimed.read(await queue.findSendable(id)).get(id),
+  };
+}
+
+/** Stands for no revision, as these count from 1. */
+const NO_REVISION = 0;
+
+/** @param bytes takes the payload */
+function incoming(event: EventRecord, nowMs: number, bytes: ByteWriter): Incoming {
+  const { actionId, payload, idempotencyKey = null } = event;
+  const revision = event.lookupOnly === true ? NO_REVISION : event.revision;
+  const offset = bytes.add(payload);
+  return { actionId, revision, offset, length: payload.byteLength, idempotencyKey, nowMs };
+}
+
+/** Reads the subscriptions of claims. It keeps the last ones, as many claims are for the same. */
+class ClaimedSubscriptions {
+  readonly #vault: Vault;
+  #lastRows = "[]";
+  #last: ReadonlyMap<number, ClaimedSubscription> = new Map();
+
+  constructor(key: Uint8Array | undefined) {
+    this.#vault = new Vault(key);
+  }
+
+  /** @param rows `ClaimedSubscriptionRow`s as JSON */
+  read(rows: string): ReadonlyMap<number, ClaimedSubscription> {
+    if (rows === this.#lastRows) return this.#last;
+    this.#lastRows = rows;
+    const all = (JSON.parse(rows) as ClaimedSubscriptionRow[]).map((row) => this.#subscription(row));
+    this.#last = new Map(all.map((one) => [one.subscriptionId, one]));
+    return this.#last;
+  }
+
+  #subscription(row: ClaimedSubscriptionRow): ClaimedSubscription {
+    const { subscriptionId, application, name, handler, maxRetries } = row;
+    const secrets = openSecrets(this.#vault, { application, subscription: name }, row);
+    const settings = settingsFromJson(row.settings);
+    return { subscriptionId, application, name, handler, maxRetries, ...secrets, settings };
+  }
+}
+
+/** Makes the claims of deliveries that were leased with their event, for their first attempts. */
+function recordedClaims(
+  { claimId, subscriptions, deliveries }: RecordedLeases,
+  event: ClaimedEvent,
+  subscriptionsOf: ClaimedSubscriptions,
+): readonly Claim[] {
+  const byId = subscriptionsOf.read(subscriptions);
+  return deliveries.map(({ deliveryId, subscriptionId }) => {
+    return { deliveryId, claimId, attempt: 1, failures: 0, event, subscription: byId.get(subscriptionId)! };
+  });
+}
+
+function claimAnswer(
+  { rows, nextDueAtMs, limitedTiers, ...reply }: ClaimReply,
+  payloads: readonly Uint8Array[],
+  subscriptionsOf: ClaimedSubscriptions,
+): ClaimAnswer {
+  const subscriptions = subscriptionsOf.read(reply.subscriptions);
+  const events = new Map<number, ClaimedEvent>();
+  const claims = rows.map((row): Claim => {
+    const { deliveryId, claimId, attempt, failures, subscriptionId, eventId, action, timestampedMs } = row;
+    let event = events.get(eventId);
+    if (event === undefined) {
+      const payload = row.payload === null ? undefined : payloads[row.payload];
+      events.set(eventId, (event = { eventId, action, payload, timestampedMs }));
+    }
+    const isFromReplay = row.isFromReplay === 1;
+    // Every delivery has its subscription, which is never removed.
+    const subscription = subscriptions.get(subscriptionId)!;
+    return { deliveryId, claimId, attempt, failures, isFromReplay, event, subscription };
+  });
+  return { claims, nextDueAtMs, limitedTiers };
+}
+
+/** @param signal ends it before the next part; rejects with its reason */
+async function readParts<T, Q>(
+  ask: (query: Q) => Promise<Part<T, Q>>,
+  query: Q,
+  signal?: AbortSignal,
+): Promise<readonly T[]> {
+  const all: T[] = [];
+  for (let rest: Q | undefined = query; rest !== undefined;) {
+    signal?.throwIfAborted();
+    const part: Part<T, Q> = await ask(rest);
+    all.push(...part.items);
+    ({ rest } = part);
+  }
+  return all;
+}
