@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { HmacKey } from "../../src/delivery/hmac.ts";
+import { HmacKey } from "../../src/delivery/request.ts";
 
 function signed(key: Buffer, data: string): string {
   return new HmacKey(key).sign("", Buffer.from(data), "hex");
