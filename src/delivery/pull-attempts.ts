@@ -21,9 +21,8 @@ import type {
   FinishOutcome,
   LeasedAttempt,
 } from "../store/queue.ts";
-import { withoutAttempt } from "./attempt.ts";
+import { type ShownAttempt, withoutAttempt } from "./attempt.ts";
 import type { Filters } from "./filters.ts";
-import type { ShownAttempt } from "./report.ts";
 import type { RequestBuilder } from "./request.ts";
 import { redact, responseText, secretsOf } from "./redaction.ts";
 import type { StoreCalls } from "./store-calls.ts";

@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import { ATTEMPT_ERROR_WORDS } from "../domain/attempt-words.ts";
 
-/** The members that have a place in a line, as `delivery/report.ts` and `http/response.ts` log them; others may come with them. */
+/** The members that have a place in a line, as `delivery/attempt.ts` and `http/response.ts` log them; others may come with them. */
 interface LogRecord {
   readonly time: string;
   readonly level: string;

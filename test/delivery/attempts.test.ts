@@ -1,7 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
-import { Attempts } from "../../src/delivery/attempt.ts";
+import { Attempts, logAttempt } from "../../src/delivery/attempt.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
-import { logAttempt } from "../../src/delivery/report.ts";
 import { RequestBuilder } from "../../src/delivery/request.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { DeliveryCounts } from "../../src/metrics/counters.ts";
