@@ -1,5 +1,5 @@
 import { EvregError } from "../../domain/error.ts";
-import { StoreThread } from "../thread/store-thread.ts";
+import { StoreThread } from "../thread/store-threads.ts";
 import type { FILE_TASKS } from "./file-operations.ts";
 
 type Tasks = typeof FILE_TASKS;
