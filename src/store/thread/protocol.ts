@@ -134,32 +134,3 @@ export function fromWireError(error: WireError): EngineFailure | EvregError {
   const { code, message, details, cause } = error;
   return new EvregError(code, message, details, cause === undefined ? {} : { cause: new Error(cause) });
 }
-
-/** Gathers byte strings into the one buffer of a message, which is transferred. */
-export class ByteWriter {
-  readonly #parts: Uint8Array[] = [];
-  #length = 0;
-
-  /** @returns where they begin */
-  add(bytes: Uint8Array): number {
-    this.#parts.push(bytes);
-    this.#length += bytes.byteLength;
-    return this.#length - bytes.byteLength;
-  }
-
-  get length(): number {
-    return this.#length;
-  }
-
-  /** Answers all bytes in one buffer; `undefined` when there is not a byte. */
-  pack(): ArrayBuffer | undefined {
-    if (this.#length === 0) return undefined;
-    const packed = new Uint8Array(this.#length);
-    let offset = 0;
-    for (const part of this.#parts) {
-      packed.set(part, offset);
-      offset += part.byteLength;
-    }
-    return packed.buffer;
-  }
-}

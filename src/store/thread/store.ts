@@ -29,10 +29,9 @@ import type {
   ReadOperation,
   WriteOperation,
 } from "../sql/operation.ts";
-import type { ByteWriter } from "./protocol.ts";
 import { checkText } from "../sql/sql.ts";
 import type { StoreThreads } from "./store-threads.ts";
-import type { WriteQueue, WriteReply } from "./write-queue.ts";
+import type { ByteWriter, WriteQueue, WriteReply } from "./write-queue.ts";
 
 /** What the store is made of. */
 interface StoreParts {

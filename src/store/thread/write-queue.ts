@@ -1,6 +1,6 @@
 import { EvregError } from "../../domain/error.ts";
 import type { StoreChange } from "../store.ts";
-import { ByteWriter, type Committed, fromWireError, type WireOutcome, type WriteCall } from "./protocol.ts";
+import { type Committed, fromWireError, type WireOutcome, type WriteCall } from "./protocol.ts";
 import { NOTHING_STORED, type StoreThreads } from "./store-threads.ts";
 
 /** A write to be sent. */
@@ -17,6 +17,35 @@ export interface WriteReply<R = unknown> {
   readonly value: R;
   /** The payloads of its batch, to which the value refers. */
   readonly payloads: readonly Uint8Array[];
+}
+
+/** Gathers byte strings into the one buffer of a message, which is transferred. */
+export class ByteWriter {
+  readonly #parts: Uint8Array[] = [];
+  #length = 0;
+
+  /** @returns where they begin */
+  add(bytes: Uint8Array): number {
+    this.#parts.push(bytes);
+    this.#length += bytes.byteLength;
+    return this.#length - bytes.byteLength;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Answers all bytes in one buffer; `undefined` when there is not a byte. */
+  pack(): ArrayBuffer | undefined {
+    if (this.#length === 0) return undefined;
+    const packed = new Uint8Array(this.#length);
+    let offset = 0;
+    for (const part of this.#parts) {
+      packed.set(part, offset);
+      offset += part.byteLength;
+    }
+    return packed.buffer;
+  }
 }
 
 /** Writes that are sent together. */
