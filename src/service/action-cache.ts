@@ -14,6 +14,8 @@ export interface LoadedAction extends CompiledSchema {
   /** Only evreg itself publishes it. */
   readonly isBuiltIn: boolean;
   readonly isRetired: boolean;
+  /** Whether anybody may publish to it. */
+  readonly takesEvents: boolean;
   /** What to publish to instead: the first successor that is not retired. */
   readonly successor: string | null;
   /** While it is deprecated. */
@@ -91,7 +93,8 @@ export class ActionCache {
     const validator = await this.#yielder.run(compileSchemaSteps(schemata));
     const deprecation = deprecationOf(stored, successor);
     const compiled = { schemata, validator };
-    return { actionId, application, revision, isBuiltIn, ...compiled, isRetired, successor, deprecation };
+    const state = { isBuiltIn, isRetired, takesEvents: !isBuiltIn && !isRetired, successor, deprecation };
+    return { actionId, application, revision, ...compiled, ...state };
   }
 }
 

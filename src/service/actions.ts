@@ -162,8 +162,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
         action !== undefined &&
         (access.allows("read", action.application) || access.allows("publish", action.application));
       if (!isVisible) throw notFound("action", name);
-      const refusal = takesNoEvents(name, action);
-      if (refusal !== undefined) throw refusal;
+      if (!action.takesEvents) throw takesNoEvents(name, action);
       await payloads.pause();
       const failure = await payloads.failureOf(action, payload, {
         caller,

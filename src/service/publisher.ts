@@ -144,8 +144,7 @@ export class Publisher {
     caller: ValidationCaller,
   ): ValidatedItem | Promise<ValidatedItem> {
     this.#access.require("publish", action.application, item.action);
-    const refusal = takesNoEvents(item.action, action);
-    if (refusal !== undefined) return validated(item, action, refusal);
+    if (!action.takesEvents) return validated(item, action, takesNoEvents(item.action, action));
     const failure = this.#context.payloads.failureOf(action, item.payload, caller);
     if (failure instanceof Promise) return failure.then((reason) => checked(item, action, reason));
     return checked(item, action, failure);

@@ -12,13 +12,9 @@ import { ownAction } from "./requests.ts";
 const REFUSALS_BYTES = 1024 * 1024;
 const BRIEF_BYTES = 256;
 
-/** What publishing to an action is refused with that takes no events, whatever is in them. */
-export function takesNoEvents(
-  name: string,
-  { isBuiltIn, isRetired, successor }: LoadedAction,
-): EvregError | undefined {
+/** What publishing to an action that takes no events is refused with, whatever is in them. */
+export function takesNoEvents(name: string, { isBuiltIn, successor }: LoadedAction): EvregError {
   if (isBuiltIn) return ownAction(name, "published");
-  if (!isRetired) return undefined;
   const instead = successor === null ? "" : `; publish to ${successor} instead`;
   const message = `is retired and takes no events any more${instead}`;
   return new EvregError("gone", `${name} ${message}.`, { field: "action", message, value: name, successor });
