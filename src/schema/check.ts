@@ -11,7 +11,7 @@ import {
   patternsIn,
 } from "./keywords.ts";
 import { runSync, type Steps } from "../runtime/yielding.ts";
-import { refillBudget, SCHEMA_LIMITS } from "./limits.ts";
+import { budget, SCHEMA_LIMITS, VALIDATION_STEPS } from "./limits.ts";
 import { pointerTo } from "./pointers.ts";
 import type { SchemaDocument, SchemaNode } from "./node.ts";
 import { readSchemaSteps } from "./read.ts";
@@ -125,7 +125,7 @@ function hintOf(meant: string | undefined): string {
 
 function aboutEnum(values: readonly unknown[]): string | undefined {
   if (values.length === 0) return "enum lists no value, so nothing conforms";
-  refillBudget();
+  budget.left = VALIDATION_STEPS;
   const second = firstRepeated(values);
   return second < 0
     ? undefined

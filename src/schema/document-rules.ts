@@ -1,7 +1,7 @@
 import { Ajv, type ValidateFunction } from "ajv";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { isAnnotation, isObject, type JsonObject } from "./keywords.ts";
-import { refillBudget, SCHEMA_LIMITS } from "./limits.ts";
+import { budget, SCHEMA_LIMITS, VALIDATION_STEPS } from "./limits.ts";
 import { fieldName, type FieldPath, pathOf, pointerTo, valueAt } from "./pointers.ts";
 import { UNIQUE_ITEMS } from "./validate/ajv-keywords.ts";
 import { faultOf, shortened } from "./validate/errors.ts";
@@ -118,7 +118,7 @@ export function checkMeta(document: unknown, pointer: string): void {
   draft07 ??= compileMeta();
   const place = pathOf(pointer, document);
   const schema = valueAt(place, document);
-  refillBudget();
+  budget.left = VALIDATION_STEPS;
   if (draft07(schema)) return;
   const fault = faultOf(draft07.errors ?? [], schema);
   throw new SchemaRefusal([...place, ...fault.path], fault.message, shortened(fault.value));

@@ -68,14 +68,11 @@ export class StepBudget {
 export class StepsExceeded extends Error {}
 
 /**
- * The budget of the check that runs now: validations never yield, so no two overlap. Compiled schemas decrement `left`.
+ * The budget of the check that runs now: validations never yield, so no two overlap. Each check sets `left` first, and compiled schemas
+ * decrement it.
  */
 export const budget = new StepBudget(VALIDATION_STEPS);
 
 export function spend(steps: number): void {
   budget.spend(steps);
-}
-
-export function refillBudget(steps = VALIDATION_STEPS): void {
-  budget.left = steps;
 }

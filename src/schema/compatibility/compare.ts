@@ -1,6 +1,6 @@
 import { type CompatibilityMode, type SchemaBreak, type Schemata, sidesOf } from "../../domain/action.ts";
 import { runSync } from "../../runtime/yielding.ts";
-import { budget, refillBudget, StepsExceeded } from "../limits.ts";
+import { budget, StepsExceeded } from "../limits.ts";
 import { TextWitness } from "../patterns/search.ts";
 import { compilePatternsSteps, readSchema } from "../read.ts";
 import { CounterexampleSearch } from "./counterexamples.ts";
@@ -76,12 +76,12 @@ class Comparison {
 
   run(maxSteps: number): Verdict {
     const side = this.#side;
-    refillBudget(maxSteps);
+    budget.left = maxSteps;
     const found = this.#violations();
     const proving = maxSteps - budget.left;
     const distinct = new Map(found?.map((violation) => [breakKey(side, violation), violation]));
     const listed = [...distinct.values()].slice(0, MAX_BREAKS);
-    refillBudget(COUNTEREXAMPLE_STEPS);
+    budget.left = COUNTEREXAMPLE_STEPS;
     const examples = this.#counterexamples(listed);
     const searching = COUNTEREXAMPLE_STEPS - budget.left;
     const breaks = listed.map((violation, index) => breakOf(side, violation, examples[index]));

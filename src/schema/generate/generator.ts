@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from "../keywords.ts";
 import { Conjunction } from "../compatibility/conjunction.ts";
 import { finiteValuesOf, typesOf } from "../compatibility/unions.ts";
-import { budget, refillBudget, StepsExceeded } from "../limits.ts";
+import { budget, StepsExceeded } from "../limits.ts";
 import { memoize } from "../memoize.ts";
 import type { SchemaDocument, SchemaNode } from "../node.ts";
 import { TextWitness } from "../patterns/search.ts";
@@ -54,7 +54,7 @@ export class Sampler {
     for (const minimalFrom of MINIMAL_FROM) {
       if (remaining <= 0) break;
       const maxSteps = Math.min(remaining, SAMPLE_LIMITS.trySteps);
-      refillBudget(maxSteps);
+      budget.left = maxSteps;
       const payload = this.#try(random, minimalFrom);
       remaining -= maxSteps - budget.left;
       if (payload !== undefined) return { payload };

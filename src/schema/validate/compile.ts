@@ -1,6 +1,6 @@
 import { Ajv } from "ajv";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
-import { StepsExceeded, MAX_FAILURES, refillBudget, VALIDATION_STEPS } from "../limits.ts";
+import { budget, MAX_FAILURES, StepsExceeded, VALIDATION_STEPS } from "../limits.ts";
 import { fieldName } from "../pointers.ts";
 import type { SchemaDocument } from "../node.ts";
 import { compilePatternsSteps, readSchemaSteps } from "../read.ts";
@@ -133,7 +133,7 @@ function* compilePartsSteps(document: SchemaDocument, allErrors: boolean): Steps
   addKeywords(ajv, table);
   for (const { schema } of parts) {
     yield;
-    refillBudget();
+    budget.left = VALIDATION_STEPS;
     table.push(ajv.compile(schema));
   }
   return table;
@@ -143,7 +143,7 @@ function* warmUp(table: PartTable): Steps<void> {
   for (const part of table) {
     yield;
     // A part first counts its steps and ends there, so it calls no other.
-    refillBudget(0);
+    budget.left = 0;
     try {
       part(null);
     } catch (error) {
@@ -154,7 +154,7 @@ function* warmUp(table: PartTable): Steps<void> {
 
 /** Runs a check with a budget of steps; `undefined` where they are not enough. */
 function limited<T>(run: () => T, maxSteps: number): T | undefined {
-  refillBudget(maxSteps);
+  budget.left = maxSteps;
   try {
     return run();
   } catch (error) {
