@@ -1,14 +1,7 @@
 import type { Schemata } from "../domain/action.ts";
 import { type Delivery, DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
-import {
-  BATCH_OPTIONS,
-  type Event,
-  EVENT_LIMITS,
-  EVENT_QUERY,
-  type EventQuery,
-  type PageMeta,
-} from "../domain/event.ts";
+import { type Event, EVENT_LIMITS, EVENT_QUERY, type EventQuery, type PageMeta } from "../domain/event.ts";
 import { malformedField } from "../domain/request.ts";
 import type { EventsPort } from "../evreg.ts";
 import { parseJson, RawJson } from "../json/raw-json.ts";
@@ -16,7 +9,6 @@ import type { EventSelection, StoredEvent } from "../store/events.ts";
 import type { DeliverySelection } from "../store/queue.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { Publisher } from "./publisher.ts";
 import { allOf, checkId, checkQuery, finder, omitUndefined, pagesOf, timeRange } from "./requests.ts";
 
 /** What a page of events is read by. */
@@ -139,19 +131,14 @@ export async function* eventParts(
   }
 }
 
-export function eventsPort(context: ServiceContext, access: Access): EventsPort {
-  const { store } = context;
-  const publisher = new Publisher(context, access);
+/** Reading what was published; `publishing` is the rest of the port. */
+export function eventReads(
+  context: ServiceContext,
+  access: Access,
+): Omit<EventsPort, "publish" | "publishBatch"> {
   const { readable } = eventFinder(context, access);
 
   return {
-    publish: (input) => publisher.publish(input),
-    async publishBatch(items, options = {}, signal) {
-      const { atomic = false, minimal = false, data_id: dataId } = checkQuery(BATCH_OPTIONS, options);
-      if (dataId !== undefined && dataId !== store.dataId) throw otherData(dataId);
-      const result = await publisher.publishBatch(items, { atomic, signal });
-      return minimal ? { ...result, data: [] } : result;
-    },
     async list(query = {}, signal) {
       const { value } = await eventParts(context, access, query, { signal }).next();
       const { data, meta } = value!;
@@ -198,11 +185,4 @@ function damagedEvent(id: number): EvregError {
     `Event ${id} is damaged in the data file: its payload is not the one that was published, so it is not shown, and not sent. Restore a backup from before the damage; \`evreg doctor --deep\` lists what else is damaged.`,
     { event: id },
   );
-}
-
-/** Its `details.field` distinguishes it from a repeated key. */
-function otherData(dataId: string): EvregError {
-  const message = "is of other data than there is here: of another data folder, or from before a restore";
-  const details = { field: "data_id", message, value: dataId };
-  return new EvregError("conflict", `data_id: ${message}. Nothing was stored.`, details);
 }

@@ -1,8 +1,8 @@
 import { asEvregError, EvregError, invalidField, tooLarge } from "../domain/error.ts";
-import { type BatchResult, type Event, EVENT_LIMITS, type NewEvent } from "../domain/event.ts";
+import { BATCH_OPTIONS, type BatchResult, type Event, EVENT_LIMITS, type NewEvent } from "../domain/event.ts";
 import { NAME_LENGTH } from "../domain/names.ts";
 import { type BatchItem, checkIdempotencyKey, checkItemCount } from "../domain/publish-body.ts";
-import type { Published } from "../evreg.ts";
+import type { EventsPort, Published } from "../evreg.ts";
 import { RawJson } from "../json/raw-json.ts";
 import { scanJson } from "../json/scanner.ts";
 import { toIso } from "../runtime/clock.ts";
@@ -15,7 +15,7 @@ import type { LoadedAction } from "./action-cache.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { keyConflict, nonConforming, refusalsIn, schemaKeepsChanging, takesNoEvents } from "./refusals.ts";
-import { notFound } from "./requests.ts";
+import { checkQuery, notFound } from "./requests.ts";
 
 /** How often a publish is tried again because its schema changed meanwhile. */
 const MAX_TRIES = 20;
@@ -56,8 +56,31 @@ interface BatchRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
+export function publishing(
+  context: ServiceContext,
+  access: Access,
+): Pick<EventsPort, "publish" | "publishBatch"> {
+  const publisher = new Publisher(context, access);
+  return {
+    publish: (input) => publisher.publish(input),
+    async publishBatch(items, options = {}, signal) {
+      const { atomic = false, minimal = false, data_id: dataId } = checkQuery(BATCH_OPTIONS, options);
+      if (dataId !== undefined && dataId !== context.store.dataId) throw otherData(dataId);
+      const result = await publisher.publishBatch(items, { atomic, signal });
+      return minimal ? { ...result, data: [] } : result;
+    },
+  };
+}
+
+/** Its `details.field` distinguishes it from a repeated key. */
+function otherData(dataId: string): EvregError {
+  const message = "is of other data than there is here: of another data folder, or from before a restore";
+  const details = { field: "data_id", message, value: dataId };
+  return new EvregError("conflict", `data_id: ${message}. Nothing was stored.`, details);
+}
+
 /** Publishing for one principal: one event, or several, in the same way. */
-export class Publisher {
+class Publisher {
   readonly #context: ServiceContext;
   readonly #access: Access;
 

@@ -27,9 +27,10 @@ import {
   type EventPart,
   type EventPartOptions,
   eventParts,
-  eventsPort,
+  eventReads,
 } from "./events.ts";
 import { PayloadValidator } from "./payload-validator.ts";
+import { publishing } from "./publisher.ts";
 import { SchemaChecks } from "./schema-checks.ts";
 import { Feed } from "./stream/feed.ts";
 import { openStream } from "./stream/open.ts";
@@ -124,7 +125,7 @@ export function createService(options: ServiceOptions): Service {
       const { name, scopes, expires_at = null } = principal;
       const port: Evreg = guarded({
         actions: actionsPort(context, access),
-        events: eventsPort(context, access),
+        events: { ...publishing(context, access), ...eventReads(context, access) },
         subscriptions: subscriptionsPort(context, access),
         deliveries: deliveriesPort(context, access),
         replays: replaysPort(context, access),
