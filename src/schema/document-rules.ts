@@ -1,10 +1,8 @@
-import { Ajv, type ValidateFunction } from "ajv";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { isAnnotation, isObject, type JsonObject } from "./keywords.ts";
-import { budget, SCHEMA_LIMITS, VALIDATION_STEPS } from "./limits.ts";
-import { fieldName, type FieldPath, pathOf, pointerTo, valueAt } from "./pointers.ts";
-import { UNIQUE_ITEMS } from "./validate/ajv-keywords.ts";
-import { faultOf, shortened } from "./validate/errors.ts";
+import { SCHEMA_LIMITS } from "./limits.ts";
+import { fieldName, type FieldPath, pathOf, pointerTo } from "./pointers.ts";
+import { shortened } from "./validate/errors.ts";
 
 /** The member of a request that holds the schema, and the root of places in it: `schemata.properties.x`. */
 export type SchemaMember = "schemata" | "filter" | "where";
@@ -109,33 +107,4 @@ export function refuseUnsafe(document: JsonObject, schema: JsonObject, pointer: 
       "is not part of draft-07 and cannot be used: a schema cannot take its values from the payload";
     throw refuseSchema(document, `${pointerTo(pointer, keyword)}/$data`, message, value["$data"]);
   }
-}
-
-let draft07: ValidateFunction | undefined;
-
-/** Checks one schema of a document by the meta-schema of draft-07. */
-export function checkMeta(document: unknown, pointer: string): void {
-  draft07 ??= compileMeta();
-  const place = pathOf(pointer, document);
-  const schema = valueAt(place, document);
-  budget.left = VALIDATION_STEPS;
-  if (draft07(schema)) return;
-  const fault = faultOf(draft07.errors ?? [], schema);
-  throw new SchemaRefusal([...place, ...fault.path], fault.message, shortened(fault.value));
-}
-
-/** Ajv's copy of the meta-schema refuses what the draft only advises against: an empty `enum`, or a value in it twice. */
-function compileMeta(): ValidateFunction {
-  const ajv = new Ajv({ strict: false, validateSchema: false, logger: false, ownProperties: true });
-  // Ajv's own compares each value of an enum with each other, which takes some 40 ms for a thousand objects.
-  ajv.removeKeyword("uniqueItems").addKeyword(UNIQUE_ITEMS);
-  const known = ajv.schemas["http://json-schema.org/draft-07/schema"]?.schema;
-  if (!isObject(known)) throw new Error("Ajv came without the meta-schema of draft-07.");
-  const { $id: _, ...meta } = known;
-  const properties = {
-    ...(known["properties"] as JsonObject),
-    enum: { type: "array" },
-    items: { anyOf: [{ $ref: "#" }, { type: "array", items: { $ref: "#" } }] },
-  };
-  return ajv.compile({ ...meta, properties });
 }

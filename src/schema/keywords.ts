@@ -61,12 +61,15 @@ const about = (types: number, keywords: string): [string, number][] =>
 /** The other keywords that check a value, with the types of the values they are about. */
 const ASSERTIONS: ReadonlyMap<string, number> = new Map([
   ...about(ANY, "type enum const"),
-  ...about(NUMBER, "multipleOf maximum exclusiveMaximum minimum exclusiveMinimum"),
+  ...about(NUMBER, "maximum exclusiveMaximum minimum exclusiveMinimum multipleOf"),
   ...about(TYPE.string, "maxLength minLength pattern"),
   ...about(TYPE.string | NUMBER, "format"),
   ...about(TYPE.array, "maxItems minItems uniqueItems"),
   ...about(TYPE.object, "maxProperties minProperties required"),
 ]);
+
+/** All keywords that can refuse a value, those without schemas inside first. */
+export const ASSERTIONS_FIRST: readonly string[] = [...ASSERTIONS.keys(), ...APPLICATORS.keys()];
 
 /** The types of the values that a keyword can refuse, as bits; all for `allOf` and the like. */
 export function typesAbout(keyword: string): number {

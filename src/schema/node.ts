@@ -15,6 +15,10 @@ let nextId = 0;
 /** The fields of a node that hold the schemas of the keyword of that name. */
 type Applied = "allOf" | "properties" | "not";
 
+// Most schemas have none of most keywords, and one map for each would take more than all else.
+const NO_NODES: readonly SchemaNode[] = [];
+const NO_NAMED: ReadonlyMap<string, SchemaNode> = new Map();
+
 /** One schema of a document, with the schemas directly inside it at hand by keyword. */
 export class SchemaNode {
   /** No other node of any document has it. */
@@ -25,20 +29,20 @@ export class SchemaNode {
   /** What its `$ref` refers to; everything else beside a `$ref` is ignored in draft-07. */
   target: SchemaNode | undefined = undefined;
   readonly subschemas: (Subschema & { readonly node: SchemaNode })[] = [];
-  readonly allOf: SchemaNode[] = [];
-  readonly anyOf: SchemaNode[] = [];
-  readonly oneOf: SchemaNode[] = [];
+  allOf = NO_NODES;
+  anyOf = NO_NODES;
+  oneOf = NO_NODES;
   not: SchemaNode | undefined = undefined;
   if: SchemaNode | undefined = undefined;
   // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
   then: SchemaNode | undefined = undefined;
   else: SchemaNode | undefined = undefined;
-  readonly properties = new Map<string, SchemaNode>();
-  readonly patternProperties = new Map<string, SchemaNode>();
+  properties = NO_NAMED;
+  patternProperties = NO_NAMED;
   additionalProperties: SchemaNode | undefined = undefined;
   propertyNames: SchemaNode | undefined = undefined;
   /** What the presence of a name requires: a schema here, names in `dependentNames`. */
-  readonly dependentSchemas = new Map<string, SchemaNode>();
+  dependentSchemas = NO_NAMED;
   items: SchemaNode | undefined = undefined;
   /** `items` as a list; then `items` is undefined. */
   tuple: SchemaNode[] | undefined = undefined;
@@ -61,10 +65,13 @@ export class SchemaNode {
     if (keyword === "items" && step !== undefined) (this.tuple ??= []).push(node);
     else {
       const field = (keyword === "dependencies" ? "dependentSchemas" : keyword) as Applied;
-      const held = this[field];
+      const fields = this as Record<Applied, unknown>;
+      if (fields[field] === NO_NODES) fields[field] = [];
+      if (fields[field] === NO_NAMED) fields[field] = new Map();
+      const held = fields[field];
       if (Array.isArray(held)) held.push(node);
       else if (held instanceof Map) held.set(String(step), node);
-      else (this as Record<Applied, unknown>)[field] = node;
+      else fields[field] = node;
     }
   }
 

@@ -1,11 +1,14 @@
-import { checkMeta, checkSize, refuseSchema, refuseUnsafe } from "./document-rules.ts";
+import { Ajv } from "ajv";
+import { checkSize, refuseSchema, refuseUnsafe, SchemaRefusal } from "./document-rules.ts";
 import { isObject, type JsonObject, patternsIn, subschemasOf } from "./keywords.ts";
 import { runSync, type Steps } from "../runtime/yielding.ts";
-import { SCHEMA_LIMITS } from "./limits.ts";
+import { budget, SCHEMA_LIMITS, VALIDATION_STEPS } from "./limits.ts";
 import { type SchemaDocument, SchemaNode } from "./node.ts";
 import { PatternCompiler } from "./patterns/compile.ts";
 import { PatternSyntaxError } from "./patterns/syntax.ts";
-import { childOf, pointerSteps, pointerTo } from "./pointers.ts";
+import { childOf, pathOf, pointerSteps, pointerTo, valueAt } from "./pointers.ts";
+import { shortened } from "./validate/errors.ts";
+import { faultsIn } from "./validate/faults.ts";
 
 const SCHEMAS_PER_STEP = 50;
 /** The base address of a document without `$id`; relative ones are resolved against it. */
@@ -48,8 +51,41 @@ export function* compilePatternsSteps({ nodes, patterns, schemata }: SchemaDocum
   }
 }
 
+let draft07: SchemaNode | undefined;
+
+/** Checks one schema of a document by the meta-schema of draft-07. */
+function checkMeta(document: unknown, pointer: string): void {
+  draft07 ??= runSync(new Reader(metaSchema(), false).readSteps()).root;
+  const place = pathOf(pointer, document);
+  budget.left = VALIDATION_STEPS;
+  for (const { path, message, value } of faultsIn(draft07, valueAt(place, document))) {
+    throw new SchemaRefusal([...place, ...path], message, shortened(value));
+  }
+}
+
+/**
+ * Ajv's copy of the meta-schema, without what the draft only advises against: an empty `enum`, or a value in it twice. What its
+ * formats are about is refused by the reader, with a better reason.
+ */
+function metaSchema(): JsonObject {
+  const known = new Ajv().schemas["http://json-schema.org/draft-07/schema"]?.schema;
+  if (!isObject(known)) throw new Error("Ajv came without the meta-schema of draft-07.");
+  const properties = {
+    ...(known["properties"] as JsonObject),
+    enum: { type: "array" },
+    items: { anyOf: [{ $ref: "#" }, { type: "array", items: { $ref: "#" } }] },
+  };
+  const text = JSON.stringify({ ...known, properties }, withoutFormats);
+  return JSON.parse(text) as JsonObject;
+}
+
+function withoutFormats(keyword: string, value: unknown): unknown {
+  return keyword === "format" && typeof value === "string" ? undefined : value;
+}
+
 class Reader {
   readonly #schemata: JsonObject;
+  readonly #isChecked: boolean;
   readonly #nodes = new Map<string, SchemaNode>();
   /** The base address inside each schema. */
   readonly #bases = new Map<SchemaNode, string>();
@@ -57,8 +93,9 @@ class Reader {
   /** Schemas by address: of a `$id`, or of a `$id` with a plain-name fragment. */
   readonly #addresses = new Map<string, SchemaNode>();
 
-  constructor(schemata: JsonObject) {
+  constructor(schemata: JsonObject, isChecked = true) {
     this.#schemata = schemata;
+    this.#isChecked = isChecked;
     const patterns = new PatternCompiler();
     // The root and the nodes are known once all is read.
     this.#document = { schemata, patterns, nodes: [], root: undefined! };
@@ -79,6 +116,7 @@ class Reader {
   }
 
   *#checking(pointer: string): Steps<void> {
+    if (!this.#isChecked) return;
     yield;
     checkMeta(this.#schemata, pointer);
     yield;

@@ -6,25 +6,20 @@ import { compare, type Verdict } from "../schema/compatibility/compare.ts";
 import { Sampler } from "../schema/generate/generator.ts";
 import { budget, MAX_FAILURES } from "../schema/limits.ts";
 import { typesFile } from "../schema/typescript/file.ts";
-import {
-  compileExplainer,
-  compileSchema,
-  type Explainer,
-  type OffThreadResult,
-  type Validator,
-} from "../schema/validate/compile.ts";
-import type { Failure } from "../schema/validate/errors.ts";
+import { compileSchema, type OffThreadResult, type Validator } from "../schema/validate/compile.ts";
 import type { ThreadCheck, ThreadComparison, ThreadTask } from "./validation-thread.ts";
 
 // The thread that checks payloads which take long, compares schemas, and makes samples and types, one at a time.
 
-/** Bytes that compiled schemas of each kind may take: some dozens of the largest. */
+/** Bytes that compiled schemas may take: some dozens of the largest. */
 const MAX_COMPILED_BYTES = 64 * 1024 * 1024;
 
 const port = parentPort;
 if (port === null) throw new Error("this module runs as a worker thread");
-const validators = compiledCache<Validator>();
-const explainers = compiledCache<Explainer>();
+const validators = new LRUCache<string, Validator>({
+  maxSize: MAX_COMPILED_BYTES,
+  sizeCalculation: ({ bytes }) => bytes,
+});
 
 port.on("message", (task: ThreadTask) => {
   port.postMessage(answerTo(task));
@@ -38,18 +33,8 @@ function answerTo(task: ThreadTask): unknown {
 
 function checked({ schemata, payload, maxSteps, explains }: ThreadCheck): OffThreadResult {
   const value = new RawJson(payload).value();
-  const found = compiled(validators, schemata, compileSchema).validate(value, maxSteps);
-  const isDecided = budget.left >= 0;
-  const isExplained = explains && found !== undefined && isDecided;
-  return { failure: isExplained ? explained(found, schemata, value, maxSteps) : found, isDecided };
-}
-
-/** With all failures in view, the branch that a value was meant for is known better, and so is what is wrong with it. */
-function explained(found: Failure, schemata: string, value: unknown, maxSteps: number): Failure {
-  const all = compiled(explainers, schemata, compileExplainer).explain(value, maxSteps);
-  const same = all.find(({ field, message }) => field === found.field && message === found.message);
-  const first = same ?? all[0] ?? found;
-  return { ...first, others: all.filter((one) => one !== first).slice(0, MAX_FAILURES - 1) };
+  const failure = compiled(schemata).validate(value, maxSteps, explains ? MAX_FAILURES : 1);
+  return { failure, isDecided: budget.left >= 0 };
 }
 
 function compared({ older, newer, mode }: ThreadComparison): Verdict {
@@ -62,16 +47,8 @@ function compared({ older, newer, mode }: ThreadComparison): Verdict {
   }
 }
 
-function compiledCache<T extends { readonly bytes: number }>(): LRUCache<string, T> {
-  return new LRUCache({ maxSize: MAX_COMPILED_BYTES, sizeCalculation: ({ bytes }) => bytes });
-}
-
-function compiled<T extends object>(
-  cache: LRUCache<string, T>,
-  schemata: string,
-  compile: (schemata: unknown) => T,
-): T {
-  let one = cache.get(schemata);
-  if (one === undefined) cache.set(schemata, (one = compile(JSON.parse(schemata))));
-  return one;
+function compiled(schemata: string): Validator {
+  let validator = validators.get(schemata);
+  if (validator === undefined) validators.set(schemata, (validator = compileSchema(JSON.parse(schemata))));
+  return validator;
 }

@@ -76,6 +76,39 @@ test.each<[string, unknown, unknown]>([
     },
     { [longName]: Array(250_000).fill(1) },
   ],
+  [
+    "the size of a large object, which no branch allows",
+    { anyOf: many(900, () => ({ minProperties: 90_000 })) },
+    map(80_000),
+  ],
+  [
+    "names that no branch finds",
+    {
+      definitions: { all: { required: [...many(3_000, (index) => `k${index}`), "none"] } },
+      anyOf: many(900, () => ({ $ref: "#/definitions/all" })),
+    },
+    map(3_000),
+  ],
+  [
+    "members that no branch allows",
+    { anyOf: many(400, () => ({ properties: { k79999: false } })) },
+    map(80_000),
+  ],
+  [
+    "names on which nothing depends",
+    { items: { allOf: [{ dependencies: map(4_000, () => ["none"]) }, { anyOf: [false, { not: {} }] }] } },
+    many(50_000, () => ({})),
+  ],
+  [
+    "a list that no branch allows",
+    { anyOf: many(400, () => ({ items: [true, { type: "string" }], additionalItems: true })) },
+    Array(500_000).fill(1),
+  ],
+  [
+    "the same one level down, where branches are told apart",
+    { properties: { k: { oneOf: many(250, (index) => ({ items: { enum: [index, "none"] } })) } } },
+    { k: Array(100_000).fill(-1) },
+  ],
 ])("%s", (_, schemata, payload) => {
   const schema = accepted(schemata);
   const started = cpuMs();

@@ -4,7 +4,7 @@ import type { SchemaNode } from "../node.ts";
 import { INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf, NUMBER, TYPE, typeOf } from "../validate/values.ts";
 import type { Conjunction } from "./conjunction.ts";
-import { matches } from "./evaluate.ts";
+import { matches } from "../validate/evaluate.ts";
 import { finiteValuesOf, smallest } from "./unions.ts";
 
 interface Bound {

@@ -4,7 +4,7 @@ import { budget, StepsExceeded } from "../limits.ts";
 import { TextWitness } from "../patterns/search.ts";
 import { compilePatternsSteps, readSchema } from "../read.ts";
 import { CounterexampleSearch } from "./counterexamples.ts";
-import { matches } from "./evaluate.ts";
+import { matches } from "../validate/evaluate.ts";
 import type { Violation } from "./obligation.ts";
 import { InclusionProver } from "./prover.ts";
 import { breakKey, breakOf, type Side } from "./report.ts";

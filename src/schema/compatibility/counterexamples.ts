@@ -4,7 +4,7 @@ import { spend } from "../limits.ts";
 import type { TextWitness } from "../patterns/search.ts";
 import { boundsOf, containsValue } from "./bounds.ts";
 import type { Conjunction, Literals } from "./conjunction.ts";
-import { matches, matchesKeyword } from "./evaluate.ts";
+import { matches, matchesKeyword } from "../validate/evaluate.ts";
 import { unlistedNames } from "./object-rules.ts";
 import { type Violation, NAME, type Location } from "./obligation.ts";
 import { SchemaNode } from "../node.ts";

@@ -4,7 +4,7 @@ import type { TextWitness } from "../patterns/search.ts";
 import { TYPE } from "../validate/values.ts";
 import { boundsOf } from "./bounds.ts";
 import { Conjunction } from "./conjunction.ts";
-import { matches } from "./evaluate.ts";
+import { matches } from "../validate/evaluate.ts";
 import {
   type KeywordRule,
   memberObligation,

@@ -6,7 +6,7 @@ import { ANY, TYPE } from "../validate/values.ts";
 import { boundsOf } from "./bounds.ts";
 import { Conjunction, type Alternatives } from "./conjunction.ts";
 import { Equivalence } from "./equivalence.ts";
-import { matchesKeyword } from "./evaluate.ts";
+import { matchesKeyword } from "../validate/evaluate.ts";
 import { KnownNames } from "./known-names.ts";
 import { objectRules } from "./object-rules.ts";
 import {

@@ -1,5 +1,5 @@
 import { type Bounds, containsNumber } from "../compatibility/bounds.ts";
-import { lengthOf, matchesFormat } from "../compatibility/evaluate.ts";
+import { lengthOf, matchesFormat } from "../validate/evaluate.ts";
 import { spend } from "../limits.ts";
 import type { TextWitness } from "../patterns/search.ts";
 import { INTEGER_FORMATS } from "../validate/formats.ts";

@@ -1,6 +1,6 @@
 import { type Bounds, boundsOf, containsValue } from "../compatibility/bounds.ts";
 import type { Alternatives, Conjunction } from "../compatibility/conjunction.ts";
-import { matches } from "../compatibility/evaluate.ts";
+import { matches } from "../validate/evaluate.ts";
 import { isObject, typesAbout } from "../keywords.ts";
 import { spend } from "../limits.ts";
 import type { SchemaNode } from "../node.ts";

@@ -1,6 +1,6 @@
-import { _, type Ajv, type Code, type CodeKeywordDefinition, type KeywordCxt, type Name, str } from "ajv";
+import { _, type Ajv, type Code, type CodeKeywordDefinition, type KeywordCxt } from "ajv";
 import { budget, SCHEMA_LIMITS } from "../limits.ts";
-import { namesOf, pointerStep } from "./values.ts";
+import { namesOf } from "./values.ts";
 
 /** Steps for a member's name besides its schema; a very long name is also copied. */
 const STEPS_PER_MEMBER = 2;
@@ -23,7 +23,6 @@ export function boundIteration(ajv: Ajv): void {
     rework(ajv, keyword, (cxt, original) => {
       countNames(cxt);
       if (keyword === "additionalProperties") joinPatterns(cxt);
-      escapeNamesOnce(cxt);
       original(cxt);
     });
   }
@@ -56,26 +55,10 @@ function countNames({ gen }: KeywordCxt): void {
     });
 }
 
-/** Writes code that spends steps. Answers the counter. */
-export function countSteps(gen: KeywordCxt["gen"], steps: Code): Name {
+/** Writes code that spends steps. */
+export function countSteps(gen: KeywordCxt["gen"], steps: Code): void {
   const counter = gen.scopeValue("obj", { ref: budget, key: budget });
   gen.if(_`(${counter}.left -= ${steps}) < 0`, () => gen.code(_`${counter}.exceeded()`));
-  return counter;
-}
-
-/** Ajv escapes a member's name again for each error inside it: seconds, where the name is long and the errors are many. */
-function escapeNamesOnce(cxt: KeywordCxt): void {
-  const step = cxt.gen.scopeValue("func", { ref: pointerStep, key: pointerStep });
-  const it = cxt.it as { errorPath: Code };
-  const apply = cxt.subschema.bind(cxt);
-  cxt.subschema = ({ dataProp, dataPropType: _type, ...rest }, valid) => {
-    const key = dataProp as Name;
-    const outer = it.errorPath;
-    it.errorPath = str`${outer}/${_`${step}(${key})`}`;
-    const inner = apply({ ...rest, data: _`${cxt.data}[${key}]` }, valid);
-    it.errorPath = outer;
-    return inner;
-  };
 }
 
 /**
@@ -105,7 +88,7 @@ function dropErrors(cxt: KeywordCxt): void {
   const counter = cxt.gen.scopeValue("obj", { ref: budget, key: budget });
   const apply = cxt.subschema.bind(cxt);
   cxt.subschema = (arguments_, valid) => {
-    const inner = apply({ ...arguments_, createErrors: false, allErrors: false }, valid);
+    const inner = apply(arguments_, valid);
     cxt.gen.if(_`!${valid}`, () => {
       cxt.gen.code(_`${counter}.left--`);
       cxt.reset();

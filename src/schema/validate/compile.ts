@@ -1,20 +1,13 @@
 import { Ajv } from "ajv";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
-import { budget, MAX_FAILURES, StepsExceeded, VALIDATION_STEPS } from "../limits.ts";
+import { budget, StepsExceeded, VALIDATION_STEPS } from "../limits.ts";
 import { fieldName } from "../pointers.ts";
-import type { SchemaDocument } from "../node.ts";
+import type { SchemaDocument, SchemaNode } from "../node.ts";
 import { compilePatternsSteps, readSchemaSteps } from "../read.ts";
-import { addKeywords, type PartTable, runPart } from "./ajv-keywords.ts";
+import { addKeywords, PART, type PartTable } from "./ajv-keywords.ts";
 import { checkCallGraph } from "./call-graph.ts";
-import {
-  type Failure,
-  type Fault,
-  faultIn,
-  faultOf,
-  primaryErrors,
-  shortened,
-  shortenedText,
-} from "./errors.ts";
+import { type Failure, shortened, shortenedText } from "./errors.ts";
+import { faultsIn } from "./faults.ts";
 import { FORMATS } from "./formats.ts";
 import { splitSchema } from "./split-schema.ts";
 
@@ -31,19 +24,13 @@ export interface Validator {
   /**
    * Why the value does not conform, or `undefined` when it does. One that takes more steps does not conform. The value is
    * JSON-shaped and nested at most as deep as the scanner lets a payload be.
+   * @param maxFailures how many failures are looked for
    */
-  validate(value: unknown, maxSteps?: number): Failure | undefined;
+  validate(value: unknown, maxSteps?: number, maxFailures?: number): Failure | undefined;
   /** Whether the value conforms; `undefined` where the steps are not enough. */
   conforms(value: unknown, maxSteps: number): boolean | undefined;
   /** Runs each of its functions once, a step each: V8 reads a function's code when it is first run, 1.5 ms for a large one. */
   warmUpSteps(): Steps<void>;
-}
-
-/** A schema compiled to report all failures of a value, which takes several times as long as reporting the first. */
-export interface Explainer {
-  readonly bytes: number;
-  /** The first failures; `[]` also where the steps are not enough. */
-  explain(value: unknown, maxSteps: number): readonly Failure[];
 }
 
 /**
@@ -63,32 +50,18 @@ export function* compileSchemaSteps(schemata: unknown): Steps<Validator> {
   return validator;
 }
 
-/** As `compileSchema`. */
-export function compileExplainer(schemata: unknown): Explainer {
-  const document = runSync(readSchemaSteps(schemata));
-  const table = runSync(compilePartsSteps(document, true));
-  return {
-    bytes: bytesOf(document, table),
-    explain(value, maxSteps) {
-      const errors = limited(() => runPart(table[0]!, value), maxSteps) ?? [];
-      const first = primaryErrors(errors).slice(0, MAX_FAILURES);
-      return first.map((error) => failureOf(faultIn(error, value)));
-    },
-  };
-}
-
 export function compileDocument(document: SchemaDocument): Validator {
   return runSync(compileDocumentSteps(document));
 }
 
 export function* compileDocumentSteps(document: SchemaDocument): Steps<Validator> {
-  const table = yield* compilePartsSteps(document, false);
+  const table = yield* compilePartsSteps(document);
   return {
     bytes: bytesOf(document, table),
-    validate(value, maxSteps = VALIDATION_STEPS) {
+    validate(value, maxSteps = VALIDATION_STEPS, maxFailures = 1) {
       const conforms = limited(() => table[0]!(value), maxSteps);
       if (conforms === true) return undefined;
-      if (conforms === false) return failureOf(faultOf(table[0]!.errors ?? [], value));
+      if (conforms === false) return failureIn(document.root, value, maxFailures);
       const message = `takes more than ${maxSteps.toLocaleString("en")} steps to check against its schema`;
       return { field: "", message, value: null };
     },
@@ -107,7 +80,7 @@ function bytesOf({ nodes, schemata, patterns }: SchemaDocument, table: PartTable
   );
 }
 
-function* compilePartsSteps(document: SchemaDocument, allErrors: boolean): Steps<PartTable> {
+function* compilePartsSteps(document: SchemaDocument): Steps<PartTable> {
   const parts = splitSchema(document);
   yield;
   checkCallGraph(document.schemata, parts);
@@ -124,7 +97,6 @@ function* compilePartsSteps(document: SchemaDocument, allErrors: boolean): Steps
     strictNumbers: true,
     logger: false,
     messages: false,
-    allErrors,
     ownProperties: true,
     formats: FORMATS,
     // Ajv's own passes take nine tenths of the time to compile and save nothing: V8 optimises what is run often.
@@ -134,7 +106,7 @@ function* compilePartsSteps(document: SchemaDocument, allErrors: boolean): Steps
   for (const { schema } of parts) {
     yield;
     budget.left = VALIDATION_STEPS;
-    table.push(ajv.compile(schema));
+    table.push(ajv.compile({ [PART]: schema }));
   }
   return table;
 }
@@ -163,8 +135,20 @@ function limited<T>(run: () => T, maxSteps: number): T | undefined {
   }
 }
 
-function failureOf({ path, message, value }: Fault): Failure {
-  return { field: fieldName(path), message: shortenedText(message), value: shortened(value) };
+/** Takes the steps that are left. Where they or the stack are not enough, it says less. */
+function failureIn(root: SchemaNode, value: unknown, maxFailures: number): Failure {
+  const found: Failure[] = [];
+  try {
+    for (const { path, message, value: at } of faultsIn(root, value)) {
+      found.push({ field: fieldName(path), message: shortenedText(message), value: shortened(at) });
+      if (found.length === maxFailures) break;
+    }
+  } catch (error) {
+    if (!(error instanceof StepsExceeded || error instanceof RangeError)) throw error;
+    budget.left = Math.max(budget.left, 0);
+  }
+  const [first = { field: "", message: "does not conform to the schema", value: null }, ...others] = found;
+  return maxFailures === 1 ? first : { ...first, others };
 }
 
 /** One payload to be checked against one schema, on another thread. */

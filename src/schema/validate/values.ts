@@ -57,12 +57,6 @@ export function namesOf(value: object): readonly string[] {
   return names;
 }
 
-/** A member's name as a step of a JSON pointer. */
-export function pointerStep(key: string): string {
-  spend(key.length);
-  return key.replaceAll("~", "~0").replaceAll("/", "~1");
-}
-
 const STEPS_PER_VALUE = 6;
 const STEPS_PER_OBJECT = 20;
 const STEPS_PER_MEMBER = 1;

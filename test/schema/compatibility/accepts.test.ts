@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { lengthOf, someOf } from "../../faults/length.ts";
 import { EvregError } from "../../../src/domain/error.ts";
-import { matches } from "../../../src/schema/compatibility/evaluate.ts";
+import { matches } from "../../../src/schema/validate/evaluate.ts";
 import { budget, VALIDATION_STEPS } from "../../../src/schema/limits.ts";
 import { readSchema } from "../../../src/schema/read.ts";
 import { compileSchema, type Validator } from "../../../src/schema/validate/compile.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { lengthOf } from "../../faults/length.ts";
 import { compare } from "../../../src/schema/compatibility/compare.ts";
-import { matchesFormat } from "../../../src/schema/compatibility/evaluate.ts";
+import { matchesFormat } from "../../../src/schema/validate/evaluate.ts";
 import { WIDER_FORMATS } from "../../../src/schema/compatibility/rules.ts";
 import { budget, VALIDATION_STEPS } from "../../../src/schema/limits.ts";
 import { randomFrom } from "./random-payloads.ts";

@@ -2,16 +2,17 @@ import { type JsonObject, typesAbout } from "../keywords.ts";
 import { spend } from "../limits.ts";
 import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
-import { FORMATS, INTEGER_FORMATS } from "../validate/formats.ts";
+import { FORMATS, INTEGER_FORMATS } from "./formats.ts";
 import {
   ANY,
   charactersIn,
   firstRepeated,
   isMultipleOf,
+  namesOf,
   typeOf,
   typesNamed,
   ValueSet,
-} from "../validate/values.ts";
+} from "./values.ts";
 
 /**
  * Whether a value conforms. The same verdict as the compiled schema's, without compiling, which takes longer than a
@@ -30,9 +31,14 @@ export function matches(node: SchemaNode, value: unknown, lenient = false): bool
 export function matchesKeyword(node: SchemaNode, keyword: string, value: unknown, lenient = false): boolean {
   spend(1);
   const check = CHECKS[keyword];
-  const types = typesAbout(keyword);
-  if (check === undefined || (types !== ANY && (types & typeOf(value)) === 0)) return true;
+  if (check === undefined || !isAbout(keyword, value)) return true;
   return check(value as never, node, lenient, (node.schema as JsonObject)[keyword] as never);
+}
+
+/** Whether the keyword can refuse values of this type. */
+export function isAbout(keyword: string, value: unknown): boolean {
+  const types = typesAbout(keyword);
+  return types === ANY || (types & typeOf(value)) !== 0;
 }
 
 const enumOf = memoize((node: SchemaNode) => new ValueSet(node.value("enum") as readonly unknown[]));
@@ -59,42 +65,36 @@ const CHECKS: Readonly<Record<string, Check>> = {
   minItems: (value: List, _node, _lenient, limit: number) => value.length >= limit,
   uniqueItems: (value: List) => firstRepeated(value) < 0,
   items: (value: List, { items, tuple }, lenient) =>
-    value.every((item, index) => {
-      const inner = tuple === undefined ? items : tuple[index];
-      return inner === undefined || matches(inner, item, lenient);
-    }),
+    tuple === undefined
+      ? value.every((item) => matches(items!, item, lenient))
+      : tuple.every((inner, index) => index >= value.length || matches(inner, value[index], lenient)),
   additionalItems: (value: List, { tuple = [], additionalItems }, lenient) =>
     value.slice(tuple.length).every((item) => matches(additionalItems!, item, lenient)),
   contains: (value: List, { contains }, lenient) => value.some((item) => matches(contains!, item, lenient)),
-  maxProperties: (value: JsonObject, _node, _lenient, limit: number) => Object.keys(value).length <= limit,
-  minProperties: (value: JsonObject, _node, _lenient, limit: number) => Object.keys(value).length >= limit,
-  required: (value: JsonObject, { required }) => required.every((name) => Object.hasOwn(value, name)),
+  maxProperties: (value: JsonObject, _node, _lenient, limit: number) => namesOf(value).length <= limit,
+  minProperties: (value: JsonObject, _node, _lenient, limit: number) => namesOf(value).length >= limit,
+  required: (value: JsonObject, { required }) => required.every((name) => has(value, name)),
   properties: (value: JsonObject, { properties }, lenient) =>
-    Object.entries(value).every(([name, member]) => {
+    namesOf(value).every((name) => {
+      spend(1);
       const inner = properties.get(name);
-      return inner === undefined || matches(inner, member, lenient);
+      return inner === undefined || matches(inner, value[name], lenient);
     }),
   patternProperties: (value: JsonObject, node, lenient) =>
-    Object.entries(value).every(([name, member]) =>
-      node.patternNodes(name).every((inner) => matches(inner, member, lenient)),
+    namesOf(value).every((name) =>
+      node.patternNodes(name).every((inner) => matches(inner, value[name], lenient)),
     ),
   additionalProperties: (value: JsonObject, node, lenient) => {
     const inner = node.additionalProperties!;
     if (lenient && inner.allowsNone) return true;
-    return Object.entries(value).every(
-      ([name, member]) =>
-        node.properties.has(name) || node.patternNodes(name).length > 0 || matches(inner, member, lenient),
-    );
+    return namesOf(value).every((name) => isListed(node, name) || matches(inner, value[name], lenient));
   },
   propertyNames: (value: JsonObject, { propertyNames }, lenient) =>
-    Object.keys(value).every((name) => matches(propertyNames!, name, lenient)),
-  dependencies: (value: JsonObject, { dependentNames, dependentSchemas }, lenient) => {
-    const has = (name: string): boolean => Object.hasOwn(value, name);
-    return (
-      [...dependentNames].every(([name, needed]) => !has(name) || needed.every(has)) &&
-      [...dependentSchemas].every(([name, inner]) => !has(name) || matches(inner, value, lenient))
-    );
-  },
+    namesOf(value).every((name) => matches(propertyNames!, name, lenient)),
+  dependencies: (value: JsonObject, { dependentNames, dependentSchemas }, lenient) =>
+    [...dependentNames].every(
+      ([name, needed]) => !has(value, name) || needed.every((other) => has(value, other)),
+    ) && [...dependentSchemas].every(([name, inner]) => !has(value, name) || matches(inner, value, lenient)),
   allOf: (value, { allOf }, lenient) => allOf.every((inner) => matches(inner, value, lenient)),
   anyOf: (value, { anyOf }, lenient) => anyOf.some((inner) => matches(inner, value, lenient)),
   oneOf: (value, { oneOf }, lenient) =>
@@ -108,6 +108,18 @@ const CHECKS: Readonly<Record<string, Check>> = {
     return next === undefined || matches(next, value, lenient);
   },
 };
+
+/** Whether an object has a member of its own of that name. */
+export function has(value: JsonObject, name: string): boolean {
+  spend(1);
+  return Object.hasOwn(value, name);
+}
+
+/** Whether a schema says something of members of that name, beside `additionalProperties`. */
+export function isListed(node: SchemaNode, name: string): boolean {
+  spend(1);
+  return node.properties.has(name) || node.patternNodes(name).length > 0;
+}
 
 /** In characters. */
 export function lengthOf(value: string): number {
