@@ -3,17 +3,18 @@ import {
   shortId,
   STREAM_LIMITS,
   type StreamGap,
+  type StreamMessage,
   type StreamPosition,
   type StreamStart,
 } from "../../domain/stream.ts";
+import type { ChangeStream } from "../../evreg.ts";
 import type { StreamCounts } from "../../metrics/counters.ts";
 import { type Clock, toIso } from "../../runtime/clock.ts";
 import { Shares } from "../../runtime/shares.ts";
 import type { EventBounds, EventStore } from "../../store/events.ts";
-import { SharedPages } from "./pages.ts";
-import { EXPIRED, Reader, type ReaderHost, type ReaderStart } from "./reader.ts";
+import { type Page, SharedPages } from "./pages.ts";
 import { type Change, ChangeRing } from "./ring.ts";
-import { changeTopics, type Source, type View } from "./view.ts";
+import { changeTopics, idAt, keyOf, type Source, type View } from "./view.ts";
 
 /** The pause between two wake-ups of all readers: the more there are, the fewer and larger are the writes. */
 const PAUSE_MS = 10;
@@ -37,7 +38,7 @@ interface FeedOptions {
  * for a signal once it has everything. Events come from the store, and all else from a ring. Without streams only the ring
  * costs anything.
  */
-export class Feed implements ReaderHost {
+export class Feed {
   readonly clock: Clock;
   readonly counts: StreamCounts;
   readonly source: Source;
@@ -78,6 +79,7 @@ export class Feed implements ReaderHost {
     return this.#epoch;
   }
 
+  /** ISO 8601 UTC: the changes since then are kept. */
   get changesCompleteSince(): string {
     return toIso(this.#ring.completeSinceMs);
   }
@@ -86,7 +88,7 @@ export class Feed implements ReaderHost {
    * @param caller the same value for the same caller
    * @throws `malformed` for a place that cannot be, `rate_limited` or `unavailable` when too many are open, see `Shares`
    */
-  async open(view: View, since: string | undefined, caller: unknown): Promise<Reader> {
+  async open(view: View, since: string | undefined, caller: unknown): Promise<ChangeStream> {
     this.#places.take(caller, "streams are open");
     try {
       const reader = new Reader(this, view, await this.#startOf(view, since));
@@ -154,6 +156,7 @@ export class Feed implements ReaderHost {
     return this.#open.has(reader);
   }
 
+  /** Resolves once that epoch is over, or the reader is closed. */
   async endOf(epoch: number, reader: Reader): Promise<void> {
     if (epoch < this.#epoch || !this.isOpen(reader)) return;
     await new Promise<void>((resolve) => this.#waiting.set(reader, resolve));
@@ -183,5 +186,136 @@ export class Feed implements ReaderHost {
     this.#lastWakeUpMs = this.clock.monotonicMs();
     for (const wake of this.#waiting.values()) wake();
     this.#waiting.clear();
+  }
+}
+
+/** How long a reader may take for what it gets, while more has come than one page, before it counts as slow. */
+const SLOW_MS = 2_000;
+
+/** Events after the reader's position were removed. */
+const EXPIRED: StreamGap = {
+  reason: "expired",
+  topics: ["events"],
+  missed: null,
+  complete_since: null,
+};
+
+interface ReaderStart {
+  readonly position: Required<StreamPosition>;
+  readonly gaps: readonly StreamGap[];
+  /** The largest rowid of an event that was removed by then. */
+  readonly removed: number;
+}
+
+/** One stream. It asks for a page when the one before was taken, and waits for a signal when it has everything. */
+class Reader implements ChangeStream {
+  readonly #feed: Feed;
+  readonly #view: View;
+  readonly #key: string;
+  readonly #gapsAtStart: readonly StreamGap[];
+  /** Of what was taken last. */
+  #position: Required<StreamPosition>;
+  /** Of the last message that was read alone, while more of its batch are to come. */
+  #idWithin: string | undefined;
+  /** The reader knows that events up to this rowid may be missing. */
+  #removed: number;
+  #isReady = false;
+  /** How long it took what it got since it last had everything. */
+  #takingMs = 0;
+  #isSlow = false;
+
+  constructor(feed: Feed, view: View, { position, gaps, removed }: ReaderStart) {
+    this.#feed = feed;
+    this.#view = view;
+    this.#key = keyOf(view);
+    this.#position = position;
+    this.#gapsAtStart = gaps;
+    this.#removed = removed;
+  }
+
+  get id(): string {
+    return this.#idWithin ?? idAt(this.#view, this.#feed.source, this.#position);
+  }
+
+  close(): Promise<void> {
+    this.#feed.closed(this);
+    return Promise.resolve();
+  }
+
+  async *batches(): AsyncGenerator<readonly StreamMessage[], void, void> {
+    const { clock, counts } = this.#feed;
+    try {
+      for (const gap of this.#gapsAtStart) yield this.#gapMessage(gap);
+      for (;;) {
+        const { epoch } = this.#feed;
+        const page = await this.#nextPage(epoch);
+        if (page === undefined) return;
+        for (const gap of this.#gapsBefore(page)) yield this.#gapMessage(gap);
+        this.#position = page.to;
+        if (page.messages.length > 0) {
+          counts.messages += page.messages.length;
+          const startedMs = clock.monotonicMs();
+          yield page.messages;
+          this.#takingMs += clock.monotonicMs() - startedMs;
+        }
+        if (page.isFull) continue;
+        if (!this.#isReady) {
+          this.#isReady = true;
+          counts.messages += 1;
+          yield [{ type: "ready", id: this.id, data: {} }];
+        }
+        await this.#feed.endOf(epoch, this);
+      }
+    } finally {
+      await this.close();
+    }
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<StreamMessage, void, void> {
+    for await (const batch of this.batches()) {
+      for (const message of batch) {
+        this.#idWithin = message.id;
+        yield message;
+      }
+      this.#idWithin = undefined;
+    }
+  }
+
+  /** `undefined` once it is closed. */
+  async #nextPage(epoch: number): Promise<Page | undefined> {
+    if (!this.#feed.isOpen(this)) return undefined;
+    const page = await this.#feed.pages.after({
+      view: this.#view,
+      key: this.#key,
+      position: this.#position,
+      epoch,
+    });
+    return this.#feed.isOpen(this) ? page : undefined;
+  }
+
+  #gapsBefore({ isFull, missed, removed }: Page): readonly StreamGap[] {
+    const gaps: StreamGap[] = [];
+    if (removed > Math.max(this.#position.event, this.#removed)) {
+      this.#removed = removed;
+      gaps.push(EXPIRED);
+    }
+    const topics = changeTopics(this.#view);
+    if (missed > 0) {
+      gaps.push({ reason: "overrun", topics, missed, complete_since: this.#feed.changesCompleteSince });
+    }
+    if (!isFull) {
+      this.#takingMs = 0;
+      this.#isSlow = false;
+    } else if (this.#isReady && !this.#isSlow && this.#takingMs > SLOW_MS) {
+      this.#isSlow = true;
+      gaps.push({ reason: "slow", topics: [...this.#view.topics], missed: 0, complete_since: null });
+    }
+    return gaps;
+  }
+
+  #gapMessage(gap: StreamGap): readonly StreamMessage[] {
+    this.#feed.counts.gaps[gap.reason] += 1;
+    this.#feed.counts.messages += 1;
+    return [{ type: "gap", id: this.id, data: gap }];
   }
 }
