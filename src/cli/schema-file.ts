@@ -1,7 +1,6 @@
-import type { Schemata } from "../domain/action.ts";
+import type { SchemaHolder, Schemata } from "../domain/action.ts";
 import { asEvregError, EvregError, messageOf } from "../domain/error.ts";
 import { parseJson } from "../json/raw-json.ts";
-import type { SchemaMember } from "../schema/document-rules.ts";
 import { SCHEMA_LIMITS } from "../schema/limits.ts";
 import { pathNamed, pointerTo } from "../schema/pointers.ts";
 import { readInput, textFault } from "./io/input.ts";
@@ -11,14 +10,14 @@ import { setSchemaFile } from "./target/next-command.ts";
  * A schema from a file, JSON or YAML; `-` is stdin. What a schema may hold is checked by the service.
  * @param member the member of a request that it is for
  */
-export async function readSchema(path: string, member?: SchemaMember): Promise<Schemata> {
+export async function readSchema(path: string, member?: SchemaHolder): Promise<Schemata> {
   return (await readSchemaSource(path, member)).schemata;
 }
 
 /** The same, with a way to find on which line of the file a JSON pointer leads. */
 export async function readSchemaSource(
   path: string,
-  member?: SchemaMember,
+  member?: SchemaHolder,
 ): Promise<{
   readonly schemata: Schemata;
   readonly lineOf: () => Promise<(pointer: string) => number>;
@@ -33,7 +32,7 @@ export async function readSchemaSource(
 export async function schemataOf(
   path: string,
   bytes: Uint8Array,
-  member: SchemaMember = "schemata",
+  member: SchemaHolder = "schemata",
 ): Promise<Schemata> {
   const value = await parse(path, bytes);
   // A server refuses a request of many bytes before it comes to the limit of a schema, which a person needs to know.

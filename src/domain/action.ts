@@ -224,6 +224,7 @@ const NONE_CONFORMS = {
   where: "nothing is found",
 } as const;
 
+/** The member of a request that holds a schema, and the root of places in it: `schemata.properties.x`. */
 export type SchemaHolder = keyof typeof NONE_CONFORMS;
 
 /** Of a schema to which no payload conforms: legal, and surely a mistake. */

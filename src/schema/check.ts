@@ -1,5 +1,5 @@
-import type { SchemaWarning } from "../domain/action.ts";
-import { maxBytesOf, refuseSchema, type SchemaMember, SchemaRefusal } from "./document-rules.ts";
+import type { SchemaHolder, SchemaWarning } from "../domain/action.ts";
+import { maxBytesOf, refusalIn, refuseSchema } from "./document-rules.ts";
 import {
   closestKeyword,
   insteadOfNullable,
@@ -29,7 +29,7 @@ const MAX_WARNINGS = 100;
  */
 export function checkSchema(
   schemata: unknown,
-  member: SchemaMember = "schemata",
+  member: SchemaHolder = "schemata",
 ): { warnings: SchemaWarning[] } {
   return runSync(checkSchemaSteps(schemata, member));
 }
@@ -37,12 +37,12 @@ export function checkSchema(
 /** The same in steps. */
 export function* checkSchemaSteps(
   schemata: unknown,
-  member: SchemaMember = "schemata",
+  member: SchemaHolder = "schemata",
 ): Steps<{ warnings: SchemaWarning[] }> {
   try {
     return { warnings: yield* checkDocumentSteps(schemata, maxBytesOf(member)) };
   } catch (error) {
-    throw error instanceof SchemaRefusal ? error.in(member) : error;
+    throw refusalIn(member, error);
   }
 }
 

@@ -1,26 +1,13 @@
+import type { SchemaHolder } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { isAnnotation, isObject, type JsonObject } from "./keywords.ts";
 import { SCHEMA_LIMITS } from "./limits.ts";
 import { fieldName, type FieldPath, pathOf, pointerTo } from "./pointers.ts";
 import { shortened } from "./validate/errors.ts";
 
-/** The member of a request that holds the schema, and the root of places in it: `schemata.properties.x`. */
-export type SchemaMember = "schemata" | "filter" | "where";
-
-/** A refused schema: `invalid` with the place in it, as if in `schemata` until `in` names the member. */
-export class SchemaRefusal extends EvregError {
-  readonly #place: { readonly path: FieldPath; readonly message: string; readonly value: unknown };
-
-  constructor(path: FieldPath, message: string, value: unknown, member: SchemaMember = "schemata") {
-    const { code, message: sentence, details } = invalidField(fieldName(path, member), message, value);
-    super(code, sentence, details);
-    this.#place = { path, message, value };
-  }
-
-  in(member: SchemaMember): SchemaRefusal {
-    const { path, message, value } = this.#place;
-    return new SchemaRefusal(path, message, value, member);
-  }
+/** What a schema is refused with: `invalid` with the place in it, as if the request held it in `schemata`. */
+export function refusalAt(path: FieldPath, message: string, value: unknown): EvregError {
+  return invalidField(fieldName(path, "schemata"), message, shortened(value));
 }
 
 /** The same for a place known as a JSON pointer into the document. */
@@ -29,20 +16,27 @@ export function refuseSchema(
   pointer: string,
   message: string,
   value?: unknown,
-): SchemaRefusal {
-  return new SchemaRefusal(pathOf(pointer, document), message, shortened(value));
+): EvregError {
+  return refusalAt(pathOf(pointer, document), message, value);
+}
+
+/** Names the member of the request that holds the schema instead. */
+export function refusalIn(member: SchemaHolder, error: unknown): unknown {
+  if (!(error instanceof EvregError)) return error;
+  const { field, message, value } = error.details;
+  return invalidField(String(field).replace(/^schemata/, member), String(message), value);
 }
 
 /** As `checkSize`, by the limit of the member of a request that holds the document. */
-export function checkSchemaSize(schemata: unknown, member: SchemaMember): void {
+export function checkSchemaSize(schemata: unknown, member: SchemaHolder): void {
   try {
     checkSize(schemata, maxBytesOf(member));
   } catch (error) {
-    throw error instanceof SchemaRefusal ? error.in(member) : error;
+    throw refusalIn(member, error);
   }
 }
 
-export function maxBytesOf(member: SchemaMember): number {
+export function maxBytesOf(member: SchemaHolder): number {
   return member === "schemata" ? SCHEMA_LIMITS.bytes : SCHEMA_LIMITS.filterBytes;
 }
 
@@ -86,7 +80,7 @@ const DRAFT_07 = /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/;
 
 /** Refuses what means something else in other dialects, or makes a check unsafe. */
 export function refuseUnsafe(document: JsonObject, schema: JsonObject, pointer: string): void {
-  const refuse = (keyword: string, message: string, value: unknown): SchemaRefusal =>
+  const refuse = (keyword: string, message: string, value: unknown): EvregError =>
     refuseSchema(document, pointerTo(pointer, keyword), message, value);
   const { $schema: dialect, $async: isAsync } = schema;
   if (typeof dialect === "string" && !DRAFT_07.test(dialect)) {

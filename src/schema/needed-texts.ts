@@ -1,4 +1,4 @@
-import type { JsonObject } from "./keywords.ts";
+import { isObject } from "./keywords.ts";
 
 /** Of each list a payload must have one of the texts, as a value somewhere in it. */
 export type NeededTexts = readonly (readonly string[])[];
@@ -12,15 +12,15 @@ export function neededTexts(schemata: Readonly<Record<string, unknown>>): Needed
   return [...listsOf(schemata, true)].filter(({ length }) => length <= MAX_TEXTS).slice(0, MAX_LISTS);
 }
 
-/** @param isObject whether what conforms is one for sure: only then `required` says anything */
-function* listsOf(schema: unknown, isObject: boolean): Generator<readonly string[]> {
+/** @param holdsObjects whether what conforms is one for sure: only then `required` says anything */
+function* listsOf(schema: unknown, holdsObjects: boolean): Generator<readonly string[]> {
   // Everything beside a `$ref` is ignored.
-  if (!isPlain(schema) || "$ref" in schema) return;
+  if (!isObject(schema) || "$ref" in schema) return;
   const { const: only, enum: several, required, properties, items, minItems, type, allOf } = schema;
   if (typeof only === "string") yield [only];
   if (Array.isArray(several) && several.every((value) => typeof value === "string")) yield several;
-  if (Array.isArray(allOf)) for (const one of allOf) yield* listsOf(one, isObject);
-  if ((isObject || type === "object") && Array.isArray(required) && isPlain(properties)) {
+  if (Array.isArray(allOf)) for (const one of allOf) yield* listsOf(one, holdsObjects);
+  if ((holdsObjects || type === "object") && Array.isArray(required) && isObject(properties)) {
     for (const name of required) {
       if (typeof name === "string" && Object.hasOwn(properties, name))
         yield* listsOf(properties[name], false);
@@ -29,8 +29,4 @@ function* listsOf(schema: unknown, isObject: boolean): Generator<readonly string
   if (type === "array" && Array.isArray(items) && typeof minItems === "number") {
     for (const item of items.slice(0, minItems)) yield* listsOf(item, false);
   }
-}
-
-function isPlain(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
 import { Ajv } from "ajv";
-import { checkSize, refuseSchema, refuseUnsafe, SchemaRefusal } from "./document-rules.ts";
+import { checkSize, refusalAt, refuseSchema, refuseUnsafe } from "./document-rules.ts";
 import { isObject, type JsonObject, patternsIn, subschemasOf } from "./keywords.ts";
 import { runSync, type Steps } from "../runtime/yielding.ts";
 import { budget, SCHEMA_LIMITS, VALIDATION_STEPS } from "./limits.ts";
@@ -7,7 +7,6 @@ import { type SchemaDocument, SchemaNode } from "./node.ts";
 import { PatternCompiler } from "./patterns/compile.ts";
 import { PatternSyntaxError } from "./patterns/syntax.ts";
 import { childOf, pathOf, pointerSteps, pointerTo, valueAt } from "./pointers.ts";
-import { shortened } from "./validate/errors.ts";
 import { faultsIn } from "./validate/faults.ts";
 
 const SCHEMAS_PER_STEP = 50;
@@ -59,7 +58,7 @@ function checkMeta(document: unknown, pointer: string): void {
   const place = pathOf(pointer, document);
   budget.left = VALIDATION_STEPS;
   for (const { path, message, value } of faultsIn(draft07, valueAt(place, document))) {
-    throw new SchemaRefusal([...place, ...path], message, shortened(value));
+    throw refusalAt([...place, ...path], message, value);
   }
 }
 
