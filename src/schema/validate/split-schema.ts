@@ -18,7 +18,7 @@ const WIDTH = 32;
 const MAX_PART_SIZE = 64;
 /** Smaller schemas never become their own part. */
 const SMALL_SIZE = 4;
-/** Steps of a call besides the schemas it runs: it costs about as much as ten of them, more when it fails. */
+/** Steps of a call besides the schemas it runs: it costs about as much as ten of them. */
 const CALL_STEPS = 10;
 /** Steps to look up one listed name, in an object with very many. */
 const NAME_STEPS = 4;
