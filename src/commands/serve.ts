@@ -77,12 +77,12 @@ export class Serve extends ConfigCommand {
       performance.now.bind(performance),
       stopSignals,
     );
-    boundServerHeap();
     let reload: (() => Promise<void>) | undefined;
     if (!isAtTerminal) process.on("SIGHUP", () => void reload?.());
     const { version } = this.config;
     const acceptsLoss = flags["accept-loss"];
     const server = await startServer({ config, dev, version, logger, acceptsLoss, onFatal: fatal.resolve });
+    boundServerHeap();
     reload = async () => {
       try {
         const loaded = await readSettings(flags);

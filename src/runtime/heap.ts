@@ -10,14 +10,15 @@ import type { Clock } from "./clock.ts";
 const OPTIONS = ["--heap-growing-percent=50", "--external-memory-accounted-in-global-limit"];
 /** So that an idle server can give free memory back. */
 const SERVER_OPTIONS = [...OPTIONS, "--expose-gc"];
-/** By then a server has started. Earlier, V8 would refuse cached code that was compiled under other options. */
-const STARTED_MS = 3_000;
 /** The largest heap for short-lived objects, which grows to 64 MiB by itself. */
 const YOUNG_BYTES = 16 * 1024 * 1024;
 
-/** Bounds the memory of this process as a server's, once it has started. */
+/**
+ * Bounds the memory of this process as a server's. To be called as soon as the server has started: earlier, V8 would refuse cached
+ * code that was compiled under other options, and later, a backlog would have filled a heap that is larger.
+ */
 export function boundServerHeap(): void {
-  setTimeout(() => boundHeap(SERVER_OPTIONS), STARTED_MS).unref();
+  boundHeap(SERVER_OPTIONS);
 }
 
 /** Bounds the memory of a process that works for long. */
