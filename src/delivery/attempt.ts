@@ -1,5 +1,5 @@
 import { TLS_REASON_WORDS } from "../domain/attempt-words.ts";
-import { isThrottle, retryAfterMs } from "../domain/retry.ts";
+import { retryAfterMs } from "../domain/retry.ts";
 import type { DeliveryResult } from "../domain/stream.ts";
 import type { DeliveryCounts } from "../metrics/counters.ts";
 import { type Clock, type Random, toIso } from "../runtime/clock.ts";
@@ -8,6 +8,7 @@ import type {
   AttemptEnding,
   AttemptResult,
   Claim,
+  ClaimedEvent,
   ClaimedSubscription,
   FinishOutcome,
 } from "../store/queue.ts";
@@ -16,7 +17,7 @@ import type { RequestBuilder } from "./request.ts";
 import { redact, secretsOf } from "./redaction.ts";
 import { destinationOf, type Sender } from "./sender.ts";
 
-interface AttemptsDependencies {
+interface AttemptParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly sender: Pick<Sender, "send">;
@@ -24,112 +25,64 @@ interface AttemptsDependencies {
   readonly requests: RequestBuilder;
 }
 
-/** What is retained of a claim while the answer is awaited: not the payload, which may be a view of the bytes of many. */
-interface StartedAttempt extends Omit<Claim, "event"> {
-  readonly eventId: number;
-  readonly action: string;
-  readonly startedAtMs: number;
-  /** Of its event, if the time since then counts. */
-  readonly publishedAtMs?: number | undefined;
-}
-
-type Done = (result: AttemptResult, throttledMs: number | undefined, started: StartedAttempt) => void;
-
-/** Carries attempts through: build, sign, send, and say how they ended. */
-export class Attempts {
-  readonly #dependencies: AttemptsDependencies;
-
-  constructor(dependencies: AttemptsDependencies) {
-    this.#dependencies = dependencies;
-  }
-
-  /** @param done called once, maybe before this returns. A callback, as a promise for each attempt is measurably slower. */
-  start(claim: Claim, done: Done): void {
-    const { clock, random, sender, counts, requests } = this.#dependencies;
-    const { deliveryId, claimId, event, subscription, attempt, failures } = claim;
-    const { eventId, action, timestampedMs } = event;
-    const startedAtMs = clock.now();
-    const startMs = clock.monotonicMs();
-    // Past its own retries, an attempt was requested by a person or follows a stop or crash.
-    const isSentAgain = claim.isFromReplay === true || attempt > failures + 1;
-    const publishedAtMs = isSentAgain ? undefined : timestampedMs;
-    const ids = { deliveryId, claimId, eventId, action, attempt, failures };
-    const started = { ...ids, subscription, startedAtMs, publishedAtMs };
-    const finish = (sent: SendResult): void => {
-      const nowMs = clock.now();
-      const durationMs = clock.monotonicMs() - startMs;
-      const shown = withoutSecrets(sent, subscription);
-      const result = attemptResult(started, durationMs, shown, { nowMs, random });
-      counts.attempted(result);
-      done(result, throttledMs(sent, result), started);
+/**
+ * Carries an attempt through: builds, signs and sends the request, and says how it ended.
+ * @param done called once, maybe before this returns. A callback, as a promise for each attempt is measurably slower.
+ */
+export function startAttempt(
+  { clock, random, sender, counts, requests }: AttemptParts,
+  claim: Claim,
+  done: (result: AttemptResult, shown: ShownAttempt) => void,
+): void {
+  const { deliveryId, claimId, attempt, failures, subscription } = claim;
+  const { eventId, action, timestampedMs } = claim.event;
+  // What is kept while the answer is awaited: not the payload, which may be a view of the bytes of many.
+  const shown: ShownAttempt = { deliveryId, attempt, failures, event: { eventId, action }, subscription };
+  const startedAtMs = clock.now();
+  const startMs = clock.monotonicMs();
+  // Past its own retries, an attempt was requested by a person or follows a stop or crash.
+  const isSentAgain = claim.isFromReplay === true || attempt > failures + 1;
+  const finish = (sent: SendResult): void => {
+    const durationMs = clock.monotonicMs() - startMs;
+    const { retryAfter, ...ended } = withoutSecrets(sent, subscription);
+    const ending = endingOf(sent);
+    const hasFailed = ending === "failed" || ending === "gone";
+    const askedMs = retryAfter === undefined ? undefined : retryAfterMs(retryAfter, clock.now());
+    const result: AttemptResult = {
+      deliveryId,
+      claimId,
+      startedAtMs,
+      durationMs,
+      ending,
+      ...ended,
+      ...(ending === "delivered" && !isSentAgain
+        ? { latencyMs: Math.max(0, startedAtMs + durationMs - timestampedMs) }
+        : {}),
+      ...(hasFailed ? { handler: subscription.handler, jitter: random.fraction() } : {}),
+      ...(hasFailed && askedMs !== undefined ? { retryAfterMs: askedMs } : {}),
     };
-    const request = requests.build(claim, startedAtMs);
-    if (typeof request === "string") return finish({ kind: "error", errorCode: request });
-    const { timeout_ms: timeoutMs } = subscription.settings;
-    const post = { ...request, url: subscription.handler };
-    sender.send(timeoutMs === null ? post : { ...post, timeoutMs }, finish);
-  }
+    counts.attempted(result);
+    done(result, shown);
+  };
+  const request = requests.build(claim, startedAtMs);
+  if (typeof request === "string") return finish({ errorCode: request });
+  const { timeout_ms: timeoutMs } = subscription.settings;
+  const post = { ...request, url: subscription.handler };
+  sender.send(timeoutMs === null ? post : { ...post, timeoutMs }, finish);
 }
 
 function withoutSecrets(sent: SendResult, subscription: ClaimedSubscription): SendResult {
-  if (sent.kind === "error") {
-    const { refusal } = sent;
-    return refusal === undefined ? sent : { ...sent, refusal: redact(refusal, secretsOf(subscription)) };
-  }
-  const { response } = sent;
-  return response === undefined ? sent : { ...sent, response: redact(response, secretsOf(subscription)) };
-}
-
-function attemptResult(
-  { deliveryId, claimId, subscription, startedAtMs, publishedAtMs }: StartedAttempt,
-  durationMs: number,
-  sent: SendResult,
-  { nowMs, random }: { readonly nowMs: number; readonly random: Random },
-): AttemptResult {
-  const ending = endingOf(sent);
-  const isTimed = publishedAtMs !== undefined && ending === "delivered";
-  const hasFailed = ending === "failed" || ending === "gone";
-  return {
-    deliveryId,
-    claimId,
-    startedAtMs,
-    durationMs,
-    ending,
-    ...(sent.kind === "error"
-      ? {
-          errorCode: sent.errorCode,
-          ...(sent.tlsReason === undefined ? {} : { tlsReason: sent.tlsReason }),
-          ...(sent.refusal === undefined ? {} : { refusal: sent.refusal }),
-        }
-      : {
-          statusCode: sent.statusCode,
-          ...(sent.response === undefined ? {} : { response: sent.response }),
-        }),
-    ...(isTimed ? { latencyMs: Math.max(0, startedAtMs + durationMs - publishedAtMs) } : {}),
-    ...(hasFailed ? { handler: subscription.handler, jitter: random.fraction() } : {}),
-    ...(hasFailed ? waitAskedFor(sent, nowMs) : {}),
-    ...(sent.connection === undefined ? {} : { connection: sent.connection }),
-  };
+  const { response, refusal } = sent;
+  if (response !== undefined) return { ...sent, response: redact(response, secretsOf(subscription)) };
+  return refusal === undefined ? sent : { ...sent, refusal: redact(refusal, secretsOf(subscription)) };
 }
 
 /** 200–299 accepts the delivery, and 410 says that the handler wants nothing any more. */
-function endingOf(sent: SendResult): AttemptEnding {
-  if (sent.kind === "error") return sent.errorCode === "interrupted" ? "interrupted" : "failed";
-  const { statusCode } = sent;
+function endingOf({ statusCode, errorCode }: SendResult): AttemptEnding {
+  if (errorCode === "interrupted") return "interrupted";
+  if (statusCode === undefined) return "failed";
   if (statusCode >= 200 && statusCode <= 299) return "delivered";
   return statusCode === 410 ? "gone" : "failed";
-}
-
-function waitAskedFor(sent: SendResult, nowMs: number): Pick<AttemptResult, "retryAfterMs"> {
-  if (sent.kind === "error" || sent.retryAfter === undefined) return {};
-  const waitMs = retryAfterMs(sent.retryAfter, nowMs);
-  return waitMs === undefined ? {} : { retryAfterMs: waitMs };
-}
-
-/** The pause that an answer asks for that means "too much" or "not now". */
-function throttledMs(sent: SendResult, result: AttemptResult): number | undefined {
-  if (result.ending !== "failed" || sent.kind === "error" || !isThrottle(sent.statusCode)) return undefined;
-  return result.retryAfterMs ?? 0;
 }
 
 /** The result of a claim of which no attempt was started. */
@@ -145,8 +98,7 @@ type StoredOutcome = FinishOutcome & { readonly kind: "stored" };
 
 /** What the log and streams show of an attempt beside its result. */
 export interface ShownAttempt extends Pick<Claim, "deliveryId" | "attempt" | "failures"> {
-  readonly eventId: number;
-  readonly action: string;
+  readonly event: Pick<ClaimedEvent, "eventId" | "action">;
   /** A pull subscription has no handler. */
   readonly subscription: Pick<ClaimedSubscription, "subscriptionId" | "application" | "name"> & {
     readonly handler?: string;
@@ -155,7 +107,7 @@ export interface ShownAttempt extends Pick<Claim, "deliveryId" | "attempt" | "fa
 
 /** A result as others see it. */
 export function shownResult(
-  { deliveryId, eventId, action, attempt, failures, subscription }: ShownAttempt,
+  { deliveryId, event, attempt, failures, subscription }: ShownAttempt,
   { statusCode, errorCode, durationMs, ending }: AttemptResult,
   { state }: StoredOutcome,
   nowMs: number,
@@ -163,11 +115,11 @@ export function shownResult(
   const hasFailed = failures > 0 || ending !== "interrupted";
   return {
     rowid: deliveryId,
-    event_id: eventId,
+    event_id: event.eventId,
     subscription_id: subscription.subscriptionId,
     application: subscription.application,
     subscription: subscription.name,
-    action,
+    action: event.action,
     status: state === "pending" && hasFailed ? "waiting" : state,
     attempt,
     status_code: statusCode ?? null,
@@ -201,7 +153,7 @@ export function logAttempt(
   outcome: StoredOutcome,
   nowMs: number,
 ): void {
-  const { deliveryId, eventId, action, subscription, attempt, failures } = attempted;
+  const { deliveryId, event, subscription, attempt, failures } = attempted;
   const { statusCode, errorCode, tlsReason, refusal, durationMs, ending } = result;
   const [usualLevel, message] = logLine(ending, outcome) ?? [];
   // After a failure that was logged, the success is logged as well.
@@ -211,9 +163,9 @@ export function logAttempt(
   const { retryAtMs } = outcome;
   const fields = {
     delivery: deliveryId,
-    event: eventId,
+    event: event.eventId,
     subscription: subscription.subscriptionId,
-    action,
+    action: event.action,
     to: `${subscription.application}/${subscription.name}`,
     attempt,
     ...(statusCode === undefined ? {} : { status: statusCode }),

@@ -12,7 +12,7 @@ import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { AttemptResult, Claim, DeliveryQueue, FinishOutcome, RecordClaim } from "../store/queue.ts";
 import { createAddressGuard } from "./address-guard.ts";
-import { Attempts, logAttempt, type ShownAttempt, shownResult, withoutAttempt } from "./attempt.ts";
+import { logAttempt, type ShownAttempt, shownResult, startAttempt, withoutAttempt } from "./attempt.ts";
 import { type HandlerTestRequest, type HandlerTestResult, HandlerTests } from "./handler-tests.ts";
 import { HostNames } from "./dns/resolver.ts";
 import { Filters } from "./filters.ts";
@@ -57,13 +57,13 @@ const LEASE_MARGIN_MS = 30_000;
  */
 export class Engine {
   readonly #dependencies: EngineDependencies;
+  readonly #attemptParts: Parameters<typeof startAttempt>[0];
   readonly #leaseMs: number;
   readonly #schedule: Schedule;
   readonly #calls: StoreCalls;
   readonly #filters: Filters;
   readonly #names: HostNames;
   readonly #sender: Sender;
-  readonly #attempts: Attempts;
   readonly #tests: HandlerTests;
   readonly #pulls: PullDesk;
   /** Rings when the time has come for what the schedule waits for. */
@@ -111,7 +111,7 @@ export class Engine {
     this.#sender = new Sender({ ...sender, maxPerOrigin: maxInFlight });
     this.#tests = new HandlerTests({ clock, random, requests, sender });
     const common = { clock, random, counts, requests };
-    this.#attempts = new Attempts({ ...common, sender: this.#sender });
+    this.#attemptParts = { ...common, sender: this.#sender };
     this.#alarm = new Alarm(clock, () => this.#advance());
     const pulling = { ...common, logger, store, calls: this.#calls, filters: this.#filters };
     const attempts = new PullAttempts({ ...pulling, onStored: (...ended) => this.#report(...ended) });
@@ -313,17 +313,18 @@ export class Engine {
       logger.debug({ delivery, event: event.eventId, ...to }, "filtered");
     }
     this.#schedule.exclude(item);
-    const { action } = event;
-    const excluded = { ...claim, eventId: event.eventId, action, attempt: claim.attempt - 1 };
-    void this.#store(item, withoutAttempt(claim, "filtered", clock.now()), excluded);
+    void this.#store(item, withoutAttempt(claim, "filtered", clock.now()), {
+      ...claim,
+      attempt: claim.attempt - 1,
+    });
   }
 
   #send(item: Item, claim: Claim): void {
     const { clock, logger } = this.#dependencies;
     try {
-      this.#attempts.start(claim, (result, throttledMs, started) => {
-        const ended = this.#schedule.ended(item, result, throttledMs, clock.monotonicMs(), aheadMs(clock));
-        void this.#store(item, ended, started);
+      startAttempt(this.#attemptParts, claim, (result, shown) => {
+        const ended = this.#schedule.ended(item, result, clock.monotonicMs(), aheadMs(clock));
+        void this.#store(item, ended, shown);
         this.#advance();
       });
     } catch (error) {

@@ -1,32 +1,21 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
 import { type buildConnector, Client, type Dispatcher } from "undici";
-import { type AttemptErrorCode, DELIVERY_LIMITS, type TlsReason } from "../domain/delivery.ts";
+import { type AttemptErrorCode, DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
-import type { ConnectionTimes } from "../store/queue.ts";
+import type { AttemptResult, ConnectionTimes } from "../store/queue.ts";
 import { responseText } from "./redaction.ts";
 import { tlsReasonOf } from "./tls-trust.ts";
 
-export type SendResult =
-  | {
-      readonly kind: "answered";
-      readonly statusCode: number;
-      readonly retryAfter?: string;
-      /** By lower-case name, where they were asked for. */
-      readonly headers?: Readonly<Record<string, string>>;
-      /** The beginning of the answer, see `responseText`. */
-      readonly response?: string;
-      readonly connection?: ConnectionTimes;
-    }
-  | {
-      readonly kind: "error";
-      readonly errorCode: AttemptErrorCode;
-      /** Of `tls_failed`. */
-      readonly tlsReason?: TlsReason;
-      /** Why nothing may be sent to the address. */
-      readonly refusal?: string;
-      readonly connection?: ConnectionTimes;
-    };
+/** How a request ended, in the words of an attempt's result: with the `statusCode` of an answer, or with an `errorCode`. */
+export interface SendResult extends Pick<
+  AttemptResult,
+  "statusCode" | "response" | "errorCode" | "tlsReason" | "refusal" | "connection"
+> {
+  readonly retryAfter?: string;
+  /** By lower-case name, where they were asked for. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
 
 /** Up to here the rest of an answer is read and dropped, which is cheaper than a new connection. */
 const MAX_READ_BYTES = 16 * 1_024;
@@ -80,7 +69,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   /** Ends it, as `errorCode` unless it is settled already. */
   abort(errorCode: AttemptErrorCode = "interrupted"): void {
-    this.#result({ kind: "error", errorCode });
+    if (this.#isEnded) return;
+    this.#result({ errorCode });
     this.#drop();
   }
 
@@ -130,14 +120,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
         : error instanceof EvregError
           ? { refusal: error.message }
           : {};
-    this.#result({ kind: "error", errorCode, ...why });
+    this.#result({ errorCode, ...why });
     this.#end(false);
   }
 
   #answered(cut: boolean): void {
-    if (this.#answer === undefined) return this.#result({ kind: "error", errorCode: "protocol_error" });
+    if (this.#answer === undefined) return this.#result({ errorCode: "protocol_error" });
     const response = this.#readBytes === 0 ? undefined : responseText(Buffer.concat(this.#chunks), cut);
-    this.#result({ kind: "answered", ...this.#answer, ...(response === undefined ? {} : { response }) });
+    this.#result({ ...this.#answer, ...(response === undefined ? {} : { response }) });
   }
 
   #result(result: SendResult): void {

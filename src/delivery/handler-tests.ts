@@ -4,9 +4,9 @@ import { CENSOR } from "../runtime/logger.ts";
 import { Shares } from "../runtime/shares.ts";
 import type { ClaimedSubscription } from "../store/queue.ts";
 import type { SendResult } from "./exchange.ts";
-import type { RequestBuilder, SignedRequest } from "./request.ts";
+import type { RequestBuilder } from "./request.ts";
 import { redact, secretsOf } from "./redaction.ts";
-import { Sender, type SenderOptions } from "./sender.ts";
+import { Sender, type SenderOptions, type SendRequest } from "./sender.ts";
 
 /** No event has this rowid. */
 const NO_EVENT = 0;
@@ -15,7 +15,7 @@ const MAX_UNDER_WAY = 4;
 /** So much is shown of a signature: enough to compare it, too little to send it with. */
 const SHOWN_SIGNATURE = 8;
 
-interface HandlerTestsOptions {
+interface HandlerTestParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly sender: Omit<SenderOptions, "maxPerOrigin">;
@@ -40,12 +40,14 @@ export type HandlerTestResult = Omit<
 
 /** Sends single signed requests outside the queue, each over a connection of its own. */
 export class HandlerTests {
-  readonly #options: HandlerTestsOptions;
-  readonly #senders = new Set<Sender>();
+  readonly #parts: HandlerTestParts;
+  readonly #sender: Sender;
   readonly #places = new Shares(MAX_UNDER_WAY);
 
-  constructor(options: HandlerTestsOptions) {
-    this.#options = options;
+  constructor(parts: HandlerTestParts) {
+    this.#parts = parts;
+    // Over a connection of the engine's some of the times would be missing, and it would be taken from the deliveries.
+    this.#sender = new Sender({ ...parts.sender, maxPerOrigin: MAX_UNDER_WAY, lifeMs: 0 });
   }
 
   /** @throws `rate_limited` or `unavailable` while too many are under way, see `Shares` */
@@ -59,7 +61,7 @@ export class HandlerTests {
   }
 
   async #test({ subscription, action, payload, signal }: HandlerTestRequest): Promise<HandlerTestResult> {
-    const { clock, random, requests } = this.#options;
+    const { clock, random, requests } = this.#parts;
     const startedAtMs = clock.now();
     const startMs = clock.monotonicMs();
     const { settings, handler } = subscription;
@@ -67,72 +69,61 @@ export class HandlerTests {
     // Receivers drop what has an id that they had before.
     const webhookId = `evt_test_${Buffer.from(random.bytes(8)).toString("hex")}`;
     const built = requests.build({ event, subscription, attempt: 1 }, startedAtMs, webhookId);
-    const { headers, body }: SignedRequest =
-      typeof built === "string" ? { headers: {}, body: Buffer.alloc(0) } : built;
+    const { headers, body } =
+      typeof built === "string" ? { headers: {} as Record<string, string>, body: Buffer.alloc(0) } : built;
     headers[TEST_HEADER] = "true";
-    const timeoutMs = settings.timeout_ms ?? undefined;
+    const { timeout_ms } = settings;
+    const timeout = timeout_ms === null ? {} : { timeoutMs: timeout_ms };
     const sent: SendResult =
       typeof built === "string"
-        ? { kind: "error", errorCode: built }
-        : await this.#send({ url: handler, headers, body, timeoutMs }, signal);
+        ? { errorCode: built }
+        : await this.#send({ url: handler, headers, body, keepsHeaders: true, ...timeout }, signal);
     const durationMs = clock.monotonicMs() - startMs;
     const secrets = secretsOf(subscription);
     const clean = (text: string): string => redact(text, secrets);
     const { dnsMs = null, connectMs = null, firstByteMs = null } = sent.connection ?? {};
-    const isAnswered = sent.kind === "answered";
+    const { statusCode = 0, errorCode = null, tlsReason = null, refusal, response } = sent;
     return {
-      outcome: isAnswered && sent.statusCode >= 200 && sent.statusCode < 300 ? "delivered" : "failed",
-      error_code: isAnswered ? null : sent.errorCode,
-      tls_reason: isAnswered ? null : (sent.tlsReason ?? null),
-      refusal: isAnswered || sent.refusal === undefined ? null : clean(sent.refusal),
+      outcome: statusCode >= 200 && statusCode < 300 ? "delivered" : "failed",
+      error_code: errorCode,
+      tls_reason: tlsReason,
+      refusal: refusal === undefined ? null : clean(refusal),
       started_at: toIso(startedAtMs),
       duration_ms: durationMs,
       dns_ms: rounded(dnsMs),
       connect_ms: rounded(connectMs),
       first_byte_ms: rounded(firstByteMs),
       request: { method: "POST", url: handler, headers: masked(headers), body: body.toString("utf8") },
-      response: isAnswered
-        ? {
-            status_code: sent.statusCode,
-            headers: mapValues(sent.headers ?? {}, (value, name) => {
-              return name === "set-cookie" ? CENSOR : clean(value);
-            }),
-            body: sent.response === undefined ? null : clean(sent.response),
-          }
-        : null,
+      response:
+        errorCode !== null
+          ? null
+          : {
+              status_code: statusCode,
+              headers: mapValues(sent.headers ?? {}, (value, name) => {
+                return name === "set-cookie" ? CENSOR : clean(value);
+              }),
+              body: response === undefined ? null : clean(response),
+            },
     };
   }
 
   /** Ends those under way, as `interrupted`. */
   close(): void {
-    for (const sender of this.#senders) sender.close();
+    this.#sender.close();
   }
 
-  async #send(
-    request: {
-      readonly url: string;
-      readonly headers: Record<string, string>;
-      readonly body: Buffer;
-      readonly timeoutMs: number | undefined;
-    },
-    signal: AbortSignal | undefined,
-  ): Promise<SendResult> {
-    // Over a connection of the engine's some of the times would be missing, and it would be taken from the deliveries.
-    const sender = new Sender({ ...this.#options.sender, maxPerOrigin: 1 });
-    this.#senders.add(sender);
-    const { timeoutMs, ...rest } = request;
-    const whole = { ...rest, keepsHeaders: true, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
-    const end = (): void => sender.close();
+  async #send(request: SendRequest, signal: AbortSignal | undefined): Promise<SendResult> {
+    const answer = Promise.withResolvers<SendResult>();
+    const exchange = this.#sender.send(request, answer.resolve);
+    const end = (): void => exchange?.abort();
+    signal?.addEventListener("abort", end);
+    if (signal?.aborted === true) end();
     try {
-      return await new Promise((resolve) => {
-        sender.send(whole, resolve);
-        signal?.addEventListener("abort", end);
-        if (signal?.aborted === true) end();
-      });
+      return await answer.promise;
     } finally {
       signal?.removeEventListener("abort", end);
-      this.#senders.delete(sender);
-      sender.close();
+      // Nobody reads the rest of a long answer.
+      end();
     }
   }
 }

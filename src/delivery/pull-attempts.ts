@@ -231,7 +231,7 @@ export class PullAttempts {
     const { calls, onStored } = this.#dependencies;
     const outcome = await calls.finish(result);
     // One that goes back is as if it had never been claimed.
-    if (outcome !== undefined && result.ending !== "never started") onStored(shownOf(claim), result, outcome);
+    if (outcome !== undefined && result.ending !== "never started") onStored(claim, result, outcome);
   }
 
   #ended(
@@ -245,13 +245,14 @@ export class PullAttempts {
     // How long it waited for a consumer says nothing about evreg.
     counts.attempted(result);
     const { rowid: subscriptionId, application, subscription: name } = from;
-    const shown = { ...attempt, subscription: { subscriptionId, application, name } };
+    const { eventId, action } = attempt;
+    const shown = {
+      ...attempt,
+      event: { eventId, action },
+      subscription: { subscriptionId, application, name },
+    };
     onStored(shown, result, stored);
   }
-}
-
-function shownOf({ event, ...claim }: Claim): ShownAttempt {
-  return { ...claim, eventId: event.eventId, action: event.action };
 }
 
 function textOf(reason: string, known: ClaimedSubscription): string | undefined {

@@ -1,3 +1,4 @@
+import { isThrottle } from "../domain/retry.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { AttemptResult, Claim, ClaimAnswer, FinishOutcome, RecordClaim } from "../store/queue.ts";
 import { ClaimPlanner, type PlannedClaim } from "./claim-planner.ts";
@@ -167,24 +168,17 @@ export class Schedule {
 
   /**
    * An attempt has ended.
-   * @param throttledMs the pause that the handler's answer asks for, if that means "too much" or "not now"
    * @param aheadMs see `claimed`
    * @returns the result as it is to be stored
    */
-  ended(
-    item: Item,
-    result: AttemptResult,
-    throttledMs: number | undefined,
-    nowMs: number,
-    aheadMs = 0,
-  ): AttemptResult {
+  ended(item: Item, result: AttemptResult, nowMs: number, aheadMs = 0): AttemptResult {
     const { lane } = item;
-    const { durationMs, statusCode, errorCode, ending } = result;
+    const { durationMs, statusCode, errorCode, ending, retryAfterMs = 0 } = result;
     const startedMs = nowMs - durationMs;
     let stored = result;
-    if (throttledMs !== undefined) {
+    if (ending === "failed" && statusCode !== undefined && isThrottle(statusCode)) {
       const gapMs = lane.throttled(nowMs, durationMs, startedMs);
-      const waitMs = Math.max(throttledMs, gapMs);
+      const waitMs = Math.max(retryAfterMs, gapMs);
       if (waitMs > 0) {
         stored = { ...result, slowUntilMs: nowMs - aheadMs + waitMs };
         item.pausedUntilMs = nowMs + waitMs;

@@ -8,7 +8,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { AddressGuard } from "./address-guard.ts";
 import { attemptErrorCode, type Connect, Connection, Exchange, type SendResult } from "./exchange.ts";
 
-interface SendRequest {
+export interface SendRequest {
   /** Absolute, `https:` or `http:`. */
   readonly url: string;
   readonly headers: Record<string, string>;
@@ -78,11 +78,17 @@ export class Sender {
     return this.#pools.size;
   }
 
-  /** Posts once. Every way it can end is a value, which `done` gets once, before this returns when nothing can be sent. */
-  send(request: SendRequest, done: (result: SendResult) => void): void {
+  /**
+   * Posts once. Every way it can end is a value, which `done` gets once, before this returns when nothing can be sent.
+   * @returns what can be aborted
+   */
+  send(request: SendRequest, done: (result: SendResult) => void): Exchange | undefined {
     const { url, headers, body, timeoutMs = this.#options.timeoutMs, keepsHeaders } = request;
     const destination = destinationOf(url);
-    if (destination === undefined) return done({ kind: "error", errorCode: "protocol_error" });
+    if (destination === undefined) {
+      done({ errorCode: "protocol_error" });
+      return undefined;
+    }
     const { origin, path } = destination;
     const pool = this.#poolOf(destination);
     const ended = (connection: Connection | undefined, isReusable: boolean): void => {
@@ -96,6 +102,7 @@ export class Sender {
     } catch (error) {
       exchange.abort(attemptErrorCode(error));
     }
+    return exchange;
   }
 
   /** Ends all requests as `interrupted`, and drops all connections. */

@@ -66,7 +66,6 @@ function answering(...rounds: readonly (readonly string[])[]): Resolve {
 }
 
 const REFUSED = {
-  kind: "error",
   errorCode: "address_refused",
   refusal: expect.stringContaining("are not allowed: it "),
 };

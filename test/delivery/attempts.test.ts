@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { Attempts, logAttempt } from "../../src/delivery/attempt.ts";
+import { logAttempt, startAttempt } from "../../src/delivery/attempt.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
 import { RequestBuilder } from "../../src/delivery/request.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
@@ -26,9 +26,9 @@ const CLAIM: Claim = {
 };
 
 /** Attempts of which each ends when the test says so. */
-function sending(): { attempts: Attempts; ends: ((result: SendResult) => void)[] } {
+function sending() {
   const ends: ((result: SendResult) => void)[] = [];
-  const attempts = new Attempts({
+  const parts: Parameters<typeof startAttempt>[0] = {
     clock: new ManualClock(),
     random: { bytes: (count) => new Uint8Array(count), fraction: () => 0.5 },
     counts: new DeliveryCounts(),
@@ -36,26 +36,27 @@ function sending(): { attempts: Attempts; ends: ((result: SendResult) => void)[]
     sender: {
       send(_request, done) {
         ends.push(done);
+        return undefined;
       },
     },
-  });
-  return { attempts, ends };
+  };
+  return { parts, ends };
 }
 
 describe("attempts in flight", () => {
   it("end each by itself, once", () => {
-    const { attempts, ends } = sending();
+    const { parts, ends } = sending();
     const results: string[] = [];
-    for (let count = 0; count < 2; count += 1) attempts.start(CLAIM, ({ ending }) => results.push(ending));
-    ends[0]!({ kind: "answered", statusCode: 200 });
+    for (let count = 0; count < 2; count += 1)
+      startAttempt(parts, CLAIM, ({ ending }) => results.push(ending));
+    ends[0]!({ statusCode: 200 });
     expect(results).toEqual(["delivered"]);
-    ends[1]!({ kind: "answered", statusCode: 500 });
+    ends[1]!({ statusCode: 500 });
     expect(results).toEqual(["delivered", "failed"]);
   });
 
   it("are logged with a wait that is never below zero", () => {
     const info = vi.fn<(fields: object) => void>();
-    const shown = { ...CLAIM, eventId: 1, action: "a", publishedAtMs: 0 };
     const result = {
       deliveryId: 1,
       claimId: 1,
@@ -64,14 +65,14 @@ describe("attempts in flight", () => {
       ending: "failed",
     } as const;
     const outcome = { kind: "stored", state: "pending", retryAtMs: 1_010 } as const;
-    logAttempt({ ...silentLogger, info }, shown, result, outcome, 1_011);
+    logAttempt({ ...silentLogger, info }, CLAIM, result, outcome, 1_011);
     expect(info.mock.lastCall?.[0]).toMatchObject({ retryInMs: 0 });
   });
 
   it("may break off as they start", () => {
-    const { attempts, ends } = sending();
+    const { parts, ends } = sending();
     const broken = { ...CLAIM, subscription: { ...CLAIM.subscription, settings: undefined } };
-    expect(() => attempts.start(broken as unknown as Claim, () => {})).toThrow("headers");
+    expect(() => startAttempt(parts, broken as unknown as Claim, () => {})).toThrow("headers");
     expect(ends).toEqual([]);
   });
 });

@@ -148,7 +148,6 @@ async function send(host: string): Promise<unknown> {
 }
 
 const REFUSED = {
-  kind: "error",
   errorCode: "address_refused",
   refusal: expect.stringContaining("are not allowed: it "),
 };
@@ -188,7 +187,7 @@ describe("at registration and at connect", () => {
       const register = (): string =>
         checkHandlerUrl("handler", `https://${host}/`, { allowHttp: false, allowNetworks: [] });
       expect(register, host).toThrow(/absolute URL/);
-      expect(await send(host), host).toEqual({ kind: "error", errorCode: "protocol_error" });
+      expect(await send(host), host).toEqual({ errorCode: "protocol_error" });
     }
     expect(canaries.accepted).toBe(before);
   });

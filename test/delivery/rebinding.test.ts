@@ -164,7 +164,7 @@ describe("rebinding", () => {
         const sent = await post(sender, name);
         // No attempt asks twice: what was checked is what is connected to. Only a question that got no answer is repeated.
         if (performance.now() - startedMs < REPEATED_MS) expect(dns.questions.length - asked).toBe(2);
-        const end = sent.kind === "error" ? sent.errorCode : String(sent.statusCode);
+        const end = sent.errorCode ?? String(sent.statusCode);
         ended[end] = (ended[end] ?? 0) + 1;
       }
     }

@@ -85,7 +85,7 @@ class Model {
     },
     answered: (which: number) => this.#end(which, { statusCode: 200, ending: "delivered" }),
     unanswered: (which: number) => this.#end(which, { errorCode: "timeout", ending: "failed" }),
-    throttled: (which: number) => this.#end(which, { statusCode: 429, ending: "failed" }, 500),
+    throttled: (which: number) => this.#end(which, { statusCode: 429, retryAfterMs: 500, ending: "failed" }),
     stored: () => {
       for (const item of this.#storing.splice(0)) {
         this.#schedule.stored(item, { kind: "stored", state: "pending" });
@@ -195,11 +195,11 @@ class Model {
     this.#storing.push(running.item);
   }
 
-  #end(which: number, ending: Partial<AttemptResult>, throttledMs?: number): void {
+  #end(which: number, ending: Partial<AttemptResult>): void {
     const running = this.#take(which);
     if (running === undefined) return;
     const { item, claim } = running;
-    this.#schedule.ended(item, resultOf(claim, this.#nowMs, ending), throttledMs, this.#nowMs);
+    this.#schedule.ended(item, resultOf(claim, this.#nowMs, ending), this.#nowMs);
     this.#storing.push(item);
   }
 }

@@ -81,7 +81,7 @@ class Bench {
 
   end(item: Item): void {
     this.sending.splice(this.sending.indexOf(item), 1);
-    this.schedule.ended(item, resultOf(this.#claims.get(item)!, this.nowMs), undefined, this.nowMs);
+    this.schedule.ended(item, resultOf(this.#claims.get(item)!, this.nowMs), this.nowMs);
   }
 
   endOne(subscriptionId: number): void {

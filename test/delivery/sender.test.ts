@@ -88,7 +88,7 @@ describe("a request", () => {
     const sent = await new Promise((resolve) => {
       senderWith().send({ url, headers, body }, (result) => resolve(untimed(result)));
     });
-    expect(sent).toEqual({ kind: "answered", statusCode: 200 });
+    expect(sent).toEqual({ statusCode: 200 });
     const [request] = receiver.requests;
     expect(request?.method).toBe("POST");
     expect(request?.path).toBe("/hook?a=1&b=%20");
@@ -116,7 +116,6 @@ describe("a request", () => {
   it("is not sent unencrypted where that is not allowed, whatever was allowed at registration", async () => {
     const receiver = await receiverWith();
     expect(await post(senderWith({ allowHttp: false }), receiver.url)).toMatchObject({
-      kind: "error",
       errorCode: "address_refused",
     });
     expect(receiver.accepted).toBe(0);
@@ -155,14 +154,14 @@ describe("an answer", () => {
   it.each([200, 201, 204, 299, 400, 404, 410, 429, 500, 503])("%i is reported as it is", async (status) => {
     const receiver = await receiverWith();
     receiver.script({ status });
-    expect(await post(senderWith(), receiver.url)).toEqual({ kind: "answered", statusCode: status });
+    expect(await post(senderWith(), receiver.url)).toEqual({ statusCode: status });
   });
 
   it.each([301, 302, 303, 307, 308])("%i is not followed as a redirect", async (status) => {
     const other = await receiverWith();
     const receiver = await receiverWith();
     receiver.script({ status, headers: { location: other.url } });
-    expect(await post(senderWith(), receiver.url)).toMatchObject({ kind: "answered", statusCode: status });
+    expect(await post(senderWith(), receiver.url)).toMatchObject({ statusCode: status });
     expect(other.accepted).toBe(0);
   });
 
@@ -170,7 +169,6 @@ describe("an answer", () => {
     const receiver = await receiverWith();
     receiver.script({ status: 503, headers: { "Retry-After": "7" }, body: "ä".repeat(600) });
     expect(await post(senderWith(), receiver.url)).toEqual({
-      kind: "answered",
       statusCode: 503,
       retryAfter: "7",
       response: "ä".repeat(512),
@@ -181,7 +179,7 @@ describe("an answer", () => {
     const receiver = await receiverWith();
     receiver.script({ headers: { "content-encoding": "gzip" }, body: gzipSync(Buffer.alloc(50_000_000)) });
     const sent = await post(senderWith(), receiver.url);
-    expect(sent).toMatchObject({ kind: "answered", statusCode: 200 });
+    expect(sent).toMatchObject({ statusCode: 200 });
     expect(Buffer.byteLength((sent as { response?: string }).response ?? "")).toBeLessThanOrEqual(1_024);
   });
 
@@ -210,7 +208,7 @@ describe("an answer", () => {
     const written = { bytes: 0, isOver: false };
     const receiver = await receiverWith();
     receiver.script({ raw: (socket) => writeForEver(socket, beginning, written) });
-    expect(await post(senderWith(), receiver.url)).toEqual({ kind: "error", errorCode: "protocol_error" });
+    expect(await post(senderWith(), receiver.url)).toEqual({ errorCode: "protocol_error" });
     await until("the connection to be dropped", () => written.isOver);
     // What the two kernels' buffers hold.
     expect(written.bytes).toBeLessThan(20_000_000);
@@ -242,13 +240,13 @@ describe("an answer", () => {
   ])("%s is a protocol error", async (_name, text) => {
     const receiver = await receiverWith();
     receiver.script({ raw: (socket) => socket.write(text) });
-    expect(await post(senderWith(), receiver.url)).toEqual({ kind: "error", errorCode: "protocol_error" });
+    expect(await post(senderWith(), receiver.url)).toEqual({ errorCode: "protocol_error" });
   });
 
   it("that ends too early is an error, not a success", async () => {
     const receiver = await receiverWith();
     receiver.script({ raw: (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab") });
-    expect(await post(senderWith(), receiver.url)).toMatchObject({ kind: "error" });
+    expect(await post(senderWith(), receiver.url)).toMatchObject({ errorCode: expect.any(String) as string });
   });
 
   it("without a length ends with its connection", async () => {
@@ -271,7 +269,7 @@ async function expectTimeout(
   await clock.advance(9_999);
   expect(receiver.open).toBe(1);
   await clock.advance(1);
-  expect(await sent).toEqual({ kind: "error", errorCode: "timeout" });
+  expect(await sent).toEqual({ errorCode: "timeout" });
   await until("the connection to be dropped", () => receiver.open === 0);
   expect(clock.pending).toBe(0);
 }
@@ -307,7 +305,7 @@ describe("the deadline", () => {
     const sent = post(sender, `http://slow.test:${receiver.port}/hook`);
     await until("the look-up to begin", () => answer !== undefined);
     await clock.advance(10_000);
-    expect(await sent).toEqual({ kind: "error", errorCode: "timeout" });
+    expect(await sent).toEqual({ errorCode: "timeout" });
     answer?.();
     // The late connection may open, but the next request is the first the handler sees.
     const direct = await post(sender, receiver.url);
@@ -330,7 +328,7 @@ describe("the deadline", () => {
     const sent = post(tls, `https://127.0.0.1:${(full.address() as AddressInfo).port}/`);
     await until("the connection to open", () => tls.origins() === 1);
     await clock.advance(10_000);
-    expect(await sent).toEqual({ kind: "error", errorCode: "timeout" });
+    expect(await sent).toEqual({ errorCode: "timeout" });
   });
 });
 
@@ -341,14 +339,14 @@ describe("closing", () => {
     const sender = senderWith({ maxPerOrigin: 2 });
     const request = { url: receiver.url, headers: {}, body: Buffer.from("{}") };
     const results: SendResult[] = [];
-    const send = (): void => sender.send(request, (result) => results.push(untimed(result)));
+    const send = () => sender.send(request, (result) => results.push(untimed(result)));
     send();
     await receiver.received(1);
     // One on a connection that is still to be made, and one behind both.
     send();
     send();
     sender.close();
-    const interrupted = { kind: "error", errorCode: "interrupted" };
+    const interrupted = { errorCode: "interrupted" };
     expect(results).toEqual([interrupted, interrupted, interrupted]);
     expect(sender.origins()).toBe(0);
     await until("the connections to be dropped", () => receiver.open === 0);
@@ -392,7 +390,6 @@ describe("timings of a request", () => {
     });
     await receiver.close();
     expect(await postTimed(senderWith(), receiver.url)).toEqual({
-      kind: "error",
       errorCode: "connection_refused",
     });
   });
@@ -404,14 +401,13 @@ describe("a failed connection", () => {
     await receiver.close();
     const sender = senderWith({ resolve: names({ "two.test": ["127.0.0.1", "127.0.0.2"] }) });
     expect(await post(sender, `http://two.test:${receiver.port}/`)).toEqual({
-      kind: "error",
       errorCode: "connection_refused",
     });
   });
 
   it("cannot be looked up", async () => {
     const sender = senderWith({ resolve: names({}) });
-    expect(await post(sender, "https://nothing.test/")).toEqual({ kind: "error", errorCode: "dns_failed" });
+    expect(await post(sender, "https://nothing.test/")).toEqual({ errorCode: "dns_failed" });
   });
 
   it("is tried at a second address when the first does not answer", async () => {
@@ -500,7 +496,6 @@ describe("TLS", () => {
     expect(await post(sender, `https://handler.test:${receiver.port}/`)).toMatchObject({ statusCode: 200 });
     expect(await post(sender, `https://127.0.0.1:${receiver.port}/`)).toMatchObject({ statusCode: 200 });
     expect(await post(sender, `https://other.test:${receiver.port}/`)).toEqual({
-      kind: "error",
       errorCode: "tls_failed",
       tlsReason: "wrong_name",
     });
@@ -513,7 +508,6 @@ describe("TLS", () => {
     process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = "0";
     try {
       expect(await post(senderWith(), receiver.url)).toEqual({
-        kind: "error",
         errorCode: "tls_failed",
         tlsReason: "self_signed",
       });
@@ -528,7 +522,6 @@ describe("TLS", () => {
     const receiver = await receiverWith({ tls: true, cert: EXPIRED_CERTIFICATE });
     const sender = senderWith({ secureContext: trusting(EXPIRED_CERTIFICATE) });
     expect(await post(sender, receiver.url)).toEqual({
-      kind: "error",
       errorCode: "tls_failed",
       tlsReason: "expired",
     });
@@ -538,7 +531,6 @@ describe("TLS", () => {
   it("fails where the other side does not speak TLS", async () => {
     const receiver = await receiverWith();
     expect(await post(senderWith(), `https://127.0.0.1:${receiver.port}/`)).toEqual({
-      kind: "error",
       errorCode: "tls_failed",
       tlsReason: "handshake_failed",
     });
@@ -603,7 +595,7 @@ describe("idle connections", () => {
     receiver.answer = () => "reset";
     const sender = senderWith({ maxPerOrigin: 2 });
     const results = await Promise.all(Array.from({ length: 20 }, () => post(sender, receiver.url)));
-    expect(results).toEqual(results.map(() => ({ kind: "error", errorCode: "connection_reset" })));
+    expect(results).toEqual(results.map(() => ({ errorCode: "connection_reset" })));
     await until("all connections to be gone", () => sender.origins() === 0);
   });
 });
