@@ -1,8 +1,7 @@
 import { TLS_REASON_WORDS } from "../domain/attempt-words.ts";
 import { retryAfterMs } from "../domain/retry.ts";
 import type { DeliveryResult } from "../domain/stream.ts";
-import type { DeliveryCounts } from "../metrics/counters.ts";
-import { type Clock, type Random, toIso } from "../runtime/clock.ts";
+import { toIso } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type {
   AttemptEnding,
@@ -13,15 +12,13 @@ import type {
   FinishOutcome,
 } from "../store/queue.ts";
 import type { SendResult } from "./exchange.ts";
+import type { EngineParts } from "./parts.ts";
 import type { RequestBuilder } from "./request.ts";
 import { redact, secretsOf } from "./redaction.ts";
 import { destinationOf, type Sender } from "./sender.ts";
 
-interface AttemptParts {
-  readonly clock: Clock;
-  readonly random: Random;
+interface AttemptParts extends Pick<EngineParts, "clock" | "random" | "counts"> {
   readonly sender: Pick<Sender, "send">;
-  readonly counts: DeliveryCounts;
   readonly requests: RequestBuilder;
 }
 

@@ -1,12 +1,10 @@
-import type { Clock, ClockStep } from "../runtime/clock.ts";
-import type { Logger } from "../runtime/logger.ts";
+import type { ClockStep } from "../runtime/clock.ts";
 import type { DeliveryQueue } from "../store/queue.ts";
+import type { EngineParts } from "./parts.ts";
 import { StoreRetry } from "./store-calls.ts";
 
-interface ClockStepsDependencies {
+interface ClockStepParts extends Pick<EngineParts, "clock" | "logger"> {
   readonly store: Pick<DeliveryQueue, "moveWaits">;
-  readonly clock: Clock;
-  readonly logger: Logger;
   /** Called when something may be due by the new time. */
   readonly wake: () => void;
 }
@@ -16,20 +14,20 @@ interface ClockStepsDependencies {
  * was set forward, they are due.
  */
 export class ClockSteps {
-  readonly #dependencies: ClockStepsDependencies;
+  readonly #parts: ClockStepParts;
   readonly #retry: StoreRetry;
   readonly #stopping = new AbortController();
 
-  constructor(dependencies: ClockStepsDependencies) {
-    this.#dependencies = dependencies;
-    this.#retry = new StoreRetry(dependencies, "Waits cannot be moved with the clock; trying again.");
+  constructor(parts: ClockStepParts) {
+    this.#parts = parts;
+    this.#retry = new StoreRetry(parts, "Waits cannot be moved with the clock; trying again.");
   }
 
   /** For `WatchedClock`, so that what is stored by the new time is stored behind what moves. */
   readonly noticed = (step: ClockStep): void => {
     if (step.byMs < 0) void this.#move(step);
     // Whoever read the clock is in the midst of something.
-    else queueMicrotask(this.#dependencies.wake);
+    else queueMicrotask(this.#parts.wake);
   };
 
   /** What is not moved by now is moved at the next start. */
@@ -38,7 +36,7 @@ export class ClockSteps {
   }
 
   async #move({ byMs, nowMs }: ClockStep): Promise<void> {
-    const { store, logger, wake } = this.#dependencies;
+    const { store, logger, wake } = this.#parts;
     const { signal } = this.#stopping;
     const waits = await this.#retry.untilAnswered(() => store.moveWaits(-byMs, nowMs), signal);
     if (waits === undefined) return;

@@ -1,16 +1,11 @@
 import { EvregError, messageOf } from "../domain/error.ts";
-import type { DeliveryConfig } from "../config/schema.ts";
 import { createAddressRules } from "../domain/addresses.ts";
 import type { Health } from "../domain/operations.ts";
 import { SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
-import type { DeliveryResult } from "../domain/stream.ts";
 import type { Subscription } from "../domain/subscription.ts";
-import type { DeliveryCounts } from "../metrics/counters.ts";
-import { aheadMs, Alarm, type Clock, type Random, sleep } from "../runtime/clock.ts";
-import type { Logger } from "../runtime/logger.ts";
+import { aheadMs, Alarm, sleep } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
-import type { OffThreadValidator } from "../schema/validate/compile.ts";
-import type { AttemptResult, Claim, DeliveryQueue, FinishOutcome, RecordClaim } from "../store/queue.ts";
+import type { AttemptResult, Claim, FinishOutcome, RecordClaim } from "../store/queue.ts";
 import { createAddressGuard } from "./address-guard.ts";
 import { logAttempt, type ShownAttempt, shownResult, startAttempt, withoutAttempt } from "./attempt.ts";
 import { type HandlerTestRequest, type HandlerTestResult, HandlerTests } from "./handler-tests.ts";
@@ -18,35 +13,13 @@ import { HostNames } from "./dns/resolver.ts";
 import { Filters } from "./filters.ts";
 import type { Item } from "./lane.ts";
 import { capacityOf, processLimits } from "./limits.ts";
-import { PullAttempts } from "./pull-attempts.ts";
 import { PullDesk } from "./pull-desk.ts";
+import type { EngineParts } from "./parts.ts";
 import { RequestBuilder } from "./request.ts";
 import { Schedule } from "./schedule.ts";
 import { Sender } from "./sender.ts";
-import { finishOptions, StoreCalls } from "./store-calls.ts";
+import { StoreCalls } from "./store-calls.ts";
 import { trusting } from "./tls-trust.ts";
-
-export interface EngineDependencies {
-  readonly store: DeliveryQueue;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly config: DeliveryConfig;
-  readonly version: string;
-  readonly longChecks: OffThreadValidator;
-  /** Goes on over all starts and stops. */
-  readonly counts: DeliveryCounts;
-  /** Called with each result that was stored. */
-  readonly onResult?: (result: DeliveryResult) => void;
-  /** Called with a subscription that was deactivated as its handler is gone or has failed for too long. */
-  readonly onDeactivated?: (subscriptionId: number) => void;
-  /** What this service listens on, where nothing is sent to. */
-  readonly ownAddresses: () => readonly string[];
-  /** PEM of certificate authorities to trust beside those that Node trusts. */
-  readonly ca?: string | undefined;
-  /** DNS servers to use instead of the system's, as `address:port`. */
-  readonly dnsServers?: readonly string[];
-}
 
 /** A lease is longer than the longest attempt by the wait before it starts and the time to store its result. */
 const LEASE_MARGIN_MS = 30_000;
@@ -56,7 +29,7 @@ const LEASE_MARGIN_MS = 30_000;
  * says.
  */
 export class Engine {
-  readonly #dependencies: EngineDependencies;
+  readonly #parts: EngineParts;
   readonly #attemptParts: Parameters<typeof startAttempt>[0];
   readonly #leaseMs: number;
   readonly #schedule: Schedule;
@@ -85,9 +58,8 @@ export class Engine {
   /** What was leased as it was recorded is started at the end of this turn. */
   #isSendDue = false;
 
-  constructor(dependencies: EngineDependencies) {
-    const { store, clock, random, logger, config, version, longChecks } = dependencies;
-    const { ownAddresses, ca, dnsServers, counts } = dependencies;
+  constructor(parts: EngineParts) {
+    const { clock, random, logger, config, version, ownAddresses, ca, dnsServers, counts } = parts;
     const { timeoutMs, allowHttp, allowNetworks } = config;
     const capacity = capacityOf(config, processLimits());
     const { inFlight: maxInFlight, perSubscription, boundBy } = capacity;
@@ -97,11 +69,11 @@ export class Engine {
         "Fewer attempts are under way at once than delivery.maxInFlight says: give the process more, or set it lower.",
       );
     }
-    this.#dependencies = dependencies;
+    this.#parts = parts;
     this.#leaseMs = Math.max(timeoutMs, SETTINGS_LIMITS.timeoutMaxMs) + LEASE_MARGIN_MS;
     this.#schedule = new Schedule(maxInFlight, perSubscription);
-    this.#calls = new StoreCalls({ store, clock, logger, counts }, finishOptions(config));
-    this.#filters = new Filters({ logger, yielder: eventLoop, longChecks });
+    this.#calls = new StoreCalls(parts, config);
+    this.#filters = new Filters({ ...parts, yielder: eventLoop });
     this.#names = new HostNames({ clock, withinMs: timeoutMs, servers: dnsServers });
     const { resolve } = this.#names;
     const guard = createAddressGuard({ rules: createAddressRules(allowNetworks), ownAddresses, resolve });
@@ -110,12 +82,16 @@ export class Engine {
     const sender = { clock, guard, allowHttp, timeoutMs, secureContext };
     this.#sender = new Sender({ ...sender, maxPerOrigin: maxInFlight });
     this.#tests = new HandlerTests({ clock, random, requests, sender });
-    const common = { clock, random, counts, requests };
-    this.#attemptParts = { ...common, sender: this.#sender };
+    this.#attemptParts = { ...parts, requests, sender: this.#sender };
     this.#alarm = new Alarm(clock, () => this.#advance());
-    const pulling = { ...common, logger, store, calls: this.#calls, filters: this.#filters };
-    const attempts = new PullAttempts({ ...pulling, onStored: (...ended) => this.#report(...ended) });
-    this.#pulls = new PullDesk({ ...pulling, attempts, onReleased: () => this.wake() });
+    this.#pulls = new PullDesk({
+      ...parts,
+      calls: this.#calls,
+      filters: this.#filters,
+      requests,
+      onStored: (...ended) => this.#report(...ended),
+      onReleased: () => this.wake(),
+    });
     counts.inFlight = () => this.#schedule.counts.items.sending;
     counts.capacity = capacity;
   }
@@ -142,8 +118,7 @@ export class Engine {
     this.#drained ??= this.#drain();
     // The first of several that is over counts.
     if (deadlineMs <= 0) this.#deadline.resolve();
-    else
-      void sleep(this.#dependencies.clock, deadlineMs, this.#waitsOver.signal).then(this.#deadline.resolve);
+    else void sleep(this.#parts.clock, deadlineMs, this.#waitsOver.signal).then(this.#deadline.resolve);
     return this.#drained;
   }
 
@@ -171,12 +146,12 @@ export class Engine {
    */
   claimOf(action: string): RecordClaim | undefined {
     if (!this.#isRunning) return undefined;
-    return this.#schedule.reserve(action, this.#dependencies.clock.monotonicMs(), this.#leaseMs);
+    return this.#schedule.reserve(action, this.#parts.clock.monotonicMs(), this.#leaseMs);
   }
 
   /** @param claims what was leased; none if the event was refused */
   recorded(claim: RecordClaim, claims: readonly Claim[]): void {
-    this.#schedule.recorded(claim, claims, this.#dependencies.clock.monotonicMs());
+    this.#schedule.recorded(claim, claims, this.#parts.clock.monotonicMs());
     // Many are recorded by one commit. Those who published them are answered before anything is sent.
     if (this.#isSendDue) return;
     this.#isSendDue = true;
@@ -229,7 +204,7 @@ export class Engine {
     // An attempt may end as it starts; the call under way goes on with it.
     if (this.#isAdvancing) return;
     this.#isAdvancing = true;
-    const nowMs = this.#dependencies.clock.monotonicMs();
+    const nowMs = this.#parts.clock.monotonicMs();
     let step = this.#schedule.step(nowMs, !this.#isYielding);
     for (; step.do !== "wait"; step = this.#schedule.step(nowMs, !this.#isYielding)) {
       if (step.do === "claim") this.#claiming = this.#claim();
@@ -259,15 +234,12 @@ export class Engine {
     const released = await this.#calls.releaseExpired();
     if (released > 0) this.wake();
     if (!this.#isRunning) return;
-    this.#cancelRescue = this.#dependencies.clock.setTimer(
-      () => void this.#rescueLeases(),
-      this.#leaseMs / 4,
-    );
+    this.#cancelRescue = this.#parts.clock.setTimer(() => void this.#rescueLeases(), this.#leaseMs / 4);
   }
 
   /** Claims while something may be due and there is capacity. */
   async #claim(): Promise<void> {
-    const { clock } = this.#dependencies;
+    const { clock } = this.#parts;
     // So that the claim includes everything that becomes due in this turn.
     await Promise.resolve();
     const request = this.#isRunning ? this.#schedule.request(clock.monotonicMs(), this.#leaseMs) : undefined;
@@ -301,11 +273,11 @@ export class Engine {
   }
 
   #giveBack(item: Item, claim: Claim): void {
-    void this.#store(item, withoutAttempt(claim, "never started", this.#dependencies.clock.now()));
+    void this.#store(item, withoutAttempt(claim, "never started", this.#parts.clock.now()));
   }
 
   #exclude(item: Item, claim: Claim): void {
-    const { logger, clock } = this.#dependencies;
+    const { logger, clock } = this.#parts;
     const { deliveryId: delivery, event, subscription } = claim;
     if (logger.isDebugEnabled) {
       const { subscriptionId, application, name } = subscription;
@@ -320,7 +292,7 @@ export class Engine {
   }
 
   #send(item: Item, claim: Claim): void {
-    const { clock, logger } = this.#dependencies;
+    const { clock, logger } = this.#parts;
     try {
       startAttempt(this.#attemptParts, claim, (result, shown) => {
         const ended = this.#schedule.ended(item, result, clock.monotonicMs(), aheadMs(clock));
@@ -336,7 +308,7 @@ export class Engine {
 
   /** @param attempt left out where it is of no interest to others, and nothing comes next */
   async #store(item: Item, result: AttemptResult, attempt?: ShownAttempt): Promise<void> {
-    const { clock } = this.#dependencies;
+    const { clock } = this.#parts;
     const isNextWanted = this.#isRunning && attempt !== undefined;
     const reserved = isNextWanted ? this.#schedule.reserveNext(item.lane, clock.monotonicMs()) : undefined;
     const nextLeaseMs = this.#leaseMs;
@@ -352,7 +324,7 @@ export class Engine {
 
   #report(attempt: ShownAttempt, result: AttemptResult, outcome: FinishOutcome): void {
     if (outcome.kind !== "stored") return;
-    const { clock, logger, onResult, onDeactivated } = this.#dependencies;
+    const { clock, logger, onResult, onDeactivated } = this.#parts;
     const nowMs = clock.now();
     logAttempt(logger, attempt, result, outcome, nowMs);
     onResult?.(shownResult(attempt, result, outcome, nowMs));

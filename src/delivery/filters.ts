@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from "node:util";
 import { LRUCache } from "lru-cache";
 import type { Schemata } from "../domain/action.ts";
 import { messageOf } from "../domain/error.ts";
-import type { Logger } from "../runtime/logger.ts";
 import type { Yielder } from "../runtime/yielding.ts";
 import { FILTER_STEPS, SHORT_CHECK_BYTES } from "../schema/limits.ts";
-import { compileSchemaSteps, type OffThreadValidator, type Validator } from "../schema/validate/compile.ts";
+import { compileSchemaSteps, type Validator } from "../schema/validate/compile.ts";
 import type { Claim, ClaimedEvent } from "../store/queue.ts";
+import type { EngineParts } from "./parts.ts";
 
 /** What compiled filters may take: some 6,000 of a few properties, or 250 of 300. */
 const MAX_COMPILED_BYTES = 64 * 1024 * 1024;
@@ -21,11 +21,9 @@ interface CompiledFilter {
   validator: Validator | undefined;
 }
 
-interface FiltersDependencies {
-  readonly logger: Logger;
+interface FilterParts extends Pick<EngineParts, "logger" | "longChecks"> {
   /** Shares the thread with what else runs long on it. */
   readonly yielder: Pick<Yielder, "run">;
-  readonly longChecks: OffThreadValidator;
 }
 
 /**
@@ -35,14 +33,14 @@ interface FiltersDependencies {
  * Where a filter cannot decide, the event is sent: handlers can do with one too many, and not with one too few.
  */
 export class Filters {
-  readonly #dependencies: FiltersDependencies;
+  readonly #parts: FilterParts;
   /** By subscription. */
   readonly #compiled = new LRUCache<number, CompiledFilter>({ maxSize: MAX_COMPILED_BYTES });
   /** Of an event that goes to many, the payload is read once. */
   #last: { readonly event: ClaimedEvent; readonly value: unknown } | undefined;
 
-  constructor(dependencies: FiltersDependencies) {
-    this.#dependencies = dependencies;
+  constructor(parts: FilterParts) {
+    this.#parts = parts;
   }
 
   /**
@@ -78,7 +76,7 @@ export class Filters {
   }
 
   async #compile(subscriptionId: number, compiled: CompiledFilter): Promise<void> {
-    const { logger, yielder } = this.#dependencies;
+    const { logger, yielder } = this.#parts;
     try {
       const validator = await yielder.run(compileSchemaSteps(compiled.filter));
       compiled.validator = validator;
@@ -99,7 +97,7 @@ export class Filters {
     { buffer, byteOffset, byteLength }: Uint8Array,
     filter: Schemata,
   ): Promise<boolean> {
-    const { longChecks, logger } = this.#dependencies;
+    const { longChecks, logger } = this.#parts;
     const payload = new Uint8Array(buffer, byteOffset, byteLength);
     try {
       const { failure, isDecided } = await longChecks.check(
@@ -121,7 +119,7 @@ export class Filters {
   /** @param conforms `undefined` where that takes too long to find out */
   #decided({ deliveryId, event, subscription }: Claim, conforms: boolean | undefined): boolean {
     if (conforms === undefined) {
-      this.#dependencies.logger.warn(
+      this.#parts.logger.warn(
         { delivery: deliveryId, event: event.eventId, subscription: subscription.subscriptionId },
         "The payload takes too long to check against the subscription's filter; it is sent.",
       );

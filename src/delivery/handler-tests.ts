@@ -1,9 +1,10 @@
 import { type HandlerTest, TEST_HEADER } from "../domain/webhook.ts";
-import { type Clock, type Random, toIso } from "../runtime/clock.ts";
+import { toIso } from "../runtime/clock.ts";
 import { CENSOR } from "../runtime/logger.ts";
 import { Shares } from "../runtime/shares.ts";
 import type { ClaimedSubscription } from "../store/queue.ts";
 import type { SendResult } from "./exchange.ts";
+import type { EngineParts } from "./parts.ts";
 import type { RequestBuilder } from "./request.ts";
 import { redact, secretsOf } from "./redaction.ts";
 import { Sender, type SenderOptions, type SendRequest } from "./sender.ts";
@@ -15,9 +16,7 @@ const MAX_UNDER_WAY = 4;
 /** So much is shown of a signature: enough to compare it, too little to send it with. */
 const SHOWN_SIGNATURE = 8;
 
-interface HandlerTestParts {
-  readonly clock: Clock;
-  readonly random: Random;
+interface HandlerTestParts extends Pick<EngineParts, "clock" | "random"> {
   readonly sender: Omit<SenderOptions, "maxPerOrigin">;
   readonly requests: RequestBuilder;
 }

@@ -10,19 +10,18 @@ import {
   type PullResult,
 } from "../domain/pull.ts";
 import type { Subscription } from "../domain/subscription.ts";
-import type { DeliveryCounts } from "../metrics/counters.ts";
-import { type Clock, type Random, toIso } from "../runtime/clock.ts";
+import { toIso } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type {
   AttemptResult,
   Claim,
   ClaimedSubscription,
-  DeliveryQueue,
   FinishOutcome,
   LeasedAttempt,
 } from "../store/queue.ts";
 import { type ShownAttempt, withoutAttempt } from "./attempt.ts";
 import type { Filters } from "./filters.ts";
+import type { EngineParts } from "./parts.ts";
 import type { RequestBuilder } from "./request.ts";
 import { redact, responseText, secretsOf } from "./redaction.ts";
 import type { StoreCalls } from "./store-calls.ts";
@@ -30,13 +29,9 @@ import type { StoreCalls } from "./store-calls.ts";
 /** Subscriptions whose secrets are known, to be redacted from what consumers say. */
 const MAX_KNOWN = 1_000;
 
-interface PullAttemptsDependencies {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly counts: DeliveryCounts;
-  readonly store: Pick<DeliveryQueue, "extend" | "findLeased">;
-  readonly calls: Pick<StoreCalls, "finish" | "finishTogether">;
-  readonly filters: Pick<Filters, "passes">;
+export interface PullParts extends Pick<EngineParts, "store" | "clock" | "random" | "counts"> {
+  readonly calls: StoreCalls;
+  readonly filters: Filters;
   readonly requests: RequestBuilder;
   /** Called with what was made of each result. */
   readonly onStored: (of: ShownAttempt, result: AttemptResult, outcome: FinishOutcome) => void;
@@ -57,11 +52,11 @@ interface HeldResult extends PullResult {
 
 /** The attempts that consumers make: what they are given of a claim, and what is made of their results. */
 export class PullAttempts {
-  readonly #dependencies: PullAttemptsDependencies;
+  readonly #parts: PullParts;
   readonly #known = new LRUCache<number, ClaimedSubscription>({ max: MAX_KNOWN });
 
-  constructor(dependencies: PullAttemptsDependencies) {
-    this.#dependencies = dependencies;
+  constructor(parts: PullParts) {
+    this.#parts = parts;
   }
 
   /**
@@ -114,7 +109,7 @@ export class PullAttempts {
       if (parsed?.subscriptionId === from.rowid) return parsed;
       throw invalidField(`results[${index}].lease`, "is no lease that a claim of this subscription gave");
     });
-    const leased = await this.#dependencies.store.findLeased(from.rowid, names);
+    const leased = await this.#parts.store.findLeased(from.rowid, names);
     const finished = results.map(({ lease }): FinishedPull => {
       return { lease, outcome: "fenced", status: null, expires_at: null };
     });
@@ -132,7 +127,7 @@ export class PullAttempts {
 
   async #finishAll(from: Subscription, ends: readonly HeldResult[], finished: FinishedPull[]): Promise<void> {
     if (ends.length === 0) return;
-    const { clock, calls } = this.#dependencies;
+    const { clock, calls } = this.#parts;
     const nowMs = clock.now();
     const ended = ends.map((result) => this.#resultOf(result, from, nowMs));
     const outcomes = await calls.finishTogether(ended);
@@ -151,7 +146,7 @@ export class PullAttempts {
     finished: FinishedPull[],
   ): Promise<void> {
     if (extensions.length === 0) return;
-    const { clock, store } = this.#dependencies;
+    const { clock, store } = this.#parts;
     const nowMs = clock.now();
     // Of several for one lease the first counts.
     const first = new Map(extensions.toReversed().map((result) => [result.attempt.deliveryId, result]));
@@ -171,7 +166,7 @@ export class PullAttempts {
 
   async #passesFilter(claim: Claim): Promise<boolean> {
     const { filter } = claim.subscription.settings;
-    return filter === null || (await this.#dependencies.filters.passes(claim, filter));
+    return filter === null || (await this.#parts.filters.passes(claim, filter));
   }
 
   /** What the consumer gets; why it can get nothing, where that cannot be read. */
@@ -179,7 +174,7 @@ export class PullAttempts {
     const { deliveryId, claimId, attempt, event, subscription } = claim;
     const { subscriptionId } = subscription;
     this.#known.set(subscriptionId, subscription);
-    const request = this.#dependencies.requests.build(claim, nowMs);
+    const request = this.#parts.requests.build(claim, nowMs);
     if (typeof request === "string") return request;
     return {
       lease: leaseText({ subscriptionId, deliveryId, claimId }),
@@ -196,7 +191,7 @@ export class PullAttempts {
 
   /** It fails as an attempt, where it can be seen. */
   #unsendable({ deliveryId, claimId }: Claim, errorCode: AttemptErrorCode, nowMs: number): AttemptResult {
-    const { random, counts } = this.#dependencies;
+    const { random, counts } = this.#parts;
     const jitter = random.fraction();
     const ended = { startedAtMs: nowMs, durationMs: 0, ending: "failed", errorCode, jitter } as const;
     const result = { deliveryId, claimId, ...ended };
@@ -223,12 +218,12 @@ export class PullAttempts {
     };
     if (outcome === "delivered") return { ...attempted, ending: "delivered" };
     // It has failed whatever the status is: a program behind a consumer ends no subscription.
-    const failed = { ending: "failed", jitter: this.#dependencies.random.fraction() } as const;
+    const failed = { ending: "failed", jitter: this.#parts.random.fraction() } as const;
     return { ...attempted, ...(status === undefined ? { errorCode } : {}), ...failed };
   }
 
   async #end(claim: Claim, result: AttemptResult): Promise<void> {
-    const { calls, onStored } = this.#dependencies;
+    const { calls, onStored } = this.#parts;
     const outcome = await calls.finish(result);
     // One that goes back is as if it had never been claimed.
     if (outcome !== undefined && result.ending !== "never started") onStored(claim, result, outcome);
@@ -241,7 +236,7 @@ export class PullAttempts {
     stored: FinishOutcome,
   ): void {
     if (outcome === "released") return;
-    const { counts, onStored } = this.#dependencies;
+    const { counts, onStored } = this.#parts;
     // How long it waited for a consumer says nothing about evreg.
     counts.attempted(result);
     const { rowid: subscriptionId, application, subscription: name } = from;

@@ -1,17 +1,10 @@
 import { EvregError } from "../domain/error.ts";
 import type { FinishedPull, NewClaim, PulledDelivery, PullResult } from "../domain/pull.ts";
 import type { Subscription } from "../domain/subscription.ts";
-import { Alarm, type Clock } from "../runtime/clock.ts";
+import { Alarm } from "../runtime/clock.ts";
 import { Shares } from "../runtime/shares.ts";
-import type {
-  Claim,
-  ClaimedSubscription,
-  ConsumerAnswer,
-  DeliveryQueue,
-  PullConsumer,
-} from "../store/queue.ts";
-import type { PullAttempts } from "./pull-attempts.ts";
-import type { StoreCalls } from "./store-calls.ts";
+import type { Claim, ClaimedSubscription, ConsumerAnswer, PullConsumer } from "../store/queue.ts";
+import { PullAttempts, type PullParts } from "./pull-attempts.ts";
 
 /** How many consumers may wait at once. */
 const MAX_WAITING = 1_000;
@@ -34,11 +27,7 @@ interface PullRequest extends Required<Omit<NewClaim, "sign_as">> {
   readonly caller: unknown;
 }
 
-interface PullDeskDependencies {
-  readonly clock: Clock;
-  readonly store: Pick<DeliveryQueue, "claimForConsumers">;
-  readonly calls: Pick<StoreCalls, "finish" | "releaseExpired">;
-  readonly attempts: PullAttempts;
+interface PullDeskParts extends PullParts {
   /** Called when deliveries are due again whose lease has ended. */
   readonly onReleased: () => void;
 }
@@ -59,7 +48,8 @@ interface Waiter {
  * subscription, so callers of one are served in turn. What the engine is signalled, this is too.
  */
 export class PullDesk {
-  readonly #dependencies: PullDeskDependencies;
+  readonly #parts: PullDeskParts;
+  readonly #attempts: PullAttempts;
   readonly #alarm: Alarm;
   /** By subscription, in the order in which they came. */
   readonly #waiting = new Map<number, Set<Waiter>>();
@@ -74,9 +64,10 @@ export class PullDesk {
   readonly #serving = new Set<Promise<void>>();
   #isClosed = false;
 
-  constructor(dependencies: PullDeskDependencies) {
-    this.#dependencies = dependencies;
-    this.#alarm = new Alarm(dependencies.clock, () => this.#advance());
+  constructor(parts: PullDeskParts) {
+    this.#parts = parts;
+    this.#attempts = new PullAttempts(parts);
+    this.#alarm = new Alarm(parts.clock, () => this.#advance());
   }
 
   /**
@@ -95,7 +86,7 @@ export class PullDesk {
     const waiter: Waiter = { request, isTried: false, isOver, isGone: false, answer };
     const leave = (): void => this.#refuse(waiter, signal!.reason);
     signal?.addEventListener("abort", leave);
-    const cancelEnd = this.#dependencies.clock.setTimer(() => {
+    const cancelEnd = this.#parts.clock.setTimer(() => {
       waiter.isOver = true;
       if (waiter.isTried) this.#answerNothing(waiter);
     }, request.wait_ms);
@@ -116,8 +107,7 @@ export class PullDesk {
 
   /** Stores what became of some of them, see `PullAttempts`. */
   async finish(from: Subscription, results: readonly PullResult[]): Promise<readonly FinishedPull[]> {
-    const { attempts } = this.#dependencies;
-    const finished = await attempts.finish(from, results, (leaseMs) => this.#leasedFor(leaseMs));
+    const finished = await this.#attempts.finish(from, results, (leaseMs) => this.#leasedFor(leaseMs));
     // The next in an order may be taken now, and what failed at its time.
     this.wake();
     return finished;
@@ -175,7 +165,7 @@ export class PullDesk {
 
   /** Leases end after so long, unless their deliveries have ended. */
   #leasedFor(leaseMs: number): void {
-    const { clock, calls, onReleased } = this.#dependencies;
+    const { clock, calls, onReleased } = this.#parts;
     const nowMs = clock.monotonicMs();
     const stepMs = Math.ceil((nowMs + leaseMs) / EXPIRY_STEP_MS) * EXPIRY_STEP_MS;
     if (this.#expiries.has(stepMs)) return;
@@ -189,13 +179,13 @@ export class PullDesk {
 
   #advance(): void {
     if (this.#isClosed || this.#waiting.size === 0 || this.#claiming !== undefined) return;
-    if (this.#dueAtMs <= this.#dependencies.clock.monotonicMs()) this.#claiming = this.#run();
+    if (this.#dueAtMs <= this.#parts.clock.monotonicMs()) this.#claiming = this.#run();
     else if (this.#dueAtMs !== Infinity) this.#alarm.at(this.#dueAtMs);
   }
 
   /** Claims while something may be due for those who wait. */
   async #run(): Promise<void> {
-    const { clock } = this.#dependencies;
+    const { clock } = this.#parts;
     while (!this.#isClosed && this.#waiting.size > 0 && this.#dueAtMs <= clock.monotonicMs()) {
       // So that the claim is for all who came in this turn, and includes all that became due in it.
       await Promise.resolve();
@@ -206,7 +196,7 @@ export class PullDesk {
   }
 
   async #claimOnce(): Promise<void> {
-    const { clock, store } = this.#dependencies;
+    const { clock, store } = this.#parts;
     this.#dueAtMs = Infinity;
     const nowMs = clock.monotonicMs();
     const claimedAtMs = clock.now();
@@ -263,7 +253,7 @@ export class PullDesk {
     const isWanted = (): boolean => !waiter.isGone && !this.#isClosed;
     let deliveries: readonly PulledDelivery[];
     try {
-      deliveries = await this.#dependencies.attempts.prepare(signed, { nowMs, untilMs }, isWanted);
+      deliveries = await this.#attempts.prepare(signed, { nowMs, untilMs }, isWanted);
     } catch (error) {
       return waiter.answer.reject(error);
     }

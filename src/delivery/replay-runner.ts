@@ -1,6 +1,6 @@
-import { type Clock, sleep } from "../runtime/clock.ts";
-import type { Logger } from "../runtime/logger.ts";
+import { sleep } from "../runtime/clock.ts";
 import type { ReplayProgress, ReplayStore, RunningReplay } from "../store/history.ts";
+import type { EngineParts } from "./parts.ts";
 import { StoreRetry } from "./store-calls.ts";
 
 /**
@@ -20,10 +20,8 @@ const MAX_SATURATED_MS = 320;
 /** Reactivating the subscription ends the wait. */
 const PAUSED_MS = 5_000;
 
-export interface ReplayRunnerDependencies {
+interface ReplayParts extends Pick<EngineParts, "clock" | "logger"> {
   readonly store: Pick<ReplayStore, "running" | "count" | "advance">;
-  readonly clock: Clock;
-  readonly logger: Logger;
   /** Signals to the engine that so many more are due. */
   readonly wake: (queued: number) => void;
   /** Called with a replay that has ended. */
@@ -32,7 +30,7 @@ export interface ReplayRunnerDependencies {
 
 /** Runs all replays side by side, one step at a time. The store knows how far each has come, so a crash costs only time. */
 export class ReplayRunner {
-  readonly #dependencies: ReplayRunnerDependencies;
+  readonly #parts: ReplayParts;
   /** Ends all waits: at a wake and at the stop. */
   #waits = new AbortController();
   /** Those that run now, by rowid. */
@@ -44,8 +42,8 @@ export class ReplayRunner {
   /** From a start to its stop. */
   #run: AbortController | undefined;
 
-  constructor(dependencies: ReplayRunnerDependencies) {
-    this.#dependencies = dependencies;
+  constructor(parts: ReplayParts) {
+    this.#parts = parts;
   }
 
   start(): void {
@@ -72,7 +70,7 @@ export class ReplayRunner {
   }
 
   async #list(stopped: AbortSignal): Promise<void> {
-    const { store } = this.#dependencies;
+    const { store } = this.#parts;
     const retry = this.#retry();
     do {
       this.#listsAgain = false;
@@ -90,7 +88,7 @@ export class ReplayRunner {
   }
 
   async #replay({ rowid, plan, total: known }: RunningReplay, stopped: AbortSignal): Promise<void> {
-    const { store, clock, logger, wake, onEnded } = this.#dependencies;
+    const { store, clock, logger, wake, onEnded } = this.#parts;
     const retry = this.#retry();
     let total = known ?? (await retry.untilAnswered(() => store.count(plan, stopped), stopped));
     let waitMs = TOP_UP_MS;
@@ -120,7 +118,7 @@ export class ReplayRunner {
   }
 
   #retry(): StoreRetry {
-    return new StoreRetry(this.#dependencies, "A replay cannot go on now; it is tried again.");
+    return new StoreRetry(this.#parts, "A replay cannot go on now; it is tried again.");
   }
 
   /** Makes one step after the other, in the order of the calls, so that no replay gets ahead of another. */
@@ -132,6 +130,6 @@ export class ReplayRunner {
   }
 
   #sleep(delayMs: number): Promise<void> {
-    return sleep(this.#dependencies.clock, delayMs, this.#waits.signal);
+    return sleep(this.#parts.clock, delayMs, this.#waits.signal);
   }
 }

@@ -1,8 +1,6 @@
 import type { DeliveryConfig } from "../config/schema.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
-import type { DeliveryCounts } from "../metrics/counters.ts";
-import { type Clock, sleep } from "../runtime/clock.ts";
-import type { Logger } from "../runtime/logger.ts";
+import { sleep } from "../runtime/clock.ts";
 import type {
   AttemptResult,
   ClaimAnswer,
@@ -11,6 +9,9 @@ import type {
   FinishOptions,
   FinishOutcome,
 } from "../store/queue.ts";
+import type { EngineParts } from "./parts.ts";
+
+type RetryParts = Pick<EngineParts, "clock" | "logger">;
 
 const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 5_000;
@@ -20,14 +21,14 @@ const MAX_WAIT_MS = 5_000;
  * seconds. Calls that fail side by side share one wait.
  */
 export class StoreRetry {
-  readonly #parts: { readonly clock: Clock; readonly logger: Logger };
+  readonly #parts: RetryParts;
   readonly #failing: string;
   #waitMs = FIRST_WAIT_MS;
   #failingSinceMs: number | undefined;
   #waiting: Promise<void> | undefined;
 
   /** @param failing logged at the first failure */
-  constructor(parts: { readonly clock: Clock; readonly logger: Logger }, failing: string) {
+  constructor(parts: RetryParts, failing: string) {
     this.#parts = parts;
     this.#failing = failing;
   }
@@ -73,46 +74,37 @@ export class StoreRetry {
   }
 }
 
+type FinishConfig = Pick<DeliveryConfig, "disableAfter" | "retrySchedule">;
+
 /** A server that cannot claim for so long does not do its work. */
 const LONG_FAILING_MS = 10_000;
 /** Far less than the time between the latest end of an attempt and the end of its lease. */
 const BEHIND_MS = 1_000;
 
-interface StoreCallsDependencies {
+interface StoreCallsParts extends Pick<EngineParts, "clock" | "logger" | "counts"> {
   readonly store: Pick<DeliveryQueue, "claim" | "finish" | "releaseExpired">;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly counts: DeliveryCounts;
-}
-
-/** What the configuration says about results. */
-export function finishOptions({
-  disableAfter,
-  retrySchedule,
-}: Pick<DeliveryConfig, "disableAfter" | "retrySchedule">): FinishOptions {
-  return {
-    ...(disableAfter === 0 ? {} : { disableAfterMs: disableAfter }),
-    ...(retrySchedule === undefined ? {} : { retryScheduleMs: retrySchedule }),
-  };
 }
 
 /** What the engine asks of the store: claims, storing results, and releasing expired leases. */
 export class StoreCalls {
-  readonly #dependencies: StoreCallsDependencies;
+  readonly #parts: StoreCallsParts;
   readonly #finishOptions: FinishOptions;
   readonly #claimRetry: StoreRetry;
   readonly #finishRetry: StoreRetry;
   readonly #claimStop = new AbortController();
   readonly #finishStop = new AbortController();
-  /** Results that are not stored yet, the oldest first; some may be done behind it. */
-  readonly #unstored: { readonly sinceMs: number; isDone: boolean }[] = [];
+  /** Results that are not stored yet, the oldest first. */
+  readonly #unstored = new Set<{ readonly sinceMs: number }>();
   #givenUp = 0;
 
-  constructor(dependencies: StoreCallsDependencies, options: FinishOptions) {
-    this.#dependencies = dependencies;
-    this.#finishOptions = options;
-    this.#claimRetry = new StoreRetry(dependencies, "Due deliveries cannot be read; trying again.");
-    this.#finishRetry = new StoreRetry(dependencies, "Finished attempts cannot be recorded; trying again.");
+  constructor(parts: StoreCallsParts, { disableAfter, retrySchedule }: FinishConfig) {
+    this.#parts = parts;
+    this.#finishOptions = {
+      ...(disableAfter === 0 ? {} : { disableAfterMs: disableAfter }),
+      ...(retrySchedule === undefined ? {} : { retryScheduleMs: retrySchedule }),
+    };
+    this.#claimRetry = new StoreRetry(parts, "Due deliveries cannot be read; trying again.");
+    this.#finishRetry = new StoreRetry(parts, "Finished attempts cannot be recorded; trying again.");
   }
 
   /** Whether nothing could be claimed for some time. */
@@ -122,7 +114,7 @@ export class StoreCalls {
 
   /** @returns `undefined` after a failure, when it is time to try again */
   claim(request: ClaimRequest): Promise<ClaimAnswer | undefined> {
-    return this.#claimRetry.once(() => this.#dependencies.store.claim(request), this.#claimStop.signal);
+    return this.#claimRetry.once(() => this.#parts.store.claim(request), this.#claimStop.signal);
   }
 
   /** A claim that has failed waits no longer. */
@@ -135,7 +127,7 @@ export class StoreCalls {
    * @returns how many
    */
   async releaseExpired(): Promise<number> {
-    const { store, clock, logger } = this.#dependencies;
+    const { store, clock, logger } = this.#parts;
     const [oldest] = this.#unstored;
     // The store is slow or fails. What seems to have expired may be what has its result here.
     if (oldest !== undefined && clock.monotonicMs() - oldest.sinceMs > BEHIND_MS) return 0;
@@ -158,13 +150,12 @@ export class StoreCalls {
    */
   async finish(result: AttemptResult): Promise<FinishOutcome | undefined> {
     const { signal } = this.#finishStop;
-    const unstored = { sinceMs: this.#dependencies.clock.monotonicMs(), isDone: false };
-    this.#unstored.push(unstored);
+    const unstored = { sinceMs: this.#parts.clock.monotonicMs() };
+    this.#unstored.add(unstored);
     for (let isLast = false; ; isLast = signal.aborted) {
       const outcome = await this.#finishRetry.once(() => this.#finishOne(result), signal);
       if (outcome === undefined && !isLast) continue;
-      unstored.isDone = true;
-      while (this.#unstored[0]?.isDone === true) this.#unstored.shift();
+      this.#unstored.delete(unstored);
       if (outcome === undefined) this.#giveUp();
       return outcome;
     }
@@ -179,10 +170,7 @@ export class StoreCalls {
       if (error instanceof EvregError && error.code === "unavailable") throw error;
       // Something about this one. Its lease will end, and it is sent again.
       const { deliveryId: delivery } = result;
-      this.#dependencies.logger.error(
-        { delivery, error: messageOf(error) },
-        "An attempt cannot be recorded.",
-      );
+      this.#parts.logger.error({ delivery, error: messageOf(error) }, "An attempt cannot be recorded.");
       return { kind: "fenced" };
     }
   }
@@ -192,7 +180,7 @@ export class StoreCalls {
    * @throws EvregError `unavailable`; some may be stored then, and are fenced the next time
    */
   async finishTogether(results: readonly AttemptResult[]): Promise<readonly FinishOutcome[]> {
-    const { store, clock } = this.#dependencies;
+    const { store, clock } = this.#parts;
     const outcomes = await store.finish(results, clock.now(), this.#finishOptions);
     for (const [index, outcome] of outcomes.entries()) this.#report(results[index]!, outcome);
     return outcomes;
@@ -204,7 +192,7 @@ export class StoreCalls {
   }
 
   #report({ deliveryId, ending }: AttemptResult, outcome: FinishOutcome): void {
-    const { logger, counts } = this.#dependencies;
+    const { logger, counts } = this.#parts;
     if (outcome.kind === "stored") {
       const { state, deactivated } = outcome;
       if (state !== "pending") counts.finished[state] += 1;
@@ -219,8 +207,8 @@ export class StoreCalls {
 
   #giveUp(): void {
     this.#givenUp += 1;
-    if (this.#unstored.length > 0) return;
-    this.#dependencies.logger.error(
+    if (this.#unstored.size > 0) return;
+    this.#parts.logger.error(
       { attempts: this.#givenUp },
       "Finished attempts were not recorded before the stop; their deliveries are sent again when their leases end.",
     );

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import type { DeliveryConfig } from "../../src/config/schema.ts";
 import { ClockSteps } from "../../src/delivery/clock-steps.ts";
-import { Engine, type EngineDependencies } from "../../src/delivery/engine.ts";
+import { Engine } from "../../src/delivery/engine.ts";
+import type { EngineParts } from "../../src/delivery/parts.ts";
 import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
@@ -92,7 +93,7 @@ export class Bench {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  engine(config: Partial<DeliveryConfig> = {}, parts: Partial<EngineDependencies> = {}): Engine {
+  engine(config: Partial<DeliveryConfig> = {}, parts: Partial<EngineParts> = {}): Engine {
     const clock = new WatchedClock(this.clock);
     const engine = new Engine({
       store: this.store.queue,
@@ -122,7 +123,7 @@ export class Bench {
   }
 
   /** Runs an engine that claims once, and resolves when what that brought has ended and is stored. */
-  async once(config: Partial<DeliveryConfig> = {}, parts: Partial<EngineDependencies> = {}): Promise<void> {
+  async once(config: Partial<DeliveryConfig> = {}, parts: Partial<EngineParts> = {}): Promise<void> {
     const port = parts.store ?? this.store.queue;
     const over = Promise.withResolvers<void>();
     let claimed: number | undefined;

@@ -1,0 +1,30 @@
+import type { DeliveryConfig } from "../config/schema.ts";
+import type { DeliveryResult } from "../domain/stream.ts";
+import type { DeliveryCounts } from "../metrics/counters.ts";
+import type { Clock, Random } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { OffThreadValidator } from "../schema/validate/compile.ts";
+import type { DeliveryQueue } from "../store/queue.ts";
+
+/** What the engine is given. Each part of it asks for what it needs of this. */
+export interface EngineParts {
+  readonly store: DeliveryQueue;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly config: DeliveryConfig;
+  readonly version: string;
+  readonly longChecks: OffThreadValidator;
+  /** Goes on over all starts and stops. */
+  readonly counts: DeliveryCounts;
+  /** Called with each result that was stored. */
+  readonly onResult?: (result: DeliveryResult) => void;
+  /** Called with a subscription that was deactivated as its handler is gone or has failed for too long. */
+  readonly onDeactivated?: (subscriptionId: number) => void;
+  /** What this service listens on, where nothing is sent to. */
+  readonly ownAddresses: () => readonly string[];
+  /** PEM of certificate authorities to trust beside those that Node trusts. */
+  readonly ca?: string | undefined;
+  /** DNS servers to use instead of the system's, as `address:port`. */
+  readonly dnsServers?: readonly string[];
+}
