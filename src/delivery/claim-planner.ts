@@ -1,6 +1,5 @@
 import type { ClaimAnswer, ClaimQuota, ClaimRequest } from "../store/queue.ts";
-import type { ItemCounts } from "./item.ts";
-import { FAST_MS, type Lane, type Lanes } from "./lane.ts";
+import { FAST_MS, type ItemCounts, type Lane, type Lanes } from "./lane.ts";
 import { FAST, FIRST_LIMIT, SLOW, tierLimits, UNKNOWN } from "./limits.ts";
 
 /** How many deliveries one claim may bring: so many take the store's thread 2 ms or so, in which it does nothing else. */

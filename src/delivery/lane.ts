@@ -2,7 +2,6 @@ import { LRUCache } from "lru-cache";
 import { throttleBackoffMs } from "../domain/retry.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import type { Claim, ClaimQuota } from "../store/queue.ts";
-import { ItemCounts, type ItemState } from "./item.ts";
 import {
   AdaptiveLimit,
   dynamicThreshold,
@@ -26,23 +25,30 @@ const LAST_SHARE = 1 / 8;
 
 /**
  * Why a lane starts no attempt: it holds nothing, the pause that its handler asked for is not stored yet, it has as many under way
- * as its limit allows, or its rate allows none yet. It is derived, never stored.
+ * as its limit allows, or its rate allows none yet. It is derived, never stored. CONTRIBUTING.md draws how it changes, and a test holds
+ * the schedule to that.
  */
 export type WhyNot = "empty" | "settling" | "full" | "paced";
 
-/** How that changes, and by what; `ready` is a lane that starts one. CONTRIBUTING.md draws it, and a test holds the schedule to it. */
-export const LANE_CHANGES: Readonly<Record<WhyNot | "ready", Partial<Record<WhyNot | "ready", string>>>> = {
-  empty: { ready: "claimed", full: "claimed", paced: "claimed", settling: "paused" },
-  ready: {
-    full: "started",
-    paced: "started",
-    empty: "last started, excluded or dropped",
-    settling: "paused",
-  },
-  full: { ready: "ended", paced: "ended", empty: "dropped", settling: "paused" },
-  paced: { ready: "slot reached", full: "limit halved", empty: "dropped", settling: "paused" },
-  settling: { empty: "pause stored" },
-};
+/** Where a delivery in hand is; see `LIFE`. */
+export type ItemState = "queued" | "sending" | "storing" | "gone";
+
+/** How many items are in each state, and the bytes of their payloads. */
+export class ItemCounts {
+  readonly items: Record<ItemState, number> = { queued: 0, sending: 0, storing: 0, gone: 0 };
+  readonly bytes: Record<ItemState, number> = { queued: 0, sending: 0, storing: 0, gone: 0 };
+
+  add(state: ItemState, bytes: number): void {
+    this.items[state] += 1;
+    this.bytes[state] += bytes;
+  }
+
+  move(from: ItemState, to: ItemState, bytes: number): void {
+    this.items[from] -= 1;
+    this.bytes[from] -= bytes;
+    this.add(to, bytes);
+  }
+}
 
 /** One delivery in hand. */
 export interface Item {

@@ -28,17 +28,18 @@ export const SHARES = {
   reserved: 1 / 2,
 } as const;
 
-/** What all subscriptions together use. */
-export interface Load {
-  readonly maxInFlight: number;
-  readonly inFlight: number;
-  /** Deliveries leased to unknown subscriptions, and to slow ones. */
-  readonly unknown: number;
-  readonly slow: number;
-}
-
-/** How many more deliveries the unknown, the slow, and (as `FAST`) all subscriptions together may lease. */
-export function tierLimits({ maxInFlight, inFlight, unknown, slow }: Load): Readonly<Record<Tier, number>> {
+/**
+ * How many more deliveries the unknown, the slow, and (as `FAST`) all subscriptions together may lease.
+ * @param load what is in flight of all, and what is leased to the unknown and to the slow ones
+ */
+export function tierLimits({
+  maxInFlight,
+  inFlight,
+  unknown,
+  slow,
+}: Readonly<Record<"maxInFlight" | "inFlight" | "unknown" | "slow", number>>): Readonly<
+  Record<Tier, number>
+> {
   const free = Math.max(0, maxInFlight - inFlight);
   const unproven = Math.ceil(maxInFlight * SHARES.unproven) - slow;
   const forUnknown = Math.max(1, Math.ceil(unproven * SHARES.unknown)) - unknown;
@@ -221,17 +222,10 @@ const DESCRIPTOR_PART = 1 / 2;
 /** Descriptors of files and threads. */
 const OTHER_DESCRIPTORS = 64;
 
-/** What this process may use. */
-interface ProcessLimits {
-  readonly memoryBytes: number;
-  /** `Infinity` where the system does not report it. */
-  readonly descriptors: number;
-}
-
 /** As configured, or what memory and file descriptors allow: with too many, attempts would fail for want of a socket. */
 export function capacityOf(
   config: Pick<DeliveryConfig, "maxInFlight" | "maxInFlightPerSubscription">,
-  { memoryBytes, descriptors }: ProcessLimits,
+  { memoryBytes, descriptors }: ReturnType<typeof processLimits>,
 ) {
   const { maxInFlight, maxInFlightPerSubscription } = config;
   const byMemory = Math.max(1, Math.floor((memoryBytes * MEMORY_PART) / ATTEMPT_BYTES));
@@ -243,8 +237,11 @@ export function capacityOf(
   return { inFlight, perSubscription, boundBy: byMemory <= byDescriptors ? "memory" : "descriptors" };
 }
 
-/** Of a container, where its limits are below the machine's. Node has raised the number of descriptors as far as it may. */
-export function processLimits(): ProcessLimits {
+/**
+ * What this process may use: of a container, where its limits are below the machine's. Node has raised the number of descriptors as
+ * far as it may; it is `Infinity` where the system does not report it.
+ */
+export function processLimits() {
   const constrained = process.constrainedMemory();
   return {
     memoryBytes: Math.min(totalmem(), constrained > 0 ? constrained : Infinity),

@@ -2,14 +2,25 @@ import { isThrottle } from "../domain/retry.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { AttemptResult, Claim, ClaimAnswer, FinishOutcome, RecordClaim } from "../store/queue.ts";
 import { ClaimPlanner, type PlannedClaim } from "./claim-planner.ts";
-import { ItemCounts, type ItemEvent, type ItemState, LIFE } from "./item.ts";
-import { FAST_MS, type Item, type Lane, Lanes } from "./lane.ts";
+import { FAST_MS, type Item, ItemCounts, type ItemState, type Lane, Lanes } from "./lane.ts";
 import { SHARES } from "./limits.ts";
 
 /** Bytes of payload under way. As with attempts, a lane may have as many as are still free. */
 const MAX_SENDING_BYTES = 64 * 1_024 * 1_024;
 /** How many deliveries of one event are leased as they are made. */
 const MAX_RESERVED = 64;
+
+/**
+ * The life of a delivery in hand: it is queued, its attempt is under way, its result is being stored, and it is gone. What comes for
+ * a lane that was changed meanwhile is stored as never started at once.
+ */
+export const LIFE = {
+  queued: { started: "sending", excluded: "storing", dropped: "storing" },
+  sending: { ended: "storing", excluded: "storing", dropped: "storing", broken: "gone" },
+  storing: { stored: "gone" },
+  gone: {},
+} as const satisfies Record<ItemState, Readonly<Record<string, ItemState>>>;
+type ItemEvent = { [S in ItemState]: keyof (typeof LIFE)[S] }[ItemState];
 
 /** Capacity that is kept for deliveries that are leased as something else is stored. */
 export type Reservation = Pick<RecordClaim, "subscriptions">;

@@ -1,13 +1,7 @@
 import { describe, expect, it } from "vitest";
-import {
-  dynamicThreshold,
-  type Load,
-  SLOW,
-  slowThreshold,
-  tierLimits,
-  UNKNOWN,
-} from "../../src/delivery/limits.ts";
+import { dynamicThreshold, SLOW, slowThreshold, tierLimits, UNKNOWN } from "../../src/delivery/limits.ts";
 
+type Load = Parameters<typeof tierLimits>[0];
 const load = (given: Partial<Load>): Load => ({
   maxInFlight: 256,
   inFlight: 0,
