@@ -1,4 +1,3 @@
-import type { LookupAddress } from "node:dns";
 import type { LookupFunction } from "node:net";
 import { type AddressRules, canonicalAddress, reachedAddresses } from "../domain/addresses.ts";
 import { EvregError } from "../domain/error.ts";
@@ -34,28 +33,7 @@ export function createAddressGuard(parts: {
     const reason = isOwn ? "this service itself" : rules.refusal(address);
     if (reason === undefined) return undefined;
     const setting = isOwn ? "" : " An operator can open it with delivery.allowNetworks.";
-    return new EvregError(
-      "forbidden",
-      `Deliveries to ${address} are not allowed: it is ${reason}.${setting}`,
-    );
-  }
-
-  function checkAll(
-    hostname: string,
-    addresses: readonly LookupAddress[],
-    port: number,
-  ): EvregError | undefined {
-    if (addresses.length > MAX_ADDRESSES) {
-      return new EvregError(
-        "forbidden",
-        `Deliveries to ${hostname} are not allowed: it has more than ${MAX_ADDRESSES} addresses.`,
-      );
-    }
-    for (const { address } of addresses) {
-      const refused = check(address, port);
-      if (refused !== undefined) return refused;
-    }
-    return undefined;
+    return notAllowed(address, `it is ${reason}.${setting}`);
   }
 
   return {
@@ -63,7 +41,10 @@ export function createAddressGuard(parts: {
     lookupFor: (port) => (hostname, options, callback) => {
       resolve(hostname, (error, addresses) => {
         if (error !== null) return callback(error, "", 0);
-        const refused = checkAll(hostname, addresses, port);
+        const refused =
+          addresses.length > MAX_ADDRESSES
+            ? notAllowed(hostname, `it has more than ${MAX_ADDRESSES} addresses.`)
+            : addresses.map(({ address }) => check(address, port)).find((each) => each !== undefined);
         if (refused !== undefined) return callback(refused, "", 0);
         const tried = [4, 6].flatMap((family) =>
           addresses.filter((each) => each.family === family).slice(0, MAX_TRIED_OF_FAMILY),
@@ -75,6 +56,10 @@ export function createAddressGuard(parts: {
       });
     },
   };
+}
+
+export function notAllowed(target: string, why: string): EvregError {
+  return new EvregError("forbidden", `Deliveries to ${target} are not allowed: ${why}`);
 }
 
 /** Attempts that need the same name at the same time share one look-up, as a name server may be slow. */

@@ -14,7 +14,7 @@ import type {
 import type { SendResult } from "./exchange.ts";
 import type { EngineParts } from "./parts.ts";
 import type { RequestBuilder } from "./request.ts";
-import { redact, secretsOf } from "./redaction.ts";
+import { redact } from "./redaction.ts";
 import { destinationOf, type Sender } from "./sender.ts";
 
 interface AttemptParts extends Pick<EngineParts, "clock" | "random" | "counts"> {
@@ -70,8 +70,8 @@ export function startAttempt(
 
 function withoutSecrets(sent: SendResult, subscription: ClaimedSubscription): SendResult {
   const { response, refusal } = sent;
-  if (response !== undefined) return { ...sent, response: redact(response, secretsOf(subscription)) };
-  return refusal === undefined ? sent : { ...sent, refusal: redact(refusal, secretsOf(subscription)) };
+  if (response !== undefined) return { ...sent, response: redact(response, subscription) };
+  return refusal === undefined ? sent : { ...sent, refusal: redact(refusal, subscription) };
 }
 
 /** 200–299 accepts the delivery, and 410 says that the handler wants nothing any more. */

@@ -19,9 +19,6 @@ const RATE_INTERVAL_MS = 20;
 const UNSTORED_PER_ATTEMPT = 4;
 const MAX_UNSTORED = 4_096;
 
-/** A claim but for its time, which is that of stored times. */
-export type PlannedClaim = Omit<ClaimRequest, "nowMs">;
-
 /**
  * When to claim, and how much. A claim is wanted when something may have become due, and when there is capacity again for
  * what the last claim did not take; it never polls. Pure.
@@ -35,7 +32,7 @@ export class ClaimPlanner {
   #atMs = Infinity;
   /** A claim was asked for, and not answered yet. */
   #isInProgress = false;
-  #plan: PlannedClaim | undefined;
+  #plan: ClaimRequest | undefined;
   #requestedAtMs = 0;
   /** The last answer was not evaluated yet. */
   #isAnswered = false;
@@ -99,10 +96,10 @@ export class ClaimPlanner {
   }
 
   /** The claim that is wanted; `undefined` without capacity. To be followed by `answered` or `failed`. */
-  request(nowMs: number, leaseMs: number): PlannedClaim | undefined {
+  request(nowMs: number, leaseMs: number, aheadMs: number): ClaimRequest | undefined {
     const { sending } = this.#counts.items;
     this.#isWanted = false;
-    const plan = this.#planned(nowMs, leaseMs);
+    const plan = this.#planned(nowMs, leaseMs, aheadMs);
     this.#isInProgress = plan.tiers[FAST]!.maxClaims > 0 && this.#counts.bytes.queued < MAX_QUEUED_BYTES;
     this.#wasFull = !this.#isInProgress || sending >= this.#maxInFlight;
     if (!this.#isInProgress) return undefined;
@@ -150,7 +147,7 @@ export class ClaimPlanner {
   }
 
   /** What can be started at once, and what the fast ones prefetch. Notes it in the subscriptions. */
-  #planned(nowMs: number, leaseMs: number): PlannedClaim {
+  #planned(nowMs: number, leaseMs: number, aheadMs: number): ClaimRequest {
     const maxInFlight = this.#maxInFlight;
     const { sending: inFlight, queued } = this.#counts.items;
     const leased = { [FAST]: 0, [UNKNOWN]: 0, [SLOW]: 0 };
@@ -162,6 +159,7 @@ export class ClaimPlanner {
     }
     const maxClaims = Math.max(0, Math.min(MAX_CLAIMED, limits[FAST] + MAX_QUEUED - queued));
     return {
+      nowMs: nowMs - aheadMs,
       tiers: [
         { maxClaims, isNewestFirst: false },
         // The last delivery is more likely for a handler that was well a moment ago than for one with a backlog.

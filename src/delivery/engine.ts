@@ -8,7 +8,7 @@ import { eventLoop } from "../runtime/yielding.ts";
 import type { AttemptResult, Claim, FinishOutcome, RecordClaim } from "../store/queue.ts";
 import { createAddressGuard } from "./address-guard.ts";
 import { logAttempt, type ShownAttempt, shownResult, startAttempt, withoutAttempt } from "./attempt.ts";
-import { type HandlerTestRequest, type HandlerTestResult, HandlerTests } from "./handler-tests.ts";
+import { HandlerTests } from "./handler-tests.ts";
 import { HostNames } from "./dns/resolver.ts";
 import { Filters } from "./filters.ts";
 import type { Item } from "./lane.ts";
@@ -162,7 +162,7 @@ export class Engine {
   }
 
   /** Sends one signed request outside the queue. `unavailable` unless it runs, `rate_limited` while many are under way. */
-  async test(request: HandlerTestRequest): Promise<HandlerTestResult> {
+  async test(request: Parameters<HandlerTests["send"]>[0]): ReturnType<HandlerTests["send"]> {
     if (!this.#isRunning) throw new EvregError("unavailable", "The delivery engine is stopped.");
     return this.#tests.send(request);
   }
@@ -242,9 +242,11 @@ export class Engine {
     const { clock } = this.#parts;
     // So that the claim includes everything that becomes due in this turn.
     await Promise.resolve();
-    const request = this.#isRunning ? this.#schedule.request(clock.monotonicMs(), this.#leaseMs) : undefined;
+    const request = this.#isRunning
+      ? this.#schedule.request(clock.monotonicMs(), this.#leaseMs, aheadMs(clock))
+      : undefined;
     if (request !== undefined) {
-      const answer = await this.#calls.claim({ ...request, nowMs: clock.now() });
+      const answer = await this.#calls.claim(request);
       if (answer === undefined) this.#schedule.claimFailed();
       else this.#schedule.claimed(answer, clock.monotonicMs(), aheadMs(clock));
     }

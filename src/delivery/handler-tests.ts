@@ -6,8 +6,8 @@ import type { ClaimedSubscription } from "../store/queue.ts";
 import type { SendResult } from "./exchange.ts";
 import type { EngineParts } from "./parts.ts";
 import type { RequestBuilder } from "./request.ts";
-import { redact, secretsOf } from "./redaction.ts";
-import { Sender, type SenderOptions, type SendRequest } from "./sender.ts";
+import { redact } from "./redaction.ts";
+import { Sender, type SenderOptions } from "./sender.ts";
 
 /** No event has this rowid. */
 const NO_EVENT = 0;
@@ -22,7 +22,7 @@ interface HandlerTestParts extends Pick<EngineParts, "clock" | "random"> {
 }
 
 /** What is sent to which subscription. */
-export interface HandlerTestRequest {
+interface HandlerTestRequest {
   readonly subscription: ClaimedSubscription;
   readonly action: string;
   readonly payload: Uint8Array;
@@ -32,10 +32,7 @@ export interface HandlerTestRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-export type HandlerTestResult = Omit<
-  HandlerTest,
-  "subscription_id" | "application" | "subscription" | "action"
->;
+type HandlerTestResult = Omit<HandlerTest, "subscription_id" | "application" | "subscription" | "action">;
 
 /** Sends single signed requests outside the queue, each over a connection of its own. */
 export class HandlerTests {
@@ -78,8 +75,7 @@ export class HandlerTests {
         ? { errorCode: built }
         : await this.#send({ url: handler, headers, body, keepsHeaders: true, ...timeout }, signal);
     const durationMs = clock.monotonicMs() - startMs;
-    const secrets = secretsOf(subscription);
-    const clean = (text: string): string => redact(text, secrets);
+    const clean = (text: string): string => redact(text, subscription);
     const { dnsMs = null, connectMs = null, firstByteMs = null } = sent.connection ?? {};
     const { statusCode = 0, errorCode = null, tlsReason = null, refusal, response } = sent;
     return {
@@ -111,7 +107,7 @@ export class HandlerTests {
     this.#sender.close();
   }
 
-  async #send(request: SendRequest, signal: AbortSignal | undefined): Promise<SendResult> {
+  async #send(request: Parameters<Sender["send"]>[0], signal: AbortSignal | undefined): Promise<SendResult> {
     const answer = Promise.withResolvers<SendResult>();
     const exchange = this.#sender.send(request, answer.resolve);
     const end = (): void => exchange?.abort();

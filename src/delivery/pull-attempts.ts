@@ -23,7 +23,7 @@ import { type ShownAttempt, withoutAttempt } from "./attempt.ts";
 import type { Filters } from "./filters.ts";
 import type { EngineParts } from "./parts.ts";
 import type { RequestBuilder } from "./request.ts";
-import { redact, responseText, secretsOf } from "./redaction.ts";
+import { redact, responseText } from "./redaction.ts";
 import type { StoreCalls } from "./store-calls.ts";
 
 /** Subscriptions whose secrets are known, to be redacted from what consumers say. */
@@ -253,7 +253,6 @@ export class PullAttempts {
 function textOf(reason: string, known: ClaimedSubscription): string | undefined {
   const bytes = Buffer.from(reason.toWellFormed());
   return (
-    redact(responseText(bytes.subarray(0, DELIVERY_LIMITS.responseBytes), true) ?? "", secretsOf(known)) ||
-    undefined
+    redact(responseText(bytes.subarray(0, DELIVERY_LIMITS.responseBytes), true) ?? "", known) || undefined
   );
 }

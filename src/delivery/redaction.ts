@@ -39,13 +39,8 @@ const LETTERS = /^[\p{L}\p{N}]{2}$/u;
 
 const spellings = new LRUCache<string, readonly string[]>({ max: MAX_SPELLINGS });
 
-/** The secrets in a subscription's requests. */
-export interface Secrets {
-  /** Also searched by their beginnings. */
-  readonly keys: readonly string[];
-  /** Operators' own values, searched as whole words: they may be part of others. */
-  readonly own: readonly string[];
-}
+/** The subscription whose secrets are in a request. */
+type Signed = Pick<ClaimedSubscription, "secret" | "previous" | "bearer" | "settings">;
 
 /**
  * The text of an attempt without the secrets of its request: a handler may answer with the very headers it was sent. All text
@@ -54,12 +49,18 @@ export interface Secrets {
  * Values are found in any case, as they are, escaped once as in JSON or a URL, in base64 and in hex, also where the limit of what
  * is stored cuts them off.
  */
-export function redact(text: string, { keys, own }: Secrets): string {
+export function redact(text: string, { secret, previous, bearer, settings }: Signed): string {
+  // Searched also by their beginnings.
+  const keys = [secret, previous?.secret, bearer].filter((value) => (value?.length ?? 0) >= MIN_LENGTH);
+  // Searched as whole words, as operators' own values may be part of others.
+  const own = Object.values(settings.headers ?? {}).filter((value) => value.length >= MIN_OWN_LENGTH);
   const isCut = Buffer.byteLength(text) > DELIVERY_LIMITS.responseBytes - MIN_LENGTH;
   // An escape that is cut off has no meaning.
   const plain = unescaped(isCut ? text.replace(CUT_ESCAPE, "") : text);
   const spans = [
-    ...keys.flatMap(spellingsOf).flatMap((spelling) => spansOf(plain.text, spelling, false, isCut)),
+    ...(keys as string[])
+      .flatMap(spellingsOf)
+      .flatMap((spelling) => spansOf(plain.text, spelling, false, isCut)),
     ...own.flatMap(spellingsOf).flatMap((spelling) => spansOf(plain.text, spelling, true, isCut)),
   ];
   if (spans.length === 0) return text;
@@ -71,14 +72,6 @@ export function redact(text: string, { keys, own }: Secrets): string {
     at = Math.max(at, plain.placeOf(end));
   }
   return cutToLimit(redacted + text.slice(at));
-}
-
-export function secretsOf({ secret, previous, bearer, settings }: ClaimedSubscription): Secrets {
-  const keys = [secret, previous?.secret, bearer];
-  return {
-    keys: keys.filter((value) => typeof value === "string" && value.length >= MIN_LENGTH) as string[],
-    own: Object.values(settings.headers ?? {}).filter((value) => value.length >= MIN_OWN_LENGTH),
-  };
 }
 
 type Span = readonly [start: number, end: number];

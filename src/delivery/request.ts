@@ -6,7 +6,7 @@ import type { WebhookHeader } from "../domain/webhook.ts";
 import { toIso } from "../runtime/clock.ts";
 import type { Claim } from "../store/queue.ts";
 
-export interface SignedRequest {
+interface SignedRequest {
   readonly headers: Record<string, string>;
   readonly body: Buffer;
 }
@@ -60,7 +60,7 @@ export class RequestBuilder {
   }
 }
 
-export interface SignedDelivery {
+interface SignedDelivery {
   readonly eventId: number;
   readonly subscriptionId: number;
   readonly action: string;

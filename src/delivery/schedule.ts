@@ -1,7 +1,14 @@
 import { isThrottle } from "../domain/retry.ts";
 import type { Subscription } from "../domain/subscription.ts";
-import type { AttemptResult, Claim, ClaimAnswer, FinishOutcome, RecordClaim } from "../store/queue.ts";
-import { ClaimPlanner, type PlannedClaim } from "./claim-planner.ts";
+import type {
+  AttemptResult,
+  Claim,
+  ClaimAnswer,
+  ClaimRequest,
+  FinishOutcome,
+  RecordClaim,
+} from "../store/queue.ts";
+import { ClaimPlanner } from "./claim-planner.ts";
 import { FAST_MS, type Item, ItemCounts, type ItemState, type Lane, Lanes } from "./lane.ts";
 import { SHARES } from "./limits.ts";
 
@@ -23,7 +30,7 @@ export const LIFE = {
 type ItemEvent = { [S in ItemState]: keyof (typeof LIFE)[S] }[ItemState];
 
 /** Capacity that is kept for deliveries that are leased as something else is stored. */
-export type Reservation = Pick<RecordClaim, "subscriptions">;
+type Reservation = Pick<RecordClaim, "subscriptions">;
 
 /** The next thing to do. */
 export type Step =
@@ -109,10 +116,13 @@ export class Schedule {
     this.#dropAll(lane);
   }
 
-  /** What to claim; `undefined` without capacity. To be followed by `claimed` or `claimFailed`. */
-  request(nowMs: number, leaseMs: number): PlannedClaim | undefined {
+  /**
+   * What to claim; `undefined` without capacity. To be followed by `claimed` or `claimFailed`.
+   * @param aheadMs see `claimed`
+   */
+  request(nowMs: number, leaseMs: number, aheadMs = 0): ClaimRequest | undefined {
     this.#claimAsOf = this.#changes;
-    return this.#claims.request(nowMs, leaseMs);
+    return this.#claims.request(nowMs, leaseMs, aheadMs);
   }
 
   /** @param aheadMs how far this clock, the monotonic one, is ahead of the clock of stored times */

@@ -2,13 +2,12 @@ import { Socket } from "node:net";
 import type { SecureContext } from "node:tls";
 import { LRUCache } from "lru-cache";
 import { buildConnector, type Client, type Dispatcher } from "undici";
-import { EvregError } from "../domain/error.ts";
 import { literalAddress } from "../domain/handler-url.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { AddressGuard } from "./address-guard.ts";
+import { type AddressGuard, notAllowed } from "./address-guard.ts";
 import { attemptErrorCode, type Connect, Connection, Exchange, type SendResult } from "./exchange.ts";
 
-export interface SendRequest {
+interface SendRequest {
   /** Absolute, `https:` or `http:`. */
   readonly url: string;
   readonly headers: Record<string, string>;
@@ -131,7 +130,10 @@ export class Sender {
   /** A connector for each origin, as the guard must know the port, which a look-up does not get. */
   #connectorTo({ origin, port, literal }: Destination): Connect {
     const { guard, allowHttp, timeoutMs, secureContext } = this.#options;
-    const refusal = allowHttp || !origin.startsWith("http:") ? undefined : notEncrypted(origin);
+    const refusal =
+      allowHttp || !origin.startsWith("http:")
+        ? undefined
+        : notAllowed(origin, "it is http: and not https:. An operator can open it with delivery.allowHttp.");
     const connect = buildConnector({
       lookup: guard.lookupFor(port),
       timeout: timeoutMs,
@@ -289,13 +291,6 @@ function turnOver(): void {
   endedInThisTurn = [];
   if (endedBefore.length > 0) setImmediate(turnOver);
   for (const callback of over) callback();
-}
-
-function notEncrypted(origin: string): EvregError {
-  return new EvregError(
-    "forbidden",
-    `Deliveries to ${origin} are not allowed: it is http: and not https:. An operator can open it with delivery.allowHttp.`,
-  );
 }
 
 interface Destination {

@@ -1,13 +1,13 @@
 import { createHmac } from "node:crypto";
 import { Webhook, WebhookVerificationError } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
-import { deliveryHeaders, type SignedDelivery } from "../../src/delivery/request.ts";
+import { deliveryHeaders } from "../../src/delivery/request.ts";
 import { systemRandom } from "../../src/runtime/clock.ts";
 
 const newSecret = (): string => `whsec_${Buffer.from(systemRandom.bytes(32)).toString("base64")}`;
 
 const secret = newSecret();
-const delivery: SignedDelivery = {
+const delivery: Parameters<typeof deliveryHeaders>[0] = {
   eventId: 42,
   subscriptionId: 7,
   action: "user.created",
@@ -21,7 +21,7 @@ const delivery: SignedDelivery = {
 const verify = (key: string, bytes: Buffer, sent: Record<string, string>) => () =>
   new Webhook(key).verify(bytes, sent);
 
-const id = (change: Partial<SignedDelivery>): string | undefined =>
+const id = (change: Partial<typeof delivery>): string | undefined =>
   deliveryHeaders({ ...delivery, ...change })["webhook-id"];
 
 describe("deliveryHeaders", () => {

@@ -5,7 +5,7 @@ import { isLocalhost } from "../../domain/handler-url.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import {
   HOSTS_FILE,
-  CachedFile,
+  cachedFile,
   candidateNames,
   parseHosts,
   parseSearchList,
@@ -66,8 +66,8 @@ interface Answer {
  */
 export class HostNames {
   readonly #options: HostNamesOptions;
-  readonly #hosts: CachedFile<ReturnType<typeof parseHosts>>;
-  readonly #searchList: CachedFile<ReturnType<typeof parseSearchList>>;
+  readonly #hosts: () => Promise<ReturnType<typeof parseHosts>>;
+  readonly #searchList: () => Promise<ReturnType<typeof parseSearchList>>;
   #current: Resolver | undefined;
   #previous: Resolver | undefined;
   #madeAtMs = 0;
@@ -78,8 +78,8 @@ export class HostNames {
   constructor(options: HostNamesOptions) {
     const { clock, hostsFile = HOSTS_FILE, resolverFile = RESOLVER_FILE } = options;
     this.#options = options;
-    this.#hosts = new CachedFile(clock, hostsFile, parseHosts);
-    this.#searchList = new CachedFile(clock, resolverFile, parseSearchList);
+    this.#hosts = cachedFile(clock, hostsFile, parseHosts);
+    this.#searchList = cachedFile(clock, resolverFile, parseSearchList);
   }
 
   readonly resolve: Resolve = (hostname, callback) => {
@@ -111,11 +111,11 @@ export class HostNames {
 
   async #find(hostname: string, over: AbortSignal): Promise<readonly string[]> {
     const plain = hostname.toLowerCase().replace(/\.$/, "");
-    const listed = (await this.#hosts.read()).get(plain);
+    const listed = (await this.#hosts()).get(plain);
     if (listed !== undefined) return listed;
     if (isLocalhost(plain)) return ["127.0.0.1", "::1"];
     let failure: unknown;
-    for (const name of candidateNames(hostname, await this.#searchList.read())) {
+    for (const name of candidateNames(hostname, await this.#searchList())) {
       if (over.aborted) break;
       try {
         return await this.#query(name);

@@ -63,44 +63,32 @@ export function candidateNames(hostname: string, { domains, ndots }: SearchList)
 /** For how long a file is taken to be unchanged. */
 const CHECK_AFTER_MS = 5_000;
 
-/** The parsed content of a small text file of the system, read anew when it has changed. One that cannot be read counts as empty. */
-export class CachedFile<T> {
-  readonly #clock: Clock;
-  readonly #path: string;
-  readonly #parse: (text: string) => T;
-  #version = "";
-  #value: T;
-  #checkedAtMs = -Infinity;
-  #checking: Promise<void> | undefined;
+/**
+ * Reads the parsed content of a small text file of the system, anew when it has changed. One that cannot be read counts as
+ * empty.
+ */
+export function cachedFile<T>(clock: Clock, path: string, parse: (text: string) => T): () => Promise<T> {
+  let version = "";
+  let value = parse("");
+  let checkedAtMs = -Infinity;
+  let checking: Promise<void> | undefined;
 
-  constructor(clock: Clock, path: string, parse: (text: string) => T) {
-    this.#clock = clock;
-    this.#path = path;
-    this.#parse = parse;
-    this.#value = parse("");
-  }
-
-  async read(): Promise<T> {
-    if (this.#clock.monotonicMs() - this.#checkedAtMs >= CHECK_AFTER_MS) {
-      this.#checking ??= this.#check().finally(() => {
-        this.#checking = undefined;
-        this.#checkedAtMs = this.#clock.monotonicMs();
-      });
-      await this.#checking;
-    }
-    return this.#value;
-  }
-
-  async #check(): Promise<void> {
+  async function check(): Promise<void> {
     try {
-      const { mtimeMs, size, ino } = await stat(this.#path);
-      const version = `${mtimeMs} ${size} ${ino}`;
-      if (version === this.#version) return;
-      this.#value = this.#parse(await readFile(this.#path, "utf8"));
-      this.#version = version;
+      const { mtimeMs, size, ino } = await stat(path);
+      const found = `${mtimeMs} ${size} ${ino}`;
+      if (found !== version) value = parse(await readFile(path, "utf8"));
+      version = found;
     } catch {
-      this.#value = this.#parse("");
-      this.#version = "";
+      value = parse("");
+      version = "";
     }
+    checking = undefined;
+    checkedAtMs = clock.monotonicMs();
   }
+
+  return async () => {
+    if (clock.monotonicMs() - checkedAtMs >= CHECK_AFTER_MS) await (checking ??= check());
+    return value;
+  };
 }
