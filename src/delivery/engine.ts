@@ -247,8 +247,7 @@ export class Engine {
       : undefined;
     if (request !== undefined) {
       const answer = await this.#calls.claim(request);
-      if (answer === undefined) this.#schedule.claimFailed();
-      else this.#schedule.claimed(answer, clock.monotonicMs(), aheadMs(clock));
+      this.#schedule.claimed(answer, clock.monotonicMs(), aheadMs(clock));
     }
     this.#advance();
   }

@@ -37,12 +37,6 @@ export interface PullParts extends Pick<EngineParts, "store" | "clock" | "random
   readonly onStored: (of: ShownAttempt, result: AttemptResult, outcome: FinishOutcome) => void;
 }
 
-/** When a lease was given, and when it ends. */
-interface LeaseTimes {
-  readonly nowMs: number;
-  readonly untilMs: number;
-}
-
 /** A result of an attempt that is under way, with what the store says of that. */
 interface HeldResult extends PullResult {
   readonly attempt: LeasedAttempt;
@@ -65,13 +59,14 @@ export class PullAttempts {
    */
   async prepare(
     claims: readonly Claim[],
-    times: LeaseTimes,
+    nowMs: number,
+    leaseMs: number,
     isWanted: () => boolean,
   ): Promise<readonly PulledDelivery[]> {
     const prepared = new Map<Claim, PulledDelivery>();
     const ended: Promise<unknown>[] = [];
     const end = (claim: Claim, ending: "never started" | "filtered"): void => {
-      ended.push(this.#end(claim, withoutAttempt(claim, ending, times.nowMs)));
+      ended.push(this.#end(claim, withoutAttempt(claim, ending, nowMs)));
     };
     for (const claim of claims) {
       if (eventLoop.shouldYield()) await eventLoop.yield();
@@ -79,9 +74,9 @@ export class PullAttempts {
       if (!isWanted()) end(claim, "never started");
       else if (isExcluded) end(claim, "filtered");
       else {
-        const delivery = this.#deliveryOf(claim, times);
+        const delivery = this.#deliveryOf(claim, nowMs, nowMs + leaseMs);
         if (typeof delivery === "string") {
-          ended.push(this.#end(claim, this.#unsendable(claim, delivery, times.nowMs)));
+          ended.push(this.#end(claim, this.#unsendable(claim, delivery, nowMs)));
         } else prepared.set(claim, delivery);
       }
     }
@@ -170,7 +165,7 @@ export class PullAttempts {
   }
 
   /** What the consumer gets; why it can get nothing, where that cannot be read. */
-  #deliveryOf(claim: Claim, { nowMs, untilMs }: LeaseTimes): PulledDelivery | AttemptErrorCode {
+  #deliveryOf(claim: Claim, nowMs: number, untilMs: number): PulledDelivery | AttemptErrorCode {
     const { deliveryId, claimId, attempt, event, subscription } = claim;
     const { subscriptionId } = subscription;
     this.#known.set(subscriptionId, subscription);

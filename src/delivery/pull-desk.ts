@@ -247,13 +247,12 @@ export class PullDesk {
   async #serve(waiter: Waiter, claims: readonly Claim[], nowMs: number): Promise<void> {
     this.#remove(waiter);
     const { lease_ms: leaseMs, signer } = waiter.request;
-    const untilMs = nowMs + leaseMs;
     const signed = signer === undefined ? claims : claims.map((claim) => signedBy(signer, claim));
     this.#leasedFor(leaseMs);
     const isWanted = (): boolean => !waiter.isGone && !this.#isClosed;
     let deliveries: readonly PulledDelivery[];
     try {
-      deliveries = await this.#attempts.prepare(signed, { nowMs, untilMs }, isWanted);
+      deliveries = await this.#attempts.prepare(signed, nowMs, leaseMs, isWanted);
     } catch (error) {
       return waiter.answer.reject(error);
     }

@@ -100,6 +100,10 @@ export function deliveryHeaders(delivery: SignedDelivery): Record<string, string
   const previousKeys = previousSecret === undefined ? undefined : signingKeys(previousSecret);
   const { whole } = previousKeys ?? keys;
   const signedPrefix = `${webhookId}.${timestamp}.`;
+  let signatures = `v1,${keys.standard.sign(signedPrefix, body, "base64")}`;
+  if (previousKeys !== undefined) {
+    signatures += ` v1,${previousKeys.standard.sign(signedPrefix, body, "base64")}`;
+  }
   const headers: Record<string, string> = {
     "Content-Type": "application/json",
     "User-Agent": `evreg/${version}`,
@@ -108,7 +112,7 @@ export function deliveryHeaders(delivery: SignedDelivery): Record<string, string
     "X-Evreg-Signature": `sha256=${whole.sign("", body, "hex")}`,
     "webhook-id": webhookId,
     "webhook-timestamp": String(timestamp),
-    "webhook-signature": standardSignatures(keys, previousKeys, signedPrefix, body),
+    "webhook-signature": signatures,
   } satisfies Record<WebhookHeader | "Content-Type" | "User-Agent", string>;
   if (bearer !== null) headers["Authorization"] = `Bearer ${bearer ?? previousSecret ?? secret}`;
   for (const [name, value] of Object.entries(delivery.extra ?? {})) {
@@ -122,17 +126,6 @@ interface SigningKeys {
   readonly whole: HmacKey;
   /** What follows `whsec_`, base64 decoded. */
   readonly standard: HmacKey;
-}
-
-function standardSignatures(
-  keys: SigningKeys,
-  previousKeys: SigningKeys | undefined,
-  prefix: string,
-  body: Uint8Array,
-): string {
-  const signature = `v1,${keys.standard.sign(prefix, body, "base64")}`;
-  if (previousKeys === undefined) return signature;
-  return `${signature} v1,${previousKeys.standard.sign(prefix, body, "base64")}`;
 }
 
 const STANDARD_PREFIX = "whsec_";

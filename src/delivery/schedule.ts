@@ -117,7 +117,7 @@ export class Schedule {
   }
 
   /**
-   * What to claim; `undefined` without capacity. To be followed by `claimed` or `claimFailed`.
+   * What to claim; `undefined` without capacity. To be followed by `claimed`.
    * @param aheadMs see `claimed`
    */
   request(nowMs: number, leaseMs: number, aheadMs = 0): ClaimRequest | undefined {
@@ -125,14 +125,14 @@ export class Schedule {
     return this.#claims.request(nowMs, leaseMs, aheadMs);
   }
 
-  /** @param aheadMs how far this clock, the monotonic one, is ahead of the clock of stored times */
-  claimed(answer: ClaimAnswer, nowMs: number, aheadMs = 0): void {
+  /**
+   * @param answer `undefined` where the claim failed
+   * @param aheadMs how far this clock, the monotonic one, is ahead of the clock of stored times
+   */
+  claimed(answer: ClaimAnswer | undefined, nowMs: number, aheadMs = 0): void {
+    if (answer === undefined) return this.#claims.failed();
     this.#claims.answered(answer, this.#claimAsOf, aheadMs);
     this.#queue(answer.claims, this.#claimAsOf, nowMs);
-  }
-
-  claimFailed(): void {
-    this.#claims.failed();
   }
 
   /**
