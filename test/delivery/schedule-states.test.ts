@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { array, assert, constantFrom, integer, property, tuple } from "fast-check";
 import { expect, it } from "vitest";
 import type { Item, Lane, WhyNot } from "../../src/delivery/lane.ts";
@@ -279,6 +279,23 @@ it("lets an item live only as its table says", () => {
   expect(() => schedule.broke(item)).toThrow("An item that is queued was broken.");
   schedule.start(item, 1);
   expect(() => schedule.start(item, 1)).toThrow("An item that is sending was started.");
+});
+
+it("has parts that CONTRIBUTING.md lists, and no others", () => {
+  const folder = new URL("../../src/delivery/", import.meta.url);
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(".ts"),
+  );
+  const exported = files.flatMap((name) => {
+    const text = readFileSync(new URL(name, folder), "utf8");
+    return [...text.matchAll(/^export (?:class|interface|type) (\w+)/gm)].map(([, part]) => part!);
+  });
+  const list = CONTRIBUTING.slice(CONTRIBUTING.indexOf("| Part | What it does |"));
+  const rows = list.slice(0, list.indexOf("\n\n")).split("\n").slice(2);
+  const listed = rows.flatMap((row) =>
+    Array.from(row.split("|")[1]!.matchAll(/`(\w+)`/g), ([, part]) => part!),
+  );
+  expect(listed.toSorted()).toEqual(exported.toSorted());
 });
 
 it("is drawn in CONTRIBUTING.md as its table has it", () => {
