@@ -1,3 +1,4 @@
+import type { LookupAddress } from "node:dns";
 import type { LookupFunction } from "node:net";
 import { type AddressRules, canonicalAddress, reachedAddresses } from "../domain/addresses.ts";
 import { EvregError } from "../domain/error.ts";
@@ -39,8 +40,7 @@ export function createAddressGuard(parts: {
   return {
     check,
     lookupFor: (port) => (hostname, options, callback) => {
-      resolve(hostname, (error, addresses) => {
-        if (error !== null) return callback(error, "", 0);
+      const found = (addresses: readonly LookupAddress[]): void => {
         const refused =
           addresses.length > MAX_ADDRESSES
             ? notAllowed(hostname, `it has more than ${MAX_ADDRESSES} addresses.`)
@@ -53,7 +53,9 @@ export function createAddressGuard(parts: {
         if (first === undefined) return callback(lookupError(hostname, "ENOTFOUND"), "", 0);
         if (options.all === true) return callback(null, tried);
         return callback(null, first.address, first.family);
-      });
+      };
+      const failed = (error: Error): void => callback(error, "", 0);
+      resolve(hostname).then(found, failed);
     },
   };
 }
@@ -64,16 +66,11 @@ export function notAllowed(target: string, why: string): EvregError {
 
 /** Attempts that need the same name at the same time share one look-up, as a name server may be slow. */
 function shared(resolve: Resolve): Resolve {
-  const waiting = new Map<string, Parameters<Resolve>[1][]>();
-  return (hostname, callback) => {
-    const callbacks = waiting.get(hostname) ?? [];
-    callbacks.push(callback);
-    if (callbacks.length > 1) return;
-    waiting.set(hostname, callbacks);
-    resolve(hostname, (error, addresses) => {
-      waiting.delete(hostname);
-      for (const each of callbacks) each(error, addresses);
-    });
+  const underWay = new Map<string, ReturnType<Resolve>>();
+  return (hostname) => {
+    const found = underWay.get(hostname) ?? resolve(hostname).finally(() => underWay.delete(hostname));
+    underWay.set(hostname, found);
+    return found;
   };
 }
 

@@ -1,5 +1,6 @@
 import type { LookupAddress } from "node:dns";
 import { networkInterfaces } from "node:os";
+import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAddressGuard, isOwnListener } from "../../src/delivery/address-guard.ts";
 import { HostNames, type Resolve } from "../../src/delivery/dns/resolver.ts";
@@ -55,13 +56,13 @@ async function send(url: string, setup: Setup = {}): Promise<unknown> {
 
 function answering(...rounds: readonly (readonly string[])[]): Resolve {
   let round = 0;
-  return (_hostname, callback) => {
+  return async () => {
     const found: LookupAddress[] = (rounds[Math.min(round, rounds.length - 1)] ?? []).map((address) => ({
       address,
       family: address.includes(":") ? 6 : 4,
     }));
     round += 1;
-    setImmediate(callback, null, found);
+    return setImmediate(found);
   };
 }
 
@@ -91,9 +92,9 @@ describe("the look-up of a name serves one connection", () => {
     const guard = createAddressGuard({
       rules: createAddressRules(["127.0.0.0/8"]),
       ownAddresses: () => [],
-      resolve: (_hostname, callback) => {
+      resolve: () => {
         lookups += 1;
-        setImmediate(callback, null, [{ address: "127.0.0.1", family: 4 }]);
+        return setImmediate([{ address: "127.0.0.1", family: 4 }]);
       },
     });
     const lookup = guard.lookupFor(80);

@@ -21,7 +21,7 @@ function testsWith(allowNetworks: readonly string[] = ["127.0.0.0/8"]): HandlerT
   const guard = createAddressGuard({
     rules: createAddressRules(allowNetworks),
     ownAddresses: () => [],
-    resolve: (_name, callback) => void setImmediate(callback, null, [{ address: "127.0.0.1", family: 4 }]),
+    resolve: () => Promise.resolve([{ address: "127.0.0.1", family: 4 }]),
   });
   const sender = {
     clock: systemClock,

@@ -1,5 +1,6 @@
 import type { LookupAddress } from "node:dns";
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import timers from "node:timers/promises";
 import { createServer as createTlsServer } from "node:tls";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
@@ -70,12 +71,12 @@ function untimed(result: SendResult): SendResult {
 
 /** Names and the addresses they resolve to; others are not found. */
 function names(table: Readonly<Record<string, readonly string[]>>): Resolve {
-  return (hostname, callback) => {
+  return async (hostname) => {
     const found: LookupAddress[] = (table[hostname] ?? []).map((address) => ({
       address,
       family: address.includes(":") ? 6 : 4,
     }));
-    setImmediate(callback, null, found);
+    return timers.setImmediate(found);
   };
 }
 
@@ -298,8 +299,10 @@ describe("the deadline", () => {
     const clock = new ManualClock();
     const receiver = await receiverWith();
     let answer: (() => void) | undefined;
-    const resolve: Resolve = (_hostname, callback) => {
-      answer = () => callback(null, [{ address: "127.0.0.1", family: 4 }]);
+    const resolve: Resolve = () => {
+      const lookUp = Promise.withResolvers<LookupAddress[]>();
+      answer = () => lookUp.resolve([{ address: "127.0.0.1", family: 4 }]);
+      return lookUp.promise;
     };
     const sender = senderWith({ clock, timeoutMs: 10_000, resolve });
     const sent = post(sender, `http://slow.test:${receiver.port}/hook`);
@@ -354,8 +357,7 @@ describe("closing", () => {
   });
 });
 
-const slowResolve: Resolve = (_hostname, callback) =>
-  void setTimeout(callback, 40, null, [{ address: "127.0.0.1", family: 4 }]);
+const slowResolve: Resolve = () => timers.setTimeout(40, [{ address: "127.0.0.1", family: 4 }]);
 
 describe("timings of a request", () => {
   it("are reported for a request with a new connection, and for no other", async () => {

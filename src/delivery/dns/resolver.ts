@@ -2,7 +2,7 @@ import type { LookupAddress } from "node:dns";
 import { Resolver } from "node:dns/promises";
 import { isIP } from "node:net";
 import { isLocalhost } from "../../domain/handler-url.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import { type Clock, sleep } from "../../runtime/clock.ts";
 import {
   HOSTS_FILE,
   cachedFile,
@@ -12,11 +12,8 @@ import {
   RESOLVER_FILE,
 } from "./system-files.ts";
 
-/** Finds every address of a host name, or fails with an error whose `syscall` is `getaddrinfo`, as `dns.lookup` does. */
-export type Resolve = (
-  hostname: string,
-  callback: (error: Error | null, addresses: readonly LookupAddress[]) => void,
-) => void;
+/** Finds every address of a host name, or rejects with an error whose `syscall` is `getaddrinfo`, as `dns.lookup` does. */
+export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 interface HostNamesOptions {
   readonly clock: Clock;
@@ -82,24 +79,20 @@ export class HostNames {
     this.#searchList = cachedFile(clock, resolverFile, parseSearchList);
   }
 
-  readonly resolve: Resolve = (hostname, callback) => {
+  readonly resolve: Resolve = async (hostname) => {
     const { clock, withinMs } = this.#options;
     const over = new AbortController();
-    const settle = (error: Error | null, addresses: readonly string[]): void => {
-      if (over.signal.aborted) return;
-      over.abort();
-      cancel();
-      callback(
-        error,
-        addresses.map((address) => ({ address, family: isIP(address) })),
-      );
-    };
-    const fail = (code: string): void => settle(lookupError(hostname, code), []);
-    const cancel = clock.setTimer(() => fail("ETIMEOUT"), withinMs);
-    this.#find(hostname, over.signal).then(
-      (addresses) => settle(null, addresses),
-      (error) => fail(codeOf(error)),
+    const late = sleep(clock, withinMs, over.signal).then(() =>
+      Promise.reject(lookupError(hostname, "ETIMEOUT")),
     );
+    try {
+      const found = await Promise.race([this.#find(hostname, over.signal), late]);
+      return found.map((address) => ({ address, family: isIP(address) }));
+    } catch (error) {
+      throw lookupError(hostname, codeOf(error));
+    } finally {
+      over.abort();
+    }
   };
 
   /** Gives up all look-ups. */
@@ -180,12 +173,14 @@ export class HostNames {
   }
 
   async #withinMoment(answer: Promise<Answer>): Promise<Answer | undefined> {
-    const over = Promise.withResolvers<undefined>();
-    const cancel = this.#options.clock.setTimer(() => over.resolve(undefined), OTHER_FAMILY_MS);
+    const over = new AbortController();
     try {
-      return await Promise.race([answer, over.promise]);
+      return await Promise.race([
+        answer,
+        sleep(this.#options.clock, OTHER_FAMILY_MS, over.signal).then(() => undefined),
+      ]);
     } finally {
-      cancel();
+      over.abort();
     }
   }
 }

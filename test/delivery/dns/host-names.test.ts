@@ -37,12 +37,10 @@ const resolver = (text: string): Promise<void> => writeFile(join(folder, "resolv
 
 /** The addresses, or the code of the error. */
 function lookUp(hostname: string): Promise<readonly string[] | string | undefined> {
-  return new Promise((resolve) => {
-    names.resolve(hostname, (error, addresses) => {
-      if (error === null) resolve(addresses.map(({ address }) => address));
-      else resolve((error as NodeJS.ErrnoException).code);
-    });
-  });
+  return names.resolve(hostname).then(
+    (addresses) => addresses.map(({ address }) => address),
+    ({ code }: NodeJS.ErrnoException) => code,
+  );
 }
 
 describe("a name", () => {
@@ -50,10 +48,8 @@ describe("a name", () => {
     server.answer = (_name, type) => (type === "A" ? ["192.0.2.1", "192.0.2.2"] : ["2001:db8::1"]);
     expect(await lookUp("a.test")).toEqual(["192.0.2.1", "192.0.2.2", "2001:db8::1"]);
     expect(server.questions.toSorted()).toEqual(["A a.test", "AAAA a.test"]);
-    const families = await new Promise((resolve) => {
-      names.resolve("a.test", (_error, addresses) => resolve(addresses.map(({ family }) => family)));
-    });
-    expect(families).toEqual([4, 4, 6]);
+    const addresses = await names.resolve("a.test");
+    expect(addresses.map(({ family }) => family)).toEqual([4, 4, 6]);
   });
 
   it("may have addresses of one family only, or a name server that fails for the other", async () => {
