@@ -253,8 +253,7 @@ export class Engine {
   }
 
   #begin(item: Item, claim: Claim, nowMs: number): void {
-    const { filter } = claim.subscription.settings;
-    const passes = filter === null || this.#filters.passes(claim, filter);
+    const passes = this.#filters.passes(claim);
     if (passes === false) return this.#exclude(item, claim);
     this.#schedule.start(item, nowMs);
     if (passes === true) this.#send(item, claim);

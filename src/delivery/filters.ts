@@ -44,14 +44,15 @@ export class Filters {
   }
 
   /**
-   * Whether a delivery of a subscription with this filter is sent. It takes the thread some microseconds, or 10 ms at most.
+   * Whether a delivery is sent. It takes the thread some microseconds, or 10 ms at most.
    * @returns a promise where the filter is compiled first, in steps, or where another thread reads a large payload
    */
-  passes(claim: Claim, filter: Schemata): boolean | Promise<boolean> {
+  passes(claim: Claim): boolean | Promise<boolean> {
     const { failures, event, subscription } = claim;
+    const { filter } = subscription.settings;
     const { payload } = event;
     // One that is damaged fails as an attempt, where it can be seen.
-    if (failures > 0 || payload === undefined) return true;
+    if (filter === null || failures > 0 || payload === undefined) return true;
     if (payload.byteLength > SHORT_CHECK_BYTES) return this.#passesLarge(claim, payload, filter);
     const compiled = this.#compiledOf(subscription.subscriptionId, filter);
     const decide = (): boolean => {

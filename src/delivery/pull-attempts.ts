@@ -70,7 +70,7 @@ export class PullAttempts {
     };
     for (const claim of claims) {
       if (eventLoop.shouldYield()) await eventLoop.yield();
-      const isExcluded = isWanted() && !(await this.#passesFilter(claim));
+      const isExcluded = isWanted() && !(await this.#parts.filters.passes(claim));
       if (!isWanted()) end(claim, "never started");
       else if (isExcluded) end(claim, "filtered");
       else {
@@ -157,11 +157,6 @@ export class PullAttempts {
       const expires_at = toIso(untilMs);
       finished[result.index] = { lease, outcome: "stored", status: "delivering", expires_at };
     }
-  }
-
-  async #passesFilter(claim: Claim): Promise<boolean> {
-    const { filter } = claim.subscription.settings;
-    return filter === null || (await this.#parts.filters.passes(claim, filter));
   }
 
   /** What the consumer gets; why it can get nothing, where that cannot be read. */
