@@ -84,6 +84,42 @@ export interface EncryptionKeys {
   readonly previous?: Uint8Array;
 }
 
+// Data whose secrets are encrypted hold a known text under the same key, which tells whether a key is the right one.
+
+const ABOUT_PROOF = "proof of the key";
+const PROOF = "evreg";
+
+/** What is stored with the first secrets that the key encrypts. */
+export function proofOf(key: Uint8Array): string {
+  return new Vault(key).seal(ABOUT_PROOF, PROOF);
+}
+
+/** What opens the secrets as they are stored, and what seals them as they are to be. */
+export interface Vaults {
+  readonly current: Vault;
+  readonly next: Vault;
+  /** Whether the next key is another one than that of the data, or its first one. */
+  readonly isNewKey: boolean;
+}
+
+/**
+ * @param stored the proof; `undefined` where secrets are not encrypted
+ * @returns `undefined` where none of the keys opens the secrets
+ */
+export function vaultsFor(stored: string | undefined, keys: EncryptionKeys | undefined): Vaults | undefined {
+  const next = new Vault(keys?.key);
+  if (stored === undefined) return { current: new Vault(undefined), next, isNewKey: keys !== undefined };
+  const opens = (vault: Vault): boolean => vault.open(ABOUT_PROOF, stored) === PROOF;
+  const current = [next, new Vault(keys?.previous)].find(opens);
+  return current === undefined ? undefined : { current, next, isNewKey: current !== next };
+}
+
+/** Says why data cannot be opened, and what to do. */
+export function whyLocked(place: string, keys: EncryptionKeys | undefined): string {
+  const why = keys === undefined ? "no key was given" : "no key that was given is the one";
+  return `The secrets in ${place} are encrypted, and ${why}: set EVREG_ENCRYPTION_KEY or EVREG_ENCRYPTION_KEY_FILE to the key they were encrypted with or, to change the key, EVREG_ENCRYPTION_KEY_PREVIOUS. Nothing was changed.`;
+}
+
 /** A subscription's secrets as they are stored. */
 export interface StoredSecrets {
   readonly secret: string;

@@ -1,5 +1,5 @@
 import { type Client, createClient } from "@libsql/client";
-import { STATEMENTS } from "../../src/store/libsql/files/schema.ts";
+import { TABLES } from "../../src/store/sql/tables.ts";
 import { answerCalls } from "./calls.ts";
 
 // The most that the engine takes: the rows of a batch, as JSON, straight into its tables, each batch durable.
@@ -23,7 +23,7 @@ const calls = {
   async open({ file }: { file: string }): Promise<void> {
     client = createClient({ url: `file:${file}`, concurrency: 1 });
     for (const pragma of PRAGMAS) await client.execute(pragma);
-    for (const statement of STATEMENTS) await client.execute(statement);
+    for (const statement of TABLES) await client.execute(statement);
     await client.execute(
       "INSERT INTO action (action, application, revision, created_ms) VALUES ('order.created', 'shop', 1, 0)",
     );

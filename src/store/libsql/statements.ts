@@ -62,7 +62,9 @@ export interface SyncSql extends Sql {
   readonly rows: <T>(text: string, ...values: SqlValue[]) => readonly T[];
   readonly first: <T>(text: string, ...values: SqlValue[]) => T | undefined;
   readonly value: <T>(text: string, ...values: SqlValue[]) => T;
+  readonly joined: (text: string, ...values: SqlValue[]) => Uint8Array<ArrayBuffer>;
   readonly run: (text: string, ...values: SqlValue[]) => number;
+  readonly erase: (text: string, ...values: SqlValue[]) => number;
 }
 
 /** Work with the engine of this process. */
@@ -123,6 +125,15 @@ export class Statements implements SyncSql {
   readonly value = <T>(text: string, ...values: SqlValue[]): T =>
     Object.values(this.first<object>(text, ...values) ?? {})[0] as T;
 
+  /** The engine joins them as text, which is any bytes with a length. */
+  readonly joined = (text: string, ...values: SqlValue[]): Uint8Array<ArrayBuffer> => {
+    const bytes = this.value<ArrayBuffer | null>(
+      `SELECT CAST(group_concat(CAST(bytes AS TEXT), '') AS BLOB) FROM (${text})`,
+      ...values,
+    );
+    return bytes === null ? new Uint8Array() : new Uint8Array(bytes);
+  };
+
   readonly run = (text: string, ...values: SqlValue[]): number => {
     const bound = bindable(values);
     return attempted(() => {
@@ -131,6 +142,16 @@ export class Statements implements SyncSql {
       statement.all(bound);
       return 0;
     }, STEPS[text]);
+  };
+
+  /** Nobody overwrites the unused parts of a page that becomes another table's. */
+  readonly erase = (text: string, ...values: SqlValue[]): number => {
+    this.run("PRAGMA secure_delete = ON");
+    try {
+      return this.run(text, ...values);
+    } finally {
+      this.run("PRAGMA secure_delete = OFF");
+    }
   };
 
   #statement(text: string): Statement {
@@ -155,7 +176,7 @@ export class Statements implements SyncSql {
 
 /**
  * Statements take lists as JSON texts, and name what is in them: `list(?1: id bigint)` is the table of a list of values, and one
- * with more columns that of a list of rows.
+ * with more columns that of a list of rows. A column of the type `hex` is given in hex, and has the bytes.
  */
 const LIST = /\blist\((\?\d*):([^)]*)\)/g;
 
@@ -165,7 +186,7 @@ function withLists(text: string): string {
     const all = columns.split(",").map((column) => column.trim().split(" "));
     const cells = all.map(([name, type], index) => {
       const cell = all.length === 1 ? "value" : `value ->> ${index}`;
-      return `${type === "bytes" ? `CAST(${cell} AS BLOB)` : cell} AS ${name}`;
+      return `${type === "hex" ? `unhex(${cell})` : cell} AS ${name}`;
     });
     return `(SELECT ${cells.join(", ")} FROM json_each(${parameter}))`;
   });

@@ -25,13 +25,14 @@ const NO_BYTES = new Uint8Array(1);
 
 /** Makes the work of one write batch, or of one read. */
 export function workOn<S extends Sql>(
-  { rows, first, value, run }: S,
+  sql: S,
   key: Uint8Array | undefined,
   bytes: ArrayBuffer | undefined,
 ): Omit<Work, keyof Sql> & Pick<S, keyof Sql> {
   const brought = bytes === undefined ? NO_BYTES : new Uint8Array(bytes);
   const taken = { payloads: [], transfer: new Set<ArrayBuffer>(), damaged: [], changes: [] };
-  return { rows, first, value, run, key, bytes: brought, ...taken };
+  const { rows, first, value, joined: joinedBytes, run, erase } = sql;
+  return { rows, first, value, joined: joinedBytes, run, erase, key, bytes: brought, ...taken };
 }
 
 /**

@@ -4,11 +4,14 @@ import { invalidField } from "../../domain/error.ts";
  * What a failure means for the connection it was seen on.
  * - `full`: nothing was committed; writing can go on once there is room.
  * - `in_use`: nothing was committed, as another connection holds the file.
+ * - `away`: nothing was committed, as the database cannot be reached or takes no writes; writing can go on once it does.
+ * - `in_doubt`: it went away at a commit, and nobody knows whether that was done.
+ * - `refused`: the database lets nobody in with what it was opened with.
  * - `damaged`: the disk failed to read, or what is on it is damaged.
  * - `failed`: anything else.
- * After the last two a connection must not write again: what is in the file is not known until a new start reads it.
+ * After `damaged` and `failed` a connection must not write again: what is in the file is not known until a new start reads it.
  */
-export type FailureKind = "full" | "in_use" | "damaged" | "failed";
+export type FailureKind = "full" | "in_use" | "away" | "in_doubt" | "refused" | "damaged" | "failed";
 
 /** The engine itself failed, not the request. The transaction in which it happened has ended. */
 export class EngineFailure extends Error {
@@ -52,8 +55,15 @@ export interface Sql {
   readonly first: <T>(text: string, ...values: SqlValue[]) => Promise<T | undefined> | T | undefined;
   /** The value of a query that answers one row of one column. */
   readonly value: <T>(text: string, ...values: SqlValue[]) => Promise<T> | T;
+  /** The BLOBs of a query whose one column is `bytes`, one after the other in the order of its rows. */
+  readonly joined: (
+    text: string,
+    ...values: SqlValue[]
+  ) => Promise<Uint8Array<ArrayBuffer>> | Uint8Array<ArrayBuffer>;
   /** Runs the statement and drops the rows it may answer. Returns how many rows it changed. */
   readonly run: (text: string, ...values: SqlValue[]) => Promise<number> | number;
+  /** As `run`. What the statement removes is overwritten at once, where the engine can do that. */
+  readonly erase: (text: string, ...values: SqlValue[]) => Promise<number> | number;
 }
 
 /** The times that can be written as ISO 8601 with four digits for the year. */

@@ -203,7 +203,7 @@ export class StoreThreads {
         throw new EvregError("unavailable", `The store is busy: ${message}.`, NOTHING_STORED);
       if (error.isFatal) this.#stop(message);
       else this.#refuseWrites(message, bytes);
-      throw this.#unavailable(error.kind === "full" ? NOTHING_STORED : {});
+      throw this.#unavailable(error.kind === "full" || error.kind === "away" ? NOTHING_STORED : {});
     }
   }
 

@@ -62,8 +62,8 @@ export function eventListSuite(open: OpenStore): void {
             1,
             2,
             9,
-            Math.ceil(ids.length / 14),
-            Math.ceil(ids.length / 7),
+            Math.ceil(ids.length / 14) || 1,
+            Math.ceil(ids.length / 7) || 1,
             ids.length + 1,
           ]) {
             const asked = { ...filter, ...time, order, limit: 7, page };

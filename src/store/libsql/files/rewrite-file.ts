@@ -2,7 +2,14 @@ import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
 import { messageOf } from "../../../domain/error.ts";
 import { WHOLE_KEY } from "../../../domain/order-key.ts";
 import { withFile } from "../../../runtime/files.ts";
-import { aboutSecret, type EncryptionKeys, Vault } from "../../secret-cipher.ts";
+import {
+  aboutSecret,
+  type EncryptionKeys,
+  proofOf,
+  type Vaults,
+  vaultsFor,
+  whyLocked,
+} from "../../secret-cipher.ts";
 import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../../sql/queue/delivery-state.ts";
 import { addressOf, type WriteConnection } from "../connection.ts";
 import { mustBeAt } from "./file-guard.ts";
@@ -12,23 +19,9 @@ import { fileBehindLink, fileError, move, removeCopies, replaceFile, unfinishedC
 import { forEachPayload, KEPT_AS, type OlderForm, olderForm, SHORTENED_FORM } from "./older-forms.ts";
 import { createTables, FORM, markForm, readForm } from "./schema.ts";
 
-// A file whose secrets are encrypted holds a known text under the same key, which tells whether a key is the right one.
-
-const ABOUT_PROOF = "proof of the key";
-const PROOF = "evreg";
-
 export function storeProof(sql: SyncSql, database: "main" | "made", keys: EncryptionKeys | undefined): void {
   if (keys === undefined) return;
-  const proof = new Vault(keys.key).seal(ABOUT_PROOF, PROOF);
-  sql.run(`INSERT INTO ${database}.encryption (one, proof) VALUES (1, ?)`, proof);
-}
-
-/** What opens the secrets as they are stored, and what seals them as they are to be. */
-interface Vaults {
-  readonly current: Vault;
-  readonly next: Vault;
-  /** Whether the next key is another one than that of the file, or its first one. */
-  readonly isNewKey: boolean;
+  sql.run(`INSERT INTO ${database}.encryption (one, proof) VALUES (1, ?)`, proofOf(keys.key));
 }
 
 /**
@@ -36,18 +29,9 @@ interface Vaults {
  * @throws EvregError `usage` with the key that is missing or wrong
  */
 export function vaultsOf(sql: SyncSql, path: string, keys: EncryptionKeys | undefined): Vaults {
-  const next = new Vault(keys?.key);
-  const stored = sql.value<string | undefined>("SELECT proof FROM encryption");
-  if (stored === undefined) return { current: new Vault(undefined), next, isNewKey: keys !== undefined };
-  const opens = (vault: Vault): boolean => vault.open(ABOUT_PROOF, stored) === PROOF;
-  const current = [next, new Vault(keys?.previous)].find(opens);
-  if (current !== undefined) return { current, next, isNewKey: current !== next };
-  const why = keys === undefined ? "no key was given" : "no key that was given is the one";
-  throw fileError(
-    "usage",
-    path,
-    `The secrets in ${path} are encrypted, and ${why}: set EVREG_ENCRYPTION_KEY or EVREG_ENCRYPTION_KEY_FILE to the key they were encrypted with or, to change the key, EVREG_ENCRYPTION_KEY_PREVIOUS. Nothing was changed.`,
-  );
+  const vaults = vaultsFor(sql.value<string | undefined>("SELECT proof FROM encryption"), keys);
+  if (vaults !== undefined) return vaults;
+  throw fileError("usage", path, whyLocked(path, keys));
 }
 
 // A file of an older form, or one whose secrets get another key, is written anew beside itself: the rows of each table are copied

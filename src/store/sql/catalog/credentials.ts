@@ -6,20 +6,9 @@ import { aboutSecret, type SecretOwner, Vault } from "../../secret-cipher.ts";
 import type { CallerToken, TokenRecord } from "../../store.ts";
 import { isoOrNull, readableOr, type StoredRecord } from "../stored-record.ts";
 import type { Work } from "../operation.ts";
-import { isRowid, type Sql, type SqlValue } from "../sql.ts";
+import { isRowid, type Sql } from "../sql.ts";
 
-/**
- * Writes secrets. They have a table of their own, so that no listing reads them. What a write removes is overwritten at once:
- * nobody overwrites the unused parts of a page that becomes another table's.
- */
-async function change(sql: Sql, text: string, ...values: SqlValue[]): Promise<void> {
-  await sql.run("PRAGMA secure_delete = ON");
-  try {
-    await sql.run(text, ...values);
-  } finally {
-    await sql.run("PRAGMA secure_delete = OFF");
-  }
-}
+// Secrets have a table of their own, so that no listing reads them. What a write removes there is erased at once.
 
 /**
  * Answers the stored secret of the oldest other subscription of the same application, name and mode, as these share it.
@@ -51,8 +40,7 @@ export async function insertSecrets(
   const about = aboutSecret(input, "secret");
   const shared = await sharedSecret(work, id);
   const isReadable = shared !== undefined && vault.open(about, shared.secret) !== undefined;
-  await change(
-    work,
+  await work.erase(
     `INSERT INTO subscription_secret (subscription_id, secret, previous_secret, previous_until_ms, bearer)
       VALUES (?, ?, ?, ?, 'secret')`,
     id,
@@ -85,7 +73,7 @@ export async function setBearer(
   const about = aboutSecret(owner, "bearer token");
   const token = bearer.kind === "own" ? new Vault(work.key).seal(about, bearer.token) : null;
   const update = "UPDATE subscription_secret SET bearer = ?, bearer_token = ? WHERE subscription_id = ?";
-  await change(work, update, bearer.kind, token, id);
+  await work.erase(update, bearer.kind, token, id);
 }
 
 /**
@@ -122,8 +110,7 @@ export async function replaceSecrets(
   for (const { id, secret } of rows) {
     // A secret that cannot be read signs nothing, so it has no overlap.
     const overlaps = rotation.overlapMs > 0 && vault.open(about, secret) !== undefined;
-    await change(
-      work,
+    await work.erase(
       `UPDATE subscription_secret SET secret = ?, previous_secret = ?, previous_until_ms = ?
         WHERE subscription_id = ?`,
       vault.seal(about, rotation.secret),
@@ -136,15 +123,14 @@ export async function replaceSecrets(
 
 /** Deletes previous secrets whose overlap has ended. */
 export async function deleteExpiredSecrets(sql: Sql, nowMs: number): Promise<void> {
-  await change(
-    sql,
+  await sql.erase(
     `UPDATE subscription_secret SET previous_secret = NULL, previous_until_ms = NULL WHERE previous_until_ms <= ?`,
     nowMs,
   );
 }
 
 export async function deleteSecrets(sql: Sql, id: number): Promise<void> {
-  await change(sql, "DELETE FROM subscription_secret WHERE subscription_id = ?", id);
+  await sql.erase("DELETE FROM subscription_secret WHERE subscription_id = ?", id);
 }
 
 interface TokenRow extends StoredRecord<

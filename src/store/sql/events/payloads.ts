@@ -40,10 +40,7 @@ export async function readPayloads(
   return payloads;
 }
 
-/**
- * The engine joins those of a slice into one BLOB, as each BLOB from the driver costs about as much as 2 KiB of payload. It
- * joins them as text, which for the engine is any bytes with a length.
- */
+/** Reads the payloads of a slice together, as each BLOB from the driver costs about as much as 2 KiB of payload. */
 export async function loadPayloads(
   sql: Sql,
   requested: readonly PayloadRequest[],
@@ -70,12 +67,10 @@ export async function loadPayloads(
 }
 
 async function readSlice(sql: Sql, slice: readonly PayloadRequest[], payloads: Payloads): Promise<void> {
-  const bytes = await sql.value<ArrayBuffer | null>(
-    `SELECT CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB)
-      FROM list(?: id bigint) AS requested CROSS JOIN event AS e ON e.rowid = requested.id`,
+  const read = await sql.joined(
+    "SELECT e.payload AS bytes FROM list(?: id bigint) AS requested CROSS JOIN event AS e ON e.rowid = requested.id",
     JSON.stringify(slice.map(({ eventId }) => eventId)),
   );
-  const read = new Uint8Array(bytes ?? new ArrayBuffer(0));
   let start = 0;
   for (const { eventId, payloadBytes, actionId, checksum } of slice) {
     const payload = read.subarray(start, start + payloadBytes);

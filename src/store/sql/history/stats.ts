@@ -75,7 +75,7 @@ export class StatsCounts {
 
 /** It takes each count from the JSON as it is, which is three times as fast as from a list of lists. */
 const ADD_COUNTS = `INSERT INTO figure (span_ms, start_ms, action_id, subscription_id, measure, count, last_error)
-  SELECT span.column1, ?1 / span.column1 * span.column1, ?2, ?3, key, value, iif(key = '${MEASURE.failedAttempts}', ?5, NULL)
+  SELECT span.column1, ?1 / span.column1 * span.column1, ?2, ?3, CAST(key AS bigint), CAST(value AS bigint), iif(key = '${MEASURE.failedAttempts}', ?5, NULL)
   FROM (VALUES ${STATS_SPANS.map(({ spanMs }) => `(${spanMs})`).join(", ")}) AS span CROSS JOIN json_each(?4) WHERE TRUE
   ON CONFLICT (span_ms, start_ms, action_id, subscription_id, measure)
   DO UPDATE SET count = figure.count + excluded.count, last_error = coalesce(excluded.last_error, figure.last_error)`;
@@ -123,9 +123,9 @@ export async function countRefused(sql: Sql, refused: readonly RefusedCount[]): 
 export async function noteRunning(sql: Sql, { fromMs, toMs }: StatsTime): Promise<void> {
   for (const { spanMs } of STATS_SPANS) {
     await sql.run(
-      `INSERT OR IGNORE INTO figure (span_ms, start_ms, action_id, subscription_id, measure, count)
+      `INSERT INTO figure (span_ms, start_ms, action_id, subscription_id, measure, count)
         WITH RECURSIVE running (ms) AS (SELECT ?2 UNION ALL SELECT ms + ?1 FROM running WHERE ms + ?1 < ?3)
-        SELECT ?1, ms, 0, 0, ${MEASURE.published}, 0 FROM running`,
+        SELECT ?1, ms, 0, 0, ${MEASURE.published}, 0 FROM running WHERE TRUE ON CONFLICT DO NOTHING`,
       spanMs,
       floorTo(fromMs, spanMs),
       toMs,

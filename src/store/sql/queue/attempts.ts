@@ -12,11 +12,11 @@ type AttemptRow = StoredRecord<Omit<Attempt, "refusal" | "tls_reason">, "started
 
 /**
  * The attempts of the deliveries of `chosen (id)`. Most are first ones that delivered, and are stored with their deliveries; see
- * files/schema.ts.
+ * `tables.ts`.
  */
 export const ATTEMPTS = `
   SELECT delivery_id, attempt, started_ms AS started_at, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code, error_code,
-    consumer, CAST(response AS TEXT) AS response
+    consumer, iif(response IS NULL, NULL, hex(response)) AS response
   FROM chosen CROSS JOIN attempt ON delivery_id = chosen.id
   UNION ALL
   SELECT delivery.rowid, 1, created_ms + first_start_ms, first_duration_ms, NULL, NULL, NULL, 'delivered', first_status_code, NULL, NULL, NULL
@@ -24,7 +24,7 @@ export const ATTEMPTS = `
 
 export async function attemptsOfDelivery(sql: Sql, id: number): Promise<readonly Attempt[]> {
   const rows = await sql.rows<AttemptRow>(
-    `WITH chosen (id) AS (SELECT ?) SELECT ${COLUMNS} FROM (${ATTEMPTS}) ORDER BY attempt`,
+    `WITH chosen (id) AS (SELECT ?) SELECT ${COLUMNS} FROM (${ATTEMPTS}) AS attempts ORDER BY attempt`,
     id,
   );
   return rows.map(attemptOf);
@@ -51,7 +51,7 @@ const LIKELY_DELIVERIES = [
   `SELECT rowid AS id FROM delivery INDEXED BY delivery_failed_event
     WHERE subscription_id = ?1 AND state = ${DELIVERY_STATE.failed} ORDER BY event_id DESC`,
 ]
-  .map((one) => `SELECT id FROM (${one} LIMIT ${LIKELY})`)
+  .map((one) => `SELECT id FROM (${one} LIMIT ${LIKELY}) AS likely`)
   .join(" UNION ");
 
 /**
@@ -66,7 +66,7 @@ export async function listAttempts(
   const rows = await sql.rows<AttemptRow & Pick<SubscriptionAttempt, "delivery_id" | "event_id">>(
     `WITH chosen (id) AS MATERIALIZED (${LIKELY_DELIVERIES})
       SELECT delivery_id, (SELECT event_id FROM delivery WHERE rowid = delivery_id) AS event_id, ${COLUMNS}
-      FROM (${ATTEMPTS} ORDER BY started_at DESC, delivery_id DESC, attempt DESC LIMIT ?2)`,
+      FROM (${ATTEMPTS} ORDER BY started_at DESC, delivery_id DESC, attempt DESC LIMIT ?2) AS attempts`,
     subscription,
     limit,
   );
@@ -79,7 +79,9 @@ export async function listAttempts(
  * Makes an attempt of its row. Why an address was refused, or TLS failed, is stored in the place of the answer, which there is
  * none of.
  */
-function attemptOf({ response, ...row }: AttemptRow): Attempt {
+function attemptOf({ response: hex, ...row }: AttemptRow): Attempt {
+  // A text of the engines cannot hold each character that an answer may have.
+  const response = hex === null ? null : Buffer.from(hex, "hex").toString();
   const isRefused = row.error_code === "address_refused";
   const hasNoTls = row.error_code === "tls_failed";
   return {

@@ -9,7 +9,14 @@ import type { Work } from "../operation.ts";
 import type { Sql } from "../sql.ts";
 import { DELIVERY_STATE, LEASE_OF, UNFINISHED_STATES, WAIT_END } from "./delivery-state.ts";
 import type { OrderKey } from "./key-order.ts";
-import type { ClaimedRow, ClaimReply, EventBatch, RecordedLeases, WireRecordOutcome } from "./wire.ts";
+import type {
+  ClaimedRow,
+  ClaimedSubscriptionRow,
+  ClaimReply,
+  EventBatch,
+  RecordedLeases,
+  WireRecordOutcome,
+} from "./wire.ts";
 
 /** Claim ids are below this; that a delivery gets one twice is as good as impossible. */
 const CLAIM_IDS = 2 ** 47;
@@ -170,10 +177,10 @@ async function loadWaiting(
 /** A due delivery before it is leased. */
 type DueRow = Omit<ClaimedRow, "claimId" | "payload"> & PayloadRequest;
 
-/** SQL of a `ClaimedSubscriptionRow` as JSON. */
-const SUBSCRIPTION_SQL = `json_object('subscriptionId', s.rowid, 'application', s.application, 'name', s.subscription,
-  'handler', s.handler, 'maxRetries', s.max_retries, 'secret', k.secret, 'previousSecret', k.previous_secret,
-  'previousUntilMs', k.previous_until_ms, 'bearer', k.bearer, 'bearerToken', k.bearer_token, 'settings', s.settings)`;
+/** SQL of a `ClaimedSubscriptionRow`. */
+const SUBSCRIPTION_ROW = `s.rowid AS subscriptionId, s.application, s.subscription AS name, s.handler, s.max_retries AS maxRetries,
+  k.secret, k.previous_secret AS previousSecret, k.previous_until_ms AS previousUntilMs, k.bearer, k.bearer_token AS bearerToken,
+  s.settings`;
 
 /** SQL that follows `SELECT`: the subscriptions whose rowids are in the JSON `?1`. */
 const REQUESTED_SUBSCRIPTIONS = `FROM list(?1: id bigint) AS requested
@@ -262,11 +269,11 @@ export async function findSendable(sql: Sql, id: number): Promise<string> {
 /** Reads subscriptions, as `ClaimedSubscriptionRow`s in JSON. */
 async function readSubscriptions(sql: Sql, ids: ReadonlySet<number>): Promise<string> {
   if (ids.size === 0) return "[]";
-  const rows = await sql.value<ArrayBuffer>(
-    `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) ${REQUESTED_SUBSCRIPTIONS}`,
+  const rows = await sql.rows(
+    `SELECT ${SUBSCRIPTION_ROW} ${REQUESTED_SUBSCRIPTIONS}`,
     JSON.stringify([...ids]),
   );
-  return Buffer.from(rows).toString();
+  return JSON.stringify(rows);
 }
 
 /** A delivery that a call claims with its event. */
@@ -312,14 +319,13 @@ async function leaseRecorded(
   nowMs: number,
   leaseMs: number,
 ): Promise<ReadonlyMap<number, RecordedLeases>> {
-  const { subscriptions, ids } = (await sql.first<{ subscriptions: ArrayBuffer; ids: string }>(
-    `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS subscriptions, json_group_array(s.rowid) AS ids
-      ${REQUESTED_SUBSCRIPTIONS}
+  const subscriptions = await sql.rows<ClaimedSubscriptionRow>(
+    `SELECT ${SUBSCRIPTION_ROW} ${REQUESTED_SUBSCRIPTIONS}
       WHERE s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?2`,
     JSON.stringify([...new Set(wanted.map(([, subscriptionId]) => subscriptionId))]),
     nowMs,
-  ))!;
-  const open = new Set(JSON.parse(ids) as number[]);
+  );
+  const open = new Set(subscriptions.map(({ subscriptionId }) => subscriptionId));
   const deliveries = await sql.rows<RecordedLeases["deliveries"][number] & { readonly eventId: number }>(
     `SELECT d.event_id AS eventId, d.rowid AS deliveryId, d.subscription_id AS subscriptionId
       FROM list(?: event bigint, subscription bigint) AS wanted
@@ -329,7 +335,7 @@ async function leaseRecorded(
   );
   const shared = {
     claimId: await lease(sql, deliveries, nowMs, leaseMs),
-    subscriptions: Buffer.from(subscriptions).toString(),
+    subscriptions: JSON.stringify(subscriptions),
   };
   const byEvent = Map.groupBy(deliveries, ({ eventId }) => eventId);
   const leases = [...byEvent].map(([eventId, own]): [number, RecordedLeases] => {

@@ -112,8 +112,8 @@ export async function eventsWithDeliveries(
 ): Promise<readonly number[]> {
   const rows = await sql.rows<{ id: number }>(
     `SELECT page.id FROM list(?1: id bigint) AS page
-      WHERE (?3 IS NOT 'unreceived' OR NOT ${hasDelivery(`d.state = ${DELIVERY_STATE.delivered}`)})
-        AND (?3 IS NOT 'failed' OR ${hasDelivery(`d.state = ${DELIVERY_STATE.failed}`)})
+      WHERE (coalesce(?3, '') <> 'unreceived' OR NOT ${hasDelivery(`d.state = ${DELIVERY_STATE.delivered}`)})
+        AND (coalesce(?3, '') <> 'failed' OR ${hasDelivery(`d.state = ${DELIVERY_STATE.failed}`)})
         AND (?4 IS NULL OR ${hasDelivery("d.key IN list(?4: key bigint)")})`,
     JSON.stringify(ids),
     applications === undefined ? null : JSON.stringify(applications),

@@ -213,7 +213,8 @@ const DELIVERED = "id bigint, started_ms bigint, duration_ms bigint, status_code
 const MOVED =
   "id bigint, state bigint, attempt bigint, failures bigint, due_ms bigint, finished_ms bigint, last_error text";
 const ATTEMPT = `delivery_id bigint, attempt bigint, started_ms bigint, duration_ms bigint, outcome text, status_code bigint,
-  error_code text, dns_ms bigint, connect_ms bigint, first_byte_ms bigint, consumer text, response bytes`;
+  error_code text, dns_ms bigint, connect_ms bigint, first_byte_ms bigint, consumer text, response hex`;
+const ATTEMPT_COLUMNS = ATTEMPT.replaceAll(/ (?:bigint|text|hex)\b/g, "");
 
 function collect(
   writes: FinishWrites,
@@ -257,7 +258,7 @@ function collect(
     rounded(firstByteMs),
     consumer,
     // Half a surrogate pair has no UTF-8; an attempt must not be lost for it, so it becomes U+FFFD.
-    text?.toWellFormed(),
+    text === undefined ? null : Buffer.from(text.toWellFormed()).toString("hex"),
   ]);
   if (isPastLimit(attempt)) writes.long.push(id);
 }
@@ -285,9 +286,7 @@ async function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): Prom
   }
   if (attempts.length > 0) {
     await sql.run(
-      `INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, status_code, error_code, dns_ms, connect_ms,
-          first_byte_ms, consumer, response)
-        SELECT * FROM list(?: ${ATTEMPT}) AS r`,
+      `INSERT INTO attempt (${ATTEMPT_COLUMNS}) SELECT ${ATTEMPT_COLUMNS} FROM list(?: ${ATTEMPT}) AS r`,
       JSON.stringify(attempts),
     );
   }

@@ -131,8 +131,8 @@ export async function placeRecorded(sql: Sql, keys: readonly EventKey[], nowMs: 
 async function setKeys(sql: Sql, keys: readonly EventKey[]): Promise<void> {
   if (keys.length === 0) return;
   // The rowids are read apart. In one statement with the update, the engine would read all deliveries there are.
-  const rows = await sql.value<string>(
-    `SELECT json_group_array(json_array(d.rowid, g.key)) FROM list(?: event bigint, subscription bigint, key bigint) AS g
+  const rows = await sql.rows<{ readonly id: number; readonly key: number }>(
+    `SELECT d.rowid AS id, g.key FROM list(?: event bigint, subscription bigint, key bigint) AS g
       CROSS JOIN delivery AS d INDEXED BY delivery_event
         ON d.event_id = g.event AND d.subscription_id = g.subscription`,
     JSON.stringify(keys),
@@ -140,7 +140,7 @@ async function setKeys(sql: Sql, keys: readonly EventKey[]): Promise<void> {
   await sql.run(
     `UPDATE delivery SET key = r.key
       FROM list(?: id bigint, key bigint) AS r WHERE delivery.rowid = r.id`,
-    rows,
+    JSON.stringify(rows.map(({ id, key }) => [id, key])),
   );
 }
 
@@ -225,7 +225,7 @@ export const IS_EXHAUSTED = `f.subscription_id = s.rowid AND f.key IS NOT NULL A
 const SOME_EXHAUSTED = `FROM (SELECT f.rowid AS id FROM ${FAILING} WHERE ${IS_EXHAUSTED} LIMIT ${MAX_BLOCKED_KEYS}) AS blocked`;
 
 /** SQL that says whether the subscription `s` waits for a person where a delivery has used up its retries. */
-export const BLOCKS = `(s.order_key IS NOT NULL AND ${settingOf("on_exhausted")} IS 'block')`;
+export const BLOCKS = `(s.order_key IS NOT NULL AND coalesce(${settingOf("on_exhausted")}, '') = 'block')`;
 
 /** SQL of the first delivery that the subscription `s` blocks for. */
 export const BLOCKED_BY = `iif(${BLOCKS}, (SELECT min(blocked.id) ${SOME_EXHAUSTED}), NULL)`;
