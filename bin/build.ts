@@ -30,6 +30,7 @@ const bundled = [
   // `runtime/process.ts`.
   ...(await bundle({
     "store-thread": "src/store/libsql/worker.ts",
+    "postgres-thread": "src/store/postgres/worker.ts",
     "validation-thread": "src/service/validation-worker.ts",
   })),
 ];

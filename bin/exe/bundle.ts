@@ -45,6 +45,14 @@ export function bundleStoreThread(addonHash: string): Promise<string> {
   });
 }
 
+export function bundlePostgresThread(): Promise<string> {
+  return script(`import "../../src/store/postgres/worker.ts";`, {
+    // A part in C that the driver can do without.
+    external: ["pg-native"],
+    banner: { js: ONLY_BUILTINS },
+  });
+}
+
 export function bundleValidationThread(): Promise<string> {
   return script(`import "../../src/service/validation-worker.ts";`, { banner: { js: ONLY_BUILTINS } });
 }

@@ -10,8 +10,8 @@ import type { Logger } from "../runtime/logger.ts";
 import type { Owner } from "../runtime/owner-file.ts";
 import type { Background } from "../service/context.ts";
 import type { Service } from "../service/service.ts";
-import type { StoreChange } from "../store/store.ts";
-import { folderFindings, programFinding } from "./doctor-findings.ts";
+import type { Store, StoreChange } from "../store/store.ts";
+import { dataFindings, programFinding } from "./doctor-findings.ts";
 
 /** What a server and a command that holds the data folder itself are both built from. */
 export interface AppOptions {
@@ -31,7 +31,7 @@ interface ComposeOptions extends AppOptions {
   readonly findings?: () => readonly Finding[];
 }
 
-/** Opens the store (the folder, its lock, the upgrade of its file) and puts the service in front of it. */
+/** Opens the store (the folder, its lock, the upgrade of its file; or the database) and puts the service in front of it. */
 export async function compose(options: ComposeOptions) {
   const { config, version, logger, random = systemRandom } = options;
   const clock = new WatchedClock(options.clock ?? systemClock);
@@ -67,10 +67,14 @@ export async function compose(options: ComposeOptions) {
     needsData: options.needsData ?? false,
     acceptsLoss: options.acceptsLoss ?? false,
   };
+  const openStore = async (): Promise<Store> => {
+    const all = onFatal === undefined ? opening : { ...opening, onFatal };
+    const { url } = config.database;
+    if (url === undefined) return await (await import("../store/libsql/open.ts")).openLibsqlStore(all);
+    return await (await import("../store/postgres/open.ts")).openPostgresStore({ ...all, url });
+  };
   const [store, [{ createService }, { ValidationThread }, { StatsRecorder }]] = await Promise.all([
-    import("../store/libsql/open.ts").then(({ openLibsqlStore }) =>
-      openLibsqlStore(onFatal === undefined ? opening : { ...opening, onFatal }),
-    ),
+    openStore(),
     storeBegins().then(() =>
       Promise.all([
         import("../service/service.ts"),
@@ -101,7 +105,7 @@ export async function compose(options: ComposeOptions) {
     stats,
     metrics: metricsOf({ published, delivered, commits, streamed, store, engineState, clock, version }),
     environment: () => ({
-      findings: [programFinding(version), ...(options.findings?.() ?? []), ...folderFindings(config.data)],
+      findings: [programFinding(version), ...(options.findings?.() ?? []), ...dataFindings(config)],
       clockShiftMs: Date.now() - (performance.timeOrigin + performance.now()),
       serves,
       encrypts: encryption !== undefined,

@@ -29,6 +29,11 @@ export function folderFindings(folder: string): readonly Finding[] {
   return [permissionsFinding(folder), ...readableFiles(folder), diskSpace(folder), sizes(folder)];
 }
 
+/** What is known of where the data are without reading them: a database has tools of its own for that. */
+export function dataFindings({ data, database }: Pick<Config, "data" | "database">): readonly Finding[] {
+  return database.url === undefined ? folderFindings(data) : [permissionsFinding(data)];
+}
+
 /** Who may write to the data folder. */
 export function permissionsFinding(folder: string): Finding {
   try {

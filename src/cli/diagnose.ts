@@ -135,6 +135,11 @@ async function folderTargetFindings(
   const { data: folder } = config;
   const app = await import("../app/server.ts");
   const listening = await portFinding(config);
+  if (config.database.url !== undefined) {
+    const found = `No server runs on ${folder}, and the data are in a database, which only a server looks at.`;
+    const remedy = "Start one with `evreg serve`, or name one that runs elsewhere with --url.";
+    return [warning("server", found, remedy), listening, ...transportFindings(config)];
+  }
   const stat = statSync(folder, { throwIfNoEntry: false });
   if (stat === undefined) {
     const found = `There is no data folder ${folder}.`;

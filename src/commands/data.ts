@@ -11,7 +11,7 @@ import { withProgress } from "../cli/io/progress.ts";
 import type { Column } from "../cli/io/table.ts";
 import { counted, countedAre, escapeControl, someOf } from "../cli/io/text.ts";
 import { nextCommand, serveCommand, setTarget } from "../cli/target/next-command.ts";
-import { readSettings } from "../cli/target/target.ts";
+import { mustBeInFolder, readSettings } from "../cli/target/target.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { encryptionKeys } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
@@ -142,6 +142,7 @@ Everything is then as it was when the backup was made, the tokens too: only thos
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Restore);
     const { config } = await readSettings(flags);
+    mustBeInFolder(config, "To restore a database, use pg_restore, with the server stopped.");
     setTarget(flags);
     const app = await import("../app/server.ts");
     const { mustBeBackup, restore } = await app.loadRestore();
@@ -248,6 +249,7 @@ export class Migrate extends ConfigCommand {
     const { flags } = await this.parse(Migrate);
     setTarget(flags);
     const { config } = await readSettings(flags);
+    mustBeInFolder(config, "The tables of a database are made by the first start of a server on it.");
     if (flags.status && !existsSync(config.data)) {
       throw new EvregError(
         "not_found",

@@ -19,13 +19,14 @@ type LogLevel = LoadedConfig["config"]["log"]["level"];
 
 export class Serve extends ConfigCommand {
   static override usage =
-    "serve [--host ADDRESS] [--port NUMBER] [--dev] [--log-level LEVEL] [--log-format auto|pretty|json] [--accept-loss]";
+    "serve [--host ADDRESS] [--port NUMBER] [--database URL] [--dev] [--log-level LEVEL] [--log-format auto|pretty|json] [--accept-loss]";
   static override summary = "Run the server: the HTTP API and the deliveries.";
   static override description =
     "Runs until it is stopped (Ctrl-C or SIGTERM); what is under way is then finished or handed back, and a second signal ends it at once. The log goes to stderr. The first start puts an admin token into the file `token` of the data folder. With tls.cert and tls.key set it speaks https. SIGHUP has a server that is not at a terminal take up its certificate and its log level again.";
   static override examples = examples({
     "On this machine, without tokens": "evreg serve --dev",
     "For a proxy with TLS in front of it": "evreg serve --port 8080 --data /var/lib/evreg",
+    "With its data in PostgreSQL": "EVREG_DATABASE_URL=postgres://evreg@localhost/evreg evreg serve",
     "For other machines, with tls.cert and tls.key in its configuration":
       "evreg serve --host 0.0.0.0 --config /etc/evreg/evreg.config.yaml",
   });
@@ -35,6 +36,10 @@ export class Serve extends ConfigCommand {
       "ADDRESS",
     ),
     port: numberFlag("Port to listen on (default 7480); 0 takes any free one."),
+    database: textFlag(
+      "A PostgreSQL database for the data, in the place of the data folder. Others on this machine can see what is typed: a password is better in EVREG_DATABASE_URL.",
+      "URL",
+    ),
     dev: Flags.boolean({
       summary: "For one's own machine: no token needed, http: and loopback handlers allowed, loopback only.",
     }),

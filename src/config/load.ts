@@ -20,6 +20,7 @@ export interface ConfigFlags {
   readonly host?: string | undefined;
   readonly port?: number | string | undefined;
   readonly data?: string | undefined;
+  readonly database?: string | undefined;
   readonly url?: string | undefined;
   readonly token?: string | undefined;
   readonly "log-level"?: string | undefined;

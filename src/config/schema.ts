@@ -8,6 +8,7 @@ export interface Config {
   readonly port: number;
   /** An absolute path. */
   readonly data: string;
+  readonly database: DatabaseConfig;
   readonly tls: TlsConfig;
   readonly shutdownGraceMs: number;
   readonly auth: AuthConfig;
@@ -18,6 +19,11 @@ export interface Config {
   readonly delivery: DeliveryConfig;
   readonly log: LogConfig;
   readonly remote: RemoteConfig;
+}
+
+interface DatabaseConfig {
+  /** With its user and password. Without it, the data are in the data folder. */
+  readonly url?: string;
 }
 
 /** Both or none; absolute paths. */
@@ -89,7 +95,18 @@ export type KeyKind =
   /** `0s` or `5m`, read into milliseconds. */
   | { readonly kind: "waits"; readonly max: number; readonly maxMs: number }
   | { readonly kind: "choice"; readonly choices: readonly string[] }
-  | { readonly kind: "boolean" | "host" | "folder" | "file" | "url" | "text" | "encryptionKey" | "networks" };
+  | {
+      readonly kind:
+        | "boolean"
+        | "host"
+        | "folder"
+        | "file"
+        | "url"
+        | "databaseUrl"
+        | "text"
+        | "encryptionKey"
+        | "networks";
+    };
 
 /** One key of the configuration, with every name it goes by. */
 export interface ConfigKey {
@@ -138,6 +155,16 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
       "The data folder. Not set: STATE_DIRECTORY where systemd gives it, else ./.evreg. A relative path in a file starts at that file's folder.",
     env: "EVREG_DATA",
     flag: "data",
+  },
+  {
+    path: "database.url",
+    type: { kind: "databaseUrl" },
+    default: null,
+    description:
+      "A PostgreSQL database (14 or newer) that holds the data in the place of the data folder, such as postgres://evreg:PASSWORD@db.example.com/evreg?sslmode=verify-full. One server has it at a time. Better given by EVREG_DATABASE_URL_FILE than here.",
+    env: "EVREG_DATABASE_URL",
+    flag: "database",
+    secret: true,
   },
   {
     path: "tls.cert",

@@ -72,6 +72,10 @@ const KINDS: { readonly [K in KeyKind["kind"]]: Kind<Extract<KeyKind, { kind: K 
   url: textKind("an http: or https: address without user name, query or fragment", isServerUrl, (text) =>
     text.replace(/\/+$/, ""),
   ),
+  databaseUrl: textKind(
+    "an address such as postgres://USER:PASSWORD@HOST/DATABASE",
+    (text) => URL.canParse(text) && /^postgres(?:ql)?:$/.test(new URL(text).protocol),
+  ),
   text: textKind("a text of 1 to 4096 printable ASCII characters without spaces", (text) =>
     /^[\x21-\x7e]{1,4096}$/.test(text),
   ),

@@ -59,6 +59,7 @@ export function listenForStop(
 /** The threads of this program: the name of each one's script where it is built, and its module among the sources. */
 const THREADS = {
   "store-thread": "store/libsql/worker.ts",
+  "postgres-thread": "store/postgres/worker.ts",
   "validation-thread": "service/validation-worker.ts",
 } as const;
 

@@ -15,11 +15,12 @@ export type Changes = {
 /** The defaults on any free port, with changes. */
 export function configFor(data: string, changes: Changes = {}): Config {
   const base = { ...defaultConfig(data), data, port: 0, shutdownGraceMs: 2_000 };
-  const { auth, tls, encryption, ui, limits, retention, delivery, log, remote, ...rest } = changes;
+  const { auth, database, tls, encryption, ui, limits, retention, delivery, log, remote, ...rest } = changes;
   return {
     ...base,
     ...rest,
     auth: { ...base.auth, ...auth },
+    database: { ...base.database, ...database },
     tls: { ...base.tls, ...tls },
     encryption: { ...base.encryption, ...encryption },
     ui: { ...base.ui, ...ui },

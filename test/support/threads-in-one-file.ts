@@ -7,7 +7,7 @@ import type { Plugin } from "vitest/config";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** The threads' scripts, as `HOST` names them below `src`. */
-const SCRIPTS = ["store/libsql/worker.ts", "service/validation-worker.ts"];
+const SCRIPTS = ["store/libsql/worker.ts", "store/postgres/worker.ts", "service/validation-worker.ts"];
 /** What `HOST` starts threads with. */
 const THREADS = '"node:worker_threads"';
 const POOL = fileURLToPath(new URL("thread-pool.ts", import.meta.url));
@@ -50,7 +50,7 @@ async function bundle(source: string): Promise<{ file: string; inputs: string[] 
     platform: "node",
     format: "cjs",
     // Only the engine itself stays outside, as it is loaded by its path.
-    external: ["libsql"],
+    external: ["libsql", "pg"],
     // What starts threads itself is in the bundle, and never runs there.
     logOverride: { "empty-import-meta": "silent" },
     metafile: true,

@@ -68,13 +68,24 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   const found = await findTarget(flags, needs.configFolder);
   if (found.kind !== "folder") return found;
   const { config } = found;
-  if (needs.creates !== "folder" && !existsSync(config.data)) throw noFolder(config.data);
+  const isInFolder = config.database.url === undefined;
+  if (isInFolder && needs.creates !== "folder" && !existsSync(config.data)) throw noFolder(config.data);
   if (needs.serverFor !== undefined) throw noServer(needs.serverFor, config.data);
   const { openLocal } = await import("../../app/server.ts");
   const { command, version } = needs;
   const needsData = needs.creates === undefined;
   const evreg = await openLocal({ command, version, config, needsData, logger: stderrLogger });
   return { evreg, kind: "local", location: config.data, dataKey: realpathSync(config.data) };
+}
+
+/**
+ * For commands that are about the files of a data folder.
+ * @throws EvregError `usage` where the data are in a database
+ */
+export function mustBeInFolder({ database }: Pick<Config, "database">, instead: string): void {
+  if (database.url === undefined) return;
+  const message = `The data are in a PostgreSQL database (database.url), and this command is for data files. ${instead}`;
+  throw new EvregError("usage", message);
 }
 
 /** The same without opening a data folder. */

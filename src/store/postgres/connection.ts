@@ -1,0 +1,284 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { Client, type CustomTypesConfig, type QueryResult } from "pg";
+import type { Durable, Work } from "../sql/operation.ts";
+import { workOn } from "../sql/operation.ts";
+import { checkText, EngineFailure, type Sql, type SqlValue } from "../sql/sql.ts";
+import type { ReaderConnection, WriterConnection } from "../thread/worker.ts";
+import { parameterType, translated } from "./dialect.ts";
+import { databaseFailure, isLost } from "./failure.ts";
+import { SCHEMA } from "./tables.ts";
+
+/** What a connection is made with. */
+export interface DatabaseSetup {
+  /** The address, with its user and password. */
+  readonly url: string;
+  /** The longest that a statement may take. */
+  readonly statementTimeoutMs: number;
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/** After so long without a sign of life, the system asks whether the other end is there. */
+const KEEP_ALIVE_MS = 5_000;
+
+/** The numbers of types. */
+const TYPE = { bool: 16, bytea: 17, int8: 20, int4: 23, numeric: 1700, json: 114 } as const;
+
+/** Columns come as the embedded engine has them: numbers, texts, BLOBs as ArrayBuffers, and 0 or 1 for a condition. */
+const PARSERS: Readonly<Record<number, (text: string) => unknown>> = {
+  [TYPE.bool]: (text) => (text === "t" ? 1 : 0),
+  [TYPE.bytea]: (text) => new Uint8Array(Buffer.from(text.slice(2), "hex")).buffer,
+  [TYPE.int8]: Number,
+  [TYPE.int4]: Number,
+  [TYPE.numeric]: Number,
+  [TYPE.json]: (text) => text,
+};
+const TYPES: CustomTypesConfig = {
+  getTypeParser: (type: number) => PARSERS[type] ?? String,
+};
+
+/**
+ * Statements are written to be walked from their first table on, by indexes. Before the planner knows how many rows there are, it
+ * guesses otherwise. The settings end with the transaction, so that a pooler may give each one another connection.
+ */
+const SETTINGS = [
+  `search_path = ${SCHEMA}, pg_catalog`,
+  "enable_hashjoin = off",
+  "enable_mergejoin = off",
+  "enable_seqscan = off",
+  "jit = off",
+];
+
+/** One connection to the database, made anew where it was lost. */
+class Connection {
+  readonly #setup: DatabaseSetup;
+  #client: Client | undefined;
+
+  constructor(setup: DatabaseSetup) {
+    this.#setup = setup;
+  }
+
+  /** @throws EngineFailure when the database cannot be reached */
+  async open(): Promise<Client> {
+    if (this.#client !== undefined) return this.#client;
+    const client = new Client({
+      connectionString: this.#setup.url,
+      types: TYPES,
+      application_name: "evreg",
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      query_timeout: this.#setup.statementTimeoutMs + CONNECT_TIMEOUT_MS,
+    });
+    const forget = (): void => {
+      if (this.#client === client) this.#client = undefined;
+    };
+    // A connection that is lost between two queries says so here; the next query makes another one.
+    client.on("error", forget);
+    client.on("end", forget);
+    try {
+      await client.connect();
+    } catch (error) {
+      client.end().catch(() => undefined);
+      throw databaseFailure(error);
+    }
+    return (this.#client = client);
+  }
+
+  /** Does `work` in one transaction. */
+  async transaction<T>(begin: string, work: (client: Client) => Promise<T>): Promise<T> {
+    const client = await this.open();
+    const settings = [...SETTINGS, `statement_timeout = ${this.#setup.statementTimeoutMs}`];
+    try {
+      await client.query(`${begin}; ${settings.map((one) => `SET LOCAL ${one}`).join("; ")}`);
+      return await work(client);
+    } catch (error) {
+      const failure = databaseFailure(error);
+      if (isLost(failure)) this.#drop(client);
+      else await client.query("ROLLBACK").catch(() => this.#drop(client));
+      throw failure;
+    }
+  }
+
+  #drop(client: Client): void {
+    if (this.#client === client) this.#client = undefined;
+    client.end().catch(() => undefined);
+  }
+
+  async close(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end().catch(() => undefined);
+  }
+}
+
+/** Statements that were translated, by their text and the types of their values. */
+const STATEMENTS = new Map<
+  string,
+  { readonly name: string; readonly text: string; readonly places: readonly number[] }
+>();
+
+function statementFor(text: string, values: readonly SqlValue[]) {
+  const types = values.map(parameterType);
+  const key = `${types.join()} ${text}`;
+  let statement = STATEMENTS.get(key);
+  if (statement === undefined) {
+    statement = { name: `evreg_${STATEMENTS.size}`, ...translated(text, types) };
+    STATEMENTS.set(key, statement);
+  }
+  return statement;
+}
+
+/** The statements of a transaction. */
+class PostgresSql implements Sql {
+  readonly #client: Client;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  readonly #query = async (text: string, values: readonly SqlValue[]): Promise<QueryResult> => {
+    for (const value of values) if (typeof value === "string") checkText("text", value);
+    const statement = statementFor(text, values);
+    return await this.#client.query({
+      name: statement.name,
+      text: statement.text,
+      values: statement.places.map((place) => parameterOf(values[place]!)),
+    });
+  };
+
+  readonly rows = async <T>(text: string, ...values: SqlValue[]): Promise<readonly T[]> =>
+    (await this.#query(text, values)).rows as T[];
+
+  readonly first = async <T>(text: string, ...values: SqlValue[]): Promise<T | undefined> =>
+    (await this.#query(text, values)).rows[0] as T | undefined;
+
+  readonly value = async <T>(text: string, ...values: SqlValue[]): Promise<T> =>
+    Object.values((await this.first<object>(text, ...values)) ?? {})[0] as T;
+
+  readonly joined = async (text: string, ...values: SqlValue[]): Promise<Uint8Array<ArrayBuffer>> => {
+    const rows = await this.rows<{ readonly bytes: ArrayBuffer }>(text, ...values);
+    const joined = new Uint8Array(rows.reduce((sum, { bytes }) => sum + bytes.byteLength, 0));
+    let end = 0;
+    for (const { bytes } of rows) {
+      joined.set(new Uint8Array(bytes), end);
+      end += bytes.byteLength;
+    }
+    return joined;
+  };
+
+  readonly run = async (text: string, ...values: SqlValue[]): Promise<number> =>
+    (await this.#query(text, values)).rowCount ?? 0;
+
+  /** The database keeps old rows until it vacuums, and overwrites nothing. */
+  readonly erase = this.run;
+}
+
+function none(): never {
+  throw new Error("no transaction is open");
+}
+
+const NO_SQL: Sql = { rows: none, first: none, value: none, joined: none, run: none, erase: none };
+
+function parameterOf(value: SqlValue): unknown {
+  if (typeof value === "boolean") return value ? 1 : 0;
+  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
+}
+
+/** The connection that reads. */
+export class PostgresReader implements ReaderConnection {
+  protected readonly connection: Connection;
+  protected readonly key: Uint8Array | undefined;
+
+  constructor(setup: DatabaseSetup, key: Uint8Array | undefined) {
+    this.connection = new Connection(setup);
+    this.key = key;
+  }
+
+  answer<T>(read: (work: Work) => Promise<T>): Promise<T> {
+    return this.connection.transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", async (client) => {
+      const result = await read(workOn(new PostgresSql(client), this.key, undefined));
+      await client.query("COMMIT");
+      return result;
+    });
+  }
+
+  /** Work that no statement is run of. */
+  task(): Work {
+    return workOn(NO_SQL, this.key, undefined);
+  }
+
+  shrink(): void {
+    // There is no cache on this side.
+  }
+
+  close(): Promise<void> {
+    return this.connection.close();
+  }
+}
+
+/** After a commit whose end is not known, the database is asked for so long. */
+const DOUBT_MS = 10_000;
+const ASK_AGAIN_MS = 200;
+
+/**
+ * The connection that writes. All writes of all who use the database take turns: each locks the row of `turn`, so that what an
+ * operation reads does not change before it writes, and numbers and times rise in the order of commits.
+ */
+export class PostgresWriter extends PostgresReader implements WriterConnection {
+  lastCommit = { commitMs: 0, fsyncs: 0 };
+  /** The number of our time of service; 0 before it has begun. */
+  epoch = 0;
+
+  async write<T>(
+    work: (work: Work) => Promise<T>,
+    _durable: Durable = "now",
+    bytes?: ArrayBuffer,
+  ): Promise<T> {
+    let transaction: string | undefined;
+    let result: T | undefined;
+    try {
+      return await this.connection.transaction("BEGIN", async (client) => {
+        const turn = await client.query<{ xid: string; epoch: number }>({
+          name: "evreg_turn",
+          text: "SELECT pg_current_xact_id()::text AS xid, epoch FROM turn WHERE one = 1 FOR UPDATE",
+        });
+        const { xid, epoch } = turn.rows[0]!;
+        if (this.epoch !== 0 && epoch !== this.epoch) {
+          throw new EngineFailure("failed", "another server has taken the database over");
+        }
+        result = await work(workOn(new PostgresSql(client), this.key, bytes));
+        const startedMs = performance.now();
+        transaction = xid;
+        await client.query("COMMIT");
+        this.lastCommit = { commitMs: performance.now() - startedMs, fsyncs: 1 };
+        return result;
+      });
+    } catch (error) {
+      if (transaction === undefined || !(error instanceof EngineFailure) || !isLost(error)) throw error;
+      if (await this.#wasCommitted(transaction, error)) return result!;
+      throw error;
+    }
+  }
+
+  /**
+   * Asks whether a transaction was committed whose answer was lost.
+   * @throws EngineFailure `in_doubt` where nobody says
+   */
+  async #wasCommitted(transaction: string, lost: EngineFailure): Promise<boolean> {
+    for (const endMs = performance.now() + DOUBT_MS; performance.now() < endMs; await wait(ASK_AGAIN_MS)) {
+      try {
+        const client = await this.connection.open();
+        const { rows } = await client.query<{ status: string | null }>(
+          "SELECT pg_xact_status($1::text::xid8) AS status",
+          [transaction],
+        );
+        const status = rows[0]?.status;
+        if (status === "committed") return true;
+        if (status === "aborted") return false;
+      } catch {
+        // The database is not back yet.
+      }
+    }
+    throw new EngineFailure("in_doubt", lost.message, { cause: lost });
+  }
+}

@@ -1,0 +1,48 @@
+import { EvregError } from "../../domain/error.ts";
+import { aboutSecret, type EncryptionKeys, proofOf, vaultsFor, whyLocked } from "../secret-cipher.ts";
+import type { Work } from "../sql/operation.ts";
+
+interface SecretRow {
+  readonly id: number;
+  readonly application: string;
+  readonly subscription: string;
+  readonly secret: string;
+  readonly previous: string | null;
+  readonly bearer: string | null;
+}
+
+/**
+ * Seals the secrets with the key where they are not yet, or were with the previous one.
+ * @returns how many subscriptions have secrets that were sealed now
+ * @throws EvregError `usage` with the key that is missing or wrong
+ */
+export async function encryptSecrets(work: Work, keys: EncryptionKeys | undefined): Promise<number> {
+  const stored = await work.value<string | undefined>("SELECT proof FROM encryption");
+  const vaults = vaultsFor(stored, keys);
+  if (vaults === undefined) throw new EvregError("usage", whyLocked("the database", keys));
+  const { current, next, isNewKey } = vaults;
+  if (keys === undefined || !isNewKey) return 0;
+  await work.run("DELETE FROM encryption");
+  await work.run("INSERT INTO encryption (one, proof) VALUES (1, ?)", proofOf(keys.key));
+  const rows = await work.rows<SecretRow>(
+    `SELECT k.subscription_id AS id, s.application, s.subscription, k.secret, k.previous_secret AS previous, k.bearer_token AS bearer
+      FROM subscription_secret AS k CROSS JOIN subscription AS s ON s.rowid = k.subscription_id`,
+  );
+  for (const row of rows) {
+    const sealed = (text: string | null, purpose: "secret" | "bearer token"): string | null => {
+      if (text === null) return null;
+      const about = aboutSecret(row, purpose);
+      const opened = current.open(about, text);
+      // A secret that cannot be read stays as it is: its subscription sends nothing until it gets a new one.
+      return opened === undefined ? text : next.seal(about, opened);
+    };
+    await work.erase(
+      "UPDATE subscription_secret SET secret = ?2, previous_secret = ?3, bearer_token = ?4 WHERE subscription_id = ?1",
+      row.id,
+      sealed(row.secret, "secret"),
+      sealed(row.previous, "secret"),
+      sealed(row.bearer, "bearer token"),
+    );
+  }
+  return rows.length;
+}

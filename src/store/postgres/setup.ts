@@ -1,0 +1,16 @@
+import type { Owner } from "../../runtime/owner-file.ts";
+import type { EncryptionKeys } from "../secret-cipher.ts";
+import type { DatabaseSetup } from "./connection.ts";
+
+// What the threads of a database are set up with.
+
+export interface ReaderSetup extends DatabaseSetup {
+  /** What secrets are encrypted with, where they are. */
+  readonly key: Uint8Array | undefined;
+}
+
+export interface WriterSetup extends ReaderSetup {
+  readonly encryption: EncryptionKeys | undefined;
+  readonly owner: Owner;
+  readonly nowMs: number;
+}

@@ -1,0 +1,108 @@
+import { EvregError } from "../../domain/error.ts";
+import type { Owner } from "../../runtime/owner-file.ts";
+import { ensureServiceActions } from "../sql/catalog/actions.ts";
+import { deleteExpiredSecrets } from "../sql/catalog/credentials.ts";
+import { type Operations, type Work, write } from "../sql/operation.ts";
+import { OPERATIONS } from "../sql/operations.ts";
+import { releaseLeases } from "../sql/queue/leases.ts";
+import { moveWaitsAtStart } from "../sql/queue/move-waits.ts";
+import type { Notice, OpenReport } from "../thread/protocol.ts";
+import { StoreWorker, traitsOf } from "../thread/worker.ts";
+import { PostgresReader, PostgresWriter } from "./connection.ts";
+import { encryptSecrets } from "./encrypt-secrets.ts";
+import { makeTables } from "./make-tables.ts";
+import type { ReaderSetup, WriterSetup } from "./setup.ts";
+
+/** So long nobody else may serve after the last sign of who does. */
+const TURN_SECONDS = 12;
+
+const KEEP = `until = clock_timestamp() + interval '${TURN_SECONDS} seconds'`;
+
+const operations = {
+  ...OPERATIONS,
+  file: {
+    /** Makes a real write, to find out whether the database takes one. */
+    probe: write(async (sql, _bytes: number) => await sql.run(`UPDATE turn SET ${KEEP}`)),
+  },
+  turn: {
+    keep: write(async (sql) => await sql.run(`UPDATE turn SET ${KEEP}`)),
+    end: write(async (sql) => await sql.run("UPDATE turn SET until = '-infinity', owner = NULL")),
+  },
+} satisfies Operations;
+
+new StoreWorker({
+  operations,
+  tasks: {},
+  async openToWrite(setup: WriterSetup) {
+    await makeTables(setup);
+    const connection = new PostgresWriter(setup, setup.key);
+    try {
+      return { connection, report: await prepare(connection, setup) };
+    } catch (error) {
+      // A connection that stays open would keep the thread.
+      await connection.close();
+      throw error;
+    }
+  },
+  openToRead: (setup: ReaderSetup) => new PostgresReader(setup, setup.key),
+}).start();
+
+async function prepare(connection: PostgresWriter, setup: WriterSetup): Promise<OpenReport<ReaderSetup>> {
+  const { key, nowMs, owner } = setup;
+  const notices = await connection.write(riskySettings);
+  const taken = await connection.write((work) => takeTurn(work, owner));
+  connection.epoch = taken.epoch;
+  await connection.write((work) => encryptSecrets(work, setup.encryption));
+  await connection.write((work) => ensureServiceActions(work, nowMs));
+  const setBack = await connection.write((work) => moveWaitsAtStart(work, nowMs));
+  if (setBack !== undefined) {
+    const message =
+      "The clock is behind the latest time in the database, and what waits was moved with it. Let a time service set the clock.";
+    notices.push({ level: "warn", details: setBack, message });
+  }
+  await connection.write((work) => deleteExpiredSecrets(work, nowMs));
+  const deliveries = await connection.write((work) => releaseLeases(work, "all", nowMs));
+  if (deliveries > 0) {
+    const message = "Deliveries that were under way at a crash are due again.";
+    notices.push({ level: "info", details: { deliveries }, message });
+  }
+  const { dataId } = taken;
+  const { url, statementTimeoutMs } = setup;
+  const reader: ReaderSetup = { url, statementTimeoutMs, key };
+  return { operations: traitsOf(operations), dataId, notices, reader };
+}
+
+/** Says which settings of the database let it lose what it has acknowledged. */
+async function riskySettings(work: Work): Promise<Notice[]> {
+  const off = await work.rows<{ name: string }>(
+    `SELECT name FROM list(?: name text) AS durable WHERE current_setting(name) = 'off'`,
+    JSON.stringify(["fsync", "full_page_writes", "synchronous_commit"]),
+  );
+  return off.map(({ name }) => {
+    const message = `The database's setting ${name} is off: when the database or its machine crashes, events that were acknowledged are lost.`;
+    return { level: "warn", details: { setting: name }, message };
+  });
+}
+
+/** @throws EvregError `conflict` while another server has its turn */
+async function takeTurn(
+  work: Work,
+  owner: Owner,
+): Promise<{ readonly epoch: number; readonly dataId: string }> {
+  const turn = (await work.first<{ owner: string | null; isTaken: 0 | 1; seconds: number }>(
+    `SELECT owner, until > clock_timestamp() AS isTaken,
+        ceil(greatest(extract(epoch FROM until - clock_timestamp()), 0))::float8 AS seconds FROM turn`,
+  ))!;
+  if (turn.isTaken === 1) {
+    const other = JSON.parse(turn.owner ?? "{}") as Partial<Owner>;
+    throw new EvregError(
+      "conflict",
+      `The database is in use by another server (process ${other.pid}, since ${other.started_at}). Stop that one first, or act on it with --url; one that was killed is forgotten in ${turn.seconds} s.`,
+      { ...other },
+    );
+  }
+  return (await work.first(
+    `UPDATE turn SET epoch = epoch + 1, owner = ?, ${KEEP} RETURNING epoch, (SELECT id FROM data_identity) AS dataId`,
+    JSON.stringify(owner),
+  ))!;
+}

