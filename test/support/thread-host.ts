@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { setFlagsFromString } from "node:v8";
+import { setImmediate as turn } from "node:timers/promises";
 import { compileFunction, runInNewContext } from "node:vm";
 import threads, { type MessagePort } from "node:worker_threads";
 
@@ -11,8 +12,14 @@ export interface ScriptRun {
   readonly path: string;
   /** What the script has as its `parentPort`. */
   readonly port: MessagePort;
+  /** Nobody opens the script's file once the script has closed it. */
+  readonly isLastOfFile: boolean;
 }
 
+/** As much of the engine's driver as is needed to see its statements. */
+interface Engine {
+  readonly prototype: { prepare: (this: object, text: string) => object };
+}
 type Timing = (callback: () => void, delayMs?: number) => NodeJS.Timeout;
 type Script = (require: NodeJS.Require, module: object, exports: object, timing: Timing) => void;
 
@@ -21,9 +28,12 @@ const collect = runInNewContext("gc") as () => void;
 /** To collect takes as much as all else that an empty store does. */
 const RUNS_TO_COLLECT = 16;
 let runs = 0;
+/** Those of the script's run. The engine lets go of a file only once the last of them was collected. */
+let statements: WeakRef<object>[] = [];
 const scripts = new Map<string, Script>();
 
-threads.parentPort?.on("message", ({ path, port }: ScriptRun) => {
+threads.parentPort?.on("message", ({ path, port, isLastOfFile }: ScriptRun) => {
+  statements = [];
   const timers = new Set<NodeJS.Timeout>();
   const timing: Timing = (callback, delayMs) => {
     const timer = setTimeout(callback, delayMs);
@@ -33,17 +43,54 @@ threads.parentPort?.on("message", ({ path, port }: ScriptRun) => {
   port.on("close", () => {
     for (const timer of timers) clearTimeout(timer);
     runs += 1;
-    // The engine lets go of a file only once the last of its statements was collected.
-    if (runs % RUNS_TO_COLLECT === 0) setImmediate(collect);
-    threads.parentPort?.postMessage("free");
+    if (!isLastOfFile) void letGo().then(beFree);
+    else {
+      if (runs % RUNS_TO_COLLECT === 0) setImmediate(collect);
+      beFree();
+    }
   });
   const required = createRequire(path);
   const own = { ...threads, parentPort: port };
-  const require = ((name: string) =>
-    name === "node:worker_threads" ? own : required(name)) as NodeJS.Require;
+  const require = ((name: string) => {
+    if (name === "libsql") watchStatements(required(name) as Engine);
+    return name === "node:worker_threads" ? own : required(name);
+  }) as NodeJS.Require;
   const module = { exports: {} };
   scriptAt(path)(require, module, module.exports, timing);
 });
+
+const watched = new Set<Engine>();
+
+function watchStatements(engine: Engine): void {
+  if (watched.has(engine)) return;
+  watched.add(engine);
+  const { prototype } = engine;
+  const { prepare } = prototype;
+  prototype.prepare = function (this: object, text: string): object {
+    const statement = prepare.call(this, text);
+    statements.push(new WeakRef(statement));
+    return statement;
+  };
+}
+
+function beFree(): void {
+  threads.parentPort?.postMessage("free");
+}
+
+/**
+ * Has the engine let go of the file, and waits for it. What the loop's last events hold is free only once it has turned, and a
+ * collection may still find some statement alive, as one that began before it took it for that.
+ */
+async function letGo(): Promise<void> {
+  do {
+    await turn();
+    await turn();
+    collect();
+  } while (statements.some((statement) => statement.deref() !== undefined));
+  // Their finalizers run in the turns after the collection.
+  await turn();
+  await turn();
+}
 
 function scriptAt(path: string): Script {
   let script = scripts.get(path);

@@ -4,10 +4,10 @@ import threads, { MessageChannel, type MessagePort, type WorkerOptions } from "n
 import type { ScriptRun } from "./thread-host.ts";
 
 // In the place of `node:worker_threads` for `runtime/process.ts` where tests run. Most tests need an empty store, and a new
-// thread that loads the engine costs more than all that the store does then. So the threads of stores in new folders are used
-// again: each runs the store's script from its beginning, with a port and variables of its own, and is free for the next store
-// once the script has closed the port. The engine lets go of the file some time later. Only a thread that ends lets go of it at
-// once, so a store whose folder is opened again has threads of its own.
+// thread that loads the engine costs more than all that the store does then. So the threads of stores are used again: each runs
+// the store's script from its beginning, with a port and variables of its own, and is free for the next store once the script
+// has closed the port and the engine has let go of the file. To wait for the latter takes as much as all else that an empty store
+// does; where nobody opens the folder again, nobody waits.
 
 const { Worker: Thread } = threads;
 type Thread = threads.Worker;
@@ -38,7 +38,7 @@ class StoreThread extends EventEmitter {
     port1.on("message", (message: unknown) => this.emit("message", message));
     port1.on("messageerror", (error: Error) => this.emit("messageerror", error));
     void Promise.all([this.#ended.promise, closed]).then(([code]) => this.emit("exit", code));
-    const run: ScriptRun = { path: fileURLToPath(script), port };
+    const run: ScriptRun = { path: fileURLToPath(script), port, isLastOfFile: isInNewFolder };
     this.#thread.postMessage(run, [port]);
   }
 
@@ -67,9 +67,9 @@ class StoreThread extends EventEmitter {
 /** Set while a store is opened in a folder that nobody opens again. */
 let isInNewFolder = false;
 
-/** Called with `new`: starts the thread of a store in a new folder in the pool, and any other as `node:worker_threads` does. */
+/** Called with `new`: starts the thread of a store in the pool, and any other as `node:worker_threads` does. */
 export function Worker(script: URL, options: WorkerOptions): StoreThread | Thread {
-  const isPooled = isInNewFolder && options.name === "evreg-store" && script.pathname.endsWith(".cjs");
+  const isPooled = options.name === "evreg-store" && script.pathname.endsWith(".cjs");
   return isPooled ? new StoreThread(script, options) : new Thread(script, options);
 }
 
