@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { RunningServer } from "../../src/app/server.ts";
 import { SEARCH_LIMITS } from "../../src/domain/event.ts";
 import { readTokenFile } from "../../src/runtime/find-server.ts";
-import { dataFolder, startOnce } from "./setup.ts";
+import { dataFolder, start } from "./setup.ts";
 
 // One token takes all that it can get, over the network, and another goes on as if it were alone.
 
@@ -18,7 +18,7 @@ interface Server {
 
 async function serverWith(count: number, payload: object): Promise<Server> {
   const data = dataFolder();
-  const { url }: RunningServer = await startOnce(data);
+  const { url }: RunningServer = await start(data);
   const admin = readTokenFile(data)!;
   const ask = async (token: string, path: string, signal?: AbortSignal, body?: object) => {
     const response = await fetch(`${url}${path}`, {

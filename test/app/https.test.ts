@@ -9,7 +9,7 @@ import { connect } from "../../src/client/client.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import { readTokenFile } from "../../src/runtime/find-server.ts";
 import { OTHER_CERTIFICATE, OTHER_KEY, TEST_CERTIFICATE, TEST_KEY } from "../support/tls-fixture.ts";
-import { closing, dataFolder, ORDER_PLACED, start, startOnce } from "./setup.ts";
+import { closing, dataFolder, ORDER_PLACED, start } from "./setup.ts";
 
 /** The files of a certificate beside the data folder. */
 function certificateFiles(data: string, cert = TEST_CERTIFICATE, key = TEST_KEY) {
@@ -40,7 +40,7 @@ function certificateAt(port: number): Promise<PeerCertificate> {
 test("HTTPS is served with the given certificate, and commands on this machine need no copy of it", async () => {
   const data = dataFolder();
   const tls = certificateFiles(data);
-  const server = await startOnce(data, { tls });
+  const server = await start(data, { tls });
   expect(new URL(server.url).protocol).toBe("https:");
   expect(await healthAt(server.url, TEST_CERTIFICATE)).toBe(200);
   await expect(healthAt(server.url, OTHER_CERTIFICATE)).rejects.toThrow();
@@ -60,7 +60,7 @@ test("HTTPS is served with the given certificate, and commands on this machine n
 
 test("a connection without TLS is closed, and delays neither others nor the stop", async () => {
   const data = dataFolder();
-  const server = await startOnce(data, { tls: certificateFiles(data) });
+  const server = await start(data, { tls: certificateFiles(data) });
   const port = Number(new URL(server.url).port);
   const plain = connectTcp(port, "127.0.0.1");
   const received: Buffer[] = [];
@@ -79,7 +79,7 @@ test("a connection without TLS is closed, and delays neither others nor the stop
 test("a renewed certificate is used for new connections, and an invalid one is ignored", async () => {
   const data = dataFolder();
   const tls = certificateFiles(data);
-  const server = await startOnce(data, { tls });
+  const server = await start(data, { tls });
   const port = Number(new URL(server.url).port);
   const before = await certificateAt(port);
 
@@ -119,7 +119,7 @@ test.each([
     message: `delivery.ca: ${ca} ${why}`,
   });
   writeFileSync(ca, `The one of our office:\n${TEST_CERTIFICATE}\n${OTHER_CERTIFICATE}`);
-  await startOnce(data, { delivery: { ca } });
+  await start(data, { delivery: { ca } });
 });
 
 test.each<[string, string, string, string]>([
@@ -133,5 +133,5 @@ test.each<[string, string, string, string]>([
   expect(error).toMatchObject({ code: "usage", message: expect.stringContaining(why) });
   expect((error as Error).message).not.toContain("PRIVATE");
   // The folder is free again.
-  await startOnce(data);
+  await start(data);
 });

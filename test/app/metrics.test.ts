@@ -8,7 +8,7 @@ import { REFUSAL_REASONS } from "../../src/metrics/counters.ts";
 import { type Family, parseMetrics, valueOf } from "../support/prometheus.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { dataFolder, LOOPBACK, startOnce } from "./setup.ts";
+import { dataFolder, LOOPBACK, start } from "./setup.ts";
 
 const bad = { action: "order.placed", payload: {} };
 
@@ -21,7 +21,7 @@ describe("GET /metrics", () => {
 
   beforeEach(async () => {
     receiver = await startReceiver();
-    server = await startOnce(dataFolder(), { delivery: LOOPBACK });
+    server = await start(dataFolder(), { delivery: LOOPBACK });
     token = await tokenWith("admin");
     secret = [token, "order.placed", "kitchen", "invoices", "shop-7", String(receiver.port)];
     await server.evreg.actions.create({

@@ -7,7 +7,7 @@ import { RawJson } from "../../src/json/raw-json.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../support/receiver.ts";
 import type { Changes } from "../support/server.ts";
-import { closing, dataFolder, LOOPBACK, ORDER_PLACED, startOnce } from "./setup.ts";
+import { closing, dataFolder, LOOPBACK, ORDER_PLACED, start } from "./setup.ts";
 
 // Over HTTP, to a receiver that verifies as receivers do, with the Standard Webhooks library.
 
@@ -27,7 +27,7 @@ beforeEach(async () => {
 afterEach(() => receiver.close());
 
 async function serve(changes: Changes): Promise<Evreg> {
-  const server = await startOnce(dataFolder(), { ...OPEN, ...changes }, { clock });
+  const server = await start(dataFolder(), { ...OPEN, ...changes }, { clock });
   return closing(connect({ url: server.url }));
 }
 

@@ -9,7 +9,7 @@ import { RawJson } from "../../src/json/raw-json.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner } from "../../src/runtime/owner-file.ts";
 import { configFor } from "../support/server.ts";
-import { closing, dataFolder, ORDER_PLACED, start, startOnce, status } from "./setup.ts";
+import { closing, dataFolder, ORDER_PLACED, start, status } from "./setup.ts";
 
 describe("start and stop", () => {
   test("a restart on the same folder finds everything that was stored", async () => {
@@ -33,7 +33,7 @@ describe("start and stop", () => {
 
   test("a running server announces its address in its folder, and a stop, asked for once or often, removes it", async () => {
     const data = dataFolder();
-    const server = await startOnce(data);
+    const server = await start(data);
     expect(readOwner(data)).toMatchObject({ command: "serve", pid: process.pid, url: server.url });
     expect(await findServer(data, { isNamed: false })).toEqual({ url: server.url });
     const stops = Array.from({ length: 50 }, () => server.stop());
@@ -45,7 +45,7 @@ describe("start and stop", () => {
 
   test("a server that listens on all addresses announces a loopback address", async () => {
     const data = dataFolder();
-    const server = await startOnce(data, { host: "0.0.0.0" });
+    const server = await start(data, { host: "0.0.0.0" });
     expect(new URL(server.url).hostname).toBe("127.0.0.1");
     expect((await findServer(data))?.url).toBe(server.url);
   });
@@ -59,15 +59,15 @@ describe("start and stop", () => {
       const warnings: string[] = [];
       const warn = (_fields: object, message: string) => void warnings.push(message);
       const logger = { ...silentLogger, warn };
-      await startOnce(data, {}, { logger });
-      await startOnce(closed, {}, { logger });
+      await start(data, {}, { logger });
+      await start(closed, {}, { logger });
       expect(warnings).toEqual([expect.stringContaining(`chmod 700 ${data}`)]);
     },
   );
 
   test("a stop does not wait for a backup, however late the shutdown deadline is", async () => {
     const data = dataFolder();
-    const server = await startOnce(data, { shutdownGraceMs: 600_000 });
+    const server = await start(data, { shutdownGraceMs: 600_000 });
     await server.evreg.actions.create(ORDER_PLACED);
     // More than the system takes for a caller that does not read.
     const event = { action: "order.placed", payload: RawJson.fromValue({ id: "x".repeat(1_000_000) }) };
@@ -165,17 +165,17 @@ describe("the first token", () => {
   });
 
   test("can be given by the operator", async () => {
-    const donor = await startOnce(dataFolder());
+    const donor = await start(dataFolder());
     const given = (await donor.evreg.tokens.create({ name: "x", scopes: ["admin"] })).data.token;
     const data = dataFolder();
-    const server = await startOnce(data, { auth: { bootstrapToken: given } });
+    const server = await start(data, { auth: { bootstrapToken: given } });
     expect(readFileSync(join(data, "token"), "utf8").trim()).toBe(given);
     expect(await status(`${server.url}/v1/tokens`, { authorization: `Bearer ${given}` })).toBe(200);
   });
 
   test("is not created while no token is needed", async () => {
     const data = dataFolder();
-    const server = await startOnce(data, { auth: { mode: "off" } });
+    const server = await start(data, { auth: { mode: "off" } });
     expect(server.tokenFile).toBeUndefined();
     expect((await server.evreg.tokens.list()).data).toEqual([]);
     expect(existsSync(join(data, "token"))).toBe(false);
@@ -188,7 +188,7 @@ describe("dev", () => {
   test("changes no given configuration, needs no token, and allows http: and loopback handlers, which are refused otherwise", async () => {
     const config = configFor(dataFolder());
     const before = structuredClone(config);
-    const dev = await startOnce(config.data, {}, { config, dev: true });
+    const dev = await start(config.data, {}, { config, dev: true });
     expect(config).toEqual(before);
     expect(await status(`${dev.url}/v1/tokens`)).toBe(200);
     await dev.evreg.actions.create(ORDER_PLACED);
@@ -203,7 +203,7 @@ describe("dev", () => {
     const other = { ...subscription, handler: "http://10.0.0.1/" };
     await expect(dev.evreg.subscriptions.create(other)).rejects.toMatchObject({ code: "invalid" });
 
-    const usual = await startOnce(dataFolder());
+    const usual = await start(dataFolder());
     await usual.evreg.actions.create(ORDER_PLACED);
     const loopback = { ...subscription, handler: "http://127.0.0.1:9/" };
     await expect(usual.evreg.subscriptions.create(loopback)).rejects.toMatchObject({ code: "invalid" });

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { parseMetrics, valueOf } from "../support/prometheus.ts";
 import { startReceiver } from "../support/receiver.ts";
-import { dataFolder, LOOPBACK, ORDER_PLACED, startOnce } from "./setup.ts";
+import { dataFolder, LOOPBACK, ORDER_PLACED, start } from "./setup.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 
 test("a running server sends events about a failed delivery and a cancelled replay at once, and counts both", async () => {
   const receiver = await startReceiver();
   receiver.answer = ({ path }) => ({ status: path.endsWith("/broken") ? 400 : 200 });
-  const { evreg } = await startOnce(dataFolder(), { delivery: LOOPBACK });
+  const { evreg } = await start(dataFolder(), { delivery: LOOPBACK });
   await evreg.actions.create(ORDER_PLACED);
   const { action } = ORDER_PLACED;
   const publish = () => evreg.events.publish({ action, payload: RawJson.fromValue({ id: "1" }) });

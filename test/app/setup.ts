@@ -6,7 +6,6 @@ import { type RunningServer, type StartOptions, startServer } from "../../src/ap
 import type { Evreg } from "../../src/evreg.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { type Changes, configFor } from "../support/server.ts";
-import { inNewFolder } from "../support/thread-pool.ts";
 
 const undo: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -34,14 +33,6 @@ export async function start(
   });
   undo.push(() => server.stop());
   return server;
-}
-
-/**
- * Starts a server in a new folder that nobody opens again once it has stopped. It takes a seventh of the time, as its threads
- * have run other stores.
- */
-export function startOnce(...given: Parameters<typeof start>): Promise<RunningServer> {
-  return inNewFolder(() => start(...given));
 }
 
 /** Closes the port after the test at the latest. */

@@ -5,7 +5,7 @@ import type { StreamMessage } from "../../src/domain/stream.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { readTokenFile } from "../../src/runtime/find-server.ts";
 import { startReceiver } from "../support/receiver.ts";
-import { closing, dataFolder, LOOPBACK, ORDER_PLACED, start, startOnce } from "./setup.ts";
+import { closing, dataFolder, LOOPBACK, ORDER_PLACED, start } from "./setup.ts";
 
 test("a running server shows the result of each attempt, what it deactivates, and replays that end", async () => {
   const receiver = await startReceiver();
@@ -13,7 +13,7 @@ test("a running server shows the result of each attempt, what it deactivates, an
     status: path.endsWith("gone") ? 410 : path.endsWith("down") ? 500 : 204,
   });
   const data = dataFolder();
-  const server = await startOnce(data, { delivery: LOOPBACK });
+  const server = await start(data, { delivery: LOOPBACK });
   const evreg = closing(connect({ url: server.url, token: readTokenFile(data)! }));
   await evreg.actions.create(ORDER_PLACED);
   const { action } = ORDER_PLACED;

@@ -245,7 +245,7 @@ describe("with a server", () => {
   const answer = (path: string): Promise<Response> => fetch(new URL(path, server.url));
 
   beforeAll(async () => {
-    server = await serveHere(folder.path, { dev: true, once: true });
+    server = await serveHere(folder.path, { dev: true });
   });
   afterAll(async () => {
     await server?.stop();

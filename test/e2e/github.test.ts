@@ -49,7 +49,7 @@ const indented = (payload: object): string => JSON.stringify(payload, null, 2);
 
 beforeAll(async () => {
   receiver = await startReceiver();
-  server = await serveHere(folder.path, { dev: true, once: true });
+  server = await serveHere(folder.path, { dev: true });
 });
 
 afterAll(async () => {

@@ -30,7 +30,7 @@ let publisher: Record<string, string>;
 beforeAll(async () => {
   cpSync(EXAMPLES, examples, { recursive: true });
   mkdirSync(data, { mode: 0o700 });
-  server = await serveHere(data, { once: true });
+  server = await serveHere(data);
   evreg = connect({ url: server.url, token: readFileSync(join(data, "token"), "utf8").trim() });
   const { run: apply } = commandLine(join(examples, "registry"), { EVREG_DATA: data });
   expect(await apply(["apply", "-f", "shop.yaml", "-f", "releases.yaml"])).toMatchObject({ code: 0 });

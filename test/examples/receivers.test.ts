@@ -30,7 +30,7 @@ let evreg: Client;
 
 beforeAll(async () => {
   mkdirSync(data, { mode: 0o700 });
-  server = await serveHere(data, { dev: true, once: true });
+  server = await serveHere(data, { dev: true });
   evreg = connect({ url: server.url });
 });
 afterAll(async () => {

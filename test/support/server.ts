@@ -4,7 +4,6 @@ import { defaultConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/schema.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { startProgram } from "./program.ts";
-import { inNewFolder } from "./thread-pool.ts";
 
 const PACKAGE = new URL("../../package.json", import.meta.url);
 
@@ -40,20 +39,16 @@ export interface TestServer {
 /**
  * Starts a server on `data` for tests of its callers, in the test's own process: a program of its own takes ten times as
  * much. With the single executable it is that. For what is said of the server's process there is `startProgram`.
- * @param options `once`: nobody opens the folder before the server or after it, so its threads may have run other stores,
- * which takes a seventh of the time
  */
 export async function serveHere(
   data: string,
-  options: { readonly dev?: boolean; readonly changes?: Changes; readonly once?: boolean } = {},
+  options: { readonly dev?: boolean; readonly changes?: Changes } = {},
 ): Promise<TestServer> {
-  const { dev = false, changes = {}, once = false } = options;
+  const { dev = false, changes = {} } = options;
   if (process.env["TEST_EXECUTABLE"]) {
     const program = await startProgram(data, dev ? ["--dev"] : []);
     return { url: program.url, stop: async () => void (await program.end("SIGTERM")) };
   }
   const { version } = JSON.parse(readFileSync(PACKAGE, "utf8")) as { version: string };
-  const serve = (): Promise<TestServer> =>
-    startServer({ config: configFor(data, changes), dev, version, logger: silentLogger });
-  return once ? inNewFolder(serve) : serve();
+  return startServer({ config: configFor(data, changes), dev, version, logger: silentLogger });
 }
