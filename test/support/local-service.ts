@@ -10,7 +10,7 @@ import { LOCAL_OWNER, type Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { CommitCounts, DeliveryCounts, PublishCounts, StreamCounts } from "../../src/metrics/counters.ts";
 import { createMetrics } from "../../src/metrics/registry.ts";
-import { systemRandom } from "../../src/runtime/clock.ts";
+import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { eventLoop } from "../../src/runtime/yielding.ts";
 import { StatsRecorder } from "../../src/service/stats/recorder.ts";
@@ -48,6 +48,9 @@ export interface LocalServiceOptions {
   readonly serves?: boolean;
 }
 
+/** One for all services: most have a schema or two for it, and its start takes longer than those. It ends 10 s after the last. */
+const offThread = new ValidationThread(systemClock);
+
 /** A service on a real store in a folder of its own, removed at the end. */
 export async function openLocalService(options: LocalServiceOptions = {}): Promise<LocalService> {
   const { engineState = () => "running", logger = silentLogger, serves = false } = options;
@@ -65,7 +68,6 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     desk.wake();
   };
   const counts = new DeliveryCounts();
-  const offThread = new ValidationThread(clock);
   const random = systemRandom;
   const calls = new StoreCalls({ store: store.queue, clock, logger, counts }, { disableAfter: 0 });
   const filters = new Filters({ logger, yielder: eventLoop, longChecks: offThread });
