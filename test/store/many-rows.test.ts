@@ -80,11 +80,11 @@ it("of very many deliveries so many are counted, and it is told that there may b
 
 it("a read of very many rows finds what is rare, and does not block writes and other reads", async () => {
   // Each of these deliveries has to be looked at for the few of the other action.
-  const rare = [59_999, 17_000, 5];
+  const rare = [119_999, 17_000, 5];
   const store = await fill(
-    60_000,
+    120_000,
     `iif(n IN (${rare.join()}), 'b', 'a')`,
-    `${series(60_000)} INSERT INTO delivery (rowid, event_id, subscription_id, state, attempt, created_ms, finished_ms)
+    `${series(120_000)} INSERT INTO delivery (rowid, event_id, subscription_id, state, attempt, created_ms, finished_ms)
       SELECT n, n, 2, 2, 1, n, 2 FROM n`,
   );
   await store.catalog.updateSubscription(2, { action: "b" }, 1);
