@@ -4,7 +4,7 @@ import type { Durable, Work } from "../sql/operation.ts";
 import { workOn } from "../sql/operation.ts";
 import { checkText, EngineFailure, type Sql, type SqlValue } from "../sql/sql.ts";
 import type { ReaderConnection, WriterConnection } from "../thread/worker.ts";
-import { parameterType, translated } from "./dialect.ts";
+import { parameterType, translated, type Translated } from "./dialect.ts";
 import { databaseFailure, isLost } from "./failure.ts";
 import { SCHEMA } from "./tables.ts";
 
@@ -111,20 +111,24 @@ class Connection {
   }
 }
 
-/** Statements that were translated, by their text and the types of their values. */
-const STATEMENTS = new Map<
-  string,
-  { readonly name: string; readonly text: string; readonly places: readonly number[] }
->();
+interface PreparedStatement extends Translated {
+  /** What the database keeps it by; `undefined` for one that it does not keep. */
+  readonly name: string | undefined;
+}
 
-function statementFor(text: string, values: readonly SqlValue[]) {
+/** Statements that were translated, by their text and the types of their values. */
+const STATEMENTS = new Map<string, PreparedStatement>();
+/** So many are kept, here and in the database. Texts vary little, so there are hardly ever so many. */
+const MAX_STATEMENTS = 500;
+
+function statementFor(text: string, values: readonly SqlValue[]): PreparedStatement {
   const types = values.map(parameterType);
   const key = `${types.join()} ${text}`;
-  let statement = STATEMENTS.get(key);
-  if (statement === undefined) {
-    statement = { name: `evreg_${STATEMENTS.size}`, ...translated(text, types) };
-    STATEMENTS.set(key, statement);
-  }
+  const known = STATEMENTS.get(key);
+  if (known !== undefined) return known;
+  const isKept = STATEMENTS.size < MAX_STATEMENTS;
+  const statement = { name: isKept ? `evreg_${STATEMENTS.size}` : undefined, ...translated(text, types) };
+  if (isKept) STATEMENTS.set(key, statement);
   return statement;
 }
 
@@ -139,11 +143,9 @@ class PostgresSql implements Sql {
   readonly #query = async (text: string, values: readonly SqlValue[]): Promise<QueryResult> => {
     for (const value of values) if (typeof value === "string") checkText("text", value);
     const statement = statementFor(text, values);
-    return await this.#client.query({
-      name: statement.name,
-      text: statement.text,
-      values: statement.places.map((place) => parameterOf(values[place]!)),
-    });
+    const { name, text: own, places } = statement;
+    const query = { text: own, values: places.map((place) => parameterOf(values[place]!)) };
+    return await this.#client.query(name === undefined ? query : { name, ...query });
   };
 
   readonly rows = async <T>(text: string, ...values: SqlValue[]): Promise<readonly T[]> =>

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { EvregError } from "../../domain/error.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
 import { ensureServiceActions } from "../sql/catalog/actions.ts";
@@ -94,15 +95,15 @@ async function takeTurn(
         ceil(greatest(extract(epoch FROM until - clock_timestamp()), 0))::float8 AS seconds FROM turn`,
   ))!;
   if (turn.isTaken === 1) {
-    const other = JSON.parse(turn.owner ?? "{}") as Partial<Owner>;
+    const other = JSON.parse(turn.owner ?? "{}") as Partial<Owner & { readonly host: string }>;
     throw new EvregError(
       "conflict",
-      `The database is in use by another server (process ${other.pid}, since ${other.started_at}). Stop that one first, or act on it with --url; one that was killed is forgotten in ${turn.seconds} s.`,
+      `The database is in use by another server (process ${other.pid} on ${other.host}, since ${other.started_at}). Stop that one first, or act on it with --url; one that was killed is forgotten in ${turn.seconds} s.`,
       { ...other },
     );
   }
   return (await work.first(
     `UPDATE turn SET epoch = epoch + 1, owner = ?, ${KEEP} RETURNING epoch, (SELECT id FROM data_identity) AS dataId`,
-    JSON.stringify(owner),
+    JSON.stringify({ ...owner, host: hostname() }),
   ))!;
 }
