@@ -33,8 +33,9 @@ import type { OpenEvreg } from "./harness.ts";
 /**
  * Everything the port promises, to be run on each way there is to have one.
  * @param open a new, empty evreg each time; its payload limit is `PAYLOAD_BYTES`, and no engine sends its deliveries
+ * @param isInFile whether its data are in a file, which it makes backups of
  */
-export function evregContract(name: string, open: OpenEvreg): void {
+export function evregContract(name: string, open: OpenEvreg, isInFile = true): void {
   describe(`Evreg port, ${name}`, () => {
     actionsContract(open);
     actionUpdatesContract(open);
@@ -61,7 +62,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     signInContract(open);
     scopesContract(open);
     refusalsContract(open);
-    backupsContract(open);
+    if (isInFile) backupsContract(open);
     streamContract(open);
     statsContract(open);
 

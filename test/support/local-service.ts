@@ -44,6 +44,8 @@ export interface LocalServiceOptions {
   readonly logger?: Logger;
   /** Puts something between the service and its store. */
   readonly around?: (store: Store) => Store;
+  /** Opens an empty store other than one in the folder. */
+  readonly open?: (folder: string) => Promise<Store>;
   /** Whether the store reads in a thread of its own, as that of a server does; that of a command has one thread for all. */
   readonly serves?: boolean;
 }
@@ -60,7 +62,8 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const command = serves ? "serve" : "test";
   const owner = { pid: process.pid, command, instance: "test", started_at: new Date().toISOString() };
   const commits = new CommitCounts();
-  const opened = await inNewFolder(() => openLibsqlStore({ folder, owner, logger, commits }));
+  const inFolder = (): Promise<Store> => openLibsqlStore({ folder, owner, logger, commits });
+  const opened = await inNewFolder(() => options.open?.(folder) ?? inFolder());
   const store = around(opened);
   let wakes = 0;
   const countWake = (): void => {

