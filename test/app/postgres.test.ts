@@ -121,6 +121,83 @@ describe("a server on PostgreSQL", () => {
     expect((await ended.promise).message).toContain("another server has taken the database over");
   });
 
+  test("ends where an older copy of the database has taken its place", async () => {
+    const name = await newDatabase();
+    const ended = Promise.withResolvers<EvregError>();
+    const server = await serve(cluster.url(name), ended.resolve);
+    await server.evreg.actions.create({ action: "order.placed", application: "shop", schemata: {} });
+    await cluster.run("UPDATE evreg.turn SET writes = writes - 1", name);
+    expect((await publish(server, 1)).status).toBe(503);
+    expect((await ended.promise).message).toContain("lacks what was acknowledged");
+  });
+
+  test("lets one of two start that come at once to an empty database", async () => {
+    const url = cluster.url(await newDatabase());
+    const started = await Promise.allSettled([serve(url), serve(url)]);
+    const refused = started.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
+    expect(refused).toEqual([expect.objectContaining({ code: "conflict" })]);
+  });
+
+  test("refuses a database that cannot hold each text", async () => {
+    await cluster.run("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'");
+    await expect(serve(cluster.url("latin"))).rejects.toMatchObject({
+      code: "usage",
+      message: expect.stringContaining("ENCODING 'UTF8'") as string,
+    });
+  });
+
+  test("delivers by a filter that has U+0000, also after a restart", async () => {
+    const url = cluster.url(await newDatabase());
+    const first = await serve(url);
+    const receiver = await subscribed(first);
+    await first.evreg.subscriptions.update(1, {
+      filter: { not: { properties: { id: { const: "\u0000" } } } },
+    });
+    expect((await publish(first, 1)).status).toBe(201);
+    await receiver.received(1);
+    await first.stop();
+
+    const second = await serve(url);
+    expect((await publish(second, 2)).status).toBe(201);
+    await receiver.received(2);
+    await receiver.close();
+  });
+
+  test("lists deliveries newest first, whatever the database knows of its tables", async () => {
+    const name = await newDatabase();
+    const server = await serve(cluster.url(name));
+    for (const action of ["a.x", "b.x"]) {
+      await server.evreg.actions.create({ action, application: "shop", schemata: {} });
+    }
+    const names = { application: "shop", action: "*", handler: "http://127.0.0.1:9/", active: false };
+    for (const subscription of ["one", "other"])
+      await server.evreg.subscriptions.create({ ...names, subscription });
+    for (const subscription of [1, 2])
+      await server.evreg.subscriptions.update(subscription, { active: true, handler: "http://127.0.0.1:9/" });
+    const events = Array.from({ length: 300 }, (_, id) => {
+      return { action: id % 2 === 0 ? "a.x" : "b.x", payload: { id } };
+    });
+    const published = await fetch(`${server.url}/v1/events/batch`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ events }),
+    });
+    expect(published.status).toBe(201);
+    await cluster.run("ANALYZE", name);
+    const walked: number[] = [];
+    for (let after: number | undefined; ; after = walked.at(-1)) {
+      const { data } = await server.evreg.deliveries.list({
+        action: "b.x",
+        limit: 50,
+        ...(after === undefined ? {} : { after }),
+      });
+      if (data.length === 0) break;
+      walked.push(...data.map(({ rowid }) => rowid));
+    }
+    expect(walked).toHaveLength(300);
+    expect(walked).toEqual(walked.toSorted((one, other) => other - one));
+  });
+
   test("answers 503 while the database is away, and goes on by itself with all that was acknowledged", async () => {
     const server = await serve(cluster.url(await newDatabase()));
     const receiver = await subscribed(server);

@@ -16,7 +16,7 @@ export interface DatabaseSetup {
   readonly statementTimeoutMs: number;
 }
 
-const CONNECT_TIMEOUT_MS = 5_000;
+export const CONNECT_TIMEOUT_MS = 5_000;
 /** After so long without a sign of life, the system asks whether the other end is there. */
 const KEEP_ALIVE_MS = 5_000;
 
@@ -46,6 +46,8 @@ const SETTINGS = [
   "enable_mergejoin = off",
   "enable_seqscan = off",
   "jit = off",
+  // A server that stands still holds what it has locked for no longer than its turn lasts.
+  "idle_in_transaction_session_timeout = 10000",
 ];
 
 /** One connection to the database, made anew where it was lost. */
@@ -222,61 +224,91 @@ export class PostgresReader implements ReaderConnection {
 const DOUBT_MS = 10_000;
 const ASK_AGAIN_MS = 200;
 
+/** What the row of `turn` says once a transaction has locked it and counted itself. */
+interface Turn {
+  readonly epoch: number;
+  readonly writes: number;
+}
+
 /**
  * The connection that writes. All writes of all who use the database take turns: each locks the row of `turn`, so that what an
  * operation reads does not change before it writes, and numbers and times rise in the order of commits.
  */
 export class PostgresWriter extends PostgresReader implements WriterConnection {
   lastCommit = { commitMs: 0, fsyncs: 0 };
-  /** The number of our time of service; 0 before it has begun. */
-  epoch = 0;
+  /** Our time of service, and our last write; `undefined` before it has begun. */
+  #turn: Turn | undefined;
 
   async write<T>(
     work: (work: Work) => Promise<T>,
     _durable: Durable = "now",
     bytes?: ArrayBuffer,
   ): Promise<T> {
-    let transaction: string | undefined;
-    let result: T | undefined;
+    let committing: { readonly turn: Turn; readonly result: T } | undefined;
     try {
       return await this.connection.transaction("BEGIN", async (client) => {
-        const turn = await client.query<{ xid: string; epoch: number }>({
-          name: "evreg_turn",
-          text: "SELECT pg_current_xact_id()::text AS xid, epoch FROM turn WHERE one = 1 FOR UPDATE",
-        });
-        const { xid, epoch } = turn.rows[0]!;
-        if (this.epoch !== 0 && epoch !== this.epoch) {
-          throw new EngineFailure("failed", "another server has taken the database over");
-        }
-        result = await work(workOn(new PostgresSql(client), this.key, bytes));
+        const turn = await this.#nextTurn(client);
+        const result = await work(workOn(new PostgresSql(client), this.key, bytes));
         const startedMs = performance.now();
-        transaction = xid;
+        committing = { turn, result };
         await client.query("COMMIT");
         this.lastCommit = { commitMs: performance.now() - startedMs, fsyncs: 1 };
+        if (this.#turn !== undefined) this.#turn = turn;
         return result;
       });
     } catch (error) {
-      if (transaction === undefined || !(error instanceof EngineFailure) || !isLost(error)) throw error;
-      if (await this.#wasCommitted(transaction, error)) return result!;
-      throw error;
+      if (committing === undefined || !isLost(error)) throw error;
+      if (!(await this.#isCommitted(committing.turn, error))) throw error;
+      if (this.#turn !== undefined) this.#turn = committing.turn;
+      return committing.result;
     }
   }
 
+  /** Begins our time of service, which `take` makes in a transaction of its own. */
+  async serve<T extends { readonly epoch: number }>(take: (work: Work) => Promise<T>): Promise<T> {
+    const taken = await this.write(take);
+    const { rows } = await (
+      await this.connection.open()
+    ).query<{ writes: number }>(`SELECT writes FROM ${SCHEMA}.turn`);
+    this.#turn = { epoch: taken.epoch, writes: rows[0]!.writes };
+    return taken;
+  }
+
+  async #nextTurn(client: Client): Promise<Turn> {
+    const { rows } = await client.query<Turn>({
+      name: "evreg_turn",
+      text: "UPDATE turn SET writes = writes + 1 RETURNING epoch, writes",
+    });
+    const turn = rows[0]!;
+    const own = this.#turn;
+    if (own === undefined) return turn;
+    if (turn.epoch !== own.epoch) {
+      throw new EngineFailure("failed", "another server has taken the database over");
+    }
+    if (turn.writes !== own.writes + 1) {
+      throw new EngineFailure(
+        "failed",
+        "the database lacks what was acknowledged: an older copy of it has taken its place",
+      );
+    }
+    return turn;
+  }
+
   /**
-   * Asks whether a transaction was committed whose answer was lost.
-   * @throws EngineFailure `in_doubt` where nobody says
+   * Says whether a transaction was committed whose answer was lost, by what the row of `turn` has.
+   * @throws EngineFailure `in_doubt` where the database is not back, or another server has it
    */
-  async #wasCommitted(transaction: string, lost: EngineFailure): Promise<boolean> {
+  async #isCommitted({ epoch, writes }: Turn, lost: EngineFailure): Promise<boolean> {
     for (const endMs = performance.now() + DOUBT_MS; performance.now() < endMs; await wait(ASK_AGAIN_MS)) {
       try {
-        const client = await this.connection.open();
-        const { rows } = await client.query<{ status: string | null }>(
-          "SELECT pg_xact_status($1::text::xid8) AS status",
-          [transaction],
-        );
-        const status = rows[0]?.status;
-        if (status === "committed") return true;
-        if (status === "aborted") return false;
+        const now = await this.connection.transaction("BEGIN", async (client) => {
+          // The lock waits for the transaction, should it still be under way.
+          const { rows } = await client.query<Turn>("SELECT epoch, writes FROM turn FOR UPDATE");
+          await client.query("COMMIT");
+          return rows[0]!;
+        });
+        if (now.epoch !== epoch) break;
+        return now.writes >= writes;
       } catch {
         // The database is not back yet.
       }

@@ -71,6 +71,7 @@ function withWords(statement: string): string {
         return `IN (SELECT ${cell} FROM jsonb_array_elements_text(${parameter}::jsonb) AS all_of (value))`;
       })
       .replaceAll(LIST, tableOfList)
+      .replaceAll(/\/\* (ORDER BY [^*]+) \*\//g, "$1")
       .replaceAll(/\bjson_array\(/g, "json_build_array(")
       .replaceAll(/\bjson\(\(/g, "((")
       .replaceAll("sqlite_sequence", "last_number")

@@ -1,31 +1,64 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { Client } from "pg";
-import { EvregError } from "../../domain/error.ts";
-import { type DatabaseSetup } from "./connection.ts";
+import { EvregError, messageOf } from "../../domain/error.ts";
+import { EngineFailure } from "../sql/sql.ts";
+import { CONNECT_TIMEOUT_MS, type DatabaseSetup } from "./connection.ts";
 import { databaseFailure } from "./failure.ts";
 import { FORM, MAKE, SCHEMA } from "./tables.ts";
 
-const OLDEST_SERVER = 140_000;
+const OLDEST_SERVER = 160_000;
+
+/** What the database says to the second of two who make the same at once: `unique_violation` and `duplicate_*`. */
+const MADE_MEANWHILE: ReadonlySet<unknown> = new Set(["23505", "42P06", "42P07", "42723"]);
+const LOOK_AGAIN_MS = 500;
 
 /**
  * Makes evreg's tables where there are none, in one transaction.
- * @throws EvregError `usage` for a server that is too old, or tables of another form; EngineFailure
+ * @throws EvregError `usage` for a database that evreg cannot use; EngineFailure
  */
-export async function makeTables({ url }: DatabaseSetup): Promise<void> {
-  const client = new Client({ connectionString: url, application_name: "evreg" });
+export async function makeTables(setup: DatabaseSetup): Promise<void> {
+  try {
+    await makeOnce(setup).catch(async (error: unknown) => {
+      if (!MADE_MEANWHILE.has((error as { readonly code?: unknown }).code)) throw error;
+      await wait(LOOK_AGAIN_MS);
+      await makeOnce(setup);
+    });
+  } catch (error) {
+    const failure = databaseFailure(error);
+    if (failure instanceof EvregError || failure instanceof EngineFailure) throw failure;
+    // Such as a setting in the address that the driver or the database does not know.
+    throw new EvregError("usage", `The database cannot be used: ${messageOf(error)}.`, {}, { cause: error });
+  }
+}
+
+async function makeOnce({ url, statementTimeoutMs }: DatabaseSetup): Promise<void> {
+  const client = new Client({
+    connectionString: url,
+    application_name: "evreg",
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: statementTimeoutMs,
+  });
+  // The query that is under way fails as well, and says so.
+  client.on("error", () => undefined);
   try {
     await client.connect();
-    const { rows } = await client.query<{ server: number }>(
-      "SELECT current_setting('server_version_num')::int AS server",
+    const { rows } = await client.query<{ server: number; encoding: string; schema: string | null }>(
+      `SELECT current_setting('server_version_num')::int AS server, current_setting('server_encoding') AS encoding,
+        to_regnamespace('${SCHEMA}')::text AS schema`,
     );
-    if (rows[0]!.server < OLDEST_SERVER) {
-      throw new EvregError("usage", "The database must be PostgreSQL 14 or newer.");
+    const { server, encoding, schema } = rows[0]!;
+    if (server < OLDEST_SERVER) {
+      throw new EvregError("usage", "The database is older than PostgreSQL 16, which evreg needs.");
+    }
+    if (encoding !== "UTF8") {
+      const message = `The database has the encoding ${encoding}, which cannot hold each text. Make one with ENCODING 'UTF8'.`;
+      throw new EvregError("usage", message);
     }
     await client.query("BEGIN");
-    // Two who start at once make the schema one after the other; the second one finds the tables.
-    await client.query(`CREATE SCHEMA IF NOT EXISTS ${SCHEMA}`);
+    if (schema === null) await client.query(`CREATE SCHEMA ${SCHEMA}`);
     await client.query(`SET LOCAL search_path = ${SCHEMA}, pg_catalog`);
-    const made = await client.query("SELECT to_regclass('turn') AS name");
-    if (made.rows[0].name === null) await client.query(MAKE);
+    const made = await client.query<{ name: string | null }>("SELECT to_regclass('turn')::text AS name");
+    if (made.rows[0]!.name === null) await client.query(MAKE);
     const { rows: turns } = await client.query<{ form: string }>("SELECT form FROM turn");
     const form = Number(turns[0]?.form);
     if (form !== FORM) {
@@ -35,8 +68,6 @@ export async function makeTables({ url }: DatabaseSetup): Promise<void> {
       );
     }
     await client.query("COMMIT");
-  } catch (error) {
-    throw databaseFailure(error);
   } finally {
     await client.end().catch(() => undefined);
   }

@@ -50,13 +50,15 @@ CREATE TRIGGER delivery_number AFTER INSERT ON delivery REFERENCING NEW TABLE AS
 CREATE TABLE turn (
   one bigint PRIMARY KEY CHECK (one = 1),
   form bigint NOT NULL,
+  -- How many transactions have written. Whoever serves knows its last one: a database that has another is not the same any more.
+  writes bigint NOT NULL,
   -- Counts who served: who has an older number must write no more.
   epoch bigint NOT NULL,
   -- Who serves, as JSON, and until when nobody else may.
   owner text,
   until timestamptz NOT NULL
 );
-INSERT INTO turn VALUES (1, ${FORM}, 0, NULL, '-infinity');
+INSERT INTO turn (one, form, writes, epoch, until) VALUES (1, ${FORM}, 0, 0, '-infinity');
 INSERT INTO data_identity (one, id) VALUES (1, replace(gen_random_uuid()::text, '-', ''));
 `;
 
@@ -77,7 +79,9 @@ CREATE FUNCTION json_each(value text) RETURNS TABLE (key text, value text) LANGU
     UNION ALL SELECT (n - 1)::text, e.value
       FROM jsonb_array_elements_text(CASE WHEN jsonb_typeof($1::jsonb) = 'array' THEN $1::jsonb ELSE '[]' END)
         WITH ORDINALITY AS e (value, n) $$;
-CREATE FUNCTION member_of(object text, name text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT object::jsonb ->> name';
+-- The database reads no JSON with U+0000 in it, which a filter may have; no member that is asked for does.
+CREATE FUNCTION member_of(object text, name text) RETURNS text LANGUAGE sql IMMUTABLE
+  AS $$ SELECT replace(object, '\\u0000', '\\ufffd')::jsonb ->> name $$;
 CREATE OPERATOR ->> (FUNCTION = member_of, LEFTARG = text, RIGHTARG = text);
 CREATE FUNCTION element_of(list text, place integer) RETURNS bigint LANGUAGE sql IMMUTABLE
   AS 'SELECT (list::jsonb ->> place)::bigint';

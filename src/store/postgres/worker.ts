@@ -50,9 +50,9 @@ new StoreWorker({
 
 async function prepare(connection: PostgresWriter, setup: WriterSetup): Promise<OpenReport<ReaderSetup>> {
   const { key, nowMs, owner } = setup;
+  // Before it has its turn, a server writes nothing: whoever has it counts what is written.
+  const taken = await connection.serve((work) => takeTurn(work, owner));
   const notices = await connection.write(riskySettings);
-  const taken = await connection.write((work) => takeTurn(work, owner));
-  connection.epoch = taken.epoch;
   await connection.write((work) => encryptSecrets(work, setup.encryption));
   await connection.write((work) => ensureServiceActions(work, nowMs));
   const setBack = await connection.write((work) => moveWaitsAtStart(work, nowMs));

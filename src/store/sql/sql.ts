@@ -66,6 +66,14 @@ export interface Sql {
   readonly erase: (text: string, ...values: SqlValue[]) => Promise<number> | number;
 }
 
+/**
+ * SQL of the order in which the embedded engine answers rows by itself, as it walks the tables from the first one on. It would sort
+ * all before it answers any, were it asked for that; other engines are asked.
+ */
+export function walkedBy(order: string): string {
+  return `/* ORDER BY ${order} */`;
+}
+
 /** The times that can be written as ISO 8601 with four digits for the year. */
 export const FIRST_MS = Date.parse("0000-01-01T00:00:00.000Z");
 export const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");

@@ -186,6 +186,8 @@ export class StoreThreads {
         // The thread that writes knows what was done to its files, so its failure goes before that of the one that reads.
         // Where the data file was moved or cut short, it also does what is left to do.
         if (error instanceof EngineFailure && error.isFatal) await this.#commitTrial(0);
+        // That reading is not possible says nothing of writing.
+        if (error instanceof EngineFailure && error.kind === "away") throw awayError(error);
         throw error;
       }
     });
@@ -265,4 +267,10 @@ export class StoreThreads {
     if (this.#status === "full") error.retryAfterMs = TRY_AGAIN_MS;
     return error;
   }
+}
+
+function awayError({ message }: EngineFailure): EvregError {
+  const error = new EvregError("unavailable", `Nothing can be read: ${message}.`);
+  error.retryAfterMs = TRY_AGAIN_MS;
+  return error;
 }

@@ -235,7 +235,6 @@ async function rangesWithKey(
     .map(({ id }) => ({ low: id, high: id }));
 }
 
-
 /** Answers those of the events whose payloads may hold a text of each list as a value. */
 async function idsHolding(
   sql: Sql,

@@ -3,7 +3,7 @@ import { deleteEvents } from "../events/counts.ts";
 import { idRangesOf, rangesAfter } from "../events/timeline.ts";
 import { STORED_AT_EACH_END } from "../queue/attempts.ts";
 import { UNFINISHED } from "../queue/delivery-state.ts";
-import type { Sql } from "../sql.ts";
+import { type Sql, walkedBy } from "../sql.ts";
 
 /**
  * One call looks at so many events and deletes so many deliveries and attempts, or those of one event; each takes some five
@@ -58,7 +58,8 @@ async function loadOwned(
 ): Promise<readonly { event: number; rows: number }[]> {
   return await sql.rows(
     `SELECT d.event_id AS event, 1 + min(d.attempt, ?2) AS rows
-      FROM list(?1: id bigint) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.id LIMIT ?3`,
+      FROM list(?1: id bigint) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.id
+      ${walkedBy("g.id")} LIMIT ?3`,
     JSON.stringify(eventIds),
     2 * STORED_AT_EACH_END,
     MAX_REMOVED_ROWS + 1,

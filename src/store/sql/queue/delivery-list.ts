@@ -5,7 +5,7 @@ import type { DeliverySelection } from "../../queue.ts";
 import { matchOf } from "../catalog/matching.ts";
 import { idRangesOf, rangesAfter } from "../events/timeline.ts";
 import type { Part } from "../operation.ts";
-import type { Sql, SqlValue } from "../sql.ts";
+import { type Sql, type SqlValue, walkedBy } from "../sql.ts";
 import { activeReceivers, type CauseFilter, filterByCause } from "./backlog.ts";
 import {
   DELIVERY_STATE,
@@ -65,7 +65,7 @@ export async function listDeliveries(
   const bound = [...values, extent.lookedAt];
   const rows = await sql.rows<DeliveryRow>(
     `${SELECT_DELIVERY} FROM ${candidates} AS page CROSS JOIN delivery AS d ON d.rowid = page.id ${JOIN_NAMES}
-      WHERE ${["TRUE", ...filter.conditions].join(" AND ")} LIMIT ?`,
+      WHERE ${["TRUE", ...filter.conditions].join(" AND ")} ${walkedBy("page.id DESC")} LIMIT ?`,
     ...bound,
     ...filter.values,
     query.limit,
