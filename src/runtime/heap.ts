@@ -11,7 +11,7 @@ const OPTIONS = ["--heap-growing-percent=50", "--external-memory-accounted-in-gl
 /** So that an idle server can give free memory back. */
 const SERVER_OPTIONS = [...OPTIONS, "--expose-gc"];
 /** The largest heap for short-lived objects, which grows to 64 MiB by itself. */
-const YOUNG_BYTES = 16 * 1024 * 1024;
+const YOUNG_BYTES = 24 * 1024 * 1024;
 
 /**
  * Bounds the memory of this process as a server's. To be called as soon as the server has started: earlier, V8 would refuse cached
