@@ -1,11 +1,8 @@
-import { ensureServiceActions } from "../sql/catalog/actions.ts";
-import { deleteExpiredSecrets } from "../sql/catalog/credentials.ts";
 import { countStoredEvents, isIndexWhole } from "../sql/events/counts.ts";
 import { loadLastNumbers } from "../sql/events/timeline.ts";
 import { OPERATIONS } from "../sql/operations.ts";
-import { releaseLeases } from "../sql/queue/leases.ts";
-import { moveWaitsAtStart } from "../sql/queue/move-waits.ts";
-import type { Notice, OpenReport } from "../thread/protocol.ts";
+import { type Notice, prepareData } from "../sql/prepare.ts";
+import type { OpenReport } from "../thread/protocol.ts";
 import { StoreWorker, traitsOf } from "../thread/worker.ts";
 import { ReadConnection, type WriteConnection } from "./connection.ts";
 import { FILE_OPERATIONS, FILE_TASKS } from "./file-operations.ts";
@@ -22,20 +19,8 @@ async function prepare(
   opened: readonly Notice[],
 ): Promise<OpenReport<ReaderSetup>> {
   const notices = [...opened];
-  await connection.write((sql) => ensureServiceActions(sql, nowMs));
-  const setBack = await connection.write((sql) => moveWaitsAtStart(sql, nowMs));
-  if (setBack !== undefined) {
-    const message =
-      "The clock is behind the latest time in the data file, and what waits was moved with it. Let a time service set the clock.";
-    notices.push({ level: "warn", details: setBack, message });
-  }
-  await connection.write((sql) => deleteExpiredSecrets(sql, nowMs));
   // The file's lock proves that nobody works on its leases.
-  const deliveries = await connection.write((sql) => releaseLeases(sql, "all", nowMs));
-  if (deliveries > 0) {
-    const message = "Deliveries that were under way at a crash are due again.";
-    notices.push({ level: "info", details: { deliveries }, message });
-  }
+  notices.push(...(await prepareData((step) => connection.write(step), nowMs, "the data file")));
   await connection.write(countStoredEvents);
   const { event: last } = await loadLastNumbers(connection.read);
   if (!(await isIndexWhole(connection.read, last))) {

@@ -33,20 +33,15 @@ function translatedTable(statement: string): string {
 const OWN_TABLES = `
 CREATE TABLE last_number (name text PRIMARY KEY, seq bigint NOT NULL);
 INSERT INTO last_number VALUES ('event', 0), ('delivery', 0);
-CREATE FUNCTION note_event_number() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-  UPDATE last_number SET seq = greatest(seq, (SELECT max(rowid) FROM made)) WHERE name = 'event'
+CREATE FUNCTION note_number() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  UPDATE last_number SET seq = greatest(seq, (SELECT max(rowid) FROM made)) WHERE name = TG_TABLE_NAME
     AND EXISTS (SELECT 1 FROM made);
   RETURN NULL;
 END $$;
 CREATE TRIGGER event_number AFTER INSERT ON event REFERENCING NEW TABLE AS made
-  FOR EACH STATEMENT EXECUTE FUNCTION note_event_number();
-CREATE FUNCTION note_delivery_number() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-  UPDATE last_number SET seq = greatest(seq, (SELECT max(rowid) FROM made)) WHERE name = 'delivery'
-    AND EXISTS (SELECT 1 FROM made);
-  RETURN NULL;
-END $$;
+  FOR EACH STATEMENT EXECUTE FUNCTION note_number();
 CREATE TRIGGER delivery_number AFTER INSERT ON delivery REFERENCING NEW TABLE AS made
-  FOR EACH STATEMENT EXECUTE FUNCTION note_delivery_number();
+  FOR EACH STATEMENT EXECUTE FUNCTION note_number();
 CREATE TABLE turn (
   one bigint PRIMARY KEY CHECK (one = 1),
   form bigint NOT NULL,

@@ -1,13 +1,10 @@
 import { hostname } from "node:os";
 import { EvregError } from "../../domain/error.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
-import { ensureServiceActions } from "../sql/catalog/actions.ts";
-import { deleteExpiredSecrets } from "../sql/catalog/credentials.ts";
 import { type Operations, type Work, write } from "../sql/operation.ts";
 import { OPERATIONS } from "../sql/operations.ts";
-import { releaseLeases } from "../sql/queue/leases.ts";
-import { moveWaitsAtStart } from "../sql/queue/move-waits.ts";
-import type { Notice, OpenReport } from "../thread/protocol.ts";
+import { type Notice, prepareData } from "../sql/prepare.ts";
+import type { OpenReport } from "../thread/protocol.ts";
 import { StoreWorker, traitsOf } from "../thread/worker.ts";
 import { PostgresReader, PostgresWriter } from "./connection.ts";
 import { encryptSecrets } from "./encrypt-secrets.ts";
@@ -54,19 +51,7 @@ async function prepare(connection: PostgresWriter, setup: WriterSetup): Promise<
   const taken = await connection.serve((work) => takeTurn(work, owner));
   const notices = await connection.write(riskySettings);
   await connection.write((work) => encryptSecrets(work, setup.encryption));
-  await connection.write((work) => ensureServiceActions(work, nowMs));
-  const setBack = await connection.write((work) => moveWaitsAtStart(work, nowMs));
-  if (setBack !== undefined) {
-    const message =
-      "The clock is behind the latest time in the database, and what waits was moved with it. Let a time service set the clock.";
-    notices.push({ level: "warn", details: setBack, message });
-  }
-  await connection.write((work) => deleteExpiredSecrets(work, nowMs));
-  const deliveries = await connection.write((work) => releaseLeases(work, "all", nowMs));
-  if (deliveries > 0) {
-    const message = "Deliveries that were under way at a crash are due again.";
-    notices.push({ level: "info", details: { deliveries }, message });
-  }
+  notices.push(...(await prepareData((step) => connection.write(step), nowMs, "the database")));
   const { dataId } = taken;
   const { url, statementTimeoutMs } = setup;
   const reader: ReaderSetup = { url, statementTimeoutMs, key };

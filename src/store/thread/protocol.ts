@@ -3,6 +3,7 @@ import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from
 import type { CommitMeasures } from "../../metrics/counters.ts";
 import type { StoreChange } from "../store.ts";
 import type { OperationsTraits, Work } from "../sql/operation.ts";
+import type { Notice } from "../sql/prepare.ts";
 import { EngineFailure, type FailureKind } from "../sql/sql.ts";
 
 /** What threads of the store are asked, and what they answer. */
@@ -89,13 +90,6 @@ export interface OpenReport<R = unknown> {
   readonly dataId: string;
   /** What is to be logged of it. */
   readonly notices: readonly Notice[];
-}
-
-/** A line for the log of the main thread. */
-export interface Notice {
-  readonly level: "info" | "warn";
-  readonly details: object;
-  readonly message: string;
 }
 
 /** An answer in a thread. */

@@ -1,6 +1,6 @@
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import { WriteConnection } from "../connection.ts";
-import type { Notice } from "../../thread/protocol.ts";
+import type { Notice } from "../../sql/prepare.ts";
 import type { SyncSql } from "../statements.ts";
 import { mustBeKnown } from "./data-folder.ts";
 import { passDropped, renewDataIdentity } from "./id-reservation.ts";

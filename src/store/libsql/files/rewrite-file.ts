@@ -13,7 +13,7 @@ import {
 import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../../sql/queue/delivery-state.ts";
 import { addressOf, type WriteConnection } from "../connection.ts";
 import { mustBeAt } from "./file-guard.ts";
-import type { Notice } from "../../thread/protocol.ts";
+import type { Notice } from "../../sql/prepare.ts";
 import type { SyncSql } from "../statements.ts";
 import { fileBehindLink, fileError, move, removeCopies, replaceFile, unfinishedCopy } from "./data-folder.ts";
 import { forEachPayload, KEPT_AS, type OlderForm, olderForm, SHORTENED_FORM } from "./older-forms.ts";
