@@ -1,7 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { Client, type CustomTypesConfig, type QueryResult } from "pg";
-import type { Durable, Work } from "../sql/operation.ts";
-import { workOn } from "../sql/operation.ts";
+import { type Durable, type Work, workOn } from "../sql/operation.ts";
 import { checkText, EngineFailure, type Sql, type SqlValue } from "../sql/sql.ts";
 import type { ReaderConnection, WriterConnection } from "../thread/worker.ts";
 import { parameterType, translated, type Translated } from "./dialect.ts";
@@ -177,12 +176,6 @@ class PostgresSql implements Sql {
   readonly erase = this.run;
 }
 
-function none(): never {
-  throw new Error("no transaction is open");
-}
-
-const NO_SQL: Sql = { rows: none, first: none, value: none, joined: none, run: none, erase: none };
-
 function parameterOf(value: SqlValue): unknown {
   if (typeof value === "boolean") return value ? 1 : 0;
   return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
@@ -206,11 +199,6 @@ export class PostgresReader implements ReaderConnection {
     });
   }
 
-  /** Work that no statement is run of. */
-  task(): Work {
-    return workOn(NO_SQL, this.key, undefined);
-  }
-
   shrink(): void {
     // There is no cache on this side.
   }
@@ -225,7 +213,7 @@ const DOUBT_MS = 10_000;
 const ASK_AGAIN_MS = 200;
 
 /** What the row of `turn` says once a transaction has locked it and counted itself. */
-interface Turn {
+export interface Turn {
   readonly epoch: number;
   readonly writes: number;
 }
@@ -265,12 +253,10 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
   }
 
   /** Begins our time of service, which `take` makes in a transaction of its own. */
-  async serve<T extends { readonly epoch: number }>(take: (work: Work) => Promise<T>): Promise<T> {
+  async serve<T extends Turn>(take: (work: Work) => Promise<T>): Promise<T> {
     const taken = await this.write(take);
-    const { rows } = await (
-      await this.connection.open()
-    ).query<{ writes: number }>(`SELECT writes FROM ${SCHEMA}.turn`);
-    this.#turn = { epoch: taken.epoch, writes: rows[0]!.writes };
+    const { epoch, writes } = taken;
+    this.#turn = { epoch, writes };
     return taken;
   }
 

@@ -67,7 +67,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     url,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     owner,
-    key: encryption?.key,
     encryption,
     nowMs: clock.now(),
   };

@@ -9,7 +9,7 @@ export interface ReaderSetup extends DatabaseSetup {
   readonly key: Uint8Array | undefined;
 }
 
-export interface WriterSetup extends ReaderSetup {
+export interface WriterSetup extends DatabaseSetup {
   readonly encryption: EncryptionKeys | undefined;
   readonly owner: Owner;
   readonly nowMs: number;

@@ -6,7 +6,7 @@ import { OPERATIONS } from "../sql/operations.ts";
 import { type Notice, prepareData } from "../sql/prepare.ts";
 import type { OpenReport } from "../thread/protocol.ts";
 import { StoreWorker, traitsOf } from "../thread/worker.ts";
-import { PostgresReader, PostgresWriter } from "./connection.ts";
+import { PostgresReader, PostgresWriter, type Turn } from "./connection.ts";
 import { encryptSecrets } from "./encrypt-secrets.ts";
 import { makeTables } from "./make-tables.ts";
 import type { ReaderSetup, WriterSetup } from "./setup.ts";
@@ -16,14 +16,14 @@ const TURN_SECONDS = 12;
 
 const KEEP = `until = clock_timestamp() + interval '${TURN_SECONDS} seconds'`;
 
+const keep = write(async (sql) => await sql.run(`UPDATE turn SET ${KEEP}`));
+
 const operations = {
   ...OPERATIONS,
-  file: {
-    /** Makes a real write, to find out whether the database takes one. */
-    probe: write(async (sql, _bytes: number) => await sql.run(`UPDATE turn SET ${KEEP}`)),
-  },
+  /** A real write shows whether the database takes one, however few bytes it has. */
+  file: { probe: keep },
   turn: {
-    keep: write(async (sql) => await sql.run(`UPDATE turn SET ${KEEP}`)),
+    keep,
     end: write(async (sql) => await sql.run("UPDATE turn SET until = '-infinity', owner = NULL")),
   },
 } satisfies Operations;
@@ -33,7 +33,7 @@ new StoreWorker({
   tasks: {},
   async openToWrite(setup: WriterSetup) {
     await makeTables(setup);
-    const connection = new PostgresWriter(setup, setup.key);
+    const connection = new PostgresWriter(setup, setup.encryption?.key);
     try {
       return { connection, report: await prepare(connection, setup) };
     } catch (error) {
@@ -46,15 +46,13 @@ new StoreWorker({
 }).start();
 
 async function prepare(connection: PostgresWriter, setup: WriterSetup): Promise<OpenReport<ReaderSetup>> {
-  const { key, nowMs, owner } = setup;
+  const { url, statementTimeoutMs, encryption, nowMs, owner } = setup;
   // Before it has its turn, a server writes nothing: whoever has it counts what is written.
-  const taken = await connection.serve((work) => takeTurn(work, owner));
+  const { dataId } = await connection.serve((work) => takeTurn(work, owner));
   const notices = await connection.write(riskySettings);
-  await connection.write((work) => encryptSecrets(work, setup.encryption));
+  await connection.write((work) => encryptSecrets(work, encryption));
   notices.push(...(await prepareData((step) => connection.write(step), nowMs, "the database")));
-  const { dataId } = taken;
-  const { url, statementTimeoutMs } = setup;
-  const reader: ReaderSetup = { url, statementTimeoutMs, key };
+  const reader: ReaderSetup = { url, statementTimeoutMs, key: encryption?.key };
   return { operations: traitsOf(operations), dataId, notices, reader };
 }
 
@@ -71,10 +69,7 @@ async function riskySettings(work: Work): Promise<Notice[]> {
 }
 
 /** @throws EvregError `conflict` while another server has its turn */
-async function takeTurn(
-  work: Work,
-  owner: Owner,
-): Promise<{ readonly epoch: number; readonly dataId: string }> {
+async function takeTurn(work: Work, owner: Owner): Promise<Turn & { readonly dataId: string }> {
   const turn = (await work.first<{ owner: string | null; isTaken: 0 | 1; seconds: number }>(
     `SELECT owner, until > clock_timestamp() AS isTaken,
         ceil(greatest(extract(epoch FROM until - clock_timestamp()), 0))::float8 AS seconds FROM turn`,
@@ -88,7 +83,7 @@ async function takeTurn(
     );
   }
   return (await work.first(
-    `UPDATE turn SET epoch = epoch + 1, owner = ?, ${KEEP} RETURNING epoch, (SELECT id FROM data_identity) AS dataId`,
+    `UPDATE turn SET epoch = epoch + 1, owner = ?, ${KEEP} RETURNING epoch, writes, (SELECT id FROM data_identity) AS dataId`,
     JSON.stringify({ ...owner, host: hostname() }),
   ))!;
 }

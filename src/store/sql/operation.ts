@@ -23,6 +23,13 @@ export interface Work extends Sql {
 /** Stands for no bytes; it is not empty, as the driver binds an empty BLOB as NULL. */
 const NO_BYTES = new Uint8Array(1);
 
+/** What goes with the answers besides them. */
+export type Taken = Pick<Work, "payloads" | "transfer" | "damaged" | "changes">;
+
+export function nothingTaken(): Taken {
+  return { payloads: [], transfer: new Set(), damaged: [], changes: [] };
+}
+
 /** Makes the work of one write batch, or of one read. */
 export function workOn<S extends Sql>(
   sql: S,
@@ -30,9 +37,8 @@ export function workOn<S extends Sql>(
   bytes: ArrayBuffer | undefined,
 ): Omit<Work, keyof Sql> & Pick<S, keyof Sql> {
   const brought = bytes === undefined ? NO_BYTES : new Uint8Array(bytes);
-  const taken = { payloads: [], transfer: new Set<ArrayBuffer>(), damaged: [], changes: [] };
   const { rows, first, value, joined: joinedBytes, run, erase } = sql;
-  return { rows, first, value, joined: joinedBytes, run, erase, key, bytes: brought, ...taken };
+  return { rows, first, value, joined: joinedBytes, run, erase, key, bytes: brought, ...nothingTaken() };
 }
 
 /**

@@ -6,9 +6,11 @@ import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import {
   type Durable,
   each,
+  nothingTaken,
   type Operations,
   type OperationsTraits,
   type ReadOperation,
+  type Taken,
   type Work,
   type WriteOperation,
 } from "../sql/operation.ts";
@@ -30,8 +32,6 @@ import {
 export interface ReaderConnection {
   /** Does a read that was asked for. */
   answer<T>(read: (work: Work) => Promise<T>): Promise<T>;
-  /** Work between two transactions. */
-  task(): Work;
   /** Gives back the memory of its cache. */
   shrink(): void;
   /** Lets go of the data, whose files stay as they are after a failure. */
@@ -212,7 +212,7 @@ export class StoreWorker {
     } catch (error) {
       if (error instanceof EngineFailure) throw error;
       if (calls.length === 1)
-        return { outcomes: [{ error: toWireError(error) }], work: connection.task(), commit: undefined };
+        return { outcomes: [{ error: toWireError(error) }], work: nothingTaken(), commit: undefined };
     }
     // All of it was undone, and nothing says which call is at fault. So each is done in a savepoint, for which the engine copies
     // every page that changes.
@@ -246,7 +246,7 @@ interface CommittedBatch extends Pick<Committed, "commit"> {
   /** What came of each call, in order. */
   readonly outcomes: readonly WireOutcome[];
   /** What goes with the answer. */
-  readonly work: Work;
+  readonly work: Taken;
 }
 
 /** Undoes what `act` did inside an open transaction when it throws, and only that. */
