@@ -112,24 +112,25 @@ describe("a server on PostgreSQL", () => {
     });
   });
 
-  test("writes no more once another server has taken the database over", async () => {
+  test.each([
+    [
+      "another server has taken the database over",
+      "epoch = epoch + 1",
+      "another server has taken the database over",
+    ],
+    [
+      "an older copy of the database has taken its place",
+      "writes = writes - 1",
+      "lacks what was acknowledged",
+    ],
+  ])("writes no more once %s, and ends", async (_what, change, reason) => {
     const name = await newDatabase();
     const ended = Promise.withResolvers<EvregError>();
     const server = await serve(cluster.url(name), ended.resolve);
     await server.evreg.actions.create({ action: "order.placed", application: "shop", schemata: {} });
-    await cluster.run("UPDATE evreg.turn SET epoch = epoch + 1", name);
+    await cluster.run(`UPDATE evreg.turn SET ${change}`, name);
     expect((await publish(server, 1)).status).toBe(503);
-    expect((await ended.promise).message).toContain("another server has taken the database over");
-  });
-
-  test("ends where an older copy of the database has taken its place", async () => {
-    const name = await newDatabase();
-    const ended = Promise.withResolvers<EvregError>();
-    const server = await serve(cluster.url(name), ended.resolve);
-    await server.evreg.actions.create({ action: "order.placed", application: "shop", schemata: {} });
-    await cluster.run("UPDATE evreg.turn SET writes = writes - 1", name);
-    expect((await publish(server, 1)).status).toBe(503);
-    expect((await ended.promise).message).toContain("lacks what was acknowledged");
+    expect((await ended.promise).message).toContain(reason);
   });
 
   test("lets one of two start that come at once to an empty database", async () => {
