@@ -30,13 +30,14 @@ export function PublishBox({ action, subscribers }: PartProps) {
   const draft = useDraft(linkTo(["actions", name, "publish"]), newEvent);
   const { text, key, seed } = draft.fields;
   const [published, setPublished] = useState<string | undefined>();
-  const { isSending, failure, send } = useSending();
-  // What comes late must not replace what a person has typed.
+  const { isSending, failure, send, forget } = useSending();
+  // A sample that is long in coming must keep nobody from publishing what was typed, nor replace it.
+  const sampling = useSending();
   const typed = useRef(false);
   const sample = (): void =>
-    send(async () => {
+    sampling.send(async () => {
       setPublished(undefined);
-      typed.current = false;
+      forget();
       const data = memberText(await askText(`${actionPath(name)}/sample`), "data") ?? "{}";
       if (typed.current) return;
       draft.begin({
@@ -51,6 +52,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
   const publish = (): void =>
     send(async () => {
       setPublished(undefined);
+      sampling.forget();
       // The payload goes as it was written, to the byte.
       const body = `{"action":${JSON.stringify(name)},"idempotency_key":"${key}","payload":${text}}`;
       const answer = await askText("/v1/events", { method: "POST", text: body });
@@ -73,6 +75,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
       </div>
     );
   }
+  const refused = failure ?? sampling.failure;
   const unreadable = text.trim() === "" ? "Write a payload, or make one up." : whyNoObject(text);
   return (
     <div class="stack">
@@ -88,7 +91,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
             }
           />
         )}
-        {failure !== undefined && <Refused error={failure} />}
+        {refused !== undefined && <Refused error={refused} />}
       </div>
       <CameBack draft={draft} />
       <section aria-labelledby="payload">
@@ -96,7 +99,14 @@ export function PublishBox({ action, subscribers }: PartProps) {
           <h2 id="payload">Payload</h2>
           {seed !== null && <p>made up, seed {seed}</p>}
           <span class="push">
-            <button class="btn bare" disabled={isSending} onClick={sample}>
+            <button
+              class="btn bare"
+              disabled={sampling.isSending}
+              onClick={() => {
+                typed.current = false;
+                sample();
+              }}
+            >
               Make up another
             </button>
           </span>
