@@ -1,23 +1,24 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { evregContract } from "../contract/evreg.ts";
-import { testOwner } from "../store/owner.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { type Cluster, startCluster } from "../support/postgres.ts";
+import { ReusedStore } from "../support/reused-store.ts";
 
 let cluster: Cluster;
+let reused: ReusedStore;
 
 beforeAll(async () => {
   cluster = await startCluster();
+  reused = new ReusedStore(cluster);
 });
 
-afterAll(() => cluster.stop());
+afterAll(async () => {
+  await reused.end();
+  await cluster.stop();
+});
 
 function openOnPostgres(): Promise<LocalService> {
-  return openLocalService({
-    open: async (folder) =>
-      openPostgresStore({ url: await cluster.emptyStore(), folder, owner: testOwner() }),
-  });
+  return openLocalService({ open: () => reused.open() });
 }
 
 evregContract("local, on PostgreSQL", openOnPostgres, false);
