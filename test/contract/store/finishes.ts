@@ -26,7 +26,7 @@ export function finishSuite(open: OpenStore): void {
     const first = await oneClaim();
     const kept = async (): Promise<number[]> =>
       ((await stored(first))?.attempts ?? []).map(({ attempt }) => attempt);
-    for (let n = 1; n <= 130; n += 1) {
+    for (let n = 1; n <= 120; n += 1) {
       const hour = NOW + n * 3_600_000;
       const [claim] = n === 1 ? [first] : (await on.claim({ nowMs: hour })).claims;
       if (claim === undefined) throw new Error("it was due");
@@ -34,11 +34,13 @@ export function finishSuite(open: OpenStore): void {
       // Some end in a crash of whoever sends.
       if (n % 7 === 0 || n === 103) await on.store.queue.releaseExpired(hour + 3_600_000);
       else await on.finish(claim, "failed", { statusCode: 500 });
-      if (n <= 100) expect(await kept()).toHaveLength(n);
-      else expect(await kept()).toEqual([...rising(1, 50), ...rising(n - 49, n)]);
+      if (n % 20 === 0) {
+        const expected = n <= 100 ? rising(1, n) : [...rising(1, 50), ...rising(n - 49, n)];
+        expect(await kept()).toEqual(expected);
+      }
       await on.store.queue.retry(first.deliveryId, NOW).catch(() => {});
     }
-    expect(await stored(first)).toMatchObject({ attempt: 130 });
+    expect(await stored(first)).toMatchObject({ attempt: 120 });
   });
 
   it.each([

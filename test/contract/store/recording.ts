@@ -92,21 +92,20 @@ export function recordSuite(open: OpenStore): void {
   it("records a batch that creates very many deliveries, in order, atomic or not", async () => {
     const action = await on.action();
     const other = await on.action("user.deleted");
-    const named = Array.from({ length: 900 }, (_, n) => on.subscription(action, { subscription: `s${n}` }));
+    const named = Array.from({ length: 100 }, (_, n) => on.subscription(action, { subscription: `s${n}` }));
     await Promise.all(named);
-    const batch = [...Array.from({ length: 8 }, () => eventOf(action)), eventOf(other), eventOf(action)];
+    const batch = [...Array.from({ length: 89 }, () => eventOf(action)), eventOf(other), eventOf(action)];
     const outcomes = await on.record(batch);
-    expect(outcomes.map((outcome) => recordedRowid(outcome))).toEqual(
-      (await on.rowids()).toSorted((a, b) => a - b),
-    );
-    expect(outcomes).toHaveLength(10);
+    const recorded = (): Promise<number[]> => on.rowids({ order: "asc", limit: 500 });
+    expect(outcomes.map((outcome) => recordedRowid(outcome))).toEqual(await recorded());
+    expect(outcomes).toHaveLength(91);
     const whole = await on.record(batch, NOW, { atomic: true });
     expect(whole.every(({ kind }) => kind === "recorded")).toBe(true);
-    expect(await on.rowids()).toHaveLength(20);
-    const wide = Array.from({ length: 23 }, () => eventOf(action));
+    expect(await recorded()).toHaveLength(182);
+    const wide = Array.from({ length: 207 }, () => eventOf(action));
     const refused = { code: "too_large", details: { limit: 20_000, size: 20_700 } };
     await expect(on.record(wide, NOW, { atomic: true })).rejects.toMatchObject(refused);
-    expect(await on.rowids()).toHaveLength(20);
+    expect(await recorded()).toHaveLength(182);
   });
 
   it("records a batch of several actions as it came, without what is refused between", async () => {

@@ -5,6 +5,7 @@ import type { Replay, ReplaySelection } from "../../../src/domain/replay.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
 import type { AttemptEnding } from "../../../src/store/queue.ts";
 import type { ReplayProgress, ReplayRequest, ReplayStep } from "../../../src/store/history.ts";
+import { lengthOf } from "../../faults/length.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid, resultOf } from "./fixture.ts";
 
@@ -321,7 +322,7 @@ export function replaySuite(open: OpenStore): void {
         }
         expect(sent).toEqual(missed);
       }),
-      { numRuns: 40 },
+      { numRuns: lengthOf("store/libsql").stories },
     );
   });
 }
