@@ -5,7 +5,15 @@ import type { EvregError } from "../domain/error.ts";
 import type { Finding, Health } from "../domain/operations.ts";
 import { CommitCounts, DeliveryCounts, PublishCounts, StreamCounts } from "../metrics/counters.ts";
 import type { MetricSources } from "../metrics/registry.ts";
-import { type Clock, type Random, systemClock, systemRandom, toIso, WatchedClock } from "../runtime/clock.ts";
+import {
+  type Clock,
+  type Random,
+  SharedClock,
+  systemClock,
+  systemRandom,
+  toIso,
+  WatchedClock,
+} from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Owner } from "../runtime/owner-file.ts";
 import type { Background } from "../service/context.ts";
@@ -34,7 +42,10 @@ interface ComposeOptions extends AppOptions {
 /** Opens the store (the folder, its lock, the upgrade of its file; or the database) and puts the service in front of it. */
 export async function compose(options: ComposeOptions) {
   const { config, version, logger, random = systemRandom } = options;
-  const clock = new WatchedClock(options.clock ?? systemClock);
+  const { url: database } = config.database;
+  const shared =
+    database === undefined || options.clock !== undefined ? undefined : new SharedClock(systemClock);
+  const clock = new WatchedClock(shared ?? options.clock ?? systemClock);
   const owner: Owner = {
     pid: process.pid,
     command: options.command,
@@ -47,7 +58,7 @@ export async function compose(options: ComposeOptions) {
   const delivered = new DeliveryCounts();
   const commits = new CommitCounts();
   const streamed = new StreamCounts();
-  let feed: Service["feed"] | undefined;
+  let service: Service | undefined;
   const encryption = encryptionKeys(config.encryption);
   const serves = options.command === "serve";
   const opening = {
@@ -57,21 +68,27 @@ export async function compose(options: ComposeOptions) {
     clock,
     encryption,
     commits,
-    onChange: ({ serviceEvents, failed = 0 }: StoreChange): void => {
+    onChange: ({ serviceEvents, failed = 0, others = false }: StoreChange): void => {
       delivered.finished.failed += failed;
-      if (serviceEvents === undefined) return;
-      published.countServiceEvents(serviceEvents);
+      if (others) {
+        service?.tokens.refresh();
+        background.replays?.wake();
+      }
+      if (serviceEvents !== undefined) published.countServiceEvents(serviceEvents);
+      if (serviceEvents === undefined && !others) return;
       background.engine?.wake();
-      feed?.recorded();
+      service?.feed.recorded();
     },
     needsData: options.needsData ?? false,
     acceptsLoss: options.acceptsLoss ?? false,
   };
   const openStore = async (): Promise<Store> => {
     const all = onFatal === undefined ? opening : { ...opening, onFatal };
-    const { url } = config.database;
-    if (url === undefined) return await (await import("../store/libsql/open.ts")).openLibsqlStore(all);
-    return await (await import("../store/postgres/open.ts")).openPostgresStore({ ...all, url });
+    if (database === undefined) return await (await import("../store/libsql/open.ts")).openLibsqlStore(all);
+    const { openPostgresStore } = await import("../store/postgres/open.ts");
+    const store = await openPostgresStore({ ...all, url: database, serves, shared });
+    clock.settle();
+    return store;
   };
   const [store, [{ createService }, { ValidationThread }, { StatsRecorder }]] = await Promise.all([
     openStore(),
@@ -87,7 +104,7 @@ export async function compose(options: ComposeOptions) {
   published.noteRefusal = (failure) => stats.refused(failure);
   const offThread = new ValidationThread(clock);
   const engineState = (): Health["engine"] => background.engine?.state() ?? "stopped";
-  const service = createService({
+  service = createService({
     store,
     clock,
     random,
@@ -112,7 +129,6 @@ export async function compose(options: ComposeOptions) {
       isOpen: config.auth.mode === "off",
     }),
   });
-  ({ feed } = service);
   return { owner, store, service, background, published, delivered, stats, offThread, clock, random };
 }
 

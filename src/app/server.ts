@@ -128,6 +128,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
 
     const engine = new Engine({
       store: store.queue,
+      node: store.node,
       clock,
       random,
       logger,
@@ -142,6 +143,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     });
     const replays = new ReplayRunner({
       store: store.replays,
+      node: store.node,
       clock,
       logger,
       wake(queued) {
@@ -151,19 +153,31 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       onEnded: (id) => void service.noteChanged("replay", id),
     });
     background.engine = engine;
-    const clockSteps = new ClockSteps({ store: store.queue, clock, logger, wake: () => engine.wake() });
+    const clockSteps = new ClockSteps({
+      store: store.queue,
+      node: store.node,
+      clock,
+      logger,
+      wake: () => engine.wake(),
+    });
     clock.watch(clockSteps.noticed);
     background.replays = replays;
     const { events: retentionMs, audit: auditMs } = config.retention;
     const retention = createRetention({
       events: store.events,
       audit: store.audit,
+      node: store.node,
       clock,
       logger,
       retentionMs,
       auditMs,
     });
-    const expiry = createSubscriptionExpiry({ evreg: service.as(LOCAL_OWNER), clock, logger });
+    const expiry = createSubscriptionExpiry({
+      evreg: service.as(LOCAL_OWNER),
+      node: store.node,
+      clock,
+      logger,
+    });
     engine.start();
     retention.start();
     expiry.start();

@@ -1,10 +1,13 @@
 import type { ClockStep } from "../runtime/clock.ts";
 import type { DeliveryQueue } from "../store/queue.ts";
+import type { StoreNode } from "../store/store.ts";
 import type { EngineParts } from "./parts.ts";
 import { StoreRetry } from "./store-calls.ts";
 
 interface ClockStepParts extends Pick<EngineParts, "clock" | "logger"> {
   readonly store: Pick<DeliveryQueue, "moveWaits">;
+  /** Where several share a clock, one of them moves what waits. */
+  readonly node: Pick<StoreNode, "hasDuties">;
   /** Called when something may be due by the new time. */
   readonly wake: () => void;
 }
@@ -25,7 +28,7 @@ export class ClockSteps {
 
   /** For `WatchedClock`, so that what is stored by the new time is stored behind what moves. */
   readonly noticed = (step: ClockStep): void => {
-    if (step.byMs < 0) void this.#move(step);
+    if (step.byMs < 0 && this.#parts.node.hasDuties()) void this.#move(step);
     // Whoever read the clock is in the midst of something.
     else queueMicrotask(this.#parts.wake);
   };

@@ -52,6 +52,8 @@ export class Engine {
   #claiming: Promise<void> | undefined;
   /** Resolves when nothing is under way and all results are stored. */
   #idle: PromiseWithResolvers<void> | undefined;
+  /** See `StoreNode.version`. */
+  #version = 0;
   /** Attempts go on after other work on this thread. */
   #isYielding = false;
   #drained: Promise<void> | undefined;
@@ -205,8 +207,9 @@ export class Engine {
     if (this.#isAdvancing) return;
     this.#isAdvancing = true;
     const nowMs = this.#parts.clock.monotonicMs();
-    let step = this.#schedule.step(nowMs, !this.#isYielding);
-    for (; step.do !== "wait"; step = this.#schedule.step(nowMs, !this.#isYielding)) {
+    const mayStart = (): boolean => !this.#isYielding && this.#isCurrent();
+    let step = this.#schedule.step(nowMs, mayStart());
+    for (; step.do !== "wait"; step = this.#schedule.step(nowMs, mayStart())) {
       if (step.do === "claim") this.#claiming = this.#claim();
       else if (step.do === "drop") this.#giveBack(step.item, step.claim);
       // Signing takes its time: 250 bodies of 64 KiB would hold up every request for 30 ms.
@@ -220,6 +223,20 @@ export class Engine {
     }
     // The alarm may ring at once, if time has passed meanwhile.
     if (!this.#isYielding && step.untilMs !== Infinity) this.#alarm.at(step.untilMs);
+  }
+
+  /** Whether what is known of subscriptions holds; it is forgotten once others have changed it. */
+  #isCurrent(): boolean {
+    let version: number;
+    try {
+      version = this.#parts.node.version();
+    } catch {
+      // The node wakes it once it knows again.
+      return false;
+    }
+    if (version !== this.#version) this.#schedule.allChanged();
+    this.#version = version;
+    return true;
   }
 
   async #yield(): Promise<void> {

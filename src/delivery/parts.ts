@@ -5,10 +5,12 @@ import type { Clock, Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { DeliveryQueue } from "../store/queue.ts";
+import type { StoreNode } from "../store/store.ts";
 
 /** What the engine is given. Each part of it asks for what it needs of this. */
 export interface EngineParts {
   readonly store: DeliveryQueue;
+  readonly node: StoreNode;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;

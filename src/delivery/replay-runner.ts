@@ -1,5 +1,6 @@
 import { sleep } from "../runtime/clock.ts";
 import type { ReplayProgress, ReplayStore, RunningReplay } from "../store/history.ts";
+import type { StoreNode } from "../store/store.ts";
 import type { EngineParts } from "./parts.ts";
 import { StoreRetry } from "./store-calls.ts";
 
@@ -22,6 +23,8 @@ const PAUSED_MS = 5_000;
 
 interface ReplayParts extends Pick<EngineParts, "clock" | "logger"> {
   readonly store: Pick<ReplayStore, "running" | "count" | "advance">;
+  /** Others run the replays of subscriptions that are theirs. */
+  readonly node: Pick<StoreNode, "owns">;
   /** Signals to the engine that so many more are due. */
   readonly wake: (queued: number) => void;
   /** Called with a replay that has ended. */
@@ -77,7 +80,7 @@ export class ReplayRunner {
       const replays = await retry.untilAnswered(() => store.running(), stopped);
       for (const replay of replays ?? []) {
         const { rowid } = replay;
-        if (this.#running.has(rowid)) continue;
+        if (this.#running.has(rowid) || !this.#parts.node.owns(replay.plan.subscription)) continue;
         this.#running.set(
           rowid,
           this.#replay(replay, stopped).finally(() => this.#running.delete(rowid)),
@@ -92,7 +95,7 @@ export class ReplayRunner {
     const retry = this.#retry();
     let total = known ?? (await retry.untilAnswered(() => store.count(plan, stopped), stopped));
     let waitMs = TOP_UP_MS;
-    while (!stopped.aborted) {
+    while (!stopped.aborted && this.#parts.node.owns(plan.subscription)) {
       const counted = total === undefined || total === known ? {} : { total };
       const step = (): Promise<ReplayProgress> =>
         store.advance(rowid, {

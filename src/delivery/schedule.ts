@@ -64,6 +64,8 @@ export class Schedule {
   #reserved = 0;
   /** How many changes of subscriptions there were. What is leased is outdated if its lane was changed since that was asked for. */
   #changes = 0;
+  /** How many there were when all subscriptions may have been changed. */
+  #allChangedAt = 0;
   /** How many there were by the claim in progress. */
   #claimAsOf = 0;
   /** What events and results that are being stored may lease, with how many changes there were by then. */
@@ -114,6 +116,18 @@ export class Schedule {
     lane.hasBacklog = true;
     lane.applySettings(subscription);
     this.#dropAll(lane);
+  }
+
+  /** Any subscription may have been changed by others: no attempt starts any more by what was known before. */
+  allChanged(): void {
+    this.#changes += 1;
+    this.#allChangedAt = this.#changes;
+    for (const lane of this.#lanes) {
+      lane.changedAt = this.#changes;
+      lane.hasBacklog = true;
+      this.#dropAll(lane);
+    }
+    this.#claims.dueAt();
   }
 
   /**
@@ -264,7 +278,8 @@ export class Schedule {
       const { event, subscription } = claim;
       const lane = this.#lanes.of(subscription.subscriptionId);
       this.#lanes.receives(lane, event.action);
-      const isOutdated = this.#isClosed || lane.settling > 0 || lane.changedAt > asOf;
+      const isOutdated =
+        this.#isClosed || lane.settling > 0 || Math.max(lane.changedAt, this.#allChangedAt) > asOf;
       const state = isOutdated ? "storing" : "queued";
       const bytes = event.payload?.byteLength ?? 0;
       const item: Item = { lane, claim, bytes, leasedAtMs: nowMs, state };

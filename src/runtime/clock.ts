@@ -22,6 +22,34 @@ export const systemClock: Clock = {
   },
 };
 
+/** The time of another machine, as it was read last, by the monotonic clock of this one: those who share it agree on what is due. */
+export class SharedClock implements Clock {
+  readonly #clock: Clock;
+  #aheadMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#aheadMs = clock.now() - performance.now();
+  }
+
+  /** @param monotonicMs this process's `performance.now()` at that time */
+  read(otherMs: number, monotonicMs: number): void {
+    this.#aheadMs = otherMs - monotonicMs;
+  }
+
+  now(): number {
+    return Math.trunc(performance.now() + this.#aheadMs);
+  }
+
+  monotonicMs(): number {
+    return this.#clock.monotonicMs();
+  }
+
+  setTimer(callback: () => void, delayMs: number): () => void {
+    return this.#clock.setTimer(callback, delayMs);
+  }
+}
+
 /** Blocks the thread for so long. */
 export function blockThread(forMs: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
@@ -39,12 +67,17 @@ export interface ClockStep {
 /** Notices that the time of day was set at the first reading after that, before anybody uses the new time. */
 export class WatchedClock implements Clock {
   readonly #clock: Clock;
-  #offsetMs: number;
+  #offsetMs = 0;
   #onStep: ((step: ClockStep) => void) | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#offsetMs = clock.now() - clock.monotonicMs();
+    this.settle();
+  }
+
+  /** Takes the time as it is now for right, whatever it was before. */
+  settle(): void {
+    this.#offsetMs = this.#clock.now() - this.#clock.monotonicMs();
   }
 
   /** @param onStep called inside of the reading */

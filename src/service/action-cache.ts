@@ -4,6 +4,7 @@ import { toIso } from "../runtime/clock.ts";
 import type { Yielder } from "../runtime/yielding.ts";
 import { compileSchemaSteps } from "../schema/validate/compile.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
+import { SOLE_NODE, type StoreNode } from "../store/store.ts";
 import type { CompiledSchema } from "./payload-validator.ts";
 
 /** What publishing needs of an action. */
@@ -22,6 +23,12 @@ export interface LoadedAction extends CompiledSchema {
   readonly deprecation: Deprecation | undefined;
 }
 
+interface KeptAction {
+  readonly action: LoadedAction;
+  /** Others have changed nothing since, where this is still that of the node. */
+  readonly version: number;
+}
+
 /** Thousands of ordinary compiled schemas, and some 50 of the largest. */
 const MAX_COMPILED_BYTES = 128 * 1024 * 1024;
 
@@ -32,29 +39,39 @@ const MAX_COMPILED_BYTES = 128 * 1024 * 1024;
 export class ActionCache {
   readonly #catalog: Pick<CatalogStore, "findAction">;
   readonly #yielder: Pick<Yielder, "run">;
-  readonly #loaded = new LRUCache<string, LoadedAction>({
+  readonly #node: Pick<StoreNode, "version">;
+  readonly #loaded = new LRUCache<string, KeptAction>({
     maxSize: MAX_COMPILED_BYTES,
-    sizeCalculation: ({ validator }) => validator.bytes,
+    sizeCalculation: ({ action }) => action.validator.bytes,
   });
   readonly #loading = new Map<string, Promise<LoadedAction | undefined>>();
 
   /** @param yielder shares the thread with what else runs long on it */
-  constructor(catalog: Pick<CatalogStore, "findAction">, yielder: Pick<Yielder, "run">) {
+  constructor(
+    catalog: Pick<CatalogStore, "findAction">,
+    yielder: Pick<Yielder, "run">,
+    node: Pick<StoreNode, "version"> = SOLE_NODE,
+  ) {
     this.#catalog = catalog;
     this.#yielder = yielder;
+    this.#node = node;
   }
 
+  /** @throws EvregError `unavailable` while nobody knows here what others have changed */
   get(name: string): LoadedAction | undefined {
-    return this.#loaded.get(name);
+    const kept = this.#loaded.get(name);
+    return kept?.version === this.#node.version() ? kept.action : undefined;
   }
 
   /** `undefined` when there is no such action. Callers that come together share one load. */
   load(name: string): Promise<LoadedAction | undefined> {
     const running = this.#loading.get(name);
     if (running !== undefined) return running;
+    const version = this.#node.version();
     const loading: Promise<LoadedAction | undefined> = this.#read(name)
       .then((action) => {
-        if (action !== undefined && this.#loading.get(name) === loading) this.#loaded.set(name, action);
+        const isCurrent = action !== undefined && this.#loading.get(name) === loading;
+        if (isCurrent) this.#loaded.set(name, { action, version });
         return action;
       })
       .finally(() => {
@@ -73,7 +90,8 @@ export class ActionCache {
   /** Call it when an action was deprecated, retired or restored: it may be the successor of others. */
   evictDeprecated(): void {
     const loaded = [...this.#loaded.entries()];
-    for (const [name, { isRetired, deprecation }] of loaded) {
+    for (const [name, { action }] of loaded) {
+      const { isRetired, deprecation } = action;
       if (isRetired || deprecation !== undefined) this.#loaded.delete(name);
     }
     this.#loading.clear();
@@ -81,7 +99,7 @@ export class ActionCache {
 
   /** Call it when the store found this one stale; many callers may find that out at once. */
   evictStale(name: string, action: LoadedAction): void {
-    if (this.#loaded.get(name) === action) this.#loaded.delete(name);
+    if (this.#loaded.get(name)?.action === action) this.#loaded.delete(name);
   }
 
   async #read(name: string): Promise<LoadedAction | undefined> {
@@ -90,7 +108,9 @@ export class ActionCache {
     const { actionId, application, revision, isBuiltIn, retired: isRetired, schemata } = stored;
     const successor = await firstActiveSuccessor(this.#catalog, stored.successor);
     // In steps: the largest schemas take 100 ms, and all of a server's may come at once after a start.
-    const validator = await this.#yielder.run(compileSchemaSteps(schemata));
+    const before = this.#loaded.get(name)?.action;
+    const isSame = before?.actionId === actionId && before.revision === revision;
+    const validator = isSame ? before.validator : await this.#yielder.run(compileSchemaSteps(schemata));
     const deprecation = deprecationOf(stored, successor);
     const compiled = { schemata, validator };
     const state = { isBuiltIn, isRetired, takesEvents: !isBuiltIn && !isRetired, successor, deprecation };

@@ -2,10 +2,12 @@ import { type Clock, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { AuditStore } from "../store/history.ts";
 import type { EventStore } from "../store/events.ts";
+import type { StoreNode } from "../store/store.ts";
 import { Rounds } from "./rounds.ts";
 
 export interface RetentionOptions {
   readonly events: Pick<EventStore, "removeExpired">;
+  readonly node: Pick<StoreNode, "hasDuties">;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly audit: Pick<AuditStore, "removeExpired">;
@@ -29,7 +31,7 @@ const MAX_PAUSE_MS = 1_000;
 
 /** Removes events and kept changes that are too old, in rounds of small steps. */
 export function createRetention(options: RetentionOptions): Rounds {
-  const { events, audit, clock, logger, retentionMs, auditMs } = options;
+  const { events, audit, node, clock, logger, retentionMs, auditMs } = options;
   /** All events before this time were scanned; those still there had an unfinished delivery then. */
   let scannedBeforeMs: number | undefined;
   let scannedAllMs = 0;
@@ -72,6 +74,7 @@ export function createRetention(options: RetentionOptions): Rounds {
     logger,
     waitMs: (round) => (round === 0 ? 0 : ROUND_EVERY_MS),
     async work(stopping) {
+      if (!node.hasDuties()) return;
       if (retentionMs !== undefined) await removeEvents(retentionMs, stopping);
       if (auditMs > 0) await removeAudit(stopping);
     },

@@ -84,7 +84,7 @@ export interface Service {
   /** The port for one principal, and the address that it asks from for changes to be kept with it. Its `close` does nothing: the store is closed by whoever opened it. */
   as(principal: Principal, address?: string): ServicePort;
   /** Says who a token stands for, and whether it still holds. */
-  readonly tokens: Pick<TokenCache, "authenticate" | "readmit" | "onRevoked">;
+  readonly tokens: Pick<TokenCache, "authenticate" | "readmit" | "refresh" | "onRevoked">;
   /**
    * Makes an admin token named `bootstrap` when the store holds no token at all, and returns whether it did.
    * @param keep puts it where its owner finds it, before it is stored; when it throws, none is
@@ -103,7 +103,7 @@ export function createService(options: ServiceOptions): Service {
   const { version, instance, offThread, streamed, metrics, environment, ...shared } = options;
   const { store, clock, logger, background } = shared;
   const retries = { ...retryDefaults(shared.delivery), disable_after_ms: shared.delivery.disableAfter };
-  const tokens = new TokenCache(store.tokens, clock, logger);
+  const tokens = new TokenCache(store.tokens, clock, logger, store.node);
   const payloads = new PayloadValidator(offThread);
   const feed = new Feed({ events: store.events, clock, counts: streamed, dataId: store.dataId, instance });
   const context: ServiceContext = {
@@ -113,7 +113,7 @@ export function createService(options: ServiceOptions): Service {
     secretUses: new SecretUses(store, clock),
     signInCodes: new SignInCodes(clock, shared.random),
     payloads,
-    actions: new ActionCache(store.catalog, eventLoop),
+    actions: new ActionCache(store.catalog, eventLoop, store.node),
     storedEvents: new StoredEvents({ events: store.events, clock, payloads }),
     schemaChecks: new SchemaChecks(),
   };

@@ -28,6 +28,7 @@ export interface Store {
   readonly tokens: TokenStore;
   readonly audit: AuditStore;
   readonly stats: StatsStore;
+  readonly node: StoreNode;
   /** A store whose data are in files of this machine has it. */
   readonly files?: FileAdmin;
   /** Answers what the last commits showed. */
@@ -36,12 +37,33 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** What of the data is this process's to do, where several have them open. */
+export interface StoreNode {
+  /**
+   * Another one after each change that others have made to actions, subscriptions or tokens: what was read before it is of no use
+   * any more. A change is answered only once all others have it.
+   * @throws EvregError `unavailable` while nobody knows here what others have changed
+   */
+  version(): number;
+  /** Whether this process sends the deliveries of the subscription. */
+  owns(subscription: number): boolean;
+  /** Whether this process does what is to be done once, such as removing what is too old. */
+  hasDuties(): boolean;
+}
+
+/** The node of a store that one process has open. */
+export const SOLE_NODE: StoreNode = { version: () => 0, owns: () => true, hasDuties: () => true };
+
 /** What a store did besides what it was asked to do. A hint, which may be lost. */
 export interface StoreChange {
   /** How many service events were recorded, and how many deliveries with them; these are due at once. */
   readonly serviceEvents?: { readonly events: number; readonly deliveries: number } | undefined;
   /** Deliveries that failed for good without an attempt. */
   readonly failed?: number | undefined;
+  /** Others who have the data open have written something, or deliveries of theirs are this process's now. */
+  readonly others?: boolean;
+  /** Others have to know of a change before it is answered: which version of what they keep in memory has it. */
+  readonly version?: number | undefined;
 }
 
 export interface TokenStore {

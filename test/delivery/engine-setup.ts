@@ -97,6 +97,7 @@ export class Bench {
     const clock = new WatchedClock(this.clock);
     const engine = new Engine({
       store: this.store.queue,
+      node: this.store.node,
       clock,
       longChecks: new ValidationThread(this.clock),
       random: { bytes: (count) => new Uint8Array(count), fraction: () => 0.5 },
@@ -116,7 +117,13 @@ export class Bench {
       ...parts,
     });
     const wake = (): void => engine.wake();
-    const steps = new ClockSteps({ store: parts.store ?? this.store.queue, clock, logger: this.log, wake });
+    const steps = new ClockSteps({
+      store: parts.store ?? this.store.queue,
+      node: this.store.node,
+      clock,
+      logger: this.log,
+      wake,
+    });
     clock.watch(steps.noticed);
     this.#engines.push(engine);
     return engine;

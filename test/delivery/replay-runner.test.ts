@@ -23,6 +23,7 @@ describe("replays in a running server", () => {
     // On the system's clock, as sockets, engine and replay keep time with each other here.
     engine = new Engine({
       store: bench.store.queue,
+      node: bench.store.node,
       clock: systemClock,
       longChecks: new ValidationThread(systemClock),
       random: systemRandom,
@@ -49,7 +50,13 @@ describe("replays in a running server", () => {
   });
 
   const newRunner = (store: ReplayStore): ReplayRunner =>
-    new ReplayRunner({ store, clock: systemClock, logger: bench.log, wake: () => engine.wake() });
+    new ReplayRunner({
+      store,
+      node: bench.store.node,
+      clock: systemClock,
+      logger: bench.log,
+      wake: () => engine.wake(),
+    });
 
   async function begin({ rowid }: Subscription, selection: ReplaySelection): Promise<Replay> {
     const plan = await bench.store.replays.plan({ subscription: rowid, selection, fromMs: 0 });

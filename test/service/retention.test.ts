@@ -14,6 +14,7 @@ import { claimRequest } from "../support/claim-request.ts";
 import { openLocalService } from "../support/local-service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { until } from "../support/until.ts";
+import { SOLE_NODE } from "../../src/store/store.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -38,6 +39,7 @@ describe("removing old events", () => {
 
   function make(): Rounds {
     return createRetention({
+      node: SOLE_NODE,
       events: {
         removeExpired(range, next) {
           asked.push(range);
@@ -247,12 +249,12 @@ it("kept changes go once they are too old, and no others", async () => {
   await create("new");
   const { events, audit } = store;
   const options = { events, audit, clock, logger: silentLogger, retentionMs: undefined };
-  const retention = createRetention({ ...options, auditMs: 90 * DAY_MS });
+  const retention = createRetention({ ...options, node: SOLE_NODE, auditMs: 90 * DAY_MS });
   retention.start();
   await retention.stop();
   expect(await names()).toEqual(["new", "old"]);
   await clock.advance(2 * DAY_MS);
-  const later = createRetention({ ...options, auditMs: 90 * DAY_MS });
+  const later = createRetention({ ...options, node: SOLE_NODE, auditMs: 90 * DAY_MS });
   later.start();
   await expect.poll(names).toEqual(["new"]);
   await later.stop();

@@ -3,13 +3,14 @@ import { createSubscriptionExpiry } from "../../src/service/subscription-expiry.
 import { openLocalService } from "../support/local-service.ts";
 import { until } from "../support/until.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
+import { SOLE_NODE } from "../../src/store/store.ts";
 
 const HOUR_MS = 3_600_000;
 
 test("a pull subscription is deleted when nobody has claimed from it for as long as it says", async () => {
   const local = await openLocalService();
   const { evreg, clock } = local;
-  const expiry = createSubscriptionExpiry({ evreg, clock, logger: silentLogger });
+  const expiry = createSubscriptionExpiry({ evreg, node: SOLE_NODE, clock, logger: silentLogger });
   try {
     await evreg.actions.create({ action: "a.b", application: "shop", schemata: { type: "object" } });
     const make = async (subscription: string, expires_after_ms: number | null): Promise<number> => {

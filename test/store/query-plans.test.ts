@@ -149,7 +149,7 @@ describe("query plans", () => {
       },
     ],
     ["a claim of the next one", (sql) => claimNext(sql, [[1, 1]], 9, 1)],
-    ["expired leases", (sql) => releaseLeases(sql, "expired", 5)],
+    ["expired leases", (sql) => releaseLeases(sql, 5)],
     ["attempts that are too many", (sql) => dropMiddleAttempts(sql, [1])],
     ["a pause", (sql) => updateSubscription(sql, 1, { active: false }, 9)],
     ["a subscription's end", (sql) => deleteSubscription(sql, 1, 9)],
@@ -223,7 +223,7 @@ describe("query plans", () => {
       await recordAndClaim(withBytes(sql, payload), [batch]);
       await finish(sql, {});
       await retryDelivery(sql, 1, 9);
-      await releaseLeases(sql, "expired", 9_999_999);
+      await releaseLeases(sql, 9_999_999);
       await findSubscription(sql, 1);
       await updateSubscription(sql, 1, { settings: { on_exhausted: "skip" } }, 9);
       await updateSubscription(sql, 1, { settings: { ordered: false } }, 9);

@@ -30,6 +30,8 @@ export interface Cluster {
   emptyStore(): Promise<string>;
   /** Runs statements in a database. */
   run(text: string, database?: string): Promise<void>;
+  /** Asks a database. */
+  query<T extends object>(text: string, database: string): Promise<readonly T[]>;
   /** Ends the server at once, without an answer to anybody. */
   crash(): Promise<void>;
   /** Starts it again. */
@@ -62,14 +64,17 @@ export async function startCluster(settings: readonly string[] = []): Promise<Cl
   ];
   let server: ChildProcess;
   const url = (database: string): string => `postgres://postgres@127.0.0.1:${port}/${database}`;
-  const run = async (text: string, database = "postgres"): Promise<void> => {
+  const query = async <T extends object>(text: string, database: string): Promise<readonly T[]> => {
     const client = new Client({ connectionString: url(database) });
     await client.connect();
     try {
-      await client.query(text);
+      return (await client.query<T>(text)).rows;
     } finally {
       await client.end();
     }
+  };
+  const run = async (text: string, database = "postgres"): Promise<void> => {
+    await query(text, database);
   };
   const start = async (): Promise<void> => {
     server = spawn(bin("postgres"), ["-D", data, ...given.flatMap((one) => ["-c", one])], {
@@ -100,6 +105,7 @@ export async function startCluster(settings: readonly string[] = []): Promise<Cl
   return {
     url,
     run,
+    query,
     async emptyStore() {
       await (template ??= makeTemplate());
       const name = `store_${(made += 1)}`;

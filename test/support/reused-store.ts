@@ -8,7 +8,7 @@ import { testOwner } from "../store/owner.ts";
 import type { Cluster } from "./postgres.ts";
 
 /** Tables whose rows belong to the open store, and not to what a test does with it. */
-const KEPT = "'turn', 'data_identity'";
+const KEPT = "'turn', 'node', 'writer', 'shard', 'data_identity'";
 
 /**
  * Remembers what an empty store has, and makes a function that brings it back. Rows are deleted one by one: TRUNCATE would

@@ -3,7 +3,7 @@ import { parseIsoTime } from "../../domain/formats.ts";
 import { hashToken, isTokenForm, type Principal, TOKEN_LENGTH } from "../../domain/token.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
-import type { TokenStore } from "../../store/store.ts";
+import { SOLE_NODE, type StoreNode, type TokenStore } from "../../store/store.ts";
 
 interface CachedToken {
   readonly rowid: number;
@@ -36,18 +36,31 @@ export class TokenCache {
   readonly #uses = new Map<number, number>();
   #flushPlanned = false;
   #revocations = 0;
+  readonly #node: Pick<StoreNode, "version">;
+  /** What is known was read under this version. */
+  #version = 0;
   /** Called after a token was revoked: what was begun with it may have to end. */
   onRevoked: () => void = () => {};
 
-  constructor(store: Pick<TokenStore, "find" | "list" | "recordUses">, clock: Clock, logger: Logger) {
+  constructor(
+    store: Pick<TokenStore, "find" | "list" | "recordUses">,
+    clock: Clock,
+    logger: Logger,
+    node: Pick<StoreNode, "version"> = SOLE_NODE,
+  ) {
     this.#store = store;
+    this.#node = node;
     this.#clock = clock;
     this.#logger = logger;
   }
 
-  /** `undefined` for a token that is ill-formed, unknown, expired or revoked. */
+  /**
+   * `undefined` for a token that is ill-formed, unknown, expired or revoked.
+   * @throws EvregError `unavailable` while nobody knows here what others have revoked
+   */
   authenticate(token: string): Principal | undefined | Promise<Principal | undefined> {
     if (token.length !== TOKEN_LENGTH) return undefined;
+    this.#forgetOutdated();
     const hash = hashToken(token);
     const known = this.#known.get(hash);
     if (known !== undefined) return this.#admit(known);
@@ -58,6 +71,7 @@ export class TokenCache {
 
   /** Uses the token of a principal again, without the token. `false` unless it is certain to hold still. */
   readmit(principal: Principal): boolean {
+    if (!this.refresh()) return false;
     const known = this.#byPrincipal.get(principal);
     return known !== undefined && this.#admit(known) !== undefined;
   }
@@ -79,6 +93,23 @@ export class TokenCache {
     }
     if (this.#clock.monotonicMs() - known.recordedAtMs >= RECORD_EVERY_MS) this.#recordUse(known, nowMs);
     return known.principal;
+  }
+
+  /** Forgets what others have changed since it was read. `false` while nobody knows here whether they have. */
+  refresh(): boolean {
+    try {
+      this.#forgetOutdated();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #forgetOutdated(): void {
+    const version = this.#node.version();
+    if (version === this.#version) return;
+    this.#version = version;
+    this.evict();
   }
 
   /** Call it once the store has revoked a token. Others may have ended with it; all are read again. */

@@ -7,7 +7,7 @@ import { findServer } from "../../runtime/find-server.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import { type Owner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
-import type { FileAdmin, Store, StoreChange } from "../store.ts";
+import { type FileAdmin, SOLE_NODE, type Store, type StoreChange } from "../store.ts";
 import { Backups } from "./files/backup.ts";
 import {
   admittedVersion,
@@ -111,7 +111,15 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     for (const { level, details, message } of report.notices) logger[level](details, message);
     if (serves) removeCopies(unfinishedCopy(fileBehindLink(dataFileOf(folder)), ""));
     const { operations, dataId } = report;
-    const store = createStore({ threads, queue, operations, dataId, key: options.encryption?.key, close });
+    const store = createStore({
+      threads,
+      queue,
+      operations,
+      dataId,
+      node: SOLE_NODE,
+      key: options.encryption?.key,
+      close,
+    });
     const files = {
       backup: (signal?: AbortSignal) => backups.make(signal),
       damagedEvents: () => [...damaged],

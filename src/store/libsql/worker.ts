@@ -1,7 +1,8 @@
 import { countStoredEvents, isIndexWhole } from "../sql/events/counts.ts";
 import { loadLastNumbers } from "../sql/events/timeline.ts";
 import { OPERATIONS } from "../sql/operations.ts";
-import { type Notice, prepareData } from "../sql/prepare.ts";
+import { type Notice, prepareData, releasedNotice } from "../sql/prepare.ts";
+import { ALL, releaseLeases } from "../sql/queue/leases.ts";
 import type { OpenReport } from "../thread/protocol.ts";
 import { StoreWorker, traitsOf } from "../thread/worker.ts";
 import { ReadConnection, type WriteConnection } from "./connection.ts";
@@ -19,8 +20,9 @@ async function prepare(
   opened: readonly Notice[],
 ): Promise<OpenReport<ReaderSetup>> {
   const notices = [...opened];
-  // The file's lock proves that nobody works on its leases.
   notices.push(...(await prepareData((step) => connection.write(step), nowMs, "the data file")));
+  // The file's lock proves that nobody works on its leases.
+  notices.push(...releasedNotice(await connection.write((work) => releaseLeases(work, nowMs, ALL))));
   await connection.write(countStoredEvents);
   const { event: last } = await loadLastNumbers(connection.read);
   if (!(await isIndexWhole(connection.read, last))) {

@@ -1,9 +1,10 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { Client, type CustomTypesConfig, type QueryResult } from "pg";
+import { Client, type CustomTypesConfig, type QueryResult, type QueryResultRow } from "pg";
 import { type Durable, type Work, workOn } from "../sql/operation.ts";
 import { checkText, EngineFailure, type Sql, type SqlValue } from "../sql/sql.ts";
 import type { ReaderConnection, WriterConnection } from "../thread/worker.ts";
 import { parameterType, translated, type Translated } from "./dialect.ts";
+import { shardOf } from "../rules/shards.ts";
 import { databaseFailure, isLost } from "./failure.ts";
 import { SCHEMA } from "./tables.ts";
 
@@ -50,7 +51,7 @@ const SETTINGS = [
 ];
 
 /** One connection to the database, made anew where it was lost. */
-class Connection {
+export class Connection {
   readonly #setup: DatabaseSetup;
   #client: Client | undefined;
 
@@ -67,6 +68,7 @@ class Connection {
       application_name: "evreg",
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
+      pipeline: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
       query_timeout: this.#setup.statementTimeoutMs + CONNECT_TIMEOUT_MS,
     });
@@ -83,6 +85,18 @@ class Connection {
       throw databaseFailure(error);
     }
     return (this.#client = client);
+  }
+
+  /** Runs one statement by itself. */
+  async rows<T extends QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<readonly T[]> {
+    const client = await this.open();
+    try {
+      return (await client.query<T>(text, [...values])).rows;
+    } catch (error) {
+      const failure = databaseFailure(error);
+      if (isLost(failure)) this.#drop(client);
+      throw failure;
+    }
   }
 
   /** Does `work` in one transaction. */
@@ -212,11 +226,22 @@ export class PostgresReader implements ReaderConnection {
 const DOUBT_MS = 10_000;
 const ASK_AGAIN_MS = 200;
 
-/** What the row of `turn` says once a transaction has locked it and counted itself. */
-export interface Turn {
-  readonly epoch: number;
+/** What a transaction finds once it has its turn. */
+interface Turn {
+  /** How many transactions this node has written, with this one. */
   readonly writes: number;
+  /** What nodes keep in memory has changed so often. */
+  readonly version: number;
+  /** Shards have changed their nodes so often. */
+  readonly epoch: number;
 }
+
+/** Locks the row of `turn`, and counts the transaction as one of this node. */
+const NEXT_TURN = {
+  name: "evreg_turn",
+  text: `WITH locked AS MATERIALIZED (SELECT version, epoch FROM turn FOR UPDATE)
+    UPDATE writer SET writes = writes + 1 FROM locked WHERE node = $1 RETURNING writes, version, epoch`,
+};
 
 /**
  * The connection that writes. All writes of all who use the database take turns: each locks the row of `turn`, so that what an
@@ -224,81 +249,102 @@ export interface Turn {
  */
 export class PostgresWriter extends PostgresReader implements WriterConnection {
   lastCommit = { commitMs: 0, fsyncs: 0 };
-  /** Our time of service, and our last write; `undefined` before it has begun. */
-  #turn: Turn | undefined;
+  readonly #node: string;
+  /** The last transaction of this node that was committed; `undefined` before it takes part. */
+  #turn: Pick<Turn, "writes" | "epoch"> | undefined;
+  /** The shards whose deliveries this node claims, as of that epoch. */
+  #shards: ReadonlySet<number> = new Set();
+
+  constructor(setup: DatabaseSetup, key: Uint8Array | undefined, node: string) {
+    super(setup, key);
+    this.#node = node;
+  }
 
   async write<T>(
     work: (work: Work) => Promise<T>,
     _durable: Durable = "now",
     bytes?: ArrayBuffer,
   ): Promise<T> {
-    let committing: { readonly turn: Turn; readonly result: T } | undefined;
+    let committing: { readonly turn: Turn; readonly own: Work; readonly result: T } | undefined;
+    const committed = (version: number): T => {
+      const { turn, own, result } = committing!;
+      this.#turn = turn;
+      if (version !== turn.version) own.changes.push({ version });
+      return result;
+    };
     try {
       return await this.connection.transaction("BEGIN", async (client) => {
-        const turn = await this.#nextTurn(client);
-        const result = await work(workOn(new PostgresSql(client), this.key, bytes));
+        const turn = this.#turn === undefined ? await firstTurn(client) : await this.#nextTurn(client);
+        const owns = (subscription: number): boolean => this.#shards.has(shardOf(subscription));
+        const own = workOn(new PostgresSql(client), this.key, bytes, owns);
+        const result = await work(own);
         const startedMs = performance.now();
-        committing = { turn, result };
-        await client.query("COMMIT");
+        committing = { turn, own, result };
+        const version = await commit(client);
         this.lastCommit = { commitMs: performance.now() - startedMs, fsyncs: 1 };
-        if (this.#turn !== undefined) this.#turn = turn;
-        return result;
+        return committed(version);
       });
     } catch (error) {
       if (committing === undefined || !isLost(error)) throw error;
-      if (!(await this.#isCommitted(committing.turn, error))) throw error;
-      if (this.#turn !== undefined) this.#turn = committing.turn;
-      return committing.result;
+      return committed(await this.#versionOnceCommitted(committing.turn, error));
     }
-  }
-
-  /** Begins our time of service, which `take` makes in a transaction of its own. */
-  async serve<T extends Turn>(take: (work: Work) => Promise<T>): Promise<T> {
-    const taken = await this.write(take);
-    const { epoch, writes } = taken;
-    this.#turn = { epoch, writes };
-    return taken;
   }
 
   async #nextTurn(client: Client): Promise<Turn> {
-    const { rows } = await client.query<Turn>({
-      name: "evreg_turn",
-      text: "UPDATE turn SET writes = writes + 1 RETURNING epoch, writes",
-    });
-    const turn = rows[0]!;
-    const own = this.#turn;
-    if (own === undefined) return turn;
-    if (turn.epoch !== own.epoch) {
-      throw new EngineFailure("failed", "another server has taken the database over");
-    }
-    if (turn.writes !== own.writes + 1) {
+    const { rows } = await client.query<Turn>({ ...NEXT_TURN, values: [this.#node] });
+    const [turn] = rows;
+    if (turn?.writes !== this.#turn!.writes + 1) {
       throw new EngineFailure(
         "failed",
         "the database lacks what was acknowledged: an older copy of it has taken its place",
       );
     }
+    if (turn.epoch !== this.#turn!.epoch) {
+      const held = await client.query<{ id: number }>(
+        "SELECT id FROM shard WHERE node = $1 AND leaving = 0",
+        [this.#node],
+      );
+      this.#shards = new Set(held.rows.map(({ id }) => id));
+    }
     return turn;
   }
 
   /**
-   * Says whether a transaction was committed whose answer was lost, by what the row of `turn` has.
-   * @throws EngineFailure `in_doubt` where the database is not back, or another server has it
+   * Finds out whether a transaction was committed whose answer was lost, by how many this node has written.
+   * @returns the version as of then or later
+   * @throws EngineFailure `in_doubt` where the database is not back; `lost` where the transaction was not committed
    */
-  async #isCommitted({ epoch, writes }: Turn, lost: EngineFailure): Promise<boolean> {
+  async #versionOnceCommitted({ writes }: Turn, lost: EngineFailure): Promise<number> {
     for (const endMs = performance.now() + DOUBT_MS; performance.now() < endMs; await wait(ASK_AGAIN_MS)) {
+      let now: Pick<Turn, "writes" | "version"> | undefined;
       try {
-        const now = await this.connection.transaction("BEGIN", async (client) => {
-          // The lock waits for the transaction, should it still be under way.
-          const { rows } = await client.query<Turn>("SELECT epoch, writes FROM turn FOR UPDATE");
-          await client.query("COMMIT");
-          return rows[0]!;
-        });
-        if (now.epoch !== epoch) break;
-        return now.writes >= writes;
+        // The lock waits for the transaction, should it still be under way.
+        [now] = await this.connection.rows<Pick<Turn, "writes" | "version">>(
+          `SELECT writes, (SELECT version FROM ${SCHEMA}.turn) AS version FROM ${SCHEMA}.writer WHERE node = $1 FOR UPDATE`,
+          [this.#node],
+        );
       } catch {
         // The database is not back yet.
+        continue;
       }
+      if (now === undefined || now.writes < writes) throw lost;
+      return now.version;
     }
     throw new EngineFailure("in_doubt", lost.message, { cause: lost });
   }
+}
+
+/** The turn of a node that begins to take part: nothing counts its transactions yet. */
+async function firstTurn(client: Client): Promise<Turn> {
+  const { rows } = await client.query<Turn>("SELECT 0 AS writes, version, -1 AS epoch FROM turn FOR UPDATE");
+  return rows[0]!;
+}
+
+/** @returns the version as of the commit */
+async function commit(client: Client): Promise<number> {
+  const [read] = await Promise.all([
+    client.query<Pick<Turn, "version">>("SELECT version FROM turn"),
+    client.query("COMMIT"),
+  ]);
+  return read.rows[0]!.version;
 }

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
-import { type Clock, systemClock } from "../../runtime/clock.ts";
+import { type Clock, type SharedClock, systemClock } from "../../runtime/clock.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import { type Owner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
@@ -10,17 +10,23 @@ import { singleWrite } from "../thread/protocol.ts";
 import { createStore } from "../thread/store.ts";
 import { StoreThreads, type StoreThreadsOptions } from "../thread/store-threads.ts";
 import { WriteQueue } from "../thread/write-queue.ts";
+import type { Sharing } from "./nodes.ts";
 import type { WriterSetup } from "./setup.ts";
+import { Standing } from "./standing.ts";
 
 export interface PostgresOptions {
   /** The address of the database, with its user and password. */
   readonly url: string;
   /** The data folder, which is created if it is missing. It holds no data, but says where the server of this machine is. */
   readonly folder: string;
-  /** Who opens the database, for others who find it in use. */
+  /** Who opens the database, for people. */
   readonly owner: Owner;
+  /** Whether it delivers: then it takes its share of the subscriptions. By default it does. */
+  readonly serves?: boolean;
   readonly logger?: Logger;
   readonly clock?: Clock;
+  /** Is set by the clock of the database, and is what `clock` shows. Without it the times are those of `clock`. */
+  readonly shared?: SharedClock | undefined;
   readonly encryption?: EncryptionKeys | undefined;
   readonly commits?: StoreThreadsOptions["commits"];
   readonly onChange?: (change: StoreChange) => void;
@@ -29,13 +35,11 @@ export interface PostgresOptions {
 
 /** The longest that a statement may take. */
 const STATEMENT_TIMEOUT_MS = 30_000;
-/** How often it is said that this server is there, and for how long that holds. */
-const BEAT_MS = 3_000;
 
 /**
- * Opens a database of PostgreSQL: makes evreg's tables in the schema `evreg` where there are none, and keeps other servers out for
- * as long as this one has it.
- * @throws EvregError `conflict` while another server has it; `usage` where the database refuses the user, or has tables of another
+ * Opens a database of PostgreSQL, as one of several who may have it open: makes evreg's tables in the schema `evreg` where there are
+ * none, and takes a share of the subscriptions.
+ * @throws EvregError `usage` where the database refuses the user, or has tables of another
  * evreg; `unavailable` where it cannot be reached
  */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
@@ -47,6 +51,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     clock = systemClock,
     encryption,
     commits,
+    shared,
+    serves = true,
+    onChange = () => undefined,
     onFatal,
   } = options;
   const onDamaged = (event: number): void =>
@@ -63,42 +70,49 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     commits,
     onFatal,
   });
+  const database = { url, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
   const setup: WriterSetup = {
-    url,
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-    owner,
+    ...database,
+    node: { ...owner, serves },
     encryption,
-    nowMs: clock.now(),
+    nowMs: shared === undefined ? clock.now() : undefined,
   };
   const report = await threads.open(setup).catch((error: unknown) => {
     throw openFailure(error);
   });
   for (const { level, details, message } of report.notices) logger[level](details, message);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  writeOwner(folder, owner, logger);
-  const queue = new WriteQueue(threads, options.onChange ?? (() => undefined));
-  let cancelBeat: (() => void) | undefined;
-  const beat = (): void => {
-    cancelBeat = clock.setTimer(() => {
-      // While the database is away, the trials of writes show when it is back.
-      queue
-        .append({ operation: "turn.keep", rows: 1, call: () => [] })
-        .catch(() => undefined)
-        .finally(() => cancelBeat !== undefined && beat());
-    }, BEAT_MS);
+  const queue = new WriteQueue(threads, onChange, (version) => standing.seenByAll(version));
+  const { instance: id } = owner;
+  const share = async (): Promise<Sharing> => {
+    const call = { operation: "node.share", rows: 1, call: () => [id, clock.now()] };
+    return (await queue.append(call)).value as Sharing;
   };
-  beat();
-  const { operations, dataId } = report;
+  const standing = new Standing({
+    setup: database,
+    id,
+    serves,
+    share,
+    onChange: () => onChange({ others: true }),
+    onTime: (databaseMs, monotonicMs) => shared?.read(databaseMs, monotonicMs),
+  });
   const close = async (): Promise<void> => {
-    cancelBeat?.();
-    cancelBeat = undefined;
     await queue.close();
-    // Without this, the next server would wait until the turn has run out.
-    await threads.write(singleWrite("turn.end")).catch(() => undefined);
+    await standing.end();
+    // Without this, others would wait until the lease has ended.
+    await threads.write(singleWrite("node.leave", id)).catch(() => undefined);
     removeOwner(folder, owner.instance);
     await threads.close();
   };
-  return createStore({ threads, queue, operations, dataId, key: encryption?.key, close });
+  try {
+    await standing.begin();
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    writeOwner(folder, owner, logger);
+  } catch (error) {
+    await close();
+    throw openFailure(error);
+  }
+  const { operations, dataId } = report;
+  return createStore({ threads, queue, operations, dataId, node: standing, key: encryption?.key, close });
 }
 
 function openFailure(error: unknown): unknown {

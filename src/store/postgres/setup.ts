@@ -1,6 +1,6 @@
-import type { Owner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import type { DatabaseSetup } from "./connection.ts";
+import type { NodeIdentity } from "./nodes.ts";
 
 // What the threads of a database are set up with.
 
@@ -11,6 +11,7 @@ export interface ReaderSetup extends DatabaseSetup {
 
 export interface WriterSetup extends DatabaseSetup {
   readonly encryption: EncryptionKeys | undefined;
-  readonly owner: Owner;
-  readonly nowMs: number;
+  readonly node: NodeIdentity;
+  /** Left out for the time of the database. */
+  readonly nowMs: number | undefined;
 }

@@ -16,6 +16,8 @@ export interface Work extends Sql {
   readonly damaged: number[];
   /** What the file's secrets are encrypted with, where they are. */
   readonly key: Uint8Array | undefined;
+  /** Whether this process sends the deliveries of the subscription, where several have the data open. */
+  readonly owns: (subscription: number) => boolean;
   /** What was done besides what was asked; it goes with the answer once that is committed. */
   readonly changes: StoreChange[];
 }
@@ -35,10 +37,22 @@ export function workOn<S extends Sql>(
   sql: S,
   key: Uint8Array | undefined,
   bytes: ArrayBuffer | undefined,
+  owns: Work["owns"] = () => true,
 ): Omit<Work, keyof Sql> & Pick<S, keyof Sql> {
   const brought = bytes === undefined ? NO_BYTES : new Uint8Array(bytes);
   const { rows, first, value, joined: joinedBytes, run, erase } = sql;
-  return { rows, first, value, joined: joinedBytes, run, erase, key, bytes: brought, ...nothingTaken() };
+  return {
+    rows,
+    first,
+    value,
+    joined: joinedBytes,
+    run,
+    erase,
+    key,
+    owns,
+    bytes: brought,
+    ...nothingTaken(),
+  };
 }
 
 /**

@@ -134,9 +134,7 @@ export const OPERATIONS = {
     finish: joined(finishAttempts),
     extend: write(extendLeases, { durable: "later" }),
     findLeased: read(findLeased),
-    releaseExpired: write((work, nowMs: number) => releaseLeases(work, "expired", nowMs), {
-      durable: "later",
-    }),
+    releaseExpired: write((work, nowMs: number) => releaseLeases(work, nowMs), { durable: "later" }),
     moveWaits: write(moveWaits, { rows: WHOLE_BATCH_ROWS }),
     list: longRead(listDeliveries),
     find: read(findDelivery),

@@ -1,7 +1,6 @@
 import { ensureServiceActions } from "./catalog/actions.ts";
 import { deleteExpiredSecrets } from "./catalog/credentials.ts";
 import type { Work } from "./operation.ts";
-import { releaseLeases } from "./queue/leases.ts";
 import { moveWaitsAtStart } from "./queue/move-waits.ts";
 
 /** What the log is to say of data that were opened. */
@@ -12,7 +11,7 @@ export interface Notice {
 }
 
 /**
- * Brings data that were opened up to date, each step in a transaction of its own. Nobody else may be working on their leases.
+ * Brings data that were opened up to date, each step in a transaction of its own.
  * @param place what messages call the data
  */
 export async function prepareData(
@@ -28,10 +27,12 @@ export async function prepareData(
     notices.push({ level: "warn", details: setBack, message });
   }
   await write((work) => deleteExpiredSecrets(work, nowMs));
-  const deliveries = await write((work) => releaseLeases(work, "all", nowMs));
-  if (deliveries > 0) {
-    const message = "Deliveries that were under way at a crash are due again.";
-    notices.push({ level: "info", details: { deliveries }, message });
-  }
   return notices;
+}
+
+/** Says that deliveries were under way at somebody who is gone. */
+export function releasedNotice(deliveries: number): readonly Notice[] {
+  if (deliveries === 0) return [];
+  const message = "Deliveries that were under way at a crash are due again.";
+  return [{ level: "info", details: { deliveries }, message }];
 }

@@ -12,7 +12,7 @@ import type {
   RecordClaim,
 } from "../queue.ts";
 import { openSecrets, Vault } from "../secret-cipher.ts";
-import type { Store } from "../store.ts";
+import type { Store, StoreNode } from "../store.ts";
 import type { OPERATIONS } from "../sql/operations.ts";
 import type {
   ClaimedSubscriptionRow,
@@ -41,6 +41,7 @@ interface StoreParts {
   readonly operations: OperationsTraits;
   /** Names the data: the same at every opening. */
   readonly dataId: string;
+  readonly node: StoreNode;
   /** What the file's secrets are encrypted with, where they are. */
   readonly key: Uint8Array | undefined;
   /** Ends what is under way, and releases the data. It is called once. */
@@ -96,13 +97,14 @@ function threadCalls({ operations, threads, queue }: StoreParts): Calls {
  * is; here are those that have bytes, or take more than one call.
  */
 export function createStore(parts: StoreParts): Store {
-  const { threads, dataId } = parts;
+  const { threads, dataId, node } = parts;
   const calls = threadCalls(parts);
   const { catalog, replays, tokens, audit, stats } = calls;
   const claimed = new ClaimedSubscriptions(parts.key);
   let closing: Promise<void> | undefined;
   return {
     dataId,
+    node,
     catalog,
     events: eventStore(calls.events, claimed),
     queue: deliveryQueue(calls.queue, claimed),

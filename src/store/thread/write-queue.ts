@@ -81,6 +81,7 @@ const WRITE_BYTES = 2_048;
 export class WriteQueue {
   readonly #writer: Pick<StoreThreads, "write">;
   readonly #onChange: (change: StoreChange) => void;
+  readonly #seenByAll: (version: number) => Promise<void>;
   /** The batches that wait; only the last one may have room. */
   readonly #waiting: Batch[] = [];
   #isSendDue = false;
@@ -90,10 +91,18 @@ export class WriteQueue {
   #idle: PromiseWithResolvers<void> | undefined;
   #isClosed = false;
 
-  /** @param onChange is given what committed writes did besides, once they are answered */
-  constructor(writer: Pick<StoreThreads, "write">, onChange: (change: StoreChange) => void) {
+  /**
+   * @param onChange is given what committed writes did besides, once they are answered
+   * @param seenByAll waits until all who have the data open know of a change, see `StoreChange.version`
+   */
+  constructor(
+    writer: Pick<StoreThreads, "write">,
+    onChange: (change: StoreChange) => void,
+    seenByAll: (version: number) => Promise<void> = () => Promise.resolve(),
+  ) {
     this.#writer = writer;
     this.#onChange = onChange;
+    this.#seenByAll = seenByAll;
   }
 
   /** Takes a write. Resolves once it is committed; rejects with why it was not. */
@@ -158,8 +167,11 @@ export class WriteQueue {
     this.#inFlight -= 1;
     // The next batch is sent before the callers get their answers, so that the store's thread has something to do meanwhile.
     this.#send();
-    if (written.status === "fulfilled") this.#answer(batch, written.value);
-    else for (const { reject } of callers) reject(written.reason);
+    if (written.status === "fulfilled") {
+      for (const { version } of written.value.changes)
+        if (version !== undefined) await this.#seenByAll(version);
+      this.#answer(batch, written.value);
+    } else for (const { reject } of callers) reject(written.reason);
     this.#heldBytes -= WRITE_BYTES * calls.length + bytes.length;
     if (this.#heldBytes === 0) this.#idle?.resolve();
   }

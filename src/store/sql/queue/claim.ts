@@ -28,7 +28,9 @@ const CLAIM_IDS = 2 ** 47;
 export async function claimDue(work: Work, call: ClaimRequest): Promise<ClaimReply> {
   const { nowMs, leaseMs, defaultQuota } = call;
   const known = new Map(call.quotas);
-  const quotaOf = (id: number): ClaimQuota => known.get(id) ?? defaultQuota;
+  const quotaOf = (id: number): ClaimQuota => {
+    return work.owns(id) ? (known.get(id) ?? defaultQuota) : { leased: 0, capacity: 0, tier: 0 };
+  };
   const { rows, ...due } = await selectDue(work, { ...call, mode: "push", quotaOf });
   const claimId = await lease(work, rows, nowMs, leaseMs);
   return { ...due, rows: await claimedRows(work, rows, () => claimId) };
@@ -73,7 +75,7 @@ export async function claimNext(
       WHERE d.state = ${DELIVERY_STATE.pending} AND d.due_ms <= ?1 AND NOT ${LEASE_OF("d")}
         AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?1`,
     nowMs,
-    JSON.stringify(keys),
+    JSON.stringify(keys.filter(([subscription]) => work.owns(subscription))),
   );
   const rows = withinBytes(due, MAX_NEXT_BYTES);
   const claimId = await lease(work, rows, nowMs, leaseMs);
@@ -294,7 +296,9 @@ export async function recordAndClaim(
     const recorded = outcomes[index]!.findIndex(({ kind }) => kind === "recorded");
     const outcome = outcomes[index]![recorded];
     if (outcome?.kind !== "recorded" || outcome.deliveries === 0) continue;
-    for (const subscriptionId of claim.subscriptions) wanted.push([outcome.rowid, subscriptionId]);
+    for (const subscriptionId of claim.subscriptions.filter(work.owns)) {
+      wanted.push([outcome.rowid, subscriptionId]);
+    }
     nowMs = Math.max(nowMs, events[recorded]!.nowMs);
     leaseMs = Math.min(leaseMs, claim.leaseMs);
   }

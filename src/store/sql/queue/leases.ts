@@ -43,17 +43,28 @@ export async function findLeased(
 
 type EndedLease = Pick<FinishedRow, "deliveryId" | "claimId" | "startedAtMs" | "durationMs">;
 
+/** The subscriptions whose number leaves one of these when it is divided by `of`. */
+interface OfShards {
+  readonly shards: readonly number[];
+  readonly of: number;
+}
+
+const NONE: OfShards = { shards: [], of: 1 };
+export const ALL: OfShards = { shards: [0], of: 1 };
+
 /**
- * Makes leased deliveries due again: what held them is gone, so their attempts were cut short.
- * @param which those whose lease ended by `nowMs`; with `all`, as whoever sent deliveries is gone, all but those that
- * consumers have taken
+ * Makes deliveries due again whose lease ended by `nowMs`: what held them is gone, so their attempts were cut short.
+ * @param cut where whoever sent deliveries is gone: these are cut short as well, but for those that consumers have taken
  * @returns how many
  */
-export async function releaseLeases(work: Work, which: "expired" | "all", nowMs: number): Promise<number> {
+export async function releaseLeases(work: Work, nowMs: number, cut = NONE): Promise<number> {
   const ended = await work.rows<EndedLease>(
     `SELECT delivery_id AS deliveryId, claim_id AS claimId, claimed_ms AS startedAtMs, max(0, ?1 - claimed_ms) AS durationMs
-      FROM lease WHERE until_ms <= ?1 ${which === "all" ? "OR consumer IS NULL" : ""}`,
+      FROM lease CROSS JOIN delivery AS d ON d.rowid = lease.delivery_id
+      WHERE until_ms <= ?1 OR consumer IS NULL AND d.subscription_id % ?2 IN list(?3: shard bigint)`,
     nowMs,
+    cut.of,
+    JSON.stringify(cut.shards),
   );
   if (ended.length === 0) return 0;
   const results = ended.map((lease): FinishedRow =>

@@ -1,0 +1,121 @@
+import { hostname } from "node:os";
+import type { Owner } from "../../runtime/owner-file.ts";
+import { type Shard, type ShardChanges, SHARDS, shareShards } from "../rules/shards.ts";
+import { read, type Work, write } from "../sql/operation.ts";
+import { releaseLeases } from "../sql/queue/leases.ts";
+
+// Who works on the database, and which shards each node has. All of it changes only in transactions that have their turn, but for
+// the beats of `standing.ts`.
+
+/** A node that has given no sign of life for so long is taken for dead. */
+export const LEASE_SECONDS = 12;
+/** Nodes that ended so long ago are forgotten. One that stood still for longer finds that its data are not there any more. */
+const FORGOTTEN_AFTER = "7 days";
+
+/** SQL of the end of a lease that begins now. */
+export const LEASE_END = `clock_timestamp() + interval '${LEASE_SECONDS} seconds'`;
+
+/** A node, as it says of itself. */
+export interface NodeIdentity extends Owner {
+  /** Whether it delivers. A command does not. */
+  readonly serves: boolean;
+}
+
+/** Lets a node take part. Its first transaction makes the row that all its later ones count in. */
+export async function join(work: Work, { serves, ...owner }: NodeIdentity): Promise<string> {
+  const text = JSON.stringify({ ...owner, host: hostname() });
+  await work.run(
+    `INSERT INTO node (id, owner, serves, until, seen) VALUES (?, ?, ?, ${LEASE_END}, (SELECT version FROM turn))`,
+    owner.instance,
+    text,
+    Number(serves),
+  );
+  await work.run("INSERT INTO writer (node, writes) VALUES (?, 0)", owner.instance);
+  return await work.value("SELECT id FROM data_identity");
+}
+
+/** What came of sharing the shards out. */
+export interface Sharing {
+  /** The shards whose deliveries the node claims. */
+  readonly shards: readonly number[];
+  /** Whether it has shards that it gives up once nothing of them is under way. */
+  readonly isLeaving: boolean;
+  /** How many deliveries were under way at nodes that are gone. */
+  readonly released: number;
+}
+
+/**
+ * Does a node's part in sharing the shards out: those of dead nodes become free, it leaves what it has too much, and takes what is
+ * free. A node that was taken for dead and is not takes part again.
+ */
+export async function share(work: Work, node: string, nowMs: number): Promise<Sharing> {
+  await work.run(`DELETE FROM node WHERE ended < clock_timestamp() - interval '${FORGOTTEN_AFTER}'`);
+  await work.run("DELETE FROM writer WHERE node NOT IN (SELECT id FROM node)");
+  await work.run(`UPDATE node SET until = ${LEASE_END}, ended = NULL WHERE id = ?`, node);
+  await work.run(
+    "UPDATE node SET ended = clock_timestamp() WHERE ended IS NULL AND until < clock_timestamp()",
+  );
+  let changes = await work.run(
+    "UPDATE shard SET node = NULL, leaving = 0 WHERE node IN (SELECT id FROM node WHERE ended IS NOT NULL)",
+  );
+  changes += await work.run(
+    `UPDATE shard SET node = NULL, leaving = 0 WHERE node = ? AND leaving = 1 AND id NOT IN (
+      SELECT d.subscription_id % ${SHARDS} FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id WHERE l.consumer IS NULL)`,
+    node,
+  );
+  const nodes = await work.rows<{ id: string }>("SELECT id FROM node WHERE ended IS NULL AND serves = 1");
+  const ids = nodes.map(({ id }) => id);
+  const before = await loadShards(work);
+  const { taken, leaving } = ids.includes(node) ? shareShards(ids, before, node) : NO_CHANGES;
+  const give = "UPDATE shard SET node = ?2, leaving = ?3 WHERE id IN list(?1: id bigint)";
+  if (taken.length > 0) changes += await work.run(give, JSON.stringify(taken), node, 0);
+  if (leaving.length > 0) changes += await work.run(give, JSON.stringify(leaving), node, 1);
+  if (changes > 0) await work.run("UPDATE turn SET epoch = epoch + 1");
+  const anew = taken.filter((id) => before[id]!.node === null);
+  const released = await releaseLeases(work, nowMs, { shards: anew, of: SHARDS });
+  const own = (await loadShards(work)).filter((shard) => shard.node === node);
+  const claimed = own.filter(({ isLeaving }) => !isLeaving).map(({ id }) => id);
+  return { shards: claimed, isLeaving: claimed.length < own.length, released };
+}
+
+const NO_CHANGES: ShardChanges = { taken: [], leaving: [] };
+
+/** All of them, each at its number. */
+async function loadShards(work: Work): Promise<readonly Shard[]> {
+  const rows = await work.rows<Pick<Shard, "id" | "node"> & { readonly leaving: number }>(
+    "SELECT id, node, leaving FROM shard ORDER BY id",
+  );
+  return rows.map(({ id, node, leaving }): Shard => ({ id, node, isLeaving: leaving === 1 }));
+}
+
+/** Gives everything up, so that others need not wait until the lease has ended. */
+async function leave(work: Work, node: string): Promise<void> {
+  await work.run("UPDATE shard SET node = NULL, leaving = 0 WHERE node = ?", node);
+  await work.run("DELETE FROM node WHERE id = ?", node);
+  await work.run("DELETE FROM writer WHERE node = ?", node);
+  await work.run("UPDATE turn SET epoch = epoch + 1");
+}
+
+/** A node as others see it. */
+interface NodeRow {
+  readonly id: string;
+  /** JSON of its `Owner` and its host. */
+  readonly owner: string;
+  readonly serves: number;
+  readonly shards: number;
+  readonly leaving: number;
+  readonly beatAgeMs: number;
+  readonly isGone: number;
+}
+
+const list = read(
+  async (work) =>
+    await work.rows<NodeRow>(
+      `SELECT id, owner, serves, (SELECT count(*) FROM shard WHERE node = node.id) AS shards,
+        (SELECT count(*) FROM shard WHERE node = node.id AND leaving = 1) AS leaving,
+        (${LEASE_SECONDS * 1_000} - extract(epoch FROM until - clock_timestamp()) * 1000)::bigint AS beatAgeMs, ended IS NOT NULL AS isGone
+      FROM node ORDER BY id`,
+    ),
+);
+
+export const NODE_OPERATIONS = { list, share: write(share), leave: write(leave) };

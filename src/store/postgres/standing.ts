@@ -1,0 +1,190 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { EvregError } from "../../domain/error.ts";
+import { shardOf } from "../rules/shards.ts";
+import type { StoreNode } from "../store.ts";
+import { CONNECT_TIMEOUT_MS, Connection, type DatabaseSetup } from "./connection.ts";
+import { LEASE_END, LEASE_SECONDS, type Sharing } from "./nodes.ts";
+import { SCHEMA } from "./tables.ts";
+
+/** How often a node looks at what others have done, which is how long something of theirs may wait for it. */
+const LOOK_MS = 100;
+/** How often it says that it is there. */
+const BEAT_MS = 2_000;
+/** Its own lease is over for it before it is for others, who may be told of it late. */
+const MARGIN_MS = 1_000;
+/** How often it looks whether others have seen a change. */
+const SEEN_MS = 10;
+/** While it waits for others to take or give up shards, it looks at them this often. */
+const SHARE_MS = 500;
+
+interface Look {
+  readonly version: number;
+  /** How many transactions others have written. */
+  readonly writes: number;
+  readonly nowMs: number;
+  /** How many nodes deliver, and how many are dead that nobody has noticed. */
+  readonly nodes: number;
+  readonly dead: number;
+  readonly free: number;
+  readonly isEnded: number;
+}
+
+const LOOK = `SELECT version, extract(epoch FROM clock_timestamp()) * 1000 AS "nowMs",
+    (SELECT coalesce(sum(writes), 0) FROM ${SCHEMA}.writer WHERE node <> $1) AS writes,
+    (SELECT count(*) FROM ${SCHEMA}.node WHERE ended IS NULL AND serves = 1) AS nodes,
+    (SELECT count(*) FROM ${SCHEMA}.node WHERE ended IS NULL AND until < clock_timestamp()) AS dead,
+    (SELECT count(*) FROM ${SCHEMA}.shard WHERE node IS NULL) AS free,
+    (SELECT count(*) FROM ${SCHEMA}.node WHERE id = $1 AND ended IS NOT NULL) AS "isEnded"
+  FROM ${SCHEMA}.turn`;
+const BEAT = `UPDATE ${SCHEMA}.node SET until = ${LEASE_END}, seen = $2 WHERE id = $1 AND ended IS NULL
+  RETURNING (SELECT version FROM ${SCHEMA}.turn) AS version`;
+const WAITING_FOR = `SELECT count(*) AS nodes FROM ${SCHEMA}.node
+  WHERE id <> $1 AND ended IS NULL AND until > clock_timestamp() AND seen < $2`;
+
+export interface StandingOptions {
+  readonly setup: DatabaseSetup;
+  readonly id: string;
+  readonly serves: boolean;
+  /** Does this node's part in sharing the shards out. */
+  readonly share: () => Promise<Sharing>;
+  /** Called after others have written something, or shards have come. */
+  readonly onChange: () => void;
+  /** Called with the time of the database, and this process's monotonic clock at that time. */
+  readonly onTime: (databaseMs: number, monotonicMs: number) => void;
+}
+
+/**
+ * What this process knows of its place among the nodes, by a connection of its own: it says that it is there, and looks at what
+ * others have done. Where it cannot for as long as a lease lasts, it begins nothing any more, as others may do its work by then.
+ */
+export class Standing implements StoreNode {
+  readonly #options: StandingOptions;
+  readonly #connection: Connection;
+  readonly #ending = new AbortController();
+  #running: Promise<void> | undefined;
+  /** See `StoreNode.version`. */
+  #version = 0;
+  /** The database's version that this node works by, and the one of which others know that it does. */
+  #seen = -1;
+  #acknowledged = -1;
+  #writes = -1;
+  #nodes = 0;
+  #shards: ReadonlySet<number> = new Set();
+  #isLeaving = false;
+  #validUntilMs = -Infinity;
+  #beatAtMs = -Infinity;
+  #sharedAtMs = -Infinity;
+
+  constructor(options: StandingOptions) {
+    this.#options = options;
+    // It asks for rows of three tables that have a few rows each. What takes longer than a lease is no answer.
+    const statementTimeoutMs = CONNECT_TIMEOUT_MS;
+    this.#connection = new Connection({ ...options.setup, statementTimeoutMs });
+  }
+
+  /** Looks for the first time, and goes on with it until `end`. */
+  async begin(): Promise<void> {
+    await this.#look();
+    this.#running = this.#run();
+  }
+
+  async end(): Promise<void> {
+    this.#ending.abort();
+    await this.#running;
+    await this.#connection.close();
+  }
+
+  version(): number {
+    if (performance.now() < this.#validUntilMs) return this.#version;
+    const error = new EvregError(
+      "unavailable",
+      `This node has not reached the database for ${LEASE_SECONDS - MARGIN_MS / 1_000} s, so it does not know what others have changed.`,
+    );
+    error.retryAfterMs = 1_000;
+    throw error;
+  }
+
+  owns(subscription: number): boolean {
+    return this.#shards.has(shardOf(subscription));
+  }
+
+  hasDuties(): boolean {
+    return this.#shards.has(0);
+  }
+
+  /**
+   * Resolves once every other node works by this version, or does not work any more. After as long as a lease lasts one of both is
+   * so: whoever renews its lease reads the version as well.
+   */
+  async seenByAll(version: number): Promise<void> {
+    for (const endMs = performance.now() + LEASE_SECONDS * 1_000; performance.now() < endMs;) {
+      try {
+        const [row] = await this.#connection.rows<{ nodes: number }>(WAITING_FOR, [
+          this.#options.id,
+          version,
+        ]);
+        if (row!.nodes === 0) return;
+        await wait(SEEN_MS);
+      } catch {
+        await wait(LOOK_MS);
+      }
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
+      await wait(LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      // While the database is away, the trials of writes show when it is back.
+      if (!signal.aborted) await this.#look().catch(() => undefined);
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { id, serves, onChange, onTime } = this.#options;
+    const askedMs = performance.now();
+    const [look] = await this.#connection.rows<Look>(LOOK, [id]);
+    const answeredMs = performance.now();
+    onTime(look!.nowMs, (askedMs + answeredMs) / 2);
+    const isChanged = look!.version !== this.#seen || look!.writes !== this.#writes;
+    this.#writes = look!.writes;
+    this.#noteVersion(look!.version);
+    if (look!.version !== this.#acknowledged || answeredMs - this.#beatAtMs >= BEAT_MS) await this.#beat();
+    const isOutOfShare = serves && (look!.nodes !== this.#nodes || look!.free > 0 || this.#isLeaving);
+    const isDue = look!.dead > 0 || look!.isEnded > 0 || isOutOfShare;
+    const hasShards = isDue && answeredMs - this.#sharedAtMs >= SHARE_MS && (await this.#share(look!.nodes));
+    if (isChanged || hasShards) onChange();
+  }
+
+  #noteVersion(version: number): void {
+    if (version === this.#seen) return;
+    this.#seen = version;
+    this.#version += 1;
+  }
+
+  /** Says that this node is there, and by which version it works. */
+  async #beat(): Promise<void> {
+    const startedMs = performance.now();
+    const seen = this.#seen;
+    const [beat] = await this.#connection.rows<{ version: number }>(BEAT, [this.#options.id, seen]);
+    // Others have taken it for dead, and it has to take part again.
+    if (beat === undefined) return;
+    this.#beatAtMs = startedMs;
+    this.#acknowledged = seen;
+    this.#noteVersion(beat.version);
+    // What it knew before is of no use: others have not waited for it.
+    if (startedMs >= this.#validUntilMs) this.#version += 1;
+    this.#validUntilMs = startedMs + LEASE_SECONDS * 1_000 - MARGIN_MS;
+  }
+
+  /** @returns whether it has shards that it had not */
+  async #share(nodes: number): Promise<boolean> {
+    this.#sharedAtMs = performance.now();
+    const { shards, isLeaving } = await this.#options.share();
+    const before = this.#shards;
+    this.#shards = new Set(shards);
+    this.#isLeaving = isLeaving;
+    this.#nodes = nodes;
+    return shards.some((id) => !before.has(id));
+  }
+}

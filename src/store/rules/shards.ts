@@ -1,0 +1,46 @@
+// Several nodes share the deliveries by subscription, so that each subscription has one owner, which keeps its limits and its order.
+
+/** Subscriptions are shared out in so many parts. */
+export const SHARDS = 128;
+
+export function shardOf(subscription: number): number {
+  return subscription % SHARDS;
+}
+
+/** Who has a shard. */
+export interface Shard {
+  readonly id: number;
+  /** The node that has it; `null` for none. */
+  readonly node: string | null;
+  /** Whether its node claims nothing of it any more, and gives it up once nothing of it is under way. */
+  readonly isLeaving: boolean;
+}
+
+/** What a node does about its shards. */
+export interface ShardChanges {
+  /** Those that it claims from now on. */
+  readonly taken: readonly number[];
+  /** Those that it claims no more. */
+  readonly leaving: readonly number[];
+}
+
+/**
+ * Says what a node does so that all have as many shards as each other, or one more, and as few as possible move. Each node does its
+ * part, one after the other: those that have too many leave some, and whoever has too few takes what is free.
+ * @param nodes all that deliver, this one among them
+ */
+export function shareShards(nodes: readonly string[], shards: readonly Shard[], node: string): ShardChanges {
+  const heldBy = Map.groupBy(shards, (shard) => shard.node);
+  const own = heldBy.get(node) ?? [];
+  // Those that have most keep one more, where not all can have as many.
+  const ranked = nodes.toSorted(
+    (one, other) =>
+      (heldBy.get(other)?.length ?? 0) - (heldBy.get(one)?.length ?? 0) || (one < other ? -1 : 1),
+  );
+  const extra = ranked.indexOf(node) < SHARDS % nodes.length ? 1 : 0;
+  const quota = Math.floor(SHARDS / nodes.length) + extra;
+  const claimed = own.filter(({ isLeaving }) => !isLeaving);
+  if (claimed.length >= quota) return { taken: [], leaving: claimed.slice(quota).map(({ id }) => id) };
+  const available = [...own.filter(({ isLeaving }) => isLeaving), ...(heldBy.get(null) ?? [])];
+  return { taken: available.slice(0, quota - claimed.length).map(({ id }) => id), leaving: [] };
+}

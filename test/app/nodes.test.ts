@@ -1,0 +1,192 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { RunningServer, StartOptions } from "../../src/app/server.ts";
+import { SHARDS } from "../../src/store/rules/shards.ts";
+import { type Cluster, startCluster } from "../support/postgres.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { dataFolder, start } from "./setup.ts";
+
+// Several servers on one database.
+
+let cluster: Cluster;
+let folder: string;
+let database: string;
+let databases = 0;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "evreg-nodes-"));
+  cluster = await startCluster();
+});
+
+afterAll(async () => {
+  await cluster.stop();
+  rmSync(folder, { recursive: true });
+});
+
+beforeEach(async () => {
+  database = `nodes_${(databases += 1)}`;
+  await cluster.run(`CREATE DATABASE ${database}`);
+});
+
+function serve(options: Partial<StartOptions> = { dev: true }): Promise<RunningServer> {
+  return start(dataFolder(), { database: { url: cluster.url(database) } }, options);
+}
+
+function rows<T extends object>(text: string): Promise<readonly T[]> {
+  return cluster.query<T>(text, database);
+}
+
+async function shardsOfEach(): Promise<readonly number[]> {
+  const held = await rows<{ shards: number }>(
+    "SELECT count(*)::int AS shards FROM evreg.shard WHERE node IS NOT NULL GROUP BY node ORDER BY 1",
+  );
+  return held.map(({ shards }) => shards);
+}
+
+function shared(...shards: readonly number[]): Promise<void> {
+  return until(`the shards are shared as ${shards.join(", ")}`, async () => {
+    return (await shardsOfEach()).join() === shards.join();
+  });
+}
+
+/** Makes an action with so many subscriptions that a receiver gets, each at a path of its own. */
+async function subscribed({ evreg }: RunningServer, count: number): Promise<Receiver> {
+  const receiver = await startReceiver();
+  await evreg.actions.create({ action: "order.placed", application: "shop", schemata: { type: "object" } });
+  for (let number = 1; number <= count; number += 1) {
+    await evreg.subscriptions.create({
+      action: "order.placed",
+      application: "shop",
+      subscription: `hook-${number}`,
+      handler: `${receiver.url}/${number}`,
+    });
+  }
+  return receiver;
+}
+
+function publish(server: RunningServer, id: number): Promise<Response> {
+  return fetch(`${server.url}/v1/events`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ action: "order.placed", payload: { id } }),
+  });
+}
+
+describe("several nodes", () => {
+  test("share the subscriptions evenly, and take over those of one that stops", async () => {
+    const one = await serve();
+    await shared(SHARDS);
+    const others = await Promise.all([serve(), serve()]);
+    await shared(42, 43, 43);
+    await one.stop();
+    await shared(64, 64);
+    for (const other of others) await other.stop();
+    expect(await shardsOfEach()).toEqual([]);
+  });
+
+  test("send each event once, whoever took it, and all lists are the same", async () => {
+    const nodes = [await serve(), await serve()] as const;
+    await shared(64, 64);
+    const receiver = await subscribed(nodes[0], 6);
+    for (const id of [1, 2, 3, 4]) expect((await publish(nodes[id % 2]!, id)).status).toBe(201);
+    await receiver.received(24);
+    for (const { evreg } of nodes) {
+      await until("all are delivered", async () => {
+        return (await evreg.deliveries.list({ status: "delivered", limit: 100 })).data.length === 24;
+      });
+      expect((await evreg.events.list()).data.map(({ rowid }) => rowid)).toEqual([4, 3, 2, 1]);
+    }
+    expect(receiver.requests).toHaveLength(24);
+    await receiver.close();
+  });
+
+  test("take over from one that is dead, also what it had under way", async () => {
+    const node = await serve();
+    await shared(SHARDS);
+    const receiver = await subscribed(node, 1);
+    // As after a SIGKILL: it has the shards and a delivery, and beats no more.
+    await cluster.run(
+      `INSERT INTO evreg.node (id, owner, serves, until, seen) VALUES ('dead', '{}', 1, clock_timestamp() + interval '3 s', 0);
+       UPDATE evreg.shard SET node = 'dead'; UPDATE evreg.turn SET epoch = epoch + 1`,
+      database,
+    );
+    await publish(node, 1);
+    await cluster.run(
+      "INSERT INTO evreg.lease (delivery_id, claim_id, claimed_ms, until_ms) VALUES (1, 1, 1, 9000000000000)",
+      database,
+    );
+    expect(receiver.requests).toHaveLength(0);
+    await receiver.received(1);
+    expect(receiver.requests[0]!.headers["webhook-attempt"] ?? "2").toBe("2");
+    await receiver.close();
+  });
+
+  test("stop sending what was paused, and know a new handler, before the change is answered", async () => {
+    const nodes = [await serve(), await serve()] as const;
+    await shared(64, 64);
+    // Of subscriptions that follow each other, one at least belongs to each node.
+    const receiver = await subscribed(nodes[0], 4);
+    const { data } = await nodes[0].evreg.subscriptions.list();
+    for (const { rowid } of data) {
+      await nodes[0].evreg.subscriptions.update(rowid, { rate_limit: 20 });
+    }
+    for (let id = 1; id <= 40; id += 1) await publish(nodes[0], id);
+    await receiver.received(8);
+    for (const { rowid } of data)
+      await nodes[rowid % 2]!.evreg.subscriptions.update(rowid, { active: false });
+    // What has begun by the answer may still arrive.
+    const begun = (await rows<{ n: number }>("SELECT count(*)::int AS n FROM evreg.lease"))[0]!.n;
+    const sent = receiver.requests.length;
+    await until("nothing is under way", async () => {
+      return (await rows<{ n: number }>("SELECT count(*)::int AS n FROM evreg.lease"))[0]!.n === 0;
+    });
+    expect(receiver.requests.length).toBeLessThanOrEqual(sent + begun);
+    const other = await startReceiver();
+    for (const { rowid } of data) {
+      await nodes[0].evreg.subscriptions.update(rowid, { active: true, handler: other.url });
+    }
+    const before = receiver.requests.length;
+    await other.received(8);
+    expect(receiver.requests.length).toBe(before);
+    await receiver.close();
+    await other.close();
+  });
+
+  test("refuse a token once its revocation is answered, whichever node did that", async () => {
+    const nodes = [await serve({}), await serve({})] as const;
+    const made = (await nodes[0].evreg.tokens.create({ name: "ci", scopes: ["read"] })).data;
+    const ask = (server: RunningServer): Promise<Response> =>
+      fetch(`${server.url}/v1/events`, { headers: { authorization: `Bearer ${made.token}` } });
+    for (const node of nodes) expect((await ask(node)).status).toBe(200);
+    await nodes[0].evreg.tokens.revoke(made.rowid);
+    for (const node of nodes) expect((await ask(node)).status).toBe(401);
+  });
+
+  test("validate by a schema that another one has changed", async () => {
+    const nodes = [await serve(), await serve()] as const;
+    const receiver = await subscribed(nodes[0], 1);
+    expect((await publish(nodes[1], 1)).status).toBe(201);
+    const schemata = { type: "object", required: ["total"] };
+    await nodes[0].evreg.actions.update("order.placed", { schemata }, { compatibility: "none" });
+    expect((await publish(nodes[1], 2)).status).toBe(422);
+    await nodes[0].evreg.actions.update("order.placed", { retired: true });
+    expect((await publish(nodes[1], 3)).status).toBe(410);
+    await receiver.close();
+  });
+
+  test("run a replay at the node that has its subscription", async () => {
+    const nodes = [await serve(), await serve()] as const;
+    await shared(64, 64);
+    const receiver = await subscribed(nodes[0], 2);
+    for (const id of [1, 2, 3]) await publish(nodes[0], id);
+    await receiver.received(6);
+    for (const { rowid } of (await nodes[0].evreg.subscriptions.list()).data) {
+      await nodes[0].evreg.replays.start(rowid, { status: "all", from: new Date(0).toISOString() });
+    }
+    await receiver.received(12);
+    await receiver.close();
+  });
+});
