@@ -5,7 +5,7 @@ import { read, type Work, write } from "../sql/operation.ts";
 import { releaseLeases } from "../sql/queue/leases.ts";
 
 // Who works on the database, and which shards each node has. All of it changes only in transactions that have their turn, but for
-// the beats of `standing.ts`.
+// the beats of `membership.ts`.
 
 /** A node that has given no sign of life for so long is taken for dead. */
 export const LEASE_SECONDS = 12;

@@ -12,7 +12,7 @@ import { StoreThreads, type StoreThreadsOptions } from "../thread/store-threads.
 import { WriteQueue } from "../thread/write-queue.ts";
 import type { Sharing } from "./nodes.ts";
 import type { WriterSetup } from "./setup.ts";
-import { Standing } from "./standing.ts";
+import { Membership } from "./membership.ts";
 
 export interface PostgresOptions {
   /** The address of the database, with its user and password. */
@@ -81,13 +81,13 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     throw openFailure(error);
   });
   for (const { level, details, message } of report.notices) logger[level](details, message);
-  const queue = new WriteQueue(threads, onChange, (version) => standing.seenByAll(version));
+  const queue = new WriteQueue(threads, onChange, (version) => membership.seenByAll(version));
   const { instance: id } = owner;
   const share = async (): Promise<Sharing> => {
     const call = { operation: "node.share", rows: 1, call: () => [id, clock.now()] };
     return (await queue.append(call)).value as Sharing;
   };
-  const standing = new Standing({
+  const membership = new Membership({
     setup: database,
     id,
     serves,
@@ -97,14 +97,14 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   });
   const close = async (): Promise<void> => {
     await queue.close();
-    await standing.end();
+    await membership.end();
     // Without this, others would wait until the lease has ended.
     await threads.write(singleWrite("node.leave", id)).catch(() => undefined);
     removeOwner(folder, owner.instance);
     await threads.close();
   };
   try {
-    await standing.begin();
+    await membership.begin();
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     writeOwner(folder, owner, logger);
   } catch (error) {
@@ -112,7 +112,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     throw openFailure(error);
   }
   const { operations, dataId } = report;
-  return createStore({ threads, queue, operations, dataId, node: standing, key: encryption?.key, close });
+  return createStore({ threads, queue, operations, dataId, node: membership, key: encryption?.key, close });
 }
 
 function openFailure(error: unknown): unknown {

@@ -41,7 +41,7 @@ const BEAT = `UPDATE ${SCHEMA}.node SET until = ${LEASE_END}, seen = $2 WHERE id
 const WAITING_FOR = `SELECT count(*) AS nodes FROM ${SCHEMA}.node
   WHERE id <> $1 AND ended IS NULL AND until > clock_timestamp() AND seen < $2`;
 
-export interface StandingOptions {
+export interface MembershipOptions {
   readonly setup: DatabaseSetup;
   readonly id: string;
   readonly serves: boolean;
@@ -57,8 +57,8 @@ export interface StandingOptions {
  * What this process knows of its place among the nodes, by a connection of its own: it says that it is there, and looks at what
  * others have done. Where it cannot for as long as a lease lasts, it begins nothing any more, as others may do its work by then.
  */
-export class Standing implements StoreNode {
-  readonly #options: StandingOptions;
+export class Membership implements StoreNode {
+  readonly #options: MembershipOptions;
   readonly #connection: Connection;
   readonly #ending = new AbortController();
   #running: Promise<void> | undefined;
@@ -75,7 +75,7 @@ export class Standing implements StoreNode {
   #beatAtMs = -Infinity;
   #sharedAtMs = -Infinity;
 
-  constructor(options: StandingOptions) {
+  constructor(options: MembershipOptions) {
     this.#options = options;
     // It asks for rows of three tables that have a few rows each. What takes longer than a lease is no answer.
     const statementTimeoutMs = CONNECT_TIMEOUT_MS;
