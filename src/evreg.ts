@@ -31,6 +31,8 @@ import type {
   Backup,
   Finding,
   FindingsMeta,
+  Node,
+  NodesMeta,
   Health,
 } from "./domain/operations.ts";
 import type { BatchItem } from "./domain/publish-body.ts";
@@ -103,6 +105,8 @@ export interface Evreg {
    * and cheap however many deliveries there are. `malformed` for a query that cannot be.
    */
   attention(query?: AttentionQuery): Promise<{ data: readonly Attention[]; meta: AttentionMeta }>;
+  /** The processes that have the data open, in the order of their starts. Needs `admin` for all applications. */
+  nodes(): Promise<{ data: readonly Node[]; meta: NodesMeta }>;
   /**
    * Checks the store, folder, clock, tokens, handlers and backlog. Needs `admin` for all applications. What is wrong is a
    * finding, not a failure.

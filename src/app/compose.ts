@@ -86,7 +86,7 @@ export async function compose(options: ComposeOptions) {
     const all = onFatal === undefined ? opening : { ...opening, onFatal };
     if (database === undefined) return await (await import("../store/libsql/open.ts")).openLibsqlStore(all);
     const { openPostgresStore } = await import("../store/postgres/open.ts");
-    const store = await openPostgresStore({ ...all, url: database, serves, shared });
+    const store = await openPostgresStore({ ...all, url: database, version, serves, shared });
     clock.settle();
     return store;
   };

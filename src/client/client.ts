@@ -73,6 +73,7 @@ export function connect(options: ConnectOptions): Evreg {
     },
     stream: (query, opening) => streamOver(channel, query, opening),
     attention: (query) => list("/v1/attention", query),
+    nodes: () => list("/v1/nodes"),
     doctor: () => list("/v1/doctor"),
     backup: (signal) => backupOver(channel, signal),
     close: () => channel.close(),

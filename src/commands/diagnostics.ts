@@ -6,7 +6,8 @@ import { escapeControl, pad, textWidth, wrap } from "../cli/io/text.ts";
 import { subscriptionFlag, subscriptionId } from "../cli/subscription-name.ts";
 import { setTarget, withTarget } from "../cli/target/next-command.ts";
 import { EXIT } from "../cli/usage-errors.ts";
-import type { Finding } from "../domain/operations.ts";
+import type { Column } from "../cli/io/table.ts";
+import type { Finding, Node } from "../domain/operations.ts";
 import {
   type ActionFigures,
   STATS_BREAKDOWNS,
@@ -72,6 +73,35 @@ export class AttentionList extends TargetCommand {
       output.note(`${data.length} of ${meta.total} are shown; --limit shows more.`);
   }
 }
+
+export class Nodes extends TargetCommand {
+  static override summary = "Show the servers on these data, and what share of the deliveries each has.";
+  static override description =
+    "On a data folder there is one. On a database each server and command that has it open is listed, and what ended without a word, for a week. Each server sends the deliveries of its share of the subscriptions; SEEN is its last sign of life. Needs a token with the scope admin.";
+  static override examples = examples("evreg nodes", {
+    "How many deliver, in a script":
+      "evreg nodes --json | jq '[.data[] | select(.status == \"serving\")] | length'",
+  });
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(Nodes);
+    const answer = await this.withTarget(flags, (evreg) => evreg.nodes());
+    await this.outputFor(flags).list(answer, NODE_COLUMNS, "Nothing has the data open.");
+  }
+}
+
+const NODE_COLUMNS: readonly Column<Node>[] = [
+  { title: "NODE", value: ({ id }) => id.slice(0, 8) },
+  {
+    title: "STATUS",
+    value: ({ status, leaving }) => (leaving > 0 ? `${status}, gives up ${leaving}` : status),
+  },
+  { title: "SHARDS", value: ({ shards }) => shards },
+  { title: "HOST", value: ({ host, pid }) => `${host} (${pid})`, shrinkTo: 12 },
+  { title: "VERSION", value: ({ version }) => version },
+  { title: "STARTED", value: ({ started_at }) => started_at, time: true },
+  { title: "SEEN", value: ({ seen_at }) => seen_at, time: true },
+];
 
 const COLORS = { ok: "green", warning: "yellow", problem: "red" } as const;
 const STATUS_WIDTH = "problem".length;

@@ -101,6 +101,34 @@ export interface Attention {
   readonly found: string;
 }
 
+/** A process that has the data open. */
+export interface Node {
+  /** New at each start; that of `/health`. */
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly version: string;
+  /** `visiting` is a command, which delivers nothing; what is `gone` ended without a word. */
+  readonly status: NodeStatus;
+  /** ISO 8601 UTC. */
+  readonly started_at: string;
+  /** ISO 8601 UTC: its last sign of life. */
+  readonly seen_at: string;
+  /** How many of the shards it has, see `NodesMeta`, and how many of these it gives up once nothing of them is under way. */
+  readonly shards: number;
+  readonly leaving: number;
+}
+
+export const NODE_STATUSES = ["serving", "visiting", "gone"] as const;
+type NodeStatus = (typeof NODE_STATUSES)[number];
+
+export interface NodesMeta {
+  /** In so many parts the subscriptions are shared out. */
+  readonly shards: number;
+  /** The one that answers. */
+  readonly answered_by: string;
+}
+
 export interface AttentionMeta {
   /** Of all there are. */
   readonly total: number;

@@ -12,6 +12,8 @@ import {
   ATTENTION_ROUTE,
   DOCTOR_RECORDS,
   DOCTOR_ROUTE,
+  NODE_RECORDS,
+  NODES_ROUTE,
   HEALTH_RECORDS,
   HEALTH_ROUTE,
   METRICS_ROUTE,
@@ -291,6 +293,7 @@ export const ROUTES: readonly Route[] = [
   HEALTH_ROUTE,
   METRICS_ROUTE,
   ATTENTION_ROUTE,
+  NODES_ROUTE,
   DOCTOR_ROUTE,
   BACKUP_ROUTE,
 ];
@@ -308,6 +311,7 @@ const RECORDS: Readonly<Record<string, JsonSchema>> = {
   ...AUDIT_RECORDS,
   ...HEALTH_RECORDS,
   ...ATTENTION_RECORDS,
+  ...NODE_RECORDS,
   ...DOCTOR_RECORDS,
   Error: record(failure),
 };

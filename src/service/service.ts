@@ -1,10 +1,11 @@
+import { hostname } from "node:os";
 import { asEvregError, EvregError } from "../domain/error.ts";
 import type { Action, ActionRevision, RevisionQuery } from "../domain/action.ts";
 import { AUDIT_LIMITS, AUDIT_QUERY, type AuditQuery } from "../domain/audit.ts";
 import type { Delivery } from "../domain/delivery.ts";
 import type { EventQuery } from "../domain/event.ts";
 import { attentionText } from "../domain/attention.ts";
-import { ATTENTION_LIMITS, ATTENTION_QUERY, type Health } from "../domain/operations.ts";
+import { ATTENTION_LIMITS, ATTENTION_QUERY, type Health, type Node } from "../domain/operations.ts";
 import type { Subscription, SubscriptionQuery } from "../domain/subscription.ts";
 import { retryDefaults } from "../domain/retry.ts";
 import type { Principal } from "../domain/token.ts";
@@ -15,6 +16,7 @@ import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { AuditSelection } from "../store/history.ts";
 import type { AttentionSelection } from "../store/queue.ts";
+import { SHARDS } from "../store/rules/shards.ts";
 import type { StoreCondition } from "../store/store.ts";
 import { ActionCache } from "./action-cache.ts";
 import { actionPages, actionsPort, revisionPages } from "./actions.ts";
@@ -117,6 +119,17 @@ export function createService(options: ServiceOptions): Service {
     storedEvents: new StoredEvents({ events: store.events, clock, payloads }),
     schemaChecks: new SchemaChecks(),
   };
+  const soleNode = (): Node => ({
+    id: instance,
+    host: hostname(),
+    pid: process.pid,
+    version,
+    status: background.engine === undefined ? "visiting" : "serving",
+    started_at: toIso(shared.stats.startedMs),
+    seen_at: toIso(clock.now()),
+    shards: SHARDS,
+    leaving: 0,
+  });
   const health = (): Health =>
     healthOf(store.health(), background.engine?.state() ?? "stopped", { version, instance });
   return {
@@ -155,6 +168,11 @@ export function createService(options: ServiceOptions): Service {
           const { items, total, subscriptions } = await store.queue.attention(selection);
           const data = items.map((item) => Object.assign(item, { found: attentionText(item) }));
           return { data, meta: { total, subscriptions, time: toIso(nowMs) } };
+        },
+        async nodes() {
+          access.require("admin");
+          const data = await (store.node.list?.() ?? [soleNode()]);
+          return { data, meta: { shards: SHARDS, answered_by: instance } };
         },
         async doctor() {
           access.require("admin");

@@ -1,5 +1,5 @@
 import type { Actor } from "../domain/audit.ts";
-import type { Backup } from "../domain/operations.ts";
+import type { Backup, Node } from "../domain/operations.ts";
 import type { Token } from "../domain/token.ts";
 import type { AuditStore, StatsStore, ReplayStore } from "./history.ts";
 import type { CatalogStore } from "./catalog.ts";
@@ -49,6 +49,8 @@ export interface StoreNode {
   owns(subscription: number): boolean;
   /** Whether this process does what is to be done once, such as removing what is too old. */
   hasDuties(): boolean;
+  /** All who have the data open, in the order of their starts; left out where that is this process alone. */
+  list?(): Promise<readonly Node[]>;
 }
 
 /** The node of a store that one process has open. */

@@ -1,5 +1,5 @@
 import { HTTP_STATUS } from "../../domain/error.ts";
-import { ATTENTION_QUERY, ATTENTION_REASONS } from "../../domain/operations.ts";
+import { ATTENTION_QUERY, ATTENTION_REASONS, NODE_STATUSES } from "../../domain/operations.ts";
 import { PAGE_BYTES } from "../response-budget.ts";
 import { jsonReply } from "../response.ts";
 import { failure, field, type JsonSchema, many, one, operation, record, ref, type Route } from "./route.ts";
@@ -72,6 +72,41 @@ export const METRICS_ROUTE: Route = {
     }));
   },
 };
+
+/** The answer of what has the data open. */
+export const NODE_RECORDS: Readonly<Record<string, JsonSchema>> = {
+  Node: record({
+    id: { ...field.text, description: "New at each start; that of `/health`." },
+    host: field.text,
+    pid: field.count,
+    version: field.text,
+    status: {
+      enum: NODE_STATUSES,
+      description: "`visiting` is a command, which delivers nothing; what is `gone` ended without a word.",
+    },
+    started_at: field.timestamp,
+    seen_at: { ...field.timestamp, description: "Its last sign of life." },
+    shards: { ...field.count, description: "How many of the shards it has." },
+    leaving: {
+      ...field.count,
+      description: "How many of these it gives up once nothing of them is under way.",
+    },
+  }),
+};
+
+const NODES_META: JsonSchema = record({
+  shards: { ...field.count, description: "In so many parts the subscriptions are shared out." },
+  answered_by: { ...field.text, description: "The node that answers." },
+});
+
+export const NODES_ROUTE: Route = operation("GET /v1/nodes", "listNodes", "List the servers on these data", {
+  tag: "health",
+  description:
+    "One on a data folder; on a database each server and command that has it open. Each server sends the deliveries of its share of the subscriptions.",
+  scope: "admin",
+  answer: ["The nodes, in the order of their starts.", many("Node", NODES_META)],
+  run: (evreg) => evreg.nodes(),
+});
 
 /** The answer of the doctor. */
 export const DOCTOR_RECORDS: Readonly<Record<string, JsonSchema>> = {

@@ -1,4 +1,6 @@
 import { hostname } from "node:os";
+import type { Node } from "../../domain/operations.ts";
+import { toIso } from "../../runtime/clock.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
 import { type Shard, type ShardChanges, SHARDS, shareShards } from "../rules/shards.ts";
 import { read, type Work, write } from "../sql/operation.ts";
@@ -17,6 +19,7 @@ export const LEASE_END = `clock_timestamp() + interval '${LEASE_SECONDS} seconds
 
 /** A node, as it says of itself. */
 export interface NodeIdentity extends Owner {
+  readonly version: string;
   /** Whether it delivers. A command does not. */
   readonly serves: boolean;
 }
@@ -96,26 +99,28 @@ async function leave(work: Work, node: string): Promise<void> {
   await work.run("UPDATE turn SET epoch = epoch + 1");
 }
 
-/** A node as others see it. */
-interface NodeRow {
-  readonly id: string;
-  /** JSON of its `Owner` and its host. */
+interface NodeRow extends Pick<Node, "id" | "shards" | "leaving"> {
+  /** JSON of its `NodeIdentity` and its host. */
   readonly owner: string;
   readonly serves: number;
-  readonly shards: number;
-  readonly leaving: number;
-  readonly beatAgeMs: number;
   readonly isGone: number;
+  readonly seenMs: number;
 }
 
-const list = read(
-  async (work) =>
-    await work.rows<NodeRow>(
-      `SELECT id, owner, serves, (SELECT count(*) FROM shard WHERE node = node.id) AS shards,
-        (SELECT count(*) FROM shard WHERE node = node.id AND leaving = 1) AS leaving,
-        (${LEASE_SECONDS * 1_000} - extract(epoch FROM until - clock_timestamp()) * 1000)::bigint AS beatAgeMs, ended IS NOT NULL AS isGone
-      FROM node ORDER BY id`,
-    ),
-);
+async function list(work: Work): Promise<readonly Node[]> {
+  const rows = await work.rows<NodeRow>(
+    `SELECT id, owner, serves, ended IS NOT NULL AS isGone,
+        (extract(epoch FROM until) * 1000)::bigint - ${LEASE_SECONDS * 1_000} AS seenMs,
+        (SELECT count(*) FROM shard WHERE node = node.id) AS shards,
+        (SELECT count(*) FROM shard WHERE node = node.id AND leaving = 1) AS leaving
+      FROM node`,
+  );
+  const nodes = rows.map(({ id, owner, serves, isGone, seenMs, shards, leaving }): Node => {
+    const { host, pid, version, started_at } = JSON.parse(owner) as NodeIdentity & Pick<Node, "host">;
+    const status = isGone === 1 ? "gone" : serves === 1 ? "serving" : "visiting";
+    return { id, host, pid, version, status, started_at, seen_at: toIso(seenMs), shards, leaving };
+  });
+  return nodes.toSorted((one, other) => (one.started_at < other.started_at ? -1 : 1));
+}
 
-export const NODE_OPERATIONS = { list, share: write(share), leave: write(leave) };
+export const NODE_OPERATIONS = { list: read(list), share: write(share), leave: write(leave) };

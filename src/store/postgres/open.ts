@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
+import type { Node } from "../../domain/operations.ts";
 import { type Clock, type SharedClock, systemClock } from "../../runtime/clock.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import { type Owner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
@@ -21,6 +22,8 @@ export interface PostgresOptions {
   readonly folder: string;
   /** Who opens the database, for people. */
   readonly owner: Owner;
+  /** Of the program, for people. */
+  readonly version?: string;
   /** Whether it delivers: then it takes its share of the subscriptions. By default it does. */
   readonly serves?: boolean;
   readonly logger?: Logger;
@@ -53,6 +56,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     commits,
     shared,
     serves = true,
+    version = "",
     onChange = () => undefined,
     onFatal,
   } = options;
@@ -73,7 +77,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const database = { url, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
   const setup: WriterSetup = {
     ...database,
-    node: { ...owner, serves },
+    node: { ...owner, version, serves },
     encryption,
     nowMs: shared === undefined ? clock.now() : undefined,
   };
@@ -81,7 +85,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     throw openFailure(error);
   });
   for (const { level, details, message } of report.notices) logger[level](details, message);
-  const queue = new WriteQueue(threads, onChange, (version) => membership.seenByAll(version));
+  const queue = new WriteQueue(threads, onChange, (change) => membership.seenByAll(change));
   const { instance: id } = owner;
   const share = async (): Promise<Sharing> => {
     const call = { operation: "node.share", rows: 1, call: () => [id, clock.now()] };
@@ -92,6 +96,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     id,
     serves,
     share,
+    list: async () => (await threads.read("node.list", [])) as readonly Node[],
     onChange: () => onChange({ others: true }),
     onTime: (databaseMs, monotonicMs) => shared?.read(databaseMs, monotonicMs),
   });

@@ -57,6 +57,7 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   },
   // Runs until it is stopped; listen.test.ts has its output.
   listen: null,
+  nodes: { ok: () => [], missing: null, varies: "values" },
   stats: { ok: () => ["--range", "24h"], missing: ["--subscription", "no/such"], varies: "values" },
   metrics: { ok: () => [], missing: null, varies: "lines", isText: true },
   migrate: { ok: () => ["--status"], missing: null, place: "makes folder", varies: "values" },
