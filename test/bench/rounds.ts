@@ -5,7 +5,7 @@ import { atLeast, perSecond, type Row } from "./row.ts";
 export type Rates = readonly number[];
 
 /** The median over rounds of one's rate by the other's in the same round. */
-export function ratio(measured: Rates, ceiling: Rates): number {
+function ratio(measured: Rates, ceiling: Rates): number {
   return median(measured.map((rate, round) => rate / (ceiling[round] ?? Number.NaN)));
 }
 

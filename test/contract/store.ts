@@ -1,7 +1,6 @@
 import { describe } from "vitest";
 import { actionSuite } from "./store/actions.ts";
 import { attemptSuite } from "./store/attempts.ts";
-import { attentionSuite } from "./store/attention.ts";
 import { auditSuite } from "./store/audit.ts";
 import { backlogSuite } from "./store/backlog.ts";
 import { claimSuite } from "./store/claims.ts";
@@ -47,7 +46,6 @@ export function storeContract(name: string, open: OpenStore): void {
     describe("listing and retrying deliveries", () => deliveryListSuite(open));
     describe("deliveries of pull subscriptions", () => pullSuite(open));
     describe("attempts of a subscription", () => attemptSuite(open));
-    describe("what needs a person", () => attentionSuite(open));
     describe("the backlog and commits", () => backlogSuite(open));
     describe("retention", () => retentionSuite(open));
     describe("replaying", () => replaySuite(open));

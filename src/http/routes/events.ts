@@ -307,13 +307,13 @@ function tail(event: Event): string {
 }
 
 /** `{ data: Event }`, the payload's bytes as they came. */
-export function eventReply(status: number, event: Event, headers?: readonly HeaderPair[]): Reply {
+function eventReply(status: number, event: Event, headers?: readonly HeaderPair[]): Reply {
   const body = write('{"data":', [event], "}", event.payload.bytes.length);
   return headers === undefined ? { status, body } : { status, body, headers };
 }
 
 /** `{ data: [...], meta }` of one page of events. */
-export async function* eventListParts(pages: AsyncIterable<EventPart>): AsyncGenerator<Part, void, void> {
+async function* eventListParts(pages: AsyncIterable<EventPart>): AsyncGenerator<Part, void, void> {
   let start = '{"data":[';
   let comma = "";
   for await (const { data, meta, isLast } of pages) {
@@ -325,7 +325,7 @@ export async function* eventListParts(pages: AsyncIterable<EventPart>): AsyncGen
 }
 
 /** 201 when all were accepted, 207 for some, 422 for none; that last one is a failure and has a failure's members too. */
-export function batchReply({ data, errors, meta }: BatchResult, headers: readonly HeaderPair[] = []): Reply {
+function batchReply({ data, errors, meta }: BatchResult, headers: readonly HeaderPair[] = []): Reply {
   const status = meta.rejected === 0 ? 201 : meta.accepted === 0 ? 422 : 207;
   const refusal =
     status === 422 ? { error: noneAccepted(errors.length), details: { ...meta }, code: 422 } : {};

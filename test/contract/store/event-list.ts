@@ -27,7 +27,7 @@ export function eventListSuite(open: OpenStore): void {
     expect(await cut(3 * byteLength)).toEqual([[first, second, third], false, 3]);
   });
 
-  it("is exact over thousands of events, at any page boundary", async () => {
+  it("is exact over thousands of events, at any page boundary, also once some were removed", async () => {
     const [a, b] = [await on.action("a", "crm"), await on.action("b", "crm")];
     const c = await on.action("shop.c", "shop");
     const all: { rowid: number; action: string; application: string; atMs: number }[] = [];
@@ -69,6 +69,11 @@ export function eventListSuite(open: OpenStore): void {
         }
       }
     }
+    const removed = await on.events.removeExpired({ beforeMs: NOW + 1 });
+    expect(removed.events).toBeGreaterThan(0);
+    expect(await total({})).toBe(all.length - removed.events);
+    const ofC = all.slice(removed.events).filter(({ action }) => action === "shop.c");
+    expect(await total({ action: "shop.c" })).toBe(ofC.length);
   });
 
   it("returns which events have deliveries of an outcome, or with a key, over some applications", async () => {

@@ -52,27 +52,6 @@ export function finishSuite(open: OpenStore): void {
     expect((await stored(claim))?.attempts[0]?.response).toBe(kept);
   });
 
-  it("schedules a retry, counts the failure and stores the last error", async () => {
-    const claim = await oneClaim(1);
-    await on.fail(claim, NOW + 90_000, { statusCode: 503 });
-    expect(await stored(claim)).toMatchObject({
-      status: "waiting",
-      last_error: "HTTP 503",
-      next_attempt_at: "2026-03-01T12:01:30.000Z",
-      finished_at: null,
-    });
-    const [again] = (await on.claim({ nowMs: NOW + 90_000 })).claims;
-    expect(again).toMatchObject({ attempt: 2, failures: 1 });
-    if (again === undefined) return;
-    await on.finish(again, "failed", { errorCode: "timeout" });
-    const failed = await stored(claim);
-    expect(failed).toMatchObject({ status: "failed", last_error: "timeout", next_attempt_at: null });
-    expect(failed?.attempts.map(({ outcome, error_code }) => [outcome, error_code])).toEqual([
-      ["failed", null],
-      ["failed", "timeout"],
-    ]);
-  });
-
   it("refuses a result whose claim is no longer valid", async () => {
     const claim = await oneClaim();
     expect(await on.finish({ ...claim, claimId: claim.claimId + 1 }, "delivered")).toBe(false);
@@ -100,17 +79,6 @@ export function finishSuite(open: OpenStore): void {
     ).toEqual(["fenced", "fenced", "stored"]);
     expect((await stored(claim))?.attempts).toHaveLength(1);
     expect(await on.store.queue.finish([], NOW)).toEqual([]);
-  });
-
-  it("makes one whose attempt was cut short due again at once, and does not count it", async () => {
-    const claim = await oneClaim();
-    await on.finish(claim, "interrupted");
-    expect(await stored(claim)).toMatchObject({
-      status: "pending",
-      last_error: null,
-      attempts: [{ outcome: "returned", error_code: "interrupted" }],
-    });
-    expect((await on.claim({ nowMs: NOW + 61_000 })).claims).toMatchObject([{ attempt: 2, failures: 0 }]);
   });
 
   it("stores nothing of one that was not started", async () => {
@@ -184,28 +152,6 @@ export function finishSuite(open: OpenStore): void {
     const back = await change(claim, { active: true });
     expect(back).toMatchObject({ active: true, disabled_reason: null });
     expect((await on.claim({ nowMs: NOW + 999_999 })).claims).toHaveLength(2);
-  });
-
-  it("keeps the subscription active when a former handler is gone, and tries the new one", async () => {
-    const claim = await oneClaim();
-    const handler = "https://moved.example/welcome";
-    await change(claim, { handler });
-    expect(await on.finish(claim, "gone", { statusCode: 410 })).toBe(true);
-    expect(await subscriptionOf(claim)).toMatchObject({ active: true, disabled_reason: null });
-    const [again] = (await on.claim({ nowMs: NOW + 61_000 })).claims;
-    expect(again).toMatchObject({
-      deliveryId: claim.deliveryId,
-      subscription: { handler },
-      attempt: 2,
-      failures: 1,
-    });
-
-    // One without retries left ends as failed, the subscription still active.
-    await change(claim, { maxRetries: 1 });
-    if (again !== undefined)
-      await on.finish(again, "gone", { statusCode: 410, handler: claim.subscription.handler });
-    expect(await stored(claim)).toMatchObject({ status: "failed", last_error: "HTTP 410" });
-    expect(await subscriptionOf(claim)).toMatchObject({ active: true });
   });
 
   it("releases expired leases, and no others", async () => {

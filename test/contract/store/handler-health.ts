@@ -112,19 +112,6 @@ export function handlerHealthSuite(open: OpenStore): void {
     expect(await on.claim({ nowMs: NOW + 3_000 })).toEqual({ ...NOTHING, nextDueAtMs: NOW + HOUR_MS });
   });
 
-  it("says since when a handler fails, until it has a success", async () => {
-    const { id } = await due(3);
-    await fail(NOW + 1_000);
-    await fail(NOW + 5_000);
-    expect((await found(id))?.failing_since).toBe(new Date(NOW + 1_000).toISOString());
-    await finishAt(NOW + 6_000, await claimOne(NOW + 6_000), "interrupted");
-    expect((await found(id))?.failing_since).not.toBeNull();
-    await finishAt(NOW + 7_000, await claimOne(NOW + 7_000), "delivered", { statusCode: 200 });
-    expect((await found(id))?.failing_since).toBeNull();
-    await fail(NOW + 9_000);
-    expect((await found(id))?.failing_since).toBe(new Date(NOW + 9_000).toISOString());
-  });
-
   it("deactivates one whose attempts have all failed for the time given, and holds its deliveries", async () => {
     const { id } = await due(2);
     for (let atMs = NOW; atMs < NOW + 5 * DAY_MS; atMs += 6 * HOUR_MS) {

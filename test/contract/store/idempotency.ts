@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EventRecord } from "../../../src/store/events.ts";
-import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
+import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 export function idempotencySuite(open: OpenStore): void {
   const on = Fixture.use(open);
@@ -22,19 +22,6 @@ export function idempotencySuite(open: OpenStore): void {
       expect(await record(eventOf(foreign, '{"other":1}', "k"))).toEqual(["key_conflict"]);
     });
 
-    it("are each listed by those that may read it", async () => {
-      const own = await on.action("a.one");
-      const foreign = await on.action("b.one", "billing");
-      const outcomes = await on.record([own, foreign].map((action) => eventOf(action, "{}", "k")));
-      const [first, second] = outcomes.map(recordedRowid);
-      expect(await on.rowids({ idempotencyKey: "k" })).toEqual([second, first]);
-      expect(await on.rowids({ idempotencyKey: "k", order: "asc" })).toEqual([first, second]);
-      expect(await on.rowids({ idempotencyKey: "k", applications: ["billing"] })).toEqual([second]);
-      expect(await on.rowids({ idempotencyKey: "k", action: "a.one" })).toEqual([first]);
-      const all = { order: "asc" as const, limit: 1, page: 2, idempotencyKey: "k" };
-      expect(await on.events.list(all)).toMatchObject({ events: [{ rowid: second }], total: 2 });
-    });
-
     it("stay where they were used when an action moves, and still answer for it", async () => {
       const moved = await on.action("a.one");
       const left = await on.action("a.two");
@@ -51,15 +38,6 @@ export function idempotencySuite(open: OpenStore): void {
         "key_conflict",
         "replayed",
       ]);
-    });
-
-    it("are found in a large batch among those of others", async () => {
-      const own = await on.action("a.one");
-      const foreign = await on.action("b.one", "billing");
-      const batch = (action: typeof own) => from(0, 1).map((n) => eventOf(action, "{}", `bulk:${100 + n}`));
-      expect(new Set(await record(...batch(own)))).toEqual(new Set(["recorded"]));
-      expect(new Set(await record(...batch(foreign)))).toEqual(new Set(["recorded"]));
-      expect(new Set(await record(...batch(own), ...batch(foreign)))).toEqual(new Set(["replayed"]));
     });
   });
 
@@ -80,13 +58,6 @@ export function idempotencySuite(open: OpenStore): void {
     expect(await replayed([...from(300), undefined, 44, ...from(400)])).toEqual([44]);
     expect(await replayed([...from(600), 600])).toEqual([600]);
     expect(await replayed(from(0, 1).toReversed())).toEqual(from(0, 1).toReversed());
-  });
-
-  it("distinguishes similar keys", async () => {
-    const action = await on.action();
-    const keys = ["k", "K", "k ", " k", "k'", 'k"', "k\\u0000", "k~"];
-    const outcomes = await on.record(keys.map((key) => eventOf(action, "{}", key)));
-    expect(outcomes.map(({ kind }) => kind)).toEqual(keys.map(() => "recorded"));
   });
 
   it("refuses a key that it could not store unchanged", async () => {

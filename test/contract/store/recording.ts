@@ -38,43 +38,6 @@ export function recordSuite(open: OpenStore): void {
     }
   });
 
-  it("refuses as stale what was checked by another revision, or for an unknown action", async () => {
-    const action = await on.action();
-    await on.catalog.reviseAction({ action: action.action, schemata: {}, expectedVersion: 1 }, NOW);
-    const outcomes = await on.record([
-      eventOf(action),
-      eventOf({ ...action, revision: 2 }),
-      eventOf({ ...action, rowid: 99 }),
-    ]);
-    expect(outcomes.map(({ kind }) => kind)).toEqual(["stale", "recorded", "stale"]);
-    expect(await on.rowids()).toEqual([recordedRowid(outcomes[1])]);
-  });
-
-  it("refuses as stale what is for a retired action, unless its key was used before", async () => {
-    const action = await on.action();
-    const [first] = await on.record([eventOf(action, "{}", "key")]);
-    const retire = { action: action.action, settings: { retired: true }, expectedVersion: 1 };
-    await on.catalog.reviseAction(retire, NOW);
-    const again = await on.record([eventOf(action), eventOf(action, "{}", "key")]);
-    expect(again).toMatchObject([{ kind: "stale" }, { kind: "replayed", rowid: recordedRowid(first) }]);
-    await on.catalog.reviseAction({ ...retire, settings: { retired: false }, expectedVersion: 2 }, NOW);
-    const [last] = await on.record([eventOf(action)]);
-    expect(last).toMatchObject({ kind: "recorded" });
-  });
-
-  it("stores nothing of an atomic batch with one refusal, and everything without", async () => {
-    const action = await on.action();
-    await on.subscription(action);
-    const stale = { ...eventOf(action), revision: 7 };
-    const refused = await on.record([eventOf(action), stale, eventOf(action)], NOW, { atomic: true });
-    expect(refused.map(({ kind }) => kind)).toEqual(["withheld", "stale", "withheld"]);
-    expect(await on.rowids()).toEqual([]);
-    expect(await on.deliveries()).toEqual([]);
-    const taken = await on.record([eventOf(action), eventOf(action)], NOW, { atomic: true });
-    expect(taken.map(({ kind }) => kind)).toEqual(["recorded", "recorded"]);
-    expect(await on.rowids()).toHaveLength(2);
-  });
-
   it("separates an atomic batch from concurrent writes", async () => {
     const action = await on.action();
     const stale = { ...eventOf(action), revision: 7 };

@@ -37,35 +37,6 @@ export function secretSuite(open: OpenStore): void {
     expect(await claimed()).toEqual({ secret: "second", previous });
   });
 
-  it("have one overlap at a time: another is a conflict until it ends, and none ends it", async () => {
-    const { rowid } = await on.subscription(await on.action());
-    const rotate = (secret: string, overlapMs: number, nowMs: number): Promise<unknown> =>
-      on.catalog.rotateSecret(rowid, { secret, overlapMs }, nowMs);
-    await rotate("second", OVERLAP_MS, NOW);
-    await expect(rotate("third", OVERLAP_MS, NOW + OVERLAP_MS - 1)).rejects.toMatchObject({
-      code: "conflict",
-      details: { previous_secret_until: new Date(NOW + OVERLAP_MS).toISOString() },
-    });
-    expect(await claimed()).toMatchObject({ secret: "second", previous: { secret: "secret of welcome" } });
-    await rotate("fourth", 0, NOW);
-    expect(await claimed()).toEqual({ secret: "fourth" });
-    await rotate("fifth", OVERLAP_MS, NOW);
-    await rotate("sixth", OVERLAP_MS, NOW + OVERLAP_MS);
-    const previous = { secret: "fifth", untilMs: NOW + 2 * OVERLAP_MS };
-    expect(await claimed()).toEqual({ secret: "sixth", previous });
-  });
-
-  it("are answered by themselves, by the latest rotation and until the subscription is deleted", async () => {
-    const { catalog } = on.store;
-    const { rowid } = await on.subscription(await on.action());
-    expect(await catalog.findSecret(rowid)).toBe("secret of welcome");
-    await catalog.rotateSecret(rowid, { secret: "second", overlapMs: OVERLAP_MS }, NOW);
-    expect(await catalog.findSecret(rowid)).toBe("second");
-    expect(await catalog.findSecret(rowid + 1)).toBeUndefined();
-    await catalog.deleteSubscription(rowid, NOW);
-    expect(await catalog.findSecret(rowid)).toBeUndefined();
-  });
-
   it("change in claims when the bearer value does", async () => {
     const { rowid } = await on.subscription(await on.action());
     const set = async (bearer: NonNullable<SubscriptionPatch["bearer"]>): Promise<unknown> => {

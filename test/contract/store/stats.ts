@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { bucketOf } from "../../../src/domain/stats/histogram.ts";
 import { MINUTE_MS } from "../../../src/domain/stats/stats.ts";
 import { MEASURE, Tally } from "../../../src/domain/stats/tally.ts";
-import type { StatsQuery, StatsSelection } from "../../../src/store/history.ts";
+import type { StatsQuery } from "../../../src/store/history.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 const FINISHED = NOW + 61_000;
@@ -35,12 +35,6 @@ export function statsSuite(open: OpenStore): void {
       return [key, [published, refused, delivered, failedAttempts, failed]] as const;
     });
     return Object.fromEntries(shown);
-  }
-
-  /** The figures of all time together. */
-  async function sums(selection: StatsSelection): Promise<readonly number[]> {
-    const rows = Object.values(await figures(selection)) as number[][];
-    return rows.reduce((sum, row) => sum.map((value, index) => value + row[index]!), [0, 0, 0, 0, 0]);
   }
 
   /** Removes what is too old, and answers which spans are left. */
@@ -77,21 +71,6 @@ export function statsSuite(open: OpenStore): void {
     expect(counted).toMatchObject([{ key: subscription, lastError: "500" }]);
     const [{ counts } = { counts: {} }] = counted;
     expect(counts).toMatchObject({ [MEASURE.latency + bucketOf(40)]: 1 });
-  });
-
-  it("are only those of the applications, action or subscription that are asked for", async () => {
-    const { action, subscription } = await happen();
-    const selections = [
-      [{}, [2, 3, 1, 1, 1]],
-      [{ action }, [2, 3, 1, 1, 1]],
-      [{ action: "other" }, [0, 0, 0, 0, 0]],
-      [{ subscription }, [0, 0, 1, 1, 1]],
-      [{ subscription: subscription + 1 }, [0, 0, 0, 0, 0]],
-      [{ applications: ["crm"] }, [2, 3, 0, 0, 0]],
-      [{ applications: ["mailer"], action }, [0, 0, 1, 1, 1]],
-      [{ applications: ["nobody"] }, [0, 0, 0, 0, 0]],
-    ] as const;
-    for (const [selection, expected] of selections) expect(await sums(selection)).toEqual(expected);
   });
 
   it("name their subjects, those with figures first", async () => {

@@ -129,7 +129,7 @@ const ONES = [
 ];
 
 /** The schemas of a document that have a say, the definitions only where one refers to them. */
-export function reachable(document: Json): Json[] {
+function reachable(document: Json): Json[] {
   const found = schemasIn(document);
   for (const { $ref: reference } of found) {
     if (typeof reference !== "string" || reference === "#") continue;
