@@ -3,9 +3,9 @@ import { memoize } from "../memoize.ts";
 import { pointerSteps } from "../pointers.ts";
 import type { SchemaNode } from "../node.ts";
 import { readSchema } from "../read.ts";
-import { commentOf, printType } from "./print.ts";
-import { typesIn, type TypeTree } from "./type-tree.ts";
-import { aboutSchema, typeOfPayload, typeOfSchema } from "./types.ts";
+import { commentOf } from "./literals.ts";
+import type { TypeText } from "./type-text.ts";
+import { aboutSchema, referencesIn, typeOfPayload, typeOfSchema, withNames } from "./types.ts";
 
 interface DeclaredSchema {
   /** What the type is named after: `user.created` → `UserCreated`. */
@@ -33,17 +33,20 @@ export function declarationsFor(
 ): Declarations {
   const taken = new Set(reserved);
   const names = new Map<SchemaNode, string>();
-  const types = new Map<SchemaNode, TypeTree>();
+  const types = new Map<SchemaNode, TypeText>();
   const named: NamedSchema[] = [];
+  const byId = new Map<number, SchemaNode>();
   const roots = schemas.map(({ name, schemata }) => {
-    const { root } = readSchema(schemata);
+    const { root, nodes } = readSchema(schemata);
+    for (const node of nodes) byId.set(node.id, node);
     names.set(root, freeName(typeName(name), taken));
     return root;
   });
   for (const root of roots) {
     types.set(root, typeOfPayload(root));
     const waiting = [...referencesIn(types.get(root)!)];
-    for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+    for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+      const node = byId.get(id)!;
       if (types.has(node)) continue;
       types.set(node, typeOfSchema(node));
       named.push({ node, owner: names.get(root)! });
@@ -53,8 +56,8 @@ export function declarationsFor(
   for (const [node, name] of namesFor(named, taken)) names.set(node, name);
   const nameOf = (node: SchemaNode): string => names.get(node)!;
   const declare = (node: SchemaNode, about: readonly string[]): string => {
-    const comment = commentOf([...aboutSchema(node.schema), ...about], "");
-    const type = printType(types.get(node)!, nameOf);
+    const comment = commentOf([...aboutSchema(node.schema), ...about]);
+    const type = withNames(types.get(node)!, (id) => nameOf(byId.get(id)!));
     return `${comment}export type ${nameOf(node)} =${type.startsWith("\n") ? "" : " "}${type};\n`;
   };
   const own = roots.map((root, index) => declare(root, schemas[index]!.about));
@@ -64,11 +67,6 @@ export function declarationsFor(
     source: [...own, ...inOrder.map(([, node]) => declare(node, []))].join("\n"),
     names: roots.map(nameOf),
   };
-}
-
-function* referencesIn(tree: TypeTree): Generator<SchemaNode> {
-  if (tree.kind === "reference") yield tree.to;
-  for (const inner of typesIn(tree)) yield* referencesIn(inner);
 }
 
 /** A schema that gets a name of its own, and the named type whose document it is in. */

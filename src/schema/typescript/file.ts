@@ -1,6 +1,6 @@
 import type { Action } from "../../domain/action.ts";
 import { declarationsFor } from "./declarations.ts";
-import { stringLiteral } from "./print.ts";
+import { stringLiteral } from "./literals.ts";
 
 type TypedAction = Pick<Action, "action" | "application" | "revision" | "schemata">;
 

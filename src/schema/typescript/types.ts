@@ -1,17 +1,21 @@
 import { isObject, type JsonObject } from "../keywords.ts";
 import type { SchemaNode } from "../node.ts";
-import { scalarLiteral } from "./print.ts";
+import { scalarLiteral } from "./literals.ts";
 import {
   ANY_OBJECT,
   intersectionOf,
-  isFlat,
+  isNever,
+  isUnknown,
+  listOf,
   NEVER,
+  objectOf,
+  tupleOf,
   type TypeMember,
-  type TypeTree,
+  type TypeText,
   unionOf,
   UNKNOWN,
-  keywordType,
-} from "./type-tree.ts";
+  wordOf,
+} from "./type-text.ts";
 
 /** The type that a schema without `type` is about, by the keywords that matter to TypeScript. */
 const SHAPING: readonly (readonly [type: string, keywords: readonly string[]])[] = [
@@ -19,27 +23,40 @@ const SHAPING: readonly (readonly [type: string, keywords: readonly string[]])[]
   ["array", ["items", "additionalItems"]],
 ];
 
+/** Stands in a type for the name of a schema that others refer to. No text of a schema has this character. */
+const MARK = /\0(\d+)\0/g;
+
+/** The ids of the schemas that a type refers to. */
+export function referencesIn({ text }: TypeText): readonly number[] {
+  return Array.from(text.matchAll(MARK), ([, id]) => Number(id));
+}
+
+/** The text of a type, with the names of the schemas that it refers to. */
+export function withNames({ text }: TypeText, nameOf: (id: number) => string): string {
+  return text.replaceAll(MARK, (_mark, id) => nameOf(Number(id)));
+}
+
 /**
  * The type of what a schema allows, or a wider one. But a schema without `type` means what its keywords are about: one with
  * `properties` an object, one with `items` a list.
  */
-export function typeOfSchema(node: SchemaNode): TypeTree {
+export function typeOfSchema(node: SchemaNode): TypeText {
   return typeOf(node, undefined);
 }
 
 /** The same for a payload's schema: a payload is an object, whatever else its schema would allow. */
-export function typeOfPayload(node: SchemaNode): TypeTree {
+export function typeOfPayload(node: SchemaNode): TypeText {
   return typeOf(node, ["object"]);
 }
 
 /** @param context types the value has by what stands around the schema */
-function typeOf(node: SchemaNode, context: readonly string[] | undefined): TypeTree {
+function typeOf(node: SchemaNode, context: readonly string[] | undefined): TypeText {
   const { schema, target } = node;
   if (!isObject(schema)) return schema ? UNKNOWN : NEVER;
-  if (target !== undefined) return { kind: "reference", to: target };
+  if (target !== undefined) return wordOf(`\0${target.id}\0`);
   const stated = schema["type"] === undefined ? undefined : ([schema["type"]].flat() as string[]);
   const types = stated?.filter((type) => context === undefined || allows(context, type)) ?? context;
-  const at = (child: SchemaNode): TypeTree => typeOf(child, types);
+  const at = (child: SchemaNode): TypeText => typeOf(child, types);
   const parts = [ownType(node, schema, types, stated !== undefined), ...node.allOf.map(at)];
   for (const branches of [node.anyOf, node.oneOf]) {
     if (branches.length > 0) parts.push(unionOf(branches.map(at)));
@@ -55,7 +72,7 @@ function ownType(
   schema: JsonObject,
   types: readonly string[] | undefined,
   isStated: boolean,
-): TypeTree {
+): TypeText {
   const values = "const" in schema ? [schema["const"]] : schema["enum"];
   if (Array.isArray(values)) {
     const possible = (values as unknown[]).filter(
@@ -72,7 +89,7 @@ function ownType(
   return unionOf(types.map((type) => shapeOf(type, node)));
 }
 
-function shapeOf(type: string, node: SchemaNode): TypeTree {
+function shapeOf(type: string, node: SchemaNode): TypeText {
   switch (type) {
     case "object":
       return objectType(node);
@@ -82,11 +99,11 @@ function shapeOf(type: string, node: SchemaNode): TypeTree {
     case "number":
       return NUMBER;
     default:
-      return keywordType(type);
+      return wordOf(type);
   }
 }
 
-const NUMBER = keywordType("number");
+const NUMBER = wordOf("number");
 
 function allows(types: readonly string[], type: string): boolean {
   if (types.includes(type)) return true;
@@ -98,10 +115,10 @@ function typeName(value: unknown): string {
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-const UNDEFINED = keywordType("undefined");
+const UNDEFINED = wordOf("undefined");
 
 /** An object that is open has no index signature: a misspelt name is an error, and more members are assignable anyway. */
-function objectType(node: SchemaNode): TypeTree {
+function objectType(node: SchemaNode): TypeText {
   const schema = node.schema as JsonObject;
   const properties = node.properties;
   const required = new Set((schema["required"] ?? []) as string[]);
@@ -116,15 +133,13 @@ function objectType(node: SchemaNode): TypeTree {
     if (!properties.has(name)) members.push({ name, type: others ?? UNKNOWN, optional: false, comment: [] });
   }
   if (members.length === 0) {
-    return others === undefined || others === UNKNOWN
-      ? ANY_OBJECT
-      : { kind: "object", members, index: others };
+    return others === undefined || isUnknown(others) ? ANY_OBJECT : objectOf([], others);
   }
-  return { kind: "object", members, index: indexFor(others, members) };
+  return objectOf(members, indexFor(others, members));
 }
 
 /** The type of members that the schema does not list; `undefined` where nothing is known of them. */
-function otherNames(node: SchemaNode): TypeTree | undefined {
+function otherNames(node: SchemaNode): TypeText | undefined {
   const patterns = [...node.patternProperties.values()];
   const additional = node.additionalProperties;
   if (additional === undefined) return patterns.length > 0 ? UNKNOWN : undefined;
@@ -132,11 +147,11 @@ function otherNames(node: SchemaNode): TypeTree | undefined {
 }
 
 /** An index signature must include the types of all members. Where that would repeat more than names, it is `unknown`. */
-function indexFor(others: TypeTree | undefined, members: readonly TypeMember[]): TypeTree | undefined {
-  if (others === undefined || others === NEVER) return undefined;
+function indexFor(others: TypeText | undefined, members: readonly TypeMember[]): TypeText | undefined {
+  if (others === undefined || isNever(others)) return undefined;
   const optional = members.some((member) => member.optional);
   const included = [others, ...members.map(({ type }) => type), ...(optional ? [UNDEFINED] : [])];
-  return included.every(isFlat) ? unionOf(included) : UNKNOWN;
+  return included.every((type) => type.isFlat) ? unionOf(included) : UNKNOWN;
 }
 
 /** Title and description of a schema, as lines of a comment. */
@@ -150,31 +165,31 @@ export function aboutSchema(schema: JsonObject | boolean): string[] {
 }
 
 /** The type of a list, or of a tuple where `items` lists the places. */
-function listType(node: SchemaNode): TypeTree {
+function listType(node: SchemaNode): TypeText {
   const schema = node.schema as JsonObject;
   const places = node.tuple ?? [];
   const each = node.items;
-  if (places.length === 0) return { kind: "list", item: each === undefined ? UNKNOWN : typeOfSchema(each) };
+  if (places.length === 0) return listOf(each === undefined ? UNKNOWN : typeOfSchema(each));
   const min = Number(schema["minItems"] ?? 0);
   const max = Number(schema["maxItems"] ?? Infinity);
   const types = places.slice(0, max).map(typeOfSchema);
   // A place that nothing can take is the end.
-  const end = types.indexOf(NEVER);
+  const end = types.findIndex(isNever);
   const items = (end < 0 ? types : types.slice(0, end)).map((type, index) => ({
     type,
     optional: index >= min,
   }));
   const further = node.additionalItems;
   const rest = further === undefined ? UNKNOWN : typeOfSchema(further);
-  const ends = end >= 0 || max <= places.length || rest === NEVER;
-  return { kind: "tuple", items, rest: ends ? undefined : rest };
+  const ends = end >= 0 || max <= places.length || isNever(rest);
+  return tupleOf(items, ends ? undefined : rest);
 }
 
 /** The type that only one value of JSON has. */
-function literalOf(value: unknown): TypeTree {
+function literalOf(value: unknown): TypeText {
   if (Array.isArray(value)) {
     const items = (value as unknown[]).map((item) => ({ type: literalOf(item), optional: false }));
-    return { kind: "tuple", items, rest: undefined };
+    return tupleOf(items, undefined);
   }
   if (isObject(value)) {
     const members = Object.entries(value).map(([name, member]) => ({
@@ -183,7 +198,7 @@ function literalOf(value: unknown): TypeTree {
       optional: false,
       comment: [],
     }));
-    return { kind: "object", members, index: members.length === 0 ? keywordType("never") : undefined };
+    return objectOf(members, members.length === 0 ? NEVER : undefined);
   }
-  return keywordType(scalarLiteral(value as string | number | boolean | null) ?? "number");
+  return wordOf(scalarLiteral(value as string | number | boolean | null) ?? "number");
 }
