@@ -19,6 +19,7 @@ import { EvregError } from "../domain/error.ts";
 import { checkActionName, checkLabel, checkNewActionName } from "../domain/names.ts";
 import type { ActionsPort } from "../evreg.ts";
 import { noSample } from "../schema/generate/no-sample.ts";
+import { MAX_FAILURES } from "../schema/limits.ts";
 import type { RevisionSelection } from "../store/catalog.ts";
 import { updateAction } from "./action-update.ts";
 import type { Access } from "./auth.ts";
@@ -164,11 +165,8 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       if (!isVisible) throw notFound("action", name);
       if (!action.takesEvents) throw takesNoEvents(name, action);
       await payloads.pause();
-      const failure = await payloads.failureOf(action, payload, {
-        caller,
-        explained: { left: 1 },
-        gone: signal,
-      });
+      const asker = { caller, gone: signal };
+      const failure = await payloads.failureOf(action, payload, asker, MAX_FAILURES);
       const errors = failure === undefined ? [] : shownFailures(failure);
       return { data: { action: name, revision: action.revision, valid: failure === undefined, errors } };
     },

@@ -7,6 +7,7 @@ import { RawJson } from "../json/raw-json.ts";
 import { scanJson } from "../json/scanner.ts";
 import { toIso } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
+import { MAX_FAILURES } from "../schema/limits.ts";
 import type { ValidationCaller } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
 import type { EventRecord, RecordOutcome } from "../store/events.ts";
@@ -48,6 +49,8 @@ interface Request {
   readonly isBatch: boolean;
   /** All or nothing. */
   readonly atomic: boolean;
+  /** For so many more refused items all broken rules are reported. */
+  explained: number;
 }
 
 interface BatchRequest {
@@ -92,9 +95,9 @@ class Publisher {
   /** This is the path that everything else must not slow down. */
   async publish(input: NewEvent): Promise<Published> {
     this.#access.requireSome("publish", nameIn(input));
-    const caller = { caller: this.#access.caller, explained: { left: 1 } };
+    const { caller } = this.#access;
     const one = begun(input);
-    await this.#publishAll([one], { caller, isBatch: false, atomic: false });
+    await this.#publishAll([one], { caller: { caller }, isBatch: false, atomic: false, explained: 1 });
     const { ready, result, isReplayed: replayed } = one;
     if (!isAccepted(result)) throw result!;
     const { deprecation } = ready!.action;
@@ -104,22 +107,22 @@ class Publisher {
   async publishBatch(items: readonly BatchItem[], { atomic, signal }: BatchRequest): Promise<BatchResult> {
     this.#access.requireSome("publish");
     checkBatch(items);
-    const caller = { caller: this.#access.caller, gone: signal, explained: { left: EXPLAINED_ITEMS } };
+    const caller = { caller: this.#access.caller, gone: signal };
     const all = items.map(begun);
-    await this.#publishAll(all, { caller, isBatch: true, atomic });
+    await this.#publishAll(all, { caller, isBatch: true, atomic, explained: EXPLAINED_ITEMS });
     return batchResult(all);
   }
 
   /** @throws EvregError of the store, when nothing was stored */
   async #publishAll(all: readonly Publication[], request: Request): Promise<void> {
-    const { atomic, isBatch, caller } = request;
+    const { atomic, isBatch } = request;
     for (let tries = 0; ;) {
       for (const one of all) {
         if (one.ready !== undefined || one.result !== undefined) continue;
         const turn = this.#turn(isBatch);
         if (turn !== undefined) await turn;
         try {
-          const ready = this.#validate(one.item, caller);
+          const ready = this.#validate(one.item, request);
           one.ready = ready instanceof Promise ? await ready : ready;
         } catch (error) {
           if (!(error instanceof EvregError)) throw error;
@@ -149,28 +152,25 @@ class Publisher {
   }
 
   /** At once when the action is cached, as a promise takes longer than most checks. @throws the item's refusal */
-  #validate(item: BatchItem, caller: ValidationCaller): ValidatedItem | Promise<ValidatedItem> {
+  #validate(item: BatchItem, request: Request): ValidatedItem | Promise<ValidatedItem> {
     if (item instanceof EvregError) throw item;
     const { actions, limits } = this.#context;
     checkNewEvent(item, limits.payloadBytes);
     const action = actions.get(item.action);
-    if (action !== undefined) return this.#check(item, action, caller);
+    if (action !== undefined) return this.#check(item, action, request);
     return actions.load(item.action).then((loaded) => {
       if (loaded === undefined) throw notFound("action", item.action, "action");
-      return this.#check(item, loaded, caller);
+      return this.#check(item, loaded, request);
     });
   }
 
-  #check(
-    item: NewEvent,
-    action: LoadedAction,
-    caller: ValidationCaller,
-  ): ValidatedItem | Promise<ValidatedItem> {
+  #check(item: NewEvent, action: LoadedAction, request: Request): ValidatedItem | Promise<ValidatedItem> {
     this.#access.require("publish", action.application, item.action);
     if (!action.takesEvents) return validated(item, action, takesNoEvents(item.action, action));
-    const failure = this.#context.payloads.failureOf(action, item.payload, caller);
-    if (failure instanceof Promise) return failure.then((reason) => checked(item, action, reason));
-    return checked(item, action, failure);
+    const maxFailures = request.explained > 0 ? MAX_FAILURES : 1;
+    const failure = this.#context.payloads.failureOf(action, item.payload, request.caller, maxFailures);
+    if (failure instanceof Promise) return failure.then((reason) => checked(item, action, reason, request));
+    return checked(item, action, failure, request);
   }
 
   /**
@@ -276,12 +276,19 @@ function refuseOpen(all: readonly Publication[], why: (item: NewEvent) => EvregE
   for (const one of all) one.result ??= why(one.item as NewEvent);
 }
 
-function checked(item: NewEvent, action: LoadedAction, failure: Failure | undefined): ValidatedItem {
-  return validated(item, action, failure === undefined ? undefined : nonConforming(item, failure));
+function checked(
+  item: NewEvent,
+  action: LoadedAction,
+  failure: Failure | undefined,
+  request: Request,
+): ValidatedItem {
+  if (failure === undefined) return validated(item, action);
+  request.explained -= 1;
+  return validated(item, action, nonConforming(item, failure));
 }
 
 /** @throws the fault, where no key could have been accepted before */
-function validated(item: NewEvent, action: LoadedAction, fault: EvregError | undefined): ValidatedItem {
+function validated(item: NewEvent, action: LoadedAction, fault?: EvregError): ValidatedItem {
   const { actionId, revision } = action;
   const payload = item.payload.bytes;
   const { idempotency_key: idempotencyKey } = item;

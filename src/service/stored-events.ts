@@ -91,13 +91,13 @@ export class StoredEvents {
     const failures: EventFailure[] = [];
     let checked = 0;
     let failed = 0;
-    const explaining = { caller, gone: limit.signal, explained: { left: CHECK_LIMITS.failures } };
+    const checking = { caller, gone: limit.signal };
     const walk = async (): Promise<Walked> => {
       const candidate = await candidateOf(schemata, limit);
       const visit = async ({ rowid, payload }: StoredEvent): Promise<boolean> => {
         // Damaged.
         if (payload === undefined) return true;
-        const failure = await this.#options.payloads.failureOf(candidate, new RawJson(payload), explaining);
+        const failure = await this.#options.payloads.failureOf(candidate, new RawJson(payload), checking);
         checked += 1;
         if (failure === undefined) return true;
         failed += 1;

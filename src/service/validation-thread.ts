@@ -20,7 +20,7 @@ export interface ThreadCheck {
   readonly schemata: string;
   readonly payload: Uint8Array;
   readonly maxSteps: number;
-  readonly explains: boolean;
+  readonly maxFailures: number;
 }
 
 interface ThreadSample {
@@ -91,13 +91,13 @@ export class ValidationThread implements OffThreadValidator, SchemaProducts {
   }
 
   check(
-    { schemata, payload, maxSteps, explains = false }: OffThreadCheck,
+    { schemata, payload, maxSteps, maxFailures = 1 }: OffThreadCheck,
     { caller, gone: signal, maxWaiting = MAX_CHECKS_WAITING }: ValidationCaller,
   ): Promise<OffThreadResult> {
     const work = (): Promise<OffThreadResult> => {
       const copy = new Uint8Array(payload);
       const text = JSON.stringify(schemata);
-      return this.#answerTo({ kind: "check", schemata: text, payload: copy, maxSteps, explains }, [
+      return this.#answerTo({ kind: "check", schemata: text, payload: copy, maxSteps, maxFailures }, [
         copy.buffer,
       ]);
     };

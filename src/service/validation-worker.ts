@@ -4,7 +4,7 @@ import { EvregError } from "../domain/error.ts";
 import { RawJson } from "../json/raw-json.ts";
 import { compare, type Verdict } from "../schema/compatibility/compare.ts";
 import { Sampler } from "../schema/generate/generator.ts";
-import { budget, MAX_FAILURES } from "../schema/limits.ts";
+import { budget } from "../schema/limits.ts";
 import { typesFile } from "../schema/typescript/file.ts";
 import { compileSchema, type OffThreadResult, type Validator } from "../schema/validate/compile.ts";
 import type { ThreadCheck, ThreadComparison, ThreadTask } from "./validation-thread.ts";
@@ -31,9 +31,9 @@ function answerTo(task: ThreadTask): unknown {
   return task.kind === "types" ? typesFile([task.action]) : new Sampler(task.schemata).sample(task.seed, 0);
 }
 
-function checked({ schemata, payload, maxSteps, explains }: ThreadCheck): OffThreadResult {
+function checked({ schemata, payload, maxSteps, maxFailures }: ThreadCheck): OffThreadResult {
   const value = new RawJson(payload).value();
-  const failure = compiled(schemata).validate(value, maxSteps, explains ? MAX_FAILURES : 1);
+  const failure = compiled(schemata).validate(value, maxSteps, maxFailures);
   return { failure, isDecided: budget.left >= 0 };
 }
 

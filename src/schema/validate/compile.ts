@@ -157,8 +157,8 @@ export interface OffThreadCheck {
   /** Well-formed JSON. */
   readonly payload: Uint8Array;
   readonly maxSteps: number;
-  /** Whether to report all failures. */
-  readonly explains?: boolean;
+  /** How many failures are looked for; one unless given. */
+  readonly maxFailures?: number;
 }
 
 export interface OffThreadResult {
@@ -176,8 +176,6 @@ export interface ValidationCaller {
   readonly gone?: AbortSignal | undefined;
   /** How many of the caller's checks may wait for this one to be taken, instead of what goes for all. */
   readonly maxWaiting?: number;
-  /** For how many more payloads all failures are reported; each takes the other thread some time. */
-  readonly explained?: { left: number };
 }
 
 export interface OffThreadValidator {
