@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
-import { nearest } from "../config/values.ts";
+import { isPattern, nearest } from "../domain/names.ts";
 import { TLS_REASON_WORDS } from "../domain/attempt-words.ts";
 import type { Action, Deprecation } from "../domain/action.ts";
-import { isPattern } from "../domain/names.ts";
 import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
 import { spanText } from "../domain/formats.ts";
 import { handlerRefusal } from "../domain/handler-url.ts";

@@ -1,7 +1,6 @@
 import { Args, Flags } from "@oclif/core";
-import { nearest } from "../config/values.ts";
+import { NAME_LENGTH, nearest } from "../domain/names.ts";
 import { EvregError } from "../domain/error.ts";
-import { NAME_LENGTH } from "../domain/names.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { subscriptionOf } from "../resources/deliveries.ts";

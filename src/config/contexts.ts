@@ -9,7 +9,7 @@ import {
   replaceFile,
   syncFolderOf,
 } from "../runtime/files.ts";
-import { nearest } from "./values.ts";
+import { nearest } from "../domain/names.ts";
 
 /** A server under a name of the user's own, with the token for it. */
 export interface Context {

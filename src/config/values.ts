@@ -1,4 +1,3 @@
-import { distance } from "fastest-levenshtein";
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import {
@@ -203,26 +202,6 @@ export function addValue(
   const isPathKey = key.type.kind === "folder" || key.type.kind === "file";
   const value = isPathKey ? resolve(base, String(checked.value)) : checked.value;
   into.found.set(key.path, { key, value, source, place });
-}
-
-/**
- * The known name somebody probably meant, if one is close enough: equal but for case, equal in its last part
- * (`timeoutMs` for `delivery.timeoutMs`), a few letters off, or with a word too many (`DATA_DIR` for `DATA`).
- */
-export function nearest(name: string, known: Iterable<string>): string | undefined {
-  const wanted = name.toLowerCase();
-  let best: string | undefined;
-  let fewest = (wanted.length < 4 ? 1 : Math.max(2, Math.floor(wanted.length / 4))) + 1;
-  for (const candidate of known) {
-    const lower = candidate.toLowerCase();
-    const last = lower.slice(lower.lastIndexOf(".") + 1);
-    const wordMore = wanted.startsWith(`${lower}_`) || wanted.endsWith(`_${lower}`);
-    const letters = wordMore ? 1.5 : Math.min(distance(wanted, lower), distance(wanted, last) + 0.5);
-    // Of names that differ in case alone, the one as it was typed.
-    const edits = letters + distance(name, candidate) / 1_000;
-    if (edits < fewest) [best, fewest] = [candidate, edits];
-  }
-  return best;
 }
 
 /** Whether a listener on this host can only be reached from this machine. Other names are not looked up: they could change. */

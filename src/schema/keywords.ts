@@ -1,4 +1,4 @@
-import { distance } from "fastest-levenshtein";
+import { nearest } from "../domain/names.ts";
 import { ANY, NUMBER, TYPE } from "./validate/values.ts";
 
 export type JsonObject = Record<string, unknown>;
@@ -144,25 +144,8 @@ export function* patternsIn(
 
 /** The known keyword that a misspelt one probably stands for. */
 export function closestKeyword(word: string): string | undefined {
-  return closestWord(word, KEYWORDS);
+  return nearest(word, [...ASSERTIONS_FIRST, ...ANNOTATIONS, "$ref"]);
 }
-
-/** The word of a list that a misspelt one probably stands for. */
-export function closestWord(word: string, known: readonly string[]): string | undefined {
-  if (word.length > LONGEST_MISSPELT) return undefined;
-  const lower = word.toLowerCase();
-  const meant = known.find((one) => one.toLowerCase() === lower);
-  if (meant !== undefined || word.length < SHORTEST_MISSPELT) return meant;
-  return known.find(
-    (one) =>
-      Math.abs(one.length - word.length) <= MAX_TYPOS && distance(lower, one.toLowerCase()) <= MAX_TYPOS,
-  );
-}
-
-const SHORTEST_MISSPELT = 4;
-const LONGEST_MISSPELT = 32;
-const MAX_TYPOS = 2;
-const KEYWORDS = [...ASSERTIONS.keys(), ...APPLICATORS.keys(), ...ANNOTATIONS, "$ref"];
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);

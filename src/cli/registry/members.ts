@@ -1,8 +1,7 @@
-import { nearest } from "../../config/values.ts";
+import { checkActionName, checkActionPattern, checkLabel, nearest } from "../../domain/names.ts";
 import { DECLARED_ACTION, DEFAULT_RULE } from "../../domain/action.ts";
 import { asEvregError, type EvregError, invalidField } from "../../domain/error.ts";
 import { checkHandlerForm } from "../../domain/handler-url.ts";
-import { checkActionName, checkActionPattern, checkLabel } from "../../domain/names.ts";
 import type { BodySchema } from "../../domain/request.ts";
 import { defaultRetries, type RetryDefaults } from "../../domain/retry.ts";
 import {

@@ -1,6 +1,6 @@
 import type { Format } from "ajv";
 import { fullFormats } from "ajv-formats/dist/formats.js";
-import { closestWord } from "../keywords.ts";
+import { nearest } from "../../domain/names.ts";
 import { spend } from "../limits.ts";
 import {
   isHostName,
@@ -128,7 +128,7 @@ export function isCheckedFormat(name: string): boolean {
 
 /** The known format that a misspelt one probably stands for. */
 export function closestFormat(name: string): string | undefined {
-  return closestWord(name, Object.keys(FORMATS));
+  return nearest(name, Object.keys(FORMATS));
 }
 
 const STEPS_PER_CHECK = 5;
