@@ -1,6 +1,6 @@
 import { _, type Ajv, type CodeKeywordDefinition, type ValidateFunction } from "ajv";
 import { spend } from "../limits.ts";
-import { boundIteration, countSteps } from "./ajv-objects.ts";
+import { countSteps, OBJECT_KEYWORDS } from "./ajv-objects.ts";
 import { charactersIn, firstRepeated, isMultipleOf, ValueSet } from "./values.ts";
 
 function listing(keyword: "enum" | "const"): CodeKeywordDefinition {
@@ -49,6 +49,7 @@ const REPLACED: readonly CodeKeywordDefinition[] = [
   comparison("multipleOf", "number", isMultipleOf),
   comparison("minLength", "string", isLongEnough),
   comparison("maxLength", "string", isShortEnough),
+  ...OBJECT_KEYWORDS,
 ];
 
 // A string has at least half as many characters as UTF-16 units and at most as many, so they are seldom counted.
@@ -79,7 +80,6 @@ export type PartTable = ValidateFunction[];
 export function addKeywords(ajv: Ajv, parts: PartTable): void {
   for (const { keyword } of REPLACED) ajv.removeKeyword(keyword as string);
   for (const definition of [part, steps, callInto(parts), ...REPLACED]) ajv.addKeyword(definition);
-  boundIteration(ajv);
 }
 
 /**

@@ -1,104 +1,147 @@
-import { _, type Ajv, type Code, type CodeKeywordDefinition, type KeywordCxt } from "ajv";
-import { budget, SCHEMA_LIMITS } from "../limits.ts";
+import { _, type Code, type CodeKeywordDefinition, type KeywordCxt, type Name } from "ajv";
+import type { JsonObject } from "../keywords.ts";
+import { budget, spend } from "../limits.ts";
+import { has } from "./evaluate.ts";
 import { namesOf } from "./values.ts";
+
+// The keywords about the members of objects and the items of lists, in place of Ajv's: they count a step for each member or
+// item, collect no errors, and keep to the draft where a list or an object is empty, or has a member `__proto__`.
 
 /** Steps for a member's name besides its schema; a very long name is also copied. */
 const STEPS_PER_MEMBER = 2;
-/** With more patterns, Ajv does not write them into one condition. */
-const MAX_WRITTEN_PATTERNS = 32;
-/** Stands for all patterns of a schema; no pattern may be as long. */
-const ANY_PATTERN = "any".padEnd(SCHEMA_LIMITS.patternLength + 1, ".");
+/** Steps to look up one name, in an object with very many. */
+const STEPS_PER_NEEDED = 4;
 
-type KeywordCode = (cxt: KeywordCxt) => void;
+/** Writes the check of one name of an object, which sets `valid`. */
+type NameCode = (name: Name, valid: Name) => void;
 
-/** Makes Ajv count every step over objects and lists, and not accumulate errors. */
-export function boundIteration(ajv: Ajv): void {
-  rework(ajv, "minProperties", (cxt) => countMembers(cxt, _`<`));
-  rework(ajv, "maxProperties", (cxt) => countMembers(cxt, _`>`));
-  rework(ajv, "propertyNames", (cxt, original) => {
-    countNames(cxt);
-    original(cxt);
+export const OBJECT_KEYWORDS: readonly CodeKeywordDefinition[] = [
+  sizeLimit("minProperties", _`<`),
+  sizeLimit("maxProperties", _`>`),
+  ofNames("propertyNames", (cxt) => (name, valid) => {
+    check(cxt, valid, { data: name, dataTypes: ["string"], propertyName: name });
+  }),
+  ofNames("patternProperties", underPatterns),
+  ofNames("additionalProperties", notListed),
+  {
+    keyword: "dependencies",
+    type: "object",
+    trackErrors: true,
+    code(cxt) {
+      const { gen, data } = cxt;
+      const valid = gen.let("valid", true);
+      const own = gen.scopeValue("func", { ref: has, key: has });
+      const all = gen.scopeValue("func", { ref: hasAll, key: hasAll });
+      for (const [name, needed] of Object.entries(cxt.schema as JsonObject)) {
+        gen.if(_`${valid} && ${own}(${data}, ${name})`, () => {
+          if (!Array.isArray(needed)) check(cxt, valid, { schemaProp: name });
+          else gen.assign(valid, _`${all}(${data}, ${gen.scopeValue("obj", { ref: needed })})`);
+        });
+      }
+      cxt.pass(valid);
+    },
+  },
+  {
+    keyword: "contains",
+    type: "array",
+    trackErrors: true,
+    // Ajv passes over what comes behind `items` where the list is empty.
+    before: "items",
+    code(cxt) {
+      const { gen, data } = cxt;
+      const valid = gen.let("valid", false);
+      gen.forRange("index", 0, _`${data}.length`, (index) => {
+        countSteps(gen, _`1`);
+        check(cxt, valid, { dataProp: index });
+        gen.if(valid, () => gen.break());
+      });
+      cxt.pass(valid);
+    },
+  },
+];
+
+function sizeLimit(keyword: string, breaks: Code): CodeKeywordDefinition {
+  return {
+    keyword,
+    type: "object",
+    code(cxt) {
+      const names = cxt.gen.scopeValue("func", { ref: namesOf, key: namesOf });
+      cxt.fail(_`${names}(${cxt.data}).length ${breaks} ${cxt.schemaCode}`);
+    },
+  };
+}
+
+/** A keyword that all names of an object must pass. The first that does not ends it. */
+function ofNames(keyword: string, codeFor: (cxt: KeywordCxt) => NameCode | undefined): CodeKeywordDefinition {
+  return {
+    keyword,
+    type: "object",
+    trackErrors: true,
+    code(cxt) {
+      const { gen, data } = cxt;
+      const valid = gen.let("valid", true);
+      const checkName = codeFor(cxt);
+      if (checkName === undefined) return;
+      const names = gen.scopeValue("func", { ref: namesOf, key: namesOf });
+      gen.forOf("name", _`${names}(${data})`, (name) => {
+        countSteps(gen, _`${STEPS_PER_MEMBER} + (${name}.length >> 5)`);
+        checkName(name, valid);
+        gen.if(_`!${valid}`, () => gen.break());
+      });
+      cxt.pass(valid);
+    },
+  };
+}
+
+function underPatterns(cxt: KeywordCxt): NameCode | undefined {
+  const { gen, it } = cxt;
+  // A pattern that allows everything is listed for `additionalProperties` alone.
+  const patterns = Object.entries(cxt.schema as JsonObject).filter(([, inner]) => inner !== true);
+  if (patterns.length === 0) return undefined;
+  return (name, valid) => {
+    for (const [pattern] of patterns) {
+      const found = gen.scopeValue("pattern", { ref: it.opts.code.regExp(pattern, "u"), key: pattern });
+      gen.if(_`${valid} && ${found}.test(${name})`, () => {
+        check(cxt, valid, { schemaProp: pattern, dataProp: name });
+      });
+    }
+  };
+}
+
+function notListed(cxt: KeywordCxt): NameCode | undefined {
+  const { gen, it } = cxt;
+  if (cxt.schema === true) return undefined;
+  const { properties = {}, patternProperties = {} } = cxt.parentSchema;
+  const listed = new Set(Object.keys(properties as JsonObject));
+  const patterns = Object.keys(patternProperties as JsonObject).map((one) => it.opts.code.regExp(one, "u"));
+  const isOther = gen.scopeValue("func", {
+    ref: (name: string) => !listed.has(name) && !patterns.some((pattern) => pattern.test(name)),
   });
-  for (const keyword of ["additionalProperties", "patternProperties"]) {
-    rework(ajv, keyword, (cxt, original) => {
-      countNames(cxt);
-      if (keyword === "additionalProperties") joinPatterns(cxt);
-      original(cxt);
-    });
-  }
-  rework(ajv, "contains", (cxt, original) => {
-    dropErrors(cxt);
-    refuseEmpty(cxt);
-    original(cxt);
-  });
+  return (name, valid) => {
+    gen.if(_`${isOther}(${name})`, () => check(cxt, valid, { dataProp: name }));
+  };
 }
 
-/** Replaces the code of a keyword of this one instance. */
-function rework(ajv: Ajv, keyword: string, code: (cxt: KeywordCxt, original: KeywordCode) => void): void {
-  const definition = ajv.getKeyword(keyword) as CodeKeywordDefinition & { code: KeywordCode };
-  // Two keywords may share one definition.
-  const original = definition.code;
-  definition.code = (cxt) => (cxt.keyword === keyword ? code(cxt, original) : original(cxt));
+/** Sets `valid` to whether a value conforms to a schema inside the keyword. */
+function check(
+  cxt: KeywordCxt,
+  valid: Name,
+  inner: Omit<Parameters<KeywordCxt["subschema"]>[0], "keyword">,
+): void {
+  const conforms = cxt.gen.name("conforms");
+  cxt.subschema({ keyword: cxt.keyword, compositeRule: true, ...inner }, conforms);
+  cxt.gen.assign(valid, conforms);
+  // Ajv would collect an error for each value that does not.
+  cxt.gen.if(_`!${conforms}`, () => cxt.reset());
 }
 
-function countMembers(cxt: KeywordCxt, breaks: Code): void {
-  const names = cxt.gen.scopeValue("func", { ref: namesOf, key: namesOf });
-  cxt.fail(_`${names}(${cxt.data}).length ${breaks} ${cxt.schema as number}`);
-}
-
-function countNames({ gen }: KeywordCxt): void {
-  const names = gen.scopeValue("func", { ref: namesOf, key: namesOf });
-  gen.forIn = (name, object, body) =>
-    gen.forOf(name, _`${names}(${object})`, (key) => {
-      countSteps(gen, _`${STEPS_PER_MEMBER} + (${key}.length >> 5)`);
-      body(key);
-    });
+function hasAll(value: JsonObject, names: readonly string[]): boolean {
+  spend(STEPS_PER_NEEDED * names.length);
+  return names.every((name) => Object.hasOwn(value, name));
 }
 
 /** Writes code that spends steps. */
 export function countSteps(gen: KeywordCxt["gen"], steps: Code): void {
   const counter = gen.scopeValue("obj", { ref: budget, key: budget });
   gen.if(_`(${counter}.left -= ${steps}) < 0`, () => gen.code(_`${counter}.exceeded()`));
-}
-
-/**
- * Ajv writes one condition for a name that matches none of the patterns: a quarter of a second for a thousand. Instead it
- * gets one pattern that stands for them all.
- */
-function joinPatterns(cxt: KeywordCxt): void {
-  const patterns = Object.keys((cxt.parentSchema["patternProperties"] ?? {}) as object);
-  if (patterns.length <= MAX_WRITTEN_PATTERNS) return;
-  const { opts } = cxt.it;
-  const one = opts.code.regExp;
-  const all = patterns.map((pattern) => one(pattern, "u"));
-  const any = {
-    test: (name: string) => all.some((pattern) => pattern.test(name)),
-    toString: () => `any:${JSON.stringify(patterns)}`,
-  };
-  const regExp = (pattern: string) => (pattern === ANY_PATTERN ? any : one(pattern, "u"));
-  const code = { ...opts.code, regExp: Object.assign(regExp, { code: one.code }) };
-  Object.assign(cxt, {
-    parentSchema: { ...cxt.parentSchema, patternProperties: { [ANY_PATTERN]: true } },
-    it: { ...cxt.it, opts: { ...opts, code } },
-  });
-}
-
-/** Ajv collects an error for every item that does not match, until the list ends. */
-function dropErrors(cxt: KeywordCxt): void {
-  const counter = cxt.gen.scopeValue("obj", { ref: budget, key: budget });
-  const apply = cxt.subschema.bind(cxt);
-  cxt.subschema = (arguments_, valid) => {
-    const inner = apply(arguments_, valid);
-    cxt.gen.if(_`!${valid}`, () => {
-      cxt.gen.code(_`${counter}.left--`);
-      cxt.reset();
-    });
-    return inner;
-  };
-}
-
-/** For an empty list inside a list, Ajv would repeat its verdict on the list before. */
-function refuseEmpty(cxt: KeywordCxt): void {
-  const result = cxt.result.bind(cxt);
-  cxt.result = (found, ...actions) => result(_`${cxt.data}.length > 0 && ${found}`, ...actions);
 }

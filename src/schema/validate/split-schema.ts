@@ -20,11 +20,11 @@ const MAX_PART_SIZE = 64;
 const SMALL_SIZE = 4;
 /** Steps of a call besides the schemas it runs: it costs about as much as ten of them. */
 const CALL_STEPS = 10;
-/** Steps to look up one listed name, in an object with very many. */
+/** Steps to look up one required name, in an object with very many. */
 const NAME_STEPS = 4;
 /** Steps of a branch besides its schema: most fail, and an error is made for each. */
 const TRIAL_STEPS = 1;
-/** A schema that lists more names is not copied to its references, as its code would be copied too. */
+/** A schema that requires more names is not copied to its references, as its code would be copied too. */
 const MAX_COPIED_NAMES = 8;
 const SPLIT_MAPS = ["properties", "patternProperties", "dependencies"] as const;
 
@@ -100,12 +100,9 @@ class Parts {
       if (!isAssertion(keyword) || (keyword === "format" && !isCheckedFormat(String(value)))) continue;
       schema[keyword] = value;
     }
-    weight += ((node.schema["required"] ?? []) as unknown[]).length >> 3;
-    steps += NAME_STEPS * namesListed(node.schema);
-    const dependencies = node.schema["dependencies"];
-    for (const [name, value] of Object.entries((dependencies ?? {}) as JsonObject)) {
-      if (Array.isArray(value)) put(schema, "dependencies", name, value);
-    }
+    weight += node.required.length >> 3;
+    steps += NAME_STEPS * node.required.length;
+    for (const [name, needed] of node.dependentNames) put(schema, "dependencies", name, needed);
     for (const {
       keyword,
       steps: [, step],
@@ -116,8 +113,6 @@ class Parts {
       let built = this.#build(child);
       if (built.size > SMALL_SIZE && size + built.size > MAX_PART_SIZE) built = this.#apart(built);
       size += built.size;
-      // A `contains` that nothing matches still goes through the whole list, so it has to count its steps.
-      if (keyword === "contains" && built.schema === false) built = { schema: { not: {} }, ...ONE };
       if (keyword !== "properties" && looksAt === "inside") built = counted(built);
       else {
         weight += built.weight;
@@ -126,19 +121,19 @@ class Parts {
       put(schema, keyword, step, built.schema);
     }
     rewriteProto(schema);
-    rewriteContains(schema);
     return { schema: this.#narrow(schema), weight, steps, size };
   }
 
   /** A reference; to a small schema without any inside, such as `{ "type": "string" }`, the schema itself. */
   #refer(target: SchemaNode): Built {
-    const plain = target.subschemas.length === 0 && target.target === undefined;
-    if (plain && namesListed(target.schema) <= MAX_COPIED_NAMES) return this.#build(target);
+    const { subschemas, dependentNames, required } = target;
+    const isPlain = target.target === undefined && subschemas.length + dependentNames.size === 0;
+    if (isPlain && required.length <= MAX_COPIED_NAMES) return this.#build(target);
     return { schema: { [CALL]: this.numberOf(target) }, ...ONE };
   }
 
   #narrow(schema: JsonObject): JsonObject {
-    const groups: unknown[] = longNameLists(schema).map((one) => this.#apart({ schema: one, ...ONE }).schema);
+    const groups: unknown[] = [];
     for (const keyword of SPLIT_MAPS) {
       const map = schema[keyword];
       if (map === undefined || Object.keys(map as object).length <= WIDTH) continue;
@@ -172,28 +167,6 @@ class Parts {
   }
 }
 
-/** How many names `required` and `dependencies` list; code is made for each. */
-function namesListed(schema: JsonObject | boolean): number {
-  if (typeof schema === "boolean") return 0;
-  let names = ((schema["required"] ?? []) as unknown[]).length;
-  for (const needed of Object.values((schema["dependencies"] ?? {}) as JsonObject)) {
-    names += 1 + (Array.isArray(needed) ? needed.length : 0);
-  }
-  return names;
-}
-
-/** Takes lists of many names out of `dependencies`: Ajv makes one condition of each list, in the square of its length. */
-function longNameLists(schema: JsonObject): JsonObject[] {
-  const dependencies = (schema["dependencies"] ?? {}) as JsonObject;
-  const long = Object.entries(dependencies).filter(
-    (entry): entry is [string, string[]] => Array.isArray(entry[1]) && entry[1].length > WIDTH,
-  );
-  for (const [name] of long) delete dependencies[name];
-  return long.flatMap(([name, needed]) =>
-    grouped(needed).map((group) => ({ dependencies: { [name]: group } })),
-  );
-}
-
 /** The same, counting its steps when run. */
 function counted(built: Built): Built {
   const { schema, steps } = built;
@@ -221,32 +194,15 @@ function put(schema: JsonObject, keyword: string, step: string | number | undefi
   }
 }
 
-/** Ajv leaves out `contains` for an empty list where `items` is a list of schemas, unless it is in a schema of its own. */
-function rewriteContains(schema: JsonObject): void {
-  const { contains } = schema;
-  if (contains === undefined || !Array.isArray(schema["items"])) return;
-  ((schema["allOf"] ??= []) as unknown[]).push({ contains });
-  delete schema["contains"];
-}
-
 const PROTO = "__proto__";
 
 /** Ajv ignores a property named `__proto__`; other keywords can say the same. */
 function rewriteProto(schema: JsonObject): void {
   const properties = schema["properties"] as JsonObject | undefined;
-  if (properties !== undefined && Object.hasOwn(properties, PROTO)) {
-    const patterns = (schema["patternProperties"] ??= {}) as JsonObject;
-    const other = patterns[`^${PROTO}$`];
-    const own = properties[PROTO];
-    patterns[`^${PROTO}$`] = other === undefined ? own : { allOf: [other, own] };
-    delete properties[PROTO];
-  }
-  const dependencies = schema["dependencies"] as JsonObject | undefined;
-  if (dependencies !== undefined && Object.hasOwn(dependencies, PROTO)) {
-    const needed = dependencies[PROTO];
-    const whenPresent = Array.isArray(needed) ? { required: needed } : needed;
-    const all = (schema["allOf"] ??= []) as unknown[];
-    all.push({ anyOf: [{ not: { type: "object", required: [PROTO] } }, whenPresent] });
-    delete dependencies[PROTO];
-  }
+  if (properties === undefined || !Object.hasOwn(properties, PROTO)) return;
+  const patterns = (schema["patternProperties"] ??= {}) as JsonObject;
+  const other = patterns[`^${PROTO}$`];
+  const own = properties[PROTO];
+  patterns[`^${PROTO}$`] = other === undefined ? own : { allOf: [other, own] };
+  delete properties[PROTO];
 }
