@@ -9,6 +9,7 @@ import {
   isObject,
   type JsonObject,
   patternsIn,
+  typesAbout,
 } from "./keywords.ts";
 import { runSync, type Steps } from "../runtime/yielding.ts";
 import { budget, SCHEMA_LIMITS, VALIDATION_STEPS } from "./limits.ts";
@@ -16,8 +17,8 @@ import { pointerTo } from "./pointers.ts";
 import type { SchemaDocument, SchemaNode } from "./node.ts";
 import { readSchemaSteps } from "./read.ts";
 import { compileDocumentSteps } from "./validate/compile.ts";
-import { closestFormat, isCheckedFormat } from "./validate/formats.ts";
-import { firstEqual, firstRepeated } from "./validate/values.ts";
+import { closestFormat, isCheckedFormat, typesOfFormat } from "./validate/formats.ts";
+import { firstEqual, firstRepeated, typesNamed } from "./validate/values.ts";
 
 const MAX_WARNINGS = 100;
 
@@ -116,7 +117,15 @@ function messageFor(keyword: string, schema: JsonObject, hinted: boolean): strin
     const meant = hinted ? closestFormat(schema["format"]) : undefined;
     return `the format ${shown(schema["format"])} is not known and checks nothing${hintOf(meant)}`;
   }
-  return undefined;
+  return aboutOtherTypes(keyword, schema);
+}
+
+/** Of a keyword that can refuse no value of the types that the schema allows. */
+function aboutOtherTypes(keyword: string, { type, format }: JsonObject): string | undefined {
+  const about = keyword === "format" ? typesOfFormat(String(format)) : typesAbout(keyword);
+  if (isDefinitions(keyword) || (about & typesNamed(type)) !== 0) return undefined;
+  const what = keyword === "format" ? `the format ${String(format)}` : keyword;
+  return `${what} checks nothing here, as the type is ${JSON.stringify(type)}`;
 }
 
 function hintOf(meant: string | undefined): string {

@@ -2,6 +2,7 @@ import type { Format } from "ajv";
 import { fullFormats } from "ajv-formats/dist/formats.js";
 import { nearest } from "../../domain/names.ts";
 import { spend } from "../limits.ts";
+import { NUMBER, TYPE } from "./values.ts";
 import {
   isHostName,
   isIdnHostName,
@@ -121,6 +122,11 @@ export const FORMATS: Readonly<Record<string, Format>> = Object.fromEntries<Form
     return [name, { type: "number", validate }] as const;
   }),
 ]);
+
+/** The types of the values that a format is about, as bits. */
+export function typesOfFormat(name: string): number {
+  return INTEGER_FORMATS.has(name) ? NUMBER : TYPE.string;
+}
 
 export function isCheckedFormat(name: string): boolean {
   return Object.hasOwn(FORMATS, name);

@@ -77,7 +77,11 @@ function translatedOf(source: RandomSource): Validator | undefined {
   try {
     const { schemata } = toDraft7(new Source(source, "2020-12"), "/root", { loosen: false });
     const schema = typeof schemata === "boolean" ? { allOf: [schemata] } : schemata;
-    expect(checkSchema(schema).warnings).toEqual([]);
+    // What the source says of other types than its own, it says in vain there too.
+    const warnings = checkSchema(schema).warnings.filter(
+      ({ message }) => !message.includes("as the type is"),
+    );
+    expect(warnings).toEqual([]);
     return compileSchema(schema);
   } catch (error) {
     if (error instanceof UnsupportedSchema || error instanceof EvregError) return undefined;
