@@ -25,7 +25,7 @@ export interface LoadedAction extends CompiledSchema {
 
 interface KeptAction {
   readonly action: LoadedAction;
-  /** Others have changed nothing since, where this is still that of the node. */
+  /** Nothing was changed since, where this is still that of the cache. */
   readonly version: number;
 }
 
@@ -34,7 +34,7 @@ const MAX_COMPILED_BYTES = 128 * 1024 * 1024;
 
 /**
  * Actions with their compiled schemas, so that publishing reads nothing from the store. An entry may be out of date: the
- * store then refuses the event as `stale`, and the caller evicts the entry and loads it again.
+ * store then refuses the event as `stale`, and the caller says so and loads it again.
  */
 export class ActionCache {
   readonly #catalog: Pick<CatalogStore, "findAction">;
@@ -45,6 +45,7 @@ export class ActionCache {
     sizeCalculation: ({ action }) => action.validator.bytes,
   });
   readonly #loading = new Map<string, Promise<LoadedAction | undefined>>();
+  #changes = 0;
 
   /** @param yielder shares the thread with what else runs long on it */
   constructor(
@@ -60,14 +61,14 @@ export class ActionCache {
   /** @throws EvregError `unavailable` while nobody knows here what others have changed */
   get(name: string): LoadedAction | undefined {
     const kept = this.#loaded.get(name);
-    return kept?.version === this.#node.version() ? kept.action : undefined;
+    return kept?.version === this.#version() ? kept.action : undefined;
   }
 
   /** `undefined` when there is no such action. Callers that come together share one load. */
   load(name: string): Promise<LoadedAction | undefined> {
     const running = this.#loading.get(name);
     if (running !== undefined) return running;
-    const version = this.#node.version();
+    const version = this.#version();
     const loading: Promise<LoadedAction | undefined> = this.#read(name)
       .then((action) => {
         const isCurrent = action !== undefined && this.#loading.get(name) === loading;
@@ -81,25 +82,20 @@ export class ActionCache {
     return loading;
   }
 
-  /** Call it after each change of the action. A load that started before is not stored either. */
-  evict(name: string): void {
-    this.#loaded.delete(name);
-    this.#loading.delete(name);
-  }
-
-  /** Call it when an action was deprecated, retired or restored: it may be the successor of others. */
-  evictDeprecated(): void {
-    const loaded = [...this.#loaded.entries()];
-    for (const [name, { action }] of loaded) {
-      const { isRetired, deprecation } = action;
-      if (isRetired || deprecation !== undefined) this.#loaded.delete(name);
-    }
+  /** Call it after each change of an action, which may be the successor of others. All are read again; schemas stay compiled. */
+  changed(): void {
+    this.#changes += 1;
     this.#loading.clear();
   }
 
   /** Call it when the store found this one stale; many callers may find that out at once. */
-  evictStale(name: string, action: LoadedAction): void {
-    if (this.#loaded.get(name)?.action === action) this.#loaded.delete(name);
+  foundStale(name: string, action: LoadedAction): void {
+    if (this.#loaded.get(name)?.action === action) this.changed();
+  }
+
+  /** Rises with each change, by whomever. */
+  #version(): number {
+    return this.#node.version() + this.#changes;
   }
 
   async #read(name: string): Promise<LoadedAction | undefined> {

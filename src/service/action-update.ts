@@ -97,8 +97,7 @@ async function revise(
     if (revised === undefined) throw notFound("action", stored.action);
     return revised === "stale" ? revised : { action: revised, isChanged: true, warnings };
   } finally {
-    actions.evict(stored.action);
-    if (hasNewSettings) actions.evictDeprecated();
+    actions.changed();
   }
 }
 

@@ -108,7 +108,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
         .catch((error: unknown) => {
           throw access.allows("read") ? error : withoutOwner(error, action);
         });
-      actions.evict(action);
+      actions.changed();
       feed.changed({ topic: "actions", data: { change: "created", record: created } });
       return { data: created, meta: { warnings } };
     },

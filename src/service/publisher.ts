@@ -243,7 +243,7 @@ class Publisher {
       case "key_conflict":
         return fault ?? keyConflict(item);
       case "stale":
-        if (fault === undefined) this.#context.actions.evictStale(item.action, action);
+        if (fault === undefined) this.#context.actions.foundStale(item.action, action);
         return fault;
       case "failed":
         return outcome.error;
