@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { turnTo, useWorld } from "./harness.ts";
+import { settled, turnTo, useWorld, visit } from "./harness.ts";
 
 // Keyboards, fingers, scripts from right to left, and the system's own colours.
 
@@ -63,7 +63,7 @@ test("the first wrong field has the focus once a form was refused", async () => 
 test("the parts of a name keep their places, whatever script they are in", async () => {
   const page = await world.open("#/subscriptions");
   for (const address of ["#/subscriptions", "#/subscriptions/1", "#/subscriptions/1/edit", "#/overview"]) {
-    await turnTo(page, address);
+    await visit(page, address);
     const place = page.locator("main :is(h1, a)").filter({ hasText: NAME }).first();
     const [left, right] = await Promise.all(
       [APPLICATION, NAME].map(
@@ -95,6 +95,7 @@ test("a box to tick takes a finger", async () => {
   await world.evreg.subscriptions.update(1, { active: true });
   await world.evreg.events.publish({ action: "order.created", payload: RawJson.fromText("{}") });
   const page = await world.open("#/deliveries");
+  await settled(page);
   const box = page.getByRole("checkbox", { name: /^Pick delivery/ }).first();
   const { x, y, width, height } = (await box.boundingBox())!;
   for (const [right, down] of [
@@ -105,7 +106,7 @@ test("a box to tick takes a finger", async () => {
   ] as const) {
     const before = await box.isChecked();
     await page.mouse.click(x + width / 2 + right, y + height / 2 + down);
-    expect(await box.isChecked()).toBe(!before);
+    await expect.poll(() => box.isChecked()).toBe(!before);
   }
   expect(page.url()).toMatch(/#\/deliveries$/);
 });

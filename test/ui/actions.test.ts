@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { axeViolations, useWorld } from "./harness.ts";
+import { axeViolations, pressInto, settled, useWorld } from "./harness.ts";
 
 const HOSTILE = '<img src=x onerror="alert(1)">\u202e\u001b[31m';
 const LINE = {
@@ -76,13 +76,12 @@ const narrower = (schema: typeof ORDER): object => ({
 test("the list leads to an action by keys alone, and back", async () => {
   const page = await world.open("#/actions?name=order");
   const link = page.getByRole("link", { name: "order.created" });
-  await link.waitFor();
-  await page.keyboard.press("j");
+  await pressInto(page, "j", link);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "order.created" }).waitFor();
   await page.goBack();
   await link.waitFor();
-  await page.keyboard.press("/");
+  await pressInto(page, "/", page.getByRole("combobox", { name: "Filter actions" }));
   await page.keyboard.type("state retired");
   await page.keyboard.press("Enter");
   await page.getByText("No action matches").waitFor();
@@ -105,8 +104,9 @@ test("a schema is shown as text, with who depends on which of its fields", async
   await page.getByLabel("JSON").getByText("onerror").waitFor();
   expect(await page.locator("main img").count()).toBe(0);
   const subscribers = page.getByRole("region", { name: "Subscribers" });
-  expect(await subscribers.innerText()).toMatch(/billing\/invoices[^]*order\.\*[^]*customer\.country/);
-  expect(await subscribers.innerText()).toMatch(/billing\/stock[^]*customer\.id/);
+  const text = () => subscribers.innerText();
+  await expect.poll(text).toMatch(/billing\/invoices[^]*order\.\*[^]*customer\.country/);
+  await expect.poll(text).toMatch(/billing\/stock[^]*customer\.id/);
 });
 
 test("a breaking schema is refused as it is typed: where, shown by what, and which events", async () => {
@@ -115,15 +115,16 @@ test("a breaking schema is refused as it is typed: where, shown by what, and whi
   const verdict = page.getByText("Not compatible");
   await verdict.waitFor();
   const main = page.locator("main");
-  expect(await main.innerText()).toMatch(/Of the last 2 events 2 would not conform/);
+  await main.getByText(/Of the last 2 events 2 would not conform/).waitFor();
   const breaks = page.getByRole("region", { name: "Breaks" });
-  expect(await breaks.innerText()).toMatch(/billing\/invoices filters by customer\.country/);
-  expect(await breaks.innerText()).toMatch(/has become required[^]*← no total[^]*Instead/);
+  const told = () => breaks.innerText();
+  await expect.poll(told).toMatch(/billing\/invoices filters by customer\.country/);
+  await expect.poll(told).toMatch(/has become required[^]*← no total[^]*Instead/);
   expect(await breaks.getByText("/properties/customer/properties/country/enum").count()).toBe(1);
   expect(await axeViolations(page)).toEqual([]);
   // A pin leads to its break, and that to its line.
   await page.getByRole("button", { name: "Break 1", exact: true }).click();
-  expect(await page.evaluate(() => document.activeElement?.id)).toBe("break-1");
+  await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe("break-1");
   // What was typed is kept elsewhere, and goes into a new version.
   await page.getByRole("link", { name: "Create as order.created.v2" }).click();
   await page.getByRole("button", { name: "Create it" }).click();
@@ -195,7 +196,7 @@ test("what was retired or deprecated can be taken back", async () => {
 
 test("a server that cannot be reached is said so, and what was typed stays", async () => {
   const page = await world.open("#/actions/order.created/check", { expected: /Failed to load|ERR_/ });
-  await editor(page).waitFor();
+  await settled(page);
   await page.route("**/v1/**", (route) => route.abort());
   await write(page, narrower);
   await page.getByText("Not checked").waitFor();

@@ -31,16 +31,17 @@ test("a form is as it was after a reload, after another entry of the menu, and a
   await page.getByLabel("Handler").fill("https://hooks.example.com/typed");
   await page.reload();
   await cameBack(page).waitFor();
-  expect(await page.getByLabel("Handler").inputValue()).toBe("https://hooks.example.com/typed");
+  await expect.poll(() => page.getByLabel("Handler").inputValue()).toBe("https://hooks.example.com/typed");
   await page.getByRole("link", { name: "Events" }).click();
   await page.goBack();
-  expect(await page.getByLabel("Application").inputValue()).toBe("billing");
+  const application = () => page.getByLabel("Application").inputValue();
+  await expect.poll(application).toBe("billing");
   await page.getByRole("link", { name: "Overview" }).click();
   await turnTo(page, "#/subscriptions/new");
-  expect(await page.getByLabel("Application").inputValue()).toBe("billing");
+  await expect.poll(application).toBe("billing");
   await page.getByRole("button", { name: "Start anew" }).click();
-  expect(await page.getByLabel("Application").inputValue()).toBe("");
-  expect(await stored(page)).not.toContain("billing");
+  await expect.poll(application).toBe("");
+  await expect.poll(() => stored(page)).not.toContain("billing");
 });
 
 test("what was sent or cancelled does not come back", async () => {
@@ -53,7 +54,7 @@ test("what was sent or cancelled does not come back", async () => {
   await page.getByLabel("Rate").fill("7");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("mail/welcome is changed.").waitFor();
-  expect(await stored(page)).not.toContain("evreg.draft");
+  await expect.poll(() => stored(page)).not.toContain("evreg.draft");
 });
 
 test("a change stays a change of what it was made to", async () => {
@@ -121,7 +122,7 @@ test("after the end of a sign-in the page says why, and the form is as it was", 
   await page.getByRole("textbox").fill(`${world.server.url}/ui/#code=${code}`);
   await page.getByRole("button", { name: "Sign in" }).click();
   await cameBack(page).waitFor();
-  expect(await page.getByLabel("Timeout").inputValue()).toBe("17s");
+  await expect.poll(() => page.getByLabel("Timeout").inputValue()).toBe("17s");
   expect(await stored(page)).not.toContain("evreg.ended");
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("heading", { name: "Sign in to evreg" }).waitFor();

@@ -35,7 +35,7 @@ test(
       await expect.poll(go, { timeout: 30_000 }).toBeGreaterThan(0);
       const main = page.locator("main");
       await main.getByText(says).first().waitFor();
-      expect(await main.innerText()).toMatch(next);
+      await expect.poll(() => main.innerText()).toMatch(next);
       faults.push(...(await axeViolations(page)).map((fault) => `${title}: ${fault}`));
     }
     expect(faults).toEqual([]);

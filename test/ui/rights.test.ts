@@ -2,7 +2,7 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { until } from "../support/until.ts";
-import { useWorld, visit } from "./harness.ts";
+import { settled, useWorld, visit } from "./harness.ts";
 
 // What a limited token is shown: nothing that it may not do, and in words what it may not see.
 
@@ -102,6 +102,7 @@ test.each(TOKENS)(
     const made = await world.evreg.tokens.create({ name: "limited", scopes: scopes.split(" ") });
     // Records of another application are not there for it, and a refusal is a fault.
     const page = await world.open("", { token: made.data.token, expected: /status of 404/ });
+    await settled(page);
     const offered = await page
       .locator('nav a[href^="#/"]')
       .evaluateAll((all) => all.map((one) => one.getAttribute("href")));

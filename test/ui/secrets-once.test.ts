@@ -117,7 +117,7 @@ test("a button that does nothing looks like that, also under the pointer", async
   await button.hover({ force: true });
   expect(await colour()).toBe(disabled);
   await page.getByLabel("all revisions").check();
-  expect(await colour()).not.toBe(disabled);
+  await expect.poll(colour).not.toBe(disabled);
   await turnTo(page, "#/subscriptions/1");
   await more(page).click();
   await page.getByRole("button", { name: "Delete…" }).click();

@@ -72,7 +72,7 @@ describe("by a code", () => {
     await dialog.getByRole("button", { name: "Sign in anew" }).click();
     await expect.poll(token).not.toBe(own);
     await pageShows(page).waitFor();
-    expect(await browserTokens()).toBe(before + 1);
+    await expect.poll(browserTokens).toBe(before + 1);
   });
 
   test("signing out ends the token", async () => {
@@ -80,7 +80,7 @@ describe("by a code", () => {
     const page = await world.open(await codeFrom(), { expected: REFUSED });
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("textbox").waitFor();
-    expect(await browserTokens()).toBe(before);
+    await expect.poll(browserTokens).toBe(before);
     expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
   });
 });

@@ -2,7 +2,7 @@ import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { until } from "../support/until.ts";
-import { useWorld } from "./harness.ts";
+import { settled, useWorld } from "./harness.ts";
 
 // What somebody is about to press stays where it is.
 
@@ -22,26 +22,24 @@ const world = useWorld({
 });
 
 const publish = (action: string) => world.evreg.events.publish({ action, payload: RawJson.fromText("{}") });
-const nextAnswer = (page: Page, path: string) =>
-  page.waitForResponse((response) => new URL(response.url()).pathname === path);
 const topOf = async (place: Locator): Promise<number> => (await place.boundingBox())!.y;
 const newer = (page: Page) => page.getByRole("button", { name: /newer/ });
 /** Beside the list. */
 const leave = (page: Page): Promise<void> => page.mouse.move(2, 2);
 
+/** Returns once the page has read them. */
 async function moreEvents(page: Page, count: number): Promise<void> {
   for (let made = 0; made < count; made += 1) await publish("order.created");
-  await nextAnswer(page, "/v1/events");
-  await nextAnswer(page, "/v1/events");
+  await newer(page).getByText(`${count} newer events`).waitFor();
 }
 
 test("an event under the pointer stays there, and new ones wait above until the pointer is gone", async () => {
   const page = await world.open("#/events");
+  await settled(page);
   const row = page.getByRole("row").nth(2);
   await row.hover();
   const [link, top] = [await row.getByRole("link").getAttribute("href"), await topOf(row)];
   await moreEvents(page, 3);
-  await newer(page).getByText("3 newer events").waitFor();
   expect(await row.getByRole("link").getAttribute("href")).toBe(link);
   expect(await topOf(row)).toBe(top);
   await leave(page);
@@ -51,19 +49,24 @@ test("an event under the pointer stays there, and new ones wait above until the 
 
 test("an event that has the focus stays there, and new ones come when they are asked for", async () => {
   const page = await world.open("#/events");
+  await settled(page);
   await leave(page);
   const link = page.getByRole("row").nth(1).getByRole("link");
   await link.focus();
   const address = await link.getAttribute("href");
   await moreEvents(page, 2);
-  await newer(page).getByText("2 newer events").waitFor();
   expect(await link.getAttribute("href")).toBe(address);
-  await page.keyboard.press("n");
-  await expect.poll(() => link.getAttribute("href"), { timeout: 10_000 }).not.toBe(address);
+  // The list hears the key a moment after it shows the button.
+  const pressed = async (): Promise<string | null> => {
+    await page.keyboard.press("n");
+    return link.getAttribute("href");
+  };
+  await expect.poll(pressed, { timeout: 10_000 }).not.toBe(address);
 });
 
 test("on the overview nothing moves what is below it by itself", async () => {
   const page = await world.open("#/");
+  await settled(page);
   const chart = page.getByRole("heading", { name: /^Last/ });
   await page.getByRole("button", { name: "24 h" }).hover();
   const top = await topOf(chart);
@@ -105,6 +108,7 @@ test("the overview's subscriptions keep their places under the pointer", async (
   await world.evreg.subscriptions.create({ ...more, subscription: "welcome", active: false });
   const { data } = await world.evreg.subscriptions.create({ ...more, subscription: "worst", active: false });
   const page = await world.open("#/?range=5m");
+  await settled(page);
   const rows = page.getByRole("table", { name: "Subscriptions, the worst first" }).getByRole("row");
   const names = () => rows.evaluateAll((all) => all.map((row) => row.querySelector("a")?.textContent));
   await rows.filter({ hasText: "mail/worst" }).hover();

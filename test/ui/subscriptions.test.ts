@@ -115,7 +115,7 @@ test("a pause can be undone, and a delete needs the name", async () => {
   await page.getByText("A person has paused it").waitFor();
   await page.getByRole("button", { name: "Undo" }).click();
   await page.getByText("A person has paused it").waitFor({ state: "detached" });
-  expect((await world.evreg.subscriptions.get(id)).data.active).toBe(true);
+  await expect.poll(async () => (await world.evreg.subscriptions.get(id)).data.active).toBe(true);
 
   await page.getByLabel("More", { exact: true }).last().click();
   await page.getByRole("button", { name: "Delete…" }).click();

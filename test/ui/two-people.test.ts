@@ -24,9 +24,9 @@ const world = useWorld({
 test("a form of settings sends only what was changed in it", async () => {
   const page = await world.open("#/subscriptions/1/edit");
   await page.getByLabel("Rate").fill("7");
+  const readAnew = page.waitForResponse(async (response) => (await response.text()).includes("/after"));
   await world.evreg.subscriptions.update(1, { handler: "http://127.0.0.1:9/after", max_retries: 9 });
-  // The page has read it anew.
-  await page.waitForResponse(async (response) => (await response.text()).includes("/after"));
+  await readAnew;
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("mail/welcome is changed.").waitFor();
   expect((await world.evreg.subscriptions.get(1)).data).toMatchObject({
