@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { NewEvent } from "../../src/domain/event.ts";
@@ -63,16 +63,6 @@ test("refused lines are saved with number, reason, field and text, for their own
   ]);
   expect(statSync(at("kept.refused")).mode & 0o777).toBe(0o600);
   expect(statSync(at("kept.checkpoint")).mode & 0o777).toBe(0o600);
-});
-
-test("a checkpoint of another file is refused, and nothing is published", async () => {
-  writeFileSync(at("other.ndjson"), line("kept", 9));
-  const refused = await run(["publish", "--batch", "other.ndjson", "--checkpoint", "kept.checkpoint"]);
-  expect(refused).toMatchObject({ code: 2, stdout: "" });
-  expect(refused.stderr).toMatch(
-    /^Error: The checkpoint kept\.checkpoint is of another file than other\.ndjson/,
-  );
-  expect(await total("kept")).toBe(2);
 });
 
 async function forward(path: string, body: Buffer): Promise<string> {
@@ -138,16 +128,6 @@ test("an interrupted bulk resumes with the same command, also past a server that
     stderr: `Continuing after line 500 of cut.ndjson, by cut.checkpoint.\n600 events published, 100 already there, 0 lines refused. ${before}\n`,
   });
   expect(await total("cut")).toBe(1_200);
-});
-
-test("a file that grew is resumed, and no line is stored twice", async () => {
-  appendFileSync(at("cut.ndjson"), `\n${line("cut", 1_200)}\n`);
-  const rest = await run(["publish", "--batch", "cut.ndjson", "--checkpoint", "cut.checkpoint"]);
-  expect(rest).toMatchObject({ code: 0 });
-  expect(rest.stderr).toMatch(
-    /^cut\.ndjson has grown\. Continuing after line 1,200 of cut\.ndjson, by cut\.checkpoint\.\n1 event published, /,
-  );
-  expect(await total("cut")).toBe(1_201);
 });
 
 test("a checkpoint belongs to the data, not to the address: for other data it is refused", async () => {

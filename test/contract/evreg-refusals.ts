@@ -25,7 +25,7 @@ const PUSH = 1;
 const PULL = 2;
 const FROM = "2026-01-01T00:00:00.000Z";
 const LATER = "2026-01-02T00:00:00Z";
-const BAD_TIMES = ["yesterday", "2026-01-01", "2026-01-01T00:00:00", "2026-02-29T00:00:00Z"];
+const BAD_TIMES = ["yesterday", "2026-02-29T00:00:00Z"];
 
 const action: Call = ({ actions }, members: object) => actions.create({ ...newAction(), ...members });
 const subscription: Call = (evreg, members: object) => evreg.subscriptions.create({ ...OTHER, ...members });
@@ -81,25 +81,10 @@ const BAD_HEADERS = [7, `${SECRET}\r\nHost: b`, SECRET.repeat(200), [SECRET]];
 const MANY_HEADERS = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`X-${at}`, "x".repeat(1_000)]));
 const MANY_WAITS = Array.from({ length: 21 }, () => 1);
 const LONG = "x".repeat(129);
-const NAMES = ["", ".", "a.", ".a", "a..b", "a b", "a/b", "ä", "a\n", LONG, 7, null, ["a"]];
-const LABELS = ["", "   ", "a\u0000b", "a\nb", "\u200b", LONG, 7, null];
-const HANDLERS = [
-  "",
-  "hooks.example.com",
-  "/hooks",
-  "http://hooks.example.com/",
-  "ftp://hooks.example.com/",
-  "https://user:pass@hooks.example.com/",
-  "https://127.0.0.1/",
-  "https://2130706433/",
-  "https://[::1]/",
-  "https://169.254.169.254/latest/meta-data",
-  "https://10.0.0.1/",
-  "https://localhost/",
-  `https://hooks.example.com/${"x".repeat(2_048)}`,
-  7,
-  null,
-];
+// One of each kind; the rules of names and addresses have tables of their own.
+const NAMES = ["", "a..b", LONG, 7, null];
+const LABELS = ["   ", "a\nb", LONG, 7, null];
+const HANDLERS = ["/hooks", "http://hooks.example.com/", "https://10.0.0.1/", 7, null];
 
 const INVALID: readonly Row[] = [
   ...refusedBy(action, [

@@ -83,20 +83,6 @@ test("new events are read once for all that are live, and not at all while nobod
   expect(reads).toBe(once);
 });
 
-test("many events that come one after the other are read together", async () => {
-  const service = await opened();
-  const [one] = await live(service, 1);
-  const before = reads;
-  for (let count = 0; count < 20; count += 1) await publish(service);
-  const shown = () => one!.batches.flat().filter(({ type }) => type === "event");
-  await until("all of them", async () => {
-    await service.clock.advance(10);
-    return shown().length === 20;
-  });
-  expect(reads).toBeLessThanOrEqual(before + 3);
-  await one!.stream.close();
-});
-
 /** Publishes so many at once. */
 async function publishMany({ evreg }: LocalService, count: number): Promise<void> {
   const payload = RawJson.fromText("{}");
@@ -113,23 +99,6 @@ function rowidsOf(batches: readonly (readonly StreamMessage[])[]): readonly numb
 function upTo(last: number): readonly number[] {
   return Array.from({ length: last }, (_, at) => at + 1);
 }
-
-test("those that catch up together read once for all, and one page at a time", async () => {
-  const service = await opened();
-  await publishMany(service, 2_000);
-  const streams = await Promise.all(
-    Array.from({ length: 20 }, () => service.evreg.stream({ since: "0", payloads: true })),
-  );
-  const all = streams.map(gathering);
-  await until("all to have all", () => all.every(({ batches }) => batches.at(-1)?.[0]?.type === "ready"));
-  for (const { batches } of all) expect(rowidsOf(batches)).toEqual(upTo(2_000));
-  // Pages of 200, and for each reader a look whether there is more.
-  expect(reads).toBeLessThanOrEqual(10 + 20);
-  expect(mostReadsNow).toBe(1);
-  const pages = new Set(all.flatMap(({ batches }) => batches.filter(([first]) => first?.type === "event")));
-  expect(pages.size).toBe(10);
-  for (const { stream } of all) await stream.close();
-});
 
 test("those that catch up from places of their own leave the store to others in between", async () => {
   const service = await opened();
@@ -160,35 +129,6 @@ test("nothing is read for one that has not taken what it got, and it has all in 
   expect(rowidsOf(taken)).toEqual(upTo(2_500));
   await stream.close();
   await other!.stream.close();
-});
-
-test("who is behind is told that what it would have got next was removed, and who has everything is not", async () => {
-  const service = await opened();
-  await publishMany(service, 500);
-  const stream = await service.evreg.stream({ since: "0" });
-  const batches = stream.batches()[Symbol.asyncIterator]();
-  expect(rowidsOf([(await batches.next()).value!])).toEqual(upTo(200));
-  const [current] = await live(service, 1);
-  await service.clock.advance(1_000);
-  const remove = async (): Promise<void> => {
-    let next: number | undefined;
-    do ({ next } = await service.store.events.removeExpired({ beforeMs: service.clock.now() }, next));
-    while (next !== undefined);
-  };
-  await remove();
-  expect(await batches.next()).toMatchObject({ value: [{ type: "gap", data: { reason: "expired" } }] });
-  expect(await batches.next()).toMatchObject({ value: [{ type: "ready" }] });
-  await publish(service);
-  await service.clock.advance(1_000);
-  expect(await batches.next()).toMatchObject({ value: [{ type: "event", data: { rowid: 501 } }] });
-  await until("the event", () => current!.batches.length === 2);
-  expect(current!.batches[1]).toMatchObject([{ type: "event", data: { rowid: 501 } }]);
-  await remove();
-  await publish(service);
-  await service.clock.advance(1_000);
-  await until("the next event", () => current!.batches.length === 3);
-  expect(current!.batches[2]).toMatchObject([{ type: "event", data: { rowid: 502 } }]);
-  for (const one of [stream, current!.stream]) await one.close();
 });
 
 test("many changes come in pages, and to all of those that wait", async () => {

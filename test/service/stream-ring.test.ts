@@ -25,26 +25,6 @@ function rowids(ring: ChangeRing, after: number, through = ring.last): readonly 
   return ring.between(after, through).map(({ data }) => ("rowid" in data ? data.rowid : 0));
 }
 
-test("the last changes are kept, and it is known how many are not", () => {
-  const ring = new ChangeRing(1_000, { changes: 3, changeBytes: 1_000_000 });
-  expect([ring.last, ring.missedAfter(0), ring.completeSinceMs]).toEqual([0, 0, 1_000]);
-  for (const rowid of [1, 2, 3]) ring.add(result(rowid), 1_000 + rowid);
-  expect(rowids(ring, 0)).toEqual([1, 2, 3]);
-  expect([ring.missedAfter(0), ring.completeSinceMs]).toEqual([0, 1_000]);
-  for (const rowid of [4, 5]) ring.add(result(rowid), 1_000 + rowid);
-  expect(rowids(ring, 0)).toEqual([3, 4, 5]);
-  expect(rowids(ring, 3, 4)).toEqual([4]);
-  expect(rowids(ring, 5)).toEqual([]);
-  expect([ring.last, ring.missedAfter(0), ring.missedAfter(1), ring.missedAfter(2)]).toEqual([5, 2, 1, 0]);
-  expect(ring.completeSinceMs).toBe(1_003);
-});
-
-test("a time is the place before the first change of then or later", () => {
-  const ring = new ChangeRing(0, { changes: 3, changeBytes: 1_000_000 });
-  for (const rowid of [1, 2, 3, 4]) ring.add(result(rowid), rowid * 10);
-  expect([0, 20, 21, 40, 41].map((ms) => ring.before(ms))).toEqual([1, 1, 2, 3, 4]);
-});
-
 test("large records leave room for few, and for one at least", () => {
   const ring = new ChangeRing(0, { changes: 100, changeBytes: 10_000 });
   const schemata = { description: "x".repeat(2_000) };

@@ -110,13 +110,6 @@ describe("authenticating", () => {
     expect(await local.service.tokens.authenticate(token)).toBeUndefined();
   });
 
-  it("ends when the token is revoked", async () => {
-    const { token, rowid } = await create();
-    expect(await local.service.tokens.authenticate(token)).toBeDefined();
-    await local.evreg.tokens.revoke(rowid);
-    expect(await local.service.tokens.authenticate(token)).toBeUndefined();
-  });
-
   it("is looked at again before what a consumer has waited for is given", async () => {
     const { evreg, clock } = local;
     await evreg.actions.create({ application: "crm", action: "a.b", schemata: {} });
@@ -199,39 +192,6 @@ function noFile(): never {
 }
 
 describe("the bootstrap token", () => {
-  it("is created once, with every right", async () => {
-    const kept: string[] = [];
-    expect(await local.service.bootstrapToken((token) => kept.push(token))).toBe(true);
-    expect(kept).toEqual([expect.stringMatching(/^evreg_/)]);
-    expect(await local.service.tokens.authenticate(kept[0]!)).toMatchObject({
-      name: "bootstrap",
-      scopes: ["admin"],
-    });
-    expect(await local.service.bootstrapToken((token) => kept.push(token))).toBe(false);
-    expect(kept).toHaveLength(1);
-    expect((await local.evreg.tokens.list()).data).toMatchObject([{ name: "bootstrap", scopes: ["admin"] }]);
-  });
-
-  it("can be given", async () => {
-    const given = mintToken(randomBytes);
-    const kept: string[] = [];
-    await local.service.bootstrapToken((token) => kept.push(token), given);
-    expect(kept).toEqual([given]);
-    expect(await local.service.tokens.authenticate(given)).toBeDefined();
-  });
-
-  it("is not created where there is any token", async () => {
-    await create(["read"]);
-    expect(await local.service.bootstrapToken(noFile, mintToken(randomBytes))).toBe(false);
-    expect((await local.evreg.tokens.list()).data).toHaveLength(1);
-  });
-
-  it("is not stored where its file cannot be written", async () => {
-    const making = local.service.bootstrapToken(noFile);
-    await expect(making).rejects.toThrow("there is no file");
-    expect((await local.evreg.tokens.list()).data).toEqual([]);
-  });
-
   it("must have a token's form, and is not repeated", async () => {
     const error = await refusal(local.service.bootstrapToken(noFile, "hunter2"), "usage");
     expect(JSON.stringify(error.body())).not.toContain("hunter2");

@@ -212,11 +212,9 @@ describe("query plans", () => {
     }
   });
 
-  it.each([
-    ["as a whole", true],
-    ["by a key", { key: "/k" }],
-  ] as const)("what waits in an order %s is found through the index of its keys", async (_, ordered) => {
-    await connection.write((sql) => updateSubscription(sql, 1, { settings: { ordered } }, 1));
+  it("what waits in an order is found through the index of its keys", async () => {
+    const settings = { ordered: { key: "/k" } };
+    await connection.write((sql) => updateSubscription(sql, 1, { settings }, 1));
     const payload = Buffer.from('{"k":1}');
     const batch = eventBatch({ nowMs: 2, rows: [1, 1, 0, 7, 1, 1, 0, 7] });
     const plans = await walksOf(async (sql) => {
