@@ -1,3 +1,4 @@
+import { mkdirSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Config } from "../config/schema.ts";
 import { encryptionKeys } from "../config/values.ts";
@@ -15,11 +16,12 @@ import {
   WatchedClock,
 } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { Owner } from "../runtime/owner-file.ts";
+import { type Owner, removeOwner, writeOwner } from "../runtime/owner-file.ts";
 import type { Background } from "../service/context.ts";
 import type { Service } from "../service/service.ts";
 import type { Store, StoreChange } from "../store/store.ts";
 import { dataFindings, programFinding } from "./doctor-findings.ts";
+import { processGroup } from "./processes.ts";
 
 /** What a server and a command that holds the data folder itself are both built from. */
 export interface AppOptions {
@@ -46,12 +48,15 @@ export async function compose(options: ComposeOptions) {
   const shared =
     database === undefined || options.clock !== undefined ? undefined : new SharedClock(systemClock);
   const clock = new WatchedClock(shared ?? options.clock ?? systemClock);
-  const owner: Owner = {
+  const self: Owner = {
     pid: process.pid,
     command: options.command,
     instance: Buffer.from(random.bytes(16)).toString("hex"),
     started_at: toIso(clock.now()),
   };
+  // To others, several processes behind one address are one server.
+  const group = processGroup();
+  const owner = group === undefined ? self : { ...self, ...group };
   const { onFatal } = options;
   const background: Background = {};
   const published = new PublishCounts();
@@ -86,9 +91,16 @@ export async function compose(options: ComposeOptions) {
     const all = onFatal === undefined ? opening : { ...opening, onFatal };
     if (database === undefined) return await (await import("../store/libsql/open.ts")).openLibsqlStore(all);
     const { openPostgresStore } = await import("../store/postgres/open.ts");
-    const store = await openPostgresStore({ ...all, url: database, version, serves, shared });
+    const opened = await openPostgresStore({ ...all, owner: self, url: database, version, serves, shared });
     clock.settle();
-    return store;
+    // The folder has no data, but says where the server of this machine is.
+    mkdirSync(config.data, { recursive: true, mode: 0o700 });
+    writeOwner(config.data, owner, logger);
+    const close = async (): Promise<void> => {
+      if (group === undefined) removeOwner(config.data, owner.instance);
+      await opened.close();
+    };
+    return { ...opened, close };
   };
   const [store, [{ createService }, { ValidationThread }, { StatsRecorder }]] = await Promise.all([
     openStore(),
@@ -110,7 +122,8 @@ export async function compose(options: ComposeOptions) {
     random,
     logger,
     version,
-    instance: owner.instance,
+    instance: self.instance,
+    server: owner.instance,
     limits: config.limits,
     delivery: config.delivery,
     background,

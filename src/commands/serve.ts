@@ -4,11 +4,13 @@ import { styleText } from "node:util";
 import { ConfigCommand, examples, TargetCommand } from "../cli/base-command.ts";
 import { openInBrowser } from "../cli/io/browser.ts";
 import { acceptLossFlag, numberFlag, textFlag, choiceFlag } from "../cli/flags.ts";
+import { Processes, processNumber, reportServing } from "../app/processes.ts";
 import { releaseSigint } from "../cli/io/interruption.ts";
 import { writeOut } from "../cli/io/output.ts";
 import { programName, setTarget } from "../cli/target/next-command.ts";
 import { shellWord } from "../domain/formats.ts";
 import { escapeControl } from "../cli/io/text.ts";
+import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { setCrashLog } from "../cli/report-error.ts";
 import { contextInUse, readSettings } from "../cli/target/target.ts";
 import type { LoadedConfig } from "../config/load.ts";
@@ -19,7 +21,7 @@ type LogLevel = LoadedConfig["config"]["log"]["level"];
 
 export class Serve extends ConfigCommand {
   static override usage =
-    "serve [--host ADDRESS] [--port NUMBER] [--database URL] [--dev] [--log-level LEVEL] [--log-format auto|pretty|json] [--accept-loss]";
+    "serve [--host ADDRESS] [--port NUMBER] [--database URL [--nodes NUMBER]] [--dev] [--log-level LEVEL] [--log-format auto|pretty|json] [--accept-loss]";
   static override summary = "Run the server: the HTTP API and the deliveries.";
   static override description =
     "Runs until it is stopped (Ctrl-C or SIGTERM); what is under way is then finished or handed back, and a second signal ends it at once. The log goes to stderr. The first start puts an admin token into the file `token` of the data folder. With tls.cert and tls.key set it speaks https. SIGHUP has a server that is not at a terminal take up its certificate and its log level again.";
@@ -40,6 +42,9 @@ export class Serve extends ConfigCommand {
       "A PostgreSQL database for the data, in the place of the data folder. Others on this machine can see what is typed: a password is better in EVREG_DATABASE_URL.",
       "URL",
     ),
+    nodes: numberFlag(
+      "Processes that serve behind the one address, with a database; each sends its share. SIGHUP starts one after the other anew.",
+    ),
     dev: Flags.boolean({
       summary: "For one's own machine: no token needed, http: and loopback handlers allowed, loopback only.",
     }),
@@ -55,10 +60,16 @@ export class Serve extends ConfigCommand {
     "accept-loss": acceptLossFlag,
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<number | undefined> {
     const { flags } = await this.parse(Serve);
     setTarget(flags);
     const { config, places, file } = await readSettings(flags);
+    const { nodes = 1 } = flags;
+    if (nodes > 1 && config.database.url === undefined) {
+      throw usageError(
+        "--nodes needs a database (--database): one process alone can have a data folder. `evreg move` brings the data into a database.",
+      );
+    }
     const [{ createLogger }, { listenForStop }, { boundServerHeap }, { startServer }] = await Promise.all([
       import("../runtime/logger.ts"),
       import("../runtime/process.ts"),
@@ -74,16 +85,24 @@ export class Serve extends ConfigCommand {
     setCrashLog(level === "silent" ? undefined : logger);
     const fatal = Promise.withResolvers<EvregError>();
     releaseSigint();
+    const number = processNumber();
     const isAtTerminal = process.stderr.isTTY;
     const stopSignals = isAtTerminal ? undefined : (["SIGINT", "SIGTERM"] as const);
     const signals = listenForStop(
       (code) => process.exit(code),
       process,
       performance.now.bind(performance),
-      stopSignals,
+      number === undefined ? stopSignals : ["SIGTERM"],
     );
+    // A terminal signals all of several processes. The first one ends the others in its own way.
+    if (number !== undefined) for (const name of ["SIGINT", "SIGHUP"]) process.on(name, () => undefined);
+    if (nodes > 1 && number === undefined) {
+      const processes = new Processes({ count: nodes, folder: config.data, logger, stop: signals.first });
+      if (!isAtTerminal) process.on("SIGHUP", () => processes.replace());
+      return await processes.run();
+    }
     let reload: (() => Promise<void>) | undefined;
-    if (!isAtTerminal) process.on("SIGHUP", () => void reload?.());
+    if (!isAtTerminal && number === undefined) process.on("SIGHUP", () => void reload?.());
     const { version } = this.config;
     const acceptsLoss = flags["accept-loss"];
     const server = await startServer({ config, dev, version, logger, acceptsLoss, onFatal: fatal.resolve });
@@ -100,7 +119,8 @@ export class Serve extends ConfigCommand {
     };
     const needsToken = config.auth.mode === "token" && !dev;
     const { url, addresses, tokenFile, evreg } = server;
-    if (isAtTerminal) {
+    // Of several processes, the first one that was started speaks for all.
+    if (isAtTerminal && (number ?? 1) === 1) {
       const context = contextInUse(this.config.configDir);
       const code = config.ui.enabled && needsToken ? (await evreg.tokens.createCode()).data.code : null;
       const about = {
@@ -125,12 +145,13 @@ export class Serve extends ConfigCommand {
       logger.info({ url, addresses, ...place, version }, "listening");
     }
 
+    reportServing();
     const reason = await Promise.race([signals.first, fatal.promise]);
     logger.info(typeof reason === "string" ? { signal: reason } : {}, "stopping");
     await server.stop();
     logger.info({}, "stopped");
     await logger.flush();
-    if (typeof reason === "string") return;
+    if (typeof reason === "string") return EXIT.done;
     throw reason;
   }
 }

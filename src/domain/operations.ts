@@ -103,7 +103,7 @@ export interface Attention {
 
 /** A process that has the data open. */
 export interface Node {
-  /** New at each start; that of `/health`. */
+  /** New at each start. */
   readonly id: string;
   readonly host: string;
   readonly pid: number;

@@ -1,3 +1,4 @@
+import cluster from "node:cluster";
 import { createServer, type Server, type ServerOptions } from "node:http";
 import {
   createServer as createHttpsServer,
@@ -16,6 +17,8 @@ import { EvregError } from "../domain/error.ts";
 // - It takes another port for one that browsers refuse, and another host for one that it does not know.
 // - It puts a listener on each answer, to close servers in a way that is not used here. V8 may then take every request
 //   for long-lived: they fill the heap until a full collection, for a fifth of the requests a second.
+// - It opens a socket that can be handed on, which one of several processes (`app/processes.ts`) has none of: their first one listens
+//   for them. So they listen without it.
 // - It can be given a certificate for https, but none later, and no limits. So https listens without it.
 
 /** What listhen takes for a host. */
@@ -33,6 +36,11 @@ const HANDSHAKE_MS = 10_000;
  */
 export async function listenAt(host: string, port: number, options: ServerOptions): Promise<Server> {
   mustBeHost(host);
+  if (cluster.isWorker) {
+    const own = createServer(options);
+    await listenPlainly(own, host, port);
+    return own;
+  }
   const opened = opening.then(() => openPort(host, port));
   opening = opened.catch(() => undefined);
   const listener = await opened;

@@ -92,6 +92,11 @@ function scriptUrl(script: ThreadScript): URL {
     : new URL(`${script}.js`, import.meta.url);
 }
 
+/** All words of the command line behind the program that runs them: the entry, where there is one, and what was typed. */
+export function programWords(): readonly string[] {
+  return process.argv.slice(isSea() ? 2 : 1);
+}
+
 /** The words that start this program: the single executable, or Node with the installed entry. */
 export function programCommand(): readonly string[] {
   const [, entry] = process.argv;

@@ -59,7 +59,10 @@ type Made =
 export interface ServiceOptions extends Omit<ServiceContext, Made> {
   readonly version: string;
   /** New at each start. */
+  /** Of this process, new at each start. */
   readonly instance: string;
+  /** The instance that `/health` answers: several processes behind one address have the same. */
+  readonly server: string;
   readonly offThread: OffThreadValidator;
   readonly streamed: StreamCounts;
   /** All metrics as text. */
@@ -102,7 +105,7 @@ export interface Service {
 }
 
 export function createService(options: ServiceOptions): Service {
-  const { version, instance, offThread, streamed, metrics, environment, ...shared } = options;
+  const { version, instance, server, offThread, streamed, metrics, environment, ...shared } = options;
   const { store, clock, logger, background } = shared;
   const retries = { ...retryDefaults(shared.delivery), disable_after_ms: shared.delivery.disableAfter };
   const tokens = new TokenCache(store.tokens, clock, logger, store.node);
@@ -131,7 +134,7 @@ export function createService(options: ServiceOptions): Service {
     leaving: 0,
   });
   const health = (): Health =>
-    healthOf(store.health(), background.engine?.state() ?? "stopped", { version, instance });
+    healthOf(store.health(), background.engine?.state() ?? "stopped", { version, instance: server });
   return {
     as(principal, address) {
       const access = new Access(principal, address);

@@ -261,7 +261,7 @@ describe("a commit whose answer is lost", () => {
     }).listen(0, "127.0.0.1");
     await new Promise((resolve) => proxy!.once("listening", resolve));
     target.port = String((proxy.address() as AddressInfo).port);
-    store = await openPostgresStore({ url: target.href, folder, owner: testOwner() });
+    store = await openPostgresStore({ url: target.href, owner: testOwner() });
     return { cutAtCommit: (when) => (cut = when) };
   }
 

@@ -22,6 +22,6 @@ afterAll(async () => {
 
 storeContract("PostgreSQL", async () => {
   const url = await cluster.emptyStore();
-  const reopen = () => openPostgresStore({ url, folder, owner: testOwner() });
+  const reopen = () => openPostgresStore({ url, owner: testOwner() });
   return { store: await reopen(), reopen, remove: () => undefined };
 });

@@ -99,6 +99,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     logger,
     version,
     instance: "test",
+    server: "test",
     limits: { payloadBytes: PAYLOAD_BYTES },
     delivery: { allowHttp: false, allowNetworks: [], disableAfter: 432_000_000 },
     background: {

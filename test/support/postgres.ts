@@ -100,7 +100,7 @@ export async function startCluster(settings: readonly string[] = []): Promise<Cl
       instance: "test",
       started_at: new Date().toISOString(),
     };
-    await (await openPostgresStore({ url: url("template_store"), folder, owner })).close();
+    await (await openPostgresStore({ url: url("template_store"), owner })).close();
   };
   return {
     url,

@@ -54,7 +54,7 @@ export class ReusedStore {
 
   async #make(): Promise<Store> {
     const url = await this.#cluster.emptyStore();
-    const store = await openPostgresStore({ url, folder: this.#folder, owner: testOwner() });
+    const store = await openPostgresStore({ url, owner: testOwner() });
     this.#client = new Client({ connectionString: url });
     await this.#client.connect();
     await this.#client.query(REMEMBER_EMPTY);

@@ -76,7 +76,7 @@ export const METRICS_ROUTE: Route = {
 /** The answer of what has the data open. */
 export const NODE_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Node: record({
-    id: { ...field.text, description: "New at each start; that of `/health`." },
+    id: { ...field.text, description: "New at each start." },
     host: field.text,
     pid: field.count,
     version: field.text,

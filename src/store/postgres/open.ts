@@ -1,9 +1,8 @@
-import { mkdirSync } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
 import type { Node } from "../../domain/operations.ts";
 import { type Clock, type SharedClock, systemClock } from "../../runtime/clock.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
-import { type Owner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
+import type { Owner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import { EngineFailure } from "../sql/sql.ts";
 import type { Store, StoreChange } from "../store.ts";
@@ -18,9 +17,7 @@ import { Membership } from "./membership.ts";
 export interface PostgresOptions {
   /** The address of the database, with its user and password. */
   readonly url: string;
-  /** The data folder, which is created if it is missing. It holds no data, but says where the server of this machine is. */
-  readonly folder: string;
-  /** Who opens the database, for people. */
+  /** Who opens the database, under an instance of its own. */
   readonly owner: Owner;
   /** Of the program, for people. */
   readonly version?: string;
@@ -48,7 +45,6 @@ const STATEMENT_TIMEOUT_MS = 30_000;
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
   const {
     url,
-    folder,
     owner,
     logger = silentLogger,
     clock = systemClock,
@@ -105,13 +101,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     await membership.end();
     // Without this, others would wait until the lease has ended.
     await threads.write(singleWrite("node.leave", id)).catch(() => undefined);
-    removeOwner(folder, owner.instance);
     await threads.close();
   };
   try {
     await membership.begin();
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    writeOwner(folder, owner, logger);
   } catch (error) {
     await close();
     throw openFailure(error);
