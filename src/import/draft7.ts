@@ -8,7 +8,7 @@ import {
   isKept,
   reasonDropped,
   annotationProblem,
-  isNegated,
+  NEGATING,
   STRUCTURE,
 } from "./vocabulary.ts";
 
@@ -40,6 +40,14 @@ export function toDraft7(source: Source, pointer: string, options: TranslateOpti
 
 type Members = Map<string, unknown>;
 
+/** Where the translation is. */
+interface Scope {
+  /** The place of the root, or of the definition. */
+  readonly container: string;
+  /** Whether it is inside a keyword by which the container may accept less where this accepts more. */
+  readonly isNegated: boolean;
+}
+
 /** Beside these it depends on the payload which items are evaluated. */
 const BESIDE = ["$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"];
 
@@ -48,8 +56,9 @@ class Translation {
   readonly #options: TranslateOptions;
   readonly #notes: Note[] = [];
   /** Dropped constraints. */
-  readonly #dropped: Note[] = [];
-  readonly #references: { readonly from: string; readonly to: string }[] = [];
+  readonly #dropped: (Note & Scope)[] = [];
+  readonly #references: (Scope & { readonly to: string })[] = [];
+  #scope: Scope = { container: "", isNegated: false };
   readonly #places = new WeakMap<object, string>();
   /** Names of definitions, by the place in the source. */
   readonly #names = new Map<string, string>();
@@ -63,10 +72,10 @@ class Translation {
 
   run(pointer: string): Translated {
     this.#root = this.#source.follow(pointer, "nothing");
-    const root = this.#schema(this.#root);
+    const root = this.#container(this.#root);
     // A definition may add others to the map while it is iterated.
     const definitions: [string, unknown][] = [];
-    for (const [place, name] of this.#names) definitions.push([name, this.#schema(place)]);
+    for (const [place, name] of this.#names) definitions.push([name, this.#container(place)]);
     this.#checkDropped();
     if (isObject(root) && definitions.length > 0) root["definitions"] = Object.fromEntries(definitions);
     return {
@@ -82,6 +91,12 @@ class Translation {
         return path.slice(from).reduce<string>(pointerTo, place);
       },
     };
+  }
+
+  /** The root, or a definition. */
+  #container(place: string): unknown {
+    this.#scope = { container: place, isNegated: false };
+    return this.#schema(place);
   }
 
   #schema(pointer: string): unknown {
@@ -118,7 +133,10 @@ class Translation {
       } else if (misshaped !== undefined) {
         note(misshaped);
       } else if (holds(keyword, dialect) !== undefined) {
+        const outer = this.#scope;
+        this.#scope = { ...outer, isNegated: outer.isNegated || NEGATING.has(keyword) };
         entries.push([keyword, this.#inside(keyword, value, place, dialect)]);
+        this.#scope = outer;
       } else if (isKept(keyword, dialect)) entries.push([keyword, value]);
       else note(reasonDropped(keyword, schema));
     }
@@ -205,7 +223,7 @@ class Translation {
 
   #reference(ref: string, from: string): string {
     const place = this.#source.follow(this.#source.target(ref, from), "nothing");
-    this.#references.push({ from, to: place });
+    this.#references.push({ ...this.#scope, to: place });
     if (place === this.#root) return "#";
     let name = this.#names.get(place);
     if (name === undefined) {
@@ -220,16 +238,20 @@ class Translation {
     const pointer = pointerTo(schema, keyword);
     if (!this.#options.loosen)
       throw new UnsupportedSchema(pointer, `${message}, which draft-07 cannot say`, true);
-    this.#dropped.push({ pointer, message });
+    this.#dropped.push({ pointer, message, ...this.#scope });
     this.#notes.push({ pointer, message: `left out, so that more is accepted: ${message}` });
   }
 
   /** Called last: all references must be known. */
   #checkDropped(): void {
-    if (this.#dropped.length === 0) return;
-    const isNegatedAt = isNegated([this.#root, ...this.#names.keys()], this.#references);
-    for (const { pointer, message } of this.#dropped) {
-      if (!isNegatedAt(pointer)) continue;
+    const negated = new Set<string>();
+    const isLess = ({ container, isNegated }: Scope): boolean => isNegated || negated.has(container);
+    for (let before = -1; before < negated.size;) {
+      before = negated.size;
+      for (const reference of this.#references) if (isLess(reference)) negated.add(reference.to);
+    }
+    for (const { pointer, message, ...scope } of this.#dropped) {
+      if (!isLess(scope)) continue;
       const why = "which draft-07 cannot say; left out inside not, if or oneOf, less would be accepted";
       throw new UnsupportedSchema(pointer, `${message}, ${why}`);
     }

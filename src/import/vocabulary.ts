@@ -7,7 +7,7 @@ import {
   type JsonObject,
   schemasIn,
 } from "../schema/keywords.ts";
-import { pointerSteps, pointerTo } from "../schema/pointers.ts";
+import { pointerTo } from "../schema/pointers.ts";
 import type { Dialect, Source } from "./source.ts";
 
 type Holds = "schema" | "list" | "map" | "schema or list";
@@ -142,29 +142,4 @@ function keysOf(value: unknown): readonly string[] {
 }
 
 /** Inside these, a schema that accepts more may make the outer one accept less. */
-const NEGATING = new Set(["not", "if", "oneOf"]);
-
-/**
- * Finds the places of a source where a dropped constraint could make the schema accept less. A property named `not` counts as
- * the keyword, to be safe.
- * @param containers the places of the root and the definitions
- * @param references each from its own place to that of a container
- */
-export function isNegated(
-  containers: readonly string[],
-  references: readonly { readonly from: string; readonly to: string }[],
-): (pointer: string) => boolean {
-  const negated = new Set<string>();
-  const isNegatedAt = (pointer: string): boolean => {
-    const container = containers
-      .filter((place) => pointer === place || pointer.startsWith(`${place}/`))
-      .reduce((longest, place) => (place.length >= longest.length ? place : longest), "");
-    const below = pointerSteps(pointer.slice(container.length));
-    return negated.has(container) || below.some((step) => NEGATING.has(step));
-  };
-  for (let before = -1; before < negated.size;) {
-    before = negated.size;
-    for (const { from, to } of references) if (isNegatedAt(from)) negated.add(to);
-  }
-  return isNegatedAt;
-}
+export const NEGATING: ReadonlySet<string> = new Set(["not", "if", "oneOf"]);
