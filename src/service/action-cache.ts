@@ -14,7 +14,6 @@ export interface LoadedAction extends CompiledSchema {
   readonly revision: number;
   /** Only evreg itself publishes it. */
   readonly isBuiltIn: boolean;
-  readonly isRetired: boolean;
   /** Whether anybody may publish to it. */
   readonly takesEvents: boolean;
   /** What to publish to instead: the first successor that is not retired. */
@@ -101,16 +100,15 @@ export class ActionCache {
   async #read(name: string): Promise<LoadedAction | undefined> {
     const stored = await this.#catalog.findAction(name);
     if (stored === undefined) return undefined;
-    const { actionId, application, revision, isBuiltIn, retired: isRetired, schemata } = stored;
+    const { actionId, application, revision, isBuiltIn, retired, schemata } = stored;
     const successor = await firstActiveSuccessor(this.#catalog, stored.successor);
     // In steps: the largest schemas take 100 ms, and all of a server's may come at once after a start.
     const before = this.#loaded.get(name)?.action;
     const isSame = before?.actionId === actionId && before.revision === revision;
     const validator = isSame ? before.validator : await this.#yielder.run(compileSchemaSteps(schemata));
     const deprecation = deprecationOf(stored, successor);
-    const compiled = { schemata, validator };
-    const state = { isBuiltIn, isRetired, takesEvents: !isBuiltIn && !isRetired, successor, deprecation };
-    return { actionId, application, revision, ...compiled, ...state };
+    const state = { isBuiltIn, takesEvents: !isBuiltIn && !retired, successor, deprecation };
+    return { actionId, application, revision, schemata, validator, ...state };
   }
 }
 

@@ -8,7 +8,8 @@ import {
   type QuerySchema,
   shown,
 } from "../domain/request.ts";
-import { compileSchema, type Validator } from "../schema/validate/compile.ts";
+import { memoize } from "../schema/memoize.ts";
+import { compileSchema } from "../schema/validate/compile.ts";
 import type { StoredAction } from "../store/catalog.ts";
 import type { Access } from "./auth.ts";
 
@@ -16,7 +17,7 @@ import type { Access } from "./auth.ts";
 type MemberCheck = (field: string, value: string) => unknown;
 
 /** Compiled when first needed: a command that only reads never pays for them. */
-const validators = new Map<BodySchema, Validator>();
+const validatorOf = memoize((schema: BodySchema) => compileSchema(schema));
 
 /**
  * Checks a request's body by its schema.
@@ -36,9 +37,7 @@ export function readBody<T>(
     const value = members[name];
     if (typeof value === "string") members[name] = check(name, value);
   }
-  let validator = validators.get(schema);
-  if (validator === undefined) validators.set(schema, (validator = compileSchema(schema)));
-  const fault = validator.validate(members);
+  const fault = validatorOf(schema).validate(members);
   if (fault === undefined) return members as T;
   throw invalidField(fault.field, fault.message, isSecret(schema, fault.field) ? null : fault.value);
 }
@@ -76,19 +75,16 @@ export function checkQuery<T extends object>(schema: QuerySchema, query: T): T {
 }
 
 /** By property, so that each parameter is refused in the order of the query, whatever else is wrong. */
-const parameterChecks = new WeakMap<QueryProperty, Validator>();
+const parameterCheckOf = memoize(({ format: _format, ...plain }: QueryProperty) =>
+  compileSchema({ properties: { value: plain } }),
+);
 
 /** @param given as it came */
 function checkParameter(name: string, property: QueryProperty, value: unknown, given: unknown): void {
-  const { format, ...plain } = property;
-  let check = parameterChecks.get(property);
-  if (check === undefined) {
-    parameterChecks.set(property, (check = compileSchema({ properties: { value: plain } })));
-  }
-  const fault = check.validate({ value });
+  const fault = parameterCheckOf(property).validate({ value });
   if (fault !== undefined) throw malformedField(name, fault.message, given);
   // Times are taken without seconds, too.
-  if (format === undefined || parseIsoTime(String(value)) !== undefined) return;
+  if (property.format === undefined || parseIsoTime(String(value)) !== undefined) return;
   const hint = / \d\d:\d\d$/.test(String(value)) ? " (a + in a URL is written %2B)" : "";
   throw malformedField(name, ISO_TIME_EXPECTED + hint, given);
 }
