@@ -1,6 +1,6 @@
 import { EvregError } from "../domain/error.ts";
 import { isObject, type JsonObject } from "../schema/keywords.ts";
-import { pointerSteps, pointerTo } from "../schema/pointers.ts";
+import { pointerSteps, pointerTo } from "../json/pointer.ts";
 import { dialectAt, isFormatted, Source, UnsupportedSchema } from "./source.ts";
 
 /** The events that a document declares. */

@@ -1,6 +1,6 @@
 import { isAnnotation, isObject, type JsonObject } from "../schema/keywords.ts";
 import { SCHEMA_LIMITS } from "../schema/limits.ts";
-import { pointerSteps, pointerTo } from "../schema/pointers.ts";
+import { pointerSteps, pointerTo } from "../json/pointer.ts";
 import { type Dialect, type Source, UnsupportedSchema } from "./source.ts";
 import {
   evaluatedBy,

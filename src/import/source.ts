@@ -1,5 +1,6 @@
 import { isObject } from "../schema/keywords.ts";
-import { childOf, pointerSteps, pointerTo } from "../schema/pointers.ts";
+import { childOf } from "../schema/pointers.ts";
+import { pointerSteps, pointerTo } from "../json/pointer.ts";
 
 /** Why something cannot be translated: a place in the source, and a sentence. */
 export class UnsupportedSchema extends Error {

@@ -7,7 +7,7 @@ import {
   type JsonObject,
   schemasIn,
 } from "../schema/keywords.ts";
-import { pointerTo } from "../schema/pointers.ts";
+import { pointerTo } from "../json/pointer.ts";
 import type { Dialect, Source } from "./source.ts";
 
 type Holds = "schema" | "list" | "map" | "schema or list";

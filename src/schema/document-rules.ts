@@ -2,7 +2,8 @@ import type { SchemaHolder } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { isAnnotation, isObject, type JsonObject } from "./keywords.ts";
 import { SCHEMA_LIMITS } from "./limits.ts";
-import { fieldName, type FieldPath, pathOf, pointerTo } from "./pointers.ts";
+import { fieldName, type FieldPath, pathOf } from "./pointers.ts";
+import { pointerTo } from "../json/pointer.ts";
 import { shortened } from "./validate/errors.ts";
 
 /** What a schema is refused with: `invalid` with the place in it, as if the request held it in `schemata`. */

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { pointerSteps, pointerTo } from "../json/pointer.ts";
 import { isObject } from "./keywords.ts";
 
 export type FieldPath = readonly (string | number)[];
@@ -62,19 +63,6 @@ export function valueAt(path: FieldPath, document: unknown): unknown {
 export function childOf(value: unknown, step: string): unknown {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
   return (value as Record<string, unknown>)[step];
-}
-
-export function pointerSteps(pointer: string): string[] {
-  if (pointer === "") return [];
-  return pointer
-    .slice(1)
-    .split("/")
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
-}
-
-/** A pointer one step longer. */
-export function pointerTo(pointer: string, step: string | number): string {
-  return `${pointer}/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
 /** One place where two schemas differ. */

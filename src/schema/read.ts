@@ -6,7 +6,8 @@ import { budget, SCHEMA_LIMITS, VALIDATION_STEPS } from "./limits.ts";
 import { type SchemaDocument, SchemaNode } from "./node.ts";
 import { PatternCompiler } from "./patterns/compile.ts";
 import { PatternSyntaxError } from "./patterns/syntax.ts";
-import { childOf, pathOf, pointerSteps, pointerTo, valueAt } from "./pointers.ts";
+import { childOf, pathOf, valueAt } from "./pointers.ts";
+import { pointerSteps, pointerTo } from "../json/pointer.ts";
 import { faultsIn } from "./validate/faults.ts";
 
 /** The base address of a document without `$id`; relative ones are resolved against it. */

@@ -21,7 +21,8 @@ import { JsonError } from "../../json/json-error.ts";
 import { readInput, readRegularFile, textFault } from "../io/input.ts";
 import { parseJson } from "../../json/raw-json.ts";
 import { memoize } from "../../schema/memoize.ts";
-import { type FieldPath, pointerSteps } from "../../schema/pointers.ts";
+import { type FieldPath } from "../../schema/pointers.ts";
+import { pointerSteps } from "../../json/pointer.ts";
 import { usageError } from "../usage-errors.ts";
 
 /** One document of a file: a JSON value, and the position of each part of it. */

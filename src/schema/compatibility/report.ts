@@ -1,5 +1,6 @@
 import type { SchemaBreak } from "../../domain/action.ts";
-import { fieldName, pointerTo } from "../pointers.ts";
+import { fieldName } from "../pointers.ts";
+import { pointerTo } from "../../json/pointer.ts";
 import { requirementOf, shortened } from "../validate/errors.ts";
 import { isCheckedFormat } from "../validate/formats.ts";
 import { type Violation, NAME, type Location } from "./obligation.ts";

@@ -1,4 +1,4 @@
-import { pointerStep, stepsOf } from "./schema-lines.ts";
+import { pointerSteps, pointerTo } from "../../../json/pointer.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -38,7 +38,7 @@ function* inside(root: unknown, { schema, pointer, place, depth }: Visit): Gener
   }
   if (isObject(properties)) {
     for (const [name, inner] of Object.entries(properties)) {
-      yield at(`properties/${pointerStep(name)}`, inner, `${place}/${pointerStep(name)}`);
+      yield at(pointerTo("properties", name), inner, pointerTo(place, name));
     }
   }
   if (Array.isArray(items)) {
@@ -86,7 +86,7 @@ export function placesFor(
 
 export function valueAt(root: unknown, pointer: string): unknown {
   let value = root;
-  for (const step of stepsOf(pointer)) {
+  for (const step of pointerSteps(pointer)) {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
     value = (value as Json)[step];
   }
@@ -102,7 +102,7 @@ export function placeInPayload(schemas: readonly unknown[], payload: unknown, po
   const [nearest] = known.toSorted((one, other) => one.rest.length - other.rest.length);
   for (const cut of [0, 1]) {
     for (const place of nearest?.places ?? []) {
-      const steps = stepsOf(place);
+      const steps = pointerSteps(place);
       const at = firstAt(payload, steps.slice(0, Math.max(0, steps.length - cut)), "");
       if (at !== undefined) return at;
     }
@@ -122,5 +122,5 @@ function firstAt(value: unknown, steps: readonly string[], pointer: string): str
     return undefined;
   }
   if (!Object.hasOwn(value, step)) return undefined;
-  return firstAt((value as Json)[step], others, `${pointer}/${pointerStep(step)}`);
+  return firstAt((value as Json)[step], others, pointerTo(pointer, step));
 }

@@ -1,3 +1,4 @@
+import { pointerTo } from "../../../json/pointer.ts";
 import { indentedLines, type Piece } from "../../parts/json-tokens.ts";
 
 /** A line of indented JSON, and where its value is. */
@@ -44,17 +45,8 @@ function placeOf(
     parent.items += 1;
     return { pointer: `${parent.pointer}/${parent.items - 1}`, pattern: `${parent.pattern}/*` };
   }
-  const step = pointerStep(JSON.parse(first?.text ?? '""') as string);
-  return { pointer: `${parent.pointer}/${step}`, pattern: `${parent.pattern}/${step}` };
+  const step = JSON.parse(first?.text ?? '""') as string;
+  return { pointer: pointerTo(parent.pointer, step), pattern: pointerTo(parent.pattern, step) };
 }
 
 const textOf = (pieces: readonly Piece[]): string => pieces.map(({ text }) => text).join(" ");
-
-export const pointerStep = (name: string): string => name.replaceAll("~", "~0").replaceAll("/", "~1");
-
-export function stepsOf(pointer: string): readonly string[] {
-  return pointer
-    .split("/")
-    .slice(1)
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
-}

@@ -1,7 +1,7 @@
 import type { Subscription } from "../../../domain/subscription.ts";
 import type { DiffRow } from "./schema-diff.ts";
 import { placesFor, placesIn, valueAt } from "./payload-places.ts";
-import { pointerStep } from "./schema-lines.ts";
+import { pointerSteps, pointerTo } from "../../../json/pointer.ts";
 
 /** A member of payloads that a subscription looks at. */
 export interface UsedField {
@@ -36,7 +36,7 @@ function filteredPlaces(filter: unknown): ReadonlySet<string> {
     for (const place of places) {
       if (place !== "") all.add(place);
       if (!Array.isArray(required)) continue;
-      for (const name of required) all.add(`${place}/${pointerStep(String(name))}`);
+      for (const name of required) all.add(pointerTo(place, String(name)));
     }
   }
   const list = [...all];
@@ -44,12 +44,7 @@ function filteredPlaces(filter: unknown): ReadonlySet<string> {
 }
 
 function fieldName(place: string): string {
-  return place
-    .split("/")
-    .slice(1)
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"))
-    .join(".")
-    .replaceAll(".*", "[]");
+  return pointerSteps(place).join(".").replaceAll(".*", "[]");
 }
 
 /** Those of the fields that a break is about. @param schemas the one compared, and the one it is compared with */
@@ -93,7 +88,7 @@ export function touchedFields(
     for (const place of found.places) {
       if (keyword === "required") {
         const name = index === undefined ? undefined : valueAt(schema, line.pointer);
-        if (typeof name === "string") touched.add(`${place}/${pointerStep(name)}`);
+        if (typeof name === "string") touched.add(pointerTo(place, name));
       } else if (found.rest !== "/properties") touched.add(place);
       if (found.rest === "") gone.add(place);
     }

@@ -1,3 +1,5 @@
+import { pointerSteps } from "../../../json/pointer.ts";
+
 /** What a search for payloads is asked for, or what is wrong with it. */
 type Where = { readonly schema: string } | { readonly wrong: string };
 
@@ -75,14 +77,12 @@ function placeIn(root: Place, path: string): Place | undefined {
 
 /** A number in the pointer is a place in a list. */
 function placeAt(root: Place, pointer: string): Place | undefined {
-  const steps = pointer.split("/").slice(1);
+  const steps = pointerSteps(pointer);
   if (steps.length > MOST_STEPS) return undefined;
   let place: Place | undefined = root;
   for (const step of steps) {
     if (place === undefined) return undefined;
-    place = /^(?:0|[1-9]\d{0,2})$/.test(step)
-      ? itemOf(place, Number(step))
-      : memberOf(place, step.replaceAll("~1", "/").replaceAll("~0", "~"));
+    place = /^(?:0|[1-9]\d{0,2})$/.test(step) ? itemOf(place, Number(step)) : memberOf(place, step);
   }
   return place;
 }
