@@ -17,6 +17,7 @@ import { pointerTo } from "../json/pointer.ts";
 import type { SchemaDocument, SchemaNode } from "./node.ts";
 import { readSchemaSteps } from "./read.ts";
 import { compileDocumentSteps } from "./validate/compile.ts";
+import { quoted } from "./validate/errors.ts";
 import { closestFormat, isCheckedFormat, typesOfFormat } from "./validate/formats.ts";
 import { firstEqual, firstRepeated, typesNamed } from "./validate/values.ts";
 
@@ -105,7 +106,7 @@ function messageFor(keyword: string, schema: JsonObject, hinted: boolean): strin
     // By custom such a name marks an extension on purpose.
     if (keyword.startsWith("x-")) return undefined;
     const meant = hinted ? closestKeyword(keyword) : undefined;
-    return `${shown(keyword)} is not a keyword of draft-07 and checks nothing${hintOf(meant)}`;
+    return `${quoted(keyword)} is not a keyword of draft-07 and checks nothing${hintOf(meant)}`;
   }
   if (schema["$ref"] !== undefined) {
     if (keyword === "$ref" || isAnnotation(keyword) || isDefinitions(keyword)) return undefined;
@@ -114,7 +115,7 @@ function messageFor(keyword: string, schema: JsonObject, hinted: boolean): strin
   if (keyword === "enum") return aboutEnum(schema["enum"] as unknown[]);
   if (keyword === "format" && typeof schema["format"] === "string" && !isCheckedFormat(schema["format"])) {
     const meant = hinted ? closestFormat(schema["format"]) : undefined;
-    return `the format ${shown(schema["format"])} is not known and checks nothing${hintOf(meant)}`;
+    return `the format ${quoted(schema["format"])} is not known and checks nothing${hintOf(meant)}`;
   }
   return aboutOtherTypes(keyword, schema);
 }
@@ -138,8 +139,4 @@ function aboutEnum(values: readonly unknown[]): string | undefined {
   return second < 0
     ? undefined
     : `enum lists the same value twice (values ${firstEqual(values, second)} and ${second})`;
-}
-
-function shown(word: string): string {
-  return JSON.stringify(word.length > 64 ? `${word.slice(0, 64).toWellFormed()}…` : word);
 }

@@ -1,7 +1,7 @@
 import type { SchemaBreak } from "../../domain/action.ts";
 import { fieldName } from "../pointers.ts";
 import { pointerTo } from "../../json/pointer.ts";
-import { requirementOf, shortened } from "../validate/errors.ts";
+import { quoted, requirementOf, shortened } from "../validate/errors.ts";
 import { isCheckedFormat } from "../validate/formats.ts";
 import { type Violation, NAME, type Location } from "./obligation.ts";
 import type { SchemaNode } from "../node.ts";
@@ -186,9 +186,4 @@ function pathTo(location: Location): (string | number)[] | undefined {
   const path = pathTo(location.parent);
   if (path === undefined || location.step === NAME) return undefined;
   return [...path, location.step];
-}
-
-function quoted(name: unknown): string {
-  const text = JSON.stringify(name) ?? "";
-  return text.length > 80 ? `${text.slice(0, 80).toWellFormed()}…` : text;
 }

@@ -106,6 +106,6 @@ function listed(all: readonly unknown[]): string {
 }
 
 export function quoted(value: unknown): string {
-  const text = JSON.stringify(value);
+  const text = JSON.stringify(value) ?? "";
   return text.length > 64 ? `${text.slice(0, 64).toWellFormed()}…` : text;
 }
