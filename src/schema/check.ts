@@ -1,4 +1,5 @@
-import type { SchemaHolder, SchemaWarning } from "../domain/action.ts";
+import type { Action, SchemaHolder, Schemata, SchemaWarning } from "../domain/action.ts";
+import { contradictionOf } from "./compatibility/unions.ts";
 import { maxBytesOf, refusalIn, refuseSchema } from "./document-rules.ts";
 import {
   closestKeyword,
@@ -12,7 +13,7 @@ import {
   typesAbout,
 } from "./keywords.ts";
 import { runSync, type Steps } from "../runtime/yielding.ts";
-import { budget, SCHEMA_LIMITS, VALIDATION_STEPS } from "./limits.ts";
+import { budget, SCHEMA_LIMITS, StepsExceeded, VALIDATION_STEPS } from "./limits.ts";
 import { pointerTo } from "../json/pointer.ts";
 import type { SchemaDocument, SchemaNode } from "./node.ts";
 import { readSchemaSteps } from "./read.ts";
@@ -22,6 +23,7 @@ import { closestFormat, isCheckedFormat, typesOfFormat } from "./validate/format
 import { firstEqual, firstRepeated, typesNamed } from "./validate/values.ts";
 
 const MAX_WARNINGS = 100;
+const CONTRADICTION_STEPS = 100_000;
 
 /**
  * Checks that a document is JSON Schema draft-07, safe to compile, and within `SCHEMA_LIMITS`.
@@ -54,6 +56,24 @@ function* checkDocumentSteps(schemata: unknown, maxBytes: number): Steps<SchemaW
   yield* compileDocumentSteps(document);
   yield;
   return warningsOf(document);
+}
+
+/** Of a filter that plainly no payload of the action passes. In steps. */
+export function* filterWarningsSteps(
+  filter: Schemata,
+  { action, schemata }: Pick<Action, "action" | "schemata">,
+): Steps<SchemaWarning[]> {
+  const [filterRoot, root] = [(yield* readSchemaSteps(filter)).root, (yield* readSchemaSteps(schemata)).root];
+  yield;
+  budget.left = CONTRADICTION_STEPS;
+  try {
+    const pointer = contradictionOf(filterRoot, root)?.pointer;
+    const message = `no payload that the schema of ${action} allows conforms to this, so nothing is sent`;
+    return pointer === undefined ? [] : [{ pointer, message }];
+  } catch (error) {
+    if (!(error instanceof StepsExceeded)) throw error;
+    return [];
+  }
 }
 
 function checkLimits({ schema, pointer, document }: SchemaNode): void {

@@ -1,11 +1,12 @@
 import {
+  type Action,
   payloadTypeWarnings,
   type SchemaHolder,
   type Schemata,
   type SchemaWarning,
 } from "../domain/action.ts";
 import { eventLoop } from "../runtime/yielding.ts";
-import { checkSchemaSteps } from "../schema/check.ts";
+import { checkSchemaSteps, filterWarningsSteps } from "../schema/check.ts";
 import { CallerTurns } from "./caller-turns.ts";
 
 /** Checks schemas on this thread, in steps, a few side by side: a caller waits for no whole check of another. */
@@ -19,6 +20,7 @@ export class SchemaChecks {
 
   /**
    * What is legal in a schema and is probably a mistake.
+   * @param filtered the action whose payloads a filter is to choose from
    * @param signal ends the check, also when it has begun
    * @throws `invalid` for what is no schema; `unavailable` when too many schemas of the caller wait
    */
@@ -27,9 +29,14 @@ export class SchemaChecks {
     schemata: Schemata,
     caller: unknown,
     signal: AbortSignal | undefined,
+    filtered?: Action,
   ): Promise<SchemaWarning[]> {
-    const check = () => eventLoop.run(checkSchemaSteps(schemata, member), signal);
-    const { warnings } = await this.#turns.run(caller, check, { signal });
-    return [...payloadTypeWarnings(schemata, member), ...warnings];
+    const ofType = payloadTypeWarnings(schemata, member);
+    const check = async (): Promise<SchemaWarning[]> => {
+      const { warnings } = await eventLoop.run(checkSchemaSteps(schemata, member), signal);
+      if (filtered === undefined || ofType.length > 0) return warnings;
+      return [...warnings, ...(await eventLoop.run(filterWarningsSteps(schemata, filtered), signal))];
+    };
+    return [...ofType, ...(await this.#turns.run(caller, check, { signal }))];
   }
 }

@@ -130,10 +130,14 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
   /** For a filter that is given; checked as the schema of an action is. */
   async function filterWarnings(
     { filter }: Partial<SubscriptionSettings>,
+    action: string,
     signal: AbortSignal | undefined,
   ): Promise<{ readonly meta?: WarningMeta }> {
     if (filter === undefined || filter === null) return {};
-    return { meta: { warnings: await schemaChecks.warnings("filter", filter, access.caller, signal) } };
+    const found = isPattern(action) ? undefined : await store.catalog.findAction(action);
+    const filtered = found !== undefined && access.allows("read", found.application) ? found : undefined;
+    const warnings = await schemaChecks.warnings("filter", filter, access.caller, signal, filtered);
+    return { meta: { warnings } };
   }
 
   /** Without an overlap that has ended. */
@@ -168,7 +172,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const { active = true, max_retries: maxRetries = defaultRetries(body, retryDefaults(delivery)) } = body;
       const bearer = bearerSetting(body) ?? { kind: "secret" };
       const settings = settingsOf(body);
-      const warned = await filterWarnings(settings, signal);
+      const warned = await filterWarnings(settings, action, signal);
       const secret = mintSecret(random);
       const names = { application, subscription, action, handler };
       const record = { ...names, maxRetries, active, secret, bearer, settings };
@@ -195,7 +199,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       checkForMode(mode, body);
       const handler = body.handler ?? undefined;
       const settings = settingsOf(body, before);
-      const warned = await filterWarnings(settings, signal);
+      const warned = await filterWarnings(settings, action ?? before.action, signal);
       if (action !== undefined && action !== before.action) await checkSubscribable(action);
       const bearer = bearerSetting(body, before.bearer);
       const patch = { handler, maxRetries, active, action, bearer, settings };

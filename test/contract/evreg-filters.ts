@@ -25,6 +25,11 @@ const REFUSED: readonly (readonly [filter: Schemata, field: string])[] = [
   [{ description: "x".repeat(70_000) }, "filter"],
 ];
 
+const holding = (name: string, inner: object): Schemata => ({
+  properties: { [name]: inner },
+  required: [name],
+});
+
 export function filtersContract(open: OpenEvreg): void {
   describe("filters of subscriptions", () => {
     const under = useEvreg(open);
@@ -74,6 +79,17 @@ export function filtersContract(open: OpenEvreg): void {
       expect(well.meta).toEqual({ warnings: [] });
       for (const change of [{ filter: null }, { max_retries: 3 }]) {
         expect(await under.evreg.subscriptions.update(rowid, change)).not.toHaveProperty("meta");
+      }
+      // A code of digits is a text in the action's schema.
+      for (const [zip, warned] of [
+        [7, true],
+        ["7", false],
+      ] as const) {
+        const coded = holding("address", holding("zip", { const: zip }));
+        const { meta } = await under.evreg.subscriptions.update(rowid, { filter: coded });
+        const pointer = "/properties/address/properties/zip";
+        const message = expect.stringContaining("no payload that the schema of user.created allows");
+        expect(meta).toEqual({ warnings: warned ? [{ pointer, message }] : [] });
       }
       const plain = await under.evreg.subscriptions.create(newSubscription({ subscription: "plain" }));
       expect(plain).not.toHaveProperty("meta");

@@ -79,8 +79,11 @@ function union(branches: readonly SchemaNode[]): ValueMap | undefined {
 
 /** The same for a member of that name. */
 function finiteValuesAt(node: SchemaNode, name: string): ValueMap | undefined {
-  const inner = partsOf(node).flatMap(({ properties }) => properties.get(name) ?? []);
-  return smallest(inner.map(finiteValuesOf));
+  return smallest(membersOf(node, name).map(finiteValuesOf));
+}
+
+function membersOf(node: SchemaNode, name: string): readonly SchemaNode[] {
+  return partsOf(node).flatMap(({ properties }) => properties.get(name) ?? []);
 }
 
 function haveNoCommonValue(one: ValueMap | undefined, other: ValueMap | undefined): boolean {
@@ -136,4 +139,29 @@ function allBranchesDisjoint(one: SchemaNode, other: SchemaNode): boolean {
 /** The branches of an `anyOf` or `oneOf` that may share values with the schema. */
 export function branchesNear(branches: readonly SchemaNode[], other: SchemaNode): readonly SchemaNode[] {
   return branches.filter((branch) => !areDisjoint(branch, other));
+}
+
+/** How deep in a value contradictions are looked for. */
+const MAX_LEVELS = 16;
+
+/**
+ * The part of the first schema to which plainly no value conforms that the second allows. It is looked for in the members that
+ * the first requires, as a value without another member conforms.
+ */
+export function contradictionOf(
+  one: SchemaNode,
+  other: SchemaNode,
+  levels = MAX_LEVELS,
+): SchemaNode | undefined {
+  if (areDisjoint(one, other)) return one.resolved;
+  if (levels === 0) return undefined;
+  for (const name of partsOf(one).flatMap(({ required }) => required)) {
+    for (const inner of membersOf(one, name)) {
+      for (const otherInner of membersOf(other, name)) {
+        const found = contradictionOf(inner, otherInner, levels - 1);
+        if (found !== undefined) return found;
+      }
+    }
+  }
+  return undefined;
 }
