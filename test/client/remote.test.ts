@@ -4,7 +4,7 @@ import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
 
 evregContract("over HTTP", async () => {
-  const harness = await startHarness();
+  const harness = await startHarness({ reads: false });
   const opened: Evreg[] = [];
   const as = async (scopes: readonly string[]): Promise<Evreg> => {
     const evreg = connect({ url: harness.url, token: await harness.token(...scopes) });
