@@ -7,7 +7,7 @@ import { claimSuite } from "./store/claims.ts";
 import { concurrencySuite } from "./store/concurrency.ts";
 import { deliveryListSuite } from "./store/delivery-list.ts";
 import { eventListSuite } from "./store/event-list.ts";
-import type { OpenStore } from "./store/fixture.ts";
+import type { OpenOwnStore, OpenStore } from "./store/fixture.ts";
 import { finishSuite } from "./store/finishes.ts";
 import { identitySuite } from "./store/identity.ts";
 import { idempotencySuite } from "./store/idempotency.ts";
@@ -27,11 +27,12 @@ import { tokenSuite } from "./store/tokens.ts";
 
 /**
  * What every engine behind the Store port must do.
- * @param open makes an empty store; the suite closes and removes it
+ * @param openOwn makes an empty store; the suite closes and removes it
+ * @param open makes one for a test that does not look at how it ends
  */
-export function storeContract(name: string, open: OpenStore): void {
+export function storeContract(name: string, openOwn: OpenOwnStore, open: OpenStore = openOwn): void {
   describe(`store contract: ${name}`, () => {
-    describe("the identity of the data", () => identitySuite(open));
+    describe("the identity of the data", () => identitySuite(openOwn));
     describe("actions", () => actionSuite(open));
     describe("recording events", () => recordSuite(open));
     describe("idempotency keys", () => idempotencySuite(open));
@@ -54,6 +55,6 @@ export function storeContract(name: string, open: OpenStore): void {
     describe("who changed what", () => auditSuite(open));
     describe("figures over time", () => statsSuite(open));
     describe("tokens", () => tokenSuite(open));
-    describe("concurrency", () => concurrencySuite(open));
+    describe("concurrency", () => concurrencySuite(openOwn));
   });
 }

@@ -1,27 +1,29 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { storeContract } from "../contract/store.ts";
 import { type Cluster, startCluster } from "../support/postgres.ts";
+import { ReusedStore } from "../support/reused-store.ts";
 import { testOwner } from "./owner.ts";
 
 let cluster: Cluster;
-let folder: string;
+let reused: ReusedStore;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "evreg-store-"));
   cluster = await startCluster();
+  reused = new ReusedStore(cluster);
 });
 
 afterAll(async () => {
+  await reused.end();
   await cluster.stop();
-  rmSync(folder, { recursive: true });
 });
 
-storeContract("PostgreSQL", async () => {
+const remove = (): void => undefined;
+
+async function openOwn() {
   const url = await cluster.emptyStore();
   const reopen = () => openPostgresStore({ url, owner: testOwner() });
-  return { store: await reopen(), reopen, remove: () => undefined };
-});
+  return { store: await reopen(), reopen, remove };
+}
+
+storeContract("PostgreSQL", openOwn, async () => ({ store: await reused.open(), remove }));

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Client } from "pg";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -16,21 +13,19 @@ const KEPT = "'turn', 'node', 'writer', 'shard', 'data_identity'";
  */
 const REMEMBER_EMPTY = `
 CREATE SCHEMA empty;
-DO $$ DECLARE name text; BEGIN
-  FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'evreg' LOOP
-    EXECUTE format('CREATE TABLE empty.%I AS TABLE evreg.%I', name, name);
-  END LOOP;
-END $$;
 CREATE TABLE empty.numbers AS
   SELECT format('evreg.%I', sequencename)::regclass AS sequence, last_value FROM pg_sequences WHERE schemaname = 'evreg';
-CREATE FUNCTION empty.restore() RETURNS void LANGUAGE plpgsql SET session_replication_role = replica AS $$
-DECLARE name text; BEGIN
+DO $do$ DECLARE name text; steps text := ''; hasRows boolean; BEGIN
   FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'evreg' AND tablename NOT IN (${KEPT}) LOOP
-    EXECUTE format('DELETE FROM evreg.%I', name);
-    EXECUTE format('INSERT INTO evreg.%I OVERRIDING SYSTEM VALUE SELECT * FROM empty.%I', name, name);
+    steps := steps || format('DELETE FROM evreg.%I; ', name);
+    EXECUTE format('SELECT EXISTS (SELECT 1 FROM evreg.%I)', name) INTO hasRows;
+    CONTINUE WHEN NOT hasRows;
+    EXECUTE format('CREATE TABLE empty.%I AS TABLE evreg.%I', name, name);
+    steps := steps || format('INSERT INTO evreg.%I OVERRIDING SYSTEM VALUE SELECT * FROM empty.%I; ', name, name);
   END LOOP;
-  PERFORM setval(sequence, coalesce(last_value, 1), last_value IS NOT NULL) FROM empty.numbers;
-END $$`;
+  EXECUTE format('CREATE FUNCTION empty.restore() RETURNS void LANGUAGE plpgsql SET session_replication_role = replica AS %L',
+    'BEGIN ' || steps || 'PERFORM setval(sequence, coalesce(last_value, 1), last_value IS NOT NULL) FROM empty.numbers; END');
+END $do$`;
 
 /**
  * A store on PostgreSQL for one test after the other. To open one, with its connections and all statements that are planned
@@ -38,7 +33,6 @@ END $$`;
  */
 export class ReusedStore {
   readonly #cluster: Cluster;
-  readonly #folder = mkdtempSync(join(tmpdir(), "evreg-reused-"));
   #store: Store | undefined;
   #client: Client | undefined;
 
@@ -54,7 +48,9 @@ export class ReusedStore {
 
   async #make(): Promise<Store> {
     const url = await this.#cluster.emptyStore();
-    const store = await openPostgresStore({ url, owner: testOwner() });
+    // The services of tests are called so.
+    const owner = { ...testOwner(), instance: "test" };
+    const store = await openPostgresStore({ url, owner });
     this.#client = new Client({ connectionString: url });
     await this.#client.connect();
     await this.#client.query(REMEMBER_EMPTY);
@@ -70,6 +66,5 @@ export class ReusedStore {
   async end(): Promise<void> {
     await this.#client?.end();
     await this.#store?.close();
-    rmSync(this.#folder, { recursive: true });
   }
 }

@@ -3,7 +3,7 @@ import type { ActionSettings } from "../../../src/domain/action.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 export function actionSuite(open: OpenStore): void {
-  const on = Fixture.fresh(open);
+  const on = Fixture.use(open);
 
   it("returns what was created, whatever its schema contains", async () => {
     const schemata = {

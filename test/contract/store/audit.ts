@@ -6,7 +6,7 @@ const ADA = { name: "ada", tokenId: 7, address: "10.0.0.7" };
 
 /** Who changed what, kept by the calls that make the changes. */
 export function auditSuite(open: OpenStore): void {
-  const on = Fixture.fresh(open);
+  const on = Fixture.use(open);
 
   const entries = (query: object = {}): Promise<readonly AuditEntry[]> =>
     on.store.audit.list({ limit: 50, ...query });

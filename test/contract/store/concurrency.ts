@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
 
 export function concurrencySuite(open: OpenStore): void {
-  const on = Fixture.fresh(open);
+  const on = Fixture.use(open);
 
   it("answers each publish of a burst with its own event", async () => {
     const action = await on.action();

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach } from "vitest";
+import { afterEach, beforeEach } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
@@ -14,11 +14,8 @@ import type {
 import type { Store } from "../../../src/store/store.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 
-/** A store of its own for a suite. */
 export interface OpenedStore {
   readonly store: Store;
-  /** Opens what was closed again, with all that it holds. */
-  reopen(): Promise<Store>;
   /** Removes what is left of it, once it is closed. */
   remove(): void;
 }
@@ -26,74 +23,28 @@ export interface OpenedStore {
 /** Makes an empty store, wherever that is. */
 export type OpenStore = () => Promise<OpenedStore>;
 
+/** Makes one that really ends when it is closed, and opens with all that it holds. */
+export type OpenOwnStore = () => Promise<OpenedStore & { reopen(): Promise<Store> }>;
+
 /** A moment the suites start from. */
 export const NOW = Date.parse("2026-03-01T12:00:00.000Z");
 
 /** When attempts end. */
 const FINISHED_MS = NOW + 61_000;
-/** Later than whatever a test has done. */
-const FAR_MS = NOW + 100 * 365 * 86_400_000;
-/** More than these take longer to remove than a new store takes to open. */
-const MAX_SUBSCRIPTIONS = 30;
-const MAX_CALLS = 20;
-
-/** A store without events and subscriptions for each test, and short words for what the tests do with it. */
+/** An empty store for each test of a block, and short words for what the tests do with it. */
 export class Fixture {
   #opened: OpenedStore | undefined;
-  /** The actions in the store, and which of them the running test made. */
-  readonly #actions = new Map<string, Action>();
-  readonly #own = new Set<string>();
 
-  /** One store for all tests of a block: what each left behind is removed, and where it cannot be, another is opened. */
   static use(open: OpenStore): Fixture {
     const fixture = new Fixture();
-    beforeEach(() => fixture.#open(open));
-    afterEach(async () => {
-      if (!(await fixture.#sweep())) await fixture.#close();
+    beforeEach(async () => {
+      fixture.#opened = await open();
     });
-    afterAll(() => fixture.#close());
+    afterEach(async () => {
+      await fixture.store.close();
+      fixture.#opened?.remove();
+    });
     return fixture;
-  }
-
-  /** A new store for each test of a block. */
-  static fresh(open: OpenStore): Fixture {
-    const fixture = new Fixture();
-    beforeEach(() => fixture.#open(open));
-    afterEach(() => fixture.#close());
-    return fixture;
-  }
-
-  async #open(open: OpenStore): Promise<void> {
-    this.#opened ??= await open();
-  }
-
-  async #close(): Promise<void> {
-    if (this.#opened === undefined) return;
-    await this.#opened.store.close();
-    this.#opened.remove();
-    this.#opened = undefined;
-    this.#actions.clear();
-    this.#own.clear();
-  }
-
-  /** Whether the store is as the next test may find it; actions stay, as long as they are as they were made. */
-  async #sweep(): Promise<boolean> {
-    const { store } = this;
-    if (store.health().status !== "ok") return false;
-    const actions = await Promise.all([...this.#own].map((name) => store.catalog.findAction(name)));
-    if (actions.some((action) => action?.version !== 1)) return false;
-    this.#own.clear();
-    const subscriptions = await store.catalog.listSubscriptions({});
-    if (subscriptions.length > MAX_SUBSCRIPTIONS) return false;
-    await Promise.all(subscriptions.map(({ rowid }) => store.catalog.deleteSubscription(rowid, FAR_MS)));
-    await store.queue.releaseExpired(FAR_MS);
-    let next: number | undefined;
-    for (let calls = 0; calls === 0 || next !== undefined; calls += 1) {
-      if (calls > MAX_CALLS) return false;
-      ({ next } = await store.events.removeExpired({ beforeMs: FAR_MS + 1 }, next));
-    }
-    const { total } = await store.events.list({ order: "desc", limit: 1, page: 1 });
-    return total === 0 && (await store.queue.list({ limit: 1 })).length === 0;
   }
 
   get store(): Store {
@@ -125,15 +76,9 @@ export class Fixture {
     return this.store.stats;
   }
 
-  async action(action = "user.created", application = "crm"): Promise<Action> {
-    const previous = this.#actions.get(action);
-    const isPrevious = previous?.application === application && !this.#own.has(action);
-    const made = isPrevious
-      ? previous
-      : await this.store.catalog.createAction({ action, application, schemata: { type: "object" } }, NOW);
-    this.#actions.set(action, made);
-    this.#own.add(action);
-    return made;
+  action(action = "user.created", application = "crm"): Promise<Action> {
+    const input = { action, application, schemata: { type: "object" } };
+    return this.store.catalog.createAction(input, NOW);
   }
 
   /** One of mode `push`. */

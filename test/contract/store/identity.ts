@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import type { OpenStore } from "./fixture.ts";
+import type { OpenOwnStore } from "./fixture.ts";
 
-export function identitySuite(open: OpenStore): void {
+export function identitySuite(open: OpenOwnStore): void {
   it("is the same at every opening, and unique to the store", async () => {
     const [one, other] = [await open(), await open()];
     const { dataId } = one.store;

@@ -10,7 +10,7 @@ const PIECES = Array.from({ length: 12 }, (_, index) => ({ spanMs: 10_000, start
 
 /** Figures over time, counted as things happen. */
 export function statsSuite(open: OpenStore): void {
-  const on = Fixture.fresh(open);
+  const on = Fixture.use(open);
 
   /** Two events of one action, one delivered and one failed for good, and three refusals. */
   async function happen(): Promise<{ action: string; subscription: number }> {

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 export function tokenSuite(open: OpenStore): void {
-  const on = Fixture.fresh(open);
+  const on = Fixture.use(open);
   const createNamed = (hash: string, parentId?: number) => {
     const record = { name: hash, scopes: ["read"], hash, expiresAtMs: NOW + 1_000 };
     return on.tokens.create(parentId === undefined ? record : { ...record, parentId }, NOW);
