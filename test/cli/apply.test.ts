@@ -233,36 +233,6 @@ test("all mistakes are reported at once with their places, before the server is 
   expect(await run(["apply"])).toMatchObject({ code: 2 });
 });
 
-test("a token sees and changes only what its scopes allow", async () => {
-  const others = application;
-  await run(["apply", "-f", file(registry("[]"))]);
-  application = `${application}-own`;
-  const text = registry("[]", "one");
-  const { data: reader } = await served.evreg.tokens.create({
-    name: "reader",
-    scopes: [`read:${application}`],
-  });
-  const { data: writer } = await served.evreg.tokens.create({
-    name: "w",
-    scopes: [`read:${application}`, `write:${application}`],
-  });
-  const by = (token: string, more: string[] = []) =>
-    run(["apply", "-f", "-", "--secrets-file", "/dev/null", ...more], {
-      input: text,
-      env: { EVREG_URL: served.server.url, EVREG_TOKEN: token },
-    });
-  expect(await by(reader.token)).toMatchObject({ code: 4, stderr: expect.stringContaining("Failed:") });
-  expect(await by(writer.token)).toMatchObject({ code: 0 });
-  const stranger = await run(["apply", "-f", "-"], {
-    input: text.replaceAll(`"action":"${application}.made","handler"`, `"action":"${others}.made","handler"`),
-    env: { EVREG_URL: served.server.url, EVREG_TOKEN: writer.token },
-  });
-  expect(stranger).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("or none that this token may read"),
-  });
-});
-
 test("export writes what apply reads, to stdout, a file or a folder", async () => {
   const path = file(registry('["id"]', "one"));
   await run(["apply", "-f", path, "--secrets-file", "/dev/null"]);

@@ -39,33 +39,5 @@ export function backupsContract(open: OpenEvreg): void {
       });
       folder.remove();
     });
-
-    it("can be made again after one that was not read to its end", async () => {
-      const first = await under.evreg.backup();
-      await first.close();
-      const second = await freed(() => under.evreg.backup());
-      const content = second.content()[Symbol.asyncIterator]();
-      await content.next();
-      await content.return?.();
-      await second.close();
-      await (await freed(() => under.evreg.backup())).close();
-    });
-
-    it("can be aborted", async () => {
-      const given = AbortSignal.abort(new Error("enough"));
-      await expect(under.evreg.backup(given)).rejects.toThrow();
-      await (await freed(() => under.evreg.backup())).close();
-    });
   });
-}
-
-/** One at a time; and a server hears a moment later that its caller has gone. */
-async function freed(make: () => Promise<Backup>): Promise<Backup> {
-  for (;;) {
-    try {
-      return await make();
-    } catch (error) {
-      if ((error as { code?: string }).code !== "conflict") throw error;
-    }
-  }
 }

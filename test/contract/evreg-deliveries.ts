@@ -173,29 +173,6 @@ export function deliveriesContract(open: OpenEvreg): void {
       }
     });
 
-    it("are listed by action also after the subscription moved to another", async () => {
-      const { rowid } = await subscribe(under.evreg);
-      await publish(under.evreg);
-      await under.evreg.subscriptions.update(rowid, { action: "any" });
-      const { data } = await under.evreg.deliveries.list({ action: "user.created" });
-      expect(data).toMatchObject([{ event_id: 1, action: "user.created" }]);
-      expect((await under.evreg.deliveries.list({ action: "any" })).data).toEqual([]);
-    });
-
-    it("can be read page by page", async () => {
-      await subscribe(under.evreg);
-      await under.evreg.events.publishBatch(Array.from({ length: 7 }, () => newEvent()));
-      const walked: number[] = [];
-      for (let after: number | undefined; ;) {
-        const query = after === undefined ? { limit: 3 } : { limit: 3, after };
-        const { data } = await under.evreg.deliveries.list(query);
-        walked.push(...data.map(({ event_id }) => event_id));
-        after = data.at(-1)?.rowid;
-        if (after === undefined) break;
-      }
-      expect(walked).toEqual([7, 6, 5, 4, 3, 2, 1]);
-    });
-
     describe("in progress", () => {
       beforeEach(async () => {
         await subscribe(under.evreg);

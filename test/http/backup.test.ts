@@ -78,14 +78,6 @@ test("HEAD for a backup is refused, and copies nothing", async () => {
   expect(response.headers.get("allow")).toBe("GET, OPTIONS");
 });
 
-test("one backup can follow the other at once", async () => {
-  for (let round = 0; round < 3; round += 1) {
-    const response = await get();
-    expect(response.status).toBe(200);
-    await response.arrayBuffer();
-  }
-});
-
 test("a caller who stops reading a backup is cut after a minute, and the next one is served", async () => {
   const clock = new ManualClock();
   const other = await startHarness({ clock });
