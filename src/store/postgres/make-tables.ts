@@ -6,7 +6,7 @@ import { CONNECT_TIMEOUT_MS, type DatabaseSetup } from "./connection.ts";
 import { databaseFailure } from "./failure.ts";
 import { FORM, MAKE, SCHEMA } from "./tables.ts";
 
-const OLDEST_SERVER = 160_000;
+const OLDEST_SERVER = 140_000;
 
 /** What the database says to the second of two who make the same at once: `unique_violation` and `duplicate_*`. */
 const MADE_MEANWHILE: ReadonlySet<unknown> = new Set(["23505", "42P06", "42P07", "42723"]);
@@ -48,7 +48,7 @@ async function makeOnce({ url, statementTimeoutMs }: DatabaseSetup): Promise<voi
     );
     const { server, encoding, schema } = rows[0]!;
     if (server < OLDEST_SERVER) {
-      throw new EvregError("usage", "The database is older than PostgreSQL 16, which evreg needs.");
+      throw new EvregError("usage", "The database is older than PostgreSQL 14, which evreg needs.");
     }
     if (encoding !== "UTF8") {
       const message = `The database has the encoding ${encoding}, which cannot hold each text. Make one with ENCODING 'UTF8'.`;

@@ -155,11 +155,12 @@ export class Membership implements StoreNode {
     const isChanged = look!.version !== this.#seen || look!.writes !== this.#writes;
     this.#writes = look!.writes;
     this.#noteVersion(look!.version);
+    if (isChanged) onChange();
     if (look!.version !== this.#acknowledged || answeredMs - this.#beatAtMs >= BEAT_MS) await this.#beat();
     const isOutOfShare = serves && (look!.nodes !== this.#nodes || look!.free > 0 || this.#isLeaving);
     const isDue = look!.dead > 0 || look!.isEnded > 0 || isOutOfShare;
-    const hasShards = isDue && answeredMs - this.#sharedAtMs >= SHARE_MS && (await this.#share(look!.nodes));
-    if (isChanged || hasShards) onChange();
+    if (!isDue || answeredMs - this.#sharedAtMs < SHARE_MS) return;
+    if (await this.#share(look!.nodes)) onChange();
   }
 
   #noteVersion(version: number): void {
