@@ -23,7 +23,7 @@ import { actionPages, actionsPort, revisionPages } from "./actions.ts";
 import { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
-import { diagnose, type Environment } from "./doctor.ts";
+import { diagnose, type Environment } from "./doctor/doctor.ts";
 import {
   eventDeliveryPages,
   type EventPart,
@@ -174,7 +174,7 @@ export function createService(options: ServiceOptions): Service {
         },
         async nodes() {
           access.require("admin");
-          const data = await (store.node.list?.() ?? [soleNode()]);
+          const data = await (store.database?.nodes() ?? [soleNode()]);
           return { data, meta: { shards: SHARDS, answered_by: instance } };
         },
         async doctor() {

@@ -31,6 +31,8 @@ export interface Store {
   readonly node: StoreNode;
   /** A store whose data are in files of this machine has it. */
   readonly files?: FileAdmin;
+  /** A store whose data are in a database has it. */
+  readonly database?: DatabaseAdmin;
   /** Answers what the last commits showed. */
   health(): StoreCondition;
   /** Waits for what is in progress, then closes the engine. Safe to call twice. */
@@ -49,8 +51,6 @@ export interface StoreNode {
   owns(subscription: number): boolean;
   /** Whether this process does what is to be done once, such as removing what is too old. */
   hasDuties(): boolean;
-  /** All who have the data open, in the order of their starts; left out where that is this process alone. */
-  list?(): Promise<readonly Node[]>;
 }
 
 /** The node of a store that one process has open. */
@@ -92,6 +92,30 @@ export interface FileAdmin {
   backup(signal?: AbortSignal): Promise<Backup>;
   /** The events that were found damaged since the store was opened; at most the first thousand. */
   damagedEvents(): readonly number[];
+}
+
+/** The database that a store has its data in, and who has it open. */
+export interface DatabaseAdmin {
+  /** In the order of their starts. */
+  nodes(): Promise<readonly Node[]>;
+  inspect(): Promise<DatabaseFacts>;
+}
+
+/** What of a database may need a person. */
+export interface DatabaseFacts {
+  /** Of PostgreSQL, such as `18.4`. */
+  readonly version: string;
+  readonly bytes: number;
+  readonly connections: number;
+  readonly maxConnections: number;
+  /** The settings that are off, and without which a crash of it loses what was acknowledged. */
+  readonly risks: readonly string[];
+  /** How long the oldest transaction of anybody has been open, which keeps dead rows. */
+  readonly oldestTransactionMs: number;
+  /** Of the table with the most dead rows. */
+  readonly table: string;
+  readonly liveRows: number;
+  readonly deadRows: number;
 }
 
 export interface StoreCondition {

@@ -96,7 +96,7 @@ test("a damaged or misplaced payload is logged, and neither answered nor sent", 
   expect(valueOf(parseMetrics(await evreg.metrics()), "evreg_store_damaged_events")).toBe(4);
   expect((await evreg.doctor()).data.find(({ check }) => check === "events")).toMatchObject({
     status: "problem",
-    found: expect.stringContaining("4 events are damaged in the data file: 2, 3, 4 and 1 more"),
+    found: expect.stringContaining("4 events are damaged where they are stored: 2, 3, 4 and 1 more"),
   });
   await receiver.close();
 });

@@ -46,17 +46,17 @@ test("several serve behind one address, are started anew one by one, and again w
 
   const before = await serving();
   server.child.kill("SIGHUP");
-  let isReplaced = false;
+  const replaced = new AbortController();
   const answers: number[] = [];
   // Whoever comes meanwhile is answered by one of the others.
   const asking = (async () => {
-    while (!isReplaced) answers.push((await fetch(`${server.url}/v1/actions`)).status);
+    while (!replaced.signal.aborted) answers.push((await fetch(`${server.url}/v1/actions`)).status);
   })();
   await until("both are new", async () => {
     const now = await serving();
     return now.length >= 2 && now.every(({ id }) => before.every((one) => one.id !== id));
   });
-  isReplaced = true;
+  replaced.abort();
   await asking;
   expect(new Set(answers)).toEqual(new Set([200]));
 

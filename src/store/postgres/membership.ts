@@ -1,6 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { EvregError } from "../../domain/error.ts";
-import type { Node } from "../../domain/operations.ts";
 import { shardOf } from "../rules/shards.ts";
 import type { StoreNode } from "../store.ts";
 import { CONNECT_TIMEOUT_MS, Connection, type DatabaseSetup } from "./connection.ts";
@@ -48,7 +47,6 @@ export interface MembershipOptions {
   readonly serves: boolean;
   /** Does this node's part in sharing the shards out. */
   readonly share: () => Promise<Sharing>;
-  readonly list: () => Promise<readonly Node[]>;
   /** Called after others have written something, or shards have come. */
   readonly onChange: () => void;
   /** Called with the time of the database, and this process's monotonic clock at that time. */
@@ -112,10 +110,6 @@ export class Membership implements StoreNode {
 
   hasDuties(): boolean {
     return this.#shards.has(0);
-  }
-
-  list(): Promise<readonly Node[]> {
-    return this.#options.list();
   }
 
   /**

@@ -3,7 +3,7 @@ import type { Node } from "../../domain/operations.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
 import { type Shard, type ShardChanges, SHARDS, shareShards } from "../rules/shards.ts";
-import { read, type Work, write } from "../sql/operation.ts";
+import { type Work, write } from "../sql/operation.ts";
 import { releaseLeases } from "../sql/queue/leases.ts";
 
 // Who works on the database, and which shards each node has. All of it changes only in transactions that have their turn, but for
@@ -107,7 +107,7 @@ interface NodeRow extends Pick<Node, "id" | "shards" | "leaving"> {
   readonly seenMs: number;
 }
 
-async function list(work: Work): Promise<readonly Node[]> {
+export async function listNodes(work: Work): Promise<readonly Node[]> {
   const rows = await work.rows<NodeRow>(
     `SELECT id, owner, serves, ended IS NOT NULL AS isGone,
         (extract(epoch FROM until) * 1000)::bigint - ${LEASE_SECONDS * 1_000} AS seenMs,
@@ -123,4 +123,4 @@ async function list(work: Work): Promise<readonly Node[]> {
   return nodes.toSorted((one, other) => (one.started_at < other.started_at ? -1 : 1));
 }
 
-export const NODE_OPERATIONS = { list: read(list), share: write(share), leave: write(leave) };
+export const NODE_OPERATIONS = { share: write(share), leave: write(leave) };

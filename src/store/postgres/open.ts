@@ -1,11 +1,10 @@
 import { EvregError } from "../../domain/error.ts";
-import type { Node } from "../../domain/operations.ts";
 import { type Clock, type SharedClock, systemClock } from "../../runtime/clock.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import { EngineFailure } from "../sql/sql.ts";
-import type { Store, StoreChange } from "../store.ts";
+import type { DatabaseAdmin, Store, StoreChange } from "../store.ts";
 import { singleWrite } from "../thread/protocol.ts";
 import { createStore } from "../thread/store.ts";
 import { StoreThreads, type StoreThreadsOptions } from "../thread/store-threads.ts";
@@ -70,9 +69,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     commits,
     onFatal,
   });
-  const database = { url, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
+  const reached = { url, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
   const setup: WriterSetup = {
-    ...database,
+    ...reached,
     node: { ...owner, version, serves },
     encryption,
     nowMs: shared === undefined ? clock.now() : undefined,
@@ -88,11 +87,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     return (await queue.append(call)).value as Sharing;
   };
   const membership = new Membership({
-    setup: database,
+    setup: reached,
     id,
     serves,
     share,
-    list: async () => (await threads.read("node.list", [])) as readonly Node[],
     onChange: () => onChange({ others: true }),
     onTime: (databaseMs, monotonicMs) => shared?.read(databaseMs, monotonicMs),
   });
@@ -110,7 +108,14 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     throw openFailure(error);
   }
   const { operations, dataId } = report;
-  return createStore({ threads, queue, operations, dataId, node: membership, key: encryption?.key, close });
+  const key = encryption?.key;
+  const store = createStore({ threads, queue, operations, dataId, node: membership, key, close });
+  const ask = async <T>(operation: string): Promise<T> => (await threads.read(operation, [])) as T;
+  const database: DatabaseAdmin = {
+    nodes: () => ask("database.nodes"),
+    inspect: () => ask("database.inspect"),
+  };
+  return { ...store, database };
 }
 
 function openFailure(error: unknown): unknown {

@@ -1,12 +1,13 @@
-import { type Operations, type Work, write } from "../sql/operation.ts";
+import { type Operations, read, type Work, write } from "../sql/operation.ts";
 import { OPERATIONS } from "../sql/operations.ts";
 import { type Notice, prepareData, releasedNotice } from "../sql/prepare.ts";
 import type { OpenReport } from "../thread/protocol.ts";
 import { StoreWorker, traitsOf } from "../thread/worker.ts";
 import { PostgresReader, PostgresWriter } from "./connection.ts";
 import { encryptSecrets } from "./encrypt-secrets.ts";
+import { inspect, risksOf } from "./inspect.ts";
 import { makeTables } from "./make-tables.ts";
-import { join, NODE_OPERATIONS, share } from "./nodes.ts";
+import { join, listNodes, NODE_OPERATIONS, share } from "./nodes.ts";
 import type { ReaderSetup, WriterSetup } from "./setup.ts";
 
 const operations = {
@@ -14,6 +15,7 @@ const operations = {
   /** That a transaction counts itself is a real write, however few bytes it has. */
   file: { probe: write(() => Promise.resolve()) },
   node: NODE_OPERATIONS,
+  database: { nodes: read(listNodes), inspect: read(inspect) },
 } satisfies Operations;
 
 new StoreWorker({
@@ -37,7 +39,7 @@ async function prepare(connection: PostgresWriter, setup: WriterSetup): Promise<
   const { url, statementTimeoutMs, encryption, node } = setup;
   const dataId = await connection.write((work) => join(work, node));
   const nowMs = setup.nowMs ?? (await connection.write(timeOfDatabase));
-  const notices = await connection.write(riskySettings);
+  const notices = await connection.write(riskNotices);
   await connection.write((work) => encryptSecrets(work, encryption));
   notices.push(...(await prepareData((step) => connection.write(step), nowMs, "the database")));
   const { released } = await connection.write((work) => share(work, node.instance, nowMs));
@@ -51,13 +53,9 @@ async function timeOfDatabase(work: Work): Promise<number> {
 }
 
 /** Says which settings of the database let it lose what it has acknowledged. */
-async function riskySettings(work: Work): Promise<Notice[]> {
-  const off = await work.rows<{ name: string }>(
-    `SELECT name FROM list(?: name text) AS durable WHERE current_setting(name) = 'off'`,
-    JSON.stringify(["fsync", "full_page_writes", "synchronous_commit"]),
-  );
-  return off.map(({ name }) => {
-    const message = `The database's setting ${name} is off: when the database or its machine crashes, events that were acknowledged are lost.`;
-    return { level: "warn", details: { setting: name }, message };
+async function riskNotices(work: Work): Promise<Notice[]> {
+  return (await risksOf(work)).map((setting) => {
+    const message = `The database's setting ${setting} is off: when the database or its machine crashes, events that were acknowledged are lost.`;
+    return { level: "warn", details: { setting }, message };
   });
 }

@@ -1,4 +1,4 @@
-import { attentionText } from "../domain/attention.ts";
+import { attentionText } from "../../domain/attention.ts";
 import {
   ATTENTION_LIMITS,
   type AttentionReason,
@@ -8,11 +8,12 @@ import {
   type Health,
   problem,
   warning,
-} from "../domain/operations.ts";
-import type { Token } from "../domain/token.ts";
-import { toIso } from "../runtime/clock.ts";
-import type { AttentionPage, Backlog } from "../store/queue.ts";
-import type { ServiceContext } from "./context.ts";
+} from "../../domain/operations.ts";
+import type { Token } from "../../domain/token.ts";
+import { toIso } from "../../runtime/clock.ts";
+import type { AttentionPage, Backlog } from "../../store/queue.ts";
+import type { ServiceContext } from "../context.ts";
+import { databaseFindings } from "./database.ts";
 
 type AttentionItem = AttentionPage["items"][number];
 
@@ -42,10 +43,16 @@ export async function diagnose(
     store.events.list({ order: "desc", limit: 1, page: 1 }),
     store.queue.attention({ nowMs, limit: ATTENTION_LIMITS.listMax }),
   ]);
+  const { database } = store;
+  const ofDatabase =
+    database === undefined
+      ? []
+      : databaseFindings(...(await Promise.all([database.inspect(), database.nodes()])), nowMs);
   const environment = inspect();
   const data = [
     ...(environment.serves ? [serverFinding(health)] : []),
     ...environment.findings,
+    ...ofDatabase,
     ...findingsOf({
       ...environment,
       tokens: allTokens,
@@ -116,10 +123,10 @@ function clockFinding({ clockShiftMs, newestEvent, nowMs }: DoctorInput): Findin
 }
 
 function encryptionFinding({ encrypts }: DoctorInput): Finding {
-  if (encrypts) return fine("encryption", "Secrets of subscriptions are encrypted in the data file.");
+  if (encrypts) return fine("encryption", "Secrets of subscriptions are encrypted where they are stored.");
   return warning(
     "encryption",
-    "Secrets of subscriptions are in the data file, and in backups of it, as they are.",
+    "Secrets of subscriptions are stored, and in backups, as they are.",
     "Set EVREG_ENCRYPTION_KEY_FILE to a file with a key, as `openssl rand -base64 32` makes one, and start again.",
   );
 }
@@ -218,7 +225,7 @@ function damagedEventFinding(events: readonly number[]): Finding | undefined {
   if (events.length === 0) return undefined;
   return problem(
     "events",
-    `${count(events.length, "event is", "events are")} damaged in the data file: ${named(events.map(String))}. Their payloads are not those that were published, and are neither shown nor sent.`,
+    `${count(events.length, "event is", "events are")} damaged where they are stored: ${named(events.map(String))}. Their payloads are not those that were published, and are neither shown nor sent.`,
     "Restore a backup from before the damage with `evreg restore`; `evreg doctor --deep` reads all events. Look at the disk and the memory of the machine, too.",
   );
 }

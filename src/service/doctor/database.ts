@@ -1,0 +1,56 @@
+import { byteCount } from "../../domain/formats.ts";
+import { type Finding, fine, type Node, problem, warning } from "../../domain/operations.ts";
+import type { DatabaseFacts } from "../../store/store.ts";
+
+/** With more of its connections in use, the database soon refuses some. */
+const MANY_CONNECTIONS = 0.8;
+const LONG_OPEN_MS = 60 * 60_000;
+/** A table with few rows is of many dead ones now and then. */
+const MANY_DEAD_ROWS = 1_000_000;
+const GONE_LATELY_MS = 60 * 60_000;
+
+/** What the doctor says of a database and of those who share it. */
+export function databaseFindings(
+  facts: DatabaseFacts,
+  nodes: readonly Node[],
+  nowMs: number,
+): readonly Finding[] {
+  return [sizeFinding(facts), durabilityFinding(facts), vacuumFinding(facts), nodesFinding(nodes, nowMs)];
+}
+
+function sizeFinding({ version, bytes, connections, maxConnections }: DatabaseFacts): Finding {
+  const found = `PostgreSQL ${version}, ${byteCount(bytes)}; ${connections} of ${maxConnections} connections are in use.`;
+  if (connections < maxConnections * MANY_CONNECTIONS) return fine("database", found);
+  const remedy = "Raise max_connections, or close what needs none: each node takes three.";
+  return warning("database", found, remedy);
+}
+
+function durabilityFinding({ risks }: DatabaseFacts): Finding {
+  if (risks.length === 0) return fine("durability", "What is acknowledged outlives a crash of the database.");
+  const found = `${risks.join(", ")} off: when the database or its machine crashes, events that were acknowledged are lost.`;
+  return problem("durability", found, "Set that on in the configuration of the database.");
+}
+
+function vacuumFinding(facts: DatabaseFacts): Finding {
+  const { table, liveRows, deadRows, oldestTransactionMs } = facts;
+  if (oldestTransactionMs >= LONG_OPEN_MS) {
+    const hours = Math.floor(oldestTransactionMs / LONG_OPEN_MS);
+    const found = `A transaction has been open for ${hours} h, so that rows which nobody needs any more stay since then.`;
+    return warning("vacuum", found, "Find it in pg_stat_activity by its xact_start, and end it.");
+  }
+  const found = `The table ${table} has ${deadRows} dead rows beside ${liveRows}.`;
+  if (deadRows < Math.max(MANY_DEAD_ROWS, liveRows)) return fine("vacuum", found);
+  return warning("vacuum", found, "Run VACUUM on it, and let autovacuum run more often there.");
+}
+
+function nodesFinding(nodes: readonly Node[], nowMs: number): Finding {
+  const serving = nodes.filter(({ status }) => status === "serving").length;
+  const found = `${serving} ${serving === 1 ? "node delivers" : "nodes deliver"}.`;
+  const gone = nodes.filter(
+    ({ status, seen_at }) => status === "gone" && nowMs - Date.parse(seen_at) < GONE_LATELY_MS,
+  );
+  if (gone.length === 0) return fine("nodes", found);
+  const list = gone.map(({ host, pid, seen_at }) => `${host} (process ${pid}, ${seen_at})`).join(", ");
+  const remedy = "See the log of its supervisor. What it had under way is sent by the others.";
+  return warning("nodes", `${found} Ended without a word within the hour: ${list}.`, remedy);
+}

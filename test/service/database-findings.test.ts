@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import type { Node } from "../../src/domain/operations.ts";
+import { databaseFindings } from "../../src/service/doctor/database.ts";
+import type { DatabaseFacts } from "../../src/store/store.ts";
+
+const NOW_MS = Date.parse("2026-01-01T12:00:00.000Z");
+const FACTS: DatabaseFacts = {
+  version: "18.4",
+  bytes: 2_000_000,
+  connections: 6,
+  maxConnections: 100,
+  risks: [],
+  oldestTransactionMs: 5,
+  table: "delivery",
+  liveRows: 100,
+  deadRows: 900_000,
+};
+const NODE: Node = {
+  id: "a",
+  host: "one",
+  pid: 7,
+  version: "1.0.0",
+  status: "serving",
+  started_at: "2026-01-01T00:00:00.000Z",
+  seen_at: "2026-01-01T11:59:58.000Z",
+  shards: 128,
+  leaving: 0,
+};
+
+test.each([
+  ["all is well", {}, [NODE], []],
+  ["few connections are left", { connections: 80 }, [NODE], ["database"]],
+  ["a setting lets it lose what it has", { risks: ["fsync"] }, [NODE], ["durability"]],
+  ["a transaction is open for hours", { oldestTransactionMs: 7_200_000 }, [NODE], ["vacuum"]],
+  ["many rows are dead", { deadRows: 1_000_001 }, [NODE], ["vacuum"]],
+  ["they are few beside the others", { deadRows: 1_000_001, liveRows: 2_000_000 }, [NODE], []],
+  ["a node ended lately", {}, [NODE, { ...NODE, status: "gone" } as const], ["nodes"]],
+  [
+    "a node ended long ago",
+    {},
+    [NODE, { ...NODE, status: "gone", seen_at: "2026-01-01T01:00:00.000Z" } as const],
+    [],
+  ],
+])("where %s, the doctor says so", (_what, facts, nodes, expected) => {
+  const findings = databaseFindings({ ...FACTS, ...facts }, nodes, NOW_MS);
+  expect(findings.map(({ check }) => check)).toEqual(["database", "durability", "vacuum", "nodes"]);
+  expect(findings.filter(({ status }) => status !== "ok").map(({ check }) => check)).toEqual(expected);
+});
