@@ -73,10 +73,11 @@ export async function compose(options: ComposeOptions) {
     clock,
     encryption,
     commits,
-    onChange: ({ serviceEvents, failed = 0, others = false }: StoreChange): void => {
+    onChange: ({ serviceEvents, failed = 0, others = false, heard = [] }: StoreChange): void => {
       delivered.finished.failed += failed;
       if (others) {
         service?.tokens.refresh();
+        service?.feed.heard(heard);
         background.replays?.wake();
       }
       if (serviceEvents !== undefined) published.countServiceEvents(serviceEvents);

@@ -99,7 +99,7 @@ export interface Service {
   /** Reads nothing from the store and needs no scope. */
   health(): Health;
   /** Is told what happens that the service does not do itself. */
-  readonly feed: Pick<Feed, "recorded" | "changed">;
+  readonly feed: Pick<Feed, "recorded" | "changed" | "heard">;
   /** Reads a record that something else has changed, and tells the streams. */
   noteChanged(what: "subscription" | "replay", id: number): Promise<void>;
 }
@@ -110,7 +110,15 @@ export function createService(options: ServiceOptions): Service {
   const retries = { ...retryDefaults(shared.delivery), disable_after_ms: shared.delivery.disableAfter };
   const tokens = new TokenCache(store.tokens, clock, logger, store.node);
   const payloads = new PayloadValidator(offThread);
-  const feed = new Feed({ events: store.events, clock, counts: streamed, dataId: store.dataId, instance });
+  const { others } = store.node;
+  const feed = new Feed({
+    events: store.events,
+    clock,
+    counts: streamed,
+    dataId: store.dataId,
+    instance,
+    others,
+  });
   const context: ServiceContext = {
     ...shared,
     feed,

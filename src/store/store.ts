@@ -51,6 +51,16 @@ export interface StoreNode {
   owns(subscription: number): boolean;
   /** Whether this process does what is to be done once, such as removing what is too old. */
   hasDuties(): boolean;
+  /** The others who have the data open; left out where there can be none. */
+  readonly others?: OtherNodes;
+}
+
+/** What nodes let each other know that the data do not show. */
+export interface OtherNodes {
+  /** Says whether this node wants to hear, see `StoreChange.heard`. Resolves once the others know: it hears all that they say then. */
+  hear(isWanted: boolean): Promise<void>;
+  /** Says something to those that want to hear, as JSON. */
+  say(what: object): void;
 }
 
 /** The node of a store that one process has open. */
@@ -64,6 +74,8 @@ export interface StoreChange {
   readonly failed?: number | undefined;
   /** Others who have the data open have written something, or deliveries of theirs are this process's now. */
   readonly others?: boolean;
+  /** What others have said, as JSON, each in its order. */
+  readonly heard?: readonly string[];
   /** Others have to know of a change before it is answered: which version of what they keep in memory has it. */
   readonly version?: number | undefined;
 }

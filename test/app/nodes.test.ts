@@ -189,4 +189,27 @@ describe("several nodes", () => {
     await receiver.received(12);
     await receiver.close();
   });
+
+  test("stream what happens at any of them", async () => {
+    const nodes = [await serve(), await serve()] as const;
+    await shared(64, 64);
+    const receiver = await subscribed(nodes[0], 4);
+    const stream = await nodes[1].evreg.stream({ topics: ["events", "deliveries", "subscriptions"] });
+    const seen: string[] = [];
+    const reading = (async () => {
+      for await (const { type } of stream) seen.push(type);
+    })();
+    await until("the stream has everything", () => Promise.resolve(seen.includes("ready")));
+    for (const id of [1, 2, 3]) await publish(nodes[0], id);
+    const { data } = await nodes[0].evreg.subscriptions.list();
+    await nodes[0].evreg.subscriptions.update(data[0]!.rowid, { max_retries: 3 });
+    const count = (type: string): number => seen.filter((one) => one === type).length;
+    await until("all has come", () => {
+      return Promise.resolve(count("event") === 3 && count("delivery") === 12 && count("subscription") >= 1);
+    });
+    expect(seen).not.toContain("gap");
+    await stream.close();
+    await reading;
+    await receiver.close();
+  });
 });

@@ -12,6 +12,7 @@ import type { StreamCounts } from "../../metrics/counters.ts";
 import { type Clock, toIso } from "../../runtime/clock.ts";
 import { Shares } from "../../runtime/shares.ts";
 import type { EventBounds, EventStore } from "../../store/events.ts";
+import type { OtherNodes } from "../../store/store.ts";
 import { type Page, SharedPages } from "./pages.ts";
 import { type Change, ChangeRing } from "./ring.ts";
 import { changeTopics, idAt, keyOf, type Source, type View } from "./view.ts";
@@ -31,7 +32,12 @@ interface FeedOptions {
   readonly dataId: string;
   /** New at each start. */
   readonly instance: string;
+  /** Where others have the data open, too. */
+  readonly others?: OtherNodes | undefined;
 }
+
+/** After the last stream of changes, this node goes on hearing those of others for so long. */
+const HEARING_MS = 60_000;
 
 /**
  * What happens, for all streams. Each reader asks for the page after its position once it has taken the one before, and waits
@@ -54,8 +60,12 @@ export class Feed {
   #epoch = 0;
   #lastWakeUpMs = -Infinity;
   #isPlanned = false;
+  readonly #others: OtherNodes | undefined;
+  /** Resolves once this node hears the changes of others; `undefined` while nobody needs them. */
+  #hearing: Promise<void> | undefined;
 
-  constructor({ events, clock, counts, dataId, instance }: FeedOptions) {
+  constructor({ events, clock, counts, dataId, instance, others }: FeedOptions) {
+    this.#others = others;
     this.#events = events;
     this.clock = clock;
     this.counts = counts;
@@ -71,8 +81,42 @@ export class Feed {
   }
 
   changed(change: Change): void {
+    this.#others?.say(change);
     this.#ring.add(change, this.clock.now());
     this.recorded();
+  }
+
+  /** @param changes those of other nodes, as JSON */
+  heard(changes: readonly string[]): void {
+    for (const change of changes) this.#ring.add(JSON.parse(change) as Change, this.clock.now());
+  }
+
+  /** Has the ring take the changes of others as well, while there are streams of changes. */
+  async #hear(): Promise<void> {
+    if (this.#others === undefined) return;
+    this.#hearing ??= this.#beginHearing(this.#others);
+    await this.#hearing;
+  }
+
+  async #beginHearing(others: OtherNodes): Promise<void> {
+    try {
+      await others.hear(true);
+    } catch (error) {
+      this.#hearing = undefined;
+      throw error;
+    }
+    this.#ring.incompleteBefore(this.clock.now());
+    this.clock.setTimer(() => this.#endHearing(others), HEARING_MS);
+  }
+
+  #endHearing(others: OtherNodes): void {
+    if ([...this.#open.keys()].some((reader) => reader.showsChanges)) {
+      this.clock.setTimer(() => this.#endHearing(others), HEARING_MS);
+      return;
+    }
+    this.#hearing = undefined;
+    // Hearing more than is needed does no harm.
+    others.hear(false).catch(() => undefined);
   }
 
   get epoch(): number {
@@ -91,6 +135,7 @@ export class Feed {
   async open(view: View, since: string | undefined, caller: unknown): Promise<ChangeStream> {
     this.#places.take(caller, "streams are open");
     try {
+      if (changeTopics(view).length > 0) await this.#hear();
       const reader = new Reader(this, view, await this.#startOf(view, since));
       this.#open.set(reader, caller);
       this.#epoch += 1;
@@ -231,6 +276,10 @@ class Reader implements ChangeStream {
     this.#position = position;
     this.#gapsAtStart = gaps;
     this.#removed = removed;
+  }
+
+  get showsChanges(): boolean {
+    return changeTopics(this.#view).length > 0;
   }
 
   get id(): string {

@@ -49,6 +49,11 @@ export class ChangeRing {
     return this.#completeSinceMs;
   }
 
+  /** Not all that happened before this time was added. */
+  incompleteBefore(ms: number): void {
+    this.#completeSinceMs = Math.max(this.#completeSinceMs, ms);
+  }
+
   add(change: Change, atMs: number): void {
     this.#last += 1;
     const bytes = change.topic === "deliveries" ? RESULT_BYTES : 2 * JSON.stringify(change.data).length;

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { EvregError } from "../../domain/error.ts";
 import { shardOf } from "../rules/shards.ts";
-import type { StoreNode } from "../store.ts";
+import type { OtherNodes, StoreNode } from "../store.ts";
 import { CONNECT_TIMEOUT_MS, Connection, type DatabaseSetup } from "./connection.ts";
 import { LEASE_END, LEASE_SECONDS, type Sharing } from "./nodes.ts";
 import { SCHEMA } from "./tables.ts";
@@ -27,6 +27,8 @@ interface Look {
   readonly dead: number;
   readonly free: number;
   readonly isEnded: number;
+  /** How many others want to hear. */
+  readonly hearers: number;
 }
 
 const LOOK = `SELECT version, extract(epoch FROM clock_timestamp()) * 1000 AS "nowMs",
@@ -34,12 +36,15 @@ const LOOK = `SELECT version, extract(epoch FROM clock_timestamp()) * 1000 AS "n
     (SELECT count(*) FROM ${SCHEMA}.node WHERE ended IS NULL AND serves = 1) AS nodes,
     (SELECT count(*) FROM ${SCHEMA}.node WHERE ended IS NULL AND until < clock_timestamp()) AS dead,
     (SELECT count(*) FROM ${SCHEMA}.shard WHERE node IS NULL) AS free,
+    (SELECT count(*) FROM ${SCHEMA}.node WHERE ended IS NULL AND hears = 1 AND id <> $1) AS hearers,
     (SELECT count(*) FROM ${SCHEMA}.node WHERE id = $1 AND ended IS NOT NULL) AS "isEnded"
   FROM ${SCHEMA}.turn`;
 const BEAT = `UPDATE ${SCHEMA}.node SET until = ${LEASE_END}, seen = $2 WHERE id = $1 AND ended IS NULL
   RETURNING (SELECT version FROM ${SCHEMA}.turn) AS version`;
 const WAITING_FOR = `SELECT count(*) AS nodes FROM ${SCHEMA}.node
   WHERE id <> $1 AND ended IS NULL AND until > clock_timestamp() AND seen < $2`;
+
+const HEARD = `SELECT id, said FROM ${SCHEMA}.change WHERE id > $1 AND node <> $2 ORDER BY id LIMIT 10000`;
 
 export interface MembershipOptions {
   readonly setup: DatabaseSetup;
@@ -48,7 +53,10 @@ export interface MembershipOptions {
   /** Does this node's part in sharing the shards out. */
   readonly share: () => Promise<Sharing>;
   /** Called after others have written something, or shards have come. */
-  readonly onChange: () => void;
+  readonly onChange: (heard?: readonly string[]) => void;
+  /** Says to others; and that this node wants to hear, which answers after which of what was said it does. */
+  readonly say: (texts: readonly string[]) => Promise<unknown>;
+  readonly hear: (isWanted: boolean) => Promise<number>;
   /** Called with the time of the database, and this process's monotonic clock at that time. */
   readonly onTime: (databaseMs: number, monotonicMs: number) => void;
 }
@@ -58,6 +66,15 @@ export interface MembershipOptions {
  * others have done. Where it cannot for as long as a lease lasts, it begins nothing any more, as others may do its work by then.
  */
 export class Membership implements StoreNode {
+  readonly others: OtherNodes = {
+    hear: async (isWanted) => {
+      const last = await this.#options.hear(isWanted);
+      this.#heardUpTo = isWanted ? last : undefined;
+    },
+    say: (what) => {
+      if (this.#hasHearers) this.#unsaid.push(what);
+    },
+  };
   readonly #options: MembershipOptions;
   readonly #connection: Connection;
   readonly #ending = new AbortController();
@@ -71,6 +88,10 @@ export class Membership implements StoreNode {
   #nodes = 0;
   #shards: ReadonlySet<number> = new Set();
   #isLeaving = false;
+  #hasHearers = false;
+  #unsaid: object[] = [];
+  /** The last of what others have said; `undefined` while nobody listens here. */
+  #heardUpTo: number | undefined;
   #validUntilMs = -Infinity;
   #beatAtMs = -Infinity;
   #sharedAtMs = -Infinity;
@@ -149,12 +170,32 @@ export class Membership implements StoreNode {
     const isChanged = look!.version !== this.#seen || look!.writes !== this.#writes;
     this.#writes = look!.writes;
     this.#noteVersion(look!.version);
+    this.#hasHearers = look!.hearers > 0;
     if (isChanged) onChange();
     if (look!.version !== this.#acknowledged || answeredMs - this.#beatAtMs >= BEAT_MS) await this.#beat();
+    await this.#talk();
     const isOutOfShare = serves && (look!.nodes !== this.#nodes || look!.free > 0 || this.#isLeaving);
     const isDue = look!.dead > 0 || look!.isEnded > 0 || isOutOfShare;
     if (!isDue || answeredMs - this.#sharedAtMs < SHARE_MS) return;
     if (await this.#share(look!.nodes)) onChange();
+  }
+
+  /** Says what there is to say, and hears what others have said. */
+  async #talk(): Promise<void> {
+    if (this.#unsaid.length > 0) {
+      const unsaid = this.#unsaid;
+      this.#unsaid = [];
+      await this.#options.say(unsaid.map((what) => JSON.stringify(what)));
+    }
+    if (this.#heardUpTo === undefined) return;
+    const heard = await this.#connection.rows<{ id: number; said: string }>(HEARD, [
+      this.#heardUpTo,
+      this.#options.id,
+    ]);
+    const last = heard.at(-1);
+    if (last === undefined) return;
+    this.#heardUpTo = last.id;
+    this.#options.onChange(heard.map(({ said }) => said));
   }
 
   #noteVersion(version: number): void {

@@ -91,6 +91,25 @@ async function loadShards(work: Work): Promise<readonly Shard[]> {
   return rows.map(({ id, node, leaving }): Shard => ({ id, node, isLeaving: leaving === 1 }));
 }
 
+/** So many of what nodes have said are kept. All who hear look ten times a second. */
+const KEPT_CHANGES = 50_000;
+
+async function say(work: Work, node: string, texts: readonly string[]): Promise<void> {
+  await work.run(
+    "INSERT INTO change (node, said) SELECT ?2, said FROM list(?1: said text) AS t",
+    JSON.stringify(texts),
+    node,
+  );
+  await work.run("DELETE FROM change WHERE id < (SELECT max(id) FROM change) - ?", KEPT_CHANGES);
+}
+
+/** @returns after which of what was said it hears everything, once all have seen the version */
+async function hear(work: Work, node: string, isWanted: boolean): Promise<number> {
+  await work.run("UPDATE node SET hears = ?2 WHERE id = ?1", node, Number(isWanted));
+  if (isWanted) await work.run("UPDATE turn SET version = version + 1");
+  return await work.value("SELECT coalesce(max(id), 0) FROM change");
+}
+
 /** Gives everything up, so that others need not wait until the lease has ended. */
 async function leave(work: Work, node: string): Promise<void> {
   await work.run("UPDATE shard SET node = NULL, leaving = 0 WHERE node = ?", node);
@@ -123,4 +142,9 @@ export async function listNodes(work: Work): Promise<readonly Node[]> {
   return nodes.toSorted((one, other) => (one.started_at < other.started_at ? -1 : 1));
 }
 
-export const NODE_OPERATIONS = { share: write(share), leave: write(leave) };
+export const NODE_OPERATIONS = {
+  share: write(share),
+  leave: write(leave),
+  say: write(say),
+  hear: write(hear),
+};

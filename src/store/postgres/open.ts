@@ -91,7 +91,12 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     id,
     serves,
     share,
-    onChange: () => onChange({ others: true }),
+    onChange: (heard = []) => onChange({ others: true, heard }),
+    say: (texts) => queue.append({ operation: "node.say", rows: texts.length, call: () => [id, texts] }),
+    hear: async (isWanted) => {
+      const call = { operation: "node.hear", rows: 1, call: () => [id, isWanted] };
+      return (await queue.append(call)).value as number;
+    },
     onTime: (databaseMs, monotonicMs) => shared?.read(databaseMs, monotonicMs),
   });
   const close = async (): Promise<void> => {
