@@ -13,35 +13,25 @@ import type { Verdict } from "../schema/compatibility/compare.ts";
 import type { Sample } from "../schema/generate/generator.ts";
 import { CallerTurns } from "./caller-turns.ts";
 
-/** A check as it goes to the thread. */
-export interface ThreadCheck {
-  readonly kind: "check";
-  /** As JSON. */
-  readonly schemata: string;
-  readonly payload: Uint8Array;
-  readonly maxSteps: number;
-  readonly maxFailures: number;
-}
+export type ThreadTask =
+  | {
+      readonly kind: "check";
+      /** As JSON. */
+      readonly schemata: string;
+      readonly payload: Uint8Array;
+      readonly maxSteps: number;
+      readonly maxFailures: number;
+    }
+  | {
+      readonly kind: "comparison";
+      readonly older: Schemata;
+      readonly newer: Schemata;
+      readonly mode: CompatibilityMode;
+    }
+  | { readonly kind: "sample"; readonly schemata: Schemata; readonly seed: number }
+  | { readonly kind: "types"; readonly action: Action };
 
-interface ThreadSample {
-  readonly kind: "sample";
-  readonly schemata: Schemata;
-  readonly seed: number;
-}
-
-interface ThreadTypes {
-  readonly kind: "types";
-  readonly action: Action;
-}
-
-export interface ThreadComparison {
-  readonly kind: "comparison";
-  readonly older: Schemata;
-  readonly newer: Schemata;
-  readonly mode: CompatibilityMode;
-}
-
-export type ThreadTask = ThreadCheck | ThreadComparison | ThreadSample | ThreadTypes;
+export type TaskOf<K extends ThreadTask["kind"]> = Extract<ThreadTask, { kind: K }>;
 
 /** What the thread answers to a task of each kind. */
 interface ThreadAnswers {
@@ -68,7 +58,7 @@ export interface SchemaProducts {
    * @throws EvregError `unavailable` when too many of the caller's wait, or the thread failed
    */
   make<K extends "comparison" | "sample" | "types">(
-    task: Extract<ThreadTask, { kind: K }>,
+    task: TaskOf<K>,
     caller: unknown,
     signal?: AbortSignal,
   ): Promise<ThreadAnswers[K]>;
@@ -105,7 +95,7 @@ export class ValidationThread implements OffThreadValidator, SchemaProducts {
   }
 
   make<K extends "comparison" | "sample" | "types">(
-    task: Extract<ThreadTask, { kind: K }>,
+    task: TaskOf<K>,
     caller: unknown,
     signal?: AbortSignal,
   ): Promise<ThreadAnswers[K]> {
@@ -113,7 +103,7 @@ export class ValidationThread implements OffThreadValidator, SchemaProducts {
   }
 
   #answerTo<K extends keyof ThreadAnswers>(
-    task: Extract<ThreadTask, { kind: K }>,
+    task: TaskOf<K>,
     moved: ArrayBuffer[] = [],
   ): Promise<ThreadAnswers[K]> {
     this.#cancelEnd();

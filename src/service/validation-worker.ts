@@ -7,7 +7,7 @@ import { Sampler } from "../schema/generate/generator.ts";
 import { budget } from "../schema/limits.ts";
 import { typesFile } from "../schema/typescript/file.ts";
 import { compileSchema, type OffThreadResult, type Validator } from "../schema/validate/compile.ts";
-import type { ThreadCheck, ThreadComparison, ThreadTask } from "./validation-thread.ts";
+import type { TaskOf, ThreadTask } from "./validation-thread.ts";
 
 // The thread that checks payloads which take long, compares schemas, and makes samples and types, one at a time.
 
@@ -31,13 +31,13 @@ function answerTo(task: ThreadTask): unknown {
   return task.kind === "types" ? typesFile([task.action]) : new Sampler(task.schemata).sample(task.seed, 0);
 }
 
-function checked({ schemata, payload, maxSteps, maxFailures }: ThreadCheck): OffThreadResult {
+function checked({ schemata, payload, maxSteps, maxFailures }: TaskOf<"check">): OffThreadResult {
   const value = new RawJson(payload).value();
   const failure = compiled(schemata).validate(value, maxSteps, maxFailures);
   return { failure, isDecided: budget.left >= 0 };
 }
 
-function compared({ older, newer, mode }: ThreadComparison): Verdict {
+function compared({ older, newer, mode }: TaskOf<"comparison">): Verdict {
   try {
     return compare(older, newer, { mode });
   } catch (error) {
