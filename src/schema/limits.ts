@@ -16,9 +16,8 @@ export const SCHEMA_LIMITS = {
   branches: 256,
   /** Schemas once every `$ref` is replaced by its target; a recursive one counts once. */
   expandedSubschemas: 500_000,
-  /** Memory and steps of the automata of all patterns of a schema. */
-  automatonBytes: 6 * 1024 * 1024,
-  automatonWork: 1_000_000,
+  /** Steps of building the automata of all patterns of a schema, some 8 bytes each. */
+  automatonSteps: 1_800_000,
   /** Bytes of call stack one level of a recursive payload may take. */
   stackBytesPerLevel: 12 * 1024,
 } as const;

@@ -168,7 +168,7 @@ describe("a pattern that is not supported is refused in plain words", () => {
   });
 
   test("are refused too when there is too much of them in one schema", () => {
-    const patterns = Array.from({ length: 40 }, (_, index) => ({ pattern: `[a-z]{${index + 100}}x$` }));
+    const patterns = Array.from({ length: 80 }, (_, index) => ({ pattern: `[a-z]{${index + 100}}x$` }));
     expect(() => accepted({ allOf: patterns.slice(0, 4) })).not.toThrow();
     expect(refused({ allOf: patterns }).message).toContain("too many states");
   });

@@ -66,5 +66,5 @@ test("a pattern that takes the whole budget takes it in a hundred steps", () => 
   };
   expect(all).toThrow("takes too many states");
   // A step does little more than the ten thousand units it may.
-  expect(steps).toBeGreaterThan(SCHEMA_LIMITS.automatonWork / 12_000);
+  expect(steps).toBeGreaterThan(SCHEMA_LIMITS.automatonSteps / 12_000);
 });

@@ -85,23 +85,8 @@ function parse(source: string): RE2JS {
 /** Steps of building an automaton between two yields, about a millisecond. */
 const STEPS_PER_SLICE = 10_000;
 
-/** What the automata of one schema's patterns may still take. */
-class PatternBudget extends StepBudget {
-  bytes = 0;
-
-  constructor() {
-    super(SCHEMA_LIMITS.automatonWork);
-  }
-
-  /** @throws `StepsExceeded` */
-  hold(bytes: number): void {
-    this.bytes += bytes;
-    if (this.bytes > SCHEMA_LIMITS.automatonBytes) this.exceeded();
-  }
-}
-
-const STATE_BYTES = 200;
-const REFERENCE_BYTES = 8;
+/** Steps for the memory of a state, besides one for each of its places in the pattern and each class of characters. */
+const STEPS_PER_STATE = 25;
 
 /**
  * Builds all states of a pattern's automaton.
@@ -110,7 +95,7 @@ const REFERENCE_BYTES = 8;
  * 64 KiB. Such a pattern is refused when its schema is registered, instead of stalling a publish later.
  * @throws `StepsExceeded` where they exceed the budget
  */
-function* buildAutomaton({ re2Input }: RE2JS, budget: PatternBudget): Steps<void> {
+function* buildAutomaton({ re2Input }: RE2JS, budget: StepBudget): Steps<void> {
   // Two kinds of pattern never use the automaton: a plain text, and one with a single way to match it.
   if (re2Input.prefixComplete || re2Input.onepass !== null) return;
   const automaton = re2Input.dfa as Automaton;
@@ -124,7 +109,7 @@ function* buildAutomaton({ re2Input }: RE2JS, budget: PatternBudget): Steps<void
   const known = new Set<State>([first]);
   let pauseAt = budget.left - STEPS_PER_SLICE;
   for (const state of known) {
-    budget.hold(STATE_BYTES + REFERENCE_BYTES * (state.nfaStates.length + automaton.numClasses));
+    budget.spend(STEPS_PER_STATE + state.nfaStates.length + automaton.numClasses);
     for (const [characterClass, character] of moves) {
       if (budget.left < pauseAt) {
         pauseAt = budget.left - STEPS_PER_SLICE;
@@ -139,6 +124,8 @@ function* buildAutomaton({ re2Input }: RE2JS, budget: PatternBudget): Steps<void
 }
 
 const STEPS_PER_TEST = 5;
+/** Memory for each step of building an automaton, at most. */
+const BYTES_PER_STEP = 8;
 /** Measured over patterns of 6 to 450 instructions, besides the states of their automata. */
 const BYTES_PER_INSTRUCTION = 768;
 /** A character of ASCII takes one. */
@@ -148,13 +135,14 @@ const NOT_ASCII = /[^\0-\x7f]/;
 
 /** Compiles the patterns of one schema, each to an expression that takes linear time on any text. */
 export class PatternCompiler {
-  readonly #budget = new PatternBudget();
+  readonly #budget = new StepBudget(SCHEMA_LIMITS.automatonSteps);
   readonly #compiled = new Map<string, RegExpLike>();
   #instructions = 0;
 
   /** Memory of the patterns compiled so far, about. */
   get bytes(): number {
-    return this.#budget.bytes + BYTES_PER_INSTRUCTION * this.#instructions;
+    const steps = SCHEMA_LIMITS.automatonSteps - this.#budget.left;
+    return BYTES_PER_STEP * steps + BYTES_PER_INSTRUCTION * this.#instructions;
   }
 
   /** @throws `PatternSyntaxError` with a sentence part on why a pattern cannot be used */
