@@ -217,24 +217,8 @@ export function sidesOf(mode: CompatibilityMode): readonly SchemaBreak["side"][]
   return mode === "full" ? ["producer", "consumer"] : [mode];
 }
 
-/** What happens when no payload conforms, by the member that holds the schema. */
-const NONE_CONFORMS = {
-  schemata: "nothing can be published",
-  filter: "nothing is sent",
-  where: "nothing is found",
-} as const;
-
 /** The member of a request that holds a schema, and the root of places in it: `schemata.properties.x`. */
-export type SchemaHolder = keyof typeof NONE_CONFORMS;
-
-/** Of a schema to which no payload conforms: legal, and surely a mistake. */
-export function payloadTypeWarnings(schemata: Schemata, member: SchemaHolder): readonly SchemaWarning[] {
-  const { $ref: reference, type } = schemata;
-  // Beside a $ref the type is ignored, which is a warning of its own.
-  if (type === undefined || reference !== undefined || [type].flat().includes("object")) return [];
-  const message = `every payload is an object, so none conforms to the type ${JSON.stringify(type)} and ${NONE_CONFORMS[member]}; make it "object"`;
-  return [{ pointer: "/type", message }];
-}
+export type SchemaHolder = "schemata" | "filter" | "where";
 
 const schemata = {
   type: "object",

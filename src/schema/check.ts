@@ -1,4 +1,5 @@
-import type { Action, SchemaHolder, Schemata, SchemaWarning } from "../domain/action.ts";
+import type { Action, SchemaHolder, SchemaWarning } from "../domain/action.ts";
+import { EvregError } from "../domain/error.ts";
 import { contradictionOf } from "./compatibility/unions.ts";
 import { maxBytesOf, refusalIn, refuseSchema } from "./document-rules.ts";
 import {
@@ -38,40 +39,60 @@ export function checkSchema(
   return runSync(checkSchemaSteps(schemata, member));
 }
 
-/** The same in steps. */
+/**
+ * The same in steps.
+ * @param filtered the action whose payloads a filter is to choose from
+ */
 export function* checkSchemaSteps(
   schemata: unknown,
   member: SchemaHolder = "schemata",
+  filtered?: FilteredAction,
 ): Steps<{ warnings: SchemaWarning[] }> {
+  let document: SchemaDocument;
   try {
-    return { warnings: yield* checkDocumentSteps(schemata, maxBytesOf(member)) };
+    document = yield* readSchemaSteps(schemata, maxBytesOf(member));
+    for (const node of document.nodes) checkLimits(node);
+    yield* compileDocumentSteps(document);
   } catch (error) {
     throw refusalIn(member, error);
   }
-}
-
-function* checkDocumentSteps(schemata: unknown, maxBytes: number): Steps<SchemaWarning[]> {
-  const document = yield* readSchemaSteps(schemata, maxBytes);
-  for (const node of document.nodes) checkLimits(node);
-  yield* compileDocumentSteps(document);
   yield;
-  return warningsOf(document);
+  const none = aboutPayloadType(document.schemata, member);
+  const warnings = [...none, ...warningsOf(document)];
+  if (filtered === undefined || none.length > 0) return { warnings };
+  return { warnings: [...warnings, ...(yield* contradictionSteps(document, filtered))] };
 }
 
-/** Of a filter that plainly no payload of the action passes. In steps. */
-export function* filterWarningsSteps(
-  filter: Schemata,
-  { action, schemata }: Pick<Action, "action" | "schemata">,
+/** What happens when no payload conforms, by the member that holds the schema. */
+const NONE_CONFORMS: Readonly<Record<SchemaHolder, string>> = {
+  schemata: "nothing can be published",
+  filter: "nothing is sent",
+  where: "nothing is found",
+};
+
+function aboutPayloadType({ $ref: reference, type }: JsonObject, member: SchemaHolder): SchemaWarning[] {
+  // Beside a $ref the type is ignored, which is a warning of its own.
+  if (type === undefined || reference !== undefined || [type].flat().includes("object")) return [];
+  const message = `every payload is an object, so none conforms to the type ${JSON.stringify(type)} and ${NONE_CONFORMS[member]}; make it "object"`;
+  return [{ pointer: "/type", message }];
+}
+
+type FilteredAction = Pick<Action, "action" | "schemata">;
+
+/** Of a filter that plainly no payload of the action passes. */
+function* contradictionSteps(
+  filter: SchemaDocument,
+  { action, schemata }: FilteredAction,
 ): Steps<SchemaWarning[]> {
-  const [filterRoot, root] = [(yield* readSchemaSteps(filter)).root, (yield* readSchemaSteps(schemata)).root];
-  yield;
-  budget.left = CONTRADICTION_STEPS;
   try {
-    const pointer = contradictionOf(filterRoot, root)?.pointer;
+    const { root } = yield* readSchemaSteps(schemata);
+    budget.left = CONTRADICTION_STEPS;
+    const pointer = contradictionOf(filter.root, root)?.pointer;
     const message = `no payload that the schema of ${action} allows conforms to this, so nothing is sent`;
     return pointer === undefined ? [] : [{ pointer, message }];
   } catch (error) {
-    if (!(error instanceof StepsExceeded)) throw error;
+    // It takes too long, or an earlier version stored a schema that is not valid.
+    if (!(error instanceof StepsExceeded || error instanceof EvregError)) throw error;
     return [];
   }
 }

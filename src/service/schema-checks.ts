@@ -1,12 +1,6 @@
-import {
-  type Action,
-  payloadTypeWarnings,
-  type SchemaHolder,
-  type Schemata,
-  type SchemaWarning,
-} from "../domain/action.ts";
+import type { Action, SchemaHolder, Schemata, SchemaWarning } from "../domain/action.ts";
 import { eventLoop } from "../runtime/yielding.ts";
-import { checkSchemaSteps, filterWarningsSteps } from "../schema/check.ts";
+import { checkSchemaSteps } from "../schema/check.ts";
 import { CallerTurns } from "./caller-turns.ts";
 
 /** Checks schemas on this thread, in steps, a few side by side: a caller waits for no whole check of another. */
@@ -31,12 +25,8 @@ export class SchemaChecks {
     signal: AbortSignal | undefined,
     filtered?: Action,
   ): Promise<SchemaWarning[]> {
-    const ofType = payloadTypeWarnings(schemata, member);
-    const check = async (): Promise<SchemaWarning[]> => {
-      const { warnings } = await eventLoop.run(checkSchemaSteps(schemata, member), signal);
-      if (filtered === undefined || ofType.length > 0) return warnings;
-      return [...warnings, ...(await eventLoop.run(filterWarningsSteps(schemata, filtered), signal))];
-    };
-    return [...ofType, ...(await this.#turns.run(caller, check, { signal }))];
+    const check = () => eventLoop.run(checkSchemaSteps(schemata, member, filtered), signal);
+    const { warnings } = await this.#turns.run(caller, check, { signal });
+    return warnings;
   }
 }

@@ -122,6 +122,7 @@ describe("warnings", () => {
 
   test("say that nullable checks nothing in draft-07", () => {
     expect(warnings({ type: "string", nullable: true })).toEqual([
+      { pointer: "/type", message: expect.stringContaining("every payload is an object") as string },
       { pointer: "/nullable", message: expect.stringContaining('"type": ["string", "null"]') as string },
     ]);
     expect(accepted({ type: "string", nullable: true }).validate(null)).toMatchObject({

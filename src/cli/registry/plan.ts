@@ -1,11 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import {
-  type Action,
-  payloadTypeWarnings,
-  type RevisionBreak,
-  type Schemata,
-  type SchemaWarning,
-} from "../../domain/action.ts";
+import { type Action, type RevisionBreak, type SchemaWarning } from "../../domain/action.ts";
 import { EvregError } from "../../domain/error.ts";
 import { isPattern } from "../../domain/names.ts";
 import type { RetryDefaults } from "../../domain/retry.ts";
@@ -310,11 +304,7 @@ function schemaProblems(
     const schema = sent[member] ?? null;
     if (schema === null) continue;
     try {
-      const found = [
-        ...payloadTypeWarnings(schema as Schemata, member),
-        ...checkSchema(schema, member).warnings,
-      ];
-      for (const { pointer, message } of found) {
+      for (const { pointer, message } of checkSchema(schema, member).warnings) {
         warnings.push({ pointer, message, place: place([member, ...pointerSteps(pointer)]) });
       }
     } catch (error) {
