@@ -31,6 +31,7 @@ const bundled = [
   ...(await bundle({
     "store-thread": "src/store/libsql/worker.ts",
     "postgres-thread": "src/store/postgres/worker.ts",
+    "move-thread": "src/store/move/worker.ts",
     "validation-thread": "src/service/validation-worker.ts",
   })),
 ];

@@ -16,7 +16,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { constants, gzipSync, zstdCompressSync } from "node:zlib";
-import { bundlePostgresThread, bundleProgram, bundleStoreThread, bundleValidationThread } from "./bundle.ts";
+import {
+  bundleMoveThread,
+  bundlePostgresThread,
+  bundleProgram,
+  bundleStoreThread,
+  bundleValidationThread,
+} from "./bundle.ts";
 import { ADDON } from "./inside.ts";
 import { HOST, MISSING, packageFolder, ROOT, type Target, TARGETS, versionIn } from "./packages.ts";
 
@@ -71,15 +77,17 @@ async function buildExecutable(name: string, { platform, arch, node, addon }: Ta
       writeFileSync(whole, content);
       return whole;
     };
-    const [program, storeThread, postgresThread, validationThread] = await Promise.all([
+    const [program, storeThread, postgresThread, moveThread, validationThread] = await Promise.all([
       bundleProgram(),
       bundleStoreThread(sha256(native)),
       bundlePostgresThread(),
+      bundleMoveThread(sha256(native)),
       bundleValidationThread(),
     ]);
     const assets = {
       "store-thread.cjs": put("store-thread.cjs", storeThread),
       "postgres-thread.cjs": put("postgres-thread.cjs", postgresThread),
+      "move-thread.cjs": put("move-thread.cjs", moveThread),
       "validation-thread.cjs": put("validation-thread.cjs", validationThread),
       ...pageAssets(put),
       [ADDON]: put(ADDON, zstdCompressSync(native, { params: { [constants.ZSTD_c_compressionLevel]: 9 } })),

@@ -53,6 +53,15 @@ export function bundlePostgresThread(): Promise<string> {
   });
 }
 
+/** It has both engines. */
+export function bundleMoveThread(addonHash: string): Promise<string> {
+  return script(`import "../../src/store/move/worker.ts";`, {
+    plugins: [addonFromInside(addonHash)],
+    external: ["pg-native"],
+    banner: { js: ONLY_BUILTINS },
+  });
+}
+
 export function bundleValidationThread(): Promise<string> {
   return script(`import "../../src/service/validation-worker.ts";`, { banner: { js: ONLY_BUILTINS } });
 }

@@ -33,6 +33,9 @@ export const loadRestoreAdvice = () => import("../store/libsql/files/data-folder
 /** For putting a backup into a data folder that nobody has open. */
 export const loadRestore = () => import("../store/libsql/files/restore.ts");
 
+/** For moving data from a folder into a database, or back. */
+export const loadMove = () => import("../store/move/move.ts");
+
 export interface StartOptions extends AppOptions {
   /** For one's own machine: loopback only, no token, `http:` and loopback handlers allowed. */
   readonly dev?: boolean;

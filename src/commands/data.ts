@@ -1,16 +1,16 @@
 import { Flags } from "@oclif/core";
 import { existsSync } from "node:fs";
-import type { loadMigrations, loadRestore } from "../app/server.ts";
-import { ConfigCommand, TargetCommand, examples } from "../cli/base-command.ts";
-import { acceptLossFlag, optionalArg, textArg } from "../cli/flags.ts";
+import type { loadMigrations, loadMove, loadRestore } from "../app/server.ts";
+import { BaseCommand, ConfigCommand, TargetCommand, examples } from "../cli/base-command.ts";
+import { acceptLossFlag, commonFlags, optionalArg, outputFlags, textArg, textFlag } from "../cli/flags.ts";
 import { assertReplaceable, writeBackup } from "../cli/io/files.ts";
 import { chunksOf, openInput } from "../cli/io/input.ts";
 import { exitOnSignal, interruption, removeUntilGone } from "../cli/io/interruption.ts";
 import { note, stderrLogger, writeOut } from "../cli/io/output.ts";
-import { withProgress } from "../cli/io/progress.ts";
+import { progressBar, withProgress } from "../cli/io/progress.ts";
 import type { Column } from "../cli/io/table.ts";
-import { counted, countedAre, escapeControl, someOf } from "../cli/io/text.ts";
-import { nextCommand, serveCommand, setTarget } from "../cli/target/next-command.ts";
+import { counted, countedAre, escapeControl, flagWords, someOf } from "../cli/io/text.ts";
+import { nextCommand, plainCommand, serveCommand, setTarget } from "../cli/target/next-command.ts";
 import { mustBeInFolder, readSettings } from "../cli/target/target.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { encryptionKeys } from "../config/values.ts";
@@ -292,3 +292,118 @@ const MIGRATION_RECORD: readonly Column<MigrationShown>[] = [
   { title: "Done now", value: ({ applied }) => applied?.join(", ") || undefined },
   { title: "Copy", value: ({ copy }) => copy },
 ];
+
+type MoveOptions = Parameters<Awaited<ReturnType<typeof loadMove>>["move"]>[0];
+type Place = MoveOptions["from"];
+
+export class Move extends BaseCommand {
+  static override usage = "move [--from FOLDER|FILE|URL] [--to FOLDER|URL]";
+  static override summary = "Move all data from a folder into a PostgreSQL database, or back.";
+  static override description = `Everything keeps its number, and the data their data_id. Each part is compared by its checksum in both places, and copied where that differs. So a move that was cut off is run again and goes on where it was, and one that ends well has shown that all is the same. Secrets stay as they are stored: the new place needs the same key.
+
+To stop publishing for a short time only, move twice: first while the server runs, from a backup of its folder or from its database; then, once it is stopped, from the folder or database itself. That second move copies what has changed since, says how long it took, and ends the move: only then a server can open the new place, and none opens the old one any more. What was there is kept, under another name.`;
+  static override examples = examples({
+    "What a server has, into a database, while it runs":
+      "evreg backup evreg.db && evreg move --from evreg.db --to postgres://evreg@localhost/evreg",
+    "The rest, once it is stopped": "evreg move --from .evreg --to postgres://evreg@localhost/evreg",
+    "Back, from the database of EVREG_DATABASE_URL": "evreg move --to .evreg",
+  });
+  static override baseFlags = { config: commonFlags.config, ...outputFlags };
+  static override flags = {
+    from: textFlag(
+      "Where the data are: a data folder, a backup, or the address of a database. Left out: database.url.",
+      "FOLDER|FILE|URL",
+    ),
+    to: textFlag(
+      "Where they are to be: a data folder, or the address of a database. Left out: database.url.",
+      "FOLDER|URL",
+    ),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(Move);
+    const { config } = await readSettings({ config: flags.config });
+    const placeOf = (flag: "from" | "to"): Place => {
+      const place = flags[flag] ?? config.database.url;
+      if (place !== undefined) return namedPlace(`--${flag}`, place);
+      throw usageError(`--${flag}: name a folder, or the address of a database in EVREG_DATABASE_URL.`);
+    };
+    const [from, to] = [placeOf("from"), placeOf("to")];
+    if ((from.url === undefined) === (to.url === undefined)) {
+      throw usageError(
+        "A move leads from a data folder to a database, or back. For a folder there are backup and restore, for a database its own tools.",
+      );
+    }
+    const { move } = await (await import("../app/server.ts")).loadMove();
+    const signal = interruption();
+    const bar = await progressBar("{bar} {percentage}% | {same} of {rows} rows are in both places", {
+      same: 0,
+      rows: 0,
+    });
+    try {
+      const onProgress: MoveOptions["onProgress"] = ({ same, rows }) =>
+        bar?.update(same, Math.max(rows, 1), {
+          same: same.toLocaleString("en"),
+          rows: rows.toLocaleString("en"),
+        });
+      const report = await move({ from, to, signal, onProgress });
+      bar?.stop();
+      const data = { from: from.place, to: to.place, ...report };
+      await this.outputFor(flags).record({ data }, MOVE_RECORD);
+      for (const line of movedNotes(data, to)) note(escapeControl(line));
+      return EXIT.done;
+    } catch (error) {
+      bar?.stop();
+      if (!signal.aborted) throw error;
+      note("Interrupted. The same command goes on from here.");
+      return EXIT.interrupted;
+    }
+  }
+}
+
+function namedPlace(flag: string, text: string): Place {
+  if (!/^postgres(?:ql)?:/.test(text)) return { place: text };
+  if (!URL.canParse(text))
+    throw usageError(`${flag}: must be an address such as postgres://USER@HOST/DATABASE.`);
+  const shown = new URL(text);
+  // A password may be in either.
+  shown.password = "";
+  shown.search = "";
+  return { place: shown.href, url: text };
+}
+
+type Moved = Awaited<ReturnType<Awaited<ReturnType<typeof loadMove>>["move"]>> & {
+  readonly from: string;
+  readonly to: string;
+};
+
+function secondsText(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
+}
+
+function movedNotes({ from, to, finished, kept, took_ms: tookMs }: Moved, { url }: Place): string[] {
+  if (!finished) {
+    const own = url === undefined ? from : "FOLDER";
+    return [
+      `The move is not finished: ${to} has what was in ${from}, and no server opens it yet. Stop the server, and run: ${plainCommand(`move${flagWords({ from: own, to })}`)}. That copies what has changed since.`,
+    ];
+  }
+  const start = url === undefined ? `serve${flagWords({ data: to })}` : `serve, with EVREG_DATABASE_URL`;
+  return [
+    `All data are in ${to} now. That took ${secondsText(tookMs)}, for which nothing could be published. What was in ${from} is kept as ${kept}, and no server opens it.`,
+    `Start a server on them: ${plainCommand(start)}`,
+  ];
+}
+
+const MOVE_RECORD = recordColumns<Moved>({
+  from: "From",
+  to: "To",
+  finished: { title: "Finished", show: ({ finished }) => (finished ? "yes" : "no") },
+  events: "Events",
+  deliveries: "Deliveries",
+  rows: "Rows",
+  changed: "Copied now",
+  sha256: "SHA-256",
+  took_ms: { title: "Time", show: ({ took_ms: tookMs }) => secondsText(tookMs) },
+  kept: "Kept as",
+});

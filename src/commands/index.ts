@@ -15,6 +15,7 @@ export const COMMANDS: CommandLoaders = {
   listen: async () => (await import("./listen.ts")).Listen,
   metrics: async () => (await import("./diagnostics.ts")).Metrics,
   migrate: async () => (await import("./data.ts")).Migrate,
+  move: async () => (await import("./data.ts")).Move,
   nodes: async () => (await import("./diagnostics.ts")).Nodes,
   open: async () => (await import("./serve.ts")).Open,
   publish: async () => (await import("./publish.ts")).Publish,

@@ -14,7 +14,7 @@ const MARKS = [DATA_FILE, `${DATA_FILE}-wal`, OWNER_FILE, TOKEN_FILE];
 
 /** The names that evreg gives its files in a data folder, but for those of backups. */
 export const OWN_FILE_NAME =
-  /^(?:evreg\.db(?:-(?:wal|shm|journal)|\.(?:before|unfinished|backup|cut-short)-.*)?|(?:token|owner\.json)(?:\..*)?)$/;
+  /^(?:evreg\.db(?:-(?:wal|shm|journal)|\.(?:(?:before|unfinished|backup|cut-short|moved)-.*|arriving(?:-(?:wal|shm|journal))?))?|(?:token|owner\.json)(?:\..*)?)$/;
 
 /** What the engine has beside a database. */
 const LOG_NAME = /-(?:wal|shm|journal)$/;

@@ -60,6 +60,7 @@ export function listenForStop(
 const THREADS = {
   "store-thread": "store/libsql/worker.ts",
   "postgres-thread": "store/postgres/worker.ts",
+  "move-thread": "store/move/worker.ts",
   "validation-thread": "service/validation-worker.ts",
 } as const;
 

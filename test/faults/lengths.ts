@@ -21,6 +21,7 @@ export const LENGTHS = {
   "faults/descriptors": { floods: [0, 10] },
   "faults/hoarding": { "silent connections": [0, 10_000], readers: [0, 400], bodies: [0, 300] },
   "faults/faketime": { changes: [0, 2] },
+  "faults/move": { events: [4_000, 2_000_000], kills: [1, 3] },
   "faults/streams": { kills: [1, 20] },
   "faults/model": { sequences: [10, 2_000] },
 

@@ -7,7 +7,12 @@ import type { Plugin } from "vitest/config";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** The threads' scripts, as `HOST` names them below `src`. */
-const SCRIPTS = ["store/libsql/worker.ts", "store/postgres/worker.ts", "service/validation-worker.ts"];
+const SCRIPTS = [
+  "store/libsql/worker.ts",
+  "store/postgres/worker.ts",
+  "store/move/worker.ts",
+  "service/validation-worker.ts",
+];
 /** What `HOST` starts threads with. */
 const THREADS = '"node:worker_threads"';
 const POOL = fileURLToPath(new URL("thread-pool.ts", import.meta.url));

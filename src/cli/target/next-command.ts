@@ -115,6 +115,8 @@ export function plainCommand(words: string): string {
 export function withTarget(sentence: string): string {
   return sentence.replace(/`evreg ([^`]+)`/g, (whole, words: string) => {
     const { data, config } = typed;
+    // It names its places itself; its configuration may have the address of the database.
+    if (/^move\b/.test(words)) return escapeControl(`\`${programName()} ${words}${flagWords({ config })}\``);
     // It takes no server and no token; its configuration has the key of the secrets.
     if (/^restore\b/.test(words)) {
       const place = / --data\b/.test(words) ? { config } : { data, config };

@@ -12,6 +12,8 @@ import { SCHEMA } from "./tables.ts";
 export interface DatabaseSetup {
   /** The address, with its user and password. */
   readonly url: string;
+  /** The schema of the tables, where it is not the one that servers use. */
+  readonly schema?: string;
   /** The longest that a statement may take. */
   readonly statementTimeoutMs: number;
 }
@@ -41,7 +43,6 @@ const TYPES: CustomTypesConfig = {
  * guesses otherwise. The settings end with the transaction, so that a pooler may give each one another connection.
  */
 const SETTINGS = [
-  `search_path = ${SCHEMA}, pg_catalog`,
   "enable_hashjoin = off",
   "enable_mergejoin = off",
   "enable_seqscan = off",
@@ -102,7 +103,12 @@ export class Connection {
   /** Does `work` in one transaction. */
   async transaction<T>(begin: string, work: (client: Client) => Promise<T>): Promise<T> {
     const client = await this.open();
-    const settings = [...SETTINGS, `statement_timeout = ${this.#setup.statementTimeoutMs}`];
+    const { schema = SCHEMA, statementTimeoutMs } = this.#setup;
+    const settings = [
+      ...SETTINGS,
+      `search_path = ${schema}, pg_catalog`,
+      `statement_timeout = ${statementTimeoutMs}`,
+    ];
     try {
       await client.query(`${begin}; ${settings.map((one) => `SET LOCAL ${one}`).join("; ")}`);
       return await work(client);
@@ -148,7 +154,7 @@ function statementFor(text: string, values: readonly SqlValue[]): PreparedStatem
 }
 
 /** The statements of a transaction. */
-class PostgresSql implements Sql {
+export class PostgresSql implements Sql {
   readonly #client: Client;
 
   constructor(client: Client) {

@@ -4,6 +4,7 @@ import { EvregError, messageOf } from "../../domain/error.ts";
 import { EngineFailure } from "../sql/sql.ts";
 import { CONNECT_TIMEOUT_MS, type DatabaseSetup } from "./connection.ts";
 import { databaseFailure } from "./failure.ts";
+import { mustNotBeMoved } from "./moved-schema.ts";
 import { FORM, MAKE, SCHEMA } from "./tables.ts";
 
 const OLDEST_SERVER = 140_000;
@@ -31,7 +32,7 @@ export async function makeTables(setup: DatabaseSetup): Promise<void> {
   }
 }
 
-async function makeOnce({ url, statementTimeoutMs }: DatabaseSetup): Promise<void> {
+async function makeOnce({ url, statementTimeoutMs, schema: name = SCHEMA }: DatabaseSetup): Promise<void> {
   const client = new Client({
     connectionString: url,
     application_name: "evreg",
@@ -44,7 +45,7 @@ async function makeOnce({ url, statementTimeoutMs }: DatabaseSetup): Promise<voi
     await client.connect();
     const { rows } = await client.query<{ server: number; encoding: string; schema: string | null }>(
       `SELECT current_setting('server_version_num')::int AS server, current_setting('server_encoding') AS encoding,
-        to_regnamespace('${SCHEMA}')::text AS schema`,
+        to_regnamespace('${name}')::text AS schema`,
     );
     const { server, encoding, schema } = rows[0]!;
     if (server < OLDEST_SERVER) {
@@ -55,10 +56,13 @@ async function makeOnce({ url, statementTimeoutMs }: DatabaseSetup): Promise<voi
       throw new EvregError("usage", message);
     }
     await client.query("BEGIN");
-    if (schema === null) await client.query(`CREATE SCHEMA ${SCHEMA}`);
-    await client.query(`SET LOCAL search_path = ${SCHEMA}, pg_catalog`);
+    if (schema === null) await client.query(`CREATE SCHEMA ${name}`);
+    await client.query(`SET LOCAL search_path = ${name}, pg_catalog`);
     const made = await client.query<{ name: string | null }>("SELECT to_regclass('turn')::text AS name");
-    if (made.rows[0]!.name === null) await client.query(MAKE);
+    if (made.rows[0]!.name === null) {
+      if (name === SCHEMA) await mustNotBeMoved(client);
+      await client.query(MAKE);
+    }
     const { rows: turns } = await client.query<{ form: string }>("SELECT form FROM turn");
     const form = Number(turns[0]?.form);
     if (form !== FORM) {

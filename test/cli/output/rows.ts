@@ -61,6 +61,8 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   stats: { ok: () => ["--range", "24h"], missing: ["--subscription", "no/such"], varies: "values" },
   metrics: { ok: () => [], missing: null, varies: "lines", isText: true },
   migrate: { ok: () => ["--status"], missing: null, place: "makes folder", varies: "values" },
+  // Needs a database; move.test.ts has its output.
+  move: null,
   // Needs a server; open.test.ts has its output.
   open: null,
   publish: {

@@ -21,6 +21,7 @@ import { shellWord } from "../../../domain/formats.ts";
 import { DATA_FILE, OWN_FILE_NAME } from "../../../runtime/data-files.ts";
 import { makeFolder, sizeOf, syncFolderOf, withFile } from "../../../runtime/files.ts";
 import { assertNotForeignLink, describeOwner, readOwner } from "../../../runtime/owner-file.ts";
+import { mustNotBeMoved } from "./moved-file.ts";
 import { isKnownForm, mustHaveUpgradeRoom, unknownForm } from "./older-forms.ts";
 import { FORM, formOf } from "./schema.ts";
 
@@ -249,6 +250,7 @@ export function admittedVersion(folder: string): number {
     const log = logOf(path);
     if (sizeOf(log) > 0) traces.unshift(log);
     if (traces.length === 0) return 0;
+    mustNotBeMoved(folder);
     throw fileError(
       "unavailable",
       path,

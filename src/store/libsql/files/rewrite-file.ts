@@ -88,8 +88,8 @@ export function rewriteFile(
   }
 }
 
-/** Moves the log into the file and ends it: a log that is left would be taken for that of the new file. */
-function withoutLog(sql: SyncSql, file: string): void {
+/** Moves the log into the file and ends it: a log that is left would be taken for that of another file that gets its name. */
+export function withoutLog(sql: SyncSql, file: string): void {
   sql.run("PRAGMA locking_mode = EXCLUSIVE");
   const mode = sql.value<string>("PRAGMA journal_mode = DELETE");
   if (mode !== "delete") throw new Error(`the log could not be ended (the mode is ${mode})`);

@@ -1,0 +1,203 @@
+import { EvregError } from "../../domain/error.ts";
+import { fileTimestamp } from "../../runtime/clock.ts";
+import { Connection, type DatabaseSetup, PostgresSql } from "../postgres/connection.ts";
+import { makeTables } from "../postgres/make-tables.ts";
+import { ARRIVING, LAST_MOVED, movedSchema } from "../postgres/moved-schema.ts";
+import { FORM, SCHEMA } from "../postgres/tables.ts";
+import type { Sql } from "../sql/sql.ts";
+import { keysOf, linesIn, MOVED_TABLES } from "./moved-tables.ts";
+import type { MoveEngine } from "./pass.ts";
+import {
+  identify,
+  type MovePlace,
+  mustBeBegun,
+  type OpenSource,
+  type OpenTarget,
+  type TargetNeeds,
+} from "./place.ts";
+
+/** The longest that a statement may take, such as one that counts all events. */
+const STATEMENT_TIMEOUT_MS = 600_000;
+/** Publishing is stopped while a move waits for others to end their transactions. */
+const LOCK_TIMEOUT_MS = 10_000;
+
+/** So that two moves into one database do not come at once. */
+const LOCK_NUMBER = 4_523_719;
+
+const engine: MoveEngine = {
+  checksum(sql, table, range) {
+    const order = table.key.join(", ");
+    return Promise.resolve(
+      sql.value(
+        `SELECT encode(sha256(convert_to(coalesce(string_agg(line, '' ORDER BY ${order}), ''), 'UTF8')), 'hex')
+          FROM (${linesIn(table, range)}) AS lines`,
+        ...keysOf(range),
+      ),
+    );
+  },
+  lastNumber(sql, table) {
+    return Promise.resolve(
+      sql.value(
+        `SELECT coalesce((SELECT seq FROM last_number WHERE name = ?1),
+          (SELECT last_value FROM pg_sequences WHERE schemaname = current_schema() AND sequencename = ?1 || '_rowid_seq'), 0)`,
+        table,
+      ),
+    );
+  },
+  async setLastNumber(sql, { name }, last) {
+    await sql.run("UPDATE last_number SET seq = ?2 WHERE name = ?1", name, last);
+    await sql.run("SELECT setval(pg_get_serial_sequence(?1, 'rowid'), greatest(?2, 1), ?2 > 0)", name, last);
+  },
+};
+
+/** @param begin the statement that begins the transaction */
+function transaction<T>(connection: Connection, begin: string, work: (sql: Sql) => Promise<T>): Promise<T> {
+  return connection.transaction(begin, async (client) => {
+    const result = await work(new PostgresSql(client));
+    await client.query("COMMIT");
+    return result;
+  });
+}
+
+function setupFor(url: string, schema: string): DatabaseSetup {
+  return { url, schema, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
+}
+
+/** @param where what messages call it: the address without a password */
+export function databasePlace(url: string, where: string): MovePlace {
+  return {
+    from: (act) => fromDatabase(url, where, act),
+    to: (source) => toDatabase(url, where, source),
+  };
+}
+
+async function withConnection<T>(
+  url: string,
+  schema: string,
+  act: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const connection = new Connection(setupFor(url, schema));
+  try {
+    return await act(connection);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Answers the schema that the database has data in: that of servers or, where a move was cut off at its very end, the one moved. */
+async function schemaOf(sql: Sql): Promise<string | undefined> {
+  const found = await sql.value<string | null>(
+    `SELECT CASE WHEN to_regclass('${SCHEMA}.turn') IS NOT NULL THEN '${SCHEMA}' ELSE ${LAST_MOVED} END`,
+  );
+  return found ?? undefined;
+}
+
+async function fromDatabase<T>(
+  url: string,
+  where: string,
+  act: (source: OpenSource) => Promise<T>,
+): Promise<T> {
+  const found = await withConnection(url, SCHEMA, (connection) =>
+    transaction(connection, "BEGIN READ ONLY", async (sql) => {
+      // Where there is no such schema, nothing in it is looked at.
+      const schema = await schemaOf(sql);
+      return schema === undefined
+        ? undefined
+        : { schema, isLive: schema === SCHEMA && (await isServed(sql)) };
+    }),
+  );
+  if (found === undefined) throw new EvregError("not_found", `The database ${where} holds no data of evreg.`);
+  const { schema, isLive } = found;
+  return await withConnection(url, schema, (connection) => {
+    const begin = `BEGIN ISOLATION LEVEL REPEATABLE READ${isLive ? " READ ONLY" : ""}`;
+    return transaction(connection, begin, async (sql) => {
+      await sql.run("SET LOCAL idle_in_transaction_session_timeout = 0");
+      if (!isLive) await lockAll(sql, where);
+      const form = await sql.value<number>("SELECT form FROM turn");
+      if (form !== FORM) {
+        throw new EvregError(
+          "usage",
+          `The database ${where} has evreg's tables in form ${form}, and this evreg moves form ${FORM} alone. Use the evreg that wrote it.`,
+        );
+      }
+      const kept = schema === SCHEMA ? undefined : schema;
+      const leave = async (): Promise<string> => {
+        if (kept !== undefined) return kept;
+        const moved = movedSchema(fileTimestamp(Date.now()));
+        await sql.run(`ALTER SCHEMA ${SCHEMA} RENAME TO ${moved}`);
+        return moved;
+      };
+      const dataId = await sql.value<string>("SELECT id FROM data_identity");
+      return await act({ engine, sql, dataId, isAtRest: !isLive, kept, leave });
+    });
+  });
+}
+
+/** Whether a node has the database, or had it a moment ago. */
+async function isServed(sql: Sql): Promise<boolean> {
+  const nodes = "SELECT 1 FROM node WHERE ended IS NULL AND until > clock_timestamp()";
+  return (await sql.value<0 | 1>(`SELECT EXISTS (${nodes})`)) === 1;
+}
+
+/** Keeps everybody from writing until the transaction ends; before its first query, so that this one sees what is then there. */
+async function lockAll(sql: Sql, where: string): Promise<void> {
+  const tables = ["turn", "node", ...MOVED_TABLES.map(({ name }) => name)];
+  await sql.run(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
+  await sql.run(`LOCK TABLE ${tables.join(", ")} IN SHARE MODE`);
+  if (!(await isServed(sql))) return;
+  throw new EvregError("conflict", `A server on the database ${where} has just started. Run this again.`);
+}
+
+async function toDatabase(url: string, where: string, source: TargetNeeds): Promise<OpenTarget> {
+  await withConnection(url, SCHEMA, (connection) =>
+    transaction(connection, "BEGIN", async (sql) => {
+      if ((await sql.value<string | null>(`SELECT to_regclass('${SCHEMA}.turn')::text`)) === null) {
+        // One that is empty, which may have been made for evreg, makes room for the one that arrives.
+        await sql.run(`DROP SCHEMA IF EXISTS ${SCHEMA}`);
+        const begun = await sql.value<string | null>(`SELECT to_regnamespace('${ARRIVING}')::text`);
+        mustBeBegun(begun !== null, source, `the database ${where}`);
+        return;
+      }
+      const isSame = (await sql.value<string>("SELECT id FROM data_identity")) === source.dataId;
+      const what = isSame ? "these data" : "data of evreg";
+      throw new EvregError(
+        "conflict",
+        `The database ${where} has ${what} already, which a move leaves alone. Name another with --to.`,
+      );
+    }),
+  );
+  await makeTables(setupFor(url, ARRIVING));
+  const connection = new Connection(setupFor(url, ARRIVING));
+  const inTransaction = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
+    transaction(connection, "BEGIN", work);
+  try {
+    await inTransaction(async (sql) => {
+      // It is held for as long as this connection is there; without it nothing more is done.
+      if ((await sql.value<0 | 1>("SELECT pg_try_advisory_lock(?)", LOCK_NUMBER)) === 0) {
+        throw new EvregError("conflict", `Another move into the database ${where} is under way.`);
+      }
+      await identify(
+        sql,
+        source.dataId,
+        `the database ${where}`,
+        `run DROP SCHEMA ${ARRIVING} CASCADE there`,
+      );
+    });
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+  return {
+    where,
+    engine,
+    transaction: (work) =>
+      inTransaction(async (sql) => {
+        // The last transaction waits for the disk, and with it all before it.
+        await sql.run("SET LOCAL synchronous_commit = off");
+        return await work(sql);
+      }),
+    arrive: () =>
+      inTransaction(async (sql) => void (await sql.run(`ALTER SCHEMA ${ARRIVING} RENAME TO ${SCHEMA}`))),
+    close: () => connection.close(),
+  };
+}

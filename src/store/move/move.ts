@@ -1,0 +1,61 @@
+import { EvregError, messageOf } from "../../domain/error.ts";
+import { EngineFailure } from "../sql/sql.ts";
+import { StoreThread } from "../thread/store-threads.ts";
+import type { PassResult } from "./pass.ts";
+import { MoveProgress } from "./progress.ts";
+
+/** One of the two places of a move. */
+export interface NamedPlace {
+  /** The folder, the file of a backup, or the address of a database without what is secret in it. */
+  readonly place: string;
+  /** The address of a database; `undefined` for a folder or file. */
+  readonly url?: string;
+}
+
+/** What a move has done. */
+export interface MoveReport extends PassResult {
+  readonly data_id: string;
+  /** Whether the data are at their new place; if not, what has changed since is still to be moved. */
+  readonly finished: boolean;
+  /** Under which name they are kept at the old one; `null` where the move is not finished. */
+  readonly kept: string | null;
+  readonly took_ms: number;
+}
+
+interface MoveOptions {
+  readonly from: NamedPlace;
+  readonly to: NamedPlace;
+  /** Ends it before its next chunk; another one goes on from there. */
+  readonly signal: AbortSignal;
+  /** Called now and then. */
+  readonly onProgress: (progress: Pick<MoveProgress, "rows" | "same">) => void;
+}
+
+const SHOW_EVERY_MS = 250;
+
+/**
+ * Moves all data from one place to another, where they get the same numbers and the same `data_id`; see `pass.ts`. Where a server
+ * may go on meanwhile, it moves what there is, and is to be done again once that has stopped. It may be cut off anywhere, and is
+ * then to be done again.
+ * @throws EvregError those of `MovePlace`; `unavailable` where one of the two cannot be read or written
+ */
+export async function move({ from, to, signal, onProgress }: MoveOptions): Promise<MoveReport> {
+  const progress = new MoveProgress();
+  const thread = new StoreThread("move-thread", { crashed: () => undefined, damaged: () => undefined });
+  const end = (): void => progress.end();
+  signal.addEventListener("abort", end);
+  if (signal.aborted) end();
+  const timer = setInterval(() => onProgress(progress), SHOW_EVERY_MS);
+  try {
+    const args = [from, to, progress.memory];
+    return (await thread.request("task", { operation: "moveData", args })) as MoveReport;
+  } catch (error) {
+    if (!(error instanceof EngineFailure)) throw error;
+    const message = `The move cannot go on: ${messageOf(error)}. What is done stays done: solve that, and run it again.`;
+    throw new EvregError(error.kind === "refused" ? "usage" : "unavailable", message, {}, { cause: error });
+  } finally {
+    clearInterval(timer);
+    signal.removeEventListener("abort", end);
+    await thread.close();
+  }
+}

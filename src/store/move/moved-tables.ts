@@ -1,0 +1,156 @@
+import { TABLES } from "../sql/tables.ts";
+
+// What a move goes through: the tables of `store/sql/tables.ts`, which both engines have with the same columns. All statements here
+// are for both.
+
+/** A column, with the type that it has in a list of rows; a BLOB is given in hex. */
+interface MovedColumn {
+  readonly name: string;
+  readonly type: "bigint" | "text" | "hex";
+}
+
+export interface MovedTable {
+  readonly name: string;
+  readonly columns: readonly MovedColumn[];
+  /** The columns of its primary key, which are all integers. */
+  readonly key: readonly string[];
+  /** The columns that refer to rows of other tables. */
+  readonly references: readonly { readonly column: string; readonly table: string }[];
+  /** What it gives its rows: no numbers, those after its largest one, or those after the largest that it ever gave. */
+  readonly numbers: "none" | "after largest" | "after last";
+}
+
+/** Some of a table's rows: those with a key beyond `after`, up to `to`, or all of them. */
+export interface KeyRange {
+  readonly after: readonly number[];
+  readonly to: readonly number[] | undefined;
+}
+
+/** It only has what shows whether the disk takes writes. */
+const NOT_MOVED = "write_check";
+
+const TYPES: Readonly<Record<string, MovedColumn["type"]>> = { INTEGER: "bigint", TEXT: "text", BLOB: "hex" };
+
+/** The tables in an order in which each comes after those that it refers to. */
+export const MOVED_TABLES: readonly MovedTable[] = TABLES.flatMap((statement) => {
+  const [, name] = /^CREATE TABLE (\w+)/.exec(statement) ?? [];
+  return name === undefined || name === NOT_MOVED ? [] : [movedTable(name, statement)];
+});
+
+function movedTable(name: string, statement: string): MovedTable {
+  const lines = [...statement.matchAll(/^ {2}([a-z_]+) (INTEGER|TEXT|BLOB)\b(.*)$/gm)];
+  const columns = lines.map(([, column = "", type = ""]) => ({ name: column, type: TYPES[type]! }));
+  const references = lines.flatMap(([, column = "", , rest = ""]) => {
+    const [, table] = /REFERENCES (\w+)/.exec(rest) ?? [];
+    return table === undefined ? [] : [{ column, table }];
+  });
+  const [, several] = /^ {2}PRIMARY KEY \(([^)]*)\)/m.exec(statement) ?? [];
+  const single = lines.find(([, , , rest = ""]) => rest.includes("PRIMARY KEY"))?.[1];
+  const key = several?.split(", ") ?? [single ?? "rowid"];
+  // The engine numbers the rows of a table without a key by itself.
+  if (several === undefined && single === undefined) columns.unshift({ name: "rowid", type: "bigint" });
+  const isNumbered = key.join() === "rowid";
+  const numbers = !isNumbered ? "none" : statement.includes("AUTOINCREMENT") ? "after last" : "after largest";
+  return { name, columns, key, references, numbers };
+}
+
+/** Where a table begins: before each key that a row can have. */
+export function startOf({ key }: MovedTable): readonly number[] {
+  return key.map(() => -1);
+}
+
+/** So many rows are compared and replaced at once, or as many as come to so many bytes. */
+const CHUNK_ROWS = 2_000;
+const CHUNK_BYTES = 2 * 1_024 * 1_024;
+
+/** Answers the key of the last row of the next chunk, of which each begins after the one before. */
+export function lastOfChunk({ name, key, columns }: MovedTable): string {
+  const keys = key.join(", ");
+  const long = columns.filter(({ type }) => type !== "bigint");
+  const bytes = ["0", ...long.map((column) => `coalesce(octet_length(${column.name}), 0)`)].join(" + ");
+  return `SELECT ${keys}, n FROM (
+      SELECT ${keys}, row_number() OVER walked AS n, sum(bytes) OVER walked AS total
+      FROM (SELECT ${keys}, ${bytes} AS bytes FROM ${name} WHERE ${beyond(key)} ORDER BY ${keys} LIMIT ${CHUNK_ROWS}) AS candidate
+      WINDOW walked AS (ORDER BY ${keys})) AS summed
+    WHERE n = 1 OR total <= ${CHUNK_BYTES} ORDER BY n DESC LIMIT 1`;
+}
+
+/** Answers the condition that a row is in the range, whose parameters are those of `keysOf`. */
+function inRange({ key }: MovedTable, { to }: KeyRange): string {
+  return to === undefined ? beyond(key) : `${beyond(key)} AND ${compared(key, "<=")}`;
+}
+
+export function keysOf({ after, to = [] }: KeyRange): readonly number[] {
+  return [...after, ...to];
+}
+
+function beyond(key: readonly string[]): string {
+  return compared(key, ">");
+}
+
+function compared(key: readonly string[], operator: string): string {
+  if (key.length === 1) return `${key[0]} ${operator} ?`;
+  return `(${key.join(", ")}) ${operator} (${key.map(() => "?").join(", ")})`;
+}
+
+/**
+ * The rows of a range, each as a text `line` that no other row has: numbers as they are, texts, and BLOBs in hex, behind how
+ * many bytes they have. With their keys, so that they can be put in order.
+ */
+export function linesIn(table: MovedTable, range: KeyRange): string {
+  const cells = table.columns.map(({ name, type }) => {
+    if (type === "bigint") return `coalesce(CAST(${name} AS TEXT), '-')`;
+    return `coalesce(octet_length(${name}) || ':' || ${type === "hex" ? `lower(hex(${name}))` : name}, '-')`;
+  });
+  return `SELECT ${table.key.join(", ")}, ${cells.join(" || ',' || ")} || ';' AS line
+    FROM ${table.name} WHERE ${inRange(table, range)}`;
+}
+
+/** Answers the rows of a range with all their columns. */
+export function rowsIn(table: MovedTable, range: KeyRange): string {
+  // Of NULL the embedded engine would make an empty text.
+  const cells = table.columns.map(({ name, type }) =>
+    type === "hex" ? `iif(${name} IS NULL, NULL, lower(hex(${name}))) AS ${name}` : name,
+  );
+  return `SELECT ${cells.join(", ")} FROM ${table.name} WHERE ${inRange(table, range)} ORDER BY ${table.key.join(", ")}`;
+}
+
+/** A subscription can take the name that another one had, which gets it only after that one in the order of their keys. */
+const NAME_RELEASED: Readonly<Record<string, string>> = { subscription: "deleted_ms = 0" };
+
+/** Has the rows whose keys are in a list release what no other row may have meanwhile; `undefined` where rows keep that. */
+export function releaseNames(table: MovedTable): string | undefined {
+  const released = NAME_RELEASED[table.name];
+  return released && `UPDATE ${table.name} SET ${released} WHERE ${isListed(table)}`;
+}
+
+/** Stores the rows of a list, in the place of those that are there with the same keys. */
+export function storeRows({ name, columns, key }: MovedTable): string {
+  const names = columns.map((column) => column.name);
+  const list = columns.map((column) => `${column.name} ${column.type}`).join(", ");
+  const changes = names.filter((column) => !key.includes(column));
+  return `INSERT INTO ${name} (${names.join(", ")}) SELECT ${names.join(", ")} FROM list(?: ${list}) AS moved WHERE true
+    ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${changes.map((column) => `${column} = excluded.${column}`).join(", ")}`;
+}
+
+/** Removes the rows whose keys are in a list, and before them those that refer to them: statements with one parameter each. */
+export function removeRows(table: MovedTable): readonly string[] {
+  return removalsWhere(table, isListed(table));
+}
+
+function isListed({ key }: MovedTable): string {
+  const keys = key.join(", ");
+  const list = key.map((column) => `${column} bigint`).join(", ");
+  return `${key.length === 1 ? keys : `(${keys})`} IN (SELECT ${keys} FROM list(?1: ${list}) AS listed)`;
+}
+
+function removalsWhere({ name }: MovedTable, condition: string): readonly string[] {
+  const referring = MOVED_TABLES.flatMap((child) =>
+    child.references
+      .filter(({ table }) => table === name)
+      .flatMap(({ column }) =>
+        removalsWhere(child, `${column} IN (SELECT rowid FROM ${name} WHERE ${condition})`),
+      ),
+  );
+  return [...referring, `DELETE FROM ${name} WHERE ${condition}`];
+}

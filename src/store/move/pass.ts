@@ -1,0 +1,185 @@
+import { createHash } from "node:crypto";
+import { EvregError, messageOf } from "../../domain/error.ts";
+import { EngineFailure, type Sql } from "../sql/sql.ts";
+import {
+  keysOf,
+  type KeyRange,
+  lastOfChunk,
+  MOVED_TABLES,
+  type MovedTable,
+  releaseNames,
+  removeRows,
+  rowsIn,
+  startOf,
+  storeRows,
+} from "./moved-tables.ts";
+import type { MoveProgress } from "./progress.ts";
+
+/** What is different between the engines. */
+export interface MoveEngine {
+  /** Answers the checksum of the rows in a range: the same where they are the same, in whichever engine. */
+  checksum(sql: Sql, table: MovedTable, range: KeyRange): Promise<string>;
+  /** Answers the largest number that a table ever gave a row; 0 where it gave none. */
+  lastNumber(sql: Sql, table: string): Promise<number>;
+  /** Makes the next row of a table get the number after this one. */
+  setLastNumber(sql: Sql, table: MovedTable, last: number): Promise<void>;
+}
+
+/** Where data are moved from: one state of them, which nobody changes meanwhile. */
+export interface MoveSource {
+  readonly engine: MoveEngine;
+  readonly sql: Sql;
+}
+
+/** Where data are moved to. Nobody opens it before the move has ended. */
+export interface MoveTarget {
+  /** What messages call it. */
+  readonly where: string;
+  readonly engine: MoveEngine;
+  transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+}
+
+/** What a pass has found and done. */
+export interface PassResult {
+  readonly events: number;
+  readonly deliveries: number;
+  /** How many rows all tables have together. */
+  readonly rows: number;
+  /** How many of them were missing or others in the target, or were there and should not be. */
+  readonly changed: number;
+  /** The checksum of everything, which the same data have in both engines. */
+  readonly sha256: string;
+}
+
+/**
+ * Makes the target hold what the source does, and nothing else. Each chunk of rows has one checksum in either; where these
+ * differ, the rows that differ are put right in one transaction, which is committed only when the checksums are the same. So a
+ * pass that was cut off anywhere is begun again, and passes over what is the same; and one that has come to its end has shown that
+ * all is.
+ * @throws EvregError `invalid` for rows that the target cannot hold
+ */
+export async function makeSame(
+  source: MoveSource,
+  target: MoveTarget,
+  progress: MoveProgress,
+): Promise<PassResult> {
+  const counts = await countsOf(source.sql);
+  progress.begin(sum(counts));
+  const whole = createHash("sha256");
+  let changed = 0;
+  for (const table of MOVED_TABLES) {
+    for (let after: readonly number[] | undefined = startOf(table); after !== undefined;) {
+      progress.mustGoOn();
+      const last: Readonly<Record<string, number>> | undefined = await source.sql.first(
+        lastOfChunk(table),
+        ...after,
+      );
+      // Beyond its last row the source has none, and so must the target.
+      const to: readonly number[] | undefined = last && table.key.map((column) => last[column]!);
+      const chunk = await makeChunkSame(source, target, table, { after, to });
+      changed += chunk.changed;
+      whole.update(`${table.name} ${chunk.checksum}\n`);
+      progress.passed(last?.["n"] ?? 0);
+      after = to;
+    }
+  }
+  const stored = await target.transaction(countsOf);
+  for (const { name } of MOVED_TABLES) {
+    if (stored.get(name) !== counts.get(name)) {
+      throw new Error(
+        `the table ${name} has ${stored.get(name)} rows in the place of ${counts.get(name)}, although all checksums are the same`,
+      );
+    }
+  }
+  return {
+    events: counts.get("event")!,
+    deliveries: counts.get("delivery")!,
+    rows: sum(counts),
+    changed,
+    sha256: whole.digest("hex"),
+  };
+}
+
+async function countsOf(sql: Sql): Promise<ReadonlyMap<string, number>> {
+  const counts = new Map<string, number>();
+  for (const { name } of MOVED_TABLES) {
+    counts.set(name, await sql.value<number>(`SELECT count(*) FROM ${name}`));
+  }
+  return counts;
+}
+
+function sum(counts: ReadonlyMap<string, number>): number {
+  return [...counts.values()].reduce((total, count) => total + count, 0);
+}
+
+async function makeChunkSame(
+  source: MoveSource,
+  target: MoveTarget,
+  table: MovedTable,
+  range: KeyRange,
+): Promise<{ readonly checksum: string; readonly changed: number }> {
+  try {
+    return await target.transaction(async (sql) => {
+      const stored = (): Promise<string> => target.engine.checksum(sql, table, range);
+      // Both at once: the database works in another process.
+      const [checksum, before] = await Promise.all([
+        source.engine.checksum(source.sql, table, range),
+        stored(),
+      ]);
+      if (before === checksum) return { checksum, changed: 0 };
+      const changed = await putRight(source.sql, sql, table, range);
+      if ((await stored()) !== checksum) throw new Error("what was stored is not the same");
+      return { checksum, changed };
+    });
+  } catch (error) {
+    if (error instanceof EvregError || error instanceof EngineFailure) throw error;
+    const message = `Rows of the table ${table.name} (after ${range.after.join(", ")}) cannot be moved to ${target.where}: ${messageOf(error)}. Nothing of them was stored there, and the data are as they were.`;
+    throw new EvregError("invalid", message, { table: table.name, after: range.after }, { cause: error });
+  }
+}
+
+/** @returns how many rows were different */
+async function putRight(from: Sql, to: Sql, table: MovedTable, range: KeyRange): Promise<number> {
+  const [wanted, stored] = [await rowsByKey(from, table, range), await rowsByKey(to, table, range)];
+  const gone = [...stored.keys()].filter((key) => !wanted.has(key));
+  // Before the others, of which one may have what had to be unique.
+  if (gone.length > 0) {
+    for (const removal of removeRows(table)) await to.run(removal, `[${gone.join(",")}]`);
+  }
+  const different = [...wanted].filter(([key, row]) => stored.get(key) !== row);
+  const release = releaseNames(table);
+  if (release !== undefined) await to.run(release, `[${different.map(([key]) => key).join(",")}]`);
+  const rows = different.map(([, row]) => row);
+  if (rows.length > 0) await to.run(storeRows(table), `[${rows.join(",")}]`);
+  return gone.length + different.length;
+}
+
+/** The rows of a range as JSON, by their keys as JSON. */
+async function rowsByKey(sql: Sql, table: MovedTable, range: KeyRange): Promise<ReadonlyMap<string, string>> {
+  const rows = await sql.rows<Readonly<Record<string, unknown>>>(rowsIn(table, range), ...keysOf(range));
+  return new Map(
+    rows.map((row) => {
+      const key = table.key.map((column) => row[column]);
+      const cells = table.columns.map(({ name }) => row[name]);
+      return [JSON.stringify(key.length === 1 ? key[0] : key), JSON.stringify(cells)];
+    }),
+  );
+}
+
+/** Makes the numbers of the target go on after the last ones that the source gave. */
+export async function continueNumbers(source: MoveSource, target: MoveTarget): Promise<void> {
+  await target.transaction(async (sql) => {
+    for (const table of MOVED_TABLES) {
+      const { name, numbers } = table;
+      if (numbers === "none") continue;
+      const last =
+        numbers === "after last"
+          ? await source.engine.lastNumber(source.sql, name)
+          : await source.sql.value<number>(`SELECT coalesce(max(rowid), 0) FROM ${name}`);
+      await target.engine.setLastNumber(sql, table, last);
+      if (numbers === "after last" && (await target.engine.lastNumber(sql, name)) !== last) {
+        throw new Error(`the numbers of the table ${name} do not go on after ${last}`);
+      }
+    }
+  });
+}

@@ -1,0 +1,71 @@
+import { EvregError } from "../../domain/error.ts";
+import type { Sql } from "../sql/sql.ts";
+import type { MoveSource, MoveTarget } from "./pass.ts";
+
+// A move needs two places of data, one of each engine. What each can do is the same.
+
+/** Where data are moved from, while it is open. */
+export interface OpenSource extends MoveSource {
+  readonly dataId: string;
+  /** Whether nobody serves the data while this is open, so that the move can come to its end. */
+  readonly isAtRest: boolean;
+  /** Under which name the data are kept that were moved away before; they are only to complete that move. */
+  readonly kept?: string | undefined;
+  /** Has servers find no data here any more. Answers under which name they are kept. */
+  leave(): Promise<string>;
+}
+
+/** Where data are moved to, while it is open. Servers do not find them there. */
+export interface OpenTarget extends MoveTarget {
+  /** Has servers find them. */
+  arrive(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What a target has to know of the source. */
+export type TargetNeeds = Pick<OpenSource, "dataId" | "kept">;
+
+export interface MovePlace {
+  /**
+   * Opens the data that are here for `act`. Once it has resolved, what `leave` did is durable.
+   * @throws EvregError `not_found` without data; `conflict` while a server has them and lets nobody read beside it; `usage` for
+   * data of another form
+   */
+  from<T>(act: (source: OpenSource) => Promise<T>): Promise<T>;
+  /**
+   * Opens the data that are to become those of the source, which may have been begun.
+   * @throws EvregError `conflict` where there are others
+   */
+  to(source: TargetNeeds): Promise<OpenTarget>;
+}
+
+/**
+ * Refuses to move once more what was moved away before, where this is not the end of that move: others may have gone on with it.
+ * @throws EvregError `conflict`
+ */
+export function mustBeBegun(isBegun: boolean, { kept }: TargetNeeds, where: string): void {
+  if (isBegun || kept === undefined) return;
+  throw new EvregError(
+    "conflict",
+    `The data were moved away already and are kept as ${kept}, and no move of them into ${where} was begun. Move them on from where they are now.`,
+  );
+}
+
+/**
+ * Gives data that are only begun their identity.
+ * @param advice what to do where these are other data
+ * @throws EvregError `conflict` where they are
+ */
+export async function identify(sql: Sql, dataId: string, where: string, advice: string): Promise<void> {
+  // The actions are moved first, and there are always some.
+  await sql.run(
+    `INSERT INTO data_identity (one, id) VALUES (1, ?)
+      ON CONFLICT (one) DO UPDATE SET id = excluded.id WHERE NOT EXISTS (SELECT 1 FROM action)`,
+    dataId,
+  );
+  if ((await sql.value<string>("SELECT id FROM data_identity")) === dataId) return;
+  throw new EvregError(
+    "conflict",
+    `In ${where} a move of other data was begun. To give that one up, ${advice}; or name another place with --to.`,
+  );
+}

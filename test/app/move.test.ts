@@ -1,0 +1,421 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openLocal } from "../../src/app/server.ts";
+import type { NewSubscription } from "../../src/domain/subscription.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+import { type Clock, systemClock } from "../../src/runtime/clock.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { move, type MoveReport, type NamedPlace } from "../../src/store/move/move.ts";
+import { MOVED_TABLES } from "../../src/store/move/moved-tables.ts";
+import { fileSql } from "../support/file-sql.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { ONE_ACTION, writeOlderFile } from "../support/older-file.ts";
+import { type Cluster, startCluster } from "../support/postgres.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { type Changes, configFor } from "../support/server.ts";
+import { until } from "../support/until.ts";
+import { dataFolder, LOOPBACK, start } from "./setup.ts";
+
+// Data are moved from a folder into a database and back.
+
+const HOUR_MS = 3_600_000;
+const KEY: Changes = { encryption: { key: randomBytes(32).toString("base64") } };
+const OPEN: Changes = { auth: { mode: "off" }, delivery: LOOPBACK };
+
+let cluster: Cluster;
+let databases = 0;
+
+beforeAll(async () => {
+  cluster = await startCluster();
+});
+afterAll(() => cluster.stop());
+
+async function newDatabase(): Promise<string> {
+  const name = `moved_${(databases += 1)}`;
+  await cluster.run(`CREATE DATABASE ${name}`);
+  return cluster.url(name);
+}
+
+async function inDatabase(url: string, statement: string): Promise<readonly Record<string, unknown>[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+function placeOf(text: string): NamedPlace {
+  return text.startsWith("postgres:") ? { place: "postgres://shown", url: text } : { place: text };
+}
+
+function run(from: string, to: string, signal = new AbortController().signal): Promise<MoveReport> {
+  return move({ from: placeOf(from), to: placeOf(to), signal, onProgress: () => undefined });
+}
+
+/** Opens a folder without a server for a while. */
+async function local<T>(
+  data: string,
+  act: (evreg: Evreg) => Promise<T>,
+  changes: Changes = {},
+  clock: Clock = systemClock,
+): Promise<T> {
+  const config = configFor(data, { ...OPEN, ...KEY, ...changes });
+  const evreg = await openLocal({ config, version: "1", logger: silentLogger, command: "test", clock });
+  try {
+    return await act(evreg);
+  } finally {
+    await evreg.close();
+  }
+}
+
+const event = (value: object, more: object = {}) => ({
+  action: "order.placed",
+  payload: RawJson.fromValue(value),
+  ...more,
+});
+
+/** A folder that has rows in every table, all of them made by those who use evreg. */
+async function filledFolder(): Promise<string> {
+  const data = dataFolder();
+  await local(
+    data,
+    async (evreg) => {
+      await evreg.actions.create({
+        action: "order.placed",
+        application: "shop",
+        schemata: { type: "object" },
+      });
+      await evreg.events.publish(event({ n: "old" }, { idempotency_key: "once" }));
+    },
+    {},
+    new ManualClock(Date.now() - 5 * HOUR_MS),
+  );
+  const server = await start(data, { ...OPEN, ...KEY, retention: { events: HOUR_MS } });
+  const { evreg } = server;
+  await until("the old one to be gone", async () => (await evreg.events.list()).meta.total === 0);
+  const receiver = await startReceiver();
+  receiver.answer = () => ({ status: 500, body: Buffer.from([0x00, 0xff, 0x0a, 0x5c, 0x27]) });
+  const schemata = { type: "object", description: "„ö\\ö“ 🦊\u2028", properties: { n: {} } };
+  await evreg.actions.update("order.placed", { schemata });
+  const subscribe = async (subscription: string, more: Partial<NewSubscription>): Promise<number> => {
+    const names = { application: "billing", action: "order.placed", subscription };
+    return (await evreg.subscriptions.create({ ...names, ...more })).data.rowid;
+  };
+  const { url: handler } = receiver;
+  await subscribe("failing", { handler, max_retries: 0 });
+  await subscribe("waiting", { handler, retry_schedule: [HOUR_MS], ordered: { key: "/n" } });
+  const filter = { not: { properties: { n: { const: "\u0000" } }, required: ["n"] } };
+  const pulled = await subscribe("pulled", { mode: "pull", filter });
+  await subscribe("refused", { handler: "http://127.0.0.1:9/", max_retries: 0 });
+  const paused = await subscribe("paused", { handler, active: false, bearer_token: "a-bearer-of-its-own" });
+  await evreg.subscriptions.delete(await subscribe("gone", { handler }));
+  await evreg.subscriptions.rotateSecret(paused, {});
+  await evreg.tokens.create({ name: "reader", scopes: ["read"] });
+  await evreg.events.publish(event({ n: 1 }, { idempotency_key: "once" }));
+  await evreg.events.publishBatch([event({ n: 'ö"\\🦊' }), event({ n: 1 }), event({ n: "\u0000" })]);
+  await until("attempts to fail", async () => {
+    return (await evreg.deliveries.list({ status: "failed" })).data.length === 8;
+  });
+  await evreg.replays.start(paused, { from: "2020-01-01T00:00:00Z", status: "missed" });
+  await evreg.subscriptions.claim(pulled, { max: 1, lease_ms: 600_000, consumer: "one" });
+  await server.stop();
+  await receiver.close();
+  // By a clock that was set back.
+  await local(
+    data,
+    (one) => one.events.publish(event({ n: 2 })),
+    {},
+    new ManualClock(Date.now() - HOUR_MS / 2),
+  );
+  return data;
+}
+
+function fileOf(data: string, name = /^evreg\.db$/): string {
+  return join(
+    data,
+    readdirSync(data).find((one) => name.test(one))!,
+  );
+}
+
+const MOVED_AWAY = /^evreg\.db\.moved-\w+$/;
+
+/** All that a data file holds, the numbers that it gave included. */
+function contentOf(file: string): Readonly<Record<string, unknown>> {
+  const tables = [...MOVED_TABLES.map(({ name }) => name), "sqlite_sequence"];
+  const rowsOf = (table: string): readonly string[] =>
+    fileSql(file, `SELECT * FROM ${table}`)
+      .map((row) =>
+        JSON.stringify(
+          Object.values(row).map((cell) =>
+            cell instanceof Uint8Array ? Buffer.from(cell).toString("hex") : cell,
+          ),
+        ),
+      )
+      .toSorted();
+  return Object.fromEntries(tables.map((table) => [table, rowsOf(table)]));
+}
+
+/** All that can be listed of what a server has. */
+async function listsOf(evreg: Evreg): Promise<object> {
+  const { data: subscriptions } = await evreg.subscriptions.list();
+  const { data: deliveries } = await evreg.deliveries.list();
+  return {
+    actions: await evreg.actions.list(),
+    revisions: await evreg.actions.revisions("order.placed"),
+    events: (await evreg.events.list()).data.map((one) => [one, one.payload?.text()]),
+    subscriptions,
+    deliveries,
+    attempts: await Promise.all(deliveries.map(({ rowid }) => evreg.deliveries.get(rowid))),
+    replays: await evreg.replays.list(),
+    tokens: await evreg.tokens.list(),
+    audit: await evreg.audit.list(),
+  };
+}
+
+describe("a move", () => {
+  test("takes everything there and back, with the numbers that were given", async () => {
+    const data = await filledFolder();
+    const before = contentOf(fileOf(data));
+    for (const { name } of MOVED_TABLES) expect.soft(before[name], name).not.toEqual([]);
+
+    const url = await newDatabase();
+    const there = await run(data, url);
+    expect(there).toMatchObject({ finished: true, kept: fileOf(data, MOVED_AWAY) });
+    const back = join(dirname(data), "back");
+    const again = await run(url, back);
+    expect(again).toMatchObject({ finished: true, data_id: there.data_id, sha256: there.sha256 });
+    expect(contentOf(fileOf(back))).toEqual(before);
+    expect(contentOf(fileOf(data, MOVED_AWAY))).toEqual(before);
+  });
+
+  test("shows callers the same, and gives the next numbers", async () => {
+    const data = await filledFolder();
+    const before = await local(data, listsOf);
+    const url = await newDatabase();
+    await run(data, url);
+    const place = dataFolder();
+    await expect(start(place, { ...OPEN, database: { url } })).rejects.toMatchObject({
+      message: expect.stringContaining("no key was given") as string,
+    });
+    await local(
+      place,
+      async (evreg) => {
+        expect(await listsOf(evreg)).toEqual(before);
+        const names = { action: "order.paid", application: "shop", schemata: {} };
+        const { data: created } = await evreg.actions.create(names);
+        const file = fileOf(data, MOVED_AWAY);
+        const [last] = fileSql(file, "SELECT seq FROM sqlite_sequence WHERE name = 'action'");
+        expect(created.rowid).toBe(Number(last!["seq"]) + 1);
+        expect(await evreg.events.publish(event({ n: 3 }))).toMatchObject({ data: { rowid: 7 } });
+        const again = await evreg.events.publish(event({ n: 1 }, { idempotency_key: "once" }));
+        expect(again).toMatchObject({ data: { rowid: 2 } });
+      },
+      { database: { url } },
+    );
+  });
+});
+
+/** What `evreg backup` writes. */
+async function backupOf(data: string): Promise<string> {
+  const path = join(dirname(data), "backup.db");
+  await local(data, async (evreg) => {
+    const made = await evreg.backup();
+    const pieces: Uint8Array[] = [];
+    for await (const piece of made.content()) pieces.push(piece);
+    writeFileSync(path, Buffer.concat(pieces));
+    await made.close();
+  });
+  return path;
+}
+
+test("a second move copies what has changed since, removes what is gone, and puts right what somebody changed", async () => {
+  const data = await filledFolder();
+  const names = { application: "shop", subscription: "named", mode: "pull" } as const;
+  const [low, high] = await local(data, async ({ subscriptions }) => [
+    (await subscriptions.create({ ...names, action: "order.placed" })).data.rowid,
+    (await subscriptions.create({ ...names, action: "order.*" })).data.rowid,
+  ]);
+  const url = await newDatabase();
+  const backup = await backupOf(data);
+  const first = await run(backup, url);
+  expect(first).toMatchObject({ finished: false, kept: null });
+  expect(await run(backup, url)).toMatchObject({ finished: false, changed: 0, sha256: first.sha256 });
+  await inDatabase(url, "UPDATE arriving_evreg.event SET payload = 'x' WHERE rowid = 6");
+  expect(await run(backup, url)).toMatchObject({ finished: false, changed: 1, sha256: first.sha256 });
+
+  // One subscription takes the name that a later one had.
+  await local(data, async ({ subscriptions }) => {
+    await subscriptions.update(high, { action: "order.placed.*" });
+    await subscriptions.update(low, { action: "order.*" });
+    for (const { rowid } of (await subscriptions.list()).data) {
+      if (rowid !== low && rowid !== high) await subscriptions.delete(rowid);
+    }
+  });
+  // Others are gone, and one of them had a key that is used again.
+  const clock = new ManualClock(Date.now() + 2 * HOUR_MS);
+  const expiring = await start(data, { ...OPEN, ...KEY, retention: { events: HOUR_MS } }, { clock });
+  await until("the others to be gone", async () => {
+    await clock.advance(1_000);
+    return (await expiring.evreg.events.list()).meta.total === 0;
+  });
+  await expiring.evreg.events.publish(event({ n: 7 }, { idempotency_key: "once" }));
+  await expiring.stop();
+  const last = await run(data, url);
+  expect(last).toMatchObject({ finished: true, events: 1 });
+  const back = join(dirname(data), "back");
+  expect(await run(url, back)).toMatchObject({ sha256: last.sha256 });
+  expect(contentOf(fileOf(back))).toEqual(contentOf(fileOf(data, MOVED_AWAY)));
+});
+
+test("what a server has in a database is moved while it goes on, and the rest once it has stopped", async () => {
+  const url = await newDatabase();
+  const node = dataFolder();
+  const server = await start(node, { ...OPEN, database: { url } });
+  await server.evreg.actions.create({ action: "order.placed", application: "shop", schemata: {} });
+  await server.evreg.events.publish(event({ n: 1 }));
+  const folder = dataFolder();
+  expect(await run(url, folder)).toMatchObject({ finished: false, events: 1 });
+  await expect(start(folder, OPEN)).rejects.toMatchObject({
+    code: "conflict",
+    message: expect.stringContaining("has not ended") as string,
+  });
+  await server.evreg.events.publish(event({ n: 2 }));
+  await server.stop();
+  expect(await run(url, folder)).toMatchObject({ finished: true, events: 2 });
+  await expect(start(node, { ...OPEN, database: { url } })).rejects.toMatchObject({
+    code: "conflict",
+    message: expect.stringContaining("were moved into a data folder") as string,
+  });
+  const moved = await start(folder, OPEN);
+  expect((await moved.evreg.events.list()).meta.total).toBe(2);
+});
+
+test.each(["folder", "database"])(
+  "a move from a %s that was cut off at its very end is run again",
+  async (from) => {
+    const data = await filledFolder();
+    const url = await newDatabase();
+    const there = await run(data, url);
+    if (from === "folder") {
+      await inDatabase(url, "ALTER SCHEMA evreg RENAME TO arriving_evreg");
+      const again = await run(data, url);
+      expect(again).toMatchObject({ finished: true, changed: 0, kept: there.kept, sha256: there.sha256 });
+      return;
+    }
+    const back = join(dirname(data), "back");
+    const { kept } = await run(url, back);
+    renameSync(join(back, "evreg.db"), join(back, "evreg.db.arriving"));
+    expect(await run(url, back)).toMatchObject({ finished: true, changed: 0, kept, sha256: there.sha256 });
+  },
+);
+
+test("what was moved away is served again once it has its name back", async () => {
+  const data = await filledFolder();
+  const url = await newDatabase();
+  const { kept } = await run(data, url);
+  await expect(start(data, { ...OPEN, ...KEY })).rejects.toMatchObject({
+    code: "conflict",
+    message: expect.stringContaining(`rename ${kept!} to evreg.db`) as string,
+  });
+  renameSync(kept!, join(data, "evreg.db"));
+  const server = await start(data, { ...OPEN, ...KEY });
+  expect((await server.evreg.events.list()).meta.total).toBe(5);
+});
+
+test("an interrupted move ends before its next chunk", async () => {
+  const data = await filledFolder();
+  const url = await newDatabase();
+  await expect(run(data, url, AbortSignal.abort())).rejects.toMatchObject({ code: "unavailable" });
+  expect(await run(data, url)).toMatchObject({ finished: true });
+});
+
+function refusal(code: string, text: string): object {
+  return { code, message: expect.stringContaining(text) as string };
+}
+
+describe("a move is refused", () => {
+  test("from a folder that a server has", async () => {
+    const data = dataFolder();
+    await start(data, OPEN);
+    await expect(run(data, await newDatabase())).rejects.toMatchObject(
+      refusal("conflict", "evreg backup FILE"),
+    );
+  });
+
+  test("to a place that has data", async () => {
+    const data = await filledFolder();
+    const url = await cluster.emptyStore();
+    await expect(run(data, url)).rejects.toMatchObject(refusal("conflict", "has data of evreg already"));
+    await expect(run(url, data)).rejects.toMatchObject(refusal("conflict", "has data already"));
+    const moved = await newDatabase();
+    const backup = await backupOf(data);
+    await run(data, moved);
+    await expect(run(backup, moved)).rejects.toMatchObject(refusal("conflict", "has these data already"));
+  });
+
+  test("to a place in which a move of other data was begun", async () => {
+    const [one, other] = [await filledFolder(), await filledFolder()];
+    const url = await newDatabase();
+    await run(await backupOf(one), url);
+    await expect(run(other, url)).rejects.toMatchObject(
+      refusal("conflict", "a move of other data was begun"),
+    );
+    await inDatabase(url, "DROP SCHEMA arriving_evreg CASCADE");
+    expect(await run(other, url)).toMatchObject({ finished: true });
+  });
+
+  test("of what was moved away before, to another place than that", async () => {
+    const data = await filledFolder();
+    const url = await newDatabase();
+    await run(data, url);
+    await expect(run(data, await newDatabase())).rejects.toMatchObject(
+      refusal("conflict", "moved away already"),
+    );
+    await run(url, join(dirname(data), "back"));
+    const other = join(dirname(data), "other");
+    await expect(run(url, other)).rejects.toMatchObject(refusal("conflict", "moved away already"));
+    expect(readdirSync(other)).toEqual([]);
+  });
+
+  test("to a place that another move has", async () => {
+    const data = await filledFolder();
+    const url = await newDatabase();
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    await client.query("SELECT pg_advisory_lock(4523719)");
+    await expect(run(data, url)).rejects.toMatchObject(refusal("conflict", "Another move"));
+    await client.end();
+  });
+
+  test("from where there is nothing, or something else", async () => {
+    const [empty, url] = [dataFolder(), await newDatabase()];
+    await expect(run(empty, url)).rejects.toMatchObject(refusal("not_found", "no folder or file"));
+    mkdirSync(empty);
+    await expect(run(empty, url)).rejects.toMatchObject(refusal("not_found", "holds no data"));
+    await expect(run(url, empty)).rejects.toMatchObject(refusal("not_found", "holds no data"));
+    writeFileSync(join(empty, "other.db"), "something else");
+    await expect(run(join(empty, "other.db"), url)).rejects.toMatchObject(
+      refusal("invalid", "is no data file"),
+    );
+    writeOlderFile(join(empty, "evreg.db"), 21, ONE_ACTION);
+    await expect(run(empty, url)).rejects.toMatchObject(refusal("usage", "evreg migrate"));
+    await expect(run(cluster.url("nowhere"), empty)).rejects.toMatchObject(
+      refusal("usage", "no such database"),
+    );
+    expect(readdirSync(empty)).toEqual(["evreg.db", "other.db"]);
+  });
+
+  test("for rows that the new place cannot hold", async () => {
+    const data = await filledFolder();
+    fileSql(fileOf(data), "UPDATE action SET application = CAST(x'c3' AS TEXT) WHERE rowid = 5", "SELECT 1");
+    await expect(run(data, await newDatabase())).rejects.toMatchObject(
+      refusal("invalid", "the table action"),
+    );
+  });
+});
