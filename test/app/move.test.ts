@@ -194,6 +194,24 @@ describe("a move", () => {
     expect(contentOf(fileOf(data, MOVED_AWAY))).toEqual(before);
   });
 
+  test("takes payloads of many bytes", async () => {
+    const data = dataFolder();
+    await local(data, async (evreg) => {
+      await evreg.actions.create({
+        action: "order.placed",
+        application: "shop",
+        schemata: { type: "object" },
+      });
+      for (let n = 0; n < 7; n += 1) await evreg.events.publish(event({ n, text: "ö".repeat(300_000 + n) }));
+    });
+    const before = contentOf(fileOf(data));
+    const url = await newDatabase();
+    const { sha256 } = await run(data, url);
+    const back = join(dirname(data), "back");
+    expect(await run(url, back)).toMatchObject({ finished: true, events: 7, sha256 });
+    expect(contentOf(fileOf(back))).toEqual(before);
+  });
+
   test("shows callers the same, and gives the next numbers", async () => {
     const data = await filledFolder();
     const before = await local(data, listsOf);

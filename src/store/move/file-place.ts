@@ -54,7 +54,7 @@ const engine: MoveEngine = {
     // It goes on after the largest one by itself.
     if (numbers !== "after last") return;
     await sql.run("DELETE FROM sqlite_sequence WHERE name = ?", name);
-    await sql.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", name, last);
+    if (last > 0) await sql.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", name, last);
   },
 };
 

@@ -59,20 +59,17 @@ export function startOf({ key }: MovedTable): readonly number[] {
   return key.map(() => -1);
 }
 
-/** So many rows are compared and replaced at once, or as many as come to so many bytes. */
-const CHUNK_ROWS = 2_000;
-const CHUNK_BYTES = 2 * 1_024 * 1_024;
-
-/** Answers the key of the last row of the next chunk, of which each begins after the one before. */
-export function lastOfChunk({ name, key, columns }: MovedTable): string {
+/** Answers the key of a row beyond a key, of which so many are passed over. */
+export function keyBeyond({ name, key }: MovedTable): string {
   const keys = key.join(", ");
-  const long = columns.filter(({ type }) => type !== "bigint");
-  const bytes = ["0", ...long.map((column) => `coalesce(octet_length(${column.name}), 0)`)].join(" + ");
-  return `SELECT ${keys}, n FROM (
-      SELECT ${keys}, row_number() OVER walked AS n, sum(bytes) OVER walked AS total
-      FROM (SELECT ${keys}, ${bytes} AS bytes FROM ${name} WHERE ${beyond(key)} ORDER BY ${keys} LIMIT ${CHUNK_ROWS}) AS candidate
-      WINDOW walked AS (ORDER BY ${keys})) AS summed
-    WHERE n = 1 OR total <= ${CHUNK_BYTES} ORDER BY n DESC LIMIT 1`;
+  return `SELECT ${keys} FROM ${name} WHERE ${beyond(key)} ORDER BY ${keys} LIMIT 1 OFFSET ?`;
+}
+
+/** Answers how many rows a range has, and about how many bytes. */
+export function sizeOf(table: MovedTable, range: KeyRange): string {
+  const long = table.columns.filter(({ type }) => type !== "bigint");
+  const bytes = ["0", ...long.map(({ name }) => `coalesce(octet_length(${name}), 0)`)].join(" + ");
+  return `SELECT count(*) AS rows, coalesce(sum(${bytes}), 0) AS bytes FROM ${table.name} WHERE ${inRange(table, range)}`;
 }
 
 /** Answers the condition that a row is in the range, whose parameters are those of `keysOf`. */

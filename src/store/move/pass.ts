@@ -2,14 +2,15 @@ import { createHash } from "node:crypto";
 import { EvregError, messageOf } from "../../domain/error.ts";
 import { EngineFailure, type Sql } from "../sql/sql.ts";
 import {
+  keyBeyond,
   keysOf,
   type KeyRange,
-  lastOfChunk,
   MOVED_TABLES,
   type MovedTable,
   releaseNames,
   removeRows,
   rowsIn,
+  sizeOf,
   startOf,
   storeRows,
 } from "./moved-tables.ts";
@@ -70,17 +71,12 @@ export async function makeSame(
   for (const table of MOVED_TABLES) {
     for (let after: readonly number[] | undefined = startOf(table); after !== undefined;) {
       progress.mustGoOn();
-      const last: Readonly<Record<string, number>> | undefined = await source.sql.first(
-        lastOfChunk(table),
-        ...after,
-      );
-      // Beyond its last row the source has none, and so must the target.
-      const to: readonly number[] | undefined = last && table.key.map((column) => last[column]!);
-      const chunk = await makeChunkSame(source, target, table, { after, to });
+      const { range, rows } = await nextChunk(source.sql, table, after);
+      const chunk = await makeChunkSame(source, target, table, range);
       changed += chunk.changed;
       whole.update(`${table.name} ${chunk.checksum}\n`);
-      progress.passed(last?.["n"] ?? 0);
-      after = to;
+      progress.passed(rows);
+      after = range.to;
     }
   }
   const stored = await target.transaction(countsOf);
@@ -110,6 +106,25 @@ async function countsOf(sql: Sql): Promise<ReadonlyMap<string, number>> {
 
 function sum(counts: ReadonlyMap<string, number>): number {
   return [...counts.values()].reduce((total, count) => total + count, 0);
+}
+
+/** So many rows are compared and put right at once, or fewer where they come to more bytes. */
+const CHUNK_ROWS = 2_000;
+const CHUNK_BYTES = 2 * 1_024 * 1_024;
+
+/** The last chunk of a table has no end, as the target must have no rows beyond, either. */
+async function nextChunk(
+  sql: Sql,
+  table: MovedTable,
+  after: readonly number[],
+): Promise<{ readonly range: KeyRange; readonly rows: number }> {
+  for (let most = CHUNK_ROWS; ; most = Math.ceil(most / 2)) {
+    const last = await sql.first<Readonly<Record<string, number>>>(keyBeyond(table), ...after, most - 1);
+    const range = { after, to: last && table.key.map((column) => last[column]!) };
+    const size = await sql.first<{ rows: number; bytes: number }>(sizeOf(table, range), ...keysOf(range));
+    const { rows, bytes } = size!;
+    if (bytes <= CHUNK_BYTES || rows <= 1) return { range, rows };
+  }
 }
 
 async function makeChunkSame(
