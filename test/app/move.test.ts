@@ -300,14 +300,14 @@ test("what a server has in a database is moved while it goes on, and the rest on
   const folder = dataFolder();
   expect(await run(url, folder)).toMatchObject({ finished: false, events: 1 });
   await expect(start(folder, OPEN)).rejects.toMatchObject({
-    code: "conflict",
+    code: "unavailable",
     message: expect.stringContaining("has not ended") as string,
   });
   await server.evreg.events.publish(event({ n: 2 }));
   await server.stop();
   expect(await run(url, folder)).toMatchObject({ finished: true, events: 2 });
   await expect(start(node, { ...OPEN, database: { url } })).rejects.toMatchObject({
-    code: "conflict",
+    code: "unavailable",
     message: expect.stringContaining("were moved into a data folder") as string,
   });
   const moved = await start(folder, OPEN);
@@ -338,7 +338,7 @@ test("what was moved away is served again once it has its name back", async () =
   const url = await newDatabase();
   const { kept } = await run(data, url);
   await expect(start(data, { ...OPEN, ...KEY })).rejects.toMatchObject({
-    code: "conflict",
+    code: "unavailable",
     message: expect.stringContaining(`rename ${kept!} to evreg.db`) as string,
   });
   renameSync(kept!, join(data, "evreg.db"));

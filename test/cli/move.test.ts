@@ -62,7 +62,7 @@ test("a move says what is done, what to do next, and how long it took", async ()
   expect(again).toMatchObject({ code: 5, stdout: "" });
   expect(again.stderr).toContain("has these data already");
   const read = await run(["actions", "list", "--data", "data"]);
-  expect(read).toMatchObject({ code: 5, stderr: expect.stringContaining("moved into a database") as string });
+  expect(read).toMatchObject({ code: 1, stderr: expect.stringContaining("moved into a database") as string });
 
   const back = await run(["move", "--to", "back", "--json"], { env });
   expect(back.code).toBe(0);

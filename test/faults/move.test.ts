@@ -109,7 +109,7 @@ async function killedMove(from: string, to: string, arrived: () => Promise<numbe
 
 async function expectUnfinished(flags: readonly string[]): Promise<void> {
   const refused = await runProgram(["serve", "--port", "0", ...flags]);
-  expect(refused).toMatchObject({ code: 5, stderr: expect.stringContaining("has not ended") as string });
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("has not ended") as string });
 }
 
 async function rowsInDatabase(): Promise<number> {

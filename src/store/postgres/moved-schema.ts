@@ -20,7 +20,7 @@ export const LAST_MOVED = `(SELECT max(nspname)::text FROM pg_namespace WHERE st
 
 /**
  * Refuses to make tables in a database where data are still arriving, or were moved away from.
- * @throws EvregError `conflict` with what to do
+ * @throws EvregError `unavailable` with what to do
  */
 export async function mustNotBeMoved(client: Client): Promise<void> {
   const { rows } = await client.query<{ arriving: string | null; moved: string | null }>(
@@ -29,13 +29,13 @@ export async function mustNotBeMoved(client: Client): Promise<void> {
   const { arriving, moved } = rows[0]!;
   if (arriving !== null) {
     throw new EvregError(
-      "conflict",
+      "unavailable",
       `A move of data into this database has not ended. Run \`evreg move\` again, from where they come to this database: it goes on where it was. To give it up: DROP SCHEMA ${ARRIVING} CASCADE.`,
     );
   }
   if (moved === null) return;
   throw new EvregError(
-    "conflict",
+    "unavailable",
     `The data of this database were moved into a data folder by \`evreg move\`, so nothing is served from here: use that folder, or move the data back with \`evreg move --from FOLDER\`. To give up all that was stored since: ALTER SCHEMA ${moved} RENAME TO ${SCHEMA}; numbers of events are then given a second time.`,
     { moved },
   );

@@ -30,13 +30,13 @@ export function lastMovedFile(folder: string): string | undefined {
 
 /**
  * Refuses to make data in a folder where they are still arriving, or were moved away from.
- * @throws EvregError `conflict` with what to do
+ * @throws EvregError `unavailable` with what to do
  */
 export function mustNotBeMoved(folder: string): void {
   const names = readdirSync(folder);
   if (names.includes(`${DATA_FILE}.arriving`)) {
     throw new EvregError(
-      "conflict",
+      "unavailable",
       `A move of data into the folder ${folder} has not ended. Run \`evreg move\` again, from where they come to ${shellWord(folder)}: it goes on where it was. To give it up, remove ${arrivingFile(folder)} and what is beside it under that name.`,
       { folder },
     );
@@ -44,7 +44,7 @@ export function mustNotBeMoved(folder: string): void {
   const moved = lastMovedFile(folder);
   if (moved === undefined) return;
   throw new EvregError(
-    "conflict",
+    "unavailable",
     `The data of the folder ${folder} were moved into a database by \`evreg move\`, so nothing is served from here: use that database (EVREG_DATABASE_URL), or move the data back with \`evreg move --to ${shellWord(folder)}\`. To give up all that was stored since, rename ${moved} to ${DATA_FILE}; numbers of events are then given a second time.`,
     { folder, moved },
   );
