@@ -112,6 +112,26 @@ export function isTokenForm(text: string): boolean {
 }
 
 /** What is stored instead of the token: its SHA-256 in hex. A token is random, so it needs no salt and no slow hash. */
+/** Codes that sign a browser in: each is for one use. */
+export const SIGN_IN_CODES = {
+  holdMs: 2 * 60_000,
+  /** Codes of the last two minutes, used ones among them: of one token and all browsers that it signed in, and in all. */
+  maxOfOne: 16,
+  max: 1_000,
+  /** 226 bits: nobody guesses one. */
+  characters: 38,
+  unknown: "The code is unknown, or older than two minutes. `evreg open` makes another.",
+} as const;
+
+/** What a code is stored by: it is no token, and opens nothing. */
+export function hashCode(code: string): string {
+  return `code ${hash("sha256", code)}`;
+}
+
+export function isCodeHash(stored: string): boolean {
+  return stored.startsWith("code ");
+}
+
 export function hashToken(token: string): string {
   return hash("sha256", token);
 }

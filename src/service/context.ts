@@ -16,7 +16,6 @@ import type { SecretUses } from "./tokens/secret-uses.ts";
 import type { Feed } from "./stream/feed.ts";
 import type { StatsRecorder } from "./stats/recorder.ts";
 import type { StoredEvents } from "./stored-events.ts";
-import type { SignInCodes } from "./tokens/sign-in-codes.ts";
 import type { SchemaProducts } from "./validation-thread.ts";
 
 export interface ServiceContext {
@@ -36,7 +35,6 @@ export interface ServiceContext {
   readonly schemaProducts: SchemaProducts;
   readonly tokens: TokenCache;
   readonly secretUses: SecretUses;
-  readonly signInCodes: SignInCodes;
   readonly counts: PublishCounts;
   /** The same by action and subscription, over time. */
   readonly stats: StatsRecorder;

@@ -41,20 +41,11 @@ import { readStats } from "./stats/read.ts";
 import { StoredEvents } from "./stored-events.ts";
 import { subscriptionPages, subscriptionsPort } from "./subscriptions.ts";
 import { SecretUses } from "./tokens/secret-uses.ts";
-import { SignInCodes } from "./tokens/sign-in-codes.ts";
 import { TokenCache } from "./tokens/token-cache.ts";
 import { bootstrapToken, tokensPort } from "./tokens/tokens.ts";
 
 /** What the service makes itself. */
-type Made =
-  | "actions"
-  | "feed"
-  | "payloads"
-  | "schemaChecks"
-  | "secretUses"
-  | "signInCodes"
-  | "storedEvents"
-  | "tokens";
+type Made = "actions" | "feed" | "payloads" | "schemaChecks" | "secretUses" | "storedEvents" | "tokens";
 
 export interface ServiceOptions extends Omit<ServiceContext, Made> {
   readonly version: string;
@@ -124,7 +115,6 @@ export function createService(options: ServiceOptions): Service {
     feed,
     tokens,
     secretUses: new SecretUses(store, clock),
-    signInCodes: new SignInCodes(clock, shared.random),
     payloads,
     actions: new ActionCache(store.catalog, eventLoop, store.node),
     storedEvents: new StoredEvents({ events: store.events, clock, payloads }),

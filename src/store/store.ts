@@ -81,6 +81,7 @@ export interface StoreChange {
 }
 
 export interface TokenStore {
+  /** A browser's token uses its code: `unauthorized` for one that is too old, `conflict` for one that was used before. */
   create(input: TokenRecord, nowMs: number, by?: Actor): Promise<Token>;
   /** Finds a token by its SHA-256, in hex. */
   find(hash: string): Promise<CallerToken | undefined>;
@@ -139,13 +140,16 @@ export interface StoreCondition {
 /** A token, and the one that it counts as in what callers share: whose browsers it was signed in by, all the way up, or itself. */
 export interface CallerToken extends Token {
   readonly callerId: number;
+  /** As `TokenRecord.parentId`; `null` where it was made by itself. */
+  readonly parentId: number | null;
 }
 
 export interface TokenRecord {
   readonly name: string;
   readonly scopes: readonly string[];
+  /** One of a code (`hashCode`) makes no token but a code that signs a browser in once. It opens nothing, and is not listed. */
   readonly hash: string;
   readonly expiresAtMs?: number;
-  /** The token that a browser was signed in with, and ends with; 0 for the owner of the data folder. */
+  /** Of a code: the token that it was made with, and ends with; 0 for the owner of the data folder. Of a browser's token: its code. */
   readonly parentId?: number;
 }

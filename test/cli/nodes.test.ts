@@ -50,7 +50,7 @@ test("several serve behind one address, are started anew one by one, and again w
   const answers: number[] = [];
   // Whoever comes meanwhile is answered by one of the others.
   const asking = (async () => {
-    while (!replaced.signal.aborted) answers.push((await fetch(`${server.url}/v1/actions`)).status);
+    while (!replaced.signal.aborted) answers.push(await statusOf(`${server.url}/v1/actions`));
   })();
   await until("both are new", async () => {
     const now = await serving();
@@ -72,4 +72,9 @@ async function untilTwo(serving: () => Promise<readonly NodeRecord[]>): Promise<
   let found: readonly NodeRecord[] = [];
   await until("two serve", async () => (found = await serving()).length === 2);
   return found;
+}
+
+/** By a connection of its own: one that is kept may be closed just as it is used again. */
+async function statusOf(url: string): Promise<number> {
+  return (await fetch(url, { headers: { connection: "close" } })).status;
 }

@@ -6,6 +6,7 @@ import {
   CODE_EXCHANGE,
   type CodeExchange,
   checkScope,
+  hashCode,
   hashToken,
   isTokenForm,
   LOCAL_OWNER,
@@ -13,11 +14,13 @@ import {
   NEW_TOKEN,
   type NewToken,
   type Principal,
+  randomText,
+  SIGN_IN_CODES,
   type TokenWithSecret,
 } from "../../domain/token.ts";
 import type { TokensPort } from "../../evreg.ts";
 import { toIso } from "../../runtime/clock.ts";
-import type { TokenRecord } from "../../store/store.ts";
+import type { CallerToken, TokenRecord } from "../../store/store.ts";
 import { Access } from "../auth.ts";
 import type { ServiceContext } from "../context.ts";
 import { checkId, checkTime, existing, omitUndefined, readBody } from "../requests.ts";
@@ -26,7 +29,7 @@ import { checkId, checkTime, existing, omitUndefined, readBody } from "../reques
 const BROWSER_HOLDS_MS = 12 * 60 * 60_000;
 
 export function tokensPort(context: ServiceContext, access: Access): TokensPort {
-  const { store, clock, tokens, signInCodes } = context;
+  const { store, clock, random, tokens } = context;
   /** Whoever made a code, at the address that it is used from. */
   const actorOf = (principal: Principal): Actor => ({
     ...new Access(principal).actor,
@@ -51,19 +54,30 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
       return { data: await minted(context, omitUndefined(record), access.actor) };
     },
     async createCode() {
-      const { code, expiresAtMs } = signInCodes.issue(access.principal);
+      const { name, scopes, tokenId: parentId = 0 } = access.principal;
+      const code = randomText(SIGN_IN_CODES.characters, (count) => random.bytes(count));
+      const expiresAtMs = clock.now() + SIGN_IN_CODES.holdMs;
+      await store.tokens.create({ name, scopes, hash: hashCode(code), expiresAtMs, parentId }, clock.now());
       return { data: { code, expires_at: toIso(expiresAtMs) } };
     },
     async exchangeCode(input) {
-      const { code } = readBody<CodeExchange>(CODE_EXCHANGE, input);
-      const data = await signInCodes.exchange(code, {
-        give: (principal) => browserToken(context, principal, actorOf(principal)),
-        async end({ rowid }, principal) {
-          await store.tokens.revoke(rowid, clock.now(), { by: actorOf(principal) });
-          tokens.evict();
-        },
-      });
-      return { data };
+      const { code: text } = readBody<CodeExchange>(CODE_EXCHANGE, input);
+      const code = await store.tokens.find(hashCode(text));
+      if (code === undefined) throw new EvregError("unauthorized", SIGN_IN_CODES.unknown);
+      const maker = await makerOf(context, code);
+      const by = actorOf(maker);
+      try {
+        return { data: await browserToken(context, maker, code.rowid, by) };
+      } catch (error) {
+        if (!(error instanceof EvregError) || error.code !== "conflict") throw error;
+      }
+      // The address with it may be seen, in the list of processes or the browser's history (RFC 6749, 4.1.2).
+      await store.tokens.revoke(code.rowid, clock.now(), { by });
+      tokens.evict();
+      throw new EvregError(
+        "unauthorized",
+        "This code was used before, so the token that was given for it has been revoked: somebody else may have it. `evreg open` makes another code.",
+      );
     },
     async revoke(id) {
       // Everybody may end what it is itself: a browser signs out so.
@@ -88,19 +102,26 @@ async function minted(
   return { ...created, token };
 }
 
-/** @param principal who made the code: its token may have been revoked since */
-async function browserToken(
-  context: ServiceContext,
-  principal: Principal,
-  by: Actor,
-): Promise<TokenWithSecret> {
-  if (!(await context.tokens.holds(principal))) {
+/** @throws EvregError `unauthorized` where the token that the code was made with has ended */
+async function makerOf({ store, clock }: ServiceContext, code: CallerToken): Promise<Principal> {
+  const { name, scopes, parentId } = code;
+  if (parentId === null || parentId === 0) return { name, scopes };
+  const maker = (await store.tokens.list()).find(({ rowid }) => rowid === parentId);
+  if (maker === undefined || (parseIsoTime(maker.expires_at ?? "") ?? Infinity) <= clock.now()) {
     throw new EvregError("unauthorized", "The token that this code was made with holds no longer.");
   }
-  const endsMs = parseIsoTime(principal.expires_at ?? "") ?? Infinity;
+  return { name, scopes, expires_at: maker.expires_at, tokenId: parentId };
+}
+
+async function browserToken(
+  context: ServiceContext,
+  { scopes, expires_at }: Principal,
+  code: number,
+  by: Actor,
+): Promise<TokenWithSecret> {
+  const endsMs = parseIsoTime(expires_at ?? "") ?? Infinity;
   const expiresAtMs = Math.min(context.clock.now() + BROWSER_HOLDS_MS, endsMs);
-  const { scopes, tokenId: parentId = 0 } = principal;
-  return minted(context, { name: "browser", scopes, expiresAtMs, parentId }, by);
+  return minted(context, { name: "browser", scopes, expiresAtMs, parentId: code }, by);
 }
 
 /**

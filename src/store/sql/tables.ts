@@ -249,7 +249,8 @@ CREATE TABLE replay (
 ) STRICT;
 CREATE UNIQUE INDEX replay_running ON replay (subscription_id) WHERE status = 'running';
 
--- parent_id, of a browser's token: the one that it was signed in with, and ends with, or 0 for the owner of the data folder.
+-- parent_id, of a code (see hashCode) the token that it was made with, or 0 for the owner of the data folder; of a browser's token its code.
+-- A token ends with its parent.
 CREATE TABLE token (
   rowid INTEGER PRIMARY KEY AUTOINCREMENT CHECK (rowid ${ID}),
   name TEXT NOT NULL CHECK (${label("name")}),

@@ -1,11 +1,24 @@
 import { expect, it } from "vitest";
+import { hashCode, SIGN_IN_CODES } from "../../../src/domain/token.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
+
+/** So late that codes of before count no more. */
+const laterMs = (count: number) => NOW + count * SIGN_IN_CODES.holdMs;
+
+const record = (hash: string) => ({ name: hash, scopes: ["read"], hash, expiresAtMs: NOW + 1_000 });
 
 export function tokenSuite(open: OpenStore): void {
   const on = Fixture.use(open);
-  const createNamed = (hash: string, parentId?: number) => {
-    const record = { name: hash, scopes: ["read"], hash, expiresAtMs: NOW + 1_000 };
-    return on.tokens.create(parentId === undefined ? record : { ...record, parentId }, NOW);
+  const codeOf = (parentId: number, text: string, nowMs = NOW) =>
+    on.tokens.create(
+      { ...record(hashCode(text)), expiresAtMs: nowMs + SIGN_IN_CODES.holdMs, parentId },
+      nowMs,
+    );
+  /** @param parentId the token that signs it in, by a code */
+  const createNamed = async (hash: string, parentId?: number) => {
+    const code = parentId === undefined ? undefined : await codeOf(parentId, hash);
+    const given = code === undefined ? {} : { parentId: code.rowid };
+    return await on.tokens.create({ ...record(hash), ...given }, NOW);
   };
   const callerOf = async (hash: string) => (await on.tokens.find(hash))?.callerId;
 
@@ -14,11 +27,11 @@ export function tokenSuite(open: OpenStore): void {
     const child = await createNamed("child", first.rowid);
     const other = await createNamed("other");
     await createNamed("grandchild", child.rowid);
-    const owners = await createNamed("of the owner", 0);
+    await createNamed("of the owner", 0);
     expect(await callerOf("child")).toBe(first.rowid);
     expect(await callerOf("grandchild")).toBe(first.rowid);
     expect(await callerOf("other")).toBe(other.rowid);
-    expect(await callerOf("of the owner")).toBe(owners.rowid);
+    expect(await callerOf("of the owner")).toBe((await on.tokens.find(hashCode("of the owner")))?.rowid);
   });
 
   it("keeps one admin token, however many revoke each other at once", async () => {
@@ -40,15 +53,47 @@ export function tokenSuite(open: OpenStore): void {
     expect(await on.tokens.revoke(last!.rowid, NOW)).toEqual(last);
   });
 
+  it("gives a token for a code once, within two minutes, and lists no code", async () => {
+    const { rowid: parent } = await createNamed("p");
+    const [code, late] = [await codeOf(parent, "code"), await codeOf(parent, "late")];
+    const use = (parentId: number, hash: string, nowMs: number) =>
+      on.tokens.create({ ...record(hash), expiresAtMs: nowMs + 1_000, parentId }, nowMs);
+    await use(code.rowid, "first", NOW + SIGN_IN_CODES.holdMs - 1);
+    await expect(use(code.rowid, "again", NOW + 1)).rejects.toMatchObject({ code: "conflict" });
+    await expect(use(late.rowid, "late", NOW + SIGN_IN_CODES.holdMs)).rejects.toMatchObject({
+      code: "unauthorized",
+    });
+    // Made after the clock was set back.
+    await expect(use(late.rowid, "early", NOW - 1)).rejects.toMatchObject({ code: "unauthorized" });
+    expect((await on.tokens.list()).map(({ name }) => name)).toEqual(["p", "first"]);
+  });
+
+  it("makes so many codes in two minutes for a token and what it signed in, and for all", async () => {
+    const { rowid: parent } = await createNamed("p");
+    const child = await createNamed("child", parent);
+    for (let made = 1; made < SIGN_IN_CODES.maxOfOne; made += 1) await codeOf(child.rowid, `${made}`);
+    await expect(codeOf(parent, "more")).rejects.toMatchObject({ code: "rate_limited" });
+    await codeOf(0, "of the owner");
+    await codeOf(parent, "later", NOW + SIGN_IN_CODES.holdMs);
+  });
+
   it("makes none for a token that was revoked a moment ago, nor more than 32 for one and its family", async () => {
-    const made = async (hash: string, parentId: number) =>
-      (await on.tokens.create({ name: "browser", scopes: ["read"], hash, parentId }, NOW)).rowid;
-    const parent = await on.tokens.create({ name: "p", scopes: ["read"], hash: "p" }, NOW);
+    const parent = await createNamed("p");
     const family = [parent.rowid];
-    for (let count = 0; count < 32; count += 1) family.push(await made(`c${count}`, family.at(-1)!));
-    await expect(made("more", family[20]!)).rejects.toMatchObject({ code: "rate_limited" });
+    const made = async (count: number, parentId: number) => {
+      const ends = { expiresAtMs: laterMs(1_000) };
+      const { rowid } = await on.tokens.create(
+        { ...record(hashCode(`${count}`)), ...ends, parentId },
+        laterMs(count),
+      );
+      return on.tokens.create({ ...record(`c${count}`), ...ends, parentId: rowid }, laterMs(count));
+    };
+    for (let count = 0; count < 32; count += 1) family.push((await made(count, family.at(-1)!)).rowid);
+    await expect(made(32, family[20]!)).rejects.toMatchObject({ code: "rate_limited" });
     await on.tokens.revoke(parent.rowid, NOW);
-    await expect(made("late", family[20]!)).rejects.toMatchObject({ code: "unauthorized" });
+    await expect(on.tokens.create({ ...record("late"), parentId: family[20]! }, NOW)).rejects.toMatchObject({
+      code: "unauthorized",
+    });
     expect(await on.tokens.find("c31")).toBeUndefined();
   });
 

@@ -1,6 +1,6 @@
 import type { BearerSetting, SecretReplacement } from "../../catalog.ts";
 import { EvregError } from "../../../domain/error.ts";
-import type { Token } from "../../../domain/token.ts";
+import { isCodeHash, SIGN_IN_CODES, type Token } from "../../../domain/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { aboutSecret, type SecretOwner, Vault } from "../../secret-cipher.ts";
 import type { CallerToken, TokenRecord } from "../../store.ts";
@@ -157,7 +157,9 @@ const UP = `up (id, parent_id) AS (
 
 export async function createToken(sql: Sql, input: TokenRecord, nowMs: number): Promise<Token> {
   await sql.run(`DELETE FROM token WHERE expires_ms <= ? AND ${IS_OF_BROWSER}`, nowMs);
-  await checkParent(sql, input.parentId ?? 0, nowMs);
+  const { parentId, scopes } = input;
+  if (parentId !== undefined && isCodeHash(input.hash)) await checkCodes(sql, parentId, nowMs);
+  else if (parentId !== undefined) await useCode(sql, parentId, input.expiresAtMs ?? null, nowMs);
   if ((await sql.first("SELECT 1 FROM token WHERE hash = ?", input.hash)) !== undefined) {
     throw new EvregError("conflict", "This token exists already.");
   }
@@ -165,33 +167,53 @@ export async function createToken(sql: Sql, input: TokenRecord, nowMs: number): 
     `INSERT INTO token (name, scopes, hash, expires_ms, created_ms, parent_id) VALUES (?, ?, ?, ?, ?, ?)
       RETURNING ${COLUMNS}`,
     input.name,
-    JSON.stringify(input.scopes),
+    JSON.stringify(scopes),
     input.hash,
     input.expiresAtMs ?? null,
     nowMs,
-    input.parentId ?? null,
+    parentId ?? null,
   );
   return tokenOf(row!);
 }
 
-/**
- * Checks the token that another one is made for. It may have been revoked a moment ago; and each token of its family could make
- * more for ever.
- */
-async function checkParent(sql: Sql, id: number, nowMs: number): Promise<void> {
-  if (id === 0) return;
-  const living = "SELECT 1 FROM token WHERE rowid = ? AND (expires_ms IS NULL OR expires_ms > ?)";
-  if ((await sql.first(living, id, nowMs)) === undefined) {
-    throw new EvregError("unauthorized", "The token that this code was made with holds no longer.");
-  }
-  const count = await sql.value<number>(
-    `WITH RECURSIVE ${UP}, family (id) AS (
-        SELECT id FROM up WHERE parent_id IS NULL
-        UNION SELECT t.rowid FROM family AS f JOIN token AS t ON t.parent_id = f.id)
-      SELECT count(*) - 1 FROM family`,
+/** SQL of a token's family: those that were made for it, and for those, and the codes between them; of 0 those of the owner. */
+const FAMILY = `WITH RECURSIVE ${UP}, family (id) AS (
+    SELECT coalesce((SELECT id FROM up WHERE parent_id IS NULL), 0)
+    UNION SELECT t.rowid FROM family AS f JOIN token AS t ON t.parent_id = f.id)`;
+const IS_CODE = "hash LIKE 'code %'";
+
+/** Checks whether one more code may be made with a token, as each could make more for ever. */
+async function checkCodes(sql: Sql, id: number, nowMs: number): Promise<void> {
+  const { own, all } = (await sql.first<{ own: number; all: number }>(
+    `${FAMILY} SELECT count(*) AS "all", coalesce(sum(rowid IN (SELECT id FROM family)), 0) AS own FROM token
+      WHERE ${IS_CODE} AND created_ms > ?2`,
+    id,
+    nowMs - SIGN_IN_CODES.holdMs,
+  ))!;
+  if (own < SIGN_IN_CODES.maxOfOne && all < SIGN_IN_CODES.max) return;
+  throw new EvregError(
+    "rate_limited",
+    "Too many codes for signing in were made in the last two minutes. Try again in a moment.",
+  );
+}
+
+/** @param endsMs of what it is used for: until then it is known that it was used */
+async function useCode(sql: Sql, id: number, endsMs: number | null, nowMs: number): Promise<void> {
+  const code = await sql.first<{ readonly used: number | null }>(
+    `SELECT last_used_ms AS used FROM token WHERE rowid = ?1 AND ${IS_CODE} AND ?2 - created_ms BETWEEN 0 AND ?3 - 1`,
+    id,
+    nowMs,
+    SIGN_IN_CODES.holdMs,
+  );
+  if (code === undefined) throw new EvregError("unauthorized", SIGN_IN_CODES.unknown);
+  if (code.used !== null) throw new EvregError("conflict", "The code was used before.");
+  await sql.run("UPDATE token SET last_used_ms = ?2, expires_ms = ?3 WHERE rowid = ?1", id, nowMs, endsMs);
+  const browsers = await sql.value<number>(
+    `${FAMILY} SELECT count(*) FROM token WHERE rowid IN (SELECT id FROM family) AND parent_id IS NOT NULL AND NOT ${IS_CODE}
+      AND 0 NOT IN (SELECT id FROM family)`,
     id,
   );
-  if (count < MAX_FAMILY) return;
+  if (browsers < MAX_FAMILY) return;
   throw new EvregError(
     "rate_limited",
     `${MAX_FAMILY} browsers are signed in by this token. Sign out in one of them, or revoke a token named browser.`,
@@ -199,15 +221,20 @@ async function checkParent(sql: Sql, id: number, nowMs: number): Promise<void> {
 }
 
 export async function findToken(sql: Sql, hash: string): Promise<CallerToken | undefined> {
-  const row = await sql.first<TokenRow>(`SELECT ${COLUMNS} FROM token WHERE hash = ?`, hash);
+  const row = await sql.first<TokenRow & Pick<CallerToken, "parentId">>(
+    `SELECT ${COLUMNS}, parent_id AS parentId FROM token WHERE hash = ?`,
+    hash,
+  );
   if (row === undefined) return undefined;
   // A token is made while its parent exists, so the first one up has the smallest rowid.
   const callerId = await sql.value<number>(`WITH RECURSIVE ${UP} SELECT min(id) FROM up`, row.rowid);
-  return { ...tokenOf(row), callerId };
+  return { ...tokenOf(row), callerId, parentId: row.parentId };
 }
 
 export async function listTokens(sql: Sql): Promise<readonly Token[]> {
-  return (await sql.rows<TokenRow>(`SELECT ${COLUMNS} FROM token ORDER BY rowid`)).map(tokenOf);
+  return (await sql.rows<TokenRow>(`SELECT ${COLUMNS} FROM token WHERE NOT ${IS_CODE} ORDER BY rowid`)).map(
+    tokenOf,
+  );
 }
 
 /**
@@ -216,16 +243,17 @@ export async function listTokens(sql: Sql): Promise<readonly Token[]> {
 export async function revokeToken(sql: Sql, id: number, managedAtMs?: number): Promise<readonly Token[]> {
   if (!isRowid(id)) return [];
   const wasManaged = managedAtMs !== undefined && (await isManaged(sql, managedAtMs));
-  const revoked = (
-    await sql.rows<TokenRow>(
-      `WITH RECURSIVE family (id) AS (
+  const family = await sql.rows<TokenRow & { readonly isCode: number }>(
+    `WITH RECURSIVE family (id) AS (
           SELECT rowid FROM token WHERE rowid = ?
           UNION SELECT t.rowid FROM token AS t, family AS f WHERE t.parent_id = f.id)
-        SELECT ${COLUMNS} FROM token WHERE rowid IN (SELECT id FROM family) ORDER BY rowid`,
-      id,
-    )
-  ).map(tokenOf);
-  for (const { rowid } of revoked) await sql.run("DELETE FROM token WHERE rowid = ?", rowid);
+        SELECT ${COLUMNS}, ${IS_CODE} AS isCode FROM token WHERE rowid IN (SELECT id FROM family) ORDER BY rowid`,
+    id,
+  );
+  for (const { rowid } of family) await sql.run("DELETE FROM token WHERE rowid = ?", rowid);
+  const revoked = family
+    .filter(({ isCode }) => isCode === 0)
+    .map(({ isCode: _isCode, ...row }) => tokenOf(row));
   if (wasManaged && !(await isManaged(sql, managedAtMs))) {
     throw new EvregError(
       "conflict",

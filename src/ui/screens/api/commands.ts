@@ -39,6 +39,8 @@ const COMMANDS: Readonly<Record<string, string>> = {
   whoAmI: "evreg whoami",
   getMetrics: "evreg metrics",
   examine: "evreg doctor",
+  listNodes: "evreg nodes",
+  listAttention: "evreg attention",
   getBackup: "evreg backup copy.db",
 };
 
