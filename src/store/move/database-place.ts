@@ -168,21 +168,17 @@ async function toDatabase(url: string, where: string, source: TargetNeeds): Prom
   );
   await makeTables(setupFor(url, ARRIVING));
   const connection = new Connection(setupFor(url, ARRIVING));
-  const inTransaction = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
-    transaction(connection, "BEGIN", work);
-  try {
-    await inTransaction(async (sql) => {
-      // It is held for as long as this connection is there; without it nothing more is done.
+  const alone = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
+    transaction(connection, "BEGIN", async (sql) => {
+      // The connection holds it until it ends, and may have been made anew since the last time.
       if ((await sql.value<0 | 1>("SELECT pg_try_advisory_lock(?)", LOCK_NUMBER)) === 0) {
         throw new EvregError("conflict", `Another move into the database ${where} is under way.`);
       }
-      await identify(
-        sql,
-        source.dataId,
-        `the database ${where}`,
-        `run DROP SCHEMA ${ARRIVING} CASCADE there`,
-      );
+      return await work(sql);
     });
+  try {
+    const advice = `run DROP SCHEMA ${ARRIVING} CASCADE there`;
+    await alone((sql) => identify(sql, source.dataId, `the database ${where}`, advice));
   } catch (error) {
     await connection.close();
     throw error;
@@ -191,13 +187,12 @@ async function toDatabase(url: string, where: string, source: TargetNeeds): Prom
     where,
     engine,
     transaction: (work) =>
-      inTransaction(async (sql) => {
+      alone(async (sql) => {
         // The last transaction waits for the disk, and with it all before it.
         await sql.run("SET LOCAL synchronous_commit = off");
         return await work(sql);
       }),
-    arrive: () =>
-      inTransaction(async (sql) => void (await sql.run(`ALTER SCHEMA ${ARRIVING} RENAME TO ${SCHEMA}`))),
+    arrive: () => alone(async (sql) => void (await sql.run(`ALTER SCHEMA ${ARRIVING} RENAME TO ${SCHEMA}`))),
     close: () => connection.close(),
   };
 }
