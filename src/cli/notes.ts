@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
-import { isPattern, nearest } from "../domain/names.ts";
+import { isPattern } from "../domain/names.ts";
+import { nearest } from "../runtime/nearest.ts";
 import { TLS_REASON_WORDS } from "../domain/attempt-words.ts";
 import type { Action, Deprecation } from "../domain/action.ts";
 import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
