@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { isPattern } from "../domain/names.ts";
-import { nearest } from "../runtime/nearest.ts";
-import { TLS_REASON_WORDS } from "../domain/attempt-words.ts";
+import { nearest } from "../domain/words/nearest.ts";
+import { TLS_REASON_WORDS } from "../domain/words/attempts.ts";
 import type { Action, Deprecation } from "../domain/action.ts";
 import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
 import { spanText } from "../domain/formats.ts";

@@ -1,6 +1,6 @@
 import { Args, Flags } from "@oclif/core";
 import { NAME_LENGTH } from "../domain/names.ts";
-import { nearest } from "../runtime/nearest.ts";
+import { nearest } from "../domain/words/nearest.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";

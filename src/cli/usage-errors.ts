@@ -1,6 +1,6 @@
 import type { Command } from "@oclif/core";
 import { stripVTControlCharacters } from "node:util";
-import { nearest } from "../runtime/nearest.ts";
+import { nearest } from "../domain/words/nearest.ts";
 import { EvregError } from "../domain/error.ts";
 import { withoutUserInfo } from "../domain/formats.ts";
 import { plainCommand } from "./target/next-command.ts";

@@ -5,7 +5,7 @@ import { terminalWidth, writeOut } from "../cli/io/output.ts";
 import { unknownCommand, usageError } from "../cli/usage-errors.ts";
 import { shellWord } from "../domain/formats.ts";
 import { programCommand } from "../runtime/process.ts";
-import { nearest } from "../runtime/nearest.ts";
+import { nearest } from "../domain/words/nearest.ts";
 
 /** Each asks `evreg complete` at every press of the key, so none grows old with the program. */
 export const SCRIPTS = {

@@ -9,7 +9,7 @@ import {
   replaceFile,
   syncFolderOf,
 } from "../runtime/files.ts";
-import { nearest } from "../runtime/nearest.ts";
+import { nearest } from "../domain/words/nearest.ts";
 
 /** A server under a name of the user's own, with the token for it. */
 export interface Context {

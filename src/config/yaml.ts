@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { type Document, isAlias, isMap, isScalar, type LineCounter, type Node, visit } from "yaml";
 import { KEY_BY_PATH, SECTIONS } from "./schema.ts";
 import { noValues, type SourceValues, addValue } from "./values.ts";
-import { nearest } from "../runtime/nearest.ts";
+import { nearest } from "../domain/words/nearest.ts";
 
 /** The parser, which is loaded with this module alone: most commands read no YAML. */
 export { LineCounter, parseDocument } from "yaml";

@@ -1,4 +1,4 @@
-import { TLS_REASON_WORDS } from "../domain/attempt-words.ts";
+import { TLS_REASON_WORDS } from "../domain/words/attempts.ts";
 import { retryAfterMs } from "../domain/retry.ts";
 import type { DeliveryResult } from "../domain/stream.ts";
 import { toIso } from "../runtime/clock.ts";

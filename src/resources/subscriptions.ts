@@ -1,7 +1,7 @@
 import { type Column, ID_COLUMN } from "../cli/io/table.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
-import { type SubscriptionState, subscriptionState } from "../domain/attention.ts";
-import { attemptErrorText } from "../domain/attempt-words.ts";
+import { type SubscriptionState, subscriptionState } from "../domain/words/attention.ts";
+import { attemptErrorText } from "../domain/words/attempts.ts";
 import type { HandlerTest } from "../domain/webhook.ts";
 import type { Attention } from "../domain/operations.ts";
 import { MAX_BLOCKED_KEYS, type Subscription, type SubscriptionWithSecret } from "../domain/subscription.ts";

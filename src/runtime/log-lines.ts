@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { ATTEMPT_ERROR_WORDS } from "../domain/attempt-words.ts";
+import { ATTEMPT_ERROR_WORDS } from "../domain/words/attempts.ts";
 
 /** The members that have a place in a line, as `delivery/attempt.ts` and `http/response.ts` log them; others may come with them. */
 interface LogRecord {

@@ -1,4 +1,4 @@
-import { nearest } from "../runtime/nearest.ts";
+import { nearest } from "../domain/words/nearest.ts";
 import { ANY, NUMBER, TYPE } from "./validate/values.ts";
 
 export type JsonObject = Record<string, unknown>;

@@ -4,7 +4,7 @@ import type { Action, ActionRevision, RevisionQuery } from "../domain/action.ts"
 import { AUDIT_LIMITS, AUDIT_QUERY, type AuditQuery } from "../domain/audit.ts";
 import type { Delivery } from "../domain/delivery.ts";
 import type { EventQuery } from "../domain/event.ts";
-import { attentionText } from "../domain/attention.ts";
+import { attentionText } from "../domain/words/attention.ts";
 import { ATTENTION_LIMITS, ATTENTION_QUERY, type Health, type Node } from "../domain/operations.ts";
 import type { Subscription, SubscriptionQuery } from "../domain/subscription.ts";
 import { retryDefaults } from "../domain/retry.ts";

@@ -10,7 +10,7 @@ import { execute } from "../../src/cli/listen/execute.ts";
 import { localUrl } from "../../src/cli/listen/address.ts";
 import { forwardTo, programAt } from "../../src/cli/listen/forward.ts";
 import { listen as startListening } from "../../src/cli/listen/listen.ts";
-import { ATTEMPT_ERROR_WORDS } from "../../src/domain/attempt-words.ts";
+import { ATTEMPT_ERROR_WORDS } from "../../src/domain/words/attempts.ts";
 import type { PulledDelivery } from "../../src/domain/pull.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { verify } from "../../src/sdk/webhook.ts";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { nearest } from "../../src/runtime/nearest.ts";
+import { nearest } from "../../src/domain/words/nearest.ts";
 import type { SubscriptionWithSecret } from "../../src/domain/subscription.ts";
 import { useServed } from "./served.ts";
 

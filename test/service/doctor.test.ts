@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { attentionText } from "../../src/domain/attention.ts";
+import { attentionText } from "../../src/domain/words/attention.ts";
 import type { Attention } from "../../src/domain/operations.ts";
 import type { Token } from "../../src/domain/token.ts";
 import { findingsOf, type DoctorInput } from "../../src/service/doctor/doctor.ts";

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { ATTEMPT_ERROR_WORDS } from "../../domain/attempt-words.ts";
+import { ATTEMPT_ERROR_WORDS } from "../../domain/words/attempts.ts";
 import type { FinishedPull, PulledDelivery } from "../../domain/pull.ts";
 import { RawJson } from "../../json/raw-json.ts";
 import { type Output, terminalWidth, writeOut } from "../io/output.ts";

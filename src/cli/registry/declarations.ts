@@ -1,5 +1,5 @@
 import { realpath } from "node:fs/promises";
-import { nearest } from "../../runtime/nearest.ts";
+import { nearest } from "../../domain/words/nearest.ts";
 import { EvregError, invalidField, messageOf } from "../../domain/error.ts";
 import { parseDurationMs } from "../../domain/formats.ts";
 import { checkBearerToken } from "../../domain/subscription.ts";

@@ -1,5 +1,5 @@
 import { checkActionName, checkActionPattern, checkLabel } from "../../domain/names.ts";
-import { nearest } from "../../runtime/nearest.ts";
+import { nearest } from "../../domain/words/nearest.ts";
 import { DECLARED_ACTION, DEFAULT_RULE } from "../../domain/action.ts";
 import { asEvregError, type EvregError, invalidField } from "../../domain/error.ts";
 import { checkHandlerForm } from "../../domain/handler-url.ts";

@@ -1,6 +1,6 @@
 import type { Format } from "ajv";
 import { fullFormats } from "ajv-formats/dist/formats.js";
-import { nearest } from "../../runtime/nearest.ts";
+import { nearest } from "../../domain/words/nearest.ts";
 import { spend } from "../limits.ts";
 import { NUMBER, TYPE } from "./values.ts";
 import {

@@ -1,4 +1,4 @@
-import { attentionText } from "../../domain/attention.ts";
+import { attentionText } from "../../domain/words/attention.ts";
 import {
   ATTENTION_LIMITS,
   type AttentionReason,

@@ -1,4 +1,4 @@
-import { subscriptionState } from "../../domain/attention.ts";
+import { subscriptionState } from "../../domain/words/attention.ts";
 import { type Attention, ATTENTION_REASONS, type AttentionReason } from "../../domain/operations.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { attemptErrorText, TLS_REASON_WORDS } from "../../domain/attempt-words.ts";
+import { attemptErrorText, TLS_REASON_WORDS } from "../../domain/words/attempts.ts";
 import type { Attempt, DeliveryWithAttempts } from "../../domain/delivery.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { retryDefaults } from "../api/identity.ts";

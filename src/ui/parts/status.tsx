@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import type { SubscriptionState } from "../../domain/attention.ts";
+import type { SubscriptionState } from "../../domain/words/attention.ts";
 import type { DeliveryStatus } from "../../domain/delivery.ts";
 
 export type State = DeliveryStatus | SubscriptionState;

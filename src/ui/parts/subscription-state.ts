@@ -1,4 +1,4 @@
-import { type SubscriptionState, subscriptionState } from "../../domain/attention.ts";
+import { type SubscriptionState, subscriptionState } from "../../domain/words/attention.ts";
 import type { Attention } from "../../domain/operations.ts";
 import { attention } from "../api/attention.ts";
 

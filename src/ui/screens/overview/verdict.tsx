@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { attentionSentence } from "../../../domain/attention.ts";
+import { attentionSentence } from "../../../domain/words/attention.ts";
 import type { Attention } from "../../../domain/operations.ts";
 import type { BacklogShare, Stats } from "../../../domain/stats/stats.ts";
 import type { ApiError } from "../../api/api-error.ts";

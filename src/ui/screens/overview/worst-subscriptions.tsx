@@ -1,4 +1,4 @@
-import { SUBSCRIPTION_STATES, type SubscriptionState } from "../../../domain/attention.ts";
+import { SUBSCRIPTION_STATES, type SubscriptionState } from "../../../domain/words/attention.ts";
 import type { StatsRange, SubscriptionFigures } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { SubscriptionName } from "../../parts/delivery-acts.tsx";

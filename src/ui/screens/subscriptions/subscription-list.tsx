@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import { SUBSCRIPTION_STATES } from "../../../domain/attention.ts";
+import { SUBSCRIPTION_STATES } from "../../../domain/words/attention.ts";
 import type { Stats, SubscriptionFigures } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { may, identity } from "../../api/identity.ts";

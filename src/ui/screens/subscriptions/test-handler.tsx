@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { attemptErrorText } from "../../../domain/attempt-words.ts";
+import { attemptErrorText } from "../../../domain/words/attempts.ts";
 import type { HandlerTest } from "../../../domain/webhook.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { askJson, askText, withQuery } from "../../api/request.ts";

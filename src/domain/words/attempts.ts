@@ -1,4 +1,4 @@
-import type { AttemptErrorCode, TlsReason } from "./delivery.ts";
+import type { AttemptErrorCode, TlsReason } from "../delivery.ts";
 
 /** Why an attempt got no answer, in a few words. `evreg help delivery-states` has what to do. */
 export const ATTEMPT_ERROR_WORDS: Readonly<Record<AttemptErrorCode, string>> = {

@@ -1,5 +1,5 @@
 import { distance } from "fastest-levenshtein";
-import { NAME_LENGTH } from "../domain/names.ts";
+import { NAME_LENGTH } from "../names.ts";
 
 /**
  * The known name somebody probably meant, if one is close enough: equal but for case, equal in its last part

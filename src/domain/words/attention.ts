@@ -1,5 +1,5 @@
-import type { Attention, AttentionReason } from "./operations.ts";
-import type { Subscription } from "./subscription.ts";
+import type { Attention, AttentionReason } from "../operations.ts";
+import type { Subscription } from "../subscription.ts";
 
 // How a subscription is, and what is said where it needs a person. A browser loads this too.
 
