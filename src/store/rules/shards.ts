@@ -28,19 +28,21 @@ export interface ShardChanges {
  * Says what a node does so that all have as many shards as each other, or one more, and as few as possible move. Each node does its
  * part, one after the other: those that have too many leave some, and whoever has too few takes what is free.
  * @param nodes all that deliver, this one among them
+ * @param shards all of them
  */
 export function shareShards(nodes: readonly string[], shards: readonly Shard[], node: string): ShardChanges {
-  const heldBy = Map.groupBy(shards, (shard) => shard.node);
-  const own = heldBy.get(node) ?? [];
-  // Those that have most keep one more, where not all can have as many.
-  const ranked = nodes.toSorted(
-    (one, other) =>
-      (heldBy.get(other)?.length ?? 0) - (heldBy.get(one)?.length ?? 0) || (one < other ? -1 : 1),
+  const claimed = Map.groupBy(
+    shards.filter(({ isLeaving }) => !isLeaving),
+    (shard) => shard.node,
   );
-  const extra = ranked.indexOf(node) < SHARDS % nodes.length ? 1 : 0;
-  const quota = Math.floor(SHARDS / nodes.length) + extra;
-  const claimed = own.filter(({ isLeaving }) => !isLeaving);
-  if (claimed.length >= quota) return { taken: [], leaving: claimed.slice(quota).map(({ id }) => id) };
-  const available = [...own.filter(({ isLeaving }) => isLeaving), ...(heldBy.get(null) ?? [])];
-  return { taken: available.slice(0, quota - claimed.length).map(({ id }) => id), leaving: [] };
+  const countOf = (one: string): number => claimed.get(one)?.length ?? 0;
+  // Those that claim most keep one more, where not all can have as many.
+  const ranked = nodes.toSorted((one, other) => countOf(other) - countOf(one) || (one < other ? -1 : 1));
+  const extra = ranked.indexOf(node) < shards.length % nodes.length ? 1 : 0;
+  const quota = Math.floor(shards.length / nodes.length) + extra;
+  const own = claimed.get(node) ?? [];
+  if (own.length >= quota) return { taken: [], leaving: own.slice(quota).map(({ id }) => id) };
+  const left = shards.filter((shard) => shard.node === node && shard.isLeaving);
+  const available = [...left, ...(claimed.get(null) ?? [])];
+  return { taken: available.slice(0, quota - own.length).map(({ id }) => id), leaving: [] };
 }
