@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { RunningServer, StartOptions } from "../../src/app/server.ts";
 import { SHARDS } from "../../src/store/rules/shards.ts";
@@ -211,5 +212,33 @@ describe("several nodes", () => {
     await stream.close();
     await reading;
     await receiver.close();
+  });
+
+  test("stay alive for others while they wait for their turn to share", async () => {
+    await serve();
+    await shared(SHARDS);
+    const holder = new Client({ connectionString: cluster.url(database) });
+    await holder.connect();
+    await holder.query("BEGIN; SELECT FROM evreg.turn FOR UPDATE");
+    // One has come, so the other one wants to share, and has to wait.
+    await rows(
+      "INSERT INTO evreg.node (id, owner, serves, until, seen) VALUES ('other', '{}', 1, clock_timestamp() + interval '1 h', 0)",
+    );
+    await until("it waits for its turn", async () => {
+      const waiting = await rows<{ pid: number }>(
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      );
+      return waiting.length > 0;
+    });
+    const leaseEnd = async (): Promise<number> => {
+      const [node] = await rows<{ ms: number }>(
+        "SELECT extract(epoch FROM until)::float8 AS ms FROM evreg.node WHERE id <> 'other'",
+      );
+      return node!.ms;
+    };
+    const before = await leaseEnd();
+    await until("it renews its lease", async () => (await leaseEnd()) > before, 10_000);
+    await holder.query("DELETE FROM evreg.node WHERE id = 'other'");
+    await holder.end();
   });
 });

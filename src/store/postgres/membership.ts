@@ -95,6 +95,8 @@ export class Membership implements StoreNode {
   #validUntilMs = -Infinity;
   #beatAtMs = -Infinity;
   #sharedAtMs = -Infinity;
+  #sharing: Promise<void> | undefined;
+  #talking: Promise<void> | undefined;
 
   constructor(options: MembershipOptions) {
     this.#options = options;
@@ -106,12 +108,14 @@ export class Membership implements StoreNode {
   /** Looks for the first time, and goes on with it until `end`. */
   async begin(): Promise<void> {
     await this.#look();
+    await this.#sharing;
     this.#running = this.#run();
   }
 
   async end(): Promise<void> {
     this.#ending.abort();
     await this.#running;
+    await Promise.all([this.#sharing, this.#talking]);
     await this.#connection.close();
   }
 
@@ -167,17 +171,22 @@ export class Membership implements StoreNode {
     const [look] = await this.#connection.rows<Look>(LOOK, [id]);
     const answeredMs = performance.now();
     onTime(look!.nowMs, (askedMs + answeredMs) / 2);
-    const isChanged = look!.version !== this.#seen || look!.writes !== this.#writes;
+    const known = this.#version;
+    const hasWrites = look!.writes !== this.#writes;
     this.#writes = look!.writes;
     this.#noteVersion(look!.version);
     this.#hasHearers = look!.hearers > 0;
-    if (isChanged) onChange();
+    if (hasWrites || this.#version !== known) onChange();
+    const acknowledged = this.#version;
     if (look!.version !== this.#acknowledged || answeredMs - this.#beatAtMs >= BEAT_MS) await this.#beat();
-    await this.#talk();
+    if (this.#version !== acknowledged) onChange();
+    // Its write waits for its turn, and the beats must not wait for it.
+    this.#talking ??= this.#talk()
+      .catch(() => undefined)
+      .finally(() => (this.#talking = undefined));
     const isOutOfShare = serves && (look!.nodes !== this.#nodes || look!.free > 0 || this.#isLeaving);
     const isDue = look!.dead > 0 || look!.isEnded > 0 || isOutOfShare;
-    if (!isDue || answeredMs - this.#sharedAtMs < SHARE_MS) return;
-    if (await this.#share(look!.nodes)) onChange();
+    if (isDue && answeredMs - this.#sharedAtMs >= SHARE_MS) this.#sharing ??= this.#share(look!.nodes);
   }
 
   /** Says what there is to say, and hears what others have said. */
@@ -219,14 +228,18 @@ export class Membership implements StoreNode {
     this.#validUntilMs = startedMs + LEASE_SECONDS * 1_000 - MARGIN_MS;
   }
 
-  /** @returns whether it has shards that it had not */
-  async #share(nodes: number): Promise<boolean> {
+  async #share(nodes: number): Promise<void> {
+    try {
+      const { shards, isLeaving } = await this.#options.share();
+      const before = this.#shards;
+      this.#shards = new Set(shards);
+      this.#isLeaving = isLeaving;
+      this.#nodes = nodes;
+      if (shards.some((id) => !before.has(id))) this.#options.onChange();
+    } catch {
+      // It is tried again after one of the next looks.
+    }
     this.#sharedAtMs = performance.now();
-    const { shards, isLeaving } = await this.#options.share();
-    const before = this.#shards;
-    this.#shards = new Set(shards);
-    this.#isLeaving = isLeaving;
-    this.#nodes = nodes;
-    return shards.some((id) => !before.has(id));
+    this.#sharing = undefined;
   }
 }
