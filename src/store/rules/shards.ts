@@ -7,6 +7,22 @@ export function shardOf(subscription: number): number {
   return subscription % SHARDS;
 }
 
+/**
+ * In this order any first shards, and any last ones, are spread evenly over all, which are a power of two. Subscriptions are
+ * numbered one after the other, so a node with neighbouring shards would have all of the first ones.
+ */
+function spread(shards: readonly Shard[]): readonly Shard[] {
+  const of = shards.length;
+  return shards.toSorted((one, other) => reversed(one.id, of) - reversed(other.id, of));
+}
+
+/** The bits of a shard's number from the last to the first. */
+function reversed(id: number, of: number): number {
+  let bits = 0;
+  for (let rest = id, bit = of / 2; rest > 0; rest >>= 1, bit /= 2) bits += (rest & 1) * bit;
+  return bits;
+}
+
 /** Who has a shard. */
 export interface Shard {
   readonly id: number;
@@ -31,8 +47,9 @@ export interface ShardChanges {
  * @param shards all of them
  */
 export function shareShards(nodes: readonly string[], shards: readonly Shard[], node: string): ShardChanges {
+  const all = spread(shards);
   const claimed = Map.groupBy(
-    shards.filter(({ isLeaving }) => !isLeaving),
+    all.filter(({ isLeaving }) => !isLeaving),
     (shard) => shard.node,
   );
   const countOf = (one: string): number => claimed.get(one)?.length ?? 0;
@@ -42,7 +59,7 @@ export function shareShards(nodes: readonly string[], shards: readonly Shard[], 
   const quota = Math.floor(shards.length / nodes.length) + extra;
   const own = claimed.get(node) ?? [];
   if (own.length >= quota) return { taken: [], leaving: own.slice(quota).map(({ id }) => id) };
-  const left = shards.filter((shard) => shard.node === node && shard.isLeaving);
+  const left = all.filter((shard) => shard.node === node && shard.isLeaving);
   const available = [...left, ...(claimed.get(null) ?? [])];
   return { taken: available.slice(0, quota - own.length).map(({ id }) => id), leaving: [] };
 }
