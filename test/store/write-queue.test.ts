@@ -105,3 +105,35 @@ it("refuses more than it can hold instead of growing without end, and takes more
   sent.at(-1)?.commit();
   expect((await after).value).toBe("d");
 });
+
+it("answers who has changed what others keep only once they know, and claims and results of the same batch at once", async () => {
+  const others = Promise.withResolvers<void>();
+  const changes = [{ version: 7 }];
+  const writer: ConstructorParameters<typeof WriteQueue>[0] = {
+    write: ({ calls }) => {
+      const outcomes = (JSON.parse(calls) as WriteCall[]).map(([name]) => ({ ok: name }));
+      return Promise.resolve({
+        outcomes: JSON.stringify(outcomes),
+        payloads: [],
+        commit: undefined,
+        changes,
+      });
+    },
+  };
+  const queue = new WriteQueue(
+    writer,
+    () => undefined,
+    () => others.promise,
+  );
+  let isChanged = false;
+  const change = async (): Promise<void> => {
+    await queue.append({ ...write("a"), operation: "catalog.updateSubscription" });
+    isChanged = true;
+  };
+  const changing = change();
+  const claim = await queue.append({ ...write("b"), operation: "queue.claim" });
+  expect(claim.value).toBe("queue.claim");
+  expect(isChanged).toBe(false);
+  others.resolve();
+  await changing;
+});

@@ -73,6 +73,8 @@ const MAX_IN_FLIGHT = 2;
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
 /** About how many bytes a write holds besides those that go with it. */
 const WRITE_BYTES = 2_048;
+/** Writes of these parts change what all who have the data open keep in memory. */
+const KEPT_PARTS: ReadonlySet<string> = new Set(["catalog", "tokens"]);
 
 /**
  * Puts writes into batches for the store's thread, which does each batch in one transaction with one fsync. The writes of a turn
@@ -167,22 +169,30 @@ export class WriteQueue {
     this.#inFlight -= 1;
     // The next batch is sent before the callers get their answers, so that the store's thread has something to do meanwhile.
     this.#send();
-    if (written.status === "fulfilled") {
-      for (const { version } of written.value.changes)
-        if (version !== undefined) await this.#seenByAll(version);
-      this.#answer(batch, written.value);
-    } else for (const { reject } of callers) reject(written.reason);
+    if (written.status === "fulfilled") await this.#answer(batch, written.value);
+    else for (const { reject } of callers) reject(written.reason);
     this.#heldBytes -= WRITE_BYTES * calls.length + bytes.length;
     if (this.#heldBytes === 0) this.#idle?.resolve();
   }
 
-  #answer({ callers }: Batch, { payloads, changes, ...committed }: Committed): void {
+  /** Resolves once all are answered: who has changed what others keep in memory, after those know of it. */
+  async #answer({ calls, callers }: Batch, { payloads, changes, ...committed }: Committed): Promise<void> {
     const outcomes = JSON.parse(committed.outcomes) as WireOutcome[];
-    for (const [place, { resolve, reject }] of callers.entries()) {
+    const answer = (place: number): void => {
+      const { resolve, reject } = callers[place]!;
       const outcome = outcomes[place]!;
       if ("error" in outcome) reject(fromWireError(outcome.error));
       else resolve({ value: outcome.ok, payloads });
+    };
+    const versions = changes.map(({ version }) => version).filter((version) => version !== undefined);
+    const later = new Set<number>();
+    for (const [place, [operation]] of calls.entries()) {
+      // Claims and results must not wait: another one may be dead, which takes as long as its lease.
+      if (versions.length > 0 && KEPT_PARTS.has(operation.split(".")[0]!)) later.add(place);
+      else answer(place);
     }
     for (const change of changes) this.#onChange(change);
+    for (const version of versions) await this.#seenByAll(version);
+    for (const place of later) answer(place);
   }
 }
