@@ -1,4 +1,6 @@
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { Connection } from "../../src/store/postgres/connection.ts";
+import { databaseFailure, isLost } from "../../src/store/postgres/failure.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { storeContract } from "../contract/store.ts";
 import { type Cluster, startCluster } from "../support/postgres.ts";
@@ -27,3 +29,19 @@ async function openOwn() {
 }
 
 storeContract("PostgreSQL", openOwn, async () => ({ store: await reused.open(), remove }));
+
+it("makes one connection for all who ask at once", async () => {
+  const connection = new Connection({ url: cluster.url("postgres"), statementTimeoutMs: 10_000 });
+  const ask = () => connection.rows<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+  const [[one], [other]] = await Promise.all([ask(), ask()]);
+  expect(one!.pid).toBe(other!.pid);
+  await connection.close();
+});
+
+it("takes a connection for lost that was not made in time, or whose transaction stood still", () => {
+  const undone = Object.assign(new Error("terminating connection"), { severity: "FATAL", code: "25P03" });
+  for (const error of [new Error("timeout expired"), new Error("Query read timeout"), undone]) {
+    expect(isLost(databaseFailure(error))).toBe(true);
+  }
+  expect(isLost(databaseFailure(new Error("a mistake in a statement")))).toBe(false);
+});

@@ -55,14 +55,21 @@ const SETTINGS = [
 export class Connection {
   readonly #setup: DatabaseSetup;
   #client: Client | undefined;
+  #opening: Promise<Client> | undefined;
 
   constructor(setup: DatabaseSetup) {
     this.#setup = setup;
   }
 
   /** @throws EngineFailure when the database cannot be reached */
-  async open(): Promise<Client> {
-    if (this.#client !== undefined) return this.#client;
+  open(): Promise<Client> {
+    if (this.#client !== undefined) return Promise.resolve(this.#client);
+    // Those who ask meanwhile get the same one.
+    this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
+  async #open(): Promise<Client> {
     const client = new Client({
       connectionString: this.#setup.url,
       types: TYPES,

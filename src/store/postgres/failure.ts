@@ -14,6 +14,7 @@ const SAYINGS: readonly (readonly [code: string, kind: FailureKind, saying: stri
   ["53", "away", "the database is out of resources"],
   ["57014", "away", "a statement took too long and was cancelled"],
   ["57", "away", "the database is being shut down or restarted"],
+  ["25P03", "away", "a transaction stood still for too long and was undone"],
   ["25006", "away", "the database takes no writes: it is a standby, or read-only"],
   ["08", "away", "the connection to the database was lost"],
   ["40", "away", "the database gave up a transaction for another one"],
@@ -59,7 +60,7 @@ function isDatabaseError(error: unknown): error is DatabaseError {
 
 /** What the driver says of a connection that ended, in words of its own. */
 const ENDED =
-  /Connection terminated|Query read timeout|timeout exceeded|Client has encountered a connection error|not queryable/;
+  /Connection terminated|Query read timeout|timeout expired|Client has encountered a connection error|not queryable/;
 
 function isOfNetwork(error: unknown): boolean {
   if (error instanceof AggregateError) return true;
