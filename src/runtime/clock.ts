@@ -32,9 +32,13 @@ export class SharedClock implements Clock {
     this.#aheadMs = clock.now() - performance.now();
   }
 
-  /** @param monotonicMs this process's `performance.now()` at that time */
-  read(otherMs: number, monotonicMs: number): void {
-    this.#aheadMs = otherMs - monotonicMs;
+  /**
+   * Takes a reading only where it says something new: an answer that was long on its way may be of any time in between.
+   * @param askedMs this process's `performance.now()` before the other machine read its clock, and `answeredMs` after that
+   */
+  read(otherMs: number, askedMs: number, answeredMs: number): void {
+    const isPossible = this.#aheadMs >= otherMs - answeredMs && this.#aheadMs <= otherMs - askedMs;
+    if (!isPossible) this.#aheadMs = otherMs - (askedMs + answeredMs) / 2;
   }
 
   now(): number {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { Alarm, type ClockStep, sleep, WatchedClock } from "../../src/runtime/clock.ts";
+import { Alarm, type ClockStep, SharedClock, sleep, WatchedClock } from "../../src/runtime/clock.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 let clock: ManualClock;
@@ -70,6 +70,23 @@ describe("an alarm", () => {
     expect(rung).toEqual([]);
     await clock.advance(1);
     expect(rung).toEqual([100]);
+  });
+});
+
+describe("a shared clock", () => {
+  it("is set by the other one, and not by an answer that was long on its way", () => {
+    const shared = new SharedClock(clock);
+    const startMs = performance.now();
+    shared.read(1_000_000, startMs - 2, startMs + 2);
+    const aheadMs = (): number => shared.now() - performance.now();
+    expect(Math.abs(aheadMs() - (1_000_000 - startMs))).toBeLessThan(2);
+    // Read at the beginning of ten seconds, and at their end.
+    for (const readMs of [0, 10_000]) {
+      shared.read(1_000_000 + 20_000 + readMs, startMs + 20_000, startMs + 30_000);
+      expect(Math.abs(aheadMs() - (1_000_000 - startMs))).toBeLessThan(2);
+    }
+    shared.read(900_000, startMs, startMs + 4);
+    expect(Math.abs(aheadMs() - (900_000 - startMs))).toBeLessThan(4);
   });
 });
 

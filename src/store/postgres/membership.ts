@@ -57,8 +57,8 @@ export interface MembershipOptions {
   /** Says to others; and that this node wants to hear, which answers after which of what was said it does. */
   readonly say: (texts: readonly string[]) => Promise<unknown>;
   readonly hear: (isWanted: boolean) => Promise<number>;
-  /** Called with the time of the database, and this process's monotonic clock at that time. */
-  readonly onTime: (databaseMs: number, monotonicMs: number) => void;
+  /** Called with the time of the database, and this process's monotonic clock before and after that was read. */
+  readonly onTime: (databaseMs: number, askedMs: number, answeredMs: number) => void;
 }
 
 /**
@@ -170,7 +170,7 @@ export class Membership implements StoreNode {
     const askedMs = performance.now();
     const [look] = await this.#connection.rows<Look>(LOOK, [id]);
     const answeredMs = performance.now();
-    onTime(look!.nowMs, (askedMs + answeredMs) / 2);
+    onTime(look!.nowMs, askedMs, answeredMs);
     const known = this.#version;
     const hasWrites = look!.writes !== this.#writes;
     this.#writes = look!.writes;

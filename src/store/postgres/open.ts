@@ -97,7 +97,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
       const call = { operation: "node.hear", rows: 1, call: () => [id, isWanted] };
       return (await queue.append(call)).value as number;
     },
-    onTime: (databaseMs, monotonicMs) => shared?.read(databaseMs, monotonicMs),
+    onTime: (...reading) => shared?.read(...reading),
   });
   const close = async (): Promise<void> => {
     await queue.close();
