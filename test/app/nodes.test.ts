@@ -88,6 +88,18 @@ describe("several nodes", () => {
     expect(await shardsOfEach()).toEqual([]);
   });
 
+  test("keep no shard free for one that is silent, and likely dead", async () => {
+    await (await serve()).stop();
+    await rows(
+      "INSERT INTO evreg.node (id, owner, serves, until, seen) VALUES ('silent', '{}', 1, clock_timestamp() + interval '6.5 s', 0)",
+    );
+    await serve();
+    await shared(SHARDS);
+    expect(
+      await rows("SELECT id FROM evreg.node WHERE ended IS NOT NULL OR until < clock_timestamp()"),
+    ).toEqual([]);
+  });
+
   test("send each event once, whoever took it, and all lists are the same", async () => {
     const nodes = [await serve(), await serve()] as const;
     await shared(64, 64);

@@ -3,7 +3,7 @@ import { EvregError } from "../../domain/error.ts";
 import { shardOf } from "../rules/shards.ts";
 import type { OtherNodes, StoreNode } from "../store.ts";
 import { CONNECT_TIMEOUT_MS, Connection, type DatabaseSetup } from "./connection.ts";
-import { LEASE_END, LEASE_SECONDS, type Sharing } from "./nodes.ts";
+import { IS_SERVING, LEASE_END, LEASE_SECONDS, type Sharing } from "./nodes.ts";
 import { SCHEMA } from "./tables.ts";
 
 /** How often a node looks at what others have done, which is how long something of theirs may wait for it. */
@@ -33,7 +33,7 @@ interface Look {
 
 const LOOK = `SELECT version, extract(epoch FROM clock_timestamp()) * 1000 AS "nowMs",
     (SELECT coalesce(sum(writes), 0) FROM ${SCHEMA}.writer WHERE node <> $1) AS writes,
-    (SELECT count(*) FROM ${SCHEMA}.node WHERE ended IS NULL AND serves = 1) AS nodes,
+    (SELECT count(*) FROM ${SCHEMA}.node WHERE ${IS_SERVING}) AS nodes,
     (SELECT count(*) FROM ${SCHEMA}.node WHERE ended IS NULL AND until < clock_timestamp()) AS dead,
     (SELECT count(*) FROM ${SCHEMA}.shard WHERE node IS NULL) AS free,
     (SELECT count(*) FROM ${SCHEMA}.node WHERE ended IS NULL AND hears = 1 AND id <> $1) AS hearers,
@@ -108,7 +108,6 @@ export class Membership implements StoreNode {
   /** Looks for the first time, and goes on with it until `end`. */
   async begin(): Promise<void> {
     await this.#look();
-    await this.#sharing;
     this.#running = this.#run();
   }
 
@@ -230,12 +229,11 @@ export class Membership implements StoreNode {
 
   async #share(nodes: number): Promise<void> {
     try {
-      const { shards, isLeaving } = await this.#options.share();
-      const before = this.#shards;
+      const { shards, isLeaving, hasTaken } = await this.#options.share();
       this.#shards = new Set(shards);
       this.#isLeaving = isLeaving;
       this.#nodes = nodes;
-      if (shards.some((id) => !before.has(id))) this.#options.onChange();
+      if (hasTaken) this.#options.onChange();
     } catch {
       // It is tried again after one of the next looks.
     }

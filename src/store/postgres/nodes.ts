@@ -14,8 +14,18 @@ export const LEASE_SECONDS = 12;
 /** Nodes that ended so long ago are forgotten. One that stood still for longer finds that its data are not there any more. */
 const FORGOTTEN_AFTER = "7 days";
 
+/**
+ * One that has given none for so long, which is that of two beats and a half, is likely to be dead. It keeps what it has, and
+ * nothing more is kept for it.
+ */
+const SILENT_SECONDS = 5;
+
 /** SQL of the end of a lease that begins now. */
 export const LEASE_END = `clock_timestamp() + interval '${LEASE_SECONDS} seconds'`;
+
+/** SQL that says whether a node takes its share of the subscriptions. */
+export const IS_SERVING = `ended IS NULL AND serves = 1
+  AND until > clock_timestamp() + interval '${LEASE_SECONDS - SILENT_SECONDS} seconds'`;
 
 /** A node, as it says of itself. */
 export interface NodeIdentity extends Owner {
@@ -41,6 +51,8 @@ export async function join(work: Work, { serves, ...owner }: NodeIdentity): Prom
 export interface Sharing {
   /** The shards whose deliveries the node claims. */
   readonly shards: readonly number[];
+  /** Whether it has got some, which it may have had before others took it for dead. */
+  readonly hasTaken: boolean;
   /** Whether it has shards that it gives up once nothing of them is under way. */
   readonly isLeaving: boolean;
   /** How many deliveries were under way at nodes that are gone. */
@@ -66,7 +78,7 @@ export async function share(work: Work, node: string, nowMs: number): Promise<Sh
       SELECT d.subscription_id % ${SHARDS} FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id WHERE l.consumer IS NULL)`,
     node,
   );
-  const nodes = await work.rows<{ id: string }>("SELECT id FROM node WHERE ended IS NULL AND serves = 1");
+  const nodes = await work.rows<{ id: string }>(`SELECT id FROM node WHERE ${IS_SERVING}`);
   const ids = nodes.map(({ id }) => id);
   const before = await loadShards(work);
   const { taken, leaving } = ids.includes(node) ? shareShards(ids, before, node) : NO_CHANGES;
@@ -78,7 +90,7 @@ export async function share(work: Work, node: string, nowMs: number): Promise<Sh
   const released = await releaseLeases(work, nowMs, { shards: anew, of: SHARDS });
   const own = (await loadShards(work)).filter((shard) => shard.node === node);
   const claimed = own.filter(({ isLeaving }) => !isLeaving).map(({ id }) => id);
-  return { shards: claimed, isLeaving: claimed.length < own.length, released };
+  return { shards: claimed, hasTaken: taken.length > 0, isLeaving: claimed.length < own.length, released };
 }
 
 const NO_CHANGES: ShardChanges = { taken: [], leaving: [] };

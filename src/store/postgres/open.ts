@@ -84,7 +84,11 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const { instance: id } = owner;
   const share = async (): Promise<Sharing> => {
     const call = { operation: "node.share", rows: 1, call: () => [id, clock.now()] };
-    return (await queue.append(call)).value as Sharing;
+    const sharing = (await queue.append(call)).value as Sharing;
+    const { released: deliveries } = sharing;
+    if (deliveries > 0)
+      logger.info({ deliveries }, "Deliveries that were under way at a node that is gone are due again.");
+    return sharing;
   };
   const membership = new Membership({
     setup: reached,

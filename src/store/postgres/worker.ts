@@ -1,13 +1,13 @@
 import { type Operations, read, type Work, write } from "../sql/operation.ts";
 import { OPERATIONS } from "../sql/operations.ts";
-import { type Notice, prepareData, releasedNotice } from "../sql/prepare.ts";
+import { type Notice, prepareData } from "../sql/prepare.ts";
 import type { OpenReport } from "../thread/protocol.ts";
 import { StoreWorker, traitsOf } from "../thread/worker.ts";
 import { PostgresReader, PostgresWriter } from "./connection.ts";
 import { encryptSecrets } from "./encrypt-secrets.ts";
 import { inspect, risksOf } from "./inspect.ts";
 import { makeTables } from "./make-tables.ts";
-import { join, listNodes, NODE_OPERATIONS, share } from "./nodes.ts";
+import { join, listNodes, NODE_OPERATIONS } from "./nodes.ts";
 import type { ReaderSetup, WriterSetup } from "./setup.ts";
 
 const operations = {
@@ -42,8 +42,6 @@ async function prepare(connection: PostgresWriter, setup: WriterSetup): Promise<
   const notices = await connection.write(riskNotices);
   await connection.write((work) => encryptSecrets(work, encryption));
   notices.push(...(await prepareData((step) => connection.write(step), nowMs, "the database")));
-  const { released } = await connection.write((work) => share(work, node.instance, nowMs));
-  notices.push(...releasedNotice(released));
   const reader: ReaderSetup = { url, statementTimeoutMs, key: encryption?.key };
   return { operations: traitsOf(operations), dataId, notices, reader };
 }
