@@ -234,7 +234,7 @@ export class Engine {
       // The node wakes it once it knows again.
       return false;
     }
-    if (version !== this.#version) this.#schedule.allChanged();
+    if (version !== this.#version) this.#schedule.allChanged(version);
     this.#version = version;
     return true;
   }

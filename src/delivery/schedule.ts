@@ -64,8 +64,9 @@ export class Schedule {
   #reserved = 0;
   /** How many changes of subscriptions there were. What is leased is outdated if its lane was changed since that was asked for. */
   #changes = 0;
-  /** How many there were when all subscriptions may have been changed. */
+  /** How many there were when all subscriptions may have been changed, by others up to this version; see `StoreNode.version`. */
   #allChangedAt = 0;
+  #version = 0;
   /** How many there were by the claim in progress. */
   #claimAsOf = 0;
   /** What events and results that are being stored may lease, with how many changes there were by then. */
@@ -118,12 +119,15 @@ export class Schedule {
     this.#dropAll(lane);
   }
 
-  /** Any subscription may have been changed by others: no attempt starts any more by what was known before. */
-  allChanged(): void {
+  /**
+   * Any subscription may have been changed by others: no attempt starts any more by what was known before.
+   * @param version see `StoreNode.version`
+   */
+  allChanged(version: number): void {
     this.#changes += 1;
     this.#allChangedAt = this.#changes;
+    this.#version = version;
     for (const lane of this.#lanes) {
-      lane.changedAt = this.#changes;
       lane.hasBacklog = true;
       this.#dropAll(lane);
     }
@@ -145,8 +149,11 @@ export class Schedule {
    */
   claimed(answer: ClaimAnswer | undefined, nowMs: number, aheadMs = 0): void {
     if (answer === undefined) return this.#claims.failed();
-    this.#claims.answered(answer, this.#claimAsOf, aheadMs);
-    this.#queue(answer.claims, this.#claimAsOf, nowMs);
+    // One that was asked for before others made changes may have been made after them. With many changes few others would.
+    const isBehind = (answer.version ?? 0) < this.#version;
+    const asOf = isBehind ? this.#unlessAllChanged(this.#claimAsOf) : this.#claimAsOf;
+    this.#claims.answered(answer, asOf, aheadMs);
+    this.#queue(answer.claims, asOf, nowMs);
   }
 
   /**
@@ -171,7 +178,7 @@ export class Schedule {
 
   /** The event or the result is stored, or was refused. */
   recorded(reservation: Reservation, claims: readonly Claim[], nowMs: number): void {
-    const asOf = this.#reservations.get(reservation) ?? 0;
+    const asOf = this.#unlessAllChanged(this.#reservations.get(reservation) ?? 0);
     this.#reservations.delete(reservation);
     this.#reserved -= reservation.subscriptions.length;
     for (const id of reservation.subscriptions) this.#lanes.of(id).endReservation();
@@ -273,13 +280,17 @@ export class Schedule {
     if (event !== "dropped") item.claim = undefined;
   }
 
+  /** @returns before all changes, where any subscription may have been changed since */
+  #unlessAllChanged(asOf: number): number {
+    return this.#allChangedAt > asOf ? -1 : asOf;
+  }
+
   #queue(claims: readonly Claim[], asOf: number, nowMs: number): void {
     for (const claim of claims) {
       const { event, subscription } = claim;
       const lane = this.#lanes.of(subscription.subscriptionId);
       this.#lanes.receives(lane, event.action);
-      const isOutdated =
-        this.#isClosed || lane.settling > 0 || Math.max(lane.changedAt, this.#allChangedAt) > asOf;
+      const isOutdated = this.#isClosed || lane.settling > 0 || lane.changedAt > asOf;
       const state = isOutdated ? "storing" : "queued";
       const bytes = event.payload?.byteLength ?? 0;
       const item: Item = { lane, claim, bytes, leasedAtMs: nowMs, state };

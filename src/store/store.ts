@@ -42,7 +42,7 @@ export interface Store {
 /** What of the data is this process's to do, where several have them open. */
 export interface StoreNode {
   /**
-   * Another one after each change that others have made to actions, subscriptions or tokens: what was read before it is of no use
+   * A higher one after each change that others have made to actions, subscriptions or tokens: what was read before it is of no use
    * any more. A change is answered only once all others have it.
    * @throws EvregError `unavailable` while nobody knows here what others have changed
    */

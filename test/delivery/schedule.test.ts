@@ -184,6 +184,26 @@ describe("prefetched deliveries", () => {
     expect(bench.order).toHaveLength(4);
   });
 
+  it("are dropped when others have made changes meanwhile, unless the claim came after those", () => {
+    bench.makeFast(1);
+    const claimed = (version: number): void => {
+      bench.schedule.request(bench.nowMs, 60_000);
+      bench.schedule.allChanged(7);
+      const answer = {
+        claims: claims(1, 1),
+        nextDueAtMs: undefined,
+        limitedTiers: [],
+        version,
+      };
+      bench.schedule.claimed(answer, bench.nowMs);
+      bench.advance();
+    };
+    claimed(6);
+    expect([bench.dropped.length, bench.order.length]).toEqual([1, 0]);
+    claimed(7);
+    expect([bench.dropped.length, bench.order.length]).toEqual([1, 1]);
+  });
+
   it("may end as they start, by the hundred", () => {
     bench.endsAtOnce = true;
     bench.lease(...claims(1, 500));

@@ -289,7 +289,7 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
       return await this.connection.transaction("BEGIN", async (client) => {
         const turn = this.#turn === undefined ? await firstTurn(client) : await this.#nextTurn(client);
         const owns = (subscription: number): boolean => this.#shards.has(shardOf(subscription));
-        const own = workOn(new PostgresSql(client), this.key, bytes, owns);
+        const own = workOn(new PostgresSql(client), this.key, bytes, owns, turn.version);
         const result = await work(own);
         const startedMs = performance.now();
         committing = { turn, own, result };

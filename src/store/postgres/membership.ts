@@ -41,6 +41,7 @@ const LOOK = `SELECT version, extract(epoch FROM clock_timestamp()) * 1000 AS "n
   FROM ${SCHEMA}.turn`;
 const BEAT = `UPDATE ${SCHEMA}.node SET until = ${LEASE_END}, seen = $2 WHERE id = $1 AND ended IS NULL
   RETURNING (SELECT version FROM ${SCHEMA}.turn) AS version`;
+const VERSION = `SELECT version FROM ${SCHEMA}.turn`;
 const WAITING_FOR = `SELECT count(*) AS nodes FROM ${SCHEMA}.node
   WHERE id <> $1 AND ended IS NULL AND until > clock_timestamp() AND seen < $2`;
 
@@ -79,10 +80,8 @@ export class Membership implements StoreNode {
   readonly #connection: Connection;
   readonly #ending = new AbortController();
   #running: Promise<void> | undefined;
-  /** See `StoreNode.version`. */
-  #version = 0;
-  /** The database's version that this node works by, and the one of which others know that it does. */
-  #seen = -1;
+  /** The version that this node works by, and the one of which others know that it does. */
+  #version = -1;
   #acknowledged = -1;
   #writes = -1;
   #nodes = 0;
@@ -170,15 +169,12 @@ export class Membership implements StoreNode {
     const [look] = await this.#connection.rows<Look>(LOOK, [id]);
     const answeredMs = performance.now();
     onTime(look!.nowMs, askedMs, answeredMs);
-    const known = this.#version;
-    const hasWrites = look!.writes !== this.#writes;
+    const isChanged = look!.version !== this.#version || look!.writes !== this.#writes;
     this.#writes = look!.writes;
-    this.#noteVersion(look!.version);
+    this.#version = look!.version;
     this.#hasHearers = look!.hearers > 0;
-    if (hasWrites || this.#version !== known) onChange();
-    const acknowledged = this.#version;
+    if (isChanged) onChange();
     if (look!.version !== this.#acknowledged || answeredMs - this.#beatAtMs >= BEAT_MS) await this.#beat();
-    if (this.#version !== acknowledged) onChange();
     // Its write waits for its turn, and the beats must not wait for it.
     this.#talking ??= this.#talk()
       .catch(() => undefined)
@@ -206,25 +202,22 @@ export class Membership implements StoreNode {
     this.#options.onChange(heard.map(({ said }) => said));
   }
 
-  #noteVersion(version: number): void {
-    if (version === this.#seen) return;
-    this.#seen = version;
-    this.#version += 1;
-  }
-
   /** Says that this node is there, and by which version it works. */
   async #beat(): Promise<void> {
     const startedMs = performance.now();
-    const seen = this.#seen;
-    const [beat] = await this.#connection.rows<{ version: number }>(BEAT, [this.#options.id, seen]);
+    const wasValid = startedMs < this.#validUntilMs;
+    const seen = this.#version;
+    let [now] = await this.#connection.rows<{ version: number }>(BEAT, [this.#options.id, seen]);
     // Others have taken it for dead, and it has to take part again.
-    if (beat === undefined) return;
+    if (now === undefined) return;
     this.#beatAtMs = startedMs;
     this.#acknowledged = seen;
-    this.#noteVersion(beat.version);
-    // What it knew before is of no use: others have not waited for it.
-    if (startedMs >= this.#validUntilMs) this.#version += 1;
+    // Others have waited for it only from its beat on, and may have changed something meanwhile.
+    if (!wasValid) [now] = await this.#connection.rows<{ version: number }>(VERSION);
+    const isChanged = now!.version !== seen;
+    this.#version = now!.version;
     this.#validUntilMs = startedMs + LEASE_SECONDS * 1_000 - MARGIN_MS;
+    if (isChanged || !wasValid) this.#options.onChange();
   }
 
   async #share(nodes: number): Promise<void> {

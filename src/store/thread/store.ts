@@ -259,7 +259,7 @@ function recordedClaims(
 }
 
 function claimAnswer(
-  { rows, nextDueAtMs, limitedTiers, ...reply }: ClaimReply,
+  { rows, nextDueAtMs, limitedTiers, version, ...reply }: ClaimReply,
   payloads: readonly Uint8Array[],
   subscriptionsOf: ClaimedSubscriptions,
 ): ClaimAnswer {
@@ -277,7 +277,7 @@ function claimAnswer(
     const subscription = subscriptions.get(subscriptionId)!;
     return { deliveryId, claimId, attempt, failures, isFromReplay, event, subscription };
   });
-  return { claims, nextDueAtMs, limitedTiers };
+  return { claims, nextDueAtMs, limitedTiers, version };
 }
 
 /** @param signal ends it before the next part; rejects with its reason */

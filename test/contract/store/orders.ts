@@ -148,7 +148,12 @@ function wholeOrderSuite(on: Fixture): void {
     const { events } = await ordered(3);
     const atMs = NOW + HOUR_MS;
     await fail(await claimOne(), atMs);
-    expect(await on.claim({ nowMs: atMs - 1 })).toEqual({ claims: [], nextDueAtMs: atMs, limitedTiers: [] });
+    expect(await on.claim({ nowMs: atMs - 1 })).toEqual({
+      claims: [],
+      nextDueAtMs: atMs,
+      limitedTiers: [],
+      version: expect.any(Number),
+    });
     const [last, , first] = await on.store.queue.list({ limit: 9 });
     expect(first).toMatchObject({ status: "waiting", next_attempt_at: new Date(atMs).toISOString() });
     expect(last).toMatchObject({ status: "pending", next_attempt_at: null });
