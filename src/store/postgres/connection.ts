@@ -47,8 +47,9 @@ const SETTINGS = [
   "enable_mergejoin = off",
   "enable_seqscan = off",
   "jit = off",
-  // A server that stands still holds what it has locked for no longer than its turn lasts.
-  "idle_in_transaction_session_timeout = 10000",
+  // A server that stands still, or that no answer reaches, holds its turn for no longer. All others wait for that.
+  "idle_in_transaction_session_timeout = 5000",
+  "tcp_user_timeout = 5000",
 ];
 
 /** One connection to the database, made anew where it was lost. */
