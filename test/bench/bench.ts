@@ -26,7 +26,9 @@ if (options.list) {
 }
 
 const { only, rounds, historyEvents } = options;
-const chosen = SCENARIOS.filter(({ name }) => only === undefined || only.includes(name));
+const chosen = SCENARIOS.filter(({ name, isOnlyByName = false }) =>
+  only === undefined ? !isOnlyByName : only.includes(name),
+);
 
 const startedMs = performance.now();
 /** What else the machine does falls on both sides of a ratio, but not evenly: who reads the figures should know of it. */

@@ -4,6 +4,7 @@ import { batch } from "./scenarios/batch.ts";
 import { isolation } from "./scenarios/isolation.ts";
 import { latency } from "./scenarios/latency.ts";
 import { memory } from "./scenarios/memory.ts";
+import { nodes } from "./scenarios/nodes.ts";
 import { publish } from "./scenarios/publish.ts";
 import { reads } from "./scenarios/reads.ts";
 import { relay } from "./scenarios/relay.ts";
@@ -29,5 +30,6 @@ export const SCENARIOS: readonly Scenario[] = [
   slow,
   schemas,
   start,
+  nodes,
   memory,
 ];

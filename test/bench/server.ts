@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { readOwner } from "../../src/runtime/owner-file.ts";
@@ -15,6 +15,8 @@ export interface ServerPlace {
   readonly logFile: string;
   /** Where Node keeps compiled code, so that a run leaves nothing behind and still starts as an installed program does. */
   readonly compileCache: string;
+  /** The address of the database that has the data in the folder's place. */
+  readonly database?: string;
 }
 
 /** `evreg serve` as installed, on any free port of loopback. */
@@ -34,18 +36,22 @@ export async function startServer(
   place: ServerPlace,
   { isProbed = true }: { readonly isProbed?: boolean } = {},
 ): Promise<BenchServer> {
-  const { folder, configFile, compileCache } = place;
+  const { folder, configFile, compileCache, database } = place;
   const log = openSync(place.logFile, "a");
   const probe = isProbed ? ["--import", plainProbe(join(dirname(compileCache), "probe"))] : [];
   const serve = [PROGRAM, "serve", "--data", folder, "--port", "0", "--config", configFile];
   const child = childOf<ProbeCalls>([...probe, ...serve], {
     stdio: ["ignore", log, log, ...(isProbed ? (["ipc"] as const) : [])],
-    env: cleanEnv({ NODE_COMPILE_CACHE: compileCache }),
+    env: cleanEnv({
+      NODE_COMPILE_CACHE: compileCache,
+      ...(database === undefined ? {} : { EVREG_DATABASE_URL: database }),
+    }),
   });
   closeSync(log);
   const url = await announced(place, child);
-  // The first start left it in the folder.
-  const token = readFileSync(join(folder, "token"), "utf8").trim();
+  // The first start left it in the folder. Further nodes on a database have none, and need none of their own.
+  const tokenFile = join(folder, "token");
+  const token = existsSync(tokenFile) ? readFileSync(tokenFile, "utf8").trim() : "";
   return {
     place,
     port: Number(new URL(url).port),

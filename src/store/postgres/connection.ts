@@ -118,8 +118,10 @@ export class Connection {
       `statement_timeout = ${statementTimeoutMs}`,
     ];
     try {
-      await client.query(`${begin}; ${settings.map((one) => `SET LOCAL ${one}`).join("; ")}`);
-      return await work(client);
+      // What follows is sent without waiting for the answer. Were this to fail, all of that would as well.
+      const begun = client.query(`${begin}; ${settings.map((one) => `SET LOCAL ${one}`).join("; ")}`);
+      const [result] = await Promise.all([work(client), begun]);
+      return result;
     } catch (error) {
       const failure = databaseFailure(error);
       if (isLost(failure)) this.#drop(client);

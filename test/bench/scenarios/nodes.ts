@@ -1,0 +1,198 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { Client } from "pg";
+import { type Cluster, startCluster } from "../../support/postgres.ts";
+import { median } from "../latencies.ts";
+import { register } from "../registry.ts";
+import type { Rig } from "../rig.ts";
+import { atLeast, perSecond, type Row } from "../row.ts";
+import type { Scenario } from "../scenario.ts";
+import { type BenchServer, startServer } from "../server.ts";
+import { BATCH_ITEMS, batchBody, eventBody, PAUSED_ACTION, payloadOf, SCHEMA } from "../workload.ts";
+
+const DURATION_MS = 2_000;
+const WARM_UP_MS = 500;
+const BATCH_CONNECTIONS = 8;
+const CONNECTIONS = 64;
+const TARGET = 0.5;
+const MOST_NODES = 3;
+const SPREAD_ACTION = "parcel.moved";
+const SUBSCRIPTIONS = 24;
+/** Batches of which each event goes to all subscriptions. */
+const BATCHES = 4;
+const DELIVERIES = BATCHES * BATCH_ITEMS;
+const TIMEOUT_MS = 120_000;
+
+/** A PostgreSQL that keeps what it has acknowledged. */
+const DURABLE = ["fsync=on", "full_page_writes=on", "shared_buffers=256MB", "max_wal_size=4GB"];
+
+const INSERT = `INSERT INTO evreg.event (rowid, action_id, revision, timestamped_ms, payload)
+  SELECT $2 + n, $3, 1, $4, convert_to(value, 'UTF8') FROM jsonb_array_elements_text($1) WITH ORDINALITY AS e (value, n)`;
+
+export const nodes: Scenario = {
+  name: "nodes",
+  summary:
+    "On PostgreSQL: publishing beside the same rows from one connection, and deliveries by 1 to 3 nodes.",
+  isOnlyByName: true,
+  async run(rig) {
+    const cluster = await startCluster(DURABLE);
+    try {
+      return await measure(rig, cluster);
+    } finally {
+      await cluster.stop();
+    }
+  },
+};
+
+async function measure(rig: Rig, cluster: Cluster): Promise<readonly Row[]> {
+  const { rounds, say } = rig.options;
+  await cluster.run("CREATE DATABASE evreg");
+  await cluster.run("CREATE DATABASE raw");
+  const newNode = (database: string): Promise<BenchServer> =>
+    startServer({ ...rig.newPlace(), database: cluster.url(database) });
+  // Its tables are those that the raw inserts go to.
+  await (await newNode("raw")).stop();
+  const first = await newNode("evreg");
+  await register(first, await rig.handler("fast", "orders"));
+  const raw: number[] = [];
+  const batch: number[] = [];
+  const single: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    say(`nodes, round ${round + 1}: raw inserts`);
+    raw.push(await rawInserts(cluster.url("raw")));
+    say(`nodes, round ${round + 1}: batches, and single events`);
+    batch.push(
+      BATCH_ITEMS *
+        (await publish(rig, first, "/v1/events/batch", batchBody(PAUSED_ACTION), BATCH_CONNECTIONS)),
+    );
+    single.push(await publish(rig, first, "/v1/events", eventBody(PAUSED_ACTION), CONNECTIONS));
+  }
+  const rates = await deliveryRates(rig, first, () => newNode("evreg"));
+  const ceiling = `raw inserts ${perSecond(median(raw))}`;
+  const beside = (name: string, rate: readonly number[], target: number): Row => ({
+    scenario: `nodes, ${name}`,
+    ceiling,
+    measured: perSecond(median(rate)),
+    ...atLeast(median(rate.map((one, round) => one / raw[round]!)), target),
+    detail: { raw, rate },
+  });
+  return [
+    beside("batch", batch, TARGET),
+    {
+      scenario: "nodes, single",
+      ceiling: "-",
+      measured: perSecond(median(single)),
+      figure: perSecond(median(single)),
+      target: "-",
+      met: true,
+      detail: single,
+    },
+    ...rates.map((rate, index): Row => ({
+      scenario: `nodes, deliveries by ${index + 1}`,
+      ceiling: `1 node ${perSecond(rates[0]!)}`,
+      measured: perSecond(rate),
+      figure: (rate / rates[0]!).toFixed(2),
+      target: "-",
+      met: true,
+      detail: rates,
+    })),
+  ];
+}
+
+/** Rows a second, in batches that are durable one by one. */
+async function rawInserts(url: string): Promise<number> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query("SET search_path = evreg, pg_catalog");
+    const { rows } = await client.query<{ last: string; action: string }>(
+      "SELECT (SELECT coalesce(max(rowid), 0) FROM evreg.event) AS last, (SELECT min(rowid) FROM evreg.action) AS action",
+    );
+    let last = Number(rows[0]!.last);
+    const before = last;
+    const startedMs = performance.now();
+    for (const untilMs = startedMs + DURATION_MS; performance.now() < untilMs; last += BATCH_ITEMS) {
+      const payloads = Array.from({ length: BATCH_ITEMS }, (_, item) => payloadOf(item));
+      await client.query({
+        name: "insert",
+        text: INSERT,
+        values: [JSON.stringify(payloads), last, rows[0]!.action, Date.now()],
+      });
+    }
+    return (last - before) / ((performance.now() - startedMs) / 1_000);
+  } finally {
+    await client.end();
+  }
+}
+
+async function publish(
+  rig: Rig,
+  { port, token }: BenchServer,
+  path: string,
+  body: string,
+  connections: number,
+): Promise<number> {
+  const { ratePerS } = await rig.load.call("closed", {
+    port,
+    token,
+    expect: 201,
+    request: { method: "POST", path, body },
+    connections,
+    warmUpMs: WARM_UP_MS,
+    durationMs: DURATION_MS,
+  });
+  return ratePerS;
+}
+
+/** Deliveries a second by one node, by two, and so on. Each round of events goes to all subscriptions. */
+async function deliveryRates(
+  rig: Rig,
+  first: BenchServer,
+  newNode: () => Promise<BenchServer>,
+): Promise<readonly number[]> {
+  await first.api("POST", "/v1/actions", { action: SPREAD_ACTION, application: "shop", schemata: SCHEMA });
+  const names = Array.from({ length: SUBSCRIPTIONS }, (_, index) => `spread-${index}`);
+  for (const subscription of names) {
+    const handler = await rig.handler("fast", subscription);
+    const created = { application: "shop", subscription, action: SPREAD_ACTION, handler };
+    await first.api("POST", "/v1/subscriptions", created);
+  }
+  const events = Array.from({ length: BATCH_ITEMS }, (_, item) => ({
+    action: SPREAD_ACTION,
+    payload: JSON.parse(payloadOf(item)) as object,
+  }));
+  const all = [first];
+  const rates: number[] = [];
+  for (let count = 1; count <= MOST_NODES; count += 1) {
+    if (count > 1) all.push(await newNode());
+    await evenlyShared(first, count);
+    rig.options.say(`nodes: deliveries by ${count}`);
+    await rig.receiver.call("reset", { record: false });
+    const startedMs = performance.timeOrigin + performance.now();
+    for (let sent = 0; sent < BATCHES; sent += 1) {
+      await first.api("POST", "/v1/events/batch", { events });
+    }
+    let lastMs = startedMs;
+    for (const name of names) {
+      const path = `/fast/${name}`;
+      const wanted = { path, deliveries: DELIVERIES, timeoutMs: TIMEOUT_MS };
+      if (!(await rig.receiver.call("await", wanted))) throw new Error(`${name} did not get everything.`);
+      lastMs = Math.max(lastMs, (await rig.receiver.call("read", { path })).lastMs);
+    }
+    rates.push((DELIVERIES * SUBSCRIPTIONS) / ((lastMs - startedMs) / 1_000));
+  }
+  for (const node of all) await node.stop();
+  return rates;
+}
+
+/** Resolves once so many nodes have nearly as many shards each. */
+async function evenlyShared(server: BenchServer, count: number): Promise<void> {
+  for (;;) {
+    const { data } = await server.api<{ data: readonly { shards: number; leaving: number }[] }>(
+      "GET",
+      "/v1/nodes",
+    );
+    const shards = data.filter((node) => node.leaving === 0 && node.shards > 0).map((node) => node.shards);
+    if (shards.length === count && Math.max(...shards) - Math.min(...shards) <= 1) return;
+    await wait(100);
+  }
+}
