@@ -63,7 +63,7 @@ export interface Sharing {
  * Does a node's part in sharing the shards out: those of dead nodes become free, it leaves what it has too much, and takes what is
  * free. A node that was taken for dead and is not takes part again.
  */
-export async function share(work: Work, node: string, nowMs: number): Promise<Sharing> {
+async function share(work: Work, node: string, nowMs: number): Promise<Sharing> {
   await work.run(`DELETE FROM node WHERE ended < clock_timestamp() - interval '${FORGOTTEN_AFTER}'`);
   await work.run("DELETE FROM writer WHERE node NOT IN (SELECT id FROM node)");
   await work.run(`UPDATE node SET until = ${LEASE_END}, ended = NULL WHERE id = ?`, node);
