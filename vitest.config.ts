@@ -12,6 +12,7 @@ const TESTS: Readonly<Record<string, string[]>> = {
     "test/examples/receivers.test.ts",
     ...Object.keys(LENGTHS).map((file) => `test/${file}.test.ts`),
   ],
+  chaos: ["test/chaos/*.test.ts"],
   places: ["test/places/*.test.ts"],
   docs: ["test/docs/*.test.ts"],
   ui: ["test/ui/*.test.ts"],
@@ -40,12 +41,12 @@ if (process.env["npm_lifecycle_event"] === "test") {
 /**
  * `vitest --mode faults` runs the tests that have a long form, in that, and nothing else; `--mode exe` those of the single
  * executable, and the end-to-end ones with it in the place of the installed program; `--mode places` tries copies of this
- * checkout in other folders; `--mode ui` the page in a browser; `--mode docs` runs the examples of all documents, not of the front page alone.
+ * checkout in other folders; `--mode chaos` several nodes that fail; `--mode ui` the page in a browser; `--mode docs` runs the examples of all documents, not of the front page alone.
  */
 export default defineConfig(({ mode }) => ({
   plugins: [threadsInOneFile()],
   test: {
-    include: TESTS[mode] ?? ["test/!(exe|places|ui)/**/*.test.ts", "test/ui-parts/*.test.ts"],
+    include: TESTS[mode] ?? ["test/!(chaos|exe|places|ui)/**/*.test.ts", "test/ui-parts/*.test.ts"],
     // Files run one after the other in the same processes, with what they import loaded once: a process for each takes
     // 0.3 s of CPU before its first test. So each file leaves its process as it found it.
     isolate: TESTS[mode] !== undefined,

@@ -3,7 +3,13 @@ import { dirname, join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 import { anchorsOf, codeIn, PAGES, proseOf, readPage, ROOT, rowsOf, sectionOf } from "./documents.ts";
 
-const ALL = [...PAGES, "CHANGELOG.md", "test/bench/README.md", "test/faults/README.md"];
+const ALL = [
+  ...PAGES,
+  "CHANGELOG.md",
+  "test/bench/README.md",
+  "test/chaos/README.md",
+  "test/faults/README.md",
+];
 
 describe.each(ALL)("%s", (page) => {
   test("each link leads to a file, and to a heading of it", () => {

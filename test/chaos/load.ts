@@ -1,0 +1,137 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Fleet } from "./fleet.ts";
+import { type Action, ACTIONS, KEYS } from "./scene.ts";
+
+const TICK_MS = 20;
+const AGAIN_MS = 200;
+/** While so many events have no answer, no more are published. */
+const MAX_UNANSWERED = 4_000;
+const MAX_BATCH = 60;
+/** So many of single events have no key; they are published once, whatever is answered. */
+const KEYLESS_PART = 0.1;
+
+interface Item {
+  readonly n: number;
+  readonly action: Action;
+  readonly payload: { readonly n: number; readonly key: string };
+  readonly idempotency_key?: string;
+}
+
+/** Publishes at a rate, to any node, and again with the same keys until it is answered. */
+export class ChaosLoad {
+  readonly #fleet: Fleet;
+  readonly #perSecond: number;
+  /** The rowids that were answered, by the number in the payload. */
+  readonly acknowledged = new Map<number, number>();
+  /** Numbers of events that were surely not stored, as was answered. */
+  readonly refused = new Set<number>();
+  readonly findings: string[] = [];
+  sent = 0;
+  #unanswered = 0;
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #running: Promise<void>;
+  #isStopped = false;
+
+  constructor(fleet: Fleet, perSecond: number) {
+    this.#fleet = fleet;
+    this.#perSecond = perSecond;
+    this.#running = this.#run();
+  }
+
+  get unanswered(): number {
+    return this.#unanswered;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running;
+    await Promise.all(this.#underWay);
+  }
+
+  async #run(): Promise<void> {
+    const due = new Map<Action, number>();
+    let lastMs = performance.now();
+    while (!this.#isStopped) {
+      await wait(TICK_MS);
+      const seconds = Math.min(1, (performance.now() - lastMs) / 1_000);
+      lastMs = performance.now();
+      if (this.#unanswered > MAX_UNANSWERED) continue;
+      for (const [action, plan] of Object.entries(ACTIONS) as [
+        Action,
+        { part?: number; perSecond?: number },
+      ][]) {
+        const perSecond = plan.perSecond ?? plan.part! * this.#perSecond;
+        const count = (due.get(action) ?? 0) + perSecond * seconds;
+        due.set(action, count % 1);
+        this.#publish(action, Math.floor(count));
+      }
+    }
+  }
+
+  #publish(action: Action, count: number): void {
+    for (let left = count; left > 0;) {
+      const size = Math.random() < 0.3 ? 1 : Math.min(left, 1 + Math.floor(Math.random() * MAX_BATCH));
+      left -= size;
+      const hasKey = size > 1 || Math.random() > KEYLESS_PART;
+      const items = Array.from({ length: size }, () => this.#item(action, hasKey));
+      this.#unanswered += size;
+      const sending = size === 1 ? this.#sendOne(items[0]!) : this.#sendBatch(items);
+      const one = sending.finally(() => {
+        this.#underWay.delete(one);
+        this.#unanswered -= size;
+      });
+      this.#underWay.add(one);
+    }
+  }
+
+  #item(action: Action, hasKey: boolean): Item {
+    const n = (this.sent += 1);
+    const payload = { n, key: `k${Math.floor(Math.random() * KEYS)}` };
+    return { n, action, payload, ...(hasKey ? { idempotency_key: `n-${n}` } : {}) };
+  }
+
+  async #sendOne({ n, ...event }: Item): Promise<void> {
+    for (;;) {
+      const { status, body } = await this.#fleet.ask(this.#fleet.anyMember(), "POST", "/v1/events", event);
+      if (status === 201 || status === 200) {
+        return this.#acknowledge(n, (body as { data: { rowid: number } }).data.rowid);
+      }
+      if (event.idempotency_key === undefined) {
+        const { details } = (body ?? {}) as { details?: { stored?: boolean } };
+        if (details?.stored === false) this.refused.add(n);
+        return;
+      }
+      this.#checkRefusal(status, body);
+      await wait(AGAIN_MS);
+    }
+  }
+
+  async #sendBatch(items: readonly Item[]): Promise<void> {
+    const events = items.map(({ n: _n, ...event }) => event);
+    for (;;) {
+      const { status, body } = await this.#fleet.ask(this.#fleet.anyMember(), "POST", "/v1/events/batch", {
+        events,
+      });
+      if (status === 201) {
+        const { data } = body as { data: { rowid: number }[] };
+        for (const [place, { n }] of items.entries()) this.#acknowledge(n, data[place]!.rowid);
+        return;
+      }
+      this.#checkRefusal(status, body);
+      await wait(AGAIN_MS);
+    }
+  }
+
+  #acknowledge(n: number, rowid: number): void {
+    this.acknowledged.set(n, rowid);
+  }
+
+  #checkRefusal(status: number, body: unknown): void {
+    if (status === 0 || status === 503 || status === 429 || status === 500) return;
+    // A batch of which nothing was stored is answered with 422, whatever the reason.
+    const { errors = [] } = (body ?? {}) as { errors?: readonly { code: number }[] };
+    if (errors.length > 0 && errors.every(({ code }) => code === 503)) return;
+    if (this.findings.length < 20)
+      this.findings.push(`publishing: ${status} ${JSON.stringify(body).slice(0, 400)}`);
+  }
+}
