@@ -189,7 +189,12 @@ export class Membership implements StoreNode {
     if (this.#unsaid.length > 0) {
       const unsaid = this.#unsaid;
       this.#unsaid = [];
-      await this.#options.say(unsaid.map((what) => JSON.stringify(what)));
+      try {
+        await this.#options.say(unsaid.map((what) => JSON.stringify(what)));
+      } catch (error) {
+        this.#unsaid.unshift(...unsaid);
+        throw error;
+      }
     }
     if (this.#heardUpTo === undefined) return;
     const heard = await this.#connection.rows<{ id: number; said: string }>(HEARD, [
