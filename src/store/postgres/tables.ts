@@ -19,6 +19,9 @@ function translatedTable(statement: string): string {
     .replaceAll(/\bINTEGER\b/g, "bigint")
     .replaceAll(/\bTEXT\b/g, 'text COLLATE "C"')
     .replaceAll(/\bBLOB\b/g, "bytea")
+    // The embedded engine holds the same statements to them in all tests. Here each is a query for each row, and they took a third of
+    // the time in which an event was recorded with its deliveries.
+    .replaceAll(/ REFERENCES \w+ \(\w+\)/g, "")
     .replaceAll(/ NOT GLOB '\*\[(\^[^\]]*)\]\*'/g, " !~ '[$1]'")
     // PostgreSQL has no text with U+0000.
     .replaceAll(/ AND instr\(\w+, char\(0\)\) = 0/g, "")
