@@ -5,6 +5,7 @@ import type { Health } from "../domain/operations.ts";
 import { BUILD } from "../runtime/build.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Backlog, DeliveryQueue } from "../store/queue.ts";
+import { SHARDS } from "../store/rules/shards.ts";
 import type { Store } from "../store/store.ts";
 import {
   type CommitCounts,
@@ -21,7 +22,7 @@ export interface MetricSources {
   readonly delivered: DeliveryCounts;
   readonly commits: CommitCounts;
   readonly streamed: StreamCounts;
-  readonly store: Pick<Store, "queue" | "files" | "health">;
+  readonly store: Pick<Store, "queue" | "node" | "files" | "health">;
   readonly engineState: () => Health["engine"];
   readonly clock: Clock;
   readonly version: string;
@@ -248,6 +249,15 @@ function addStreamMetrics({ counter, gauge }: Instruments, { streamed }: MetricS
   );
 }
 
+function isUpToDate({ node }: Pick<Store, "node">): boolean {
+  try {
+    node.version();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Whether it works, and what committing takes. */
 function addStoreMetrics(
   { counter, gauge, histogram }: Instruments,
@@ -264,6 +274,18 @@ function addStoreMetrics(
     "Events found damaged in the data file since the start; at most 1,000 are counted.",
     [],
     () => store.files?.damagedEvents().length ?? 0,
+  );
+  gauge(
+    "evreg_node_shards",
+    "Of the 128 parts of the subscriptions those whose deliveries this node sends: all on a data folder.",
+    [],
+    () => Array.from({ length: SHARDS }, (_, id) => id).filter((id) => store.node.owns(id)).length,
+  );
+  gauge(
+    "evreg_node_up_to_date",
+    "1 while this node knows what others on its database have changed; it sends nothing otherwise.",
+    [],
+    () => Number(isUpToDate(store)),
   );
   counter(
     "evreg_store_fsyncs_total",
