@@ -23,7 +23,8 @@ const DATABASE = "chaos";
 const TOKEN = mintToken(randomBytes);
 /** The clocks of the nodes, beside that of the machine. */
 const AHEAD_MS = [0, 5_000, -5_000];
-const SETTLE_MS = 240_000;
+/** What waited during the faults is sent by then: half of their time, and some. */
+const SETTLE_MS = 240_000 + SECONDS * 500;
 
 const UNFINISHED = `SELECT s.subscription AS name, count(*)::int AS count FROM evreg.delivery AS d
     JOIN evreg.subscription AS s ON s.rowid = d.subscription_id WHERE d.state IN (0, 5) GROUP BY 1

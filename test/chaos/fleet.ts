@@ -9,8 +9,8 @@ import { KEPT_IN } from "./options.ts";
 
 const RESTART_MS = 200;
 const REQUEST_MS = 6_000;
-/** The exit code of a start that the database was not there for. */
-const UNAVAILABLE = 6;
+/** What a start says that the database was not there for. */
+const AWAY = /Error: .*the database (?:cannot be reached|is being shut down)/;
 
 export interface Answer {
   /** 0 where none came. */
@@ -167,7 +167,7 @@ export class Fleet {
       const hadStarted = member.isReady;
       member.isReady = false;
       if (this.#isEnding) return;
-      const isRefusedStart = !hadStarted && code === UNAVAILABLE;
+      const isRefusedStart = !hadStarted && AWAY.test(stderr);
       if (!member.isKilled && !isRefusedStart) {
         this.findings.push(`${member.name} ended by itself with ${code}: ${(stdout + stderr).slice(-2_000)}`);
       }

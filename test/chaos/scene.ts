@@ -41,8 +41,8 @@ export const KEYS = 100;
 export const ACTIONS = {
   "bulk.sent": { part: 0.75 },
   "keyed.sent": { part: 0.25 },
-  "steady.sent": { perSecond: 6 },
-  "ordered.sent": { perSecond: 5 },
+  "steady.sent": { perSecond: 5 },
+  "ordered.sent": { perSecond: 2 },
   "replayed.sent": { perSecond: 4 },
 } as const;
 export type Action = keyof typeof ACTIONS;
@@ -56,7 +56,7 @@ const PLANS: readonly Plan[] = [
     kind: "limited",
     action: "steady.sent",
     count: 2,
-    settings: { rate_limit: 10 },
+    settings: { rate_limit: 20 },
     failsEach: 0,
     delayMs: 20,
   },
