@@ -1,8 +1,9 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Config } from "../config/schema.ts";
 import { encryptionKeys } from "../config/values.ts";
-import type { EvregError } from "../domain/error.ts";
+import { EvregError } from "../domain/error.ts";
 import type { Finding, Health } from "../domain/operations.ts";
 import { CommitCounts, DeliveryCounts, PublishCounts, StreamCounts } from "../metrics/counters.ts";
 import type { MetricSources } from "../metrics/registry.ts";
@@ -15,8 +16,10 @@ import {
   toIso,
   WatchedClock,
 } from "../runtime/clock.ts";
+import { DATA_FILE } from "../runtime/data-files.ts";
+import { findServer } from "../runtime/find-server.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { type Owner, removeOwner, writeOwner } from "../runtime/owner-file.ts";
+import { holdOwnerFile, type Owner, removeOwner, writeOwner } from "../runtime/owner-file.ts";
 import type { Background } from "../service/context.ts";
 import type { Service } from "../service/service.ts";
 import type { Store, StoreChange } from "../store/store.ts";
@@ -44,7 +47,7 @@ interface ComposeOptions extends AppOptions {
 /** Opens the store (the folder, its lock, the upgrade of its file; or the database) and puts the service in front of it. */
 export async function compose(options: ComposeOptions) {
   const { config, version, logger, random = systemRandom } = options;
-  const { url: database } = config.database;
+  const { url: database, prepare: prepares } = config.database;
   const shared =
     database === undefined || options.clock !== undefined ? undefined : new SharedClock(systemClock);
   const clock = new WatchedClock(shared ?? options.clock ?? systemClock);
@@ -56,7 +59,8 @@ export async function compose(options: ComposeOptions) {
   };
   // To others, several processes behind one address are one server.
   const group = processGroup();
-  const owner = group === undefined ? self : { ...self, ...group };
+  const named = database === undefined ? self : { ...self, database: databaseName(database) };
+  const owner = group === undefined ? named : { ...named, ...group };
   const { onFatal } = options;
   const background: Background = {};
   const published = new PublishCounts();
@@ -91,13 +95,30 @@ export async function compose(options: ComposeOptions) {
   const openStore = async (): Promise<Store> => {
     const all = onFatal === undefined ? opening : { ...opening, onFatal };
     if (database === undefined) return await (await import("../store/libsql/open.ts")).openLibsqlStore(all);
+    if (serves && group === undefined) await mustBeFree(config.data);
+    if (existsSync(join(config.data, DATA_FILE))) {
+      logger.warn(
+        { data: config.data },
+        `The data folder ${config.data} has data of its own, which are not used here: the data are in the database ${databaseName(database)}. \`evreg move --from\` brings them there.`,
+      );
+    }
     const { openPostgresStore } = await import("../store/postgres/open.ts");
-    const opened = await openPostgresStore({ ...all, owner: self, url: database, version, serves, shared });
+    const opened = await openPostgresStore({
+      ...all,
+      owner: self,
+      url: database,
+      prepares,
+      version,
+      serves,
+      shared,
+    });
     clock.settle();
     // The folder has no data, but says where the server of this machine is.
     mkdirSync(config.data, { recursive: true, mode: 0o700 });
     writeOwner(config.data, owner, logger);
+    const letGo = group === undefined ? holdOwnerFile(config.data) : undefined;
     const close = async (): Promise<void> => {
+      letGo?.();
       if (group === undefined) removeOwner(config.data, owner.instance);
       await opened.close();
     };
@@ -144,6 +165,23 @@ export async function compose(options: ComposeOptions) {
     }),
   });
   return { owner, store, service, background, published, delivered, stats, offThread, clock, random };
+}
+
+/** Host and name of a database, for people: no password. */
+export function databaseName(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`;
+}
+
+/** @throws EvregError `conflict` where another server with a database has this folder: it would take its address for its own */
+async function mustBeFree(folder: string): Promise<void> {
+  const other = await findServer(folder).catch(() => undefined);
+  if (other === undefined) return;
+  throw new EvregError(
+    "conflict",
+    `The data folder ${folder} is that of the server at ${other.url}. Name another folder for this one with --data; it holds no data.`,
+    { url: other.url },
+  );
 }
 
 /**

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Logger } from "../runtime/logger.ts";
-import { removeOwner } from "../runtime/owner-file.ts";
+import { holdOwnerFile, removeOwner } from "../runtime/owner-file.ts";
 import { programWords } from "../runtime/process.ts";
 
 // Several servers in processes of their own behind one address, on a machine with many cores. The first process listens, hands each
@@ -63,11 +63,13 @@ export class Processes {
     // The first one makes what all need, such as the tables and the first token.
     const code = await this.#start();
     if (code !== undefined) return code;
+    const letGo = holdOwnerFile(folder);
     for (let started = 1; started < count; started += 1) void this.#start();
     await stop;
     this.#isStopping = true;
     await this.#replacing;
     await Promise.all([...this.#all].map((worker) => this.#end(worker)));
+    letGo();
     removeOwner(folder, this.#group);
     return 0;
   }

@@ -14,6 +14,8 @@ import { readOwner, writeOwner } from "../runtime/owner-file.ts";
 import type { Service } from "../service/service.ts";
 import type { Store } from "../store/store.ts";
 import { type AppOptions, compose, storeBegins } from "./compose.ts";
+
+export { databaseName } from "./compose.ts";
 import { certificateFindings, permissionsFinding, transportFindings } from "./doctor-findings.ts";
 
 // Composition root: the one place that knows every part. Parts are loaded when they are needed, so that commands which

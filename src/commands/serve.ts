@@ -65,17 +65,19 @@ export class Serve extends ConfigCommand {
     setTarget(flags);
     const { config, places, file } = await readSettings(flags);
     const { nodes = 1 } = flags;
+    if (nodes < 1) throw usageError("--nodes takes a number from 1 on.");
     if (nodes > 1 && config.database.url === undefined) {
       throw usageError(
         "--nodes needs a database (--database): one process alone can have a data folder. `evreg move` brings the data into a database.",
       );
     }
-    const [{ createLogger }, { listenForStop }, { boundServerHeap }, { startServer }] = await Promise.all([
-      import("../runtime/logger.ts"),
-      import("../runtime/process.ts"),
-      import("../runtime/heap.ts"),
-      import("../app/server.ts"),
-    ]);
+    const [{ createLogger }, { listenForStop }, { boundServerHeap }, { databaseName, startServer }] =
+      await Promise.all([
+        import("../runtime/logger.ts"),
+        import("../runtime/process.ts"),
+        import("../runtime/heap.ts"),
+        import("../app/server.ts"),
+      ]);
     const { dev } = flags;
     // Who tries things out wants to see each request and each delivery.
     const levelOf = (loaded: Pick<LoadedConfig, "config" | "places">): LogLevel =>
@@ -141,7 +143,9 @@ export class Serve extends ConfigCommand {
       process.stderr.write(announcement(about));
     } else {
       const first = tokenFile === undefined ? {} : { token_file: tokenFile };
-      const place = { data: config.data, ...first, config: file ?? null };
+      const { url: database } = config.database;
+      const inDatabase = database === undefined ? {} : { database: databaseName(database) };
+      const place = { data: config.data, ...inDatabase, ...first, config: file ?? null };
       logger.info({ url, addresses, ...place, version }, "listening");
     }
 

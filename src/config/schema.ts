@@ -24,6 +24,8 @@ export interface Config {
 interface DatabaseConfig {
   /** With its user and password. Without it, the data are in the data folder. */
   readonly url?: string;
+  /** Whether it keeps prepared statements. */
+  readonly prepare: boolean;
 }
 
 /** Both or none; absolute paths. */
@@ -165,6 +167,14 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     env: "EVREG_DATABASE_URL",
     flag: "database",
     secret: true,
+  },
+  {
+    path: "database.prepare",
+    type: { kind: "boolean" },
+    default: true,
+    description:
+      "Whether the database keeps prepared statements. Set it to false behind a pooler that gives each transaction another connection, such as PgBouncer in transaction mode.",
+    env: "EVREG_DATABASE_PREPARE",
   },
   {
     path: "tls.cert",

@@ -1,6 +1,8 @@
 import {
+  closeSync,
   existsSync,
   lstatSync,
+  openSync,
   readdirSync,
   readlinkSync,
   realpathSync,
@@ -28,6 +30,8 @@ export interface Owner {
   readonly started_at: string;
   /** Where the server answers, once it does. */
   readonly url?: string;
+  /** The database that has its data, as host and name, where that is not the folder. */
+  readonly database?: string;
 }
 
 /** An owner with the user and the permissions of its file. */
@@ -66,6 +70,12 @@ export function writeOwner(folder: string, owner: Owner, logger: Logger): void {
       `The file ${OWNER_FILE} cannot be written, so other commands cannot see which process has the data folder; until the next start, name this server to them with --url.`,
     );
   }
+}
+
+/** Keeps the file open, by which others see that this process serves the folder; the answer lets go of it. */
+export function holdOwnerFile(folder: string): () => void {
+  const descriptor = openSync(ownerFileOf(folder), "r");
+  return () => closeSync(descriptor);
 }
 
 /** Removes the file if it is still this instance's. */
@@ -150,12 +160,14 @@ export function assertDataOpen(folder: string, { pid, url = "" }: Owner): void {
 
 /** By the real paths that the system shows, so a link in the folder to a file that some process has open does not count. */
 function hasDataOpen(folder: string, pid: number): boolean {
-  const data = join(realpathSync(folder), DATA_FILE);
+  const real = realpathSync(folder);
+  // One whose data are in a database has this file open instead, see `holdOwnerFile`.
+  const held = new Set([join(real, DATA_FILE), join(real, OWNER_FILE)]);
   const isData = (descriptor: string): boolean => {
     try {
       const path = readlinkSync(`/proc/${pid}/fd/${descriptor}`);
       // A server still serves a file that was removed.
-      return path === data || path === `${data} (deleted)`;
+      return held.has(path.replace(/ \(deleted\)$/, ""));
     } catch {
       // It was closed meanwhile.
       return false;

@@ -257,4 +257,36 @@ describe("several nodes", () => {
     await holder.query("DELETE FROM evreg.node WHERE id = 'other'");
     await holder.end();
   });
+
+  test("refuse one with another key, and one on the data folder of another", async () => {
+    const one = await serve();
+    const encryption = { key: Buffer.alloc(32, 1).toString("base64") };
+    const own = { url: cluster.url(database) };
+    await expect(start(dataFolder(), { database: own, encryption }, { dev: true })).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining("Stop all of them, and start them with this key"),
+    });
+    await one.stop();
+    // Alone, it may.
+    const place = dataFolder();
+    await start(place, { database: own, encryption }, { dev: true });
+    await expect(start(place, { database: own, encryption }, { dev: true })).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining("Name another folder for this one with --data"),
+    });
+  });
+
+  test("work without prepared statements, as behind a pooler", async () => {
+    const node = await start(
+      dataFolder(),
+      { database: { url: cluster.url(database), prepare: false } },
+      { dev: true },
+    );
+    const receiver = await subscribed(node, 2);
+    for (const id of [1, 2]) expect((await publish(node, id)).status).toBe(201);
+    await receiver.received(4);
+    const kept = await rows<{ n: number }>("SELECT count(*)::int AS n FROM pg_prepared_statements");
+    expect(kept[0]!.n).toBe(0);
+    await receiver.close();
+  });
 });

@@ -14,6 +14,8 @@ export interface DatabaseSetup {
   readonly url: string;
   /** The schema of the tables, where it is not the one that servers use. */
   readonly schema?: string;
+  /** Whether statements are kept from one transaction to the next, which a pooler may not do. By default they are. */
+  readonly prepares?: boolean | undefined;
   /** The longest that a statement may take. */
   readonly statementTimeoutMs: number;
 }
@@ -52,6 +54,13 @@ const SETTINGS = [
   "tcp_user_timeout = 5000",
 ];
 
+/** Has the driver take `sslmode` as PostgreSQL's own programs do: by itself it checks the certificate also for `require`. */
+export function withSslAsPostgres(url: string): string {
+  const address = new URL(url);
+  if (address.searchParams.has("sslmode")) address.searchParams.set("uselibpqcompat", "true");
+  return address.href;
+}
+
 /** One connection to the database, made anew where it was lost. */
 export class Connection {
   readonly #setup: DatabaseSetup;
@@ -72,7 +81,7 @@ export class Connection {
 
   async #open(): Promise<Client> {
     const client = new Client({
-      connectionString: this.#setup.url,
+      connectionString: withSslAsPostgres(this.#setup.url),
       types: TYPES,
       application_name: "evreg",
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
@@ -166,9 +175,11 @@ function statementFor(text: string, values: readonly SqlValue[]): PreparedStatem
 /** The statements of a transaction. */
 export class PostgresSql implements Sql {
   readonly #client: Client;
+  readonly #prepares: boolean;
 
-  constructor(client: Client) {
+  constructor(client: Client, prepares = true) {
     this.#client = client;
+    this.#prepares = prepares;
   }
 
   readonly #query = async (text: string, values: readonly SqlValue[]): Promise<QueryResult> => {
@@ -176,7 +187,7 @@ export class PostgresSql implements Sql {
     const statement = statementFor(text, values);
     const { name, text: own, places } = statement;
     const query = { text: own, values: places.map((place) => parameterOf(values[place]!)) };
-    return await this.#client.query(name === undefined ? query : { name, ...query });
+    return await this.#client.query(name === undefined || !this.#prepares ? query : { name, ...query });
   };
 
   readonly rows = async <T>(text: string, ...values: SqlValue[]): Promise<readonly T[]> =>
@@ -215,15 +226,17 @@ function parameterOf(value: SqlValue): unknown {
 export class PostgresReader implements ReaderConnection {
   protected readonly connection: Connection;
   protected readonly key: Uint8Array | undefined;
+  protected readonly prepares: boolean;
 
   constructor(setup: DatabaseSetup, key: Uint8Array | undefined) {
+    this.prepares = setup.prepares ?? true;
     this.connection = new Connection(setup);
     this.key = key;
   }
 
   answer<T>(read: (work: Work) => Promise<T>): Promise<T> {
     return this.connection.transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", async (client) => {
-      const result = await read(workOn(new PostgresSql(client), this.key, undefined));
+      const result = await read(workOn(new PostgresSql(client, this.prepares), this.key, undefined));
       await client.query("COMMIT");
       return result;
     });
@@ -292,7 +305,7 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
       return await this.connection.transaction("BEGIN", async (client) => {
         const turn = this.#turn === undefined ? await firstTurn(client) : await this.#nextTurn(client);
         const owns = (subscription: number): boolean => this.#shards.has(shardOf(subscription));
-        const own = workOn(new PostgresSql(client), this.key, bytes, owns, turn.version);
+        const own = workOn(new PostgresSql(client, this.prepares), this.key, bytes, owns, turn.version);
         const result = await work(own);
         const startedMs = performance.now();
         committing = { turn, own, result };
@@ -307,7 +320,10 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
   }
 
   async #nextTurn(client: Client): Promise<Turn> {
-    const { rows } = await client.query<Turn>({ ...NEXT_TURN, values: [this.#node] });
+    const { rows } = await client.query<Turn>({
+      ...(this.prepares ? NEXT_TURN : { text: NEXT_TURN.text }),
+      values: [this.#node],
+    });
     const [turn] = rows;
     if (turn?.writes !== this.#turn!.writes + 1) {
       throw new EngineFailure(

@@ -14,14 +14,29 @@ interface SecretRow {
 /**
  * Seals the secrets with the key where they are not yet, or were with the previous one.
  * @returns how many subscriptions have secrets that were sealed now
- * @throws EvregError `usage` with the key that is missing or wrong
+ * @param node the one that starts
+ * @throws EvregError `usage` with the key that is missing or wrong; `conflict` for another one than nodes that run have
  */
-export async function encryptSecrets(work: Work, keys: EncryptionKeys | undefined): Promise<number> {
+export async function encryptSecrets(
+  work: Work,
+  keys: EncryptionKeys | undefined,
+  node: string,
+): Promise<number> {
   const stored = await work.value<string | undefined>("SELECT proof FROM encryption");
   const vaults = vaultsFor(stored, keys);
   if (vaults === undefined) throw new EvregError("usage", whyLocked("the database", keys));
   const { current, next, isNewKey } = vaults;
   if (keys === undefined || !isNewKey) return 0;
+  const others = await work.value<number>(
+    "SELECT count(*) FROM node WHERE ended IS NULL AND until > clock_timestamp() AND serves = 1 AND id <> ?",
+    node,
+  );
+  if (others > 0) {
+    throw new EvregError(
+      "conflict",
+      "The encryption key is another one than that of the nodes that run, and they could not read what it encrypts. Stop all of them, and start them with this key.",
+    );
+  }
   await work.run("DELETE FROM encryption");
   await work.run("INSERT INTO encryption (one, proof) VALUES (1, ?)", proofOf(keys.key));
   const rows = await work.rows<SecretRow>(

@@ -7,6 +7,9 @@ interface DatabaseError extends Error {
   readonly severity: string;
 }
 
+const POOLED =
+  "a pooler gives each transaction another connection, so that prepared statements are lost; set database.prepare to false";
+
 /** What is said of codes, and of the classes that they begin with. */
 const SAYINGS: readonly (readonly [code: string, kind: FailureKind, saying: string])[] = [
   ["53100", "full", "the disk of the database is full"],
@@ -21,6 +24,8 @@ const SAYINGS: readonly (readonly [code: string, kind: FailureKind, saying: stri
   ["55P03", "away", "another transaction holds what is to be written"],
   ["28P01", "refused", "the database refuses the password"],
   ["28", "refused", "the database refuses the user"],
+  ["26000", "refused", POOLED],
+  ["42P05", "refused", POOLED],
   ["3D000", "refused", "there is no such database"],
   [
     "42501",
@@ -39,6 +44,10 @@ const SAYINGS: readonly (readonly [code: string, kind: FailureKind, saying: stri
  */
 export function databaseFailure(error: unknown): unknown {
   if (error instanceof EngineFailure || error instanceof EvregError) return error;
+  if (isOfCertificate(error)) {
+    const saying = `the certificate of the database cannot be checked (${messageOf(error)}); name the authority with sslrootcert=FILE in the address, and the host as the certificate has it`;
+    return new EngineFailure("refused", saying, { cause: error });
+  }
   if (!isDatabaseError(error)) {
     return isOfNetwork(error)
       ? new EngineFailure("away", `the database cannot be reached (${messageOf(error)})`, { cause: error })
@@ -61,6 +70,14 @@ function isDatabaseError(error: unknown): error is DatabaseError {
 /** What the driver says of a connection that ended, in words of its own. */
 const ENDED =
   /Connection terminated|Query read timeout|timeout expired|Client has encountered a connection error|not queryable/;
+
+const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET)/;
+
+/** The certificate of the database, or the file that is to prove it, is no good. */
+function isOfCertificate(error: unknown): error is Error {
+  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return false;
+  return CERTIFICATE.test(error.code) || error.code === "ENOENT";
+}
 
 function isOfNetwork(error: unknown): boolean {
   if (error instanceof AggregateError) return true;

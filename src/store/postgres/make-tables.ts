@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { Client } from "pg";
 import { EvregError, messageOf } from "../../domain/error.ts";
 import { EngineFailure } from "../sql/sql.ts";
-import { CONNECT_TIMEOUT_MS, type DatabaseSetup } from "./connection.ts";
+import { CONNECT_TIMEOUT_MS, type DatabaseSetup, withSslAsPostgres } from "./connection.ts";
 import { databaseFailure } from "./failure.ts";
 import { mustNotBeMoved } from "./moved-schema.ts";
 import { FORM, MAKE, SCHEMA } from "./tables.ts";
@@ -34,7 +34,7 @@ export async function makeTables(setup: DatabaseSetup): Promise<void> {
 
 async function makeOnce({ url, statementTimeoutMs, schema: name = SCHEMA }: DatabaseSetup): Promise<void> {
   const client = new Client({
-    connectionString: url,
+    connectionString: withSslAsPostgres(url),
     application_name: "evreg",
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: statementTimeoutMs,

@@ -2,6 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { EvregError } from "../../domain/error.ts";
 import { shardOf } from "../rules/shards.ts";
 import type { OtherNodes, StoreNode } from "../store.ts";
+import { NOTHING_STORED } from "../thread/store-threads.ts";
 import { CONNECT_TIMEOUT_MS, Connection, type DatabaseSetup } from "./connection.ts";
 import { IS_SERVING, LEASE_END, LEASE_SECONDS, type Sharing } from "./nodes.ts";
 import { SCHEMA } from "./tables.ts";
@@ -122,6 +123,7 @@ export class Membership implements StoreNode {
     const error = new EvregError(
       "unavailable",
       `This node has not reached the database for ${LEASE_SECONDS - MARGIN_MS / 1_000} s, so it does not know what others have changed.`,
+      NOTHING_STORED,
     );
     error.retryAfterMs = 1_000;
     throw error;

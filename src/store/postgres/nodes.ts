@@ -123,7 +123,7 @@ async function hear(work: Work, node: string, isWanted: boolean): Promise<number
 }
 
 /** Gives everything up, so that others need not wait until the lease has ended. */
-async function leave(work: Work, node: string): Promise<void> {
+export async function leave(work: Work, node: string): Promise<void> {
   await work.run("UPDATE shard SET node = NULL, leaving = 0 WHERE node = ?", node);
   await work.run("DELETE FROM node WHERE id = ?", node);
   await work.run("DELETE FROM writer WHERE node = ?", node);
@@ -154,9 +154,5 @@ export async function listNodes(work: Work): Promise<readonly Node[]> {
   return nodes.toSorted((one, other) => (one.started_at < other.started_at ? -1 : 1));
 }
 
-export const NODE_OPERATIONS = {
-  share: write(share),
-  leave: write(leave),
-  say: write(say),
-  hear: write(hear),
-};
+export const NODE_OPERATIONS = { share: write(share), leave: write(leave) };
+export const OTHERS_OPERATIONS = { say: write(say), hear: write(hear) };

@@ -16,6 +16,8 @@ import { Membership } from "./membership.ts";
 export interface PostgresOptions {
   /** The address of the database, with its user and password. */
   readonly url: string;
+  /** See `DatabaseSetup`. */
+  readonly prepares?: boolean;
   /** Who opens the database, under an instance of its own. */
   readonly owner: Owner;
   /** Of the program, for people. */
@@ -50,6 +52,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     encryption,
     commits,
     shared,
+    prepares,
     serves = true,
     version = "",
     onChange = () => undefined,
@@ -69,7 +72,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     commits,
     onFatal,
   });
-  const reached = { url, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
+  const reached = { url, prepares, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
   const setup: WriterSetup = {
     ...reached,
     node: { ...owner, version, serves },
@@ -96,9 +99,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     serves,
     share,
     onChange: (heard = []) => onChange({ others: true, heard }),
-    say: (texts) => queue.append({ operation: "node.say", rows: texts.length, call: () => [id, texts] }),
+    say: (texts) => queue.append({ operation: "others.say", rows: texts.length, call: () => [id, texts] }),
     hear: async (isWanted) => {
-      const call = { operation: "node.hear", rows: 1, call: () => [id, isWanted] };
+      const call = { operation: "others.hear", rows: 1, call: () => [id, isWanted] };
       return (await queue.append(call)).value as number;
     },
     onTime: (...reading) => shared?.read(...reading),

@@ -7,7 +7,7 @@ import { PostgresReader, PostgresWriter } from "./connection.ts";
 import { encryptSecrets } from "./encrypt-secrets.ts";
 import { inspect, risksOf } from "./inspect.ts";
 import { makeTables } from "./make-tables.ts";
-import { join, listNodes, NODE_OPERATIONS } from "./nodes.ts";
+import { join, leave, listNodes, NODE_OPERATIONS, OTHERS_OPERATIONS } from "./nodes.ts";
 import type { ReaderSetup, WriterSetup } from "./setup.ts";
 
 const operations = {
@@ -15,6 +15,7 @@ const operations = {
   /** That a transaction counts itself is a real write, however few bytes it has. */
   file: { probe: write(() => Promise.resolve()) },
   node: NODE_OPERATIONS,
+  others: OTHERS_OPERATIONS,
   database: { nodes: read(listNodes), inspect: read(inspect) },
 } satisfies Operations;
 
@@ -27,6 +28,7 @@ new StoreWorker({
     try {
       return { connection, report: await prepare(connection, setup) };
     } catch (error) {
+      await connection.write((work) => leave(work, setup.node.instance)).catch(() => undefined);
       // A connection that stays open would keep the thread.
       await connection.close();
       throw error;
@@ -36,13 +38,13 @@ new StoreWorker({
 }).start();
 
 async function prepare(connection: PostgresWriter, setup: WriterSetup): Promise<OpenReport<ReaderSetup>> {
-  const { url, statementTimeoutMs, encryption, node } = setup;
+  const { url, prepares, statementTimeoutMs, encryption, node } = setup;
   const dataId = await connection.write((work) => join(work, node));
   const nowMs = setup.nowMs ?? (await connection.write(timeOfDatabase));
   const notices = await connection.write(riskNotices);
-  await connection.write((work) => encryptSecrets(work, encryption));
+  await connection.write((work) => encryptSecrets(work, encryption, node.instance));
   notices.push(...(await prepareData((step) => connection.write(step), nowMs, "the database")));
-  const reader: ReaderSetup = { url, statementTimeoutMs, key: encryption?.key };
+  const reader: ReaderSetup = { url, prepares, statementTimeoutMs, key: encryption?.key };
   return { operations: traitsOf(operations), dataId, notices, reader };
 }
 

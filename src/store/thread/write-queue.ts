@@ -73,8 +73,8 @@ const MAX_IN_FLIGHT = 2;
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
 /** About how many bytes a write holds besides those that go with it. */
 const WRITE_BYTES = 2_048;
-/** Writes of these parts change what all who have the data open keep in memory. */
-const KEPT_PARTS: ReadonlySet<string> = new Set(["catalog", "tokens"]);
+/** Writes of these parts change what all who have the data open keep in memory: whoever made one waits until they know. */
+const KEPT_PARTS: ReadonlySet<string> = new Set(["catalog", "tokens", "others"]);
 
 /**
  * Puts writes into batches for the store's thread, which does each batch in one transaction with one fsync. The writes of a turn

@@ -20,7 +20,7 @@ import { type ErrorDetails, EvregError, type EvregErrorCode } from "../../../dom
 import { shellWord } from "../../../domain/formats.ts";
 import { DATA_FILE, OWN_FILE_NAME } from "../../../runtime/data-files.ts";
 import { makeFolder, sizeOf, syncFolderOf, withFile } from "../../../runtime/files.ts";
-import { assertNotForeignLink, describeOwner, readOwner } from "../../../runtime/owner-file.ts";
+import { assertNotForeignLink, describeOwner, ownerFileOf, readOwner } from "../../../runtime/owner-file.ts";
 import { mustNotBeMoved } from "./moved-file.ts";
 import { isKnownForm, mustHaveUpgradeRoom, unknownForm } from "./older-forms.ts";
 import { FORM, formOf } from "./schema.ts";
@@ -251,6 +251,14 @@ export function admittedVersion(folder: string): number {
     if (sizeOf(log) > 0) traces.unshift(log);
     if (traces.length === 0) return 0;
     mustNotBeMoved(folder);
+    const { database } = readOwner(folder) ?? {};
+    if (database !== undefined) {
+      throw fileError(
+        "unavailable",
+        path,
+        `The server of the data folder ${folder} had its data in the database ${database}. Set database.url or EVREG_DATABASE_URL to that one, or name a server that runs with --url. To begin with a data file here instead, remove ${ownerFileOf(folder)}.`,
+      );
+    }
     throw fileError(
       "unavailable",
       path,
