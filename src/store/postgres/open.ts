@@ -133,5 +133,11 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 function openFailure(error: unknown): unknown {
   if (!(error instanceof EngineFailure)) return error;
   const code = error.kind === "refused" ? "usage" : "unavailable";
-  return new EvregError(code, `The database cannot be opened: ${error.message}.`, {}, { cause: error });
+  const advice = code === "usage" ? "" : " See whether it runs, and whether its address is right.";
+  return new EvregError(
+    code,
+    `The database cannot be opened: ${error.message}.${advice}`,
+    {},
+    { cause: error },
+  );
 }
