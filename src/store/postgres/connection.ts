@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { Client, type CustomTypesConfig, type QueryResult, type QueryResultRow } from "pg";
 import { type Durable, type Work, workOn } from "../sql/operation.ts";
@@ -161,13 +162,19 @@ const STATEMENTS = new Map<string, PreparedStatement>();
 /** So many are kept, here and in the database. Texts vary little, so there are hardly ever so many. */
 const MAX_STATEMENTS = 500;
 
+/** A name that no other statement has, not even one of another node whose connection a pooler may give to this one. */
+function nameOf(text: string): string {
+  return `evreg_${hash("sha256", text).slice(0, 48)}`;
+}
+
 function statementFor(text: string, values: readonly SqlValue[]): PreparedStatement {
   const types = values.map(parameterType);
   const key = `${types.join()} ${text}`;
   const known = STATEMENTS.get(key);
   if (known !== undefined) return known;
   const isKept = STATEMENTS.size < MAX_STATEMENTS;
-  const statement = { name: isKept ? `evreg_${STATEMENTS.size}` : undefined, ...translated(text, types) };
+  const own = translated(text, types);
+  const statement = { name: isKept ? nameOf(own.text) : undefined, ...own };
   if (isKept) STATEMENTS.set(key, statement);
   return statement;
 }
@@ -266,11 +273,9 @@ interface Turn {
 }
 
 /** Locks the row of `turn`, and counts the transaction as one of this node. */
-const NEXT_TURN = {
-  name: "evreg_turn",
-  text: `WITH locked AS MATERIALIZED (SELECT version, epoch FROM turn FOR UPDATE)
-    UPDATE writer SET writes = writes + 1 FROM locked WHERE node = $1 RETURNING writes, version, epoch`,
-};
+const NEXT_TURN = `WITH locked AS MATERIALIZED (SELECT version, epoch FROM turn FOR UPDATE)
+  UPDATE writer SET writes = writes + 1 FROM locked WHERE node = $1 RETURNING writes, version, epoch`;
+const NEXT_TURN_NAME = nameOf(NEXT_TURN);
 
 /**
  * The connection that writes. All writes of all who use the database take turns: each locks the row of `turn`, so that what an
@@ -321,7 +326,8 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
 
   async #nextTurn(client: Client): Promise<Turn> {
     const { rows } = await client.query<Turn>({
-      ...(this.prepares ? NEXT_TURN : { text: NEXT_TURN.text }),
+      ...(this.prepares ? { name: NEXT_TURN_NAME } : {}),
+      text: NEXT_TURN,
       values: [this.#node],
     });
     const [turn] = rows;
