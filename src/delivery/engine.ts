@@ -52,8 +52,6 @@ export class Engine {
   #claiming: Promise<void> | undefined;
   /** Resolves when nothing is under way and all results are stored. */
   #idle: PromiseWithResolvers<void> | undefined;
-  /** See `StoreNode.version`. */
-  #version = 0;
   /** Attempts go on after other work on this thread. */
   #isYielding = false;
   #drained: Promise<void> | undefined;
@@ -234,8 +232,7 @@ export class Engine {
       // The node wakes it once it knows again.
       return false;
     }
-    if (version !== this.#version) this.#schedule.allChanged(version);
-    this.#version = version;
+    this.#schedule.worksBy(version);
     return true;
   }
 

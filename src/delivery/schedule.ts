@@ -120,10 +120,11 @@ export class Schedule {
   }
 
   /**
-   * Any subscription may have been changed by others: no attempt starts any more by what was known before.
+   * Where the version is another one, others may have changed any subscription: no attempt starts any more by what was known before.
    * @param version see `StoreNode.version`
    */
-  allChanged(version: number): void {
+  worksBy(version: number): void {
+    if (version === this.#version) return;
     this.#changes += 1;
     this.#allChangedAt = this.#changes;
     this.#version = version;

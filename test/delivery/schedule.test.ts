@@ -188,7 +188,7 @@ describe("prefetched deliveries", () => {
     bench.makeFast(1);
     const claimed = (version: number): void => {
       bench.schedule.request(bench.nowMs, 60_000);
-      bench.schedule.allChanged(7);
+      bench.schedule.worksBy(7);
       const answer = {
         claims: claims(1, 1),
         nextDueAtMs: undefined,
