@@ -21,7 +21,7 @@ export interface ProcessesOptions {
   readonly stop: Promise<unknown>;
 }
 
-/** Whether this process is one of several that `runProcesses` has started; the first of them speaks for all. */
+/** Which of several processes this one is, from 1; `undefined` for one that is alone. The first of them speaks for all. */
 export function processNumber(): number | undefined {
   return cluster.worker?.id;
 }
@@ -64,7 +64,7 @@ export class Processes {
     const code = await this.#start();
     if (code !== undefined) return code;
     const letGo = holdOwnerFile(folder);
-    for (let started = 1; started < count; started += 1) void this.#start();
+    for (let started = 1; started < count; started += 1) void this.#startInTheEnd();
     await stop;
     this.#isStopping = true;
     await this.#replacing;
@@ -112,10 +112,13 @@ export class Processes {
     // One that was to end is not among them any more.
     if (!this.#all.delete(worker) || this.#isStopping) return;
     logger.error({ pid: worker.process.pid, code, signal }, "A process has ended and is started again.");
-    while (!this.#isStopping) {
-      await wait(RESTART_MS);
-      if (!this.#isStopping && (await this.#start()) === undefined) return;
-    }
+    await wait(RESTART_MS);
+    await this.#startInTheEnd();
+  }
+
+  /** Starts one, and again where it ends before it serves. */
+  async #startInTheEnd(): Promise<void> {
+    while (!this.#isStopping && (await this.#start()) !== undefined) await wait(RESTART_MS);
   }
 
   async #end(worker: Worker): Promise<void> {

@@ -14,14 +14,13 @@ import { readOwner, writeOwner } from "../runtime/owner-file.ts";
 import type { Service } from "../service/service.ts";
 import type { Store } from "../store/store.ts";
 import { type AppOptions, compose, storeBegins } from "./compose.ts";
-
-export { databaseName } from "./compose.ts";
 import { certificateFindings, permissionsFinding, transportFindings } from "./doctor-findings.ts";
 
 // Composition root: the one place that knows every part. Parts are loaded when they are needed, so that commands which
 // act on another server never load them.
 
 export { findServer } from "../runtime/find-server.ts";
+export { databaseName } from "./compose.ts";
 
 /** For looking at the form of a data folder's file, or bringing it up to date, without serving it. */
 export const loadMigrations = () => import("../store/libsql/open.ts");

@@ -3,6 +3,7 @@ import { fileTimestamp } from "../../runtime/clock.ts";
 import { Connection, type DatabaseSetup, PostgresSql } from "../postgres/connection.ts";
 import { makeTables } from "../postgres/make-tables.ts";
 import { ARRIVING, LAST_MOVED, movedSchema } from "../postgres/moved-schema.ts";
+import { IS_LIVING } from "../postgres/nodes.ts";
 import { FORM, SCHEMA } from "../postgres/tables.ts";
 import type { Sql } from "../sql/sql.ts";
 import { keysOf, linesIn, MOVED_TABLES } from "./moved-tables.ts";
@@ -135,8 +136,7 @@ async function fromDatabase<T>(
 
 /** Whether a node has the database, or had it a moment ago. */
 async function isServed(sql: Sql): Promise<boolean> {
-  const nodes = "SELECT 1 FROM node WHERE ended IS NULL AND until > clock_timestamp()";
-  return (await sql.value<0 | 1>(`SELECT EXISTS (${nodes})`)) === 1;
+  return (await sql.value<0 | 1>(`SELECT EXISTS (SELECT 1 FROM node WHERE ${IS_LIVING})`)) === 1;
 }
 
 /** Keeps everybody from writing until the transaction ends; before its first query, so that this one sees what is then there. */

@@ -1,6 +1,7 @@
 import { EvregError } from "../../domain/error.ts";
 import { aboutSecret, type EncryptionKeys, proofOf, vaultsFor, whyLocked } from "../secret-cipher.ts";
 import type { Work } from "../sql/operation.ts";
+import { IS_LIVING } from "./nodes.ts";
 
 interface SecretRow {
   readonly id: number;
@@ -28,7 +29,7 @@ export async function encryptSecrets(
   const { current, next, isNewKey } = vaults;
   if (keys === undefined || !isNewKey) return 0;
   const others = await work.value<number>(
-    "SELECT count(*) FROM node WHERE ended IS NULL AND until > clock_timestamp() AND serves = 1 AND id <> ?",
+    `SELECT count(*) FROM node WHERE ${IS_LIVING} AND serves = 1 AND id <> ?`,
     node,
   );
   if (others > 0) {

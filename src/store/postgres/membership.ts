@@ -4,14 +4,14 @@ import { shardOf } from "../rules/shards.ts";
 import type { OtherNodes, StoreNode } from "../store.ts";
 import { NOTHING_STORED } from "../thread/store-threads.ts";
 import { CONNECT_TIMEOUT_MS, Connection, type DatabaseSetup } from "./connection.ts";
-import { IS_SERVING, LEASE_END, LEASE_SECONDS, type Sharing } from "./nodes.ts";
+import { IS_LIVING, IS_SERVING, LEASE_END, LEASE_SECONDS, type Sharing } from "./nodes.ts";
 import { SCHEMA } from "./tables.ts";
 
 /** How often a node looks at what others have done, which is how long something of theirs may wait for it. */
 const LOOK_MS = 100;
 /** How often it says that it is there. */
 const BEAT_MS = 2_000;
-/** Its own lease is over for it before it is for others, who may be told of it late. */
+/** Its own lease is over for it before it is for others, who may hear of it late. */
 const MARGIN_MS = 1_000;
 /** How often it looks whether others have seen a change. */
 const SEEN_MS = 10;
@@ -44,7 +44,7 @@ const BEAT = `UPDATE ${SCHEMA}.node SET until = ${LEASE_END}, seen = $2 WHERE id
   RETURNING (SELECT version FROM ${SCHEMA}.turn) AS version`;
 const VERSION = `SELECT version FROM ${SCHEMA}.turn`;
 const WAITING_FOR = `SELECT count(*) AS nodes FROM ${SCHEMA}.node
-  WHERE id <> $1 AND ended IS NULL AND until > clock_timestamp() AND seen < $2`;
+  WHERE id <> $1 AND ${IS_LIVING} AND seen < $2`;
 
 const HEARD = `SELECT id, said FROM ${SCHEMA}.change WHERE id > $1 AND node <> $2 ORDER BY id LIMIT 10000`;
 

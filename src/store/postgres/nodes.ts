@@ -27,6 +27,9 @@ export const LEASE_END = `clock_timestamp() + interval '${LEASE_SECONDS} seconds
 export const IS_SERVING = `ended IS NULL AND serves = 1
   AND until > clock_timestamp() + interval '${LEASE_SECONDS - SILENT_SECONDS} seconds'`;
 
+/** SQL that is true of a node whose lease holds. */
+export const IS_LIVING = "ended IS NULL AND until > clock_timestamp()";
+
 /** A node, as it says of itself. */
 export interface NodeIdentity extends Owner {
   readonly version: string;
