@@ -59,13 +59,13 @@ async function parse(path: string, bytes: Uint8Array): Promise<unknown> {
   // stdin has no extension: JSON begins with a brace or a bracket, and a schema in YAML does not.
   const unnamed = path === "-" && !/^\s*[{[]/.test(text(bytes));
   if (!named && !unnamed) return inFile(path, () => parseJson(bytes));
-  const { parseDocument, UNCHECKED_KEYS, yamlFaults } = await import("../config/yaml.ts");
+  const { readYaml } = await import("../config/yaml.ts");
   return inFile(path, () => {
-    const document = parseDocument(text(bytes), UNCHECKED_KEYS);
-    const [slip] = [...document.errors, ...yamlFaults(document)];
-    if (slip !== undefined) throw new Error(slip.message);
+    const { documents, faults } = readYaml(text(bytes));
+    const [slip] = faults;
+    if (slip !== undefined) throw new Error(`line ${slip.line}: ${slip.message}`);
     // Through JSON and back, so that what only YAML can say (an alias to itself, .nan) is refused or becomes plain.
-    return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 100 }))) as unknown;
+    return JSON.parse(JSON.stringify(documents[0]!.toJS({ maxAliasCount: 100 }))) as unknown;
   });
 }
 

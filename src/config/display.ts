@@ -1,7 +1,7 @@
-import { durationText } from "../domain/formats.ts";
+import type { ConfigValue } from "./kinds.ts";
 import type { LoadedConfig } from "./load.ts";
 import { type Config, CONFIG_KEYS, type ConfigKey } from "./schema.ts";
-import type { ConfigValue, Source } from "./values.ts";
+import type { Source } from "./values.ts";
 
 /** One key of a configuration in force. */
 export interface ShownKey {
@@ -34,11 +34,8 @@ function valueAt(config: Config, { path }: ConfigKey): ConfigValue | undefined {
   return (inner === undefined ? at : (at as Record<string, unknown>)[inner]) as ConfigValue | undefined;
 }
 
-function shown(key: ConfigKey, value: ConfigValue): ConfigValue {
-  if (key.secret === true) return "(not shown)";
-  if (key.type.kind === "waits" && Array.isArray(value)) return (value as number[]).map(durationText);
-  if (key.type.kind !== "duration" || typeof value !== "number") return value;
-  return value === 0 ? "off" : durationText(value);
+function shown({ kind, secret }: ConfigKey, value: ConfigValue): ConfigValue {
+  return secret === true ? "(not shown)" : (kind.show?.(value) ?? value);
 }
 
 const COLUMNS = 120;
@@ -65,21 +62,17 @@ export function exampleConfig(): string {
 }
 
 /** What it is for, what it takes, and where else it can be set, in words that stay on one line each. */
-function about({ path, type, description, env, envAlias, flag, secret }: ConfigKey): string[] {
+function about({ path, kind, description, env, envAlias, flag, secret }: ConfigKey): string[] {
   const parts = [description];
-  if (type.kind === "integer" && path !== "port") parts.push(`From ${type.min} to ${type.max}.`);
-  if (type.kind === "choice" && type.choices.some((choice) => !description.includes(choice))) {
-    parts.push(`One of ${type.choices.join(", ")}.`);
-  }
+  const { bounds, choices = [], isList = false } = kind;
+  if (bounds !== undefined && path !== "port") parts.push(`From ${bounds.join(" to ")}.`);
+  if (choices.some((choice) => !description.includes(choice))) parts.push(`One of ${choices.join(", ")}.`);
   if (secret === true && !description.includes(`${env}_FILE`)) {
     parts.push(`Better given by ${env}_FILE than here.`);
   }
   const variable = envAlias === undefined ? env : `${env} or ${envAlias}`;
   const sources = flag === undefined ? variable : `--${flag}, ${variable}`;
-  return [
-    ...parts.join(" ").split(" "),
-    `(${sources}${["networks", "waits"].includes(type.kind) ? ", separated by commas" : ""})`,
-  ];
+  return [...parts.join(" ").split(" "), `(${sources}${isList ? ", separated by commas" : ""})`];
 }
 
 function comment(words: readonly string[], indent: string): string {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { CONFIG_FILE_ENV, CONFIG_KEYS, type ConfigKey, CONTEXT_ENV } from "./schema.ts";
-import { noValues, type SourceValues, addValue } from "./values.ts";
+import { SourceValues } from "./values.ts";
 import { nearest } from "../domain/words/nearest.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -25,15 +25,16 @@ const KUBERNETES_LINK =
   /^EVREG_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
 const KUBERNETES_ADDRESS = /^(?:tcp|udp|sctp):\/\//;
 
-interface EnvironmentValues extends SourceValues {
+interface EnvironmentValues {
+  readonly values: SourceValues;
   readonly configFile: string | undefined;
   readonly contextName: string | undefined;
 }
 
 /** Reads every `EVREG_*` variable. One that means nothing is a mistake; one without a value counts as not set. */
 export function readEnvironment(env: Environment, cwd: string): EnvironmentValues {
-  const result = noValues();
-  for (const key of CONFIG_KEYS) readKey(result, key, env, cwd);
+  const values = new SourceValues("environment", cwd);
+  for (const key of CONFIG_KEYS) readKey(values, key, env, cwd);
   for (const [name, value] of Object.entries(env)) {
     if (!name.startsWith(PREFIX) || value === undefined || KNOWN.has(name) || isFromKubernetes(name, value))
       continue;
@@ -45,15 +46,12 @@ export function readEnvironment(env: Environment, cwd: string): EnvironmentValue
       meant === undefined
         ? "unset it, or see config.example.yaml for those there are"
         : `did you mean ${PREFIX}${meant}?`;
-    result.problems.push({ name, place: name, message: `this variable means nothing to evreg; ${advice}` });
+    values.refuse(name, name, `this variable means nothing to evreg; ${advice}`);
   }
-  return { ...result, configFile: text(env, CONFIG_FILE_ENV), contextName: text(env, CONTEXT_ENV) };
+  return { values, configFile: text(env, CONFIG_FILE_ENV), contextName: text(env, CONTEXT_ENV) };
 }
 
 function readKey(into: SourceValues, key: ConfigKey, env: Environment, cwd: string): void {
-  const refuse = (place: string, message: string): void => {
-    into.problems.push({ name: key.path, place, message });
-  };
   const given: { place: string; value: string }[] = [];
   for (const place of [key.env, ...(key.envAlias === undefined ? [] : [key.envAlias])]) {
     const value = text(env, place);
@@ -65,22 +63,20 @@ function readKey(into: SourceValues, key: ConfigKey, env: Environment, cwd: stri
     const subject = `the file ${resolve(cwd, path)} that should hold ${key.path}`;
     try {
       const value = readFileSync(resolve(cwd, path), "utf8").trim();
-      if (value === "") return refuse(file, `${subject} is empty`);
+      if (value === "") return into.refuse(key.path, file, `${subject} is empty`);
       given.push({ place: file, value });
     } catch (error) {
-      return refuse(
-        file,
-        `${subject} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unreadable"})`,
-      );
+      const { code = "unreadable" } = error as NodeJS.ErrnoException;
+      return into.refuse(key.path, file, `${subject} cannot be read (${code})`);
     }
   }
   const [first, second] = given;
   if (first === undefined) return;
   if (second !== undefined && second.value !== first.value) {
     const message = `${first.place} and ${second.place} both set ${key.path}, to different values; unset one of them`;
-    return refuse(second.place, message);
+    return into.refuse(key.path, second.place, message);
   }
-  addValue(into, key, first.value, { source: "environment", place: first.place, base: cwd });
+  into.add(key, first.value, first.place);
 }
 
 function isFromKubernetes(name: string, value: string): boolean {

@@ -2,7 +2,17 @@ import { accessSync, constants, statSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { EvregError } from "../domain/error.ts";
 import { isOurs, othersMayWrite } from "../runtime/files.ts";
-import type { ConfigFile } from "./yaml.ts";
+import type { YamlText } from "./yaml.ts";
+
+/** A configuration file as read: nothing in it is checked yet beyond being YAML. */
+export interface ConfigFile {
+  /** Absolute. */
+  readonly path: string;
+  /** `undefined` for an empty file. */
+  readonly parsed: (Pick<YamlText, "lines"> & { readonly document: YamlText["documents"][0] }) | undefined;
+  /** True for a `config.yaml` beside the data folder, whose name another program may use as well. */
+  readonly generic: boolean;
+}
 
 interface Explorer {
   search(from: string): Promise<Loaded | null>;
@@ -98,19 +108,12 @@ async function explorerFor(searchPlaces: readonly string[]): Promise<Explorer> {
 
 /** JSON is YAML too, so one reader gives places for both. As the value is wrapped, `$import` is not followed. */
 async function parse(path: string, content: string): Promise<ConfigFile["parsed"]> {
-  const { LineCounter, parseDocument, UNCHECKED_KEYS, yamlFaults } = await import("./yaml.ts");
-  const lines = new LineCounter();
-  const document = parseDocument(content, { lineCounter: lines, prettyErrors: false, ...UNCHECKED_KEYS });
-  const read = [...document.errors, ...document.warnings];
-  const [fault] = [...read.map(({ pos, message }) => ({ offset: pos[0], message })), ...yamlFaults(document)];
-  if (fault !== undefined) {
-    const { line, col } = lines.linePos(fault.offset);
-    throw new EvregError(
-      "usage",
-      `${path}:${line}:${col}: this is not the YAML evreg reads: ${fault.message}`,
-    );
-  }
-  return { document, lines };
+  const { readYaml } = await import("./yaml.ts");
+  const { documents, lines, faults } = readYaml(content);
+  const [fault] = faults;
+  if (fault === undefined) return { document: documents[0]!, lines };
+  const { line, col, message } = fault;
+  throw new EvregError("usage", `${path}:${line}:${col}: this is not the YAML evreg reads: ${message}`);
 }
 
 /** A search passes over what it may not read; a configuration that is there must not be ignored in silence. */

@@ -3,17 +3,9 @@ import { resolve } from "node:path";
 import { EvregError } from "../domain/error.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
 import { type Config, CONFIG_FILE_ENV, CONFIG_KEYS, KEY_BY_PATH } from "./schema.ts";
-import {
-  checkValue,
-  type ConfigValue,
-  noValues,
-  type SourceValues,
-  type Found,
-  isLoopbackHost,
-  addValue,
-  type Problem,
-} from "./values.ts";
-import type { ConfigFile } from "./yaml.ts";
+import type { ConfigFile } from "./file.ts";
+import type { ConfigValue } from "./kinds.ts";
+import { type Found, isLoopbackHost, type Problem, SourceValues } from "./values.ts";
 
 /** The flags that set a key, by their names on the command line. Others in the same object are ignored. */
 export interface ConfigFlags {
@@ -63,13 +55,13 @@ export interface LoadedConfig {
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { env, cwd } = options;
   const flags = readFlags(options.flags ?? {}, cwd);
-  const environment = readEnvironment(env, cwd);
+  const { values: variables, contextName, configFile } = readEnvironment(env, cwd);
   const systemd = readStateDirectory(env, cwd);
   const values = defaultValues(cwd);
-  const named = [flags, environment, systemd].map(({ found }) => found.get("data")?.value);
+  const named = [flags, variables, systemd].map(({ found }) => found.get("data")?.value);
   const data = named.find((value) => value !== undefined) ?? values.get("data");
-  const file = await readFile(options, environment.configFile, String(data));
-  const sources = [flags, environment, file?.keys ?? noValues(), systemd];
+  const file = await readFile(options, configFile, String(data));
+  const sources = [flags, variables, ...(file === undefined ? [] : [file.keys]), systemd];
   const found = new Map(sources.toReversed().flatMap((source) => Array.from(source.found)));
   for (const [path, { value }] of found) values.set(path, value);
 
@@ -88,26 +80,24 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     file: file?.file.path,
     unnamedUrlPlace: unnamedPlace("remote.url"),
     unnamedDataPlace: unnamedPlace("data"),
-    contextName: environment.contextName,
+    contextName,
   };
 }
 
 function readFlags(flags: ConfigFlags, cwd: string): SourceValues {
-  const result = noValues();
+  const result = new SourceValues("flag", cwd);
   for (const key of CONFIG_KEYS) {
     const value = key.flag === undefined ? undefined : (flags as Record<string, unknown>)[key.flag];
-    if (value === undefined) continue;
-    addValue(result, key, value, { source: "flag", place: `--${key.flag}`, base: cwd });
+    if (value !== undefined) result.add(key, value, `--${key.flag}`);
   }
   return result;
 }
 
 /** The folder that systemd made for the service: a default that goes before the built-in one. */
 function readStateDirectory(env: Environment, cwd: string): SourceValues {
-  const result = noValues();
+  const result = new SourceValues("environment", cwd);
   const [folder = ""] = (env["STATE_DIRECTORY"] ?? "").split(":");
-  const at = { source: "environment", place: "STATE_DIRECTORY", base: cwd } as const;
-  if (folder !== "") addValue(result, KEY_BY_PATH.get("data")!, folder, at);
+  if (folder !== "") result.add(KEY_BY_PATH.get("data")!, folder, "STATE_DIRECTORY");
   return result;
 }
 
@@ -126,7 +116,7 @@ async function readFile(
   else if (named !== undefined) file = await loadNamedFile(resolve(cwd, named), prefix);
   else file = await findFile(cwd, folder);
   if (file === undefined) return undefined;
-  const { readFileKeys } = await import("./yaml.ts");
+  const { readFileKeys } = await import("./file-keys.ts");
   return { file, named: named !== undefined, keys: readFileKeys(file) };
 }
 
@@ -146,8 +136,8 @@ function problemsError(problems: readonly Problem[], file: ConfigFile | undefine
 function defaultValues(cwd: string): Map<string, ConfigValue> {
   const values = new Map<string, ConfigValue>([["data", resolve(cwd, ".evreg")]]);
   for (const key of CONFIG_KEYS) {
-    const checked = checkValue(key, key.default);
-    if ("value" in checked) values.set(key.path, checked.value);
+    const value = key.kind.read(key.default);
+    if (value !== undefined) values.set(key.path, value);
   }
   return values;
 }

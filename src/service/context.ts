@@ -1,4 +1,4 @@
-import type { DeliveryConfig, LimitsConfig } from "../config/schema.ts";
+import type { Config, DeliveryConfig } from "../config/schema.ts";
 import type { HandlerTest } from "../domain/webhook.ts";
 import type { Health } from "../domain/operations.ts";
 import type { FinishedPull, NewClaim, PulledDelivery, PullResult } from "../domain/pull.ts";
@@ -23,7 +23,7 @@ export interface ServiceContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  readonly limits: LimitsConfig;
+  readonly limits: Config["limits"];
   readonly delivery: Pick<
     DeliveryConfig,
     "allowHttp" | "allowNetworks" | "maxRetries" | "retrySchedule" | "disableAfter"

@@ -45,8 +45,7 @@ test("each key is below a comment with its description, variables, flag and limi
       .toReversed()
       .map((line) => line.trim().slice(2))
       .join(" ");
-    const bounds =
-      key.type.kind === "integer" && key.path !== "port" ? [`${key.type.min} to ${key.type.max}`] : [];
+    const bounds = key.kind.bounds !== undefined && key.path !== "port" ? [key.kind.bounds.join(" to ")] : [];
     const names = [key.env, key.envAlias, key.flag === undefined ? undefined : `--${key.flag}`];
     for (const part of [...names, ...bounds]) if (part !== undefined) expect(comment).toContain(part);
     const [firstWords = ""] = key.description.split(/[.;,]/);

@@ -225,8 +225,7 @@ describe("rules between keys", () => {
 
 test("every refused value is reported with its own key, for every key", async () => {
   for (const key of CONFIG_KEYS) {
-    const isPath = key.type.kind === "folder" || key.type.kind === "file";
-    const bad = key.secret === true ? "two words" : isPath ? "a\0b" : "\u0007 no such";
+    const bad = key.secret === true ? "two words" : key.kind.isPath === true ? "a\0b" : "\u0007 no such";
     expect(await mistake({ env: { [key.env]: bad } })).toMatch(
       new RegExp(`^${key.env}: ${key.path} must be `),
     );

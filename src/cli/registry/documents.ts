@@ -7,16 +7,13 @@ import {
   isMap,
   isScalar,
   isSeq,
-  LineCounter,
+  type LineCounter,
   type Node,
   type Pair,
-  parseAllDocuments,
-  parseDocument,
   type Scalar,
-  type YAMLError,
   type YAMLMap,
 } from "yaml";
-import { MAX_ALIASES, UNCHECKED_KEYS, yamlFaults } from "../../config/yaml.ts";
+import { MAX_ALIASES, readYaml, startOf } from "../../config/yaml.ts";
 import { JsonError } from "../../json/json-error.ts";
 import { readInput, readRegularFile, textFault } from "../io/input.ts";
 import { parseJson } from "../../json/raw-json.ts";
@@ -75,22 +72,14 @@ function jsonDocument(name: string, bytes: Uint8Array, text: string): ReturnType
 
 /** @param text JSON or YAML, of which JSON is a part */
 function linesIn(text: string): (path: FieldPath) => number {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, ...UNCHECKED_KEYS });
-  return (path) => lineAt(document, lines, path);
+  const { documents, lines } = readYaml(text);
+  return (path) => lineAt(documents[0]!, lines, path);
 }
 
 function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocuments> {
-  const lines = new LineCounter();
-  const parsed: readonly Document[] = [
-    parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, merge: true, ...UNCHECKED_KEYS }),
-  ].flat();
-  const faults = [
-    ...firstOf(parsed.flatMap(({ errors, warnings }) => [...errors, ...warnings])),
-    ...parsed.flatMap(yamlFaults),
-  ];
-  const problems = faults.map(({ offset, message }) => ({
-    place: `${name}:${lines.linePos(offset).line}`,
+  const { documents: parsed, lines, faults } = readYaml(text, { several: true, merge: true });
+  const problems = faults.map(({ line, message }) => ({
+    place: `${name}:${line}`,
     message: `this is not the YAML evreg reads: ${message}`,
   }));
   if (problems.length > 0) return { documents: [], problems };
@@ -109,14 +98,6 @@ function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocum
     }
   }
   return { documents: problems.length > 0 ? [] : documents, problems };
-}
-
-/** Errors after the first mostly follow from it: a file that is no YAML has hundreds. */
-function firstOf(errors: readonly YAMLError[]): readonly { offset: number; message: string }[] {
-  const [first, ...others] = errors;
-  if (first === undefined) return [];
-  const more = others.length === 0 ? "" : `, and ${others.length.toLocaleString("en")} more`;
-  return [{ offset: first.pos[0], message: `${first.message}${more}` }];
 }
 
 /** The first part that is no JSON: `.nan`, `!!binary`, an alias of what contains it. */
@@ -141,25 +122,21 @@ const pairsOf = memoize((map: YAMLMap): ReadonlyMap<string, Pair> => {
 /** The line of a part, from 1; of a missing part, that of what it would be in. */
 function lineAt(document: Document, lines: LineCounter, path: FieldPath): number {
   let node: unknown = document.contents;
-  let offset = startOf(node) ?? 0;
+  let found = node;
   for (const step of path) {
     if (isAlias(node)) node = node.resolve(document);
     if (isMap(node)) {
       const pair = pairsOf(node).get(String(step));
       if (pair === undefined) break;
-      offset = startOf(pair.key) ?? offset;
+      found = pair.key;
       node = pair.value;
     } else if (isSeq(node)) {
       node = node.items[Number(step)];
       if (node === undefined) break;
-      offset = startOf(node) ?? offset;
+      found = node;
     } else break;
   }
-  return Math.max(1, lines.linePos(offset).line);
-}
-
-function startOf(node: unknown): number | undefined {
-  return (node as Partial<Node> | null)?.range?.[0];
+  return Math.max(1, lines.linePos(startOf(found as Node | null)).line);
 }
 
 /** A file that declares, or one that such a file refers to. */
