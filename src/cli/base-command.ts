@@ -5,11 +5,12 @@ import { EvregError } from "../domain/error.ts";
 import { ISO_TIME_EXPECTED } from "../domain/formats.ts";
 import { isPattern } from "../domain/names.ts";
 import type { Answer, Evreg } from "../evreg.ts";
-import { commonFlags, OR_SHORTER_TIME, outputFlags, targetFlags } from "./flags.ts";
+import { commonFlags, type MemberFlag, OR_SHORTER_TIME, outputFlags, targetFlags } from "./flags.ts";
 import { note, Output, type OutputFormat } from "./io/output.ts";
 import type { Column } from "./io/table.ts";
 import { escapeControl } from "./io/text.ts";
-import { withMeantAction } from "./notes.ts";
+import { messageFor } from "./report-error.ts";
+import { pathNamed } from "../schema/pointers.ts";
 import { faultInFile } from "./schema-file.ts";
 import { setContext, setTarget } from "./target/next-command.ts";
 import type { TargetFlags } from "./target/next-command.ts";
@@ -38,39 +39,38 @@ function announceBeforeWrite(evreg: Evreg, announce: () => void): Evreg {
   return new Proxy(evreg, handler) as Evreg;
 }
 
-/** The flag whose file holds such a member. */
-const FILE_OF: Readonly<Record<string, string>> = { schemata: "schema", filter: "filter" };
-/** Members of the API that a flag of another name sets. */
-const FLAG_OF: Readonly<Record<string, string>> = { scopes: "scope", expires_at: "expires" };
 /** Flags whose text may be more than ISO 8601, see `pastTime`. */
 const TAKES_PAST_TIMES = new Set(["from", "to"]);
 
 /**
  * Words the refusal of a value that was typed as the mistake on the command line that it is. What is wrong in a file gets
  * the file's name; any other error stays as it is.
- * @param flags the command's, with only those that were typed defined
+ * @param shapes the command's flags
+ * @param flags what was typed of them
  * @param words of the command line, as they were typed
  */
 function asFlagError(
   error: unknown,
+  shapes: Readonly<Record<string, MemberFlag>>,
   flags: Readonly<Record<string, unknown>>,
   words: readonly string[],
 ): unknown {
   if (!(error instanceof EvregError) || (error.code !== "malformed" && error.code !== "invalid"))
     return error;
-  const { field, message, value } = error.details;
-  // A payload's own members have a longer message, and may be called as a flag is.
-  if (typeof field !== "string" || typeof message !== "string" || error.message !== `${field}: ${message}`) {
-    return error;
+  const { field, message, value, errors } = error.details;
+  // A payload's own members may be called as a flag is.
+  if (typeof field !== "string" || typeof message !== "string" || errors !== undefined) return error;
+  const [top, ...inner] = pathNamed(field);
+  const [flag, shape] =
+    Object.entries(shapes).find(
+      ([name, { member = name.replaceAll("-", "_") }]) => member === top && flags[name] !== undefined,
+    ) ?? [];
+  const [typed] = flag === undefined ? [] : [flags[flag]].flat();
+  const mayBeFile = shape?.type === "option" && /\bFILE\b/.test(String(shape.helpValue));
+  if (mayBeFile && typeof typed === "string" && (typed === "-" || existsSync(typed))) {
+    return new EvregError(error.code, faultInFile(typed, field, message), error.details);
   }
-  const [file] = [flags[FILE_OF[field.split(/[.[]/)[0]!] ?? ""]].flat();
-  if (typeof file === "string" && (file === "-" || existsSync(file))) {
-    return new EvregError(error.code, faultInFile(file, field, message), error.details);
-  }
-  const member = field.replace(/\[\d+\]$/, "");
-  const flag = FLAG_OF[member] ?? member.replaceAll("_", "-");
-  const typed = Object.hasOwn(flags, flag) ? flags[flag] : undefined;
-  if (typed === undefined) {
+  if (flag === undefined || inner.some((step) => typeof step === "string")) {
     const text = String(value);
     // A long value is reported by its beginning.
     const start = text.endsWith("…") ? text.slice(0, -1) : undefined;
@@ -82,14 +82,6 @@ function asFlagError(
   // A server returns a number as the text it was sent as.
   const shown = typeof typed === "number" ? typed : value;
   return usageError(`--${flag}: ${rule}`, { flag, message: rule, value: shown });
-}
-
-/** Adds the action that was probably meant to an error that says there is no such action; returns any other error as it is. */
-async function suggestAction(evreg: Evreg, error: unknown): Promise<unknown> {
-  if (!(error instanceof EvregError) || error.code !== "not_found") return error;
-  const message = await withMeantAction(evreg, error.message);
-  if (message === undefined) return error;
-  return new EvregError(error.code, message, error.details, { cause: error });
 }
 
 interface ListFilters {
@@ -111,7 +103,7 @@ export async function emptyListHint(sentence: string, evreg: Evreg, query: ListF
   } catch (error) {
     // Any other failure is of the hint alone; the listing itself went well.
     if (error instanceof EvregError && error.code === "not_found") {
-      return `${sentence} ${((await suggestAction(evreg, error)) as EvregError).message}`;
+      return `${sentence} ${messageFor(error)}`;
     }
   }
   return sentence;
@@ -199,8 +191,7 @@ export abstract class TargetCommand extends ConfigCommand {
       }
       return await act(evreg, target);
     } catch (error) {
-      const suggested = isTable ? await suggestAction(target.evreg, error) : error;
-      throw asFlagError(suggested, { ...flags }, this.argv);
+      throw asFlagError(error, this.ctor.flags, { ...flags }, this.argv);
     } finally {
       await target.evreg.close();
     }

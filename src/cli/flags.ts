@@ -1,4 +1,4 @@
-import { Args, Flags } from "@oclif/core";
+import { Args, type Command, Flags } from "@oclif/core";
 import { COMPATIBILITY_MODES } from "../domain/action.ts";
 import { MINUTES_AND_UP, parseDurationMs, parseIsoTime, pastTime } from "../domain/formats.ts";
 import { systemClock, toIso } from "../runtime/clock.ts";
@@ -74,7 +74,12 @@ export function rowidOf(text: string): number {
   return wholeNumber("ID ", text);
 }
 
+/** A flag that sets a member of a request, which is called as the flag is unless `member` says otherwise. */
+export type MemberFlag = Command.Flag.Any & { readonly member?: string };
+
 interface FlagSettings {
+  /** @see MemberFlag */
+  readonly member?: string;
   readonly helpValue?: string;
   readonly helpGroup?: string;
   readonly aliases?: string[];
@@ -143,12 +148,14 @@ function untilFlag(what: string) {
 export const OR_SHORTER_TIME =
   "or a date alone, such as 2026-01-31, for its 00:00 UTC; or how long ago, such as 30m, 1h or 2d";
 
-/** An action's schema, in a file. */
-export const schemaFlag = Flags.custom({
+const SCHEMA = {
   summary: "File with the JSON Schema (schemata in the API), as JSON or YAML; - is stdin.",
   aliases: ["schemata"],
   helpValue: "FILE",
-});
+  member: "schemata",
+};
+/** An action's schema, in a file. */
+export const schemaFlag = Flags.custom(SCHEMA);
 
 /** Whom changes of a schema must not break. */
 export function modeFlag(summary: string) {

@@ -1,6 +1,4 @@
-import { existsSync } from "node:fs";
 import { isPattern } from "../domain/names.ts";
-import { nearest } from "../domain/words/nearest.ts";
 import { TLS_REASON_WORDS } from "../domain/words/attempts.ts";
 import type { Action, Deprecation } from "../domain/action.ts";
 import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
@@ -140,24 +138,6 @@ export async function serverCommand(evreg: Evreg): Promise<string> {
   const { data: tokens } = await evreg.tokens.list();
   const { data: subscriptions } = await evreg.subscriptions.list();
   return serveCommand(tokens.length === 0 && subscriptions.some(isForDevelopment) ? " --dev" : "");
-}
-
-// Local or remote, the sentence is the same.
-const NO_ACTION = /^There is no action (".+")\.$/;
-
-/** A sentence that there is no such action, with the one that was probably meant; `undefined` for any other text. */
-export async function withMeantAction(evreg: Evreg, message: string): Promise<string | undefined> {
-  const quoted = NO_ACTION.exec(message)?.[1];
-  if (quoted === undefined) return undefined;
-  const name = String(JSON.parse(quoted));
-  if (existsSync(name)) {
-    return `${message} It is the name of a file here: put a pattern such as 'order.*' in quotes, or the shell puts names of files in its place.`;
-  }
-  // A token may publish and not read.
-  const actions = await evreg.actions.list().catch(() => undefined);
-  const names = actions?.data.map(({ action }) => action) ?? [];
-  const meant = nearest(name, names);
-  return meant === undefined ? undefined : `${message} Did you mean ${meant}?`;
 }
 
 /** What to do after a handler was tried and did not accept. */

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { styleText } from "node:util";
 import type { PayloadError } from "../domain/action.ts";
 import { asEvregError, type ErrorDetails, type EvregError, exitCodeFor } from "../domain/error.ts";
@@ -36,7 +37,7 @@ function text(
   { command, stack = process.env["EVREG_DEBUG"] === "1" }: { command: string | undefined; stack?: boolean },
 ): string {
   const mark = styleText("red", "Error:", { stream: process.stderr });
-  const lines = [`${mark} ${escapeControlKeepingLines(withTarget(error.message))}`];
+  const lines = [`${mark} ${escapeControlKeepingLines(withTarget(messageFor(error)))}`];
   lines.push(...detailLines(error).map((line) => `  ${line}`));
   if (error.code === "internal" && error.cause instanceof Error) {
     const { stack: trace, message } = error.cause;
@@ -99,13 +100,21 @@ function listItem(item: unknown): string {
   return `${escapeControl(place)}: ${escapeControl(message)}`;
 }
 
-// Local or remote, the sentence about a missing record is the same.
-const MISSING_RECORD = /^There is no (action|event|subscription|delivery|replay|token) /;
+/** What a person is told: the message, and what was probably meant by the name of a record that is not there. */
+export function messageFor({ code, message, details }: EvregError): string {
+  const { record, suggestion, value } = details;
+  if (code !== "not_found") return message;
+  if (record === "action" && typeof value === "string" && existsSync(value)) {
+    return `${message} It is the name of a file here: put a pattern such as 'order.*' in quotes, or the shell puts names of files in its place.`;
+  }
+  return typeof suggestion === "string" ? `${message} Did you mean ${suggestion}?` : message;
+}
+
 const NOBODY_THERE = new Set<unknown>(["ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
 
 /** What to do where only the command line knows; other messages say it themselves. */
-function nextStep({ code, message, details }: EvregError, command: string | undefined): string | undefined {
-  const { suggestion, application = "NAME", cause, option } = details;
+function nextStep({ code, details }: EvregError, command: string | undefined): string | undefined {
+  const { record, suggestion, application = "NAME", cause, option } = details;
   if (code === "unauthorized") {
     if (isOwnTokenReplaced())
       return "Leave out --token and --token-file: the token of the data folder itself is used then.";
@@ -120,9 +129,8 @@ function nextStep({ code, message, details }: EvregError, command: string | unde
   if (code === "forbidden")
     return `Whoever holds the scope admin can make one: ${plainCommand("tokens create --help")}`;
   if (code === "not_found") {
-    const noun = MISSING_RECORD.exec(message)?.[1];
-    if (noun === undefined) return undefined;
-    return `See those there are: ${nextCommand(noun === "delivery" ? "deliveries" : `${noun}s`)}`;
+    if (typeof record !== "string") return undefined;
+    return `See those there are: ${nextCommand(record === "delivery" ? "deliveries" : `${record}s`)}`;
   }
   if (code === "unreachable" && cause === "ECONNREFUSED") {
     return `Start a server: ${serveCommand()}. Or name another with --url or --context.`;

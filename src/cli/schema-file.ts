@@ -1,5 +1,5 @@
 import type { SchemaHolder, Schemata } from "../domain/action.ts";
-import { asEvregError, EvregError, messageOf } from "../domain/error.ts";
+import { asEvregError, EvregError } from "../domain/error.ts";
 import { parseJson } from "../json/raw-json.ts";
 import { SCHEMA_LIMITS } from "../schema/limits.ts";
 import { pathNamed } from "../schema/pointers.ts";
@@ -53,32 +53,28 @@ export async function schemataOf(
 }
 
 async function parse(path: string, bytes: Uint8Array): Promise<unknown> {
-  const fault = textFault(bytes);
-  if (fault !== undefined) throw new EvregError("malformed", `${nameOf(path)}: ${fault}`);
-  const named = /\.ya?ml$/i.test(path);
+  const name = nameOf(path);
   // stdin has no extension: JSON begins with a brace or a bracket, and a schema in YAML does not.
-  const unnamed = path === "-" && !/^\s*[{[]/.test(text(bytes));
-  if (!named && !unnamed) return inFile(path, () => parseJson(bytes));
-  const { readYaml } = await import("../config/yaml.ts");
-  return inFile(path, () => {
-    const { documents, faults } = readYaml(text(bytes));
-    const [slip] = faults;
-    if (slip !== undefined) throw new Error(`line ${slip.line}: ${slip.message}`);
-    // Through JSON and back, so that what only YAML can say (an alias to itself, .nan) is refused or becomes plain.
-    return JSON.parse(JSON.stringify(documents[0]!.toJS({ maxAliasCount: 100 }))) as unknown;
-  });
+  const isYaml = /\.ya?ml$/i.test(path) || (path === "-" && !/^\s*[{[]/.test(text(bytes)));
+  if (isYaml) {
+    const { parseDocuments } = await import("./registry/documents.ts");
+    const { documents, problems } = parseDocuments(name, bytes);
+    const [problem] = problems;
+    if (problem === undefined) return documents.length === 1 ? documents[0]!.value : undefined;
+    throw new EvregError("malformed", `${problem.place}: ${problem.message}`, { line: problem.line });
+  }
+  const fault = textFault(bytes);
+  if (fault !== undefined) throw new EvregError("malformed", `${name}: ${fault}`);
+  try {
+    return parseJson(bytes);
+  } catch (error) {
+    const { code, message, details } = asEvregError(error);
+    throw new EvregError(code, `${name}: ${message}`, details);
+  }
 }
 
 function text(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("utf8");
-}
-
-function inFile(path: string, read: () => unknown): unknown {
-  try {
-    return read();
-  } catch (error) {
-    throw new EvregError("malformed", `${nameOf(path)}: ${messageOf(error)}`);
-  }
 }
 
 /**

@@ -154,6 +154,7 @@ export const bearerFlags = {
   "bearer-token-file": textFlag(
     "A file (- for stdin) that holds the value Authorization: Bearer carries instead of the secret.",
     "FILE",
+    { member: "bearer_token" },
   ),
 };
 

@@ -90,7 +90,9 @@ function unknown(name: string, all: readonly Named[]): EvregError {
   const bare = all.findIndex(({ subscription }) => subscription === name);
   const meant = bare === -1 ? nearest(name, names) : names[bare];
   const rule = meant === undefined ? "A name is APPLICATION/SUBSCRIPTION." : `Did you mean ${meant}?`;
-  return new EvregError("not_found", `There is no subscription ${JSON.stringify(name)}. ${rule}`);
+  return new EvregError("not_found", `There is no subscription ${JSON.stringify(name)}. ${rule}`, {
+    record: "subscription",
+  });
 }
 
 const MAX_CANDIDATES = 10;

@@ -252,9 +252,9 @@ function withRetryAfter(error: EvregError, headers: Received["headers"]): EvregE
  * about the address. A proxy may well have a `/v1` of its own in front, so what evreg says it saw decides.
  */
 function withAdvice(error: EvregError, { origin, basePath }: Target, path: string): EvregError {
-  const seen = ` /v1${path.split("/", 3).join("/")}`;
-  const doubled = error.code === "not_found" && error.message.includes(seen);
-  if (!doubled || !basePath.endsWith("/v1")) return error;
+  const { path: seen } = error.details;
+  const isDoubled = typeof seen === "string" && seen.startsWith(`/v1${path.split("/", 3).join("/")}`);
+  if (!isDoubled || !basePath.endsWith("/v1")) return error;
   const right = `${origin}${basePath.slice(0, -"/v1".length)}`;
   return new EvregError(
     "unreachable",

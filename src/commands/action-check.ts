@@ -199,8 +199,7 @@ function errorAnnotation(
   file: string | undefined,
   lineOf: (pointer: string) => number,
 ): string {
-  const { pointer } = details;
-  const [, line = typeof pointer === "string" ? lineOf(pointer) : 1] = /\bline (\d+)/.exec(message) ?? [];
+  const { pointer, line = typeof pointer === "string" ? lineOf(pointer) : 1 } = details;
   return annotationLine({ level: "error", file, line: Number(line), title: "Not checked", message });
 }
 

@@ -40,10 +40,12 @@ A scope can be limited to one application, such as publish:shop. admin:shop may 
       multiple: true,
       multipleNonGreedy: true,
       delimiter: ",",
+      member: "scopes",
     }),
     expires: textFlag(
       "When it ends: a time (ISO 8601), or from now on such as 12h or 90d; never when left out.",
       "TIME",
+      { member: "expires_at" },
     ),
   };
 

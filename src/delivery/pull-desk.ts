@@ -116,7 +116,10 @@ export class PullDesk {
   /** A subscription was deleted: nothing will ever be due for those who wait for it. */
   deleted(subscription: number): void {
     for (const waiter of this.#waiting.get(subscription) ?? []) {
-      this.#refuse(waiter, new EvregError("not_found", `There is no subscription ${subscription}.`));
+      this.#refuse(
+        waiter,
+        new EvregError("not_found", `There is no subscription ${subscription}.`, { record: "subscription" }),
+      );
     }
   }
 

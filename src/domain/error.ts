@@ -85,7 +85,7 @@ export function asEvregError(error: unknown): EvregError {
   if (error instanceof EvregError) return error;
   if (error instanceof JsonError) {
     const { message, line, column, byte, reason } = error;
-    return new EvregError("malformed", message, { line, column, byte, reason });
+    return new EvregError("malformed", message, { line, column, byte, reason }, { cause: error });
   }
   const message = "Something failed inside evreg; its log has the cause.";
   return new EvregError("internal", message, {}, { cause: error });

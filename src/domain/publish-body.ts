@@ -222,8 +222,8 @@ export function readEventLine(bytes: Uint8Array, keyOf?: () => string): BatchIte
 
 /** Without "line 1", which would contradict the line's number in the file. */
 function placedInLine(error: EvregError): EvregError {
-  if (error.code !== "malformed") return error;
-  const { column, byte, reason } = error.details;
-  const message = error.message.replace(/ at line 1, column (\d+) \(byte \d+\)/, " at column $1");
-  return new EvregError("malformed", message, { column, byte, reason });
+  const { cause } = error;
+  if (!(cause instanceof JsonError)) return error;
+  const { column, byte, reason, inLine } = cause;
+  return new EvregError("malformed", inLine, { column, byte, reason });
 }

@@ -216,10 +216,10 @@ function checkSingle(rawHeaders: readonly string[]): void {
 }
 
 function notFound(request: ApiRequest): never {
-  throw new EvregError(
-    "not_found",
-    `There is nothing at ${request.path.slice(0, 200)}; /openapi.json lists what there is.`,
-  );
+  const path = request.path.slice(0, 200);
+  throw new EvregError("not_found", `There is nothing at ${path}; /openapi.json lists what there is.`, {
+    path,
+  });
 }
 
 /** What h3 refuses before any route is reached. */

@@ -42,7 +42,11 @@ const FAILURES: Readonly<Record<number, { readonly name: string; readonly descri
   400: { name: "Malformed", description: "Malformed JSON, path or query." },
   401: { name: "Unauthorized", description: "The token is missing or not valid." },
   403: { name: "Forbidden", description: "The token's scopes do not allow this." },
-  404: { name: "NotFound", description: "No such record; `details.field` is `action` for a missing action." },
+  404: {
+    name: "NotFound",
+    description:
+      "No such record: `details.record` is its noun, `details.suggestion` the name that was probably meant, if one is close to it and may be read. `details.field` is `action` for a missing action.",
+  },
   409: { name: "Conflict", description: "A duplicate, a breaking change, or impossible in this state." },
   410: { name: "Gone", description: "The action is retired; publish to `details.successor` instead." },
   413: { name: "TooLarge", description: "Over a size limit: `details` is `{ limit, size }`." },

@@ -10,6 +10,8 @@ export class JsonError extends Error {
   readonly column: number;
   /** Counted from 0. */
   readonly byte: number;
+  /** The message for a document that is itself one line of a file: without "line 1". */
+  readonly inLine: string;
 
   /** @param lines counts from the last error in the same bytes */
   constructor(
@@ -22,6 +24,7 @@ export class JsonError extends Error {
     const { line, column } = lines.advance(bytes, byte);
     const verdict = reason === "syntax" || reason === "encoding" ? "Malformed JSON" : "JSON refused";
     super(`${verdict} at line ${line}, column ${column} (byte ${byte}): ${what}.`);
+    this.inLine = `${verdict} at column ${column}: ${what}.`;
     this.reason = reason;
     this.line = line;
     this.column = column;

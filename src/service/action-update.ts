@@ -13,7 +13,7 @@ import { chainFrom } from "./action-cache.ts";
 import type { Access } from "./auth.ts";
 import { admissionOf, breaksOf, type Compare, historyWarnings } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
-import { actionOf, existing, notFound, omitUndefined, ownAction } from "./requests.ts";
+import { actionOf, missingAction, notFound, omitUndefined, ownAction } from "./requests.ts";
 
 /** How often an update is tried again because others came first. */
 const MAX_TRIES = 20;
@@ -42,7 +42,8 @@ export async function updateAction(
 ): Promise<Updated> {
   checkHasChange(update.body);
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const stored = existing(await context.store.catalog.findAction(name), "action", name);
+    const stored = await context.store.catalog.findAction(name);
+    if (stored === undefined) throw await missingAction(context.store.catalog, access, name);
     const revised = await revise(context, access, stored, update);
     if (revised !== "stale") return revised;
   }
@@ -164,7 +165,7 @@ async function checkSuccessor(
   const isVisible =
     found !== undefined &&
     (access.allows("read", found.application) || access.allows("write", found.application));
-  if (!isVisible) throw notFound("action", successor, "successor");
+  if (!isVisible) throw await missingAction(catalog, access, successor, "successor");
   const refuse = (why: string): never => {
     throw invalidField("successor", `${why}; name another, or none`, successor);
   };

@@ -33,7 +33,7 @@ import {
   checkId,
   checkQuery,
   finder,
-  notFound,
+  missingAction,
   omitUndefined,
   pagesOf,
   readBody,
@@ -73,7 +73,12 @@ export async function* revisionPages(
 }
 
 const actionFinder = (store: ServiceContext["store"], access: Access) =>
-  finder(access, "action", (name: string) => store.catalog.findAction(name));
+  finder(
+    access,
+    "action",
+    (name: string) => store.catalog.findAction(name),
+    (name) => missingAction(store.catalog, access, name),
+  );
 
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
   const { store, clock, actions, payloads, storedEvents, schemaChecks, schemaProducts, feed } = context;
@@ -83,7 +88,9 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
 
   const revisionOf = async (action: string, revision: number): Promise<ActionRevision> => {
     const found = await store.catalog.findRevision(action, revision);
-    if (found === undefined) throw notFound(`revision of ${action} with the number`, revision);
+    if (found === undefined) {
+      throw new EvregError("not_found", `There is no revision of ${action} with the number ${revision}.`);
+    }
     return found;
   };
 
@@ -162,7 +169,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const isVisible =
         action !== undefined &&
         (access.allows("read", action.application) || access.allows("publish", action.application));
-      if (!isVisible) throw notFound("action", name);
+      if (!isVisible) throw await missingAction(store.catalog, access, name);
       if (!action.takesEvents) throw takesNoEvents(name, action);
       await payloads.pause();
       const asker = { caller, gone: signal };

@@ -7,7 +7,7 @@ import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { checkNewEvent } from "./publisher.ts";
 import { nonConforming } from "./refusals.ts";
-import { existing, notFound } from "./requests.ts";
+import { existing, missingAction } from "./requests.ts";
 
 /** As `SubscriptionsPort.test`, for a subscription that the caller may change. */
 export async function testHandler(
@@ -32,7 +32,7 @@ export async function testHandler(
     throw invalidField("action", `must be ${tested.action}, as the subscription hears no other`, action);
   }
   const loaded = actions.get(action) ?? (await actions.load(action));
-  if (loaded === undefined) throw notFound("action", action, "action");
+  if (loaded === undefined) throw await missingAction(store.catalog, access, action, "action");
   const failure = await payloads.failureOf(loaded, input.payload, { caller: access.caller });
   if (failure !== undefined) {
     if (access.allows("read", loaded.application)) throw nonConforming(input, failure);

@@ -16,7 +16,7 @@ import type { LoadedAction } from "./action-cache.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { keyConflict, nonConforming, refusalsIn, schemaKeepsChanging, takesNoEvents } from "./refusals.ts";
-import { checkQuery, notFound } from "./requests.ts";
+import { checkQuery, missingAction, notFound } from "./requests.ts";
 
 /** How often a publish is tried again because its schema changed meanwhile. */
 const MAX_TRIES = 20;
@@ -158,10 +158,16 @@ class Publisher {
     checkNewEvent(item, limits.payloadBytes);
     const action = actions.get(item.action);
     if (action !== undefined) return this.#check(item, action, request);
-    return actions.load(item.action).then((loaded) => {
-      if (loaded === undefined) throw notFound("action", item.action, "action");
+    return actions.load(item.action).then(async (loaded) => {
+      if (loaded === undefined) throw await this.#missing(item.action, request);
       return this.#check(item, loaded, request);
     });
+  }
+
+  /** For a batch no suggestions are looked for, as each of its items may name another action. */
+  #missing(action: string, { isBatch }: Request): EvregError | Promise<EvregError> {
+    if (isBatch) return notFound("action", action, { field: "action" });
+    return missingAction(this.#context.store.catalog, this.#access, action, "action");
   }
 
   #check(item: NewEvent, action: LoadedAction, request: Request): ValidatedItem | Promise<ValidatedItem> {

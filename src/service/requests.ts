@@ -8,9 +8,10 @@ import {
   type QuerySchema,
   shown,
 } from "../domain/request.ts";
+import { nearest } from "../domain/words/nearest.ts";
 import { memoize } from "../schema/memoize.ts";
 import { compileSchema } from "../schema/validate/compile.ts";
-import type { StoredAction } from "../store/catalog.ts";
+import type { CatalogStore, StoredAction } from "../store/catalog.ts";
 import type { Access } from "./auth.ts";
 
 /** A check with a better message than a pattern has; returns the value to continue with, such as a trimmed name. */
@@ -107,29 +108,55 @@ export function checkTime(field: string, value: string): string {
   return value;
 }
 
-/** No such record, or none that the principal may know of. */
-export function notFound(what: string, id: number | string, field?: string): EvregError {
+/** What `details.record` of a `not_found` says is not there. */
+type RecordNoun = "action" | "event" | "subscription" | "delivery" | "replay" | "token";
+
+/**
+ * No such record, or none that the principal may know of.
+ * @param more `field`: the member of the request that names it; `suggestion`: the one that was probably meant
+ */
+export function notFound(
+  record: RecordNoun,
+  id: number | string,
+  {
+    field,
+    suggestion,
+  }: { readonly field?: string | undefined; readonly suggestion?: string | undefined } = {},
+): EvregError {
   const quoted = typeof id === "number" ? id : JSON.stringify(id.slice(0, 128).toWellFormed());
-  const details = field === undefined ? {} : { field, value: id };
-  return new EvregError("not_found", `There is no ${what} ${quoted}.`, details);
+  const value = field === undefined && typeof id === "number" ? undefined : id;
+  const details = omitUndefined({ record, field, value, suggestion });
+  return new EvregError("not_found", `There is no ${record} ${quoted}.`, details);
+}
+
+/** @param catalog has the names among which the action that was probably meant is looked for, if the caller may read it */
+export async function missingAction(
+  catalog: Pick<CatalogStore, "actionNames">,
+  access: Access,
+  name: string,
+  field?: string,
+): Promise<EvregError> {
+  const names = access.allowsSome("read") ? await catalog.actionNames(access.readable()) : [];
+  return notFound("action", name, { field, suggestion: nearest(name, names) });
 }
 
 /** Finds records of one kind for a principal. One that it may not read is as good as not there. */
 export function finder<T extends { readonly application: string }, I extends number | string>(
   access: Access,
-  what: string,
+  record: RecordNoun,
   find: (id: I) => Promise<T | undefined>,
+  missing: (id: I) => EvregError | Promise<EvregError> = (id) => notFound(record, id),
 ): { readonly readable: (id: I) => Promise<T>; readonly writable: (id: I) => Promise<T> } {
   return {
     async readable(id) {
       access.requireSome("read");
       const found = await find(id);
-      if (found === undefined || !access.allows("read", found.application)) throw notFound(what, id);
+      if (found === undefined || !access.allows("read", found.application)) throw await missing(id);
       return found;
     },
     async writable(id) {
       access.requireSome("write");
-      const found = existing(await find(id), what, id);
+      const found = existing(await find(id), record, id);
       access.require("write", found.application);
       return found;
     },
@@ -137,8 +164,8 @@ export function finder<T extends { readonly application: string }, I extends num
 }
 
 /** @throws `not_found` for `undefined` */
-export function existing<T>(found: T | undefined, what: string, id: number | string): T {
-  if (found === undefined) throw notFound(what, id);
+export function existing<T>(found: T | undefined, record: RecordNoun, id: number | string): T {
+  if (found === undefined) throw notFound(record, id);
   return found;
 }
 

@@ -41,7 +41,7 @@ import {
   checkQuery,
   existing,
   finder,
-  notFound,
+  missingAction,
   omitUndefined,
   pagesOf,
   readBody,
@@ -117,7 +117,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     }
     const owner = (await store.catalog.findAction(name))?.application;
     if (owner !== undefined && (access.allows("read", owner) || access.allows("write", owner))) return;
-    throw notFound("action", name, "action");
+    throw await missingAction(store.catalog, access, name, "action");
   }
 
   /** Those of one name share their secret, which is told at creation: one that only listens must not learn a handler's. */

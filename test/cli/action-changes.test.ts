@@ -140,7 +140,7 @@ test("in a workflow, an invalid schema is an annotation too, and events that fai
     ]),
   ]);
   expect(torn.code).toBe(1);
-  expect(torn.stdout).toMatch(/^::error file=broken\.yaml,line=[23],title=Not checked::broken\.yaml: /);
+  expect(torn.stdout).toMatch(/^::error file=broken\.yaml,line=[23],title=Not checked::broken\.yaml:\d: /);
   expect(none.code).toBe(1);
   expect(none.stdout).toMatch(/^::error file=none\.json,line=\d,title=Not checked::.*type/);
   expect(alike.stdout).toMatch(/^Events (?:\d+, ){4}\d+ and 2 more: note must be a string\nCompatible/);

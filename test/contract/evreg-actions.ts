@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import type { NewAction, Schemata } from "../../src/domain/action.ts";
+import type { Scope } from "../../src/domain/token.ts";
 import {
   ANY_OBJECT,
   freshName,
@@ -159,6 +160,22 @@ export function actionsContract(open: OpenEvreg): void {
 
     it.each(["nothing.here", "with space", "a/b", "ä", ".", "%2e"])("are not found by %j", async (name) => {
       await refusal(under.evreg.actions.get(name), "not_found");
+    });
+
+    it("are told apart from what is there by what was probably meant, to whoever may read that", async () => {
+      await under.evreg.actions.create(newAction({ action: "cart.emptied", application: "carts" }));
+      const value = "cart.emtied";
+      const told = async (scopes: readonly Scope[], meant: object) => {
+        const evreg = await under.as(scopes);
+        const missing = await refusal(evreg.actions.get(value), "not_found");
+        expect(missing.details).toEqual({ record: "action", value, ...meant });
+        const unpublished = await refusal(publish(evreg, newEvent({}, value)), "not_found");
+        expect(unpublished.details).toEqual({ record: "action", field: "action", value, ...meant });
+      };
+      await told(["read:carts", "publish"], { suggestion: "cart.emptied" });
+      await told(["read:shop", "publish"], {});
+      const unread = await refusal(under.evreg.events.get(999), "not_found");
+      expect(unread.details).toEqual({ record: "event" });
     });
 
     it.each([

@@ -229,8 +229,8 @@ function realPath(path: string): string {
 
 /** Lines with the same reason that are shown; further ones are counted. */
 const SHOWN_PER_REASON = 5;
-/** Looked at for names that were mistyped. */
-const MAX_NAMED_REASONS = 20;
+/** Names that are looked up for what they may have been meant as. */
+const MAX_MISSING = 20;
 /** Lines with reasons beyond this number are all shown: the summary must not grow with the file. */
 const MAX_REASONS = 1_000;
 
@@ -238,8 +238,15 @@ const MAX_REASONS = 1_000;
 export class ErrorSummary {
   readonly #byReason = new Map<string, { lines: number; lastLine: number }>();
 
+  /** The first actions that are not there; they may have been mistyped. */
+  readonly missingActions = new Set<string>();
+
   /** Counts a refused line; answers whether to show it. */
-  add(line: number, reason: string): boolean {
+  add(
+    line: number,
+    { error: reason, details: { record, value } }: Pick<ErrorBody, "error" | "details">,
+  ): boolean {
+    if (record === "action" && this.missingActions.size < MAX_MISSING) this.missingActions.add(String(value));
     const known = this.#byReason.get(reason);
     if (known === undefined) {
       if (this.#byReason.size < MAX_REASONS) this.#byReason.set(reason, { lines: 1, lastLine: line });
@@ -248,11 +255,6 @@ export class ErrorSummary {
     known.lines += 1;
     known.lastLine = line;
     return known.lines <= SHOWN_PER_REASON;
-  }
-
-  /** The first reasons. */
-  reasons(): readonly string[] {
-    return [...this.#byReason.keys()].slice(0, MAX_NAMED_REASONS);
   }
 
   /**

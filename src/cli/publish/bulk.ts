@@ -8,8 +8,8 @@ import { note, type Output } from "../io/output.ts";
 import { escapeControlInJson, escapeControl } from "../io/text.ts";
 import { encodeJson } from "../../json/raw-json.ts";
 import { boundHeap } from "../../runtime/heap.ts";
-import { deprecationNote, noteUndelivered, withMeantAction } from "../notes.ts";
-import { brokenRules, wrongValue } from "../report-error.ts";
+import { deprecationNote, noteUndelivered } from "../notes.ts";
+import { brokenRules, messageFor, wrongValue } from "../report-error.ts";
 import type { Target } from "../target/target.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import { MAX_LINE_BYTES, withRetry, type PublishItems } from "./bulk-batch.ts";
@@ -101,9 +101,12 @@ async function publishBulk(evreg: Evreg, opened: Opened, options: BulkPublishOpt
   }
   const errors = new ErrorSummary();
   const outcome = await runBulk(opened, from, rejects, errors, options);
-  for (const reason of errors.reasons()) {
-    const meant = await withMeantAction(evreg, reason);
-    if (meant !== undefined) note(escapeControl(meant));
+  for (const action of errors.missingActions) {
+    // A batch is answered without suggestions.
+    const error: unknown = await evreg.actions.get(action).catch((failure: unknown) => failure);
+    if (!(error instanceof EvregError)) continue;
+    const meant = messageFor(error);
+    if (meant !== error.message) note(escapeControl(meant));
   }
   if (options.output.format === "table") {
     await noteUndelivered(evreg, "Deliveries", async () => {
@@ -152,7 +155,7 @@ async function runBulk(
       rejects?.add(line, error);
       const { number } = line;
       if (output.format !== "table") log(escapeControlInJson(encodeJson({ line: number, ...error })));
-      else if (errors.add(number, error.error)) log(refusalText(number, error));
+      else if (errors.add(number, error)) log(refusalText(number, error));
     },
     settled: (state) => {
       checkpoint?.note(state, rejects);

@@ -32,6 +32,8 @@ export interface ParsedDocument {
 /** A mistake in a file, with its place. */
 export interface Problem {
   readonly place: string;
+  /** From 1, for a mistake in the syntax. */
+  readonly line?: number;
   readonly message: string;
 }
 
@@ -66,8 +68,12 @@ function jsonDocument(name: string, bytes: Uint8Array, text: string): ReturnType
     return { documents: [{ value, place }], problems: [] };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    return { documents: [], problems: [{ place: `${name}:${error.line}`, message: error.message }] };
+    return { documents: [], problems: [placed(name, error.line, error.message)] };
   }
+}
+
+function placed(name: string, line: number, message: string): Problem {
+  return { place: `${name}:${line}`, line, message };
 }
 
 /** @param text JSON or YAML, of which JSON is a part */
@@ -78,10 +84,9 @@ function linesIn(text: string): (path: FieldPath) => number {
 
 function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocuments> {
   const { documents: parsed, lines, faults } = readYaml(text, { several: true, merge: true });
-  const problems = faults.map(({ line, message }) => ({
-    place: `${name}:${line}`,
-    message: `this is not the YAML evreg reads: ${message}`,
-  }));
+  const problems: Problem[] = faults.map(({ line, message }) => {
+    return placed(name, line, `this is not the YAML evreg reads: ${message}`);
+  });
   if (problems.length > 0) return { documents: [], problems };
   const documents: ParsedDocument[] = [];
   for (const document of parsed) {

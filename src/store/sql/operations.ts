@@ -8,6 +8,7 @@ import type { SubscriptionPatch } from "../catalog.ts";
 import type { ClaimRequest, ConsumerRequest } from "../queue.ts";
 import {
   createAction,
+  actionNames,
   findAction,
   findRevision,
   listActions,
@@ -89,6 +90,7 @@ export const OPERATIONS = {
     createAction: audited("action.created", createAction),
     findAction: read(findAction),
     listActions: read(listActions),
+    actionNames: read(actionNames),
     reviseAction: audited("action.updated", reviseAction, {
       before: (sql, [{ action }]) => findAction(sql, action),
       members: (after, before) => before && changedMembers(before, after),

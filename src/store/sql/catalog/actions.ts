@@ -85,6 +85,17 @@ export async function listActions(sql: Sql, query: ActionSelection): Promise<rea
   return rows.map(actionOf);
 }
 
+export async function actionNames(
+  sql: Sql,
+  applications: readonly string[] | undefined,
+): Promise<readonly string[]> {
+  const rows = await sql.rows<{ action: string }>(
+    "SELECT action FROM action WHERE ?1 IS NULL OR application IN list(?1: name text)",
+    applications === undefined ? null : JSON.stringify(applications),
+  );
+  return rows.map(({ action }) => action);
+}
+
 export async function reviseAction(
   sql: Sql,
   input: ActionChange,
