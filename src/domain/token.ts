@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { invalidField } from "./error.ts";
+import { parseIsoTime } from "./formats.ts";
 import { checkLabel, LABEL_PATTERN, NAME_LENGTH } from "./names.ts";
 import { type BodyOf, bodySchema, label } from "./request.ts";
 import type { RetryDefaults } from "./retry.ts";
@@ -42,6 +43,11 @@ export interface Principal {
   readonly tokenId?: number;
   /** The same for a token and all browsers that it signed in: one caller of what callers share. */
   readonly callerId?: number;
+}
+
+/** The time at which a token ends, in milliseconds since the epoch; `Infinity` for one that never does. */
+export function tokenEndMs({ expires_at: expiresAt }: Pick<Principal, "expires_at">): number {
+  return expiresAt === undefined || expiresAt === null ? Infinity : (parseIsoTime(expiresAt) ?? 0);
 }
 
 /** Who a caller is to the service, and what it may do there. */
@@ -111,7 +117,6 @@ export function isTokenForm(text: string): boolean {
   return match !== null && checksumOf(match[1]!) === match[2];
 }
 
-/** What is stored instead of the token: its SHA-256 in hex. A token is random, so it needs no salt and no slow hash. */
 /** Codes that sign a browser in: each is for one use. */
 export const SIGN_IN_CODES = {
   holdMs: 2 * 60_000,
@@ -132,6 +137,7 @@ export function isCodeHash(stored: string): boolean {
   return stored.startsWith("code ");
 }
 
+/** What is stored instead of the token: its SHA-256 in hex. A token is random, so it needs no salt and no slow hash. */
 export function hashToken(token: string): string {
   return hash("sha256", token);
 }

@@ -9,7 +9,7 @@ import {
   problem,
   warning,
 } from "../../domain/operations.ts";
-import type { Token } from "../../domain/token.ts";
+import { type Token, tokenEndMs } from "../../domain/token.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { AttentionPage, Backlog } from "../../store/queue.ts";
 import type { ServiceContext } from "../context.ts";
@@ -134,13 +134,13 @@ function encryptionFinding({ encrypts }: DoctorInput): Finding {
 const SHORT_LIVED_MS = 24 * 60 * 60_000;
 
 /** Made for a day at most, as for a browser: nobody waits for another. */
-function isShortLived({ expires_at: at, timestamped }: Token): boolean {
-  return at !== null && Date.parse(at) - Date.parse(timestamped) <= SHORT_LIVED_MS;
+function isShortLived(token: Token): boolean {
+  return tokenEndMs(token) - Date.parse(token.timestamped) <= SHORT_LIVED_MS;
 }
 
 function tokenFinding({ tokens: all, isOpen, serves, nowMs }: DoctorInput): Finding {
   const check = "tokens";
-  const inMs = ({ expires_at: at }: Token): number => (at === null ? Infinity : Date.parse(at) - nowMs);
+  const inMs = (token: Token): number => tokenEndMs(token) - nowMs;
   const valid = all.filter((token) => inMs(token) > 0);
   const soon = valid.filter((token) => inMs(token) <= SOON_MS && !isShortLived(token));
   if (soon.length > 0) {

@@ -1,6 +1,12 @@
 import { LRUCache } from "lru-cache";
-import { parseIsoTime } from "../../domain/formats.ts";
-import { hashToken, isTokenForm, type Principal, TOKEN_LENGTH } from "../../domain/token.ts";
+import {
+  hashToken,
+  isTokenForm,
+  type Principal,
+  type Token,
+  TOKEN_LENGTH,
+  tokenEndMs,
+} from "../../domain/token.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import { SOLE_NODE, type StoreNode, type TokenStore } from "../../store/store.ts";
@@ -10,7 +16,7 @@ interface CachedToken {
   readonly hash: string;
   /** The same object while the token is cached, so that others can keep state by it. */
   readonly principal: Principal;
-  readonly expiresAtMs: number;
+  readonly endMs: number;
   /** When its last use was recorded. */
   recordedAtMs: number;
 }
@@ -81,13 +87,18 @@ export class TokenCache {
     const { tokenId } = principal;
     if (tokenId === undefined || this.readmit(principal)) return true;
     // It may have made room for others, or have expired.
+    return (await this.valid(tokenId)) !== undefined;
+  }
+
+  /** Reads the token of this rowid. `undefined` for one that was revoked or has expired. */
+  async valid(tokenId: number): Promise<Token | undefined> {
     const token = (await this.#store.list()).find(({ rowid }) => rowid === tokenId);
-    return token !== undefined && (parseIsoTime(token.expires_at ?? "") ?? Infinity) > this.#clock.now();
+    return token !== undefined && tokenEndMs(token) > this.#clock.now() ? token : undefined;
   }
 
   #admit(known: CachedToken): Principal | undefined {
     const nowMs = this.#clock.now();
-    if (known.expiresAtMs <= nowMs) {
+    if (known.endMs <= nowMs) {
       this.#known.delete(known.hash);
       return undefined;
     }
@@ -150,7 +161,7 @@ export class TokenCache {
         tokenId: token.rowid,
         callerId: token.callerId,
       },
-      expiresAtMs: token.expires_at === null ? Infinity : (parseIsoTime(token.expires_at) ?? 0),
+      endMs: tokenEndMs(token),
       recordedAtMs: -Infinity,
     };
     this.#known.set(hash, known);

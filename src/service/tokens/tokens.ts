@@ -17,6 +17,7 @@ import {
   randomText,
   SIGN_IN_CODES,
   type TokenWithSecret,
+  tokenEndMs,
 } from "../../domain/token.ts";
 import type { TokensPort } from "../../evreg.ts";
 import { toIso } from "../../runtime/clock.ts";
@@ -103,11 +104,11 @@ async function minted(
 }
 
 /** @throws EvregError `unauthorized` where the token that the code was made with has ended */
-async function makerOf({ store, clock }: ServiceContext, code: CallerToken): Promise<Principal> {
+async function makerOf({ tokens }: ServiceContext, code: CallerToken): Promise<Principal> {
   const { name, scopes, parentId } = code;
   if (parentId === null || parentId === 0) return { name, scopes };
-  const maker = (await store.tokens.list()).find(({ rowid }) => rowid === parentId);
-  if (maker === undefined || (parseIsoTime(maker.expires_at ?? "") ?? Infinity) <= clock.now()) {
+  const maker = await tokens.valid(parentId);
+  if (maker === undefined) {
     throw new EvregError("unauthorized", "The token that this code was made with holds no longer.");
   }
   return { name, scopes, expires_at: maker.expires_at, tokenId: parentId };
@@ -115,13 +116,12 @@ async function makerOf({ store, clock }: ServiceContext, code: CallerToken): Pro
 
 async function browserToken(
   context: ServiceContext,
-  { scopes, expires_at }: Principal,
+  maker: Principal,
   code: number,
   by: Actor,
 ): Promise<TokenWithSecret> {
-  const endsMs = parseIsoTime(expires_at ?? "") ?? Infinity;
-  const expiresAtMs = Math.min(context.clock.now() + BROWSER_HOLDS_MS, endsMs);
-  return minted(context, { name: "browser", scopes, expiresAtMs, parentId: code }, by);
+  const expiresAtMs = Math.min(context.clock.now() + BROWSER_HOLDS_MS, tokenEndMs(maker));
+  return minted(context, { name: "browser", scopes: maker.scopes, expiresAtMs, parentId: code }, by);
 }
 
 /**
