@@ -5,7 +5,7 @@ import type { Config } from "../config/schema.ts";
 import { encryptionKeys } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Finding, Health } from "../domain/operations.ts";
-import { CommitCounts, DeliveryCounts, PublishCounts, StreamCounts } from "../metrics/counters.ts";
+import { CommitCounts, EngineCounts, PublishCounts, StreamCounts } from "../metrics/counters.ts";
 import type { MetricSources } from "../metrics/registry.ts";
 import {
   type Clock,
@@ -64,7 +64,7 @@ export async function compose(options: ComposeOptions) {
   const { onFatal } = options;
   const background: Background = {};
   const published = new PublishCounts();
-  const delivered = new DeliveryCounts();
+  const delivered = new EngineCounts();
   const commits = new CommitCounts();
   const streamed = new StreamCounts();
   let service: Service | undefined;

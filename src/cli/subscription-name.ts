@@ -9,7 +9,7 @@ import type { Candidate } from "./completion.ts";
 import { rowidOf } from "./flags.ts";
 import { usageError } from "./usage-errors.ts";
 
-type Named = Pick<Subscription, "rowid" | "application" | "subscription" | "action">;
+type SubscriptionNames = Pick<Subscription, "rowid" | "application" | "subscription" | "action">;
 
 /** A subscription as it was typed: digits alone are its rowid, any other text is its name. */
 export type TypedSubscription = number | string;
@@ -36,12 +36,12 @@ export const secretOfFlag = subscriptionFlagWith({
 });
 
 /** `billing/invoices#order.created` */
-function fullName(named: Named): string {
+function fullName(named: SubscriptionNames): string {
   return `${subscriptionOf(named)}#${named.action}`;
 }
 
 /** What each can be typed as: the shortest name that is not another's too, else its ID. */
-export function subscriptionNames(all: readonly Named[]): Candidate[] {
+export function subscriptionNames(all: readonly SubscriptionNames[]): Candidate[] {
   const counts = new Map<string, number>();
   for (const name of all.flatMap((one) => [subscriptionOf(one), fullName(one)])) {
     counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -73,11 +73,11 @@ export async function subscriptionId(evreg: Evreg, typed: TypedSubscription): Pr
   }
 }
 
-async function haveName(evreg: Evreg, name: string): Promise<readonly Named[]> {
+async function haveName(evreg: Evreg, name: string): Promise<readonly SubscriptionNames[]> {
   const applications = [...name.matchAll(/\//g)]
     .map(({ index }) => name.slice(0, index))
     .filter((application) => application !== "" && Array.from(application).length <= NAME_LENGTH);
-  const found: Named[] = [];
+  const found: SubscriptionNames[] = [];
   for (const application of applications) {
     const { data } = await evreg.subscriptions.list({ application });
     found.push(...data.filter((one) => subscriptionOf(one) === name || fullName(one) === name));
@@ -85,7 +85,7 @@ async function haveName(evreg: Evreg, name: string): Promise<readonly Named[]> {
   return found;
 }
 
-function unknown(name: string, all: readonly Named[]): EvregError {
+function unknown(name: string, all: readonly SubscriptionNames[]): EvregError {
   const names = subscriptionNames(all).map(({ value }) => value);
   const bare = all.findIndex(({ subscription }) => subscription === name);
   const meant = bare === -1 ? nearest(name, names) : names[bare];
@@ -97,7 +97,7 @@ function unknown(name: string, all: readonly Named[]): EvregError {
 
 const MAX_CANDIDATES = 10;
 
-function ambiguous(name: string, found: readonly Named[]): EvregError {
+function ambiguous(name: string, found: readonly SubscriptionNames[]): EvregError {
   const candidates = found.slice(0, MAX_CANDIDATES).map((one) => `${one.rowid}: ${fullName(one)}`);
   const message = `${JSON.stringify(name)} names ${found.length} subscriptions. Give one by its ID, or by its name with the action.`;
   return usageError(message, { candidates });

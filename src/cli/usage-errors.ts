@@ -24,7 +24,7 @@ export function usageError(message: string, details: Record<string, unknown> = {
 }
 
 type FlagShapes = Readonly<Record<string, Command.Flag.Any>>;
-type FlagValues = Readonly<Record<string, unknown>>;
+type ReadFlags = Readonly<Record<string, unknown>>;
 
 /** What oclif throws at a command line it cannot read, with the members its kinds of mistake carry. */
 interface ParseError extends Error {
@@ -33,7 +33,7 @@ interface ParseError extends Error {
   /** The command's flags and what was read of them; a mistake found before that has neither. */
   readonly parse?: {
     readonly input?: { readonly flags: FlagShapes };
-    readonly output?: { readonly flags: FlagValues };
+    readonly output?: { readonly flags: ReadFlags };
   };
 }
 
@@ -121,7 +121,7 @@ function wrongArguments(args: NonNullable<ParseError["args"]>, missing: readonly
   return `Missing: ${[...names, ...missing].join(", ")}.`;
 }
 
-function missingFlags(flags: FlagShapes, given: FlagValues): string[] {
+function missingFlags(flags: FlagShapes, given: ReadFlags): string[] {
   return Object.entries(flags)
     .filter(([name, { required }]) => required === true && given[name] === undefined)
     .map(([name, flag]) => flagForm(name, flag, []));
@@ -132,7 +132,7 @@ function flagForm(name: string, flag: Command.Flag.Any, value: string | readonly
 }
 
 /** Which rules among the flags are broken. Computed here again: oclif's own sentences repeat values, tokens too. */
-function flagFaults(flags: FlagShapes, given: FlagValues, missing: readonly string[]): readonly string[] {
+function flagFaults(flags: FlagShapes, given: ReadFlags, missing: readonly string[]): readonly string[] {
   const faults = new Set<string>();
   if (missing.length > 0) faults.add(`Missing: ${missing.join(", ")}.`);
   for (const [name, { exclusive = [], dependsOn = [] }] of Object.entries(flags)) {
@@ -168,13 +168,13 @@ function plainSentence(message: string): string {
 }
 
 /** The part of oclif's `Config` that lists the commands. */
-interface Commands {
+interface AllCommands {
   readonly commands: readonly Pick<Command.Loadable, "id" | "hidden">[];
   findCommand(id: string): Pick<Command.Loadable, "args" | "flags"> | undefined;
 }
 
 /** For words that are no command: the one that was probably meant, else a list of all. */
-export function unknownCommand(id: string, all: Commands): EvregError {
+export function unknownCommand(id: string, all: AllCommands): EvregError {
   // A password may stand in an address that was typed in a wrong place; oclif has made its colons those of a command.
   const shown = withoutUserInfo(id);
   const ids = all.commands.filter(({ hidden }) => !hidden).map((command) => command.id);
@@ -205,7 +205,7 @@ function afterTopic(id: string): string {
   return id.slice(id.indexOf(":") + 1);
 }
 
-function extraArguments(id: string, extra: string, all: Commands): EvregError {
+function extraArguments(id: string, extra: string, all: AllCommands): EvregError {
   const name = id.replaceAll(":", " ");
   const words = extra.replace(/:(?!\/\/)/g, " ");
   const { file } = all.findCommand(id)?.flags ?? {};
@@ -218,14 +218,14 @@ function extraArguments(id: string, extra: string, all: Commands): EvregError {
  * For a command line that begins with a flag. Values are not repeated, as one may be a token, and only flags that the
  * command has are put behind it.
  */
-export function flagsFirst(argv: readonly string[], commands: Commands): EvregError {
+export function flagsFirst(argv: readonly string[], commands: AllCommands): EvregError {
   const advice = reordered(argv, commands);
   return usageError(
     `Name the command before its flags${advice === undefined ? `; ${plainCommand("--help")} lists the commands.` : `: ${advice}`}`,
   );
 }
 
-function reordered(argv: readonly string[], commands: Commands): string | undefined {
+function reordered(argv: readonly string[], commands: AllCommands): string | undefined {
   for (const at of argv.keys()) {
     for (const end of [at + 2, at + 1]) {
       const words = argv.slice(at, end);

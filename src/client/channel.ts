@@ -65,7 +65,7 @@ export interface Channel {
   close(): Promise<void>;
 }
 
-interface ChannelOptions extends Target {
+interface ChannelOptions extends ServerAddress {
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
 }
@@ -178,7 +178,7 @@ export function requestBody(input: unknown): string {
   return JSON.stringify(input) ?? "null";
 }
 
-interface Target {
+interface ServerAddress {
   readonly origin: string;
   /** Before `/v1`; empty or `/prefix`. */
   readonly basePath: string;
@@ -194,7 +194,7 @@ export function checkTarget(options: {
   readonly url: string;
   readonly token?: string;
   readonly allowInsecureToken?: boolean;
-}): Target {
+}): ServerAddress {
   const { token, allowInsecureToken = false } = options;
   const url = parseUrl(options.url);
   if (token !== undefined && !TOKEN.test(token)) {
@@ -251,7 +251,7 @@ function withRetryAfter(error: EvregError, headers: Received["headers"]): EvregE
  * The same refusal, unless it is evreg telling that it has no such route, asked for `/v1` twice over: then what to do
  * about the address. A proxy may well have a `/v1` of its own in front, so what evreg says it saw decides.
  */
-function withAdvice(error: EvregError, { origin, basePath }: Target, path: string): EvregError {
+function withAdvice(error: EvregError, { origin, basePath }: ServerAddress, path: string): EvregError {
   const { path: seen } = error.details;
   const isDoubled = typeof seen === "string" && seen.startsWith(`/v1${path.split("/", 3).join("/")}`);
   if (!isDoubled || !basePath.endsWith("/v1")) return error;

@@ -110,13 +110,15 @@ function broken(message: string, target: string, cause?: unknown): EvregError {
 }
 
 /** Only moves the id on. */
-type Moved = { readonly type: "moved"; readonly id: string };
+type PositionMessage = { readonly type: "moved"; readonly id: string };
 
-function isShown(message: StreamMessage | Moved): message is StreamMessage {
+function isShown(message: StreamMessage | PositionMessage): message is StreamMessage {
   return message.type !== "moved";
 }
 
-async function* messagesOf(opened: Opened): AsyncGenerator<readonly (StreamMessage | Moved)[], void, void> {
+async function* messagesOf(
+  opened: Opened,
+): AsyncGenerator<readonly (StreamMessage | PositionMessage)[], void, void> {
   const parser = new EventStreamParser();
   for await (const piece of opened.body as AsyncIterable<Uint8Array>) {
     const messages = parser.push(piece).map((message) => messageOf(message, opened));
@@ -125,7 +127,7 @@ async function* messagesOf(opened: Opened): AsyncGenerator<readonly (StreamMessa
 }
 
 /** Types of a later version are passed on as they are. */
-function messageOf({ type, id, data }: RawMessage, opened: Opened): StreamMessage | Moved {
+function messageOf({ type, id, data }: RawMessage, opened: Opened): StreamMessage | PositionMessage {
   if (data.length === 0) return { type: "moved", id };
   const received = { ...opened, bytes: data };
   if (type === "event") return { type, id, data: streamedEvent(received) };

@@ -19,7 +19,7 @@ import { byteCount } from "../domain/formats.ts";
 import type { Backup as Copied } from "../domain/operations.ts";
 import { recordColumns } from "../resources/resource.ts";
 
-export class Backup extends TargetCommand {
+export class BackupCommand extends TargetCommand {
   static override usage = "backup [FILE] [--force]";
   static override summary = "Copy all data into a file while the server runs.";
   static override description = `Everything that was acknowledged before is in the copy. Publishing and delivering go on meanwhile. The server first makes the copy beside its data, so its disk needs space for a second data file. A server makes one backup at a time.
@@ -38,7 +38,7 @@ The file is checked before it gets its name, so a file of that name is complete.
   };
 
   async run(): Promise<number> {
-    const { args, flags } = await this.parse(Backup);
+    const { args, flags } = await this.parse(BackupCommand);
     const path = args.file ?? `evreg-backup-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "")}.db`;
     if (path === "-") {
       if (process.stdout.isTTY) throw usageError("A backup is no text: name a file, or send it into a pipe.");
@@ -294,7 +294,7 @@ const MIGRATION_RECORD: readonly Column<MigrationShown>[] = [
 ];
 
 type MoveOptions = Parameters<Awaited<ReturnType<typeof loadMove>>["move"]>[0];
-type Place = MoveOptions["from"];
+type DataPlace = MoveOptions["from"];
 
 export class Move extends BaseCommand {
   static override usage = "move [--from FOLDER|FILE|URL] [--to FOLDER|URL]";
@@ -323,7 +323,7 @@ To stop publishing for a short time only, move twice: first while the server run
   async run(): Promise<number> {
     const { flags } = await this.parse(Move);
     const { config } = await readSettings({ config: flags.config });
-    const placeOf = (flag: "from" | "to"): Place => {
+    const placeOf = (flag: "from" | "to"): DataPlace => {
       const place = flags[flag] ?? config.database.url;
       if (place !== undefined) return namedPlace(`--${flag}`, place);
       throw usageError(`--${flag}: name a folder, or the address of a database in EVREG_DATABASE_URL.`);
@@ -361,7 +361,7 @@ To stop publishing for a short time only, move twice: first while the server run
   }
 }
 
-function namedPlace(flag: string, text: string): Place {
+function namedPlace(flag: string, text: string): DataPlace {
   if (!/^postgres(?:ql)?:/.test(text)) return { place: text };
   if (!URL.canParse(text))
     throw usageError(`${flag}: must be an address such as postgres://USER@HOST/DATABASE.`);
@@ -381,7 +381,7 @@ function secondsText(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`;
 }
 
-function movedNotes({ from, to, finished, kept, took_ms: tookMs }: Moved, { url }: Place): string[] {
+function movedNotes({ from, to, finished, kept, took_ms: tookMs }: Moved, { url }: DataPlace): string[] {
   if (!finished) {
     const own = url === undefined ? from : "FOLDER";
     return [

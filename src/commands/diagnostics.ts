@@ -166,7 +166,7 @@ export class Metrics extends TargetCommand {
   }
 }
 
-export class Stats extends TargetCommand {
+export class StatsCommand extends TargetCommand {
   static override usage =
     "stats [--range 5m|1h|24h|7d] [--action ACTION | --subscription ID|NAME] [--application APPLICATION] [--by action|subscription [--limit NUMBER]]";
   static override summary = "Show what happened in the last minutes, hours or days.";
@@ -186,7 +186,7 @@ export class Stats extends TargetCommand {
   };
 
   async run(): Promise<void> {
-    const { flags } = await this.parse(Stats);
+    const { flags } = await this.parse(StatsCommand);
     const { range, by, action, application, limit } = flags;
     const output = this.outputFor(flags);
     const answer = await this.withTarget(flags, async (evreg) => {

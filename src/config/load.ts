@@ -5,7 +5,7 @@ import { type Environment, readEnvironment } from "./environment.ts";
 import { type Config, CONFIG_FILE_ENV, CONFIG_KEYS, KEY_BY_PATH } from "./schema.ts";
 import type { ConfigFile } from "./file.ts";
 import type { ConfigValue } from "./kinds.ts";
-import { type Found, isLoopbackHost, type Problem, SourceValues } from "./values.ts";
+import { type Found, isLoopbackHost, type ConfigProblem, SourceValues } from "./values.ts";
 
 /** The flags that set a key, by their names on the command line. Others in the same object are ignored. */
 export interface ConfigFlags {
@@ -120,7 +120,7 @@ async function readFile(
   return { file, named: named !== undefined, keys: readFileKeys(file) };
 }
 
-function problemsError(problems: readonly Problem[], file: ConfigFile | undefined): EvregError {
+function problemsError(problems: readonly ConfigProblem[], file: ConfigFile | undefined): EvregError {
   const lines = problems.map(({ place, message }) => `${place}: ${message}`);
   if (file?.generic === true && problems.some(({ place }) => place.startsWith(file.path))) {
     lines.push(
@@ -165,15 +165,15 @@ function buildConfig(values: ReadonlyMap<string, ConfigValue>): Config {
   return Object.freeze(config) as unknown as Config;
 }
 
-type Values = Map<string, ConfigValue>;
+type ConfigValues = Map<string, ConfigValue>;
 type Places = ReadonlyMap<string, Found>;
 
 /**
  * What must hold between keys. Changes `values` where one key decides about another.
  * @returns the mistakes, in the order of the keys
  */
-function applyRules(values: Values, found: Places): Problem[] {
-  const problems: Problem[] = [];
+function applyRules(values: ConfigValues, found: Places): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
   const refuse = ({ key, place }: Found, message: string): void => {
     problems.push({ name: key.path, place, message: `${key.path} ${message}` });
   };
@@ -216,7 +216,7 @@ function applyRules(values: Values, found: Places): Problem[] {
 const BESIDE_IT = "beside it: https takes a certificate and its key";
 
 /** What a person should know, although evreg starts. Never holds a secret. */
-function warningsFor(values: Values, found: Places, file: string | undefined): string[] {
+function warningsFor(values: ConfigValues, found: Places, file: string | undefined): string[] {
   const warnings: string[] = [];
   const secrets = CONFIG_KEYS.filter((key) => key.secret === true && found.get(key.path)?.source === "file");
   if (file !== undefined && secrets.length > 0 && othersMayRead(file)) {

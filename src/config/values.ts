@@ -16,7 +16,7 @@ export interface Found {
 }
 
 /** A mistake: where, and a sentence that says what is wrong and what is allowed. */
-export interface Problem {
+export interface ConfigProblem {
   /** The key as configured, or the name that is none. */
   readonly name: string;
   readonly place: string;
@@ -26,7 +26,7 @@ export interface Problem {
 /** What one source holds. */
 export class SourceValues {
   readonly found = new Map<string, Found>();
-  readonly problems: Problem[] = [];
+  readonly problems: ConfigProblem[] = [];
   readonly #source: Source;
   readonly #base: string;
 

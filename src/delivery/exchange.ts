@@ -28,14 +28,14 @@ const MAX_INFORMATIONAL = 16;
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #settle: (result: SendResult) => void;
-  readonly #ended: (connection: Connection | undefined, isReusable: boolean) => void;
+  readonly #ended: (connection: HandlerConnection | undefined, isReusable: boolean) => void;
   readonly #keepsHeaders: boolean;
   readonly #chunks: Buffer[] = [];
   #readBytes = 0;
   #informational = 0;
   #answer: { statusCode: number; retryAfter?: string; headers?: Record<string, string> } | undefined;
   #controller: Dispatcher.DispatchController | undefined;
-  #connection: Connection | undefined;
+  #connection: HandlerConnection | undefined;
   /** Of a connection that was made for this request. */
   #timing: (Omit<ConnectionTimes, "firstByteMs"> & { firstByteMs: number | undefined }) | undefined;
   #writtenAtMs = 0;
@@ -50,7 +50,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
    */
   constructor(
     settle: (result: SendResult) => void,
-    ended: (connection: Connection | undefined, isReusable: boolean) => void,
+    ended: (connection: HandlerConnection | undefined, isReusable: boolean) => void,
     keepsHeaders = false,
   ) {
     this.#settle = settle;
@@ -63,7 +63,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** It is about to be sent over this one. */
-  carriedBy(connection: Connection): void {
+  carriedBy(connection: HandlerConnection): void {
     this.#connection = connection;
   }
 
@@ -170,7 +170,7 @@ export type Connect = (
  */
 const MAX_EXCHANGE_BYTES = 64 * 1_024;
 
-export class Connection {
+export class HandlerConnection {
   readonly #client: Client;
   #socket: Socket | undefined;
   #exchange: Exchange | undefined;

@@ -1,6 +1,6 @@
 import type { DeliveryConfig } from "../config/schema.ts";
 import type { DeliveryResult } from "../domain/stream.ts";
-import type { DeliveryCounts } from "../metrics/counters.ts";
+import type { EngineCounts } from "../metrics/counters.ts";
 import type { Clock, Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
@@ -18,7 +18,7 @@ export interface EngineParts {
   readonly version: string;
   readonly longChecks: OffThreadValidator;
   /** Goes on over all starts and stops. */
-  readonly counts: DeliveryCounts;
+  readonly counts: EngineCounts;
   /** Called with each result that was stored. */
   readonly onResult?: (result: DeliveryResult) => void;
   /** Called with a subscription that was deactivated as its handler is gone or has failed for too long. */

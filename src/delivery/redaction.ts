@@ -74,11 +74,11 @@ export function redact(text: string, { secret, previous, bearer, settings }: Sig
   return cutToLimit(redacted + text.slice(at));
 }
 
-type Span = readonly [start: number, end: number];
+type TextSpan = readonly [start: number, end: number];
 
 /** Where a text has a spelling of a value: as a whole word, or its beginning at least. */
-function spansOf(text: string, spelling: string, isWord: boolean, isCut: boolean): Span[] {
-  const spans: Span[] = [];
+function spansOf(text: string, spelling: string, isWord: boolean, isCut: boolean): TextSpan[] {
+  const spans: TextSpan[] = [];
   const head = isWord ? spelling : spelling.slice(0, MIN_PREFIX);
   for (let start = text.indexOf(head), end; start !== -1; start = text.indexOf(head, end)) {
     end = start + head.length;

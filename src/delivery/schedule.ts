@@ -30,10 +30,10 @@ export const LIFE = {
 type ItemEvent = { [S in ItemState]: keyof (typeof LIFE)[S] }[ItemState];
 
 /** Capacity that is kept for deliveries that are leased as something else is stored. */
-type Reservation = Pick<RecordClaim, "subscriptions">;
+type LeaseReservation = Pick<RecordClaim, "subscriptions">;
 
 /** The next thing to do. */
-export type Step =
+export type ScheduleStep =
   /** Begin an attempt: to be followed by `start` or `exclude`. */
   | { readonly do: "start"; readonly item: Item; readonly claim: Claim }
   /** Give the delivery back to the store, as if it had never been leased: to be followed by `stored`. */
@@ -70,7 +70,7 @@ export class Schedule {
   /** How many there were by the claim in progress. */
   #claimAsOf = 0;
   /** What events and results that are being stored may lease, with how many changes there were by then. */
-  readonly #reservations = new Map<Reservation, number>();
+  readonly #reservations = new Map<LeaseReservation, number>();
   /** When it is checked which items have been queued for too long. */
   #expiryAtMs = Infinity;
   /** When the first of those that are paced by their rates may start one. */
@@ -91,7 +91,7 @@ export class Schedule {
   }
 
   /** @param mayStart whether attempts may begin; the rest goes on without them */
-  step(nowMs: number, mayStart = true): Step {
+  step(nowMs: number, mayStart = true): ScheduleStep {
     this.#checkTimes(nowMs);
     const item = mayStart ? this.#next(nowMs) : undefined;
     if (item !== undefined) return { do: "start", item, claim: item.claim! };
@@ -172,13 +172,13 @@ export class Schedule {
   }
 
   /** The same for what comes next in the order of a result that is about to be stored. */
-  reserveNext(lane: Lane, nowMs: number): Reservation | undefined {
+  reserveNext(lane: Lane, nowMs: number): LeaseReservation | undefined {
     if (!lane.isOrdered || !this.#mayReserve || !lane.reserve(nowMs)) return undefined;
     return this.#reserving({ subscriptions: [lane.subscriptionId] });
   }
 
   /** The event or the result is stored, or was refused. */
-  recorded(reservation: Reservation, claims: readonly Claim[], nowMs: number): void {
+  recorded(reservation: LeaseReservation, claims: readonly Claim[], nowMs: number): void {
     const asOf = this.#unlessAllChanged(this.#reservations.get(reservation) ?? 0);
     this.#reservations.delete(reservation);
     this.#reserved -= reservation.subscriptions.length;
@@ -343,7 +343,7 @@ export class Schedule {
     return isFree && !this.#isClosed && !this.#claims.isBehind;
   }
 
-  #reserving<T extends Reservation>(reservation: T): T {
+  #reserving<T extends LeaseReservation>(reservation: T): T {
     this.#reserved += reservation.subscriptions.length;
     this.#reservations.set(reservation, this.#changes);
     return reservation;

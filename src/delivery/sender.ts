@@ -5,7 +5,7 @@ import { buildConnector, type Client, type Dispatcher } from "undici";
 import { literalAddress } from "../domain/handler-url.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type AddressGuard, notAllowed } from "./address-guard.ts";
-import { attemptErrorCode, type Connect, Connection, Exchange, type SendResult } from "./exchange.ts";
+import { attemptErrorCode, type Connect, HandlerConnection, Exchange, type SendResult } from "./exchange.ts";
 
 interface SendRequest {
   /** Absolute, `https:` or `http:`. */
@@ -90,7 +90,7 @@ export class Sender {
     }
     const { origin, path } = destination;
     const pool = this.#poolOf(destination);
-    const ended = (connection: Connection | undefined, isReusable: boolean): void => {
+    const ended = (connection: HandlerConnection | undefined, isReusable: boolean): void => {
       cancelTimeout();
       pool.ended(connection, isReusable);
     };
@@ -116,7 +116,7 @@ export class Sender {
     const { maxPerOrigin, lifeMs = LIFE_MS } = this.#options;
     const connect = this.#connectorTo(destination);
     const pool = new OriginPool({
-      open: (onClosed) => new Connection(origin, connect, this.#clientOptions, onClosed),
+      open: (onClosed) => new HandlerConnection(origin, connect, this.#clientOptions, onClosed),
       maxConnections: maxPerOrigin,
       lifeMs,
       onEmpty: () => {
@@ -165,7 +165,7 @@ export class Sender {
 }
 
 interface PoolOptions {
-  readonly open: (onClosed: () => void) => Connection;
+  readonly open: (onClosed: () => void) => HandlerConnection;
   readonly maxConnections: number;
   readonly lifeMs: number;
   /** Called when it has neither connections nor requests. */
@@ -179,9 +179,9 @@ interface PoolOptions {
  */
 class OriginPool {
   readonly #options: PoolOptions;
-  readonly #all = new Set<Connection>();
+  readonly #all = new Set<HandlerConnection>();
   /** The one that was used last is used next, so that the others come to be closed. */
-  readonly #idle: Connection[] = [];
+  readonly #idle: HandlerConnection[] = [];
   /** Connections that are free after a turn, see `afterTurn`. */
   #ending = 0;
   readonly #waiting: (readonly [Dispatcher.DispatchOptions, Exchange])[] = [];
@@ -200,7 +200,7 @@ class OriginPool {
   }
 
   /** To be called after each exchange; one that has not ended well costs its connection. */
-  ended(connection: Connection | undefined, isReusable: boolean): void {
+  ended(connection: HandlerConnection | undefined, isReusable: boolean): void {
     // One that still waited has none.
     if (connection === undefined || !this.#all.has(connection)) return;
     connection.release();
@@ -227,11 +227,11 @@ class OriginPool {
     this.#dispatchNext();
   }
 
-  #take(): Connection | undefined {
+  #take(): HandlerConnection | undefined {
     return this.#takeIdle() ?? (this.#all.size < this.#options.maxConnections ? this.#open() : undefined);
   }
 
-  #takeIdle(): Connection | undefined {
+  #takeIdle(): HandlerConnection | undefined {
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
       if (this.#isUsable(idle)) return idle;
       this.#discard(idle);
@@ -239,11 +239,11 @@ class OriginPool {
     return undefined;
   }
 
-  #isUsable(connection: Connection): boolean {
+  #isUsable(connection: HandlerConnection): boolean {
     return connection.isOpen && !connection.isOlderThan(this.#options.lifeMs);
   }
 
-  #open(): Connection {
+  #open(): HandlerConnection {
     const connection = this.#options.open(() => {
       const index = this.#idle.indexOf(connection);
       if (index !== -1) this.#idle.splice(index, 1);
@@ -254,7 +254,7 @@ class OriginPool {
     return connection;
   }
 
-  #discard(connection: Connection): void {
+  #discard(connection: HandlerConnection): void {
     this.#all.delete(connection);
     connection.destroy();
   }

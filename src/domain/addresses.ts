@@ -28,7 +28,7 @@ export function createAddressRules(allowNetworks: readonly string[]): AddressRul
   };
 }
 
-function refusalOf(address: Address, opened: readonly Network[]): string | undefined {
+function refusalOf(address: IpAddress, opened: readonly Network[]): string | undefined {
   const around = opened.filter((network) => within(address, network));
   if (around.some(([base, length]) => length === longestPrefix(base))) return undefined;
   if (isMetadata(address)) return "a cloud's metadata service";
@@ -73,11 +73,11 @@ export function parseNetwork(text: string): Network | undefined {
   return [address, length];
 }
 
-function longestPrefix(address: Address): number {
+function longestPrefix(address: IpAddress): number {
   return isV6(address) ? 128 : 32;
 }
 
-function parseAddress(text: string): Address | undefined {
+function parseAddress(text: string): IpAddress | undefined {
   // A zone (`fe80::1%eth0`) only exists for addresses that are not routable.
   if (isIP(text) === 0 || text.includes("%")) return undefined;
   const address = parseLiteral(text);
@@ -85,24 +85,24 @@ function parseAddress(text: string): Address | undefined {
 }
 
 /** ipaddr.js takes `::8.8.8.8` for `::ffff:8.8.8.8`, so dotted IPv6 goes through the URL parser, which writes it in hex. */
-function parseLiteral(text: string): Address {
+function parseLiteral(text: string): IpAddress {
   const isDottedV6 = text.includes(":") && text.includes(".");
   return ipaddr.parse(isDottedV6 ? new URL(`http://[${text}]`).hostname.slice(1, -1) : text);
 }
 
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
-type Network = readonly [Address, number];
+type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
+type Network = readonly [IpAddress, number];
 
-function isV6(address: Address): address is ipaddr.IPv6 {
+function isV6(address: IpAddress): address is ipaddr.IPv6 {
   return address.kind() === "ipv6";
 }
 
-function within(address: Address, [base, length]: Network): boolean {
+function within(address: IpAddress, [base, length]: Network): boolean {
   return address.kind() === base.kind() && address.match(base, length);
 }
 
 /** Why an address is not one of globally routable unicast, or `undefined` when it is. */
-function specialPurpose(address: Address): string | undefined {
+function specialPurpose(address: IpAddress): string | undefined {
   const range = address.range();
   // Where only IPv6 is spoken, every IPv4 host is reached through this prefix: what lies behind it decides.
   if (isV6(address) && within(address, NAT64)) return undefined;
@@ -129,7 +129,7 @@ const RANGES: Readonly<Record<string, string>> = {
  * An IPv6 address that ends in such an IPv4 address counts, whatever its prefix, as networks have translators with prefixes
  * of their own.
  */
-function isMetadata(address: Address): boolean {
+function isMetadata(address: IpAddress): boolean {
   if (METADATA.has(address.toNormalizedString())) return true;
   if (!isV6(address)) return false;
   const last = new ipaddr.IPv4(address.toByteArray().slice(12));

@@ -27,8 +27,12 @@ export function isFinal(status: DeliveryStatus): boolean {
   return ["delivered", "failed", "filtered", "cancelled"].includes(status);
 }
 
-type DeliveryTransition = readonly [from: DeliveryStatus, to: DeliveryStatus, causes: readonly Cause[]];
-type Cause =
+type DeliveryTransition = readonly [
+  from: DeliveryStatus,
+  to: DeliveryStatus,
+  causes: readonly TransitionCause[],
+];
+type TransitionCause =
   | "claimed"
   | "handler answered 2xx"
   | "attempt failed"
@@ -76,7 +80,7 @@ export const DELIVERY_TRANSITIONS: readonly DeliveryTransition[] = [
 ];
 
 /** The statuses that a cause leads away from. */
-export function statusesBefore(cause: Cause): ReadonlySet<DeliveryStatus> {
+export function statusesBefore(cause: TransitionCause): ReadonlySet<DeliveryStatus> {
   return new Set(
     DELIVERY_TRANSITIONS.filter(([, , causes]) => causes.includes(cause)).map(([status]) => status),
   );

@@ -3,7 +3,7 @@ import { EvregError } from "../domain/error.ts";
 import { LOCAL_OWNER, type Principal, TOKEN_LENGTH } from "../domain/token.ts";
 import type { ServicePort } from "../service/service.ts";
 import type { ApiRequest } from "./request.ts";
-import type { Access, HttpConfig, HttpService } from "./routes/route.ts";
+import type { RouteAccess, HttpConfig, HttpService } from "./routes/route.ts";
 
 const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
 
@@ -41,7 +41,7 @@ const WITHOUT_TOKEN =
   "; whoever has none can do so on the server's machine, with the server stopped and --data naming its folder.";
 
 /** Throws `unauthorized` or `forbidden`. */
-type Authenticate = (request: ApiRequest, access: Access) => Caller | Promise<Caller>;
+type Authenticate = (request: ApiRequest, access: RouteAccess) => Caller | Promise<Caller>;
 
 export function createAuthenticate(service: HttpService, config: HttpConfig): Authenticate {
   const callers = new WeakMap<Principal, Caller>();

@@ -4,7 +4,7 @@ import { checkNewActionName } from "../domain/names.ts";
 import { checkSchema } from "../schema/check.ts";
 import { isObject, type JsonObject } from "../schema/keywords.ts";
 import { fieldName, pathNamed, pathOf } from "../schema/pointers.ts";
-import { type Catalogue, type Message, type SkippedMessage, refuse } from "./catalogue.ts";
+import { type Catalogue, type DocumentEvent, type SkippedMessage, refuse } from "./catalogue.ts";
 import { type Note, toDraft7, type Translated, type TranslateOptions } from "./draft7.ts";
 import { UnsupportedSchema } from "./source.ts";
 
@@ -59,7 +59,7 @@ export function actionsIn(
 }
 
 /** Characters that a name cannot have become a dot where they separate words, as in `user/signed-up`, else an underscore. */
-function actionName({ name, place }: Message, prefix: string | undefined): string {
+function actionName({ name, place }: DocumentEvent, prefix: string | undefined): string {
   const plain = name
     .replaceAll(/[^A-Za-z0-9_.-]+/g, (odd) => (/[/:#.]/.test(odd) ? "." : "_"))
     .replaceAll(/\.{2,}/g, ".")

@@ -1,14 +1,14 @@
 import { EvregError } from "../domain/error.ts";
 import { isObject, type JsonObject } from "../schema/keywords.ts";
 import { pointerSteps, pointerTo } from "../json/pointer.ts";
-import { dialectAt, isFormatted, Source, UnsupportedSchema } from "./source.ts";
+import { dialectAt, isFormatted, SourceDocument, UnsupportedSchema } from "./source.ts";
 
 /** The events that a document declares. */
 export interface Catalogue {
-  readonly source: Source;
+  readonly source: SourceDocument;
   /** `info.title`, where it is a text. */
   readonly title: string | undefined;
-  readonly messages: readonly Message[];
+  readonly messages: readonly DocumentEvent[];
   readonly omitted: readonly SkippedMessage[];
 }
 
@@ -22,7 +22,7 @@ const MAX_MESSAGES = 5_000;
  */
 export function readCatalogue(document: unknown, name: string): Catalogue {
   const { source, find } = kindOf(document, name);
-  const messages: Message[] = [];
+  const messages: DocumentEvent[] = [];
   const omitted: SkippedMessage[] = [];
   for (const { read, ...known } of find(source, document as JsonObject)) {
     if (messages.length + omitted.length >= MAX_MESSAGES) {
@@ -44,18 +44,22 @@ export function readCatalogue(document: unknown, name: string): Catalogue {
 function kindOf(
   document: unknown,
   name: string,
-): { source: Source; find: (source: Source, document: JsonObject) => Iterable<Candidate> } {
+): {
+  source: SourceDocument;
+  find: (source: SourceDocument, document: JsonObject) => Iterable<MessageCandidate>;
+} {
   const { openapi, swagger, asyncapi, jsonSchemaDialect } = isObject(document) ? document : {};
   if (/^3\.[12]\b/.test(String(openapi))) {
     const dialect = typeof jsonSchemaDialect === "string" ? dialectAt(jsonSchemaDialect) : "2020-12";
-    if (dialect !== undefined) return { source: new Source(document, dialect), find: openApiMessages };
+    if (dialect !== undefined)
+      return { source: new SourceDocument(document, dialect), find: openApiMessages };
     const given = JSON.stringify(jsonSchemaDialect);
     throw usageError(
       `${name}: jsonSchemaDialect ${given} is none that is read: JSON Schema 2020-12 and draft-07 are.`,
     );
   }
   if (/^3\b/.test(String(asyncapi))) {
-    return { source: new Source(document, "draft-07"), find: asyncApiMessages };
+    return { source: new SourceDocument(document, "draft-07"), find: asyncApiMessages };
   }
   const kind = asyncapi === undefined ? "OpenAPI" : "AsyncAPI";
   const version: unknown = asyncapi ?? openapi ?? swagger;
@@ -68,7 +72,7 @@ function usageError(message: string): EvregError {
 }
 
 /** The payloads of all messages, of channels and of `components`, each once. Headers are no part of a payload. */
-function* asyncApiMessages(source: Source, document: JsonObject): Generator<Candidate> {
+function* asyncApiMessages(source: SourceDocument, document: JsonObject): Generator<MessageCandidate> {
   const channels = membersAt(source, "/channels").map(([, channel]) => realPlace(source, channel));
   const maps = [...channels.map((channel) => pointerTo(channel, "messages")), "/components/messages"];
   const seen = new Set<string>();
@@ -80,7 +84,11 @@ function* asyncApiMessages(source: Source, document: JsonObject): Generator<Cand
   }
 }
 
-function messageAt(source: Source, place: string, document: JsonObject): Omit<Message, "deprecated"> {
+function messageAt(
+  source: SourceDocument,
+  place: string,
+  document: JsonObject,
+): Omit<DocumentEvent, "deprecated"> {
   const message = source.at(place);
   if (!isObject(message)) return refuse(place, "it is no message");
   // A message's own members override its traits, and a later trait the ones before.
@@ -109,7 +117,7 @@ function messageAt(source: Source, place: string, document: JsonObject): Omit<Me
 const METHODS = ["post", "put", "patch", "delete", "get", "query", "head", "options", "trace"];
 
 /** The request bodies of `webhooks`. Parameters, headers and answers are no part of a payload. */
-function* openApiMessages(source: Source): Generator<Candidate> {
+function* openApiMessages(source: SourceDocument): Generator<MessageCandidate> {
   for (const [name, place] of membersAt(source, "/webhooks")) {
     const item = realPlace(source, place);
     const operations = METHODS.map((method) => pointerTo(item, method)).filter((at) =>
@@ -121,7 +129,7 @@ function* openApiMessages(source: Source): Generator<Candidate> {
   }
 }
 
-function bodyOf(source: Source, operation: string): Pick<Message, "schema" | "deprecated"> {
+function bodyOf(source: SourceDocument, operation: string): Pick<DocumentEvent, "schema" | "deprecated"> {
   const { requestBody, deprecated } = source.at(operation) as JsonObject;
   if (requestBody === undefined) refuse(operation, "it has no request body");
   const content = pointerTo(source.follow(pointerTo(operation, "requestBody")), "content");
@@ -136,7 +144,7 @@ function bodyOf(source: Source, operation: string): Pick<Message, "schema" | "de
 }
 
 /** One event of a document. Places are JSON pointers into it. */
-export interface Message {
+export interface DocumentEvent {
   /** As the document has it. */
   readonly name: string;
   /** Where it stands, and where its payload's schema does. */
@@ -153,21 +161,21 @@ export interface SkippedMessage {
 }
 
 /** Where a message may be. */
-interface Candidate {
+interface MessageCandidate {
   readonly name: string;
   readonly place: string;
   /** @throws `UnsupportedSchema` where there is none that can be an action */
-  readonly read: () => Pick<Message, "schema"> & Partial<Message>;
+  readonly read: () => Pick<DocumentEvent, "schema"> & Partial<DocumentEvent>;
 }
 
 /** The members of a map at a place, each with its own place; none where there is no map. */
-function membersAt(source: Source, place: string): (readonly [name: string, place: string])[] {
+function membersAt(source: SourceDocument, place: string): (readonly [name: string, place: string])[] {
   const map = source.at(place);
   return isObject(map) ? Object.keys(map).map((name) => [name, pointerTo(place, name)] as const) : [];
 }
 
 /** Where references from a place lead; the place itself where `Source.follow` would refuse them. */
-function realPlace(source: Source, place: string): string {
+function realPlace(source: SourceDocument, place: string): string {
   try {
     return source.follow(place);
   } catch (error) {

@@ -1,7 +1,7 @@
 import { isAnnotation, isObject, type JsonObject } from "../schema/keywords.ts";
 import { SCHEMA_LIMITS } from "../schema/limits.ts";
 import { pointerSteps, pointerTo } from "../json/pointer.ts";
-import { type Dialect, type Source, UnsupportedSchema } from "./source.ts";
+import { type Dialect, type SourceDocument, UnsupportedSchema } from "./source.ts";
 import {
   evaluatedBy,
   holds,
@@ -34,14 +34,14 @@ export interface TranslateOptions {
  * A schema of draft-07 that accepts what one in a larger document accepts. What it refers to becomes `definitions`.
  * @throws `UnsupportedSchema` for what would not mean the same
  */
-export function toDraft7(source: Source, pointer: string, options: TranslateOptions): Translated {
+export function toDraft7(source: SourceDocument, pointer: string, options: TranslateOptions): Translated {
   return new Translation(source, options).run(pointer);
 }
 
 type Members = Map<string, unknown>;
 
 /** Where the translation is. */
-interface Scope {
+interface TranslationScope {
   /** The place of the root, or of the definition. */
   readonly container: string;
   /** Whether it is inside a keyword by which the container may accept less where this accepts more. */
@@ -52,20 +52,20 @@ interface Scope {
 const BESIDE = ["$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"];
 
 class Translation {
-  readonly #source: Source;
+  readonly #source: SourceDocument;
   readonly #options: TranslateOptions;
   readonly #notes: Note[] = [];
   /** Dropped constraints. */
-  readonly #dropped: (Note & Scope)[] = [];
-  readonly #references: (Scope & { readonly to: string })[] = [];
-  #scope: Scope = { container: "", isNegated: false };
+  readonly #dropped: (Note & TranslationScope)[] = [];
+  readonly #references: (TranslationScope & { readonly to: string })[] = [];
+  #scope: TranslationScope = { container: "", isNegated: false };
   readonly #places = new WeakMap<object, string>();
   /** Names of definitions, by the place in the source. */
   readonly #names = new Map<string, string>();
   #root = "";
   #count = 0;
 
-  constructor(source: Source, options: TranslateOptions) {
+  constructor(source: SourceDocument, options: TranslateOptions) {
     this.#source = source;
     this.#options = options;
   }
@@ -245,7 +245,8 @@ class Translation {
   /** Called last: all references must be known. */
   #checkDropped(): void {
     const negated = new Set<string>();
-    const isLess = ({ container, isNegated }: Scope): boolean => isNegated || negated.has(container);
+    const isLess = ({ container, isNegated }: TranslationScope): boolean =>
+      isNegated || negated.has(container);
     for (let before = -1; before < negated.size;) {
       before = negated.size;
       for (const reference of this.#references) if (isLess(reference)) negated.add(reference.to);

@@ -18,7 +18,7 @@ export class UnsupportedSchema extends Error {
 const MAX_HOPS = 100;
 
 /** A document that holds schemas among other things, with what its references lead to. Nothing outside of it is read. */
-export class Source {
+export class SourceDocument {
   readonly #document: unknown;
   readonly #dialect: Dialect;
 

@@ -8,12 +8,12 @@ import {
   schemasIn,
 } from "../schema/keywords.ts";
 import { pointerTo } from "../json/pointer.ts";
-import type { Dialect, Source } from "./source.ts";
+import type { Dialect, SourceDocument } from "./source.ts";
 
-type Holds = "schema" | "list" | "map" | "schema or list";
+type InnerSchemas = "schema" | "list" | "map" | "schema or list";
 
 /** The keywords with schemas inside that draft-07 does not have, or has with another meaning. */
-const HOLDS_2020: ReadonlyMap<string, Holds | undefined> = new Map([
+const HOLDS_2020: ReadonlyMap<string, InnerSchemas | undefined> = new Map([
   ["additionalItems", undefined],
   ["prefixItems", "list"],
   ["dependentSchemas", "map"],
@@ -53,7 +53,7 @@ export function annotationProblem(keyword: string, value: unknown): string | und
 }
 
 /** How a keyword contains schemas. 2020-12 reserves `dependencies`, and most implementations check it. */
-export function holds(keyword: string, dialect: Dialect): Holds | undefined {
+export function holds(keyword: string, dialect: Dialect): InnerSchemas | undefined {
   if (dialect === "2020-12" && HOLDS_2020.has(keyword)) return HOLDS_2020.get(keyword);
   return keyword === "items" && dialect === "draft-07" ? "schema or list" : schemasIn(keyword);
 }
@@ -97,7 +97,7 @@ const MAX_PLACES = 2_000;
 const BRANCHES = ["if", "then", "else"];
 const BRANCHES_INSIDE = ["anyOf", "oneOf", "dependentSchemas", "dependencies"];
 
-export function evaluatedBy(source: Source, pointer: string): Evaluated {
+export function evaluatedBy(source: SourceDocument, pointer: string): Evaluated {
   const always = new Set<string>();
   const perhaps = new Set<string>();
   const seen = new Set<string>();

@@ -118,7 +118,7 @@ interface EndedAttempt {
 }
 
 /** Attempts and deliveries since the start, over all runs of the engine. */
-export class DeliveryCounts {
+export class EngineCounts {
   /** Attempts under way now. */
   inFlight: () => number = () => 0;
   /** How many there may be; none before an engine ran. */

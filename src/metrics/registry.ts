@@ -9,7 +9,7 @@ import { SHARDS } from "../store/rules/shards.ts";
 import type { Store } from "../store/store.ts";
 import {
   type CommitCounts,
-  type DeliveryCounts,
+  type EngineCounts,
   FAILED_STATUS_CLASSES,
   type Histogram,
   type PublishCounts,
@@ -19,7 +19,7 @@ import {
 /** Where the values are. */
 export interface MetricSources {
   readonly published: PublishCounts;
-  readonly delivered: DeliveryCounts;
+  readonly delivered: EngineCounts;
   readonly commits: CommitCounts;
   readonly streamed: StreamCounts;
   readonly store: Pick<Store, "queue" | "node" | "files" | "health">;
@@ -176,7 +176,7 @@ function addDeliveryMetrics(
   );
 }
 
-function attempts({ deliveredAttempts, failedByStatus, failedByError }: DeliveryCounts): Reading {
+function attempts({ deliveredAttempts, failedByStatus, failedByError }: EngineCounts): Reading {
   return [
     [deliveredAttempts, "delivered", "2xx", ""],
     ...FAILED_STATUS_CLASSES.map((status) => [failedByStatus[status], "failed", status, ""] as const),

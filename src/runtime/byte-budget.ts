@@ -1,7 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import type { Clock } from "./clock.ts";
 import { FairQueue } from "./fair-queue.ts";
-import { type Caller, callerKey, Shares } from "./shares.ts";
+import { type ShareCaller, callerKey, Shares } from "./shares.ts";
 import { TimeLimit } from "./time-limit.ts";
 
 export interface BudgetLimits {
@@ -15,7 +15,7 @@ export interface BudgetLimits {
 
 export interface ByteClaim {
   readonly bytes: number;
-  readonly caller: Caller;
+  readonly caller: ShareCaller;
   /** Called when the bytes were released because the caller is too slow while others wait. */
   readonly evict: () => void;
 }

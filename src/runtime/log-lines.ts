@@ -25,10 +25,10 @@ interface LogRecord {
   readonly address?: string;
 }
 
-type Fields = Omit<LogRecord, "time" | "level" | "msg">;
-type Style = Parameters<typeof styleText>[0];
+type LogFields = Omit<LogRecord, "time" | "level" | "msg">;
+type LogStyle = Parameters<typeof styleText>[0];
 
-const OUTCOMES: Readonly<Record<string, Style>> = {
+const OUTCOMES: Readonly<Record<string, LogStyle>> = {
   delivered: "green",
   filtered: "dim",
   "attempt failed, will be retried": "yellow",
@@ -37,7 +37,7 @@ const OUTCOMES: Readonly<Record<string, Style>> = {
   "delivery failed for good, the handler is gone": "red",
 };
 
-const LEVELS: Readonly<Record<string, readonly [word: string, style: Style]>> = {
+const LEVELS: Readonly<Record<string, readonly [word: string, style: LogStyle]>> = {
   warn: ["warning: ", "yellow"],
   error: ["error: ", "red"],
 };
@@ -74,12 +74,12 @@ export class LogLines {
     return `${this.#styled("dim", clockTime(time))}  ${this.#line(level, message, fields)}\n`;
   }
 
-  #line(level: string, message: string, fields: Fields): string {
+  #line(level: string, message: string, fields: LogFields): string {
     if (OUTCOMES[message] !== undefined && fields.event !== undefined) return this.#attempt(message, fields);
     return message === "request" ? this.#request(fields) : this.#other(level, message, fields);
   }
 
-  #attempt(message: string, fields: Fields): string {
+  #attempt(message: string, fields: LogFields): string {
     const { action, event, to, attempt = 1, status, error, durationMs, retryInMs, refusal, why } = fields;
     const results: string[] = [];
     if (status !== undefined) results.push(String(status));
@@ -99,8 +99,8 @@ export class LogLines {
     return `${action}  #${event}  → ${to}  ${this.#styled(OUTCOMES[message]!, results.join("  "))}`;
   }
 
-  #request({ method, path, status = 0, durationMs = 0, reason, by, address }: Fields): string {
-    const style: Style = status >= 500 ? "red" : status >= 400 ? "yellow" : "dim";
+  #request({ method, path, status = 0, durationMs = 0, reason, by, address }: LogFields): string {
+    const style: LogStyle = status >= 500 ? "red" : status >= 400 ? "yellow" : "dim";
     const line = this.#styled(style, `${method} ${path}  ${status}  ${span(durationMs)}`);
     const why = reason === undefined ? "" : `  ${reason}`;
     const isOwn = by === undefined || by === "local" || by === "nobody";
@@ -108,7 +108,7 @@ export class LogLines {
     return `${line}${why}${who}`;
   }
 
-  #other(level: string, message: string, { err, ...fields }: Fields): string {
+  #other(level: string, message: string, { err, ...fields }: LogFields): string {
     const [word, style] = LEVELS[level] ?? [];
     const text = style === undefined ? message : this.#styled(style, `${word}${message}`);
     const members = Object.entries(fields).map(([name, value]) => `${name}=${shown(value)}`);
@@ -116,7 +116,7 @@ export class LogLines {
     return `${text}${rest}${errorLines(err)}`;
   }
 
-  #styled(style: Style, text: string): string {
+  #styled(style: LogStyle, text: string): string {
     return this.#colors ? styleText(style, text, { validateStream: false }) : text;
   }
 }
@@ -128,7 +128,7 @@ const QUIET = /^\/health$|^\/v1\/subscriptions\/\d+\/(?:claims|finishes)$/;
 const LEFT = 499;
 
 /** The path of a read that went well, and of a claim, also one whose caller left. */
-function readOf({ method, path = "", status = 0 }: Fields): string | undefined {
+function readOf({ method, path = "", status = 0 }: LogFields): string | undefined {
   if (status >= 400 && status !== LEFT) return undefined;
   return (method === "GET" && status < 400) || QUIET.test(path) ? path : undefined;
 }

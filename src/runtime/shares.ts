@@ -4,14 +4,14 @@ import { EvregError } from "../domain/error.ts";
 const NOBODY_IN_PARTICULAR = Symbol("callers without a token on this machine");
 
 /** Who asks for a share. */
-export interface Caller {
+export interface ShareCaller {
   /** `undefined` for one on this machine. */
   readonly address: string | undefined;
   /** All requests with one token have one value here; without a token it is `undefined`, and the address replaces it. */
   readonly token: unknown;
 }
 
-export function callerKey({ address, token }: Caller): unknown {
+export function callerKey({ address, token }: ShareCaller): unknown {
   return token ?? address ?? NOBODY_IN_PARTICULAR;
 }
 

@@ -27,7 +27,7 @@ export function* readSchemaSteps(
   maxBytes: number = SCHEMA_LIMITS.bytes,
 ): Steps<SchemaDocument> {
   checkSize(schemata, maxBytes);
-  const reader = new Reader(schemata as JsonObject);
+  const reader = new SchemaReader(schemata as JsonObject);
   yield;
   checkMeta(schemata, "");
   yield;
@@ -57,7 +57,7 @@ let draft07: SchemaNode | undefined;
 
 /** Checks one schema of a document by the meta-schema of draft-07. */
 function checkMeta(document: unknown, pointer: string): void {
-  draft07 ??= new Reader(metaSchema()).resolve().root;
+  draft07 ??= new SchemaReader(metaSchema()).resolve().root;
   const place = pathOf(pointer, document);
   budget.left = VALIDATION_STEPS;
   for (const { path, message, value } of faultsIn(draft07, valueAt(place, document))) {
@@ -85,7 +85,7 @@ function withoutFormats(keyword: string, value: unknown): unknown {
   return keyword === "format" && typeof value === "string" ? undefined : value;
 }
 
-class Reader {
+class SchemaReader {
   readonly #schemata: JsonObject;
   readonly #nodes = new Map<string, SchemaNode>();
   /** The base address inside each schema. */

@@ -11,7 +11,7 @@ import {
   type SchemaWarning,
   sidesOf,
 } from "../domain/action.ts";
-import type { Verdict } from "../schema/compatibility/compare.ts";
+import type { ComparisonResult } from "../schema/compatibility/compare.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
 import { omitUndefined, pagesOf } from "./requests.ts";
 
@@ -23,7 +23,11 @@ const STEPS_OVER_ALL = 20_000_000;
 const STEPS_PER_COMPARISON = 1_000;
 
 /** Compares a schema with one that is to replace it and was checked. */
-export type Compare = (older: Schemata, newer: Schemata, mode: CompatibilityMode) => Promise<Verdict>;
+export type Compare = (
+  older: Schemata,
+  newer: Schemata,
+  mode: CompatibilityMode,
+) => Promise<ComparisonResult>;
 
 /**
  * What a schema would break of an action, under a rule. A break with several revisions is reported once, for the newest of

@@ -13,8 +13,6 @@ export interface CompiledSchema {
   readonly validator: Validator;
 }
 
-type Verdict = Failure | undefined | Promise<Failure | undefined>;
-
 /**
  * Validates payloads: short checks at once, long ones on another thread. Counted steps decide which, so that both give the
  * same verdict. Many requests may bring a long one each: checks after it wait for a slice of a later turn of the event loop.
@@ -43,7 +41,7 @@ export class PayloadValidator {
     payload: RawJson,
     caller: ValidationCaller,
     maxFailures = 1,
-  ): Verdict {
+  ): Failure | undefined | Promise<Failure | undefined> {
     const failure = this.#try(validator, payload, maxFailures);
     return failure === "long" ? this.#validateOffThread(schemata, payload, caller, maxFailures) : failure;
   }

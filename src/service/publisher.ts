@@ -44,7 +44,7 @@ interface Publication {
   isReplayed: boolean;
 }
 
-interface Request {
+interface PublishRequest {
   readonly caller: ValidationCaller;
   readonly isBatch: boolean;
   /** All or nothing. */
@@ -114,7 +114,7 @@ class Publisher {
   }
 
   /** @throws EvregError of the store, when nothing was stored */
-  async #publishAll(all: readonly Publication[], request: Request): Promise<void> {
+  async #publishAll(all: readonly Publication[], request: PublishRequest): Promise<void> {
     const { atomic, isBatch } = request;
     for (let tries = 0; ;) {
       for (const one of all) {
@@ -152,7 +152,7 @@ class Publisher {
   }
 
   /** At once when the action is cached, as a promise takes longer than most checks. @throws the item's refusal */
-  #validate(item: BatchItem, request: Request): ValidatedItem | Promise<ValidatedItem> {
+  #validate(item: BatchItem, request: PublishRequest): ValidatedItem | Promise<ValidatedItem> {
     if (item instanceof EvregError) throw item;
     const { actions, limits } = this.#context;
     checkNewEvent(item, limits.payloadBytes);
@@ -165,12 +165,16 @@ class Publisher {
   }
 
   /** For a batch no suggestions are looked for, as each of its items may name another action. */
-  #missing(action: string, { isBatch }: Request): EvregError | Promise<EvregError> {
+  #missing(action: string, { isBatch }: PublishRequest): EvregError | Promise<EvregError> {
     if (isBatch) return notFound("action", action, { field: "action" });
     return missingAction(this.#context.store.catalog, this.#access, action, "action");
   }
 
-  #check(item: NewEvent, action: LoadedAction, request: Request): ValidatedItem | Promise<ValidatedItem> {
+  #check(
+    item: NewEvent,
+    action: LoadedAction,
+    request: PublishRequest,
+  ): ValidatedItem | Promise<ValidatedItem> {
     this.#access.require("publish", action.application, item.action);
     if (!action.takesEvents) return validated(item, action, takesNoEvents(item.action, action));
     const maxFailures = request.explained > 0 ? MAX_FAILURES : 1;
@@ -187,7 +191,7 @@ class Publisher {
   async #record(
     open: readonly Publication[],
     all: readonly Publication[],
-    { isBatch, atomic }: Request,
+    { isBatch, atomic }: PublishRequest,
   ): Promise<boolean> {
     const { store, clock, feed, background } = this.#context;
     const { engine } = background;
@@ -286,7 +290,7 @@ function checked(
   item: NewEvent,
   action: LoadedAction,
   failure: Failure | undefined,
-  request: Request,
+  request: PublishRequest,
 ): ValidatedItem {
   if (failure === undefined) return validated(item, action);
   request.explained -= 1;

@@ -23,7 +23,7 @@ import { actionPages, actionsPort, revisionPages } from "./actions.ts";
 import { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
-import { diagnose, type Environment } from "./doctor/doctor.ts";
+import { diagnose, type ServiceEnvironment } from "./doctor/doctor.ts";
 import {
   eventDeliveryPages,
   type EventPart,
@@ -59,7 +59,7 @@ export interface ServiceOptions extends Omit<ServiceContext, Made> {
   /** All metrics as text. */
   readonly metrics: () => Promise<string>;
   /** Looked at when somebody asks the doctor. */
-  readonly environment: () => Environment;
+  readonly environment: () => ServiceEnvironment;
 }
 
 /** The port with its long lists part by part too, so that a server need not hold them whole. */

@@ -9,7 +9,7 @@ import type {
   ValidationCaller,
   OffThreadValidator,
 } from "../schema/validate/compile.ts";
-import type { Verdict } from "../schema/compatibility/compare.ts";
+import type { ComparisonResult } from "../schema/compatibility/compare.ts";
 import type { Sample } from "../schema/generate/generator.ts";
 import { CallerTurns } from "./caller-turns.ts";
 
@@ -36,7 +36,7 @@ export type TaskOf<K extends ThreadTask["kind"]> = Extract<ThreadTask, { kind: K
 /** What the thread answers to a task of each kind. */
 interface ThreadAnswers {
   readonly check: OffThreadResult;
-  readonly comparison: Verdict;
+  readonly comparison: ComparisonResult;
   /** The first sample of the seed. */
   readonly sample: Sample;
   /** A file of TypeScript. */

@@ -2,7 +2,7 @@ import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
 import { EvregError } from "../domain/error.ts";
 import { RawJson } from "../json/raw-json.ts";
-import { compare, type Verdict } from "../schema/compatibility/compare.ts";
+import { compare, type ComparisonResult } from "../schema/compatibility/compare.ts";
 import { Sampler } from "../schema/generate/generator.ts";
 import { budget } from "../schema/limits.ts";
 import { typesFile } from "../schema/typescript/file.ts";
@@ -37,7 +37,7 @@ function checked({ schemata, payload, maxSteps, maxFailures }: TaskOf<"check">):
   return { failure, isDecided: budget.left >= 0 };
 }
 
-function compared({ older, newer, mode }: TaskOf<"comparison">): Verdict {
+function compared({ older, newer, mode }: TaskOf<"comparison">): ComparisonResult {
   try {
     return compare(older, newer, { mode });
   } catch (error) {

@@ -126,7 +126,7 @@ export interface StatsPiece {
   readonly startMs: number;
 }
 
-export interface StatsQuery extends StatsSelection {
+export interface StoredStatsQuery extends StatsSelection {
   /** What the figures are added up by: the starts of the pieces, or the rowids of actions or subscriptions. */
   readonly by: "start" | StatsBreakdown;
   /** The pieces rise. */
@@ -165,7 +165,7 @@ export interface StatsStore {
   /** Notes that nothing happened in the time where nothing was counted. */
   noteRunning(time: StatsTime): Promise<void>;
   /** Answers what was counted. By start, each piece of which anything is known has a figure, which may be 0. */
-  figures(query: StatsQuery): Promise<readonly CountedFigure[]>;
+  figures(query: StoredStatsQuery): Promise<readonly CountedFigure[]>;
   subjects(query: StatsSubjects): Promise<readonly StatsSubject[]>;
   /** Removes some of what is too old by now; answers how much. */
   removeExpired(nowMs: number): Promise<number>;

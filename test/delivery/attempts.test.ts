@@ -3,7 +3,7 @@ import { logAttempt, startAttempt } from "../../src/delivery/attempt.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
 import { RequestBuilder } from "../../src/delivery/request.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
-import { DeliveryCounts } from "../../src/metrics/counters.ts";
+import { EngineCounts } from "../../src/metrics/counters.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import type { Claim } from "../../src/store/queue.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -31,7 +31,7 @@ function sending() {
   const parts: Parameters<typeof startAttempt>[0] = {
     clock: new ManualClock(),
     random: { bytes: (count) => new Uint8Array(count), fraction: () => 0.5 },
-    counts: new DeliveryCounts(),
+    counts: new EngineCounts(),
     requests: new RequestBuilder("1.2.3"),
     sender: {
       send(_request, done) {

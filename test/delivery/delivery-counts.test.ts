@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { DeliveryCounts } from "../../src/metrics/counters.ts";
+import { EngineCounts } from "../../src/metrics/counters.ts";
 import type { SubscriptionPatch } from "../../src/store/catalog.ts";
 import type { AttemptResult, FinishOutcome } from "../../src/store/queue.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
@@ -8,13 +8,13 @@ import { Bench, portWith } from "./engine-setup.ts";
 describe("what the engine counts", () => {
   let bench: Bench;
   let receiver: Receiver;
-  let counts: DeliveryCounts;
+  let counts: EngineCounts;
   let failedByChange: number;
   beforeEach(async () => {
     failedByChange = 0;
     const onFailed = (deliveries: number): void => void (failedByChange += deliveries);
     [bench, receiver] = await Promise.all([Bench.open(onFailed), startReceiver()]);
-    counts = new DeliveryCounts();
+    counts = new EngineCounts();
   });
   afterEach(async () => {
     await bench.close();

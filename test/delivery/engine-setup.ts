@@ -9,7 +9,7 @@ import type { EngineParts } from "../../src/delivery/parts.ts";
 import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import { DeliveryCounts } from "../../src/metrics/counters.ts";
+import { EngineCounts } from "../../src/metrics/counters.ts";
 import { systemClock, WatchedClock } from "../../src/runtime/clock.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
@@ -112,7 +112,7 @@ export class Bench {
         ...config,
       },
       ownAddresses: () => [],
-      counts: new DeliveryCounts(),
+      counts: new EngineCounts(),
       version: "1.2.3",
       ...parts,
     });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import { DeliveryCounts } from "../../src/metrics/counters.ts";
+import { EngineCounts } from "../../src/metrics/counters.ts";
 import { SHORT_CHECK_BYTES } from "../../src/schema/limits.ts";
 import type { OffThreadResult } from "../../src/schema/validate/compile.ts";
 import { claimRequest } from "../support/claim-request.ts";
@@ -60,7 +60,7 @@ describe("a filter", () => {
       },
       bench.clock.now(),
     );
-    const counts = new DeliveryCounts();
+    const counts = new EngineCounts();
     for (const payload of [FR, DE, '{"country":null}', "{}", FR])
       await bench.publish(subscription, 1, payload);
     await drain({ counts });

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import type { PulledDelivery } from "../../src/domain/pull.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import { DeliveryCounts } from "../../src/metrics/counters.ts";
+import { EngineCounts } from "../../src/metrics/counters.ts";
 import type { Engine } from "../../src/delivery/engine.ts";
 import { type Bench, SECRET, useBench } from "./engine-setup.ts";
 import { until } from "../support/until.ts";
@@ -93,7 +93,7 @@ test("what nobody waits for any more goes back as if it had never been taken", a
 });
 
 test("results count as those of a handler", async () => {
-  const counts = new DeliveryCounts();
+  const counts = new EngineCounts();
   await engine.stop(0);
   engine = bench.engine({}, { counts });
   engine.start();

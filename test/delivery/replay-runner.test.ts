@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { DeliveryCounts } from "../../src/metrics/counters.ts";
+import { EngineCounts } from "../../src/metrics/counters.ts";
 import { Engine } from "../../src/delivery/engine.ts";
 import { ReplayRunner } from "../../src/delivery/replay-runner.ts";
 import { EvregError } from "../../src/domain/error.ts";
@@ -37,7 +37,7 @@ describe("replays in a running server", () => {
         allowNetworks: ["127.0.0.0/8"],
       },
       ownAddresses: () => [],
-      counts: new DeliveryCounts(),
+      counts: new EngineCounts(),
       version: "1.2.3",
     });
     runner = newRunner(bench.store.replays);

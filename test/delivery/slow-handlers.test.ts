@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { DeliveryCounts } from "../../src/metrics/counters.ts";
+import { EngineCounts } from "../../src/metrics/counters.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
@@ -13,7 +13,7 @@ const MOST = 100;
 const TOOK_MS = 500;
 
 /** What the engine says of itself: how many attempts are under way. */
-const counts = new DeliveryCounts();
+const counts = new EngineCounts();
 /** Requests that were answered. */
 let answered = 0;
 

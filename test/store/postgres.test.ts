@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { Connection } from "../../src/store/postgres/connection.ts";
+import { DatabaseConnection } from "../../src/store/postgres/connection.ts";
 import { databaseFailure, isLost } from "../../src/store/postgres/failure.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { storeContract } from "../contract/store.ts";
@@ -31,7 +31,7 @@ async function openOwn() {
 storeContract("PostgreSQL", openOwn, async () => ({ store: await reused.open(), remove }));
 
 it("makes one connection for all who ask at once", async () => {
-  const connection = new Connection({ url: cluster.url("postgres"), statementTimeoutMs: 10_000 });
+  const connection = new DatabaseConnection({ url: cluster.url("postgres"), statementTimeoutMs: 10_000 });
   const ask = () => connection.rows<{ pid: number }>("SELECT pg_backend_pid() AS pid");
   const [[one], [other]] = await Promise.all([ask(), ask()]);
   expect(one!.pid).toBe(other!.pid);

@@ -8,7 +8,7 @@ import { StoreCalls } from "../../src/delivery/store-calls.ts";
 import type { Health } from "../../src/domain/operations.ts";
 import { LOCAL_OWNER, type Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
-import { CommitCounts, DeliveryCounts, PublishCounts, StreamCounts } from "../../src/metrics/counters.ts";
+import { CommitCounts, EngineCounts, PublishCounts, StreamCounts } from "../../src/metrics/counters.ts";
 import { createMetrics } from "../../src/metrics/registry.ts";
 import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
@@ -70,7 +70,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     wakes += 1;
     desk.wake();
   };
-  const counts = new DeliveryCounts();
+  const counts = new EngineCounts();
   const random = systemRandom;
   const calls = new StoreCalls({ store: store.queue, clock, logger, counts }, { disableAfter: 0 });
   const filters = new Filters({ logger, yielder: eventLoop, longChecks: offThread });

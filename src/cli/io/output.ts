@@ -10,7 +10,7 @@ export type OutputFormat = "table" | "json" | "jsonl";
 const WRITE_AT_ONCE = 64 * 1024;
 
 /** The envelope of an answer. */
-interface Envelope<T> {
+interface JsonEnvelope<T> {
   readonly data: T;
   readonly meta?: unknown;
 }
@@ -28,7 +28,7 @@ export class Output {
     this.format = format;
   }
 
-  async record<T>(answer: Envelope<T>, columns: readonly Column<T>[]): Promise<void> {
+  async record<T>(answer: JsonEnvelope<T>, columns: readonly Column<T>[]): Promise<void> {
     if (this.format === "json") return this.document(answer);
     if (this.format === "jsonl") return this.lines([answer.data]);
     return writeOut(renderRecord(columns, answer.data, terminalWidth()));
@@ -36,7 +36,7 @@ export class Output {
 
   /** @param empty what to say on stderr when the table would be empty; called only then */
   async list<T>(
-    answer: Envelope<readonly T[]>,
+    answer: JsonEnvelope<readonly T[]>,
     columns: readonly Column<T>[],
     empty: string | (() => Promise<string>),
   ): Promise<void> {
@@ -61,7 +61,7 @@ export class Output {
 
   /** A list that people read as sentences. @param render makes them, for lines of so many cells at most */
   async text<T>(
-    answer: Envelope<readonly T[]>,
+    answer: JsonEnvelope<readonly T[]>,
     render: (width: number | undefined) => string,
   ): Promise<void> {
     if (this.format === "json") return this.document(answer);

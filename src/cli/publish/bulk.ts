@@ -40,7 +40,7 @@ interface BulkPublishOptions extends BulkFiles {
   readonly output: Output;
 }
 
-interface Opened {
+interface OpenedBulk {
   readonly input: Input;
   readonly checkpoint: Checkpoint | undefined;
   readonly publish: PublishItems;
@@ -86,7 +86,7 @@ function batchesOf({ events }: Evreg): PublishItems {
   return (items, how) => events.publishBatch(items, how);
 }
 
-async function publishBulk(evreg: Evreg, opened: Opened, options: BulkPublishOptions): Promise<number> {
+async function publishBulk(evreg: Evreg, opened: OpenedBulk, options: BulkPublishOptions): Promise<number> {
   const { input, checkpoint } = opened;
   const from = checkpoint?.state ?? NOTHING_SETTLED;
   const rejects =
@@ -119,7 +119,7 @@ async function publishBulk(evreg: Evreg, opened: Opened, options: BulkPublishOpt
 }
 
 async function runBulk(
-  { input, checkpoint, publish }: Opened,
+  { input, checkpoint, publish }: OpenedBulk,
   from: BulkState,
   rejects: RejectFile | undefined,
   errors: ErrorSummary,

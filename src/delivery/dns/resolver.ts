@@ -51,7 +51,7 @@ const CONNECTION_FAILED: ReadonlySet<string> = new Set(["EBADRESP", "ECONNREFUSE
  */
 const MAX_NAMES = 10_000;
 
-interface Answer {
+interface DnsAnswer {
   readonly family: 4 | 6;
   readonly addresses: readonly string[];
   readonly error?: unknown;
@@ -138,12 +138,12 @@ export class HostNames {
     throw errors.find((error) => codeOf(error) !== "ENODATA") ?? errors[0] ?? lookupError(name, "ENOTFOUND");
   }
 
-  async #ask(family: 4 | 6, name: string): Promise<Answer> {
+  async #ask(family: 4 | 6, name: string): Promise<DnsAnswer> {
     const answer = await answerOf(family, this.#resolver(), name);
     return CONNECTION_FAILED.has(codeOf(answer.error)) ? this.#askAlone(family, name) : answer;
   }
 
-  async #askAlone(family: 4 | 6, name: string): Promise<Answer> {
+  async #askAlone(family: 4 | 6, name: string): Promise<DnsAnswer> {
     const resolver = this.#newResolver();
     this.#single.add(resolver);
     try {
@@ -172,7 +172,7 @@ export class HostNames {
     return resolver;
   }
 
-  async #withinMoment(answer: Promise<Answer>): Promise<Answer | undefined> {
+  async #withinMoment(answer: Promise<DnsAnswer>): Promise<DnsAnswer | undefined> {
     const over = new AbortController();
     try {
       return await Promise.race([
@@ -185,7 +185,7 @@ export class HostNames {
   }
 }
 
-async function answerOf(family: 4 | 6, resolver: Resolver, name: string): Promise<Answer> {
+async function answerOf(family: 4 | 6, resolver: Resolver, name: string): Promise<DnsAnswer> {
   try {
     const addresses = family === 4 ? resolver.resolve4(name) : resolver.resolve6(name);
     return { family, addresses: await addresses };

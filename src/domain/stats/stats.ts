@@ -63,18 +63,18 @@ export interface Figures {
 }
 
 /** A value for each step; `null` where nothing is known, as the server did not run. */
-type Column = readonly (number | null)[];
+type StatsColumn = readonly (number | null)[];
 
 export interface StatsSeries {
-  readonly published: Column;
-  readonly refused: Column;
-  readonly delivered: Column;
-  readonly failed_attempts: Column;
-  readonly failed: Column;
+  readonly published: StatsColumn;
+  readonly refused: StatsColumn;
+  readonly delivered: StatsColumn;
+  readonly failed_attempts: StatsColumn;
+  readonly failed: StatsColumn;
   /** `null` also where nothing was delivered. */
-  readonly latency_p50_ms: Column;
-  readonly latency_p95_ms: Column;
-  readonly latency_p99_ms: Column;
+  readonly latency_p50_ms: StatsColumn;
+  readonly latency_p95_ms: StatsColumn;
+  readonly latency_p99_ms: StatsColumn;
 }
 
 export interface ActionFigures extends Figures {

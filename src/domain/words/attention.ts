@@ -38,9 +38,10 @@ export function subscriptionState(
 /** Words, or what a page shows in its own way: a time in ISO 8601, an error of an attempt. */
 export type SentencePart = string | { readonly time: string } | { readonly error: string };
 type Clause = readonly SentencePart[];
-type Item = Omit<Attention, "found">;
+/** What needs a person, before it is said in a sentence. */
+export type AttentionItem = Omit<Attention, "found">;
 
-const CLAUSES: Readonly<Record<AttentionReason, (item: Item) => readonly Clause[]>> = {
+const CLAUSES: Readonly<Record<AttentionReason, (item: AttentionItem) => readonly Clause[]>> = {
   deactivated: (item) => [
     ["was deactivated", ...timeOf("at", item.since)],
     held(item),
@@ -72,7 +73,7 @@ const CLAUSES: Readonly<Record<AttentionReason, (item: Item) => readonly Clause[
 };
 
 /** What is said of a subscription that needs a person, without its name. */
-export function attentionSentence(item: Item): readonly SentencePart[] {
+export function attentionSentence(item: AttentionItem): readonly SentencePart[] {
   const clauses = CLAUSES[item.reason](item).filter((clause) => clause.some((part) => part !== ""));
   const parts = clauses.flatMap((clause, index) => [index === 0 ? [] : ["; "], clause].flat());
   const last = parts.at(-1);
@@ -80,7 +81,7 @@ export function attentionSentence(item: Item): readonly SentencePart[] {
 }
 
 /** The same as a text, with the name. */
-export function attentionText(item: Item): string {
+export function attentionText(item: AttentionItem): string {
   const colon = item.reason === "failed" ? ":" : "";
   const words = attentionSentence(item).map((part) => {
     if (typeof part === "string") return part;
@@ -93,21 +94,21 @@ function timeOf(word: string, time: string | null): Clause {
   return time === null ? [] : [` ${word} `, { time }];
 }
 
-function held(item: Item): Clause {
+function held(item: AttentionItem): Clause {
   return [counted(item, "is held", "are held")];
 }
 
-function missed({ missed: events }: Item): Clause {
+function missed({ missed: events }: AttentionItem): Clause {
   if (events === null || events === 0) return [];
   return [`${events.toLocaleString("en")} ${events === 1 ? "event" : "events"} missed`];
 }
 
-function lastError({ error }: Item): Clause {
+function lastError({ error }: AttentionItem): Clause {
   return error === null ? [] : [{ error }];
 }
 
 /** `3 deliveries wait`, `no delivery waits` */
-function counted({ deliveries: count, at_least }: Item, one: string, many: string): string {
+function counted({ deliveries: count, at_least }: AttentionItem, one: string, many: string): string {
   if (count === null || count === 0) return `no delivery ${one}`;
   const least = at_least ? "at least " : "";
   return `${least}${count.toLocaleString("en")} ${count === 1 ? `delivery ${one}` : `deliveries ${many}`}`;

@@ -11,7 +11,7 @@ import type { Service, ServicePort } from "../../service/service.ts";
 import type { Clock } from "../../runtime/clock.ts";
 
 /** `open` needs no token, `publish` none where anonymous publishing is on, `token` always one. */
-export type Access = "open" | "publish" | "token";
+export type RouteAccess = "open" | "publish" | "token";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -29,7 +29,7 @@ export interface Route {
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
-  readonly access: Access;
+  readonly access: RouteAccess;
   /** The scope its caller needs, in words. */
   readonly scope?: string;
   readonly query?: QuerySchema;
@@ -70,10 +70,10 @@ interface OperationInput {
   readonly signal?: AbortSignal;
 }
 
-interface Operation extends Pick<Route, "description" | "query" | "body"> {
+interface OpenApiOperation extends Pick<Route, "description" | "query" | "body"> {
   /** By default the part of the path after `/v1/`. */
   readonly tag?: string;
-  readonly access?: Access;
+  readonly access?: RouteAccess;
   /** By default `read` for `GET` and `write` for all others; `null`: any token is enough. */
   readonly scope?: string | null;
   /** By default 200. */
@@ -95,7 +95,7 @@ export function operation(
   target: `${Route["method"]} /${string}`,
   operationId: string,
   summary: string,
-  { run, answer, status = 200, maxBodyBytes = BODY_MAX_BYTES, ...route }: Operation,
+  { run, answer, status = 200, maxBodyBytes = BODY_MAX_BYTES, ...route }: OpenApiOperation,
 ): Route {
   const [method, path] = target.split(" ") as [Route["method"], string];
   const { body, access = "token", failures = [] } = route;

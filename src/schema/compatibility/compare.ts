@@ -7,10 +7,10 @@ import { CounterexampleSearch } from "./counterexamples.ts";
 import { matches } from "../validate/evaluate.ts";
 import type { Violation } from "./obligation.ts";
 import { InclusionProver } from "./prover.ts";
-import { breakKey, breakOf, type Side } from "./report.ts";
+import { breakKey, breakOf, type BreakSide } from "./report.ts";
 import type { SchemaNode } from "../node.ts";
 
-export interface Verdict {
+export interface ComparisonResult {
   readonly breaks: readonly SchemaBreak[];
   /** How many there are, with those not listed one by one. */
   readonly total: number;
@@ -37,7 +37,7 @@ export function compare(
   old: Schemata,
   next: Schemata,
   { mode = "full", steps = COMPARISON_STEPS }: CompareOptions = {},
-): Verdict {
+): ComparisonResult {
   const sides = sidesOf(mode);
   if (sides.length === 0) return { breaks: [], total: 0, steps: 0 };
   const [oldRoot, nextRoot] = [rootOf(old), rootOf(next)];
@@ -62,19 +62,19 @@ function rootOf(schemata: Schemata): SchemaNode {
 type Counterexample = { readonly value: unknown } | undefined;
 
 class Comparison {
-  readonly #side: Side;
+  readonly #side: BreakSide;
   readonly #old: SchemaNode;
   readonly #next: SchemaNode;
   readonly #texts: TextWitness;
 
-  constructor(side: Side, old: SchemaNode, next: SchemaNode, texts: TextWitness) {
+  constructor(side: BreakSide, old: SchemaNode, next: SchemaNode, texts: TextWitness) {
     this.#side = side;
     this.#old = old;
     this.#next = next;
     this.#texts = texts;
   }
 
-  run(maxSteps: number): Verdict {
+  run(maxSteps: number): ComparisonResult {
     const side = this.#side;
     budget.left = maxSteps;
     const found = this.#violations();
@@ -136,7 +136,7 @@ function isTooMuch(error: unknown): boolean {
   return error instanceof StepsExceeded || error instanceof RangeError;
 }
 
-function manyMore(side: Side, count: number): SchemaBreak {
+function manyMore(side: BreakSide, count: number): SchemaBreak {
   const [noun, verb] = count === 1 ? ["place", "breaks"] : ["places", "break"];
   const who = side === "producer" ? "producers" : "consumers";
   const message = `${count.toLocaleString("en")} more ${noun} ${verb} ${who}; the first ${MAX_BREAKS} are listed.`;
@@ -144,7 +144,7 @@ function manyMore(side: Side, count: number): SchemaBreak {
   return { side, pointer: "", message, remedy, certainty: "cannot_prove" };
 }
 
-function tooLong(side: Side): SchemaBreak {
+function tooLong(side: BreakSide): SchemaBreak {
   const message =
     side === "producer"
       ? "The schemas take too many steps to compare. It cannot be proven that all a producer may send today is still accepted."

@@ -33,12 +33,12 @@ export function* objectRules(right: SchemaNode): Generator<KeywordRule> {
     yield { keyword: "dependencies", member: name, holds: dependencyHolds(name, namesFollow(needed)) };
   }
   for (const [name, inner] of right.dependentSchemas) {
-    const follows: Holds = (obligation, prover) => prover.prove({ ...obligation, right: inner });
+    const follows: RuleCheck = (obligation, prover) => prover.prove({ ...obligation, right: inner });
     yield { keyword: "dependencies", member: name, holds: dependencyHolds(name, follows) };
   }
 }
 
-type Holds = KeywordRule["holds"];
+type RuleCheck = KeywordRule["holds"];
 
 /** The old schema promises nothing about a name it does not mention, unless the new one allows no value there. */
 function isNew(obligation: Obligation, prover: Prover, name: string): boolean {
@@ -49,7 +49,7 @@ function isNew(obligation: Obligation, prover: Prover, name: string): boolean {
   return !prover.isEmpty(allowed.left, allowed);
 }
 
-function memberHolds(name: string, inner: SchemaNode): Holds {
+function memberHolds(name: string, inner: SchemaNode): RuleCheck {
   return function (obligation, prover) {
     if (!mayBeNamed(obligation.left, name) || isNew(obligation, prover, name)) return true;
     if (isRemoved(obligation, prover, name)) {
@@ -78,7 +78,7 @@ function mayBeNamed(left: Conjunction, name: string): boolean {
   return isName(left, name) && left.member(name).types !== 0;
 }
 
-function patternHolds(pattern: string, inner: SchemaNode): Holds {
+function patternHolds(pattern: string, inner: SchemaNode): RuleCheck {
   return function (obligation, prover) {
     let holds = true;
     const members = membersUnder(obligation, prover, inner, (matched) => matched.includes(pattern));
@@ -155,7 +155,7 @@ function namesHold(obligation: Obligation, prover: Prover): boolean {
 }
 
 /** What must hold for objects that have a member of that name. */
-function dependencyHolds(name: string, follows: Holds): Holds {
+function dependencyHolds(name: string, follows: RuleCheck): RuleCheck {
   return function (obligation, prover) {
     if (!mayBeNamed(obligation.left, name) || isNew(obligation, prover, name)) return true;
     const left = obligation.left.with({ present: [name], types: TYPE.object });
@@ -163,7 +163,7 @@ function dependencyHolds(name: string, follows: Holds): Holds {
   };
 }
 
-function namesFollow(needed: readonly string[]): Holds {
+function namesFollow(needed: readonly string[]): RuleCheck {
   return (obligation, prover) => {
     const { required } = boundsOf(obligation.left);
     return needed.every((other) => required.has(other)) || prover.isEmpty(obligation.left, obligation);

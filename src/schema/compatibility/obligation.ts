@@ -16,13 +16,13 @@ export interface Location {
 export const NAME = Symbol("name");
 
 /** What the old document says at this location, and how deep in the payload it is. */
-export interface Scope {
+export interface ObligationScope {
   readonly known: KnownNames;
   readonly depth: number;
 }
 
 /** To be proven: every value of the conjunction conforms to the schema. */
-export interface Obligation extends Scope {
+export interface Obligation extends ObligationScope {
   readonly left: Conjunction;
   readonly right: SchemaNode;
   /** Takes both sides literally. Otherwise consumers ignore unknown members, and new names break no producer. */
@@ -51,7 +51,7 @@ export interface Prover {
   /** Whether every value conforms; if not, adds to the obligation's violations. */
   prove(obligation: Obligation): boolean;
   /** Whether the conjunction has no value. */
-  isEmpty(left: Conjunction, at: Scope): boolean;
+  isEmpty(left: Conjunction, at: ObligationScope): boolean;
   /** Whether one of the negated schemas of the conjunction is equivalent to the schema. */
   refuses(left: Conjunction, right: SchemaNode): boolean;
   /** The branches that may share values with the conjunction. */

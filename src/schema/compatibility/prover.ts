@@ -14,7 +14,7 @@ import {
   narrowed,
   type Obligation,
   type Prover,
-  type Scope,
+  type ObligationScope,
   type Violation,
 } from "./obligation.ts";
 import { listRules, unionRules, scalarRule } from "./rules.ts";
@@ -27,7 +27,7 @@ const MAX_DECIDED = 6;
 /** Up to so many branches of the right side are tried against the whole left side first. */
 const MANY_BRANCHES = 6;
 
-interface Verdict {
+interface ProofVerdict {
   holds: boolean | "open";
   readonly depth: number;
   readonly firstOnly: boolean;
@@ -46,7 +46,7 @@ export class InclusionProver implements Prover {
   readonly texts: TextWitness;
   readonly #known: KnownNames;
   readonly equivalence = new Equivalence();
-  readonly #obligations = new Map<string, Verdict>();
+  readonly #obligations = new Map<string, ProofVerdict>();
   readonly #empty = new Map<string, boolean | "open">();
   readonly #rulesOf = memoize((right: SchemaNode): readonly KeywordRule[] => {
     const values = right.keywords.flatMap((keyword) => scalarRule(keyword) ?? []);
@@ -94,7 +94,7 @@ export class InclusionProver implements Prover {
       }
     }
     const opened = this.#trail.length;
-    const entry: Verdict = { holds: "open", depth, firstOnly: obligation.firstOnly, violations: [] };
+    const entry: ProofVerdict = { holds: "open", depth, firstOnly: obligation.firstOnly, violations: [] };
     this.#obligations.set(key, entry);
     this.#trail.push(() => {
       if (entry.holds === true) this.#obligations.delete(key);
@@ -183,7 +183,7 @@ export class InclusionProver implements Prover {
     return rule.holds(obligation, this);
   }
 
-  isEmpty(left: Conjunction, at: Scope): boolean {
+  isEmpty(left: Conjunction, at: ObligationScope): boolean {
     spend(STEPS_PER_OBLIGATION);
     const { types, values } = boundsOf(left);
     if (types === 0 || values?.length === 0) return true;
@@ -198,13 +198,13 @@ export class InclusionProver implements Prover {
   }
 
   /** As `isEmpty`, for a value inside: a single schema hardly ever contradicts itself, so only its bounds are looked at. */
-  #isEmptyShallow(inner: Conjunction, at: Scope): boolean {
+  #isEmptyShallow(inner: Conjunction, at: ObligationScope): boolean {
     const { types, values } = boundsOf(inner);
     if (types === 0 || values?.length === 0) return true;
     return inner.nodes.length + inner.negated.length > 1 && this.isEmpty(inner, at);
   }
 
-  #contradicts(left: Conjunction, types: number, { known, depth }: Scope): boolean {
+  #contradicts(left: Conjunction, types: number, { known, depth }: ObligationScope): boolean {
     const { required, minItems } = boundsOf(left);
     const at = { known, depth: depth + 1 };
     let rest = types;
@@ -229,7 +229,7 @@ export class InclusionProver implements Prover {
     return false;
   }
 
-  #areEmpty(ways: Iterable<Conjunction>, at: Scope): boolean {
+  #areEmpty(ways: Iterable<Conjunction>, at: ObligationScope): boolean {
     for (const way of ways) if (!this.isEmpty(way, at)) return false;
     return true;
   }

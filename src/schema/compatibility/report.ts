@@ -6,14 +6,14 @@ import { isCheckedFormat } from "../validate/formats.ts";
 import { type Violation, NAME, type Location } from "./obligation.ts";
 import type { SchemaNode } from "../node.ts";
 
-export type Side = SchemaBreak["side"];
+export type BreakSide = SchemaBreak["side"];
 
 /** A person does not read payloads with more characters of JSON. */
 const MAX_EXAMPLE_CHARACTERS = 4_096;
 
 /** A violation in terms of the old and the new schema instead of left and right. */
-interface Change {
-  readonly side: Side;
+interface SchemaChange {
+  readonly side: BreakSide;
   readonly keyword: string;
   readonly violation: Violation;
   readonly old: SchemaNode | undefined;
@@ -23,7 +23,7 @@ interface Change {
 }
 
 export function breakOf(
-  side: Side,
+  side: BreakSide,
   violation: Violation,
   payload: { value: unknown } | undefined,
 ): SchemaBreak {
@@ -43,12 +43,12 @@ export function breakOf(
 }
 
 /** The same for violations that are one break to a reader. */
-export function breakKey(side: Side, violation: Violation): string {
+export function breakKey(side: BreakSide, violation: Violation): string {
   const { keyword, member = "", right } = violation;
   return `${side} ${right.pointer} ${keyword} ${member}`;
 }
 
-function changeOf(side: Side, violation: Violation): Change {
+function changeOf(side: BreakSide, violation: Violation): SchemaChange {
   const { right, keyword, member, location } = violation;
   const nodes = location.left.nodes.filter((node) => node.document !== right.document);
   const left =
@@ -65,7 +65,7 @@ function changeOf(side: Side, violation: Violation): Change {
   return { side, keyword, violation, old, next, was: value(old), is: value(next) };
 }
 
-function pointerFor({ side, keyword, violation, old, next, is }: Change): string {
+function pointerFor({ side, keyword, violation, old, next, is }: SchemaChange): string {
   const { member, right, isRemoved } = violation;
   if (isRemoved === true) {
     const owner = [old, ...violation.location.left.nodes].find((node) =>
@@ -84,7 +84,7 @@ function pointerFor({ side, keyword, violation, old, next, is }: Change): string
   return pointerTo(pointer, member);
 }
 
-function whatChanged({ side, keyword, violation, was, is }: Change): string {
+function whatChanged({ side, keyword, violation, was, is }: SchemaChange): string {
   const { location, member, isRemoved } = violation;
   const about = locationName(location);
   const where = pathTo(location)?.length ? about : capitalized(about);
@@ -119,7 +119,7 @@ function whatChanged({ side, keyword, violation, was, is }: Change): string {
   }
 }
 
-function whoBreaks({ side, keyword, violation }: Change, isProven: boolean): string {
+function whoBreaks({ side, keyword, violation }: SchemaChange, isProven: boolean): string {
   if (!isProven) {
     return side === "producer"
       ? "It cannot be proven that all a producer may send today is still accepted."
@@ -136,7 +136,7 @@ function whoBreaks({ side, keyword, violation }: Change, isProven: boolean): str
 }
 
 /** What could be done instead of the change, beside a new version of the action. */
-function remedyFor({ side, keyword, violation, old, was, is }: Change): string {
+function remedyFor({ side, keyword, violation, old, was, is }: SchemaChange): string {
   const member = quoted(violation.member);
   if (violation.isRemoved === true)
     return `Keep the property ${member}; it need not be sent where it is not required.`;

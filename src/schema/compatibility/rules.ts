@@ -207,7 +207,7 @@ function oneHolds(
   return false;
 }
 
-interface Candidate {
+interface BranchCandidate {
   readonly branch: SchemaNode;
   /** Whether its violations are reported if no branch holds: it is at the same pointer, or the only one. */
   readonly isReported: boolean;
@@ -219,7 +219,7 @@ function candidates(
   branches: readonly SchemaNode[],
   near: readonly SchemaNode[],
   prover: Prover,
-): Candidate[] {
+): BranchCandidate[] {
   const classes = new Set(nodes.map((node) => prover.equivalence.classOf(node)));
   const reported = new Set(
     nodes

@@ -1,5 +1,5 @@
 /** A state of re2js's lazy automaton. */
-export interface State {
+export interface AutomatonState {
   readonly isMatch: boolean;
   readonly nfaStates: readonly number[];
 }
@@ -16,8 +16,13 @@ export interface Automaton {
   readonly classBounds: Int32Array;
   readonly failed: boolean;
   runeClass(character: number): number;
-  step(state: State, characterClass: number, character: number, anchor: number): State | null;
-  start(input: { context(at: number): number; step(at: number): number }, at: number): State | null;
+  step(
+    state: AutomatonState,
+    characterClass: number,
+    character: number,
+    anchor: number,
+  ): AutomatonState | null;
+  start(input: { context(at: number): number; step(at: number): number }, at: number): AutomatonState | null;
   /** Forgets the states there are. */
   clearCache(): void;
 }
@@ -28,7 +33,7 @@ export const END_TEXT = -1;
 const LAST_CHARACTER = 0x10ffff;
 
 /** The state before the first character of a text. */
-export function startOf(automaton: Automaton): State | null {
+export function startOf(automaton: Automaton): AutomatonState | null {
   return automaton.start({ context: () => BEGIN_TEXT_AND_LINE, step: () => END_TEXT }, 0);
 }
 

@@ -2,7 +2,7 @@ import type { RegExpEngine, RegExpLike } from "ajv/dist/types/index.js";
 import { RE2JS } from "re2js";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
 import { SCHEMA_LIMITS, spend, StepBudget, StepsExceeded } from "../limits.ts";
-import { type Automaton, END_TEXT, kindsOf, type State, startOf, UNANCHORED } from "./automaton.ts";
+import { type Automaton, END_TEXT, kindsOf, type AutomatonState, startOf, UNANCHORED } from "./automaton.ts";
 import { PatternSyntaxError, toRe2Syntax } from "./syntax.ts";
 
 const ESCAPE = String.raw`\\[dDwWsS^$\\.*+?()[\]{}|/]`;
@@ -106,7 +106,7 @@ function* buildAutomaton({ re2Input }: RE2JS, budget: StepBudget): Steps<void> {
     ...kinds.map(([[character]]) => [automaton.runeClass(character), character] as const),
     [automaton.numClasses, END_TEXT] as const,
   ];
-  const known = new Set<State>([first]);
+  const known = new Set<AutomatonState>([first]);
   let pauseAt = budget.left - STEPS_PER_SLICE;
   for (const state of known) {
     budget.spend(STEPS_PER_STATE + state.nfaStates.length + automaton.numClasses);

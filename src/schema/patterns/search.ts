@@ -6,7 +6,7 @@ import {
   END_TEXT,
   kindsOf,
   startOf,
-  type State,
+  type AutomatonState,
   UNANCHORED,
 } from "./automaton.ts";
 import { expressionOf } from "./compile.ts";
@@ -28,10 +28,10 @@ const MAX_COUNTED_LENGTH = 300;
 /** Beside one for each automaton and each place in its pattern that a move comes from. */
 const STEPS_PER_MOVE = 4;
 
-interface Step {
-  readonly states: readonly State[];
+interface SearchStep {
+  readonly states: readonly AutomatonState[];
   readonly length: number;
-  readonly before: Step | undefined;
+  readonly before: SearchStep | undefined;
   readonly letter: Letter;
 }
 
@@ -116,10 +116,10 @@ function walk(
     states.every((isMatch, index) => isMatch === index < matching.length);
   const first = automata.map(startOf);
   if (first.includes(null)) return "unknown";
-  const ids = new Map<State, number>();
+  const ids = new Map<AutomatonState, number>();
   // Beyond both lengths it makes no difference how long a text is.
   const floor = maxLength === Infinity ? minLength : counted;
-  const keyOf = ({ states, length }: Step): string =>
+  const keyOf = ({ states, length }: SearchStep): string =>
     `${states
       .map((state) => {
         if (state.isMatch) return "+";
@@ -127,8 +127,13 @@ function walk(
         return ids.get(state);
       })
       .join()};${Math.min(length, floor)}`;
-  const start: Step = { states: first as State[], length: 0, before: undefined, letter: [END_TEXT] };
-  const waiting: Step[] = [start];
+  const start: SearchStep = {
+    states: first as AutomatonState[],
+    length: 0,
+    before: undefined,
+    letter: [END_TEXT],
+  };
+  const waiting: SearchStep[] = [start];
   const seen = new Set([keyOf(start)]);
   for (const node of waiting) {
     if (node.length >= minLength && wanted(ended(automata, node.states))) return pathTo(node);
@@ -141,7 +146,7 @@ function walk(
       spend(STEPS_PER_MOVE + move);
       const states = automata.map((automaton, index) => moved(automaton, node.states[index]!, letter[0]));
       if (states.includes(null)) return "unknown";
-      const next = { states: states as State[], length: node.length + 1, before: node, letter };
+      const next = { states: states as AutomatonState[], length: node.length + 1, before: node, letter };
       const key = keyOf(next);
       if (seen.has(key)) continue;
       seen.add(key);
@@ -153,12 +158,12 @@ function walk(
 }
 
 /** A match is found as soon as its text has been read, whatever follows. */
-function moved(automaton: Automaton, state: State, character: number): State | null {
+function moved(automaton: Automaton, state: AutomatonState, character: number): AutomatonState | null {
   if (state.isMatch) return state;
   return automaton.step(state, automaton.runeClass(character), character, UNANCHORED);
 }
 
-function ended(automata: readonly Automaton[], states: readonly State[]): boolean[] {
+function ended(automata: readonly Automaton[], states: readonly AutomatonState[]): boolean[] {
   return automata.map((automaton, index) => {
     const state = states[index]!;
     if (state.isMatch) return true;
@@ -207,8 +212,8 @@ function rank(character: number): number {
   return character === 0x20 || character >= 0xa1 ? UNUSUAL : UNUSUAL + 1;
 }
 
-function pathTo(node: Step): readonly Letter[] {
+function pathTo(node: SearchStep): readonly Letter[] {
   const path: Letter[] = [];
-  for (let at: Step | undefined = node; at?.before !== undefined; at = at.before) path.push(at.letter);
+  for (let at: SearchStep | undefined = node; at?.before !== undefined; at = at.before) path.push(at.letter);
   return path.toReversed();
 }

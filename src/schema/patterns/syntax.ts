@@ -37,7 +37,7 @@ export function toRe2Syntax(pattern: string): string {
   if (!unicode && !isEcma(pattern, "")) {
     throw new PatternSyntaxError("is not a regular expression of ECMA-262");
   }
-  return new Translation(pattern, unicode).run();
+  return new PatternTranslation(pattern, unicode).run();
 }
 
 function isEcma(pattern: string, flags: string): boolean {
@@ -48,7 +48,7 @@ function isEcma(pattern: string, flags: string): boolean {
   }
 }
 
-class Translation {
+class PatternTranslation {
   readonly #pattern: string;
   readonly #unicode: boolean;
   #at = 0;

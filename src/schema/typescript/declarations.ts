@@ -15,7 +15,7 @@ interface DeclaredSchema {
   readonly about: readonly string[];
 }
 
-interface Declarations {
+interface TypeDeclarations {
   /** TypeScript, each type exported; the schemas' own in the order given, then those they share. */
   readonly source: string;
   /** Names of the types, in the order of the schemas. */
@@ -30,7 +30,7 @@ interface Declarations {
 export function declarationsFor(
   schemas: readonly DeclaredSchema[],
   reserved: readonly string[],
-): Declarations {
+): TypeDeclarations {
   const taken = new Set(reserved);
   const names = new Map<SchemaNode, string>();
   const types = new Map<SchemaNode, TypeText>();

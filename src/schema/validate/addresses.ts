@@ -154,7 +154,7 @@ function partsOf(other: string, inQuery: string) {
 }
 const URI = partsOf("", "");
 const IRI = partsOf(OTHER, PRIVATE);
-type Parts = typeof URI;
+type AddressParts = typeof URI;
 
 /** Splits any text, as appendix B of RFC 3986 does. */
 const ADDRESS = /^(?:([^:/?#]+):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s;
@@ -166,7 +166,7 @@ export const isUriReference = (text: string): boolean => isAddress(text, URI, fa
 export const isIri = (text: string): boolean => isAddress(text, IRI, true);
 export const isIriReference = (text: string): boolean => isAddress(text, IRI, false);
 
-function isAddress(text: string, parts: Parts, isAbsolute: boolean): boolean {
+function isAddress(text: string, parts: AddressParts, isAbsolute: boolean): boolean {
   const [, scheme, authority, path = "", query = "", fragment = ""] = ADDRESS.exec(text)!;
   if (scheme === undefined ? isAbsolute || /^[^/]*:/.test(path) : !SCHEME.test(scheme)) return false;
   if (BROKEN_ESCAPE.test(text)) return false;
@@ -174,7 +174,7 @@ function isAddress(text: string, parts: Parts, isAbsolute: boolean): boolean {
   return !parts.path.test(path) && !parts.query.test(query) && !parts.fragment.test(fragment);
 }
 
-function isAuthority(authority: string, parts: Parts): boolean {
+function isAuthority(authority: string, parts: AddressParts): boolean {
   const at = authority.indexOf("@");
   if (parts.userInfo.test(authority.slice(0, Math.max(at, 0)))) return false;
   const hostAndPort = authority.slice(at + 1);

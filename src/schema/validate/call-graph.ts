@@ -2,14 +2,14 @@ import { refuseSchema } from "../document-rules.ts";
 import { isObject, subschemasOf } from "../keywords.ts";
 import { SCHEMA_LIMITS } from "../limits.ts";
 import { CALL } from "./ajv-keywords.ts";
-import type { Part } from "./split-schema.ts";
+import type { SchemaPart } from "./split-schema.ts";
 
-interface Calls {
+interface PartCalls {
   /** Parts called on the value itself, each as often as it is. */
   readonly same: number[];
   /** Parts called on values inside it. */
   readonly inside: number[];
-  /** As in `Part`. */
+  /** As in `SchemaPart`. */
   readonly weight: number;
   /** Bytes of stack that the part's function takes, an upper bound. */
   readonly frameBytes: number;
@@ -24,7 +24,7 @@ const KEYWORD_BYTES = 48;
  * A recursive schema is fine where each round goes deeper into the payload, which has an end.
  * @throws `invalid` with the place
  */
-export function checkCallGraph(document: unknown, parts: readonly Part[]): void {
+export function checkCallGraph(document: unknown, parts: readonly SchemaPart[]): void {
   const graph = parts.map(callsOf);
   const chains = longestPaths(graph, ({ same }) => same);
   if ("loop" in chains) {
@@ -44,7 +44,7 @@ export function checkCallGraph(document: unknown, parts: readonly Part[]): void 
   }
 }
 
-function callsOf({ schema, weight }: Part): Calls {
+function callsOf({ schema, weight }: SchemaPart): PartCalls {
   const same: number[] = [];
   const inside: number[] = [];
   let keywords = 0;
@@ -64,8 +64,8 @@ const OPEN = -1;
 
 /** The most stack that a path along some of the calls takes, or a part on a loop of them. */
 function longestPaths(
-  graph: readonly Calls[],
-  callees: (calls: Calls) => readonly number[],
+  graph: readonly PartCalls[],
+  callees: (calls: PartCalls) => readonly number[],
 ): { longest: number } | { loop: number } {
   const lengths = new Map<number, number>();
   let loop: number | undefined;
@@ -87,7 +87,7 @@ function longestPaths(
 }
 
 /** Schemas there are with every call replaced by its part; a call back to a part that is being counted counts nothing. */
-function expandedSize(graph: readonly Calls[]): number {
+function expandedSize(graph: readonly PartCalls[]): number {
   const sizes = new Map<number, number>();
   // A chain of parts can be long, so a call takes one small frame.
   const sizeOf = (part: number): number => {

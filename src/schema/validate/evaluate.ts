@@ -45,10 +45,9 @@ const enumOf = memoize((node: SchemaNode) => new ValueSet(node.value("enum") as 
 const constOf = memoize((node: SchemaNode) => new ValueSet([node.value("const")]));
 
 /** The check of one keyword, for values of the types that it is about. */
-type Check = (value: never, node: SchemaNode, lenient: boolean, limit: never) => boolean;
-type List = readonly unknown[];
+type KeywordCheck = (value: never, node: SchemaNode, lenient: boolean, limit: never) => boolean;
 
-const CHECKS: Readonly<Record<string, Check>> = {
+const CHECKS: Readonly<Record<string, KeywordCheck>> = {
   type: (value: unknown, _node, _lenient, type: unknown) => (typeOf(value) & typesNamed(type)) !== 0,
   enum: (value: unknown, node) => enumOf(node).has(value),
   const: (value: unknown, node) => constOf(node).has(value),
@@ -61,16 +60,17 @@ const CHECKS: Readonly<Record<string, Check>> = {
   minLength: (value: string, _node, _lenient, limit: number) => lengthOf(value) >= limit,
   pattern: (value: string, node, _lenient, pattern: string) => node.matchesPattern(pattern, value),
   format: (value: unknown, _node, _lenient, format: string) => matchesFormat(value, format),
-  maxItems: (value: List, _node, _lenient, limit: number) => value.length <= limit,
-  minItems: (value: List, _node, _lenient, limit: number) => value.length >= limit,
-  uniqueItems: (value: List) => firstRepeated(value) < 0,
-  items: (value: List, { items, tuple }, lenient) =>
+  maxItems: (value: readonly unknown[], _node, _lenient, limit: number) => value.length <= limit,
+  minItems: (value: readonly unknown[], _node, _lenient, limit: number) => value.length >= limit,
+  uniqueItems: (value: readonly unknown[]) => firstRepeated(value) < 0,
+  items: (value: readonly unknown[], { items, tuple }, lenient) =>
     tuple === undefined
       ? value.every((item) => matches(items!, item, lenient))
       : tuple.every((inner, index) => index >= value.length || matches(inner, value[index], lenient)),
-  additionalItems: (value: List, { tuple = [], additionalItems }, lenient) =>
+  additionalItems: (value: readonly unknown[], { tuple = [], additionalItems }, lenient) =>
     value.slice(tuple.length).every((item) => matches(additionalItems!, item, lenient)),
-  contains: (value: List, { contains }, lenient) => value.some((item) => matches(contains!, item, lenient)),
+  contains: (value: readonly unknown[], { contains }, lenient) =>
+    value.some((item) => matches(contains!, item, lenient)),
   maxProperties: (value: JsonObject, _node, _lenient, limit: number) => namesOf(value).length <= limit,
   minProperties: (value: JsonObject, _node, _lenient, limit: number) => namesOf(value).length >= limit,
   required: (value: JsonObject, { required }) => required.every((name) => has(value, name)),

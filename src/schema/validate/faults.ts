@@ -20,14 +20,14 @@ export interface Fault {
 }
 
 /** Where in the value something is, and how deep faults are looked for. */
-interface Place {
-  readonly parent: Place | undefined;
+interface ValuePlace {
+  readonly parent: ValuePlace | undefined;
   readonly step: string | number;
   readonly depth: number;
   readonly deepest: number;
 }
 
-const ROOT: Place = { parent: undefined, step: "", depth: 0, deepest: Infinity };
+const ROOT: ValuePlace = { parent: undefined, step: "", depth: 0, deepest: Infinity };
 
 /** Everything that is wrong with a value, one for each keyword and place; of `anyOf` and `oneOf` what the likeliest branch says. */
 export function* faultsIn(node: SchemaNode, value: unknown, at = ROOT): Generator<Fault, void> {
@@ -47,7 +47,7 @@ const inOrder = memoize(({ keywords }: SchemaNode) =>
   ASSERTIONS_FIRST.filter((one) => keywords.includes(one)),
 );
 
-function faultOf({ schema }: SchemaNode, keyword: string, value: unknown, at: Place): Fault {
+function faultOf({ schema }: SchemaNode, keyword: string, value: unknown, at: ValuePlace): Fault {
   const limit = (schema as JsonObject)[keyword];
   const message = MESSAGES[keyword] ?? requirementOf(keyword, limit)!;
   const isTooLarge = typeof value === "number" && !Number.isFinite(value);
@@ -59,34 +59,33 @@ const MESSAGES: Readonly<Record<string, string>> = {
   not: "must not be of this kind",
 };
 
-function fault(value: unknown, at: Place, keyword: string, limit: unknown, message: string): Fault {
+function fault(value: unknown, at: ValuePlace, keyword: string, limit: unknown, message: string): Fault {
   const path: (string | number)[] = [];
   for (let { parent, step } = at; parent !== undefined; { parent, step } = parent) path.push(step);
   return { path: path.toReversed(), value, keyword, limit, message };
 }
 
-function inside(at: Place, step: string | number): Place {
+function inside(at: ValuePlace, step: string | number): ValuePlace {
   return { parent: at, step, depth: at.depth + 1, deepest: at.deepest };
 }
 
-type List = readonly unknown[];
 type Faults = Generator<Fault, void>;
 
 /** Keywords whose faults are at more places than one, or in a schema inside. */
-const INSIDE: Readonly<Record<string, (value: never, node: SchemaNode, at: Place) => Faults>> = {
-  *uniqueItems(value: List, _node, at) {
+const INSIDE: Readonly<Record<string, (value: never, node: SchemaNode, at: ValuePlace) => Faults>> = {
+  *uniqueItems(value: readonly unknown[], _node, at) {
     const second = firstRepeated(value);
     if (second < 0) return;
     const places = `items ${firstEqual(value, second)} and ${second}`;
     yield fault(value, at, "uniqueItems", true, `must not hold the same item twice (${places})`);
   },
-  *items(value: List, { items, tuple }, at) {
+  *items(value: readonly unknown[], { items, tuple }, at) {
     const end = Math.min(value.length, tuple?.length ?? Infinity);
     for (let index = 0; index < end; index++) {
       yield* faultsIn(tuple?.[index] ?? items!, value[index], inside(at, index));
     }
   },
-  *additionalItems(value: List, { tuple = [], additionalItems: inner }, at) {
+  *additionalItems(value: readonly unknown[], { tuple = [], additionalItems: inner }, at) {
     for (let index = tuple.length; index < value.length && !inner!.allowsNone; index++) {
       yield* faultsIn(inner!, value[index], inside(at, index));
     }
@@ -155,7 +154,7 @@ const INSIDE: Readonly<Record<string, (value: never, node: SchemaNode, at: Place
   },
 };
 
-function* missing(value: JsonObject, names: readonly string[], at: Place, message: string): Faults {
+function* missing(value: JsonObject, names: readonly string[], at: ValuePlace, message: string): Faults {
   for (const name of names) {
     if (!has(value, name)) yield fault(undefined, inside(at, name), "required", name, message);
   }
@@ -165,7 +164,12 @@ function* missing(value: JsonObject, names: readonly string[], at: Place, messag
  * What is wrong with a value that no branch allows. The intended branch is probably one whose type and kind fit, such as
  * `kind: {const: "circle"}`, and of these the one that got deepest into the value, with the fewest faults.
  */
-function faultOfBranches(branches: readonly SchemaNode[], some: string, value: unknown, at: Place): Fault {
+function faultOfBranches(
+  branches: readonly SchemaNode[],
+  some: string,
+  value: unknown,
+  at: ValuePlace,
+): Fault {
   const shallow = { ...at, deepest: Math.min(at.depth + 1, at.deepest) };
   const misfits = branches.map((branch) => misfitIn(faultsOf(branch, value, shallow), at.depth));
   const least = Math.min(...misfits.map(weightOf));
@@ -189,7 +193,7 @@ function faultOfBranches(branches: readonly SchemaNode[], some: string, value: u
   return fault(value, at, "anyOf", branches, `must match ${some} of the allowed forms`);
 }
 
-function faultsOf(branch: SchemaNode, value: unknown, at: Place): readonly Fault[] {
+function faultsOf(branch: SchemaNode, value: unknown, at: ValuePlace): readonly Fault[] {
   const faults: Fault[] = [];
   for (const one of faultsIn(branch, value, at)) if (faults.push(one) === MAX_FAILURES) break;
   return faults;

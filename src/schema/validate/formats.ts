@@ -71,10 +71,10 @@ function utcMinute(form: RegExp, text: string): { at: number; isLeap: boolean } 
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-type Check = (text: string) => boolean;
+type FormatCheck = (text: string) => boolean;
 
 /** Formats that ajv-formats checks wrongly or slowly, or not at all. */
-const OWN: Readonly<Record<string, Check>> = {
+const OWN: Readonly<Record<string, FormatCheck>> = {
   // `full-date`, `full-time` and `date-time` of RFC 3339.
   date: (text) => ONLY_USUAL_DATE.test(text) || dayOf(text) !== undefined,
   time: (text) => isTime(TIME, text),
@@ -140,16 +140,16 @@ export function closestFormat(name: string): string | undefined {
 const STEPS_PER_CHECK = 5;
 
 /** All checks take time with the length of the text. */
-function counting(check: Check): Format {
+function counting(check: FormatCheck): Format {
   return (text: string) => {
     spend(STEPS_PER_CHECK + text.length);
     return check(text);
   };
 }
 
-function checkOf(format: Format): Check {
+function checkOf(format: Format): FormatCheck {
   const check = typeof format === "object" && !(format instanceof RegExp) ? format.validate : format;
   if (check instanceof RegExp) return (text) => check.test(text);
-  if (typeof check === "function") return check as Check;
+  if (typeof check === "function") return check as FormatCheck;
   throw new Error("ajv-formats has a format of an unknown shape.");
 }

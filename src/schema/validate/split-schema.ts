@@ -4,7 +4,7 @@ import { CALL, STEPS } from "./ajv-keywords.ts";
 import { isCheckedFormat } from "./formats.ts";
 
 /** A schema as Ajv gets it: draft-07 keywords that check something, every reference a call into the list of parts. */
-export interface Part {
+export interface SchemaPart {
   /** Place in the document, as a JSON pointer. */
   readonly pointer: string;
   readonly schema: JsonObject | boolean;
@@ -32,15 +32,15 @@ const SPLIT_MAPS = ["properties", "patternProperties", "dependencies"] as const;
  * Splits a document into schemas for Ajv; the first part is the root. Unknown keywords and formats, `nullable` (which Ajv
  * would honour) and what is beside a `$ref` are left out, as they check nothing in draft-07.
  */
-export function splitSchema(document: SchemaDocument): readonly Part[] {
-  const parts = new Parts();
+export function splitSchema(document: SchemaDocument): readonly SchemaPart[] {
+  const parts = new SchemaParts();
   parts.numberOf(document.root);
   return parts.finish();
 }
 
 interface Built {
   readonly schema: JsonObject | boolean;
-  /** As in `Part`. */
+  /** As in `SchemaPart`. */
   readonly weight: number;
   /** What running it takes of the budget; what is run once for each item or member counts by itself. */
   readonly steps: number;
@@ -50,8 +50,8 @@ interface Built {
 
 const ONE = { weight: 1, steps: 1, size: 1 };
 
-class Parts {
-  readonly #parts: Part[] = [];
+class SchemaParts {
+  readonly #parts: SchemaPart[] = [];
   readonly #numbers = new Map<SchemaNode, number>();
   readonly #waiting: SchemaNode[] = [];
   /** Place of the part being built, for those split off it. */
@@ -68,7 +68,7 @@ class Parts {
     return number;
   }
 
-  finish(): readonly Part[] {
+  finish(): readonly SchemaPart[] {
     for (let node = this.#waiting.shift(); node !== undefined; node = this.#waiting.shift()) {
       this.#pointer = node.pointer;
       this.#parts[this.#numbers.get(node)!] = this.#part(this.#build(node));
@@ -81,7 +81,7 @@ class Parts {
     return { schema: { [CALL]: number }, ...ONE };
   }
 
-  #part(built: Built): Part {
+  #part(built: Built): SchemaPart {
     const { schema } = counted({ ...built, steps: built.steps + CALL_STEPS });
     return { pointer: this.#pointer, schema, weight: built.weight + CALL_STEPS };
   }

@@ -1,4 +1,4 @@
-import { attentionText } from "../../domain/words/attention.ts";
+import { type AttentionItem, attentionText } from "../../domain/words/attention.ts";
 import {
   ATTENTION_LIMITS,
   type AttentionReason,
@@ -15,10 +15,8 @@ import type { AttentionPage, Backlog } from "../../store/queue.ts";
 import type { ServiceContext } from "../context.ts";
 import { databaseFindings } from "./database.ts";
 
-type AttentionItem = AttentionPage["items"][number];
-
 /** What a service runs on. */
-export interface Environment {
+export interface ServiceEnvironment {
   /** Of the machine and the data folder; reads nothing from the store. */
   readonly findings: readonly Finding[];
   /** How far the clock was set since the process began. */
@@ -32,7 +30,7 @@ export interface Environment {
 
 export async function diagnose(
   { store, clock, tokens }: ServiceContext,
-  inspect: () => Environment,
+  inspect: () => ServiceEnvironment,
   health: Health,
 ): Promise<{ data: readonly Finding[]; meta: FindingsMeta }> {
   await tokens.flush();
@@ -78,7 +76,7 @@ function serverFinding({ status, reason, version, engine }: Health): Finding {
 }
 
 /** What is checked, apart from the machine. */
-export interface DoctorInput extends Omit<Environment, "findings"> {
+export interface DoctorInput extends Omit<ServiceEnvironment, "findings"> {
   readonly tokens: readonly Token[];
   readonly backlog: Backlog;
   readonly attention: AttentionPage;

@@ -26,7 +26,7 @@ import type { ServiceContext } from "../context.ts";
 import { checkQuery } from "../requests.ts";
 
 /** Whose figures are asked for, and of which time. */
-interface Selection {
+interface StatsRequest {
   readonly range: StatsRange;
   readonly stepMs: number;
   /** The start of the first step. */
@@ -91,7 +91,7 @@ export async function readStats(
 }
 
 /** @throws EvregError `malformed`, and `forbidden` without any right to read */
-function selectionOf(access: Access, query: StatsQuery, nowMs: number): Selection {
+function selectionOf(access: Access, query: StatsQuery, nowMs: number): StatsRequest {
   const applications = access.readable(query.application);
   const { range = "1h", action, subscription, by, limit } = checkQuery(STATS_QUERY, query);
   if (subscription !== undefined && action !== undefined) throw notTogether("subscription", "action");
@@ -155,7 +155,7 @@ function tallyOf(tallies: Tallies, key: number): Tally {
 }
 
 /** The whole time in the longest spans that fit. */
-function longPieces({ fromMs, steps, stepMs }: Selection): readonly StatsPiece[] {
+function longPieces({ fromMs, steps, stepMs }: StatsRequest): readonly StatsPiece[] {
   const toMs = fromMs + steps * stepMs;
   const pieces: StatsPiece[] = [];
   for (let startMs = fromMs; startMs < toMs;) {

@@ -14,8 +14,8 @@ import { Shares } from "../../runtime/shares.ts";
 import type { EventBounds, EventStore } from "../../store/events.ts";
 import type { OtherNodes } from "../../store/store.ts";
 import { type Page, SharedPages } from "./pages.ts";
-import { type Change, ChangeRing } from "./ring.ts";
-import { changeTopics, idAt, keyOf, type Source, type View } from "./view.ts";
+import { type FeedChange, ChangeRing } from "./ring.ts";
+import { changeTopics, idAt, keyOf, type StreamSource, type View } from "./view.ts";
 
 /** The pause between two wake-ups of all readers: the more there are, the fewer and larger are the writes. */
 const PAUSE_MS = 10;
@@ -47,7 +47,7 @@ const HEARING_MS = 60_000;
 export class Feed {
   readonly clock: Clock;
   readonly counts: StreamCounts;
-  readonly source: Source;
+  readonly source: StreamSource;
   readonly #events: FeedOptions["events"];
   readonly #ring: ChangeRing;
   readonly pages: SharedPages;
@@ -80,7 +80,7 @@ export class Feed {
     if (this.#open.size > 0) this.#planWakeUp();
   }
 
-  changed(change: Change): void {
+  changed(change: FeedChange): void {
     this.#others?.say(change);
     this.#ring.add(change, this.clock.now());
     this.recorded();
@@ -88,7 +88,7 @@ export class Feed {
 
   /** @param changes those of other nodes, as JSON */
   heard(changes: readonly string[]): void {
-    for (const change of changes) this.#ring.add(JSON.parse(change) as Change, this.clock.now());
+    for (const change of changes) this.#ring.add(JSON.parse(change) as FeedChange, this.clock.now());
   }
 
   /** Has the ring take the changes of others as well, while there are streams of changes. */

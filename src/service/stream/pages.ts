@@ -4,7 +4,7 @@ import type { EventStore, NextEvents, NextPage } from "../../store/events.ts";
 import { omitUndefined } from "../requests.ts";
 import type { ChangeRing } from "./ring.ts";
 import { streamTurns } from "./turns.ts";
-import { messagesOf, showsChanges, type Source, type View } from "./view.ts";
+import { messagesOf, showsChanges, type StreamSource, type View } from "./view.ts";
 
 /** What one page may have: it is made and encoded in one go, while all else waits. A single event may have more. */
 const PAGE = { limit: 200, maxBytes: 64 * 1024 } as const;
@@ -38,7 +38,7 @@ interface KeptPage {
 }
 
 /** Who asks for a page, and where it is. */
-interface Place {
+interface PageRequest {
   readonly view: View;
   /** See `keyOf`. */
   readonly key: string;
@@ -55,18 +55,18 @@ interface Place {
 export class SharedPages {
   readonly #events: Pick<EventStore, "next">;
   readonly #ring: ChangeRing;
-  readonly #source: Source;
+  readonly #source: StreamSource;
   readonly #kept = new LRUCache<string, KeptPage>({ maxSize: KEPT_BYTES });
   #lastRead: Promise<unknown> = Promise.resolve();
 
-  constructor(events: Pick<EventStore, "next">, ring: ChangeRing, source: Source) {
+  constructor(events: Pick<EventStore, "next">, ring: ChangeRing, source: StreamSource) {
     this.#events = events;
     this.#ring = ring;
     this.#source = source;
   }
 
   /** The page after a position. Resolves when it is the reader's turn. */
-  async after({ view, key, position, epoch }: Place): Promise<Page> {
+  async after({ view, key, position, epoch }: PageRequest): Promise<Page> {
     const name = `${position.event} ${position.change} ${key}`;
     let kept = this.#kept.get(name);
     // What comes after a position never changes where there is a whole page of it.

@@ -4,13 +4,13 @@ import { type DeliveryResult, type RecordChange, STREAM_LIMITS } from "../../dom
 import type { Subscription } from "../../domain/subscription.ts";
 
 /** Something that happened, apart from events. */
-export type Change =
+export type FeedChange =
   | { readonly topic: "deliveries"; readonly data: DeliveryResult }
   | { readonly topic: "subscriptions"; readonly data: RecordChange<Subscription> }
   | { readonly topic: "actions"; readonly data: RecordChange<Action> }
   | { readonly topic: "replays"; readonly data: RecordChange<Replay> };
 
-export type NumberedChange = Change & {
+export type NumberedChange = FeedChange & {
   /** From 1 at each start. */
   readonly number: number;
   readonly atMs: number;
@@ -54,7 +54,7 @@ export class ChangeRing {
     this.#completeSinceMs = Math.max(this.#completeSinceMs, ms);
   }
 
-  add(change: Change, atMs: number): void {
+  add(change: FeedChange, atMs: number): void {
     this.#last += 1;
     const bytes = change.topic === "deliveries" ? RESULT_BYTES : 2 * JSON.stringify(change.data).length;
     const { changes, changeBytes } = this.#limits;

@@ -35,7 +35,7 @@ export function keyOf({ topics, action, applications, subscription, status, payl
 }
 
 /** Of which data and start of the server a stream is, for the ids of its messages. */
-export interface Source {
+export interface StreamSource {
   readonly data: string;
   readonly instance: string;
 }
@@ -60,7 +60,7 @@ export function showsChanges(view: View): boolean {
 /** Names the position in the topics that the view shows. */
 export function idAt(
   view: View,
-  { data, instance }: Source,
+  { data, instance }: StreamSource,
   { event, change }: Required<StreamPosition>,
 ): string {
   return cursorText({
@@ -77,7 +77,7 @@ const MESSAGE_BYTES = 250;
 /** What the view shows of the span, which begins at `from`, and about how many bytes it takes. */
 export function messagesOf(
   view: View,
-  source: Source,
+  source: StreamSource,
   from: Required<StreamPosition>,
   { events, changes, to }: Span,
 ): { readonly messages: readonly StreamMessage[]; readonly bytes: number } {

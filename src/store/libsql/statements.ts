@@ -25,7 +25,7 @@ const STATEMENT_CODES: ReadonlySet<number> = new Set([ERROR, CONSTRAINT, MISMATC
  * @param step where it happened: a failed `commit` with an unclear answer leaves the outcome unknown
  * @returns the failure, or `undefined` when only the statement failed
  */
-export function engineFailure(error: unknown, step: Step): EngineFailure | undefined {
+export function engineFailure(error: unknown, step: TransactionStep): EngineFailure | undefined {
   if (error instanceof EngineFailure) return error;
   if (!isDriverError(error)) return undefined;
   const code = error.rawCode & 0xff;
@@ -209,16 +209,16 @@ function jsonOf<T>(gathered: ArrayBuffer): T {
   return JSON.parse(Buffer.from(gathered).toString()) as T;
 }
 
-type Step = "statement" | "begin" | "commit";
+type TransactionStep = "statement" | "begin" | "commit";
 
 /** What a failure of these statements says of their transaction. */
-const STEPS: Readonly<Record<string, Step>> = {
+const STEPS: Readonly<Record<string, TransactionStep>> = {
   "BEGIN IMMEDIATE": "begin",
   COMMIT: "commit",
   ROLLBACK: "begin",
 };
 
-function attempted<T>(act: () => T, step: Step = "statement"): T {
+function attempted<T>(act: () => T, step: TransactionStep = "statement"): T {
   try {
     return act();
   } catch (error) {

@@ -1,6 +1,6 @@
 import { EvregError } from "../../domain/error.ts";
 import { fileTimestamp } from "../../runtime/clock.ts";
-import { Connection, type DatabaseSetup, PostgresSql } from "../postgres/connection.ts";
+import { DatabaseConnection, type DatabaseSetup, PostgresSql } from "../postgres/connection.ts";
 import { makeTables } from "../postgres/make-tables.ts";
 import { ARRIVING, LAST_MOVED, movedSchema } from "../postgres/moved-schema.ts";
 import { IS_LIVING } from "../postgres/nodes.ts";
@@ -14,7 +14,7 @@ import {
   mustBeBegun,
   type OpenSource,
   type OpenTarget,
-  type TargetNeeds,
+  type SourceFacts,
 } from "./place.ts";
 
 /** The longest that a statement may take, such as one that counts all events. */
@@ -52,7 +52,11 @@ const engine: MoveEngine = {
 };
 
 /** @param begin the statement that begins the transaction */
-function transaction<T>(connection: Connection, begin: string, work: (sql: Sql) => Promise<T>): Promise<T> {
+function transaction<T>(
+  connection: DatabaseConnection,
+  begin: string,
+  work: (sql: Sql) => Promise<T>,
+): Promise<T> {
   return connection.transaction(begin, async (client) => {
     const result = await work(new PostgresSql(client));
     await client.query("COMMIT");
@@ -75,9 +79,9 @@ export function databasePlace(url: string, where: string): MovePlace {
 async function withConnection<T>(
   url: string,
   schema: string,
-  act: (connection: Connection) => Promise<T>,
+  act: (connection: DatabaseConnection) => Promise<T>,
 ): Promise<T> {
-  const connection = new Connection(setupFor(url, schema));
+  const connection = new DatabaseConnection(setupFor(url, schema));
   try {
     return await act(connection);
   } finally {
@@ -148,7 +152,7 @@ async function lockAll(sql: Sql, where: string): Promise<void> {
   throw new EvregError("conflict", `A server on the database ${where} has just started. Run this again.`);
 }
 
-async function toDatabase(url: string, where: string, source: TargetNeeds): Promise<OpenTarget> {
+async function toDatabase(url: string, where: string, source: SourceFacts): Promise<OpenTarget> {
   await withConnection(url, SCHEMA, (connection) =>
     transaction(connection, "BEGIN", async (sql) => {
       if ((await sql.value<string | null>(`SELECT to_regclass('${SCHEMA}.turn')::text`)) === null) {
@@ -167,7 +171,7 @@ async function toDatabase(url: string, where: string, source: TargetNeeds): Prom
     }),
   );
   await makeTables(setupFor(url, ARRIVING));
-  const connection = new Connection(setupFor(url, ARRIVING));
+  const connection = new DatabaseConnection(setupFor(url, ARRIVING));
   const alone = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
     transaction(connection, "BEGIN", async (sql) => {
       // The connection holds it until it ends, and may have been made anew since the last time.

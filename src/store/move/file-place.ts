@@ -29,7 +29,7 @@ import {
   mustBeBegun,
   type OpenSource,
   type OpenTarget,
-  type TargetNeeds,
+  type SourceFacts,
 } from "./place.ts";
 
 /** The size of the cache in KiB, which the engine takes below 0: all indexes of a table are written to at once. */
@@ -146,7 +146,7 @@ function isNew(sql: SyncSql): boolean {
   return readForm(sql) === 0;
 }
 
-async function toFolder(folder: string, source: TargetNeeds): Promise<OpenTarget> {
+async function toFolder(folder: string, source: SourceFacts): Promise<OpenTarget> {
   prepareFolder(folder);
   const file = dataFileOf(folder);
   const mustBeFree = (): void => {

@@ -22,7 +22,7 @@ export interface MoveReport extends PassResult {
   readonly took_ms: number;
 }
 
-interface MoveOptions {
+interface MoveRequest {
   readonly from: NamedPlace;
   readonly to: NamedPlace;
   /** Ends it before its next chunk; another one goes on from there. */
@@ -39,7 +39,7 @@ const SHOW_EVERY_MS = 250;
  * then to be done again.
  * @throws EvregError those of `MovePlace`; `unavailable` where one of the two cannot be read or written
  */
-export async function move({ from, to, signal, onProgress }: MoveOptions): Promise<MoveReport> {
+export async function move({ from, to, signal, onProgress }: MoveRequest): Promise<MoveReport> {
   const progress = new MoveProgress();
   const thread = new StoreThread("move-thread", { crashed: () => undefined, damaged: () => undefined });
   const end = (): void => progress.end();

@@ -23,7 +23,7 @@ export interface OpenTarget extends MoveTarget {
 }
 
 /** What a target has to know of the source. */
-export type TargetNeeds = Pick<OpenSource, "dataId" | "kept">;
+export type SourceFacts = Pick<OpenSource, "dataId" | "kept">;
 
 export interface MovePlace {
   /**
@@ -36,14 +36,14 @@ export interface MovePlace {
    * Opens the data that are to become those of the source, which may have been begun.
    * @throws EvregError `conflict` where there are others
    */
-  to(source: TargetNeeds): Promise<OpenTarget>;
+  to(source: SourceFacts): Promise<OpenTarget>;
 }
 
 /**
  * Refuses to move once more what was moved away before, where this is not the end of that move: others may have gone on with it.
  * @throws EvregError `conflict`
  */
-export function mustBeBegun(isBegun: boolean, { kept }: TargetNeeds, where: string): void {
+export function mustBeBegun(isBegun: boolean, { kept }: SourceFacts, where: string): void {
   if (isBegun || kept === undefined) return;
   throw new EvregError(
     "conflict",

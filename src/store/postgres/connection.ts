@@ -4,7 +4,7 @@ import { Client, type CustomTypesConfig, type QueryResult, type QueryResultRow }
 import { type Durable, type Work, workOn } from "../sql/operation.ts";
 import { checkText, EngineFailure, type Sql, type SqlValue } from "../sql/sql.ts";
 import type { ReaderConnection, WriterConnection } from "../thread/worker.ts";
-import { parameterType, translated, type Translated } from "./dialect.ts";
+import { parameterType, translated, type PostgresStatement } from "./dialect.ts";
 import { shardOf } from "../rules/shards.ts";
 import { databaseFailure, isLost } from "./failure.ts";
 import { SCHEMA } from "./tables.ts";
@@ -63,7 +63,7 @@ export function withSslAsPostgres(url: string): string {
 }
 
 /** One connection to the database, made anew where it was lost. */
-export class Connection {
+export class DatabaseConnection {
   readonly #setup: DatabaseSetup;
   #client: Client | undefined;
   #opening: Promise<Client> | undefined;
@@ -152,7 +152,7 @@ export class Connection {
   }
 }
 
-interface PreparedStatement extends Translated {
+interface PreparedStatement extends PostgresStatement {
   /** What the database keeps it by; `undefined` for one that it does not keep. */
   readonly name: string | undefined;
 }
@@ -231,13 +231,13 @@ function parameterOf(value: SqlValue): unknown {
 
 /** The connection that reads. */
 export class PostgresReader implements ReaderConnection {
-  protected readonly connection: Connection;
+  protected readonly connection: DatabaseConnection;
   protected readonly key: Uint8Array | undefined;
   protected readonly prepares: boolean;
 
   constructor(setup: DatabaseSetup, key: Uint8Array | undefined) {
     this.prepares = setup.prepares ?? true;
-    this.connection = new Connection(setup);
+    this.connection = new DatabaseConnection(setup);
     this.key = key;
   }
 

@@ -4,7 +4,7 @@ import type { SqlValue } from "../sql/sql.ts";
 // put into its own here; functions that it lacks are in `tables.ts`.
 
 /** A statement with its parameters as PostgreSQL takes them. */
-export interface Translated {
+export interface PostgresStatement {
   readonly text: string;
   /** Which of the values each parameter is, from 0. */
   readonly places: readonly number[];
@@ -14,7 +14,7 @@ export interface Translated {
  * Translates a statement for values of these types. A parameter has the type of its value, as PostgreSQL would guess from where
  * it stands, and often cannot; NULL has none and is written out.
  */
-export function translated(statement: string, types: readonly ParameterType[]): Translated {
+export function translated(statement: string, types: readonly ParameterType[]): PostgresStatement {
   const places: number[] = [];
   const parameter = (place: number): string => {
     const type = types[place];

@@ -3,7 +3,7 @@ import { EvregError } from "../../domain/error.ts";
 import { shardOf } from "../rules/shards.ts";
 import type { OtherNodes, StoreNode } from "../store.ts";
 import { NOTHING_STORED } from "../thread/store-threads.ts";
-import { CONNECT_TIMEOUT_MS, Connection, type DatabaseSetup } from "./connection.ts";
+import { CONNECT_TIMEOUT_MS, DatabaseConnection, type DatabaseSetup } from "./connection.ts";
 import { IS_LIVING, IS_SERVING, LEASE_END, LEASE_SECONDS, type Sharing } from "./nodes.ts";
 import { SCHEMA } from "./tables.ts";
 
@@ -78,7 +78,7 @@ export class Membership implements StoreNode {
     },
   };
   readonly #options: MembershipOptions;
-  readonly #connection: Connection;
+  readonly #connection: DatabaseConnection;
   readonly #ending = new AbortController();
   #running: Promise<void> | undefined;
   /** The version that this node works by, and the one of which others know that it does. */
@@ -102,7 +102,7 @@ export class Membership implements StoreNode {
     this.#options = options;
     // It asks for rows of three tables that have a few rows each. What takes longer than a lease is no answer.
     const statementTimeoutMs = CONNECT_TIMEOUT_MS;
-    this.#connection = new Connection({ ...options.setup, statementTimeoutMs });
+    this.#connection = new DatabaseConnection({ ...options.setup, statementTimeoutMs });
   }
 
   /** Looks for the first time, and goes on with it until `end`. */

@@ -10,7 +10,7 @@ import { createStore } from "../thread/store.ts";
 import { StoreThreads, type StoreThreadsOptions } from "../thread/store-threads.ts";
 import { WriteQueue } from "../thread/write-queue.ts";
 import type { Sharing } from "./nodes.ts";
-import type { WriterSetup } from "./setup.ts";
+import type { DatabaseWriterSetup } from "./setup.ts";
 import { Membership } from "./membership.ts";
 
 export interface PostgresOptions {
@@ -73,7 +73,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     onFatal,
   });
   const reached = { url, prepares, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
-  const setup: WriterSetup = {
+  const setup: DatabaseWriterSetup = {
     ...reached,
     node: { ...owner, version, serves },
     encryption,

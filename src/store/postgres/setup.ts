@@ -4,12 +4,12 @@ import type { NodeIdentity } from "./nodes.ts";
 
 // What the threads of a database are set up with.
 
-export interface ReaderSetup extends DatabaseSetup {
+export interface DatabaseReaderSetup extends DatabaseSetup {
   /** What secrets are encrypted with, where they are. */
   readonly key: Uint8Array | undefined;
 }
 
-export interface WriterSetup extends DatabaseSetup {
+export interface DatabaseWriterSetup extends DatabaseSetup {
   readonly encryption: EncryptionKeys | undefined;
   readonly node: NodeIdentity;
   /** Left out for the time of the database. */

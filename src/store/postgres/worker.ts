@@ -8,7 +8,7 @@ import { encryptSecrets } from "./encrypt-secrets.ts";
 import { inspect, risksOf } from "./inspect.ts";
 import { makeTables } from "./make-tables.ts";
 import { join, leave, listNodes, NODE_OPERATIONS, OTHERS_OPERATIONS } from "./nodes.ts";
-import type { ReaderSetup, WriterSetup } from "./setup.ts";
+import type { DatabaseReaderSetup, DatabaseWriterSetup } from "./setup.ts";
 
 const operations = {
   ...OPERATIONS,
@@ -22,7 +22,7 @@ const operations = {
 new StoreWorker({
   operations,
   tasks: {},
-  async openToWrite(setup: WriterSetup) {
+  async openToWrite(setup: DatabaseWriterSetup) {
     await makeTables(setup);
     const connection = new PostgresWriter(setup, setup.encryption?.key, setup.node.instance);
     try {
@@ -34,17 +34,20 @@ new StoreWorker({
       throw error;
     }
   },
-  openToRead: (setup: ReaderSetup) => new PostgresReader(setup, setup.key),
+  openToRead: (setup: DatabaseReaderSetup) => new PostgresReader(setup, setup.key),
 }).start();
 
-async function prepare(connection: PostgresWriter, setup: WriterSetup): Promise<OpenReport<ReaderSetup>> {
+async function prepare(
+  connection: PostgresWriter,
+  setup: DatabaseWriterSetup,
+): Promise<OpenReport<DatabaseReaderSetup>> {
   const { url, prepares, statementTimeoutMs, encryption, node } = setup;
   const dataId = await connection.write((work) => join(work, node));
   const nowMs = setup.nowMs ?? (await connection.write(timeOfDatabase));
   const notices = await connection.write(riskNotices);
   await connection.write((work) => encryptSecrets(work, encryption, node.instance));
   notices.push(...(await prepareData((step) => connection.write(step), nowMs, "the database")));
-  const reader: ReaderSetup = { url, prepares, statementTimeoutMs, key: encryption?.key };
+  const reader: DatabaseReaderSetup = { url, prepares, statementTimeoutMs, key: encryption?.key };
   return { operations: traitsOf(operations), dataId, notices, reader };
 }
 

@@ -100,7 +100,7 @@ export type OperationTraits =
 export type OperationsTraits = Readonly<Record<string, Readonly<Record<string, OperationTraits>>>>;
 
 /** What one call of a long read answers: other reads get their turn before the next, and the log is free to restart. */
-export interface Part<T, Q> {
+export interface ReadPart<T, Q> {
   readonly items: readonly T[];
   /** What is to be asked for the rest; absent where there is none. */
   readonly rest?: Q;

@@ -25,7 +25,7 @@ import { settingsFromJson } from "../sql/stored-record.ts";
 import type {
   OperationsTraits,
   OperationTraits,
-  Part,
+  ReadPart,
   ReadOperation,
   WriteOperation,
 } from "../sql/operation.ts";
@@ -65,13 +65,17 @@ type Ask<T> =
  */
 type JoinedAsk<C, R> = (rows: number, call: (bytes: ByteWriter) => C) => Promise<WriteReply<R>>;
 
-type Parts = typeof OPERATIONS;
+type StoreOperations = typeof OPERATIONS;
 type AnyAsk = (...args: readonly unknown[]) => Promise<unknown>;
 
 /** The main thread's side of the operations, by the parts of the store. */
-type Calls = { readonly [P in keyof Parts]: { readonly [M in keyof Parts[P]]: Ask<Parts[P][M]> } };
+type ThreadCalls = {
+  readonly [P in keyof StoreOperations]: {
+    readonly [M in keyof StoreOperations[P]]: Ask<StoreOperations[P][M]>;
+  };
+};
 
-function threadCalls({ operations, threads, queue }: StoreParts): Calls {
+function threadCalls({ operations, threads, queue }: StoreParts): ThreadCalls {
   const askFor = (operation: string, traits: OperationTraits): AnyAsk => {
     if (traits.kind === "read") return (...args) => threads.read(operation, args);
     if (traits.isJoined) {
@@ -89,7 +93,7 @@ function threadCalls({ operations, threads, queue }: StoreParts): Calls {
     const named = Object.entries(own).map(([name, traits]) => [name, askFor(`${part}.${name}`, traits)]);
     return [part, Object.fromEntries(named) as unknown];
   });
-  return Object.fromEntries(parts) as Calls;
+  return Object.fromEntries(parts) as ThreadCalls;
 }
 
 /**
@@ -123,7 +127,7 @@ export function createStore(parts: StoreParts): Store {
   };
 }
 
-function eventStore(events: Calls["events"], claimed: ClaimedSubscriptions): EventStore {
+function eventStore(events: ThreadCalls["events"], claimed: ClaimedSubscriptions): EventStore {
   /** Records events, in several transactions where all of it would be too much for one. */
   async function record(
     batch: readonly EventRecord[],
@@ -179,7 +183,7 @@ function eventStore(events: Calls["events"], claimed: ClaimedSubscriptions): Eve
   };
 }
 
-function deliveryQueue(queue: Calls["queue"], claimed: ClaimedSubscriptions): DeliveryQueue {
+function deliveryQueue(queue: ThreadCalls["queue"], claimed: ClaimedSubscriptions): DeliveryQueue {
   async function finish(
     result: AttemptResult,
     nowMs: number,
@@ -282,14 +286,14 @@ function claimAnswer(
 
 /** @param signal ends it before the next part; rejects with its reason */
 async function readParts<T, Q>(
-  ask: (query: Q) => Promise<Part<T, Q>>,
+  ask: (query: Q) => Promise<ReadPart<T, Q>>,
   query: Q,
   signal?: AbortSignal,
 ): Promise<readonly T[]> {
   const all: T[] = [];
   for (let rest: Q | undefined = query; rest !== undefined;) {
     signal?.throwIfAborted();
-    const part: Part<T, Q> = await ask(rest);
+    const part: ReadPart<T, Q> = await ask(rest);
     all.push(...part.items);
     ({ rest } = part);
   }

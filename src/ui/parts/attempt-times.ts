@@ -56,7 +56,7 @@ export function partsText(attempt: Timed): string {
 }
 
 /** Of a subscription as it is now. */
-type Schedule = Pick<Subscription, "retry_schedule" | "max_retries" | "on_exhausted">;
+type AttemptSchedule = Pick<Subscription, "retry_schedule" | "max_retries" | "on_exhausted">;
 
 const AT_ONCE_MS = 250;
 /** Past its wait an attempt also waits for its turn. */
@@ -71,7 +71,7 @@ const JITTER = 1.1;
 export function gapText(
   before: Attempt,
   after: Attempt,
-  schedule: Schedule | undefined,
+  schedule: AttemptSchedule | undefined,
   usualWaitsMs: readonly number[] | null,
 ): string {
   const waitedMs = Date.parse(after.started_at) - Date.parse(before.started_at) - before.duration_ms;

@@ -6,11 +6,11 @@ import { numberText } from "./texts.ts";
 import { clock, day } from "./time.tsx";
 
 /** A value for each step; `null` where none is known. */
-type Values = readonly (number | null)[];
+type ChartValues = readonly (number | null)[];
 
 export interface ChartLine {
   readonly name: string;
-  readonly values: Values;
+  readonly values: ChartValues;
   /** line: a line on a soft ground; dashed: a thin one; bars: from the zero line up. */
   readonly look: "line" | "dashed" | "bars";
 }
@@ -60,7 +60,7 @@ interface Scales {
 const point = (value: number): string => value.toFixed(1);
 
 /** Each run of known values on its own; a value between two gaps is a dot. */
-function linePath(times: readonly number[], values: Values, { x, y }: Scales): string {
+function linePath(times: readonly number[], values: ChartValues, { x, y }: Scales): string {
   return runsOf(values)
     .map((run) => {
       const points = run.map((index) => `${point(x(times[index]!))} ${point(y(values[index]!))}`);
@@ -69,7 +69,7 @@ function linePath(times: readonly number[], values: Values, { x, y }: Scales): s
     .join("");
 }
 
-function groundPath(times: readonly number[], values: Values, { x, y }: Scales): string {
+function groundPath(times: readonly number[], values: ChartValues, { x, y }: Scales): string {
   return runsOf(values)
     .map((run) => {
       const points = run.map((index) => `${point(x(times[index]!))} ${point(y(values[index]!))}`);
@@ -79,7 +79,7 @@ function groundPath(times: readonly number[], values: Values, { x, y }: Scales):
     .join("");
 }
 
-function barsPath(times: readonly number[], values: Values, { x, y, slot }: Scales): string {
+function barsPath(times: readonly number[], values: ChartValues, { x, y, slot }: Scales): string {
   const width = Math.max(1, Math.min(BAR_WIDEST, slot * BAR_SHARE));
   return values
     .map((value, index) => {

@@ -2,24 +2,24 @@ import { Component, type ComponentChildren } from "preact";
 import { Empty } from "../parts/states.tsx";
 import type { Route } from "./route.ts";
 
-interface Props {
+interface GuardProps {
   readonly route: Route;
   readonly children: ComponentChildren;
 }
 
-interface State {
+interface GuardState {
   /** Where the page was when something failed. */
   readonly failed?: Route;
 }
 
 /** Stands for a screen that failed, until the page leads elsewhere. */
-export class Guard extends Component<Props, State> {
+export class Guard extends Component<GuardProps, GuardState> {
   override componentDidCatch(error: unknown): void {
     reportError(error);
     this.setState({ failed: this.props.route });
   }
 
-  override render({ route, children }: Props, { failed }: State) {
+  override render({ route, children }: GuardProps, { failed }: GuardState) {
     if (failed !== route) return children;
     return (
       <>

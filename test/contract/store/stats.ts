@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { bucketOf } from "../../../src/domain/stats/histogram.ts";
 import { MINUTE_MS } from "../../../src/domain/stats/stats.ts";
 import { MEASURE, Tally } from "../../../src/domain/stats/tally.ts";
-import type { StatsQuery } from "../../../src/store/history.ts";
+import type { StoredStatsQuery } from "../../../src/store/history.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 const FINISHED = NOW + 61_000;
@@ -25,7 +25,7 @@ export function statsSuite(open: OpenStore): void {
   }
 
   /** What was counted, by start or subject. */
-  async function figures(query: Partial<StatsQuery> = {}): Promise<Record<string, object>> {
+  async function figures(query: Partial<StoredStatsQuery> = {}): Promise<Record<string, object>> {
     const tallies: Record<string, Tally> = {};
     for (const { key, counts } of await on.stats.figures({ by: "start", pieces: PIECES, ...query })) {
       (tallies[key] ??= new Tally()).add(counts);

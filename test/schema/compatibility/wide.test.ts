@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { EvregError } from "../../../src/domain/error.ts";
 import { compare } from "../../../src/schema/compatibility/compare.ts";
-import type { Verdict } from "../../../src/schema/compatibility/compare.ts";
+import type { ComparisonResult } from "../../../src/schema/compatibility/compare.ts";
 import { lengthOf, report, rounds, someOf } from "../../faults/length.ts";
 import { cpuMs } from "../../support/cpu-time.ts";
 import { asyncApiVersions, githubVersions } from "../../support/github.ts";
@@ -17,7 +17,7 @@ const LONGEST_MS = rounds(3_000, 1_000);
 /** A machine that is busy with something else is given another chance. */
 const TRIES = 3;
 
-interface Measured extends Verdict {
+interface Measured extends ComparisonResult {
   readonly ms: number;
 }
 

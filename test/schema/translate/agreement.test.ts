@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { EvregError } from "../../../src/domain/error.ts";
 import { toDraft7 } from "../../../src/import/draft7.ts";
-import { Source, UnsupportedSchema } from "../../../src/import/source.ts";
+import { SourceDocument, UnsupportedSchema } from "../../../src/import/source.ts";
 import { checkSchema } from "../../../src/schema/check.ts";
 import { compileSchema, type Validator } from "../../../src/schema/validate/compile.ts";
 import { randomPayload, randomSource, type RandomSource } from "./random-sources.ts";
@@ -75,7 +75,7 @@ test("a translated schema accepts what its source accepts", () => {
 /** `undefined` where it is refused, by the translation or for its patterns and limits. */
 function translatedOf(source: RandomSource): Validator | undefined {
   try {
-    const { schemata } = toDraft7(new Source(source, "2020-12"), "/root", { loosen: false });
+    const { schemata } = toDraft7(new SourceDocument(source, "2020-12"), "/root", { loosen: false });
     const schema = typeof schemata === "boolean" ? { allOf: [schemata] } : schemata;
     // The source may itself say something of types that no payload has, or no value there.
     const slips = /as the type is|every payload is an object/;

@@ -1,7 +1,7 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import { describe, expect, test } from "vitest";
 import { toDraft7 } from "../../../src/import/draft7.ts";
-import { type Dialect, Source, UnsupportedSchema } from "../../../src/import/source.ts";
+import { type Dialect, SourceDocument, UnsupportedSchema } from "../../../src/import/source.ts";
 
 interface Options {
   readonly dialect?: Dialect;
@@ -11,7 +11,7 @@ interface Options {
 /** Of the schema at `/schema`, in a document with others to refer to. */
 function translated(schema: unknown, { dialect = "2020-12", loosen = false }: Options = {}) {
   const document = { schema, kept: KEPT };
-  const { schemata, notes } = toDraft7(new Source(document, dialect), "/schema", { loosen });
+  const { schemata, notes } = toDraft7(new SourceDocument(document, dialect), "/schema", { loosen });
   return { schemata, notes: notes.map(({ pointer, message }) => `${pointer}: ${message}`) };
 }
 
@@ -272,7 +272,7 @@ test("a document made to grow without end is refused early", () => {
   );
   const document = { schema: { $ref: "#/kept/s0", unevaluatedProperties: false, title: "a" }, kept };
   const translate = (schema: object) =>
-    toDraft7(new Source({ ...document, schema }, "2020-12"), "/schema", { loosen: false });
+    toDraft7(new SourceDocument({ ...document, schema }, "2020-12"), "/schema", { loosen: false });
   expect(() => translate(document.schema)).toThrow("unevaluatedProperties depends on");
   expect(() => translate({ not: { $ref: "#/kept/s0" } })).toThrow("needs more than 5,000 schemas");
 });

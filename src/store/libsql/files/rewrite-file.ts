@@ -203,7 +203,7 @@ function copyRestored(sql: SyncSql, version: number): void {
   });
 }
 
-interface SecretRow {
+interface FileSecretRow {
   readonly id: number;
   readonly application: string;
   readonly subscription: string;
@@ -215,7 +215,7 @@ interface SecretRow {
 /** @returns how many subscriptions have secrets */
 function copySecrets(sql: SyncSql, version: number, { current, next }: Vaults): number {
   const texts = ["s.application", "s.subscription", "k.secret", "k.previous_secret", "k.bearer_token"];
-  const rows = sql.rows<SecretRow>(
+  const rows = sql.rows<FileSecretRow>(
     `SELECT k.subscription_id AS id, ${texts.map((text) => `CAST(${text} AS TEXT) AS ${text.slice(2)}`).join(", ")}
       FROM main.subscription_secret AS k JOIN main.subscription AS s ON s.rowid = k.subscription_id`,
   );

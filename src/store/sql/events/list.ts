@@ -16,7 +16,7 @@ import { ALL_ACTIONS, BLOCK_ROWIDS } from "./counts.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "./payloads.ts";
 import { idRangesOf, loadLastNumbers, rangesAfter } from "./timeline.ts";
 
-type Order = EventSelection["order"];
+type EventOrder = EventSelection["order"];
 
 /** The events of some actions, or of all: counted, and walked in order. */
 export class SelectedEvents {
@@ -113,7 +113,7 @@ export class SelectedEvents {
   }
 
   /** Answers the rowids of the first `limit` events of the ranges, in the order that is asked for. */
-  async walk(ranges: readonly RowidRange[], order: Order, limit: number): Promise<readonly number[]> {
+  async walk(ranges: readonly RowidRange[], order: EventOrder, limit: number): Promise<readonly number[]> {
     const ids: number[] = [];
     for (const range of order === "asc" ? ranges : ranges.toReversed()) {
       let part = await this.#firstPart(range, order);
@@ -130,7 +130,7 @@ export class SelectedEvents {
 
   async #rowids(
     { low, high }: RowidRange,
-    order: Order,
+    order: EventOrder,
     limit: number,
     offset = 0,
   ): Promise<readonly number[]> {
@@ -157,7 +157,7 @@ export class SelectedEvents {
    * Answers where the first of the events are; `undefined` where the range has none. The events of several actions are in no
    * index together: a part of the range, which begins with the first of them, is sorted by itself, and that is never many.
    */
-  async #firstPart({ low, high }: RowidRange, order: Order): Promise<RowidRange | undefined> {
+  async #firstPart({ low, high }: RowidRange, order: EventOrder): Promise<RowidRange | undefined> {
     if (low > high) return undefined;
     if (this.#actions === undefined || this.#actions.length === 1) return { low, high };
     const nearest = order === "asc" ? "min" : "max";

@@ -19,7 +19,7 @@ import { countUnfinished } from "../queue/backlog.ts";
 import { DELIVERY_STATE, LEASE_OF, NORMAL, PENDING_OF, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { placeByKey } from "../queue/key-order.ts";
 import { isoOrNull, parseStored, type StoredRecord } from "../stored-record.ts";
-import type { Part, Work } from "../operation.ts";
+import type { ReadPart, Work } from "../operation.ts";
 import { isRowid, type Sql, type SqlValue } from "../sql.ts";
 
 interface ReplayRow extends StoredRecord<
@@ -339,7 +339,7 @@ export async function planReplay(sql: Sql, request: ReplayRequest): Promise<Repl
   return { ...request, action, scope: await idRangesOf(sql, "event", fromMs, toMs) };
 }
 
-export async function countReplay(sql: Sql, plan: ReplayPlan): Promise<Part<number, ReplayPlan>> {
+export async function countReplay(sql: Sql, plan: ReplayPlan): Promise<ReadPart<number, ReplayPlan>> {
   const [range] = plan.scope;
   if (range === undefined) return { items: [] };
   const high = await windowEnd(sql, plan, range);

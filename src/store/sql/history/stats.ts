@@ -5,14 +5,14 @@ import type { AttemptResult } from "../../queue.ts";
 import type {
   CountedFigure,
   RefusedCount,
-  StatsQuery,
+  StoredStatsQuery,
   StatsSelection,
   StatsSubject,
   StatsSubjects,
   StatsTime,
 } from "../../history.ts";
 import { matchOf } from "../catalog/matching.ts";
-import type { Part } from "../operation.ts";
+import type { ReadPart } from "../operation.ts";
 import type { Sql, SqlValue } from "../sql.ts";
 
 // What happens is counted in the transaction that stores it, so that a crash takes either both or neither: in each span of time,
@@ -139,7 +139,7 @@ function isOfApplications(table: string): string {
 }
 
 /** SQL of the series that a query adds up; `?3` is the subscription, and the other values follow. */
-function seriesOf({ by, applications, action, subscription }: StatsQuery): {
+function seriesOf({ by, applications, action, subscription }: StoredStatsQuery): {
   readonly text: string;
   readonly values: readonly SqlValue[];
 } {
@@ -169,7 +169,10 @@ const KNOWN = `UNION ALL SELECT f.start_ms, ${MEASURE.published}, 0, NULL
   WHERE f.span_ms = piece.span_ms AND f.start_ms = piece.start_ms AND f.action_id = 0 AND f.subscription_id = 0`;
 
 /** The rows are added up here: to sort all by key and measure takes the engine twice as long. */
-export async function readFigures(sql: Sql, query: StatsQuery): Promise<Part<CountedFigure, StatsQuery>> {
+export async function readFigures(
+  sql: Sql,
+  query: StoredStatsQuery,
+): Promise<ReadPart<CountedFigure, StoredStatsQuery>> {
   const { by, applications, subscription, pieces } = query;
   const series = seriesOf(query);
   const rows = await sql.rows<{ key: number; measure: number; count: number; lastError: string | null }>(

@@ -4,7 +4,7 @@ import type { BacklogCause } from "../../../domain/stats/stats.ts";
 import type { DeliverySelection } from "../../queue.ts";
 import { matchOf } from "../catalog/matching.ts";
 import { idRangesOf, rangesAfter } from "../events/timeline.ts";
-import type { Part } from "../operation.ts";
+import type { ReadPart } from "../operation.ts";
 import { type Sql, type SqlValue, walkedBy } from "../sql.ts";
 import { activeReceivers, type CauseFilter, filterByCause } from "./backlog.ts";
 import {
@@ -33,7 +33,7 @@ const EXTENT: Extent = { lookedAt: 8_000, gathered: 20_000 };
 /** Up to so many subscriptions are walked side by side through their index; for more, all deliveries are. */
 const MAX_WALKED = 100;
 
-type DeliveryPart = Part<Delivery, DeliverySelection>;
+type DeliveryPart = ReadPart<Delivery, DeliverySelection>;
 
 const NONE: DeliveryPart = { items: [] };
 

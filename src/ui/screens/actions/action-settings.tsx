@@ -17,7 +17,7 @@ import { actionPath } from "./read-action.ts";
 
 const MODES: readonly CompatibilityMode[] = ["full", "producer", "consumer", "none"];
 
-type Change = object;
+type SettingsChange = object;
 
 /** What a person has touched. */
 interface Touched {
@@ -57,7 +57,7 @@ export function ActionSettings({ action, reload }: PartProps) {
     draft.change(part);
   };
   /** Two who change the same field are told of each other; sent once more, it replaces what the other has set. */
-  const refuseConflict = async (change: Change): Promise<void> => {
+  const refuseConflict = async (change: SettingsChange): Promise<void> => {
     const now = settingsOf((await askJson<Action>(actionPath(name))).data);
     const sent = (Object.keys(MEMBERS) as (keyof Touched)[]).filter((one) => MEMBERS[one] in change);
     const field = changedByOthers(draft, now, sent);
@@ -66,7 +66,7 @@ export function ActionSettings({ action, reload }: PartProps) {
     throw new ApiError(409, changedText(now[field]), { field: MEMBERS[field] });
   };
   const [wrong, setWrong] = useState<{ readonly field: unknown; readonly message: string } | undefined>();
-  const send = async (change: Change): Promise<boolean> => {
+  const send = async (change: SettingsChange): Promise<boolean> => {
     setWrong(undefined);
     try {
       await refuseConflict(change);
@@ -81,11 +81,11 @@ export function ActionSettings({ action, reload }: PartProps) {
     }
   };
   const errorOf = (field: string): string | undefined => (wrong?.field === field ? wrong.message : undefined);
-  const undo = (change: Change) => () => {
+  const undo = (change: SettingsChange) => () => {
     void askJson(actionPath(name), { method: "PUT", body: change }).then(reload, sayError);
   };
-  const before: Change = { deprecated, retired, successor: action.successor };
-  const goesOn = async (change: Change, done: string): Promise<void> => {
+  const before: SettingsChange = { deprecated, retired, successor: action.successor };
+  const goesOn = async (change: SettingsChange, done: string): Promise<void> => {
     if (await send(change)) say(done, undo(before));
   };
   const named = successor === undefined ? action.successor : successor.trim() || null;

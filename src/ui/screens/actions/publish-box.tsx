@@ -14,7 +14,7 @@ import { isBuiltIn } from "./action-state.tsx";
 import { actionPath } from "./read-action.ts";
 import { CameBack, EXACT } from "../../parts/form.tsx";
 
-interface NewEvent {
+interface TypedEvent {
   readonly text: string;
   /** Stays the same until the event is known to be stored, also over a reload. */
   readonly key: string;
@@ -22,7 +22,7 @@ interface NewEvent {
   readonly seed: string | null;
 }
 
-const newEvent = (): NewEvent => ({ text: "", key: newAttemptKey(), seed: null });
+const newEvent = (): TypedEvent => ({ text: "", key: newAttemptKey(), seed: null });
 
 /** Publishes one event, made up or written by hand. */
 export function PublishBox({ action, subscribers }: PartProps) {

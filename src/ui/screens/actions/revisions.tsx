@@ -21,7 +21,7 @@ const PAGE_ROWS = 20;
 /** Characters of two schemas whose difference is said in the list. */
 const SHORT_ENOUGH = 200_000;
 
-interface Row {
+interface RevisionLine {
   readonly revision: ActionRevision;
   readonly change: string;
 }
@@ -37,7 +37,7 @@ export function Revisions(props: PartProps) {
     () =>
       read
         ?.slice(0, PAGE_ROWS)
-        .map((one, index): Row => ({ revision: one, change: changeOf(one, read[index + 1]) })),
+        .map((one, index): RevisionLine => ({ revision: one, change: changeOf(one, read[index + 1]) })),
     [read],
   );
   const older = read !== undefined && read.length > PAGE_ROWS ? rows?.at(-1)?.revision.revision : undefined;
@@ -115,7 +115,7 @@ export function Revisions(props: PartProps) {
   );
 }
 
-const COLUMNS: readonly Column<Row>[] = [
+const COLUMNS: readonly Column<RevisionLine>[] = [
   { head: "No.", right: true, cell: ({ revision }) => <span class="strong">{revision.revision}</span> },
   { head: "Since", wide: true, cell: ({ revision }) => <Time at={revision.timestamped} /> },
   { head: "Change", grow: true, cell: ({ change }) => <code class="soft">{change}</code> },

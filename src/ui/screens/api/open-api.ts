@@ -34,7 +34,7 @@ interface Content {
   readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
 }
 
-interface Answer extends Content {
+interface ResponseObject extends Content {
   readonly $ref?: string;
   readonly description?: string;
 }
@@ -47,7 +47,7 @@ interface Described {
   readonly security: readonly Json[];
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: Content;
-  readonly responses: Readonly<Record<string, Answer>>;
+  readonly responses: Readonly<Record<string, ResponseObject>>;
 }
 
 /** What `/openapi.json` answers, as far as it is read here. */
@@ -56,7 +56,7 @@ export interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>;
-    readonly responses: Readonly<Record<string, Answer>>;
+    readonly responses: Readonly<Record<string, ResponseObject>>;
   };
 }
 

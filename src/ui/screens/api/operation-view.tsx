@@ -4,12 +4,12 @@ import { CameBack } from "../../parts/form.tsx";
 import { linkTo } from "../../shell/route.ts";
 import { commandFor } from "./commands.ts";
 import { answersOf, bodyOf, exampleOf, type OpenApi, type Operation } from "./open-api.ts";
-import { commandWith, curlLine, type Values } from "./request-lines.ts";
+import { commandWith, curlLine, type RequestValues } from "./request-lines.ts";
 import { Prose, SchemaView, Words } from "./schema-view.tsx";
 import { TryIt } from "./try-it.tsx";
 
 interface Request {
-  readonly values: Values;
+  readonly values: RequestValues;
   readonly body?: string;
 }
 

@@ -2,10 +2,10 @@ import { apiUrl, withQuery } from "../../api/request.ts";
 import { quoted } from "../../parts/copy.tsx";
 import { needsNoToken, type Operation } from "./open-api.ts";
 
-export type Values = Readonly<Record<string, string>>;
+export type RequestValues = Readonly<Record<string, string>>;
 
 /** The path with its parameters, and the query with those that have a value. Names that are not given stay as `{name}`. */
-export function pathWith({ path, parameters = [] }: Operation, values: Values): string {
+export function pathWith({ path, parameters = [] }: Operation, values: RequestValues): string {
   const filled = path.replace(/\{(\w+)\}/g, (braces, name: string) => {
     const value = values[name]?.trim() ?? "";
     return value === "" ? braces : encodeURIComponent(value);
@@ -18,14 +18,14 @@ export function pathWith({ path, parameters = [] }: Operation, values: Values): 
 
 export function headersWith(
   { parameters = [] }: Operation,
-  values: Values,
+  values: RequestValues,
 ): Readonly<Record<string, string>> {
   const given = parameters.filter(({ in: where, name }) => where === "header" && (values[name] ?? "") !== "");
   return Object.fromEntries(given.map(({ name }) => [name, values[name]!]));
 }
 
 /** The same request for a shell. The token is a variable, never the token. */
-export function curlLine(operation: Operation, values: Values, body: string | undefined): string {
+export function curlLine(operation: Operation, values: RequestValues, body: string | undefined): string {
   const words = ["curl"];
   if (operation.method !== "GET") words.push("-X", operation.method);
   if (!needsNoToken(operation)) words.push("-H", `"Authorization: Bearer $EVREG_TOKEN"`);
@@ -37,7 +37,7 @@ export function curlLine(operation: Operation, values: Values, body: string | un
 }
 
 /** A command's words, with what was typed. */
-export function commandWith(command: string, values: Values): string {
+export function commandWith(command: string, values: RequestValues): string {
   return command.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = values[name]?.trim() ?? "";
     return value === "" ? name.toUpperCase() : quoted(value);

@@ -19,7 +19,7 @@ import {
   type Parameter,
   scopeOf,
 } from "./open-api.ts";
-import { headersWith, pathWith, type Values } from "./request-lines.ts";
+import { headersWith, pathWith, type RequestValues } from "./request-lines.ts";
 import { Words } from "./schema-view.tsx";
 
 interface Answered {
@@ -32,8 +32,8 @@ interface Answered {
 interface Props {
   readonly document: OpenApi;
   readonly operation: Operation;
-  readonly values: Values;
-  readonly setValues: (values: Values) => void;
+  readonly values: RequestValues;
+  readonly setValues: (values: RequestValues) => void;
   /** `undefined` where nothing is sent. */
   readonly body: string | undefined;
   readonly setBody: (body: string) => void;

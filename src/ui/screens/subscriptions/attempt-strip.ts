@@ -22,7 +22,7 @@ export function heightOf(durationMs: number): number {
   return 0.12 + (0.88 * Math.log(ms / SHORTEST_MS)) / Math.log(LONGEST_MS / SHORTEST_MS);
 }
 
-export interface Tally {
+export interface AttemptTally {
   readonly delivered: number;
   readonly failed: number;
   readonly returned: number;
@@ -33,7 +33,7 @@ export interface Tally {
   readonly p95: number | null;
 }
 
-export function tallyOf(attempts: readonly SubscriptionAttempt[]): Tally {
+export function tallyOf(attempts: readonly SubscriptionAttempt[]): AttemptTally {
   const byKind = Map.groupBy(attempts, kindOf);
   const failed = byKind.get("failed") ?? [];
   const errors = [...Map.groupBy(failed, answerOf)]

@@ -37,14 +37,14 @@ function isoOf(local: string): string | undefined {
   return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
 }
 
-interface Fields {
+interface ReplayFields {
   readonly status: ReplaySelection;
   readonly from: string;
   readonly to: string;
 }
 
 /** Those that the address names. What waits is sent whenever it was published. */
-function firstFields({ status, from, to }: Readonly<Record<string, string>>): Fields {
+function firstFields({ status, from, to }: Readonly<Record<string, string>>): ReplayFields {
   const beginMs = status === "waiting" ? 0 : Date.now() - ONE_DAY_MS;
   return {
     status: status === "waiting" || status === "missed" || status === "all" ? status : "failed",
