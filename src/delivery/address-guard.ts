@@ -14,8 +14,9 @@ export interface AddressGuard {
   /** An `EvregError` when the address may not be connected to. */
   check(address: string, port: number): EvregError | undefined;
   /**
-   * For `net.connect` to a port: returns only checked addresses, and none when one of them is refused. A name with a public
-   * and a private address is a trap or a mistake, and nobody would notice one that fails only sometimes.
+   * `net.connect` to this port looks names up by it. It returns only checked addresses, and none when one of them is
+   * refused: a name with a public and a private address is a trap or a mistake, and nobody would notice one that fails only
+   * sometimes.
    */
   lookupFor(port: number): LookupFunction;
 }

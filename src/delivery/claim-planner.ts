@@ -26,7 +26,7 @@ const MAX_UNSTORED = 4_096;
 export class ClaimPlanner {
   readonly #lanes: Lanes;
   readonly #maxInFlight: number;
-  /** Of all items. */
+  /** The schedule's counts of all items. */
   readonly #counts: ItemCounts;
   #isWanted = false;
   #atMs = Infinity;

@@ -26,7 +26,7 @@ export class ClockSteps {
     this.#retry = new StoreRetry(parts, "Waits cannot be moved with the clock; trying again.");
   }
 
-  /** For `WatchedClock`, so that what is stored by the new time is stored behind what moves. */
+  /** `WatchedClock` calls it at once, so that what is stored by the new time is stored behind what moves. */
   readonly noticed = (step: ClockStep): void => {
     if (step.byMs < 0 && this.#parts.node.hasDuties()) void this.#move(step);
     // Whoever read the clock is in the midst of something.

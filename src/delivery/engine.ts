@@ -46,7 +46,7 @@ export class Engine {
   /** Nothing waits for the deadline any more. */
   readonly #waitsOver = new AbortController();
   #cancelRescue: () => void = () => {};
-  /** From its start to the beginning of its stop. */
+  /** True from its start to the beginning of its stop. */
   #isRunning = false;
   #isAdvancing = false;
   #claiming: Promise<void> | undefined;
@@ -167,7 +167,10 @@ export class Engine {
     return this.#tests.send(request);
   }
 
-  /** For consumers of pull subscriptions. @throws EvregError `unavailable` while it does not run */
+  /**
+   * What consumers of pull subscriptions call.
+   * @throws EvregError `unavailable` while it does not run
+   */
   get pulls(): PullDesk {
     if (this.#isRunning) return this.#pulls;
     throw new EvregError("unavailable", "Nothing is given to consumers: the delivery engine is stopped.");
@@ -254,7 +257,7 @@ export class Engine {
   /** Claims while something may be due and there is capacity. */
   async #claim(): Promise<void> {
     const { clock } = this.#parts;
-    // So that the claim includes everything that becomes due in this turn.
+    // The claim then includes everything that becomes due in this turn.
     await Promise.resolve();
     const request = this.#isRunning
       ? this.#schedule.request(clock.monotonicMs(), this.#leaseMs, aheadMs(clock))

@@ -13,7 +13,7 @@ export interface SendResult extends Pick<
   "statusCode" | "response" | "errorCode" | "tlsReason" | "refusal" | "connection"
 > {
   readonly retryAfter?: string;
-  /** By lower-case name, where they were asked for. */
+  /** The answer's headers by lower-case name, where they were asked for. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -36,7 +36,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #answer: { statusCode: number; retryAfter?: string; headers?: Record<string, string> } | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #connection: HandlerConnection | undefined;
-  /** Of a connection that was made for this request. */
+  /** The times of the connection, where it was made for this request. */
   #timing: (Omit<ConnectionTimes, "firstByteMs"> & { firstByteMs: number | undefined }) | undefined;
   #writtenAtMs = 0;
   #isSettled = false;
@@ -176,7 +176,7 @@ export class HandlerConnection {
   #exchange: Exchange | undefined;
   /** There only while the request is written that it was made for. */
   #timing: ConnectionTiming | undefined;
-  /** By `performance.now()`. */
+  /** When the connection was made, by `performance.now()`. */
   #madeAtMs = Infinity;
   #bytesBefore = 0;
 
@@ -234,7 +234,7 @@ export class HandlerConnection {
     this.#timing = timing;
     callback(null, socket);
     this.#timing = undefined;
-    // After undici's own, which has parsed by then what came: an answer that is there counts.
+    // undici's own listener comes first and has parsed by then what came: an answer that is there counts.
     socket.on("readable", () => {
       if (socket.bytesRead - this.#bytesBefore > MAX_EXCHANGE_BYTES) this.#exchange?.abort("protocol_error");
     });

@@ -34,9 +34,9 @@ interface FilterParts extends Pick<EngineParts, "logger" | "longChecks"> {
  */
 export class Filters {
   readonly #parts: FilterParts;
-  /** By subscription. */
+  /** The compiled filters by the rowid of the subscription. */
   readonly #compiled = new LRUCache<number, CompiledFilter>({ maxSize: MAX_COMPILED_BYTES });
-  /** Of an event that goes to many, the payload is read once. */
+  /** The last payload that was read: an event that goes to many is read once. */
   #last: { readonly event: ClaimedEvent; readonly value: unknown } | undefined;
 
   constructor(parts: FilterParts) {

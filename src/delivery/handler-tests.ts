@@ -26,7 +26,7 @@ interface HandlerTestRequest {
   readonly subscription: ClaimedSubscription;
   readonly action: string;
   readonly payload: Uint8Array;
-  /** The same value for the same caller. */
+  /** Each caller has one value here. */
   readonly caller: unknown;
   /** Ends it, as `interrupted`. */
   readonly signal?: AbortSignal | undefined;
@@ -42,7 +42,7 @@ export class HandlerTests {
 
   constructor(parts: HandlerTestParts) {
     this.#parts = parts;
-    // Over a connection of the engine's some of the times would be missing, and it would be taken from the deliveries.
+    // A connection of the engine's would lack some of the times, and would be taken from the deliveries.
     this.#sender = new Sender({ ...parts.sender, maxPerOrigin: MAX_UNDER_WAY, lifeMs: 0 });
   }
 

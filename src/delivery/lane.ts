@@ -67,7 +67,7 @@ export interface Item {
 /** What is in hand of one subscription, and what is known of its handler. It has no clock and does nothing by itself. */
 export class Lane {
   readonly subscriptionId: number;
-  /** Those of its items that are queued, in the order of their leases. */
+  /** The lane's items that are queued, in the order of their leases. */
   readonly queued: Item[] = [];
   /** Only `Schedule` changes them. */
   readonly counts = new ItemCounts();
@@ -91,12 +91,12 @@ export class Lane {
   /** How long answers take, lately. */
   #answerMs: number | undefined;
   #answeredAtMs = -Infinity;
-  /** Since when at least one attempt has always been in flight. */
+  /** At least one attempt has always been in flight since then. */
   #busySinceMs = 0;
   /** Throttling answers one after the other while it had one attempt at a time. */
   #throttles = 0;
   #isThrottling = false;
-  /** Of attempts that started before it, another throttling answer shows nothing new. */
+  /** An attempt that started before it shows nothing new by another throttling answer. */
   #throttledAtMs = -Infinity;
   #unansweredAtMs = -Infinity;
   /** How many its filter excludes one after the other, lately. */
@@ -108,7 +108,7 @@ export class Lane {
     this.#adaptiveLimit = new AdaptiveLimit(maxInFlight);
   }
 
-  /** As a claim or a change brought them. */
+  /** Takes over the settings that a claim or a change brought. */
   applySettings(settings: SubscriptionSettings): void {
     if (settings === this.#settings) return;
     this.#settings = settings;

@@ -13,18 +13,18 @@ export type Tier = typeof FAST | typeof UNKNOWN | typeof SLOW;
 
 /** Who may have how much. */
 export const SHARES = {
-  /** Of all attempts, what unknown and slow subscriptions may have together. */
+  /** The part of all attempts that unknown and slow subscriptions may have together. */
   unproven: 3 / 4,
-  /** Of all attempts, what slow ones may have together. */
+  /** The part of all attempts that slow subscriptions may have together. */
   slow: 1 / 2,
   /**
-   * Of what slow ones leave of `unproven`, what unknown ones may have together. They are known after a second, one way or the other,
-   * so however many of them hang, there is soon some capacity for the next.
+   * Slow subscriptions leave some of `unproven`; unknown ones may have this part of that. They are known after a second,
+   * one way or the other, so however many of them hang, there is soon some capacity for the next.
    */
   unknown: 1 / 2,
-  /** Of what is free for slow ones, what a single one may have. */
+  /** A single slow subscription may have this part of what is free for all slow ones. */
   oneSlow: 1 / 8,
-  /** Of all attempts, up to where deliveries are leased as they are made. */
+  /** Deliveries are leased as they are made while less than this part of all attempts is in use. */
   reserved: 1 / 2,
 } as const;
 
@@ -69,7 +69,7 @@ export function slowThreshold(limit: number, free: number): number {
 
 /** The limit of an unknown subscription. One attempt shows as much as many, and many handlers may hang at a start. */
 export const FIRST_LIMIT = 1;
-/** Up to here the limit grows with each answer, whatever it is: the handler is there. */
+/** The limit grows with each answer up to this, whatever the answer is: the handler is there. */
 const UNCONDITIONAL = 32;
 /**
  * Where answers take less, `UNCONDITIONAL` at a time are more than a thousand a second already. Such times may come from
@@ -97,7 +97,7 @@ const SAMPLE = 64;
  */
 export class AdaptiveLimit {
   #max: number;
-  /** With a fraction. */
+  /** The limit, with a fraction. */
   #size = FIRST_LIMIT;
   /** The time of answers with few in flight, or a lower one since; unknown before the first sample. */
   #usualMs: number | undefined;
@@ -208,7 +208,7 @@ export class RateLimiter {
     return this.#slotMs <= nowMs;
   }
 
-  /** At most one gap and burst away: a clock that was set back makes nobody wait. */
+  /** The next slot is at most one gap and burst away: a clock that was set back makes nobody wait. */
   #nextSlotMs(nowMs: number): number {
     return Math.max(nowMs, Math.min(this.#slotMs, nowMs + BURST_MS + this.#gapMs));
   }
@@ -222,7 +222,10 @@ const DESCRIPTOR_PART = 1 / 2;
 /** Descriptors of files and threads. */
 const OTHER_DESCRIPTORS = 64;
 
-/** As configured, or what memory and file descriptors allow: with too many, attempts would fail for want of a socket. */
+/**
+ * The configured limits, or what memory and file descriptors allow: with too many, attempts would fail for want of a
+ * socket.
+ */
 export function capacityOf(
   config: Pick<DeliveryConfig, "maxInFlight" | "maxInFlightPerSubscription">,
   { memoryBytes, descriptors }: ReturnType<typeof processLimits>,
@@ -232,7 +235,7 @@ export function capacityOf(
   const byDescriptors = Math.max(1, Math.floor((descriptors - OTHER_DESCRIPTORS) * DESCRIPTOR_PART));
   const inFlight = Math.min(maxInFlight, byMemory, byDescriptors);
   if (inFlight === maxInFlight) return { inFlight, perSubscription: maxInFlightPerSubscription };
-  // As without a setting: none can take all.
+  // No subscription can take all, which is so without a setting as well.
   const perSubscription = Math.min(maxInFlightPerSubscription, Math.max(1, Math.floor(inFlight / 2)));
   return { inFlight, perSubscription, boundBy: byMemory <= byDescriptors ? "memory" : "descriptors" };
 }

@@ -143,7 +143,7 @@ export class PullAttempts {
     if (extensions.length === 0) return;
     const { clock, store } = this.#parts;
     const nowMs = clock.now();
-    // Of several for one lease the first counts.
+    // The first of several extensions of one lease counts.
     const first = new Map(extensions.toReversed().map((result) => [result.attempt.deliveryId, result]));
     const given = [...first.values()].map((result) => {
       const { attempt, lease_ms: ms = PULL_LIMITS.leaseDefaultMs } = result;

@@ -23,7 +23,7 @@ interface PullRequest extends Required<Omit<NewClaim, "sign_as">> {
   readonly subscription: number;
   /** Signs instead of it. */
   readonly signer?: ClaimedSubscription;
-  /** The same value for the same caller. */
+  /** Each caller has one value here. */
   readonly caller: unknown;
 }
 
@@ -51,7 +51,7 @@ export class PullDesk {
   readonly #parts: PullDeskParts;
   readonly #attempts: PullAttempts;
   readonly #alarm: Alarm;
-  /** By subscription, in the order in which they came. */
+  /** Consumers by the rowid of their subscription, in the order in which they came. */
   readonly #waiting = new Map<number, Set<Waiter>>();
   readonly #places = new Shares(MAX_WAITING);
   /** When something may be due for those who wait. */
@@ -190,7 +190,7 @@ export class PullDesk {
   async #run(): Promise<void> {
     const { clock } = this.#parts;
     while (!this.#isClosed && this.#waiting.size > 0 && this.#dueAtMs <= clock.monotonicMs()) {
-      // So that the claim is for all who came in this turn, and includes all that became due in it.
+      // The claim is then for all who came in this turn, and includes all that became due in it.
       await Promise.resolve();
       await this.#claimOnce();
     }

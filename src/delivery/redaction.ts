@@ -119,7 +119,7 @@ function unescaped(text: string): { readonly text: string; placeOf(index: number
   };
 }
 
-/** Only ASCII: some other letters have a longer lower case, which would move indexes. */
+/** Changes only ASCII: some other letters have a longer lower case, which would move indexes. */
 function lower(text: string): string {
   return text.replaceAll(/[A-Z]+/g, (capitals) => capitals.toLowerCase());
 }

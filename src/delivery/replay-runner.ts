@@ -15,7 +15,7 @@ const MAX_PER_STEP = 8;
 const MAX_UNFINISHED = 1_000;
 /** The pause after a step of any replay, so that publishing has the store meanwhile. */
 const STEP_PAUSE_MS = 4;
-/** After a step that made deliveries due: a fast handler has taken them. */
+/** The pause after a step that made deliveries due: a fast handler has taken them by then. */
 const TOP_UP_MS = 6;
 const MAX_SATURATED_MS = 320;
 /** Reactivating the subscription ends the wait. */
@@ -36,13 +36,13 @@ export class ReplayRunner {
   readonly #parts: ReplayParts;
   /** Ends all waits: at a wake and at the stop. */
   #waits = new AbortController();
-  /** Those that run now, by rowid. */
+  /** The replays that run now, by rowid. */
   readonly #running = new Map<number, Promise<void>>();
   #listing: Promise<void> | undefined;
   #listsAgain = false;
   /** Resolves when the next step may be made. */
   #lastStep: Promise<void> = Promise.resolve();
-  /** From a start to its stop. */
+  /** `undefined` before a start and after the stop. */
   #run: AbortController | undefined;
 
   constructor(parts: ReplayParts) {

@@ -15,7 +15,7 @@ interface SignedRequest {
 export class RequestBuilder {
   /** The version of evreg, for `User-Agent`. */
   readonly #version: string;
-  /** Of an event that goes to many, the body is made once. */
+  /** The body that was made last: an event that goes to many has one for all. */
   #last: { readonly eventId: number; readonly attempt: number; readonly body: Buffer } | undefined;
 
   constructor(version: string) {
@@ -75,9 +75,9 @@ interface SignedDelivery {
   /** The subscription's own headers; reserved names are omitted. */
   readonly extra?: Readonly<Record<string, string>> | null;
   readonly nowMs: number;
-  /** Of evreg, for `User-Agent`. */
+  /** The version of evreg, for `User-Agent`. */
   readonly version: string;
-  /** Instead of that of the event's delivery. */
+  /** Replaces the id that the event's delivery has. */
   readonly webhookId?: string;
 }
 

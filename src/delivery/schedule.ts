@@ -32,7 +32,7 @@ type ItemEvent = { [S in ItemState]: keyof (typeof LIFE)[S] }[ItemState];
 /** Capacity that is kept for deliveries that are leased as something else is stored. */
 type LeaseReservation = Pick<RecordClaim, "subscriptions">;
 
-/** The next thing to do. */
+/** What is to be done next. */
 export type ScheduleStep =
   /** Begin an attempt: to be followed by `start` or `exclude`. */
   | { readonly do: "start"; readonly item: Item; readonly claim: Claim }
@@ -171,7 +171,7 @@ export class Schedule {
     return subscriptions.length === 0 ? undefined : this.#reserving({ action, subscriptions, leaseMs });
   }
 
-  /** The same for what comes next in the order of a result that is about to be stored. */
+  /** Reserves capacity for what comes next in the order of a result that is about to be stored. */
   reserveNext(lane: Lane, nowMs: number): LeaseReservation | undefined {
     if (!lane.isOrdered || !this.#mayReserve || !lane.reserve(nowMs)) return undefined;
     return this.#reserving({ subscriptions: [lane.subscriptionId] });
@@ -367,7 +367,7 @@ export class Schedule {
     }
     if (nowMs >= this.#slotAtMs) {
       this.#slotAtMs = Infinity;
-      // Also one whose rate limit was removed meanwhile.
+      // A lane whose rate limit was removed meanwhile is offered, too.
       for (const lane of this.#lanes) this.#offer(lane);
     }
   }

@@ -12,7 +12,7 @@ interface SendRequest {
   readonly url: string;
   readonly headers: Record<string, string>;
   readonly body: Buffer;
-  /** Instead of the sender's. */
+  /** Replaces the time that the sender gives a request. */
   readonly timeoutMs?: number;
   /** Whether the result has the answer's headers. */
   readonly keepsHeaders?: boolean;
@@ -199,7 +199,7 @@ class OriginPool {
     else connection.dispatch(request, exchange);
   }
 
-  /** To be called after each exchange; one that has not ended well costs its connection. */
+  /** Takes the connection back after each exchange; one that has not ended well costs its connection. */
   ended(connection: HandlerConnection | undefined, isReusable: boolean): void {
     // One that still waited has none.
     if (connection === undefined || !this.#all.has(connection)) return;
@@ -295,7 +295,7 @@ function turnOver(): void {
 
 interface Destination {
   readonly origin: string;
-  /** With the query. */
+  /** The path with its query. */
   readonly path: string;
   readonly port: number;
   /** Its host, when that is an address and no name. */

@@ -26,7 +26,7 @@ const BY_CODE: Readonly<Record<string, TlsReason>> = {
 
 /** Why TLS failed, of an error that `attemptErrorCode` calls `tls_failed`. */
 export function tlsReasonOf(error: unknown): TlsReason {
-  // Of several addresses, the last that is known says why, as for the code.
+  // The last of several addresses that is known says why, as for the code.
   if (error instanceof AggregateError) {
     const reasons = error.errors.map(tlsReasonOf);
     return reasons.findLast((reason) => reason !== "certificate_refused") ?? "certificate_refused";

@@ -195,7 +195,10 @@ export interface SchemaBreak {
   readonly remedy: string;
   /** `proven` when a payload was found that shows it. */
   readonly certainty: "proven" | "cannot_prove";
-  /** That payload, unless it is too long: only the old schema accepts it, or for a consumer only the new one. */
+  /**
+   * That payload, unless it is too long: only the old schema accepts it or, where it is a consumer that breaks, only the
+   * new one.
+   */
   readonly example?: unknown;
 }
 

@@ -2,7 +2,7 @@ import { from, pageLimit, type QueryOf, querySchema, rowid, to } from "./request
 
 /** Who makes a change. */
 export interface Actor {
-  /** Of the token; `local` for a command on the data folder itself, and where a server asks for no token. */
+  /** The name of the token; `local` for a command on the data folder itself, and where a server asks for no token. */
   readonly name: string;
   /** `null` where there was no token. */
   readonly tokenId: number | null;
@@ -47,7 +47,7 @@ export interface AuditEntry {
   readonly change: AuditedChange;
   /** Rowid of what was changed; `null` for the data as a whole. */
   readonly record_id: number | null;
-  /** Of what was changed, as people call it: an action, `billing/invoices#order.created`, a token's name. */
+  /** What was changed, as people call it: an action, `billing/invoices#order.created`, a token's name. */
   readonly name: string;
   /** The token's name, or `local`. */
   readonly by: string;

@@ -73,7 +73,7 @@ export const DELIVERY_TRANSITIONS: readonly DeliveryTransition[] = [
   ["delivered", "pending", ["retry requested", "replayed"]],
   ["failed", "pending", ["retry requested", "replayed"]],
   ["filtered", "pending", ["retry requested", "replayed"]],
-  // Of a paused subscription.
+  // A retry that is requested of a paused subscription waits.
   ["delivered", "held", ["retry requested"]],
   ["failed", "held", ["retry requested"]],
   ["filtered", "held", ["retry requested"]],
@@ -105,7 +105,7 @@ export interface Delivery {
    * it later.
    */
   readonly next_attempt_at: string | null;
-  /** Of the last finished attempt: `HTTP 500`, `timeout`. `null` before the first and after a success. */
+  /** Why the last finished attempt failed: `HTTP 500`, `timeout`. `null` before the first and after a success. */
   readonly last_error: string | null;
   readonly timestamped: string;
   readonly finished_at: string | null;
@@ -127,18 +127,24 @@ export interface Attempt {
   readonly outcome: "delivered" | "failed" | "returned";
   readonly status_code: number | null;
   readonly error_code: AttemptErrorCode | null;
-  /** Of `tls_failed`: what is wrong with the certificate, or the handshake; `null` for one of an earlier version. */
+  /**
+   * What is wrong with the certificate, or the handshake, where the error is `tls_failed`; `null` in an attempt of an
+   * earlier version.
+   */
   readonly tls_reason: TlsReason | null;
   /** First 1 KiB of the answer as text; `null` when there was none. */
   readonly response: string | null;
   /**
-   * Of `address_refused`: a sentence with the address and the rule. `null` for callers without `admin` for all applications,
-   * as it shows what names stand for inside the operator's network.
+   * A sentence with the address and the rule, where the error is `address_refused`. `null` for callers without `admin` for
+   * all applications, as it shows what names stand for inside the operator's network.
    */
   readonly refusal: string | null;
 }
 
-/** For who may only name handlers, and must not learn what names stand for inside the operator's network. */
+/**
+ * The attempt as those see it who may only name handlers, and must not learn what names stand for inside the operator's
+ * network.
+ */
 export function withoutRefusal<T extends Attempt>(attempt: T): T {
   return { ...attempt, refusal: null };
 }
@@ -186,9 +192,12 @@ export const TLS_REASONS = [
 export type TlsReason = (typeof TLS_REASONS)[number];
 
 export interface DeliveryWithAttempts extends Delivery {
-  /** Of a subscription that is ordered by key: what `--key` and the query `key` find it by. Absent without, and where it is longer. */
+  /**
+   * The key that orders it, where the subscription is ordered by key: `--key` and the query `key` find the delivery by it.
+   * Absent where it has none or a longer one.
+   */
   readonly key?: string;
-  /** In order; of more than 100, the first 50 and the last 50. */
+  /** The attempts in order; of more than 100, the first 50 and the last 50. */
   readonly attempts: readonly Attempt[];
 }
 

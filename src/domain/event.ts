@@ -25,9 +25,9 @@ export interface Event {
   readonly revision: number;
   /** ISO 8601 UTC with milliseconds. */
   readonly timestamped: string;
-  /** In a listing that was asked for them: those of its deliveries that the caller may read. */
+  /** Its deliveries that the caller may read, counted, in a listing that was asked for them. */
   readonly deliveries?: DeliveryCounts;
-  /** In a listing without payloads: the bytes of its payload. */
+  /** The bytes of its payload, in a listing without payloads. */
   readonly payload_bytes?: number;
 }
 
@@ -43,17 +43,17 @@ export const EVENT_OUTCOMES = ["unreceived", "failed"] as const;
 export type EventOutcome = (typeof EVENT_OUTCOMES)[number];
 
 export interface PageMeta {
-  /** Of a search, of all events among which it looks. */
+  /** How many events the list is of; in a search, among how many it looks. */
   readonly total: number;
   readonly page: number;
   readonly per_page: number;
   /** Damaged events of this page: their payloads are `null` here. Absent when there is none. */
   readonly damaged?: readonly number[];
-  /** Of a search: how many events were looked at for this list. */
+  /** How many events a search has looked at for this list. */
   readonly searched?: number;
-  /** Of a search: the `after` with which the search goes on; `null` where all were looked at. */
+  /** The `after` with which a search goes on; `null` where it has looked at all. */
   readonly next?: number | null;
-  /** With `where`: what in it is probably a slip. */
+  /** What in `where` is probably a slip. */
   readonly warnings?: readonly SchemaWarning[];
 }
 
@@ -65,14 +65,14 @@ export interface BatchItemError extends ErrorBody {
 interface BatchMeta {
   readonly accepted: number;
   readonly rejected: number;
-  /** Of the accepted: items whose idempotency key stands for an event accepted before. */
+  /** How many of the accepted items have an idempotency key that stands for an event accepted before. */
   readonly replayed: number;
   /** The deprecated actions among those of the accepted items; absent when there is none. */
   readonly deprecated?: readonly Deprecation[];
 }
 
 export interface BatchResult {
-  /** In the order sent; `null` where the item was refused. Empty with `minimal`. */
+  /** The events in the order sent; `null` where the item was refused. Empty with `minimal`. */
   readonly data: readonly (Event | null)[];
   readonly errors: readonly BatchItemError[];
   readonly meta: BatchMeta;
@@ -91,13 +91,13 @@ export const EVENT_LIMITS = {
   listMax: 500,
 } as const;
 
-/** Of one list with `where`. */
+/** What one list with `where` may take. */
 export const SEARCH_LIMITS = {
   whereLength: 4_096,
   /** Events looked at, and for how long. */
   events: 100_000,
   searchMs: 2_000,
-  /** Of the payloads that are read at once, and of those found, after which a list ends as well. */
+  /** Bytes of the payloads that are read at once, and of those found, after which a list ends as well. */
   bytes: 16 * 1024 * 1024,
 } as const;
 

@@ -49,7 +49,7 @@ const SPAN_UNITS = [
   ["ms", UNIT_MS.ms],
 ] as const;
 
-/** For a person, in its two largest units: `30 s`, `8 min 30 s`, `4 d 3 h`. */
+/** A time for a person, in its two largest units: `30 s`, `8 min 30 s`, `4 d 3 h`. */
 export function spanText(ms: number): string {
   const first = SPAN_UNITS.findIndex(([, unitMs]) => ms >= unitMs);
   let restMs = ms;
@@ -84,7 +84,7 @@ export function pastTime(text: string, nowMs: number): string {
 
 const UNITS = ["kB", "MB", "GB", "TB"] as const;
 
-/** For a person: `812 bytes`, `1.4 GB`; exact numbers are in the JSON. */
+/** A size for a person: `812 bytes`, `1.4 GB`; exact numbers are in the JSON. */
 export function byteCount(bytes: number): string {
   if (bytes < 1_000) return `${bytes} bytes`;
   let value = bytes;
@@ -97,7 +97,7 @@ export function byteCount(bytes: number): string {
 }
 
 const HEX = /^[0-9a-f]{64}$/i;
-/** Of 32 bytes, in both alphabets. */
+/** A key of 32 bytes, in both alphabets. */
 const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
 /** The 32 bytes of a key given as hex, base64 or base64url; `undefined` for any other text. */

@@ -75,7 +75,10 @@ export function literalAddress(url: URL): string | undefined {
   return isIP(host) === 0 ? undefined : host;
 }
 
-/** Also where it is empty (`https://@host`) or the rest is no URL, as the text may still hold a password. */
+/**
+ * Whether a URL names a user. It does where that is empty (`https://@host`), and where the rest is no URL, as the text may
+ * still hold a password.
+ */
 function holdsUserInfo(handler: string, url: URL | undefined): boolean {
   if (url !== undefined && url.username + url.password !== "") return true;
   return /^[^/?#]*[/\\]{2,}[^/?#\\]*@/.test(handler);
@@ -87,7 +90,7 @@ function hostRefusal(url: URL, allowNetworks: readonly string[]): string | undef
   const addresses = knownAddresses(url);
   const refused = addresses.map((address) => ({ address, reason: rules.refusal(address) }));
   const [first] = refused;
-  // For a name, one allowed address is enough here: each connect checks the address that it uses.
+  // A name needs one allowed address here: each connect checks the address that it uses.
   if (first?.reason === undefined || refused.some(({ reason }) => reason === undefined)) return undefined;
   const { address, reason } = first;
   const length = address.includes(":") ? 128 : 32;

@@ -47,9 +47,9 @@ export function problem(check: string, found: string, remedy: string): Finding {
  */
 export interface Backup {
   readonly bytes: number;
-  /** In hex. */
+  /** The SHA-256 of the bytes, in hex. */
   readonly sha256: string;
-  /** To be read once. Fails when the bytes are not those that were copied. */
+  /** The bytes, which can be read once. It fails when they are not those that were copied. */
   content(): AsyncIterable<Uint8Array>;
   /** Needed also after its content was read. Safe to call twice. */
   close(): Promise<void>;
@@ -123,14 +123,14 @@ export const NODE_STATUSES = ["serving", "visiting", "gone"] as const;
 type NodeStatus = (typeof NODE_STATUSES)[number];
 
 export interface NodesMeta {
-  /** In so many parts the subscriptions are shared out. */
+  /** Into how many parts the subscriptions are shared out. */
   readonly shards: number;
   /** The one that answers. */
   readonly answered_by: string;
 }
 
 export interface AttentionMeta {
-  /** Of all there are. */
+  /** How many there are. */
   readonly total: number;
   /** How many subscriptions they are of: one may have two entries. */
   readonly subscriptions: number;

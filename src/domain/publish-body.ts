@@ -27,7 +27,7 @@ export function parsePublishBody(bytes: Uint8Array, limits: PublishLimits): NewE
   return itemOf(bytes, scanned(bytes, ITEM), limits);
 }
 
-/** The same in steps, for a large one. */
+/** Reads the body of a publish in steps, for a large one. */
 export function* publishBodySteps(bytes: Uint8Array, limits: PublishLimits): Steps<NewEvent> {
   return itemOf(bytes, yield* scannedSteps(bytes, ITEM), limits);
 }
@@ -62,7 +62,7 @@ export function parsePayload(bytes: Uint8Array, limits: PublishLimits): RawJson 
   return payloadOf(bytes, scanned(bytes), limits);
 }
 
-/** The same in steps, for a large one. */
+/** Reads a payload in steps, for a large one. */
 export function* payloadSteps(bytes: Uint8Array, limits: PublishLimits): Steps<RawJson> {
   return payloadOf(bytes, yield* scannedSteps(bytes, {}), limits);
 }
@@ -150,7 +150,7 @@ function shortValue(bytes: Uint8Array, node: JsonNode): unknown {
 const BATCH_PARTS = [RECORDED_MEMBERS, EVENT_LIMITS.batchItems, RECORDED_MEMBERS];
 /** `{ "events": [ { "payload": … } ] }`, all of it held to the limits at once. */
 const BATCH: ScanOptions = { envelopeLevels: ENVELOPE_LEVELS, record: BATCH_PARTS };
-/** Only the envelope. */
+/** The scan reads only the envelope. */
 const ENVELOPE: ScanOptions = { maxNesting: 10_000, record: BATCH_PARTS, strictLevels: 2 };
 
 /**
@@ -220,7 +220,7 @@ export function readEventLine(bytes: Uint8Array, keyOf?: () => string): BatchIte
   }
 }
 
-/** Without "line 1", which would contradict the line's number in the file. */
+/** Leaves out "line 1", which would contradict the line's number in the file. */
 function placedInLine(error: EvregError): EvregError {
   const { cause } = error;
   if (!(cause instanceof JsonError)) return error;

@@ -10,9 +10,9 @@ export interface PulledDelivery {
   readonly delivery_id: number;
   readonly event_id: number;
   readonly action: string;
-  /** From 1; `attempt` of the delivery. */
+  /** Which attempt of the delivery it is, from 1. */
   readonly attempt: number;
-  /** By the names that they are sent with. */
+  /** The headers by the names that they are sent with. */
   readonly headers: Readonly<Record<string, string>>;
   /** The text whose UTF-8 bytes are signed. */
   readonly body: string;
@@ -32,9 +32,9 @@ export interface FinishedPull {
   readonly lease: string;
   /** fenced: the lease had ended, and the delivery was given to somebody else or is due again. Nothing was changed. */
   readonly outcome: "stored" | "fenced";
-  /** Of the delivery then; `null` where it is fenced. */
+  /** The state of the delivery then; `null` where it is fenced. */
   readonly status: DeliveryStatus | null;
-  /** Of one that was extended. */
+  /** When the lease ends that was extended. */
   readonly expires_at: string | null;
 }
 

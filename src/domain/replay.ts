@@ -36,7 +36,7 @@ export interface Replay {
   readonly total: number | null;
   /** Queued for delivery so far. */
   readonly queued: number;
-  /** Of the total: gone, or sent again by somebody else meanwhile. Known once it is done. */
+  /** How many of the total are gone, or were sent again by somebody else meanwhile. It is known once the replay is done. */
   readonly skipped: number;
   readonly timestamped: string;
   readonly finished_at: string | null;

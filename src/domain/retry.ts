@@ -39,7 +39,7 @@ export interface RetryDefaults {
   readonly disable_after_ms?: number;
 }
 
-/** Those of the specification. */
+/** What the specification says. */
 export const RETRY_DEFAULTS: RetryDefaults = { max_retries: 5, retry_schedule: null };
 
 /** What a server's configuration makes of them: a schedule alone allows one retry for each of its waits. */
@@ -83,7 +83,7 @@ export function deactivationText(
   return `Where every attempt fails for ${spanText(disableAfterMs)} (delivery.disableAfter), the subscription is deactivated before the last retry.`;
 }
 
-/** From the first attempt to the last retry. */
+/** The time from the first attempt to the last retry. */
 function lastRetryMs(retries: number, waitsMs: readonly number[] | null): number {
   let lastMs = 0;
   for (let retry = 1; retry <= retries; retry += 1) lastMs += retryWaitMs(retry, 0, waitsMs);

@@ -27,18 +27,18 @@ export interface StreamedEvent extends Omit<Event, "payload" | "payload_bytes" |
 
 /** What became of one attempt, or of a delivery that ended without one. */
 export interface DeliveryResult {
-  /** Of the delivery. */
+  /** The rowid of the delivery. */
   readonly rowid: number;
   readonly event_id: number;
   readonly subscription_id: number;
   readonly application: string;
   readonly subscription: string;
   readonly action: string;
-  /** After it: `waiting` if it is sent again later, `pending` if at once. */
+  /** The state after the attempt: `waiting` if it is sent again later, `pending` if at once. */
   readonly status: DeliveryStatus;
   /** Attempts started so far. */
   readonly attempt: number;
-  /** Of the handler's answer; `null` without one. */
+  /** The status of the handler's answer; `null` without one. */
   readonly status_code: number | null;
   readonly error_code: AttemptErrorCode | null;
   /** `null` if nothing was sent. */
@@ -63,7 +63,7 @@ export interface StreamGap {
   readonly reason: "slow" | "overrun" | "restart" | "expired" | "other_data";
   /** The topics that it is about. */
   readonly topics: readonly StreamTopic[];
-  /** Of these, at most so many changes did not come; `null` if nobody knows. */
+  /** At most so many changes of these topics did not come; `null` if nobody knows. */
   readonly missed: number | null;
   /** ISO 8601 UTC: all their changes since then follow. `null` if that is not known, or nothing is missed. */
   readonly complete_since: string | null;
@@ -91,13 +91,13 @@ export const STREAM_LIMITS = {
   streams: 200,
   /** Changes of topics other than events that are kept. */
   changes: 10_000,
-  /** The same in bytes, about: one of an action may have 256 KiB. */
+  /** So many bytes of changes are kept, about: one of an action may have 256 KiB. */
   changeBytes: 8 * 1024 * 1024,
 } as const;
 
 const SINCE_LENGTH = 64;
 
-/** As the query of a request; `topics` are separated by commas there. */
+/** What a request's query may say; `topics` are separated by commas there. */
 export const STREAM_QUERY = querySchema("StreamQuery", {
   topics: {
     type: "string",
@@ -127,7 +127,7 @@ export const STREAM_QUERY = querySchema("StreamQuery", {
   },
 });
 
-/** By default only events, without their payloads, from now on. */
+/** What a stream shows. It has only events by default, without their payloads, from now on. */
 export interface StreamQuery extends Omit<QueryOf<typeof STREAM_QUERY>, "topics"> {
   readonly topics?: readonly StreamTopic[];
 }

@@ -10,7 +10,7 @@ export interface SubscriptionSettings {
   readonly rate_limit: number | null;
   /** At most so many attempts are in flight at a time. */
   readonly max_in_flight: number | null;
-  /** Of one attempt, from looking its host up to the end of the answer. */
+  /** The time of one attempt, from looking its host up to the end of the answer. */
   readonly timeout_ms: number | null;
   /** Sent with each delivery. They are shown, so a credential belongs into `bearer_token`. */
   readonly headers: Readonly<Record<string, string>> | null;
@@ -60,7 +60,9 @@ export const SETTINGS_LIMITS = {
   headers: 20,
   headerNameLength: 128,
   headerValueLength: 1_024,
-  /** Of all names and values: many servers take 16 KiB of headers, those of the service and of proxies included. */
+  /**
+   * The bytes of all names and values: many servers take 16 KiB of headers, those of the service and of proxies included.
+   */
   headersBytes: 8_192,
   waits: 20,
   waitMaxMs: 7 * 86_400_000,

@@ -52,7 +52,7 @@ export interface Subscription extends SubscriptionSettings {
   readonly slowed_until: string | null;
   /** Rowid of the delivery that blocks an ordered subscription, or the first of several keys: it has used up its retries and is still tried. */
   readonly blocked_by: number | null;
-  /** Of one that is ordered by key: how many keys are blocked; 1,000 stands for at least so many. `null` for any other. */
+  /** How many keys are blocked, where it is ordered by key; 1,000 stands for at least so many. `null` for any other. */
   readonly blocked_keys: number | null;
   /** ISO 8601 UTC, to the minute: when a consumer last claimed from one of mode `pull`. */
   readonly last_claim_at: string | null;
@@ -73,7 +73,7 @@ export interface RotationMeta {
   readonly rotated: number;
 }
 
-/** Of a pull subscription, where a server runs. */
+/** What a server that runs says beside a pull subscription. */
 export interface ConsumersMeta {
   /** Consumers that wait for its deliveries now. */
   readonly consumers: number;
@@ -93,7 +93,7 @@ export interface SubscriptionUpdate extends Partial<
   readonly bearer_token?: string;
 }
 
-/** By default it is of mode `push`, which needs a handler, and has as many retries as the server is configured for. */
+/** It is of mode `push` by default, which needs a handler, and has as many retries as the server is configured for. */
 export type NewSubscription = SubscriptionUpdate &
   Pick<Subscription, "application" | "subscription" | "action">;
 

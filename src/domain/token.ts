@@ -41,7 +41,7 @@ export interface Principal {
   readonly expires_at?: string | null;
   /** Rowid of its token. */
   readonly tokenId?: number;
-  /** The same for a token and all browsers that it signed in: one caller of what callers share. */
+  /** One number for a token and all browsers that it signed in: they are one caller of what callers share. */
   readonly callerId?: number;
 }
 
@@ -52,7 +52,7 @@ export function tokenEndMs({ expires_at: expiresAt }: Pick<Principal, "expires_a
 
 /** Who a caller is to the service, and what it may do there. */
 export interface Identity extends Required<Omit<Principal, "tokenId" | "callerId">> {
-  /** Of the data of the service: the same at each of its addresses, and another one after a restore. */
+  /** The id of the service's data: it is the same at each of its addresses, and another one after a restore. */
   readonly data_id: string;
   /** What goes for its subscriptions that say nothing else. */
   readonly retries: RetryDefaults;

@@ -48,12 +48,12 @@ export interface HandlerTest {
   readonly application: string;
   readonly subscription: string;
   readonly action: string;
-  /** As the engine judges an attempt: `delivered` for a status from 200 to 299. */
+  /** The engine judges an attempt so: it is `delivered` for a status from 200 to 299. */
   readonly outcome: "delivered" | "failed";
   readonly error_code: AttemptErrorCode | null;
-  /** Of `tls_failed`: what is wrong with the certificate, or the handshake. */
+  /** What is wrong with the certificate, or the handshake, where the error is `tls_failed`. */
   readonly tls_reason: TlsReason | null;
-  /** Of `address_refused`, for callers with `admin` for all applications: the address and the rule. */
+  /** The address and the rule, where the error is `address_refused` and the caller has `admin` for all applications. */
   readonly refusal: string | null;
   /** ISO 8601 UTC. */
   readonly started_at: string;
@@ -65,7 +65,7 @@ export interface HandlerTest {
   readonly request: {
     readonly method: "POST";
     readonly url: string;
-    /** Without the bearer, and of signatures only their beginnings. */
+    /** The headers without the bearer, and with only the beginnings of signatures. */
     readonly headers: Readonly<Record<string, string>>;
     readonly body: string;
   };

@@ -145,7 +145,7 @@ function bodyOf(source: SourceDocument, operation: string): Pick<DocumentEvent, 
 
 /** One event of a document. Places are JSON pointers into it. */
 export interface DocumentEvent {
-  /** As the document has it. */
+  /** The name that the document gives it. */
   readonly name: string;
   /** Where it stands, and where its payload's schema does. */
   readonly place: string;

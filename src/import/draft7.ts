@@ -48,7 +48,7 @@ interface TranslationScope {
   readonly isNegated: boolean;
 }
 
-/** Beside these it depends on the payload which items are evaluated. */
+/** Which items are evaluated depends on the payload beside these. */
 const BESIDE = ["$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"];
 
 class Translation {

@@ -129,12 +129,12 @@ const BY_FORMAT: readonly (readonly [RegExp, Dialect])[] = [
   [/^application\/schema\+(?:json|yaml);\s*version=(?:draft\/)?2020-12$/, "2020-12"],
 ];
 
-/** Of a `$schema` or `jsonSchemaDialect`. */
+/** The dialect of a `$schema` or `jsonSchemaDialect`. */
 export function dialectAt(address: string): Dialect | undefined {
   return BY_ADDRESS.find(([pattern]) => pattern.test(address))?.[1];
 }
 
-/** Of AsyncAPI's `schemaFormat`. */
+/** The dialect of AsyncAPI's `schemaFormat`. */
 function dialectOfFormat(schemaFormat: string): Dialect | undefined {
   return BY_FORMAT.find(([pattern]) => pattern.test(schemaFormat))?.[1];
 }

@@ -47,7 +47,7 @@ export class RawJson {
     return Buffer.compare(this.bytes, other.bytes) === 0;
   }
 
-  /** For `JSON.stringify` where exactness does not matter, such as a test's diff. */
+  /** `JSON.stringify` calls it where exactness does not matter, such as for a test's diff. */
   toJSON(): unknown {
     return this.value();
   }

@@ -63,7 +63,7 @@ export class PublishCounts {
   /** Events stored. */
   single = 0;
   batch = 0;
-  /** By evreg about itself. */
+  /** Events that evreg published about itself. */
   service = 0;
   /** Answered with an earlier event; nothing stored. */
   replayedSingle = 0;
@@ -106,7 +106,7 @@ export const FAILED_STATUS_CLASSES = ["3xx", "4xx", "5xx", "other"] as const;
 type FailedStatusClass = (typeof FAILED_STATUS_CLASSES)[number];
 
 const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-/** Up to the longest wait between two attempts, as a delivery that needed retries counts as well. */
+/** Buckets go up to the longest wait between two attempts, as a delivery that needed retries counts as well. */
 const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 21_600];
 
 interface EndedAttempt {
@@ -131,7 +131,7 @@ export class EngineCounts {
   readonly finished = { delivered: 0, failed: 0, filtered: 0 };
   readonly attemptSeconds = new Histogram(ATTEMPT_SECONDS);
   /**
-   * From an event's time to the end of the attempt that delivered it, all retries and waits included; not of deliveries
+   * The time from an event to the end of the attempt that delivered it, all retries and waits included; not of deliveries
    * that were sent for a replay or a person, or again after a stop or crash.
    */
   readonly latencySeconds = new Histogram(LATENCY_SECONDS);

@@ -5,7 +5,7 @@ import { type ShareCaller, callerKey, Shares } from "./shares.ts";
 import { TimeLimit } from "./time-limit.ts";
 
 export interface BudgetLimits {
-  /** For all callers together, each of which has a share. */
+  /** The bytes for all callers together, each of which has a share. */
   readonly maxBytes: number;
   /** Callers that wait for bytes, shared likewise; more are refused at once. */
   readonly maxWaiting: number;
@@ -47,12 +47,12 @@ export class Reservation {
     this.#onRelease = onRelease;
   }
 
-  /** From then on its caller is too slow. */
+  /** The caller is too slow from then on. */
   get dueMs(): number {
     return this.#dueMs;
   }
 
-  /** From now on its caller has to move so many bytes. */
+  /** The caller has to move so many bytes from now on. */
   startTransfer(bytes: number): void {
     this.#dueMs = this.#clock.monotonicMs() + ALLOWANCE_MS + bytes / MIN_BYTES_PER_MS;
   }

@@ -175,7 +175,7 @@ export class Alarm {
 export interface Random {
   /** Cryptographically strong bytes. */
   bytes(count: number): Uint8Array;
-  /** In [0, 1); for jitter, never for secrets. */
+  /** Answers a number in [0, 1); for jitter, never for secrets. */
   fraction(): number;
 }
 

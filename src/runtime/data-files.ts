@@ -43,7 +43,7 @@ function isInDataFolder(path: string): boolean {
 }
 
 const MAGIC = "SQLite format 3\0";
-/** In a database's first bytes: 2 where it is written with a log beside it, as a backup never is. */
+/** This byte of a database is 2 where it is written with a log beside it, as a backup never is. */
 const FORMAT_AT = MAGIC.length + 2;
 const WITH_LOG = 2;
 

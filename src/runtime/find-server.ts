@@ -16,7 +16,7 @@ import {
 /** A server that runs on a data folder. */
 interface FolderServer {
   readonly url: string;
-  /** For root, the user who runs it, if that is another: that user must get no token but one of its own. */
+  /** The user who runs it, where root asks and that is another: that user must get no token but one of its own. */
   readonly otherUser: number | undefined;
 }
 

@@ -8,7 +8,7 @@ import type { Clock } from "./clock.ts";
  * these and a bounded young heap a server that takes batches holds 180 to 260 MB at most, and 320 to 360 without.
  */
 const OPTIONS = ["--heap-growing-percent=50", "--external-memory-accounted-in-global-limit"];
-/** So that an idle server can give free memory back. */
+/** With it an idle server can give free memory back. */
 const SERVER_OPTIONS = [...OPTIONS, "--expose-gc"];
 /** The largest heap for short-lived objects, which grows to 64 MiB by itself. */
 const YOUNG_BYTES = 24 * 1024 * 1024;

@@ -48,7 +48,7 @@ export interface FlushableLogger extends Logger {
 const MAX_BUFFERED_CHARACTERS = 8 * 1024 * 1024;
 /** How long the end of the process waits for a reader that takes nothing. */
 const MAX_FLUSH_MS = 1_000;
-/** Until a full pipe is tried again. */
+/** A full pipe is tried again after so long. */
 const RETRY_MS = 20;
 const STDERR = 2;
 

@@ -83,7 +83,7 @@ export function removeOwner(folder: string, instance: string): void {
   if (readOwner(folder)?.instance === instance) rmSync(ownerFileOf(folder), { force: true });
 }
 
-/** For a message: `evreg serve (process 4711, http://127.0.0.1:7480, since …)`. */
+/** Describes an owner in a message: `evreg serve (process 4711, http://127.0.0.1:7480, since …)`. */
 export function describeOwner(owner: Owner): string {
   const address = owner.url === undefined ? "" : ` ${owner.url},`;
   return `evreg ${owner.command} (process ${owner.pid},${address} since ${owner.started_at})`;
@@ -158,7 +158,10 @@ export function assertDataOpen(folder: string, { pid, url = "" }: Owner): void {
   );
 }
 
-/** By the real paths that the system shows, so a link in the folder to a file that some process has open does not count. */
+/**
+ * Looks at the real paths that the system shows, so a link in the folder to a file that some process has open does not
+ * count.
+ */
 function hasDataOpen(folder: string, pid: number): boolean {
   const real = realpathSync(folder);
   // One whose data are in a database has this file open instead, see `holdOwnerFile`.

@@ -13,7 +13,7 @@ export interface PageFile {
   readonly digest: string;
 }
 
-/** In the executable the files are assets, packed with gzip, under names that begin so. */
+/** The executable has the files as assets, packed with gzip, under names that begin so. */
 const ASSET_PREFIX = "ui/";
 
 const packed = promisify(gzip);

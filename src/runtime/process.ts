@@ -76,7 +76,7 @@ export function startThread(name: string, script: ThreadScript): Worker {
   return new Worker(text ?? scriptUrl(script), {
     name,
     eval: text !== undefined,
-    // Not the host's flags, such as a test runner's loader or an inspector.
+    // The thread gets none of the host's flags, such as a test runner's loader or an inspector.
     execArgv: [],
     // By default, the heap for short-lived objects grows to 128 MiB a thread under load, without any gain.
     resourceLimits: { maxYoungGenerationSizeMb: 16 },

@@ -1,6 +1,6 @@
 import { EvregError } from "../domain/error.ts";
 
-/** For all callers on this machine without a token: a proxy there may stand for everybody. */
+/** All callers on this machine without a token are this one: a proxy there may stand for everybody. */
 const NOBODY_IN_PARTICULAR = Symbol("callers without a token on this machine");
 
 /** Who asks for a share. */

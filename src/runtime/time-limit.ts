@@ -40,7 +40,7 @@ export class TimeLimit {
     }
   }
 
-  /** To be called when the work is done. */
+  /** Frees the timer once the work is done. */
   end(): void {
     this.#cancel();
   }

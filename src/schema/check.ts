@@ -40,7 +40,7 @@ export function checkSchema(
 }
 
 /**
- * The same in steps.
+ * Checks a document in steps.
  * @param filtered the action whose payloads a filter is to choose from
  */
 export function* checkSchemaSteps(
@@ -79,7 +79,7 @@ function aboutPayloadType({ $ref: reference, type }: JsonObject, member: SchemaH
 
 type FilteredAction = Pick<Action, "action" | "schemata">;
 
-/** Of a filter that plainly no payload of the action passes. */
+/** The warning about a filter that plainly no payload of the action passes. */
 function* contradictionSteps(
   filter: SchemaDocument,
   { action, schemata }: FilteredAction,
@@ -161,7 +161,7 @@ function messageFor(keyword: string, schema: JsonObject, hinted: boolean): strin
   return aboutOtherTypes(keyword, schema);
 }
 
-/** Of a keyword that can refuse no value of the types that the schema allows. */
+/** The warning about a keyword that can refuse no value of the types that the schema allows. */
 function aboutOtherTypes(keyword: string, { type, format }: JsonObject): string | undefined {
   const about = keyword === "format" ? typesOfFormat(String(format)) : typesAbout(keyword);
   if (isDefinitions(keyword) || (about & typesNamed(type)) !== 0) return undefined;

@@ -11,7 +11,7 @@ export function refusalAt(path: FieldPath, message: string, value: unknown): Evr
   return invalidField(fieldName(path, "schemata"), message, shortened(value));
 }
 
-/** The same for a place known as a JSON pointer into the document. */
+/** Refuses a schema at a place that is a JSON pointer into the document. */
 export function refuseSchema(
   document: unknown,
   pointer: string,
@@ -28,7 +28,7 @@ export function refusalIn(member: SchemaHolder, error: unknown): unknown {
   return invalidField(String(field).replace(/^schemata/, member), String(message), value);
 }
 
-/** As `checkSize`, by the limit of the member of a request that holds the document. */
+/** Checks the size by the limit of the member of a request that holds the document. */
 export function checkSchemaSize(schemata: unknown, member: SchemaHolder): void {
   try {
     checkSize(schemata, maxBytesOf(member));

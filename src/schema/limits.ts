@@ -2,7 +2,7 @@
 export const SCHEMA_LIMITS = {
   /** Bytes of the document written as JSON. */
   bytes: 256 * 1024,
-  /** The same for a filter, which is loaded with each claimed delivery. */
+  /** Bytes of a filter, which is loaded with each claimed delivery. */
   filterBytes: 64 * 1024,
   /** Levels of objects and arrays in the document. */
   depth: 64,
@@ -25,7 +25,10 @@ export const SCHEMA_LIMITS = {
 /** Steps that the check of one value may take. A step is a subschema or a character of a pattern, and takes up to 25 ns. */
 export const VALIDATION_STEPS = 10_000_000;
 
-/** The same for a published event. Ordinary payloads take up to 3 steps a byte; a small hostile one ends after some 20 ms. */
+/**
+ * Steps that the check of a published event may take. Ordinary payloads take up to 3 steps a byte; a small hostile one ends
+ * after some 20 ms.
+ */
 export function publishSteps(payloadBytes: number): number {
   return 2_000_000 + 5 * payloadBytes;
 }

@@ -1,6 +1,6 @@
 import { isObject } from "./keywords.ts";
 
-/** Of each list a payload must have one of the texts, as a value somewhere in it. */
+/** Lists of texts: a payload must have one text of each list, as a value somewhere in it. */
 export type NeededTexts = readonly (readonly string[])[];
 
 const MAX_LISTS = 4;

@@ -89,7 +89,7 @@ export function differencesOf(before: unknown, after: unknown, pointer = ""): Di
   return [{ kind: "changed", pointer, was: before, is: after }];
 }
 
-/** In two objects or two lists. */
+/** Finds the differences of two objects or two lists. */
 function inMembers(before: object, after: object, pointer: string): Difference[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...names].flatMap((name) => {

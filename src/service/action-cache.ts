@@ -102,7 +102,7 @@ export class ActionCache {
     if (stored === undefined) return undefined;
     const { actionId, application, revision, isBuiltIn, retired, schemata } = stored;
     const successor = await firstActiveSuccessor(this.#catalog, stored.successor);
-    // In steps: the largest schemas take 100 ms, and all of a server's may come at once after a start.
+    // It compiles in steps: the largest schemas take 100 ms, and all of a server's may come at once after a start.
     const before = this.#loaded.get(name)?.action;
     const isSame = before?.actionId === actionId && before.revision === revision;
     const validator = isSame ? before.validator : await this.#yielder.run(compileSchemaSteps(schemata));

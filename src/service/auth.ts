@@ -14,7 +14,9 @@ const MAX_NAMED = 3;
  */
 export class Access {
   readonly principal: Principal;
-  /** The same value whenever the same token is used, or one that it signed in; what it holds of what callers share counts under it. */
+  /**
+   * One value whenever one token is used, or one that it signed in; what it holds of what callers share counts under it.
+   */
   readonly caller: unknown;
   /** What is kept of who makes a change. */
   readonly actor: Actor;
@@ -52,7 +54,7 @@ export class Access {
     if (!this.allows(scope, application)) throw this.#forbidden(scope, application, action);
   }
 
-  /** As `require`, for an application that the caller has named itself. */
+  /** Requires a scope for an application that the caller has named itself. */
   requireGiven(scope: ScopeName, application: string): void {
     if (!this.allows(scope, application)) throw this.#forbidden(scope, application, undefined, true);
   }

@@ -11,7 +11,7 @@ interface TurnLimits {
 interface TurnOptions {
   /** Takes the work out of the queue. One that runs goes on, and nobody waits for it. */
   readonly signal?: AbortSignal | undefined;
-  /** Instead of the limit that goes for all. */
+  /** Replaces the limit that all others have. */
   readonly maxWaiting?: number | undefined;
 }
 

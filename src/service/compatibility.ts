@@ -17,9 +17,9 @@ import { omitUndefined, pagesOf } from "./requests.ts";
 
 /** Revisions read at once, each of up to 256 KiB, one of which may take the thread 5 ms. */
 const READ_REVISIONS = 3;
-/** For all revisions: some 4 s, enough for 150 schemas of 42 KB, or three that were made to be hard. */
+/** The steps for all revisions together: some 4 s, enough for 150 schemas of 42 KB, or three that were made to be hard. */
 const STEPS_OVER_ALL = 20_000_000;
-/** To begin a comparison. Reading a character of either schema is one step more. */
+/** What it takes to begin a comparison. Reading a character of either schema is one step more. */
 const STEPS_PER_COMPARISON = 1_000;
 
 /** Compares a schema with one that is to replace it and was checked. */
@@ -116,7 +116,7 @@ function describeBreak(last: number, { broken, revision, older }: FoundBreak): R
   return { revision, ...broken, message, remedy };
 }
 
-/** For an action that is to be compared with all its revisions, while its own schema breaks with some. */
+/** What is said of an action that is to be compared with all its revisions, while its own schema breaks with some. */
 export function historyWarnings(breaks: readonly RevisionBreak[]): SchemaWarning[] {
   const revisions = new Set(breaks.map(({ revision }) => revision));
   const [newest] = revisions;

@@ -36,7 +36,7 @@ export interface ServiceContext {
   readonly tokens: TokenCache;
   readonly secretUses: SecretUses;
   readonly counts: PublishCounts;
-  /** The same by action and subscription, over time. */
+  /** What is published and refused, by action and subscription, over time. */
   readonly stats: StatsRecorder;
   readonly background: Background;
   /** Is told what happens, for streams. */
@@ -63,7 +63,7 @@ export interface Background {
     }): Promise<Omit<HandlerTest, "subscription_id" | "application" | "subscription" | "action">>;
     /** @param claims what it has leased; none if it was refused */
     recorded(claim: RecordClaim, claims: readonly Claim[]): void;
-    /** For consumers of pull subscriptions. */
+    /** What consumers of pull subscriptions call. */
     readonly pulls: {
       /** Leases deliveries, or waits for the first. */
       claim(

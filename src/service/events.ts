@@ -14,13 +14,15 @@ import { allOf, checkId, checkQuery, finder, omitUndefined, pagesOf, timeRange }
 /** What a page of events is read by. */
 export interface EventPartOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Of the payloads of a part, as they are stored; by default the page is one part. A part has at least one event. */
+  /**
+   * Bytes of the payloads of a part, as they are stored; by default the page is one part. A part has at least one event.
+   */
   readonly maxBytes?: number;
 }
 
 export interface EventPart {
   readonly data: readonly Event[];
-  /** Of the page, as far as it was read: whole in the last part. */
+  /** What is known of the page, as far as it was read: all in the last part. */
   readonly meta: PageMeta;
   readonly isLast: boolean;
 }
@@ -43,7 +45,7 @@ export async function* eventDeliveryPages(
   });
 }
 
-/** With the counts of their deliveries, where the query asks for them. */
+/** Adds the counts of their deliveries, where the query asks for them. */
 async function shown(
   { store }: ServiceContext,
   events: readonly StoredEvent[],
@@ -167,7 +169,7 @@ function schemaIn(where: string): Schemata {
   throw malformedField("where", 'must be a JSON Schema: an object such as {"required":["country"]}', where);
 }
 
-/** In a list, in place of a payload that is damaged or not asked for. No other is `null`, as each is an object. */
+/** Takes the place of a payload in a list that is damaged or not asked for. No other is `null`, as each is an object. */
 const NO_PAYLOAD = RawJson.fromText("null");
 
 function eventWithoutPayload({ rowid, action, payloadBytes, revision, timestamped }: StoredEvent): Event {

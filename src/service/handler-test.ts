@@ -9,7 +9,7 @@ import { checkNewEvent } from "./publisher.ts";
 import { nonConforming } from "./refusals.ts";
 import { existing, missingAction } from "./requests.ts";
 
-/** As `SubscriptionsPort.test`, for a subscription that the caller may change. */
+/** Does what `SubscriptionsPort.test` says, for a subscription that the caller may change. */
 export async function testHandler(
   context: ServiceContext,
   access: Access,

@@ -20,7 +20,7 @@ export interface CompiledSchema {
 export class PayloadValidator {
   readonly #offThread: OffThreadValidator;
   #isAfterLong = false;
-  /** Those under which a stored payload took too many steps for this thread: the next ones would, too. */
+  /** Schemas under which a stored payload took too many steps for this thread: the next ones would, too. */
   readonly #longCandidates = new WeakSet<Validator>();
 
   constructor(offThread: OffThreadValidator) {

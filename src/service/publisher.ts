@@ -20,7 +20,7 @@ import { checkQuery, missingAction, notFound } from "./requests.ts";
 
 /** How often a publish is tried again because its schema changed meanwhile. */
 const MAX_TRIES = 20;
-/** For so many items of a batch all broken rules are reported, for the others the first. */
+/** All broken rules are reported for so many items of a batch, the first one for the others. */
 const EXPLAINED_ITEMS = 20;
 
 /** An item ready for the store, with the action that checked it: one object, as a server has thousands at once. */
@@ -49,7 +49,7 @@ interface PublishRequest {
   readonly isBatch: boolean;
   /** All or nothing. */
   readonly atomic: boolean;
-  /** For so many more refused items all broken rules are reported. */
+  /** All broken rules are reported for so many more refused items. */
   explained: number;
 }
 
@@ -151,7 +151,10 @@ class Publisher {
     return eventLoop.shouldYield() ? eventLoop.yield() : undefined;
   }
 
-  /** At once when the action is cached, as a promise takes longer than most checks. @throws the item's refusal */
+  /**
+   * Answers at once when the action is cached, as a promise takes longer than most checks.
+   * @throws the item's refusal
+   */
   #validate(item: BatchItem, request: PublishRequest): ValidatedItem | Promise<ValidatedItem> {
     if (item instanceof EvregError) throw item;
     const { actions, limits } = this.#context;
@@ -164,7 +167,7 @@ class Publisher {
     });
   }
 
-  /** For a batch no suggestions are looked for, as each of its items may name another action. */
+  /** A batch gets no suggestions, as each of its items may name another action. */
   #missing(action: string, { isBatch }: PublishRequest): EvregError | Promise<EvregError> {
     if (isBatch) return notFound("action", action, { field: "action" });
     return missingAction(this.#context.store.catalog, this.#access, action, "action");

@@ -8,7 +8,7 @@ import { ownAction } from "./requests.ts";
 
 // What refused events are answered with.
 
-/** Up to so many bytes of JSON, the refusals of a batch are in full. Then each text and value is cut to `BRIEF_BYTES`. */
+/** The refusals of a batch are in full up to so many bytes of JSON. Then each text and value is cut to `BRIEF_BYTES`. */
 const REFUSALS_BYTES = 1024 * 1024;
 const BRIEF_BYTES = 256;
 

@@ -63,7 +63,7 @@ export function readQuery(schema: QuerySchema, params: URLSearchParams): Record<
   return query;
 }
 
-/** The same rules for values that are typed already. */
+/** Checks values that are typed already, by the rules of a query. */
 export function checkQuery<T extends object>(schema: QuerySchema, query: T): T {
   if (typeof query !== "object" || query === null || Array.isArray(query)) {
     throw malformedField("query", "must be an object of parameters", query);
@@ -75,7 +75,10 @@ export function checkQuery<T extends object>(schema: QuerySchema, query: T): T {
   return query;
 }
 
-/** By property, so that each parameter is refused in the order of the query, whatever else is wrong. */
+/**
+ * Each property has a check of its own, so that each parameter is refused in the order of the query, whatever else is
+ * wrong.
+ */
 const parameterCheckOf = memoize(({ format: _format, ...plain }: QueryProperty) =>
   compileSchema({ properties: { value: plain } }),
 );
@@ -169,7 +172,7 @@ export function existing<T>(found: T | undefined, record: RecordNoun, id: number
   return found;
 }
 
-/** For an action whose events evreg publishes about itself. */
+/** The refusal for an action whose events evreg publishes about itself. */
 export function ownAction(name: string, done: "changed" | "published"): EvregError {
   const message = `${name} tells of evreg itself and cannot be ${done} by anybody; it can be read and subscribed to`;
   return invalidField("action", message, name);
@@ -203,7 +206,7 @@ export function timeRange({ from, to }: { readonly from?: string; readonly to?: 
   return omitUndefined({ fromMs, toMs });
 }
 
-/** The same object without its `undefined` members. */
+/** Copies an object without its `undefined` members. */
 export function omitUndefined<T extends object>(members: { [K in keyof T]: T[K] | undefined }): T {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
 }

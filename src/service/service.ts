@@ -50,7 +50,7 @@ type Made = "actions" | "feed" | "payloads" | "schemaChecks" | "secretUses" | "s
 export interface ServiceOptions extends Omit<ServiceContext, Made> {
   readonly version: string;
   /** New at each start. */
-  /** Of this process, new at each start. */
+  /** Names this process, anew at each start. */
   readonly instance: string;
   /** The instance that `/health` answers: several processes behind one address have the same. */
   readonly server: string;
@@ -222,7 +222,7 @@ export function createService(options: ServiceOptions): Service {
   };
 }
 
-/** The same methods, which reject only with `EvregError`s, or with the reason of a signal that has ended them. */
+/** Wraps the methods so that they reject only with `EvregError`s, or with the reason of a signal that has ended them. */
 function guarded<T extends Readonly<Record<keyof T, object>>>(port: T): T {
   const members = Object.entries<object>(port).map(([name, member]) => {
     return [name, isMethod(member) ? guardedMethod(member) : guarded(member)];

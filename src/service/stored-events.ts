@@ -24,7 +24,7 @@ const READ_EVENTS = 100;
 const SEARCH_READ_EVENTS = 250;
 /** The more, where the store leaves out nearly all of them by itself. */
 const HOLDING_READ_EVENTS = 1_000;
-/** Of the payloads of a page. */
+/** Bytes of the payloads of a page. */
 const READ_BYTES = 1024 * 1024;
 
 interface StoredEventsOptions {
@@ -53,7 +53,7 @@ interface Walk {
 
 interface Walked {
   readonly searched: number;
-  /** Of all events that the walk is to go through. */
+  /** How many events the walk is to go through. */
   readonly total: number;
   /** The event after which it goes on; `undefined` where all were gone through. */
   readonly next: number | undefined;
@@ -123,7 +123,7 @@ export class StoredEvents {
   }
 
   /**
-   * The next events with such deliveries and a payload that conforms to a schema. Ends early when its time is over.
+   * Finds the next events with such deliveries and a payload that conforms to a schema. Ends early when its time is over.
    * @throws `unavailable` when that is before the first event was looked at
    */
   search(request: EventSearch, caller: unknown, limit: TimeLimit): Promise<FoundEvents> {
@@ -196,7 +196,7 @@ export class StoredEvents {
       if (before === 0) ({ total } = page);
       hasMore = page.isCut || seen === Math.min(atOnce, maxEvents - before);
       ahead = undefined;
-      // Not behind the first one: where most events match, it has enough of them.
+      // It does not read behind the first page: where most events match, that has enough of them.
       if (before > 0 && hasMore && before + seen < maxEvents && !time.isOver) {
         ahead = pageAfter(last, before + seen);
         // Nobody may come for it.

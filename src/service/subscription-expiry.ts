@@ -6,7 +6,7 @@ import type { StoreNode } from "../store/store.ts";
 import { Rounds } from "./rounds.ts";
 
 interface ExpiryOptions {
-  /** With the right to delete all. */
+  /** The port of somebody who may delete all. */
   readonly evreg: { readonly subscriptions: Pick<SubscriptionsPort, "list" | "delete"> };
   readonly node: Pick<StoreNode, "hasDuties">;
   readonly clock: Clock;

@@ -72,7 +72,7 @@ export async function* subscriptionPages(
   }
 }
 
-/** Without a previous secret that has ended. */
+/** Leaves out a previous secret that has ended. */
 function shownAt(nowMs: number, subscription: Subscription): Subscription {
   const until = subscription.previous_secret_until;
   if (until === null || Date.parse(until) > nowMs) return subscription;
@@ -96,7 +96,9 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     return ofModePull(await listenable(context, access, id));
   }
 
-  /** The same, or one that was deleted while consumers had deliveries of it: what they have ends as usual. */
+  /**
+   * Finds one of mode `pull`, or one that was deleted while consumers had deliveries of it: what they have ends as usual.
+   */
   async function pulledFrom(id: number): Promise<Subscription> {
     requireChanging(access);
     const found = await store.catalog.findSubscription(checkId(id));
@@ -120,14 +122,17 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     throw await missingAction(store.catalog, access, name, "action");
   }
 
-  /** Those of one name share their secret, which is told at creation: one that only listens must not learn a handler's. */
+  /**
+   * Subscriptions of one name share their secret, which the answer to their creation has: a caller that only listens must
+   * not learn a handler's.
+   */
   async function mustShareNoHandler(application: string, subscription: string): Promise<void> {
     if (access.allows("write", application)) return;
     const named = await allOf(pagesOfCatalog(store.catalog, { application, subscription }));
     if (named.some(({ mode }) => mode === "push")) access.require("write", application);
   }
 
-  /** For a filter that is given; checked as the schema of an action is. */
+  /** Checks a filter as the schema of an action is checked. */
   async function filterWarnings(
     { filter }: Partial<SubscriptionSettings>,
     action: string,
@@ -140,7 +145,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     return { meta: { warnings } };
   }
 
-  /** Without an overlap that has ended. */
+  /** Leaves out an overlap that has ended. */
   const shown = (subscription: Subscription): Subscription => shownAt(clock.now(), subscription);
 
   function answered(subscription: Subscription): Answer<Subscription, ConsumersMeta> {
@@ -337,7 +342,7 @@ function settingsOf(
   throw invalidField("on_exhausted", "is for subscriptions that are ordered only", settings.on_exhausted);
 }
 
-/** In the form of Standard Webhooks, which libraries of receivers read. */
+/** Makes a secret in the form of Standard Webhooks, which libraries of receivers read. */
 function mintSecret(random: Random): string {
   return `whsec_${Buffer.from(random.bytes(32)).toString("base64")}`;
 }

@@ -16,7 +16,7 @@ import { CallerTurns } from "./caller-turns.ts";
 export type ThreadTask =
   | {
       readonly kind: "check";
-      /** As JSON. */
+      /** The schema as JSON. */
       readonly schemata: string;
       readonly payload: Uint8Array;
       readonly maxSteps: number;
@@ -47,7 +47,7 @@ interface ThreadAnswers {
 const IDLE_MS = 10_000;
 /** Checks of one caller that may wait. Their payloads count among the bodies that a server holds. */
 const MAX_CHECKS_WAITING = 2_000;
-/** The same of what takes a second or two in the worst case. */
+/** Tasks of one caller that may wait and take a second or two in the worst case. */
 const MAX_PRODUCTS_WAITING = 64;
 
 /** Makes things of schemas that were checked. */

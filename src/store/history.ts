@@ -137,7 +137,7 @@ export interface StoredStatsQuery extends StatsSelection {
 export interface CountedFigure {
   readonly key: number;
   readonly counts: MeasureCounts;
-  /** Of the last attempt that failed. */
+  /** The error of the last attempt that failed. */
   readonly lastError: string | null;
 }
 

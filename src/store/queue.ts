@@ -93,14 +93,17 @@ export interface ClaimRequest {
   readonly tiers: readonly TierLimit[];
   /** Each event's payload counts once; one delivery is leased whatever its size. */
   readonly maxPayloadBytes: number;
-  /** By the rowid of the subscription. */
+  /** What each subscription may lease, by its rowid. */
   readonly quotas: readonly (readonly [subscriptionId: number, quota: ClaimQuota])[];
   /** The quota of subscriptions that are not in `quotas`. */
   readonly defaultQuota: ClaimQuota;
 }
 
 export interface ConsumerRequest extends Pick<ClaimRequest, "nowMs" | "maxPayloadBytes"> {
-  /** By the rowid of the subscription. The time is stored as that of its last claim, to the minute, deliveries or not. */
+  /**
+   * The consumers by the rowid of their subscription. The time is stored as that of its last claim, to the minute,
+   * deliveries or not.
+   */
   readonly consumers: readonly (readonly [subscriptionId: number, consumer: PullConsumer])[];
   /** The most deliveries that are leased for all of them. */
   readonly maxClaims: number;
@@ -279,8 +282,8 @@ export interface AttemptResult {
   /** The end of a pause that the handler wants: its subscription gets no attempt before then, except requested ones. */
   readonly slowUntilMs?: number;
   /**
-   * For how long the store leases what comes next in its order, if that is due once this is stored: a claim for each delivery
-   * would take as long as all else that is done for it.
+   * The store leases what comes next in its order for so long, if that is due once this is stored: a claim for each
+   * delivery would take as long as all else that is done for it.
    */
   readonly nextLeaseMs?: number;
   /** A random number in [0, 1) that was drawn for the jitter of a retry; 0 where it is left out. */
@@ -350,8 +353,8 @@ export type Backlog = Readonly<Record<BacklogCause, BacklogPart>> & {
 export interface BacklogPart {
   readonly deliveries: number;
   /**
-   * Since when the first of them is due or, of `delivering`, leased; of `blocked`, when the first that blocks was made.
-   * `undefined` where there is no delivery, or no such time.
+   * The time since which the first of them is due or, of `delivering`, leased; of `blocked`, when the first that blocks was
+   * made. `undefined` where there is no delivery, or no such time.
    */
   readonly sinceMs: number | undefined;
 }

@@ -62,7 +62,7 @@ export class Vault {
   }
 }
 
-/** Whose a secret is: the subscriptions of this name to several actions share it. */
+/** The owner of a secret: the subscriptions of this name to several actions share it. */
 export interface SecretOwner {
   readonly application: string;
   /** The name of the subscription. */

@@ -109,14 +109,14 @@ export interface FileAdmin {
 
 /** The database that a store has its data in, and who has it open. */
 export interface DatabaseAdmin {
-  /** In the order of their starts. */
+  /** The nodes in the order of their starts. */
   nodes(): Promise<readonly Node[]>;
   inspect(): Promise<DatabaseFacts>;
 }
 
 /** What of a database may need a person. */
 export interface DatabaseFacts {
-  /** Of PostgreSQL, such as `18.4`. */
+  /** The version of PostgreSQL, such as `18.4`. */
   readonly version: string;
   readonly bytes: number;
   readonly connections: number;
@@ -125,7 +125,7 @@ export interface DatabaseFacts {
   readonly risks: readonly string[];
   /** How long the oldest transaction of anybody has been open, which keeps dead rows. */
   readonly oldestTransactionMs: number;
-  /** Of the table with the most dead rows. */
+  /** The table with the most dead rows. */
   readonly table: string;
   readonly liveRows: number;
   readonly deadRows: number;
@@ -140,7 +140,7 @@ export interface StoreCondition {
 /** A token, and the one that it counts as in what callers share: whose browsers it was signed in by, all the way up, or itself. */
 export interface CallerToken extends Token {
   readonly callerId: number;
-  /** As `TokenRecord.parentId`; `null` where it was made by itself. */
+  /** The token that it was made by, see `TokenRecord.parentId`; `null` where it was made by itself. */
   readonly parentId: number | null;
 }
 
@@ -150,6 +150,9 @@ export interface TokenRecord {
   /** One of a code (`hashCode`) makes no token but a code that signs a browser in once. It opens nothing, and is not listed. */
   readonly hash: string;
   readonly expiresAtMs?: number;
-  /** Of a code: the token that it was made with, and ends with; 0 for the owner of the data folder. Of a browser's token: its code. */
+  /**
+   * A code has the token that it was made with, and ends with; 0 for the owner of the data folder. A browser's token has
+   * its code.
+   */
   readonly parentId?: number;
 }

@@ -46,7 +46,7 @@ const OTHER_FAMILY_MS = 1_000;
  */
 const CONNECTION_FAILED: ReadonlySet<string> = new Set(["EBADRESP", "ECONNREFUSED"]);
 /**
- * As many names as there can be attempts. c-ares goes on for a while after an attempt has given up, and it must not come
+ * There can be as many names as attempts. c-ares goes on for a while after an attempt has given up, and it must not come
  * near the 65,536 numbers that distinguish queries.
  */
 const MAX_NAMES = 10_000;
@@ -68,7 +68,7 @@ export class HostNames {
   #current: Resolver | undefined;
   #previous: Resolver | undefined;
   #madeAtMs = 0;
-  /** For queries that are asked again, each alone. */
+  /** Each of these asks one query again, alone. */
   readonly #single = new Set<Resolver>();
   #pending = 0;
 

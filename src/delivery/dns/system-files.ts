@@ -60,7 +60,7 @@ export function candidateNames(hostname: string, { domains, ndots }: SearchList)
   return dots >= ndots ? [hostname, ...completed] : [...completed, hostname];
 }
 
-/** For how long a file is taken to be unchanged. */
+/** A file is taken to be unchanged for so long. */
 const CHECK_AFTER_MS = 5_000;
 
 /**

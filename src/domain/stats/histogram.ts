@@ -9,7 +9,7 @@ const EXACT_BITS = 4;
 /** 24 days; longer times count as this. */
 const MAX_MS = 2 ** 31 - 1;
 
-/** Of all times, from 0 ms on. */
+/** The buckets cover all times, from 0 ms on. */
 export const BUCKETS = EXACT + (31 - EXACT_BITS) * PER_OCTAVE;
 
 /** @param ms 0 or more */

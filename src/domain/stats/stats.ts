@@ -56,7 +56,9 @@ export interface Figures {
   readonly failed_attempts: number;
   /** Deliveries that failed for good. */
   readonly failed: number;
-  /** From publishing to the handler's answer, retries included; without replays and what was sent again by hand. */
+  /**
+   * The time from publishing to the handler's answer, retries included; without replays and what was sent again by hand.
+   */
   readonly latency_ms: Percentiles;
   /** How long attempts took. */
   readonly attempt_ms: Percentiles;
@@ -89,7 +91,7 @@ export interface SubscriptionFigures extends Figures {
   readonly application: string;
   readonly subscription: string;
   readonly action: string;
-  /** Of the last attempt that failed in this time: a status or an error code; `null` where none did. */
+  /** The status or error code of the last attempt that failed in this time; `null` where none did. */
   readonly last_error: string | null;
 }
 
@@ -117,7 +119,7 @@ export interface Stats {
   readonly to: string;
   readonly step_ms: number;
   readonly series: StatsSeries;
-  /** Of the whole range. */
+  /** The figures of the whole range. */
   readonly totals: Figures;
   readonly backlog: StatsBacklog;
   /** The busiest first, then those with nothing; only with `by`. */

@@ -80,7 +80,7 @@ export function attentionSentence(item: AttentionItem): readonly SentencePart[] 
   return typeof last === "string" && last.endsWith(".") ? parts : [...parts, "."];
 }
 
-/** The same as a text, with the name. */
+/** The sentence as a text, with the name. */
 export function attentionText(item: AttentionItem): string {
   const colon = item.reason === "failed" ? ":" : "";
   const words = attentionSentence(item).map((part) => {

@@ -16,7 +16,7 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
     const last = lower.slice(lower.lastIndexOf(".") + 1);
     const wordMore = wanted.startsWith(`${lower}_`) || wanted.endsWith(`_${lower}`);
     const letters = wordMore ? 1.5 : Math.min(distance(wanted, lower), distance(wanted, last) + 0.5);
-    // Of names that differ in case alone, the one as it was typed.
+    // The one as it was typed wins over names that differ in case alone.
     const edits = letters + distance(name, candidate) / 1_000;
     if (edits < fewest) [best, fewest] = [candidate, edits];
   }

@@ -106,7 +106,7 @@ class Comparison {
     }
   }
 
-  /** For each violation a payload that proves it, if one is found. */
+  /** Looks for a payload that proves each violation. */
   #counterexamples(violations: readonly Violation[]): readonly Counterexample[] {
     const search = new CounterexampleSearch(this.#side, this.#texts);
     const found: Counterexample[] = [];

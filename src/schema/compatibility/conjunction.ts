@@ -35,7 +35,7 @@ export class Conjunction {
   readonly present: readonly string[];
   readonly absent: readonly string[];
   readonly alternatives: readonly Alternatives[];
-  /** The same for conjunctions that have the same values for the same reasons. */
+  /** Conjunctions that have the same values for the same reasons have one key. */
   readonly key: string;
   readonly #decided: ReadonlySet<string>;
   readonly #expanded = new Map<Alternatives, Conjunction[]>();

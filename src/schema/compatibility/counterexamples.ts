@@ -87,7 +87,7 @@ export class CounterexampleSearch {
       case "additionalProperties":
       case "properties":
         if (member !== undefined) yield* this.#withMember(left, String(member));
-        // Those with listed members only are still accepted, and there may be more of them than are tried.
+        // The new schema still accepts objects with listed members only, and there may be more of them than are tried.
         else if (keyword === "additionalProperties") yield* this.#withUnlistedMember(left, right);
         return;
       case "propertyNames": {

@@ -7,7 +7,7 @@ import type { KnownNames } from "./known-names.ts";
 /** Where in a payload the comparison is, and which values there are on the way. */
 export interface Location {
   readonly parent: Location | undefined;
-  /** From the parent to here: a member's name, an item's index, or `NAME` for a member's name itself. */
+  /** The step from the parent to here: a member's name, an item's index, or `NAME` for a member's name itself. */
   readonly step: string | number | typeof NAME;
   readonly left: Conjunction;
 }
@@ -21,7 +21,7 @@ export interface ObligationScope {
   readonly depth: number;
 }
 
-/** To be proven: every value of the conjunction conforms to the schema. */
+/** What is to be proven: every value of the conjunction conforms to the schema. */
 export interface Obligation extends ObligationScope {
   readonly left: Conjunction;
   readonly right: SchemaNode;
@@ -62,13 +62,13 @@ export interface Prover {
 export interface KeywordRule {
   readonly keyword: string;
   readonly member?: string | number;
-  /** Those of which one must hold. */
+  /** The branches of which one must hold. */
   readonly branches?: readonly SchemaNode[];
   /** Whether it plainly holds; adds violations where something further inside is at fault. */
   holds(obligation: Obligation, prover: Prover): boolean;
 }
 
-/** The same obligation about fewer values at the same location. */
+/** Narrows an obligation to fewer values at the same location. */
 export function narrowed(obligation: Obligation, left: Conjunction): Obligation {
   return { ...obligation, left, location: { ...obligation.location, left } };
 }

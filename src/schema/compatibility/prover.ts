@@ -137,7 +137,7 @@ export class InclusionProver implements Prover {
     if (values !== undefined) {
       const lenient = this.side === "consumer" && !obligation.strict;
       if (values.every((value) => matchesKeyword(right, rule.keyword, value, lenient))) return true;
-      // Only for the violations it finds further inside.
+      // The rule is applied for the violations that it finds further inside.
       this.#applies(rule, obligation);
       return false;
     }
@@ -197,7 +197,7 @@ export class InclusionProver implements Prover {
     return impossible;
   }
 
-  /** As `isEmpty`, for a value inside: a single schema hardly ever contradicts itself, so only its bounds are looked at. */
+  /** Looks only at the bounds of a value inside: a single schema hardly ever contradicts itself. */
   #isEmptyShallow(inner: Conjunction, at: ObligationScope): boolean {
     const { types, values } = boundsOf(inner);
     if (types === 0 || values?.length === 0) return true;

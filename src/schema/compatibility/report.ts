@@ -42,7 +42,7 @@ export function breakOf(
   };
 }
 
-/** The same for violations that are one break to a reader. */
+/** Violations that are one break to a reader have one key. */
 export function breakKey(side: BreakSide, violation: Violation): string {
   const { keyword, member = "", right } = violation;
   return `${side} ${right.pointer} ${keyword} ${member}`;
@@ -165,7 +165,7 @@ function isUnchecked(keyword: string, value: unknown): boolean {
   return keyword === "format" && typeof value === "string" && !isCheckedFormat(value);
 }
 
-/** As written inside a sentence. */
+/** Names the location as it is written inside a sentence. */
 function locationName(location: Location): string {
   const path = pathTo(location);
   if (path === undefined) return "a property's name";

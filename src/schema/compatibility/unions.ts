@@ -77,7 +77,7 @@ function union(branches: readonly SchemaNode[]): ValueMap | undefined {
   return all;
 }
 
-/** The same for a member of that name. */
+/** Lists the values of a member of that name. */
 function finiteValuesAt(node: SchemaNode, name: string): ValueMap | undefined {
   return smallest(membersOf(node, name).map(finiteValuesOf));
 }

@@ -44,7 +44,7 @@ export class Sampler {
   }
 
   /**
-   * The same seed and stream get the same answer. Takes milliseconds, and in the worst case some two seconds.
+   * Makes the same sample for the same seed and stream. It takes milliseconds, and in the worst case some two seconds.
    * @param stream distinguishes the samples of one seed; both whole numbers from 0
    */
   sample(seed: number, stream: number): Sample {

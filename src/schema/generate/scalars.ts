@@ -214,7 +214,7 @@ function commonMultiple(one: number, other: number): number {
   return Math.max(one, other);
 }
 
-/** Without the last digits of a double, where 3 * 0.1 is more than 0.3. */
+/** Leaves out the last digits of a double, where 3 * 0.1 is more than 0.3. */
 function rounded(value: number): number {
   return Number(value.toPrecision(15)) + 0;
 }

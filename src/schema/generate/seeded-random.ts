@@ -10,7 +10,7 @@ export class SeededRandom {
     }
   }
 
-  /** In [0, 1). Mulberry32. */
+  /** Answers a number in [0, 1), by Mulberry32. */
   fraction(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     return mixed(this.#state) / 2 ** 32;

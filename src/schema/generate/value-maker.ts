@@ -22,7 +22,7 @@ export type MinDepths = ReadonlyMap<SchemaNode, number>;
 export interface Variety {
   readonly random: SeededRandom;
   readonly minDepths: MinDepths;
-  /** From this depth on values are as short as they may be. */
+  /** Values are as short as they may be from this depth on. */
   readonly minimalFrom: number;
 }
 

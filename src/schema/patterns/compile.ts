@@ -150,7 +150,7 @@ export class PatternCompiler {
     return runSync(this.compileSteps(pattern));
   }
 
-  /** The same in steps; one that was compiled before takes none. */
+  /** Compiles a pattern in steps; one that was compiled before takes none. */
   *compileSteps(pattern: string): Steps<RegExpLike> {
     let compiled = this.#compiled.get(pattern);
     if (compiled === undefined) {

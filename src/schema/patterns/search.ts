@@ -25,7 +25,7 @@ const MAX_STATES = 4_000;
 const MAX_KINDS = 160;
 /** Length is part of the state, so a great one makes too many. */
 const MAX_COUNTED_LENGTH = 300;
-/** Beside one for each automaton and each place in its pattern that a move comes from. */
+/** A move costs so many steps beside one for each automaton and each place in its pattern that it comes from. */
 const STEPS_PER_MOVE = 4;
 
 interface SearchStep {
@@ -44,7 +44,7 @@ type Path = readonly Letter[] | "none" | "unknown";
 /** The automata that texts are searched with. */
 interface Search {
   readonly automata: readonly Automaton[];
-  /** Of each kind of characters, the most readable ones first; `undefined` where there are too many kinds. */
+  /** One letter of each kind of characters, the most readable ones first; `undefined` where there are too many kinds. */
   readonly letters: readonly Letter[] | undefined;
 }
 

@@ -116,7 +116,7 @@ const digestOf = memoize((node: SchemaNode) =>
   createHash("sha256").update(JSON.stringify(node.schema)).digest("base64"),
 );
 
-/** The same for two schemas when they and all they refer to are written the same, in the same places. */
+/** Answers one text for two schemas when they and all they refer to are written the same, in the same places. */
 function contentOf(root: SchemaNode): string {
   const found = new Set([root]);
   const visited = new Set<SchemaNode>([root]);

@@ -63,7 +63,7 @@ export function intersectionOf(types: readonly TypeText[]): TypeText {
 /** Combinations that the unions in an intersection may multiply out to. The compiler gives up at 100,000. */
 const MAX_COMBINATIONS = 1_000;
 
-/** Without the unions beyond that, which only makes a type wider. */
+/** Leaves out the unions beyond that, which only makes a type wider. */
 function fewUnions(parts: readonly TypeText[]): readonly TypeText[] {
   let combinations = 1;
   return parts.filter((part) => {

@@ -44,7 +44,7 @@ export function typeOfSchema(node: SchemaNode): TypeText {
   return typeOf(node, undefined);
 }
 
-/** The same for a payload's schema: a payload is an object, whatever else its schema would allow. */
+/** The type of a payload: a payload is an object, whatever else its schema would allow. */
 export function typeOfPayload(node: SchemaNode): TypeText {
   return typeOf(node, ["object"]);
 }

@@ -105,7 +105,7 @@ const steps: CodeKeywordDefinition = {
   },
 };
 
-/** Like a `$ref`, but parts are found in a table at run time, so compiling does not recurse. */
+/** Calls a part as a `$ref` does, but finds it in a table at run time, so that compiling does not recurse. */
 function callInto(parts: PartTable): CodeKeywordDefinition {
   return {
     keyword: CALL,

@@ -9,7 +9,7 @@ interface PartCalls {
   readonly same: number[];
   /** Parts called on values inside it. */
   readonly inside: number[];
-  /** As in `SchemaPart`. */
+  /** The weight of the part, see `SchemaPart`. */
   readonly weight: number;
   /** Bytes of stack that the part's function takes, an upper bound. */
   readonly frameBytes: number;

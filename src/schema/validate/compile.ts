@@ -41,7 +41,7 @@ export function compileSchema(schemata: unknown): Validator {
   return runSync(compileSchemaSteps(schemata));
 }
 
-/** The same in steps, and warmed up. */
+/** Compiles a schema in steps, and warms it up. */
 export function* compileSchemaSteps(schemata: unknown): Steps<Validator> {
   const document = yield* readSchemaSteps(schemata);
   yield;
@@ -170,7 +170,7 @@ export interface OffThreadResult {
 
 /** Who asks for a check. */
 export interface ValidationCaller {
-  /** The same value for the same caller. */
+  /** Each caller has one value here. */
   readonly caller: unknown;
   /** Rejects the checks that wait, with its reason. */
   readonly gone?: AbortSignal | undefined;

@@ -121,7 +121,7 @@ export function isListed(node: SchemaNode, name: string): boolean {
   return node.properties.has(name) || node.patternNodes(name).length > 0;
 }
 
-/** In characters. */
+/** The length of a text in characters. */
 export function lengthOf(value: string): number {
   const length = charactersIn(value);
   spend(length >> 4);

@@ -199,7 +199,10 @@ function faultsOf(branch: SchemaNode, value: unknown, at: ValuePlace): readonly 
   return faults;
 }
 
-/** By which a branch is not the intended one: its type is another, or its `kind`, which the members of a value tell. */
+/**
+ * The fault by which a branch is not the intended one: its type is another, or its `kind`, which the members of a value
+ * tell.
+ */
 function misfitIn(faults: readonly Fault[], depth: number): Fault | undefined {
   return (
     faults.find(({ keyword, path }) => keyword === "type" && path.length === depth) ??

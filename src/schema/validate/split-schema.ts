@@ -40,7 +40,7 @@ export function splitSchema(document: SchemaDocument): readonly SchemaPart[] {
 
 interface Built {
   readonly schema: JsonObject | boolean;
-  /** As in `SchemaPart`. */
+  /** The weight of the part, see `SchemaPart`. */
   readonly weight: number;
   /** What running it takes of the budget; what is run once for each item or member counts by itself. */
   readonly steps: number;
@@ -86,7 +86,7 @@ class SchemaParts {
     return { pointer: this.#pointer, schema, weight: built.weight + CALL_STEPS };
   }
 
-  /** The same as a part of its own. It stands for no more schemas than before. */
+  /** Makes a schema a part of its own. It stands for no more schemas than before. */
   #apart(built: Built): Built {
     return this.#add({ ...built, weight: built.weight - CALL_STEPS });
   }
@@ -167,7 +167,7 @@ class SchemaParts {
   }
 }
 
-/** The same, counting its steps when run. */
+/** Has a schema count its steps when it is run. */
 function counted(built: Built): Built {
   const { schema, steps } = built;
   if (typeof schema === "boolean" || Object.keys(schema).length === 0) return built;

@@ -135,7 +135,7 @@ export function firstEqual(items: readonly unknown[], later: number): number {
   return items.findIndex((item) => wanted.has(item));
 }
 
-/** As JSON Schema counts: a character outside the basic plane is one, though two UTF-16 units. */
+/** Counts characters as JSON Schema does: one outside the basic plane is one, though two UTF-16 units. */
 export function charactersIn(text: string): number {
   let count = 0;
   for (let at = 0; at < text.length; count++) at += text.codePointAt(at)! > 0xffff ? 2 : 1;

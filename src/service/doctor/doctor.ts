@@ -17,7 +17,7 @@ import { databaseFindings } from "./database.ts";
 
 /** What a service runs on. */
 export interface ServiceEnvironment {
-  /** Of the machine and the data folder; reads nothing from the store. */
+  /** What was found of the machine and the data folder; nothing of it is read from the store. */
   readonly findings: readonly Finding[];
   /** How far the clock was set since the process began. */
   readonly clockShiftMs: number;
@@ -80,7 +80,7 @@ export interface DoctorInput extends Omit<ServiceEnvironment, "findings"> {
   readonly tokens: readonly Token[];
   readonly backlog: Backlog;
   readonly attention: AttentionPage;
-  /** Those found since the start; only `doctor --deep` reads all. */
+  /** The damaged events that were found since the start; only `doctor --deep` reads all. */
   readonly damagedEvents: readonly number[];
   /** When it was published; `undefined` when there is none. */
   readonly newestEvent: string | undefined;

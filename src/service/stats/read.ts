@@ -25,7 +25,7 @@ import type { Access } from "../auth.ts";
 import type { ServiceContext } from "../context.ts";
 import { checkQuery } from "../requests.ts";
 
-/** Whose figures are asked for, and of which time. */
+/** What somebody asks for: figures of whom, and of which time. */
 interface StatsRequest {
   readonly range: StatsRange;
   readonly stepMs: number;
@@ -38,7 +38,7 @@ interface StatsRequest {
   readonly limit: number;
 }
 
-/** By the starts of steps, or by the rowids of actions or subscriptions. */
+/** Tallies by the starts of steps, or by the rowids of actions or subscriptions. */
 type Tallies = Map<number, Tally>;
 
 type StatsParts = Pick<ServiceContext, "store" | "clock" | "stats">;

@@ -11,13 +11,13 @@ interface RecorderParts {
   readonly logger: Logger;
 }
 
-/** After the end of a minute, so that the minute is over by any clock. */
+/** It waits so long after the end of a minute, so that the minute is over by any clock. */
 const DELAY_MS = 250;
 /** Steps of removing in a minute: of 200,000 rows. */
 const MAX_REMOVALS = 400;
 /** After a longer gap this process was not there: the machine slept. */
 const MAX_EMPTY_MS = 3 * MINUTE_MS;
-/** Beyond, what is refused counts for no action. */
+/** What is refused counts for no action once there are so many. */
 const MAX_REFUSED = 10_000;
 
 /**
@@ -29,7 +29,7 @@ export class StatsRecorder {
   #refused = new Map<string, RefusedCount>();
   readonly #failures = new WeakSet<object>();
   readonly startedMs: number;
-  /** Until then it is noted that this process ran. */
+  /** It is noted that this process ran until then. */
   #notedMs: number;
   readonly #rounds: Rounds;
   #writing: Promise<void> = Promise.resolve();

@@ -21,7 +21,7 @@ import { changeTopics, idAt, keyOf, type StreamSource, type View } from "./view.
 const PAUSE_MS = 10;
 const PAUSE_OF_EACH_MS = 0.5;
 
-/** For a stream without events. */
+/** The bounds for a stream without events. */
 const NO_EVENTS: EventBounds = { last: 0, before: 0, removed: { event: 0, ms: 0 } };
 
 interface FeedOptions {
@@ -51,7 +51,7 @@ export class Feed {
   readonly #events: FeedOptions["events"];
   readonly #ring: ChangeRing;
   readonly pages: SharedPages;
-  /** With who holds each. */
+  /** The readers, with who holds each. */
   readonly #open = new Map<Reader, unknown>();
   readonly #places = new Shares(STREAM_LIMITS.streams);
   /** Readers that have everything, by what wakes them. */
@@ -149,12 +149,13 @@ export class Feed {
   async #startOf(view: View, since: string | undefined): Promise<ReaderStart> {
     const start = since === undefined ? undefined : parseSince(since, this.clock.now());
     const fromMs = start?.kind === "time" ? start.ms : undefined;
-    // Before the events' end is read: so nothing that follows from a later event is left out.
+    // The ring is read before the events' end, so that nothing which follows from a later event is left out.
     const change = this.#ring.last;
     const bounds = view.topics.has("events") ? await this.#events.bounds(fromMs) : NO_EVENTS;
     const { position, gaps } = this.#placeOf(view, start, { event: bounds.last, change }, bounds.before);
     const { event, ms } = bounds.removed;
-    // Those of the time on may have been before the position, which is that of the first that is left.
+    // Removed events may be of the time that was asked for and before the position, which is that of the first that is
+    // left.
     const shown = fromMs !== undefined && ms >= fromMs ? 0 : position.event;
     return { position, gaps: event > shown ? [...gaps, EXPIRED] : gaps, removed: event };
   }
@@ -258,9 +259,9 @@ class Reader implements ChangeStream {
   readonly #view: View;
   readonly #key: string;
   readonly #gapsAtStart: readonly StreamGap[];
-  /** Of what was taken last. */
+  /** The position of what was taken last. */
   #position: Required<StreamPosition>;
-  /** Of the last message that was read alone, while more of its batch are to come. */
+  /** The id of the last message that was read alone, while more of its batch are to come. */
   #idWithin: string | undefined;
   /** The reader knows that events up to this rowid may be missing. */
   #removed: number;

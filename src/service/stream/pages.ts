@@ -96,7 +96,7 @@ export class SharedPages {
     }
     const query = omitUndefined<NextEvents>({ after, ...PAGE, action, applications, payloads });
     const reading = this.#lastRead.then(async () => {
-      // Before the events are read: so a delivery's result never comes before its event.
+      // The ring is read before the events, so that a delivery's result never comes before its event.
       const change = this.#ring.last;
       return { ...(await this.#events.next(query)), change };
     });

@@ -11,7 +11,7 @@ export type FeedChange =
   | { readonly topic: "replays"; readonly data: RecordChange<Replay> };
 
 export type NumberedChange = FeedChange & {
-  /** From 1 at each start. */
+  /** Changes are numbered from 1 at each start. */
   readonly number: number;
   readonly atMs: number;
 };
@@ -27,7 +27,7 @@ const RESULT_BYTES = 320;
 /** The last changes, in memory. */
 export class ChangeRing {
   readonly #limits: { readonly changes: number; readonly changeBytes: number };
-  /** By number, from the oldest on: the place of number `n` is `n % changes`. */
+  /** The changes by number, from the oldest on: the place of number `n` is `n % changes`. */
   readonly #kept: (Kept | undefined)[] = [];
   #first = 1;
   #last = 0;
@@ -49,7 +49,7 @@ export class ChangeRing {
     return this.#completeSinceMs;
   }
 
-  /** Not all that happened before this time was added. */
+  /** Says that the ring lacks some of what happened before this time. */
   incompleteBefore(ms: number): void {
     this.#completeSinceMs = Math.max(this.#completeSinceMs, ms);
   }
@@ -79,7 +79,7 @@ export class ChangeRing {
     return Math.max(0, this.#first - 1 - number);
   }
 
-  /** Those after `after` up to `through` that are kept. */
+  /** The changes after `after` up to `through` that are kept. */
   between(after: number, through: number): readonly NumberedChange[] {
     const found: NumberedChange[] = [];
     for (let number = Math.max(after + 1, this.#first); number <= through; number += 1) {

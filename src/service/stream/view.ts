@@ -22,7 +22,7 @@ export interface View {
   readonly payloads: boolean;
 }
 
-/** The same text for views that show the same. */
+/** Makes one text for all views that show the same. */
 export function keyOf({ topics, action, applications, subscription, status, payloads }: View): string {
   return JSON.stringify([
     [...topics].toSorted(),
@@ -34,7 +34,7 @@ export function keyOf({ topics, action, applications, subscription, status, payl
   ]);
 }
 
-/** Of which data and start of the server a stream is, for the ids of its messages. */
+/** Names the data and the start of the server that a stream is of, for the ids of its messages. */
 export interface StreamSource {
   readonly data: string;
   readonly instance: string;
@@ -42,7 +42,7 @@ export interface StreamSource {
 
 /** What happened between two positions. */
 interface Span {
-  /** Those that the view shows. */
+  /** The events that the view shows. */
   readonly events: readonly StoredEvent[];
   /** All of them. */
   readonly changes: readonly NumberedChange[];
@@ -121,7 +121,7 @@ function subscriptionIn(change: Exclude<NumberedChange, { topic: "actions" }>): 
   return change.topic === "replays" ? change.data.record.subscription_id : change.data.record.rowid;
 }
 
-/** In place of a damaged payload. No other payload is `null`, as each is an object. */
+/** Takes the place of a damaged payload. No other payload is `null`, as each is an object. */
 const NO_PAYLOAD = RawJson.fromText("null");
 
 function shownEvent({ payload, payloadBytes: _bytes, ...event }: StoredEvent, view: View): StreamedEvent {

@@ -14,7 +14,7 @@ import { SOLE_NODE, type StoreNode, type TokenStore } from "../../store/store.ts
 interface CachedToken {
   readonly rowid: number;
   readonly hash: string;
-  /** The same object while the token is cached, so that others can keep state by it. */
+  /** One object while the token is cached, so that others can keep state by it. */
   readonly principal: Principal;
   readonly endMs: number;
   /** When its last use was recorded. */
@@ -37,7 +37,7 @@ export class TokenCache {
     max: MAX_TOKENS,
     dispose: ({ principal }) => this.#byPrincipal.delete(principal),
   });
-  /** The same ones. */
+  /** The cached tokens by their principals. */
   readonly #byPrincipal = new WeakMap<Principal, CachedToken>();
   readonly #uses = new Map<number, number>();
   #flushPlanned = false;

@@ -26,7 +26,7 @@ import { Access } from "../auth.ts";
 import type { ServiceContext } from "../context.ts";
 import { checkId, checkTime, existing, omitUndefined, readBody } from "../requests.ts";
 
-/** Of a token that a browser gets for a code; one that ends sooner gives no longer time than it has itself. */
+/** How long a token holds that a browser gets for a code, unless the token that made the code ends sooner. */
 const BROWSER_HOLDS_MS = 12 * 60 * 60_000;
 
 export function tokensPort(context: ServiceContext, access: Access): TokensPort {
@@ -125,8 +125,8 @@ async function browserToken(
 }
 
 /**
- * As `Service.bootstrapToken`. `keep` is called first: with a token stored that nobody knows, no later start would make
- * another.
+ * Does what `Service.bootstrapToken` says. `keep` is called first: with a token stored that nobody knows, no later start
+ * would make another.
  */
 export async function bootstrapToken(
   { store, clock, random }: ServiceContext,

@@ -22,7 +22,7 @@ const STATEMENT_TIMEOUT_MS = 600_000;
 /** Publishing is stopped while a move waits for others to end their transactions. */
 const LOCK_TIMEOUT_MS = 10_000;
 
-/** So that two moves into one database do not come at once. */
+/** The lock that keeps two moves from going into one database at once. */
 const LOCK_NUMBER = 4_523_719;
 
 const engine: MoveEngine = {

@@ -17,7 +17,7 @@ export interface MoveReport extends PassResult {
   readonly data_id: string;
   /** Whether the data are at their new place; if not, what has changed since is still to be moved. */
   readonly finished: boolean;
-  /** Under which name they are kept at the old one; `null` where the move is not finished. */
+  /** The name under which the old place keeps them; `null` where the move is not finished. */
   readonly kept: string | null;
   readonly took_ms: number;
 }

@@ -105,7 +105,7 @@ export function linesIn(table: MovedTable, range: KeyRange): string {
 
 /** Answers the rows of a range with all their columns. */
 export function rowsIn(table: MovedTable, range: KeyRange): string {
-  // Of NULL the embedded engine would make an empty text.
+  // The embedded engine would make an empty text of NULL.
   const cells = table.columns.map(({ name, type }) =>
     type === "hex" ? `iif(${name} IS NULL, NULL, lower(hex(${name}))) AS ${name}` : name,
   );

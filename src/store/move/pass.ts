@@ -157,7 +157,7 @@ async function makeChunkSame(
 async function putRight(from: Sql, to: Sql, table: MovedTable, range: KeyRange): Promise<number> {
   const [wanted, stored] = [await rowsByKey(from, table, range), await rowsByKey(to, table, range)];
   const gone = [...stored.keys()].filter((key) => !wanted.has(key));
-  // Before the others, of which one may have what had to be unique.
+  // Rows that are gone go before the others, of which one may have what had to be unique.
   if (gone.length > 0) {
     for (const removal of removeRows(table)) await to.run(removal, `[${gone.join(",")}]`);
   }

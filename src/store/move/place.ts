@@ -9,7 +9,7 @@ export interface OpenSource extends MoveSource {
   readonly dataId: string;
   /** Whether nobody serves the data while this is open, so that the move can come to its end. */
   readonly isAtRest: boolean;
-  /** Under which name the data are kept that were moved away before; they are only to complete that move. */
+  /** The name under which the data are kept that were moved away before; they are only to complete that move. */
   readonly kept?: string | undefined;
   /** Has servers find no data here any more. Answers under which name they are kept. */
   leave(): Promise<string>;

@@ -75,7 +75,7 @@ export class DatabaseConnection {
   /** @throws EngineFailure when the database cannot be reached */
   open(): Promise<Client> {
     if (this.#client !== undefined) return Promise.resolve(this.#client);
-    // Those who ask meanwhile get the same one.
+    // Everybody who asks meanwhile gets the same connection.
     this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
     return this.#opening;
   }

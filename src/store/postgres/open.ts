@@ -20,7 +20,7 @@ export interface PostgresOptions {
   readonly prepares?: boolean;
   /** Who opens the database, under an instance of its own. */
   readonly owner: Owner;
-  /** Of the program, for people. */
+  /** The version of the program, for people. */
   readonly version?: string;
   /** Whether it delivers: then it takes its share of the subscriptions. By default it does. */
   readonly serves?: boolean;

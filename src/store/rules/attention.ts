@@ -11,7 +11,7 @@ const UNCLAIMED_MS = 300_000;
 /** What a store knows of a subscription besides. Times are ISO 8601; `null` for none. */
 export interface SubscriptionCondition {
   readonly lastFailure: string | null;
-  /** Since when nobody has claimed what is due of a pull subscription. */
+  /** The time since which nobody has claimed what is due of a pull subscription. */
   readonly unclaimedSince: string | null;
 }
 

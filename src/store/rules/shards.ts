@@ -34,9 +34,9 @@ export interface Shard {
 
 /** What a node does about its shards. */
 export interface ShardChanges {
-  /** Those that it claims from now on. */
+  /** The shards that it claims from now on. */
   readonly taken: readonly number[];
-  /** Those that it claims no more. */
+  /** The shards that it claims no more. */
   readonly leaving: readonly number[];
 }
 
@@ -53,7 +53,7 @@ export function shareShards(nodes: readonly string[], shards: readonly Shard[], 
     (shard) => shard.node,
   );
   const countOf = (one: string): number => claimed.get(one)?.length ?? 0;
-  // Those that claim most keep one more, where not all can have as many.
+  // Nodes that claim most keep one more, where not all can have as many.
   const ranked = nodes.toSorted((one, other) => countOf(other) - countOf(one) || (one < other ? -1 : 1));
   const extra = ranked.indexOf(node) < shards.length % nodes.length ? 1 : 0;
   const quota = Math.floor(shards.length / nodes.length) + extra;

@@ -62,7 +62,7 @@ export interface Sql {
   ) => Promise<Uint8Array<ArrayBuffer>> | Uint8Array<ArrayBuffer>;
   /** Runs the statement and drops the rows it may answer. Returns how many rows it changed. */
   readonly run: (text: string, ...values: SqlValue[]) => Promise<number> | number;
-  /** As `run`. What the statement removes is overwritten at once, where the engine can do that. */
+  /** Runs a statement as `run` does. What the statement removes is overwritten at once, where the engine can do that. */
   readonly erase: (text: string, ...values: SqlValue[]) => Promise<number> | number;
 }
 

@@ -186,7 +186,7 @@ export class StoreThreads {
         // The thread that writes knows what was done to its files, so its failure goes before that of the one that reads.
         // Where the data file was moved or cut short, it also does what is left to do.
         if (error instanceof EngineFailure && error.isFatal) await this.#commitTrial(0);
-        // That reading is not possible says nothing of writing.
+        // A thread that cannot read says nothing of writing.
         if (error instanceof EngineFailure && error.kind === "away") throw awayError(error);
         throw error;
       }

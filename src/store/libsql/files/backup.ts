@@ -102,8 +102,8 @@ export class Backups {
     const source = (this.#source ??= await open(this.#path, "r"));
     await this.#threads.readByWriter("file.pauseCheckpoints");
     try {
-      // After this commit the log does not restart, either. It fails where the data file at the path is not the one that the
-      // store has open.
+      // The log does not restart after this commit, either. It fails where the data file at the path is not the one that
+      // the store has open.
       await this.#threads.write(singleWrite("file.probe", 0));
       await this.#copyFile(source, target, stop);
       const bytes = await fileTask("addLog", this.#path, target.fd);

@@ -237,7 +237,10 @@ const MAX_REVISIONS = 200;
 /** The names of members, of each revision as its row in `payload_names` has them. */
 class Names {
   readonly #sql: SyncSql;
-  /** By action and revision. Bytes are characters here, in the names as in the payloads that they are put into. */
+  /**
+   * The names of members by action and revision. Bytes are characters here, in the names as in the payloads that they are
+   * put into.
+   */
   readonly #names = new Map<string, readonly string[]>();
 
   constructor(sql: SyncSql) {
