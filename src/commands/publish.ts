@@ -22,7 +22,7 @@ export class Publish extends TargetCommand {
 
 With --batch each line of the file is one event: {"action": "…", "payload": {…}, "idempotency_key": "…"}; the key is optional. Files may have any length. stderr gets each refused line with its number and the reason, and the exit code of that run is then 7; stdout gets the accepted events with --output jsonl, or the counts with --json: accepted are those published and those replayed, which were there already. While a server cannot take more, the command waits, for two minutes at most.
 
-With --checkpoint the same command continues where the last one ended, crashed or not: each line without its own key gets one that is made of the file (its size, its beginning and its end) and the line's number, so no line is stored twice, not even without the checkpoint. A file that only grew is continued. A checkpoint of another file is refused, and so is one of other data, even at the same address: data stays itself at every address, and becomes other data after a restore.
+With --checkpoint the same command continues where the last one ended, crashed or not: each line without its own key gets one that is made of the file (its size, its beginning and its end) and the line's number, so no line is stored twice, not even without the checkpoint. A file may grow and change behind what is published. A checkpoint of another file is refused, and so is one of other data, even at the same address: data stays itself at every address, and becomes other data after a restore.
 
 Events are stored in the order of the lines. With --concurrency above 1 that holds only roughly, and large files take less time.`;
   static override usage = [

@@ -75,7 +75,7 @@ async function forward(path: string, body: Buffer): Promise<string> {
 }
 
 function keys(): string {
-  return `bulk:${(JSON.parse(readFileSync(at("cut.checkpoint"), "utf8")) as { keys: string }).keys}`;
+  return `bulk:${(JSON.parse(readFileSync(at("cut.checkpoint"), "utf8")) as { seed: string }).seed}`;
 }
 
 function keyed(text: string, key: string): NewEvent {

@@ -72,32 +72,16 @@ function isBlank(bytes: Uint8Array): boolean {
 /** How much of a file is read at either end to recognise it, and how much is hashed at once. */
 const BLOCK_BYTES = 1024 * 1024;
 const RETURN = 0x0d;
-
-/** Identifies a file from run to run, wherever it lies. */
-export interface FileFingerprint {
-  readonly size: number;
-  /** SHA-256 of its size, its first and its last mebibyte, in base64url. */
-  readonly digest: string;
-}
-
-/** Identifies the bytes before a position in a file, by SHA-256 in base64url. It can be extended to a later position. */
-export interface PrefixDigest {
-  readonly bytes: number;
-  /** Of the whole blocks: each hashed with the digest of those before it. */
-  readonly blocks: string;
-  /** Of all the bytes. */
-  readonly digest: string;
-}
-
-export const EMPTY_PREFIX: PrefixDigest = { bytes: 0, blocks: "", digest: digestOf("") };
+const SEED_LENGTH = 16;
 
 /** A file that a bulk publishes, and that a later run must recognise. */
 export class BulkSource {
   readonly path: string;
-  /** As it was when it was opened. */
-  readonly file: FileFingerprint;
   readonly #descriptor: number;
   readonly #block = Buffer.alloc(BLOCK_BYTES);
+  /** Of the bytes up to `#hashedBytes`. */
+  readonly #hash = createHash("sha256");
+  #hashedBytes = 0;
 
   /** @throws EvregError `usage` for anything but a regular file, as only that can be resumed */
   constructor(path: string) {
@@ -112,22 +96,25 @@ export class BulkSource {
     } catch (error) {
       throw unreadable(path, error);
     }
-    this.file = this.#fingerprintOf(fstatSync(this.#descriptor).size);
   }
 
-  /** Whether this file begins with the whole of the earlier one. */
-  beginsWith({ size, digest }: FileFingerprint): boolean {
-    return this.file.size >= size && this.#fingerprintOf(size).digest === digest;
+  /** What the keys of its lines begin with: made of its size, its first and its last mebibyte, wherever it lies. */
+  seed(): string {
+    const { size } = fstatSync(this.#descriptor);
+    const hash = createHash("sha256").update(`${size}:`);
+    for (const at of [0, Math.max(0, size - BLOCK_BYTES)]) hash.update(this.#read(at, BLOCK_BYTES));
+    return hash.digest("base64url").slice(0, SEED_LENGTH);
   }
 
-  /** @param from a shorter prefix of the same file, whose blocks are not read again */
-  prefixDigest(bytes: number, from: PrefixDigest = EMPTY_PREFIX): PrefixDigest {
-    let at = from.bytes - (from.bytes % BLOCK_BYTES);
-    let { blocks } = from;
-    for (; at + BLOCK_BYTES <= bytes; at += BLOCK_BYTES) {
-      blocks = digestOf(blocks, this.#read(at, BLOCK_BYTES));
+  /** SHA-256 of its first bytes, in base64url; `undefined` where there are fewer. Each call asks for as many as the last, or more. */
+  digestOf(bytes: number): string | undefined {
+    while (this.#hashedBytes < bytes) {
+      const block = this.#read(this.#hashedBytes, bytes - this.#hashedBytes);
+      if (block.length === 0) return undefined;
+      this.#hash.update(block);
+      this.#hashedBytes += block.length;
     }
-    return { bytes, blocks, digest: digestOf(blocks, this.#read(at, bytes - at)) };
+    return this.#hash.copy().digest("base64url");
   }
 
   /** The end of the line that ended here, with a line break added since; `undefined` where the line became longer. */
@@ -143,29 +130,17 @@ export class BulkSource {
     closeSync(this.#descriptor);
   }
 
-  #fingerprintOf(size: number): FileFingerprint {
-    const length = Math.min(size, BLOCK_BYTES);
-    const hash = createHash("sha256").update(`${size}:`);
-    for (const at of [0, Math.max(0, size - BLOCK_BYTES)]) hash.update(this.#read(at, length));
-    return { size, digest: hash.digest("base64url") };
-  }
-
   /** At most a block, and less at the end of the file; valid until the next call. */
   #read(at: number, length: number): Buffer {
+    const wanted = Math.min(length, BLOCK_BYTES);
     let bytes = 0;
     try {
-      for (let read = -1; bytes < length && read !== 0; bytes += read) {
-        read = readSync(this.#descriptor, this.#block, bytes, length - bytes, at + bytes);
+      for (let read = -1; bytes < wanted && read !== 0; bytes += read) {
+        read = readSync(this.#descriptor, this.#block, bytes, wanted - bytes, at + bytes);
       }
     } catch (error) {
       throw unreadable(this.path, error);
     }
     return this.#block.subarray(0, bytes);
   }
-}
-
-function digestOf(...parts: readonly (string | Uint8Array)[]): string {
-  const hash = createHash("sha256");
-  for (const part of parts) hash.update(part);
-  return hash.digest("base64url");
 }

@@ -88,19 +88,16 @@ function fromLine(number: number, { path }: BulkFiles): string {
  */
 export async function bulkProgress(size: number | undefined, from: BulkState, nowMs: () => number) {
   const counts = "{published} published{existing}, {refused} refused, {rate}/s";
-  const format = size === undefined ? counts : `{bar} {percentage}% | ${counts} | {left} left`;
+  const format = size === undefined ? counts : `{bar} {percentage}% | ${counts} | {eta_formatted} left`;
   const lines = new MovingRate(nowMs);
-  const bytes = new MovingRate(nowMs);
   const shown = (state: BulkState) => {
     lines.reach(state.accepted + state.refused);
-    bytes.reach(state.settledBytes);
-    const { settledBytes, accepted, replayed, refused } = sinceCheckpoint(from, state);
+    const { accepted, replayed, refused } = sinceCheckpoint(from, state);
     return {
       published: accepted - replayed,
       existing: replayed === 0 ? "" : `, ${replayed} already there`,
       refused,
       rate: Math.round(lines.perS).toLocaleString("en"),
-      left: timeLeft((size ?? 0) - settledBytes, bytes.perS),
     };
   };
   const bar = await progressBar(format, shown(from));
@@ -109,15 +106,6 @@ export async function bulkProgress(size: number | undefined, from: BulkState, no
     log: (line: string) => (bar === undefined ? note(line) : bar.log(line)),
     stop: () => bar?.stop(),
   };
-}
-
-/** Such as `1h 4m`, `3m 20s` or `8s`; a dash while it is not known. */
-function timeLeft(bytes: number, bytesPerS: number): string {
-  if (bytesPerS <= 0) return "–";
-  const seconds = Math.ceil(bytes / bytesPerS);
-  const minutes = Math.floor(seconds / 60);
-  if (minutes >= 60) return `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
-  return minutes > 0 ? `${minutes}m ${seconds % 60}s` : `${seconds}s`;
 }
 
 /**

@@ -94,10 +94,8 @@ async function publishBulk(evreg: Evreg, opened: OpenedBulk, options: BulkPublis
       ? undefined
       : new RejectFile(options.rejects, checkpoint?.rejectsBytes ?? 0);
   if (from.settledLine > 0 && from.settledBytes !== input.size) {
-    const { path } = options;
-    const grown = checkpoint?.hasGrown === true ? `${path} has grown. ` : "";
     const line = from.settledLine.toLocaleString("en");
-    note(escapeControl(`${grown}Continuing after line ${line} of ${path}, by ${options.checkpoint}.`));
+    note(escapeControl(`Continuing after line ${line} of ${options.path}, by ${options.checkpoint}.`));
   }
   const errors = new ErrorSummary();
   const outcome = await runBulk(opened, from, rejects, errors, options);

@@ -4,18 +4,12 @@ import { systemReason } from "../io/files.ts";
 import { unreadable } from "../io/input.ts";
 import { replaceFile } from "../../runtime/files.ts";
 import { usageError } from "../usage-errors.ts";
-import {
-  type BulkSource,
-  type FileFingerprint,
-  type PrefixDigest,
-  type Line,
-  EMPTY_PREFIX,
-} from "./bulk-input.ts";
+import type { BulkSource, Line } from "./bulk-input.ts";
 import type { RejectFile } from "./bulk-report.ts";
 import { type BulkState, NOTHING_SETTLED } from "./bulk-run.ts";
 
-/** Format 1 had no `data_id`. */
-const FORMAT_VERSION = 2;
+/** Older ones said otherwise which file they were of. */
+const FORMAT_VERSION = 3;
 const SAVE_EVERY_MS = 500;
 /** Digits of a line's number in its key. With leading zeros keys grow as lines do, which suits an index. */
 const LINE_DIGITS = 9;
@@ -35,15 +29,14 @@ export interface CheckpointOptions {
 /** The checkpoint as it is written. */
 interface CheckpointFile {
   readonly evreg_checkpoint: number;
-  readonly file: FileFingerprint;
-  /** What the keys of its lines are made of: they stay when the file grows. */
-  readonly keys: string;
+  /** What the keys of its lines are made of. It stays when the file changes. */
+  readonly seed: string;
   readonly data_id: string;
   readonly target: string;
   readonly line: number;
   readonly byte: number;
-  /** The bytes up to there. */
-  readonly counted: PrefixDigest;
+  /** Of the file up to there. */
+  readonly digest: string;
   readonly accepted: number;
   readonly replayed: number;
   readonly refused: number;
@@ -56,14 +49,11 @@ interface CheckpointFile {
  * same keys, so nothing is stored twice.
  */
 export class Checkpoint {
-  /** Whether the file has grown since the last run. */
-  readonly hasGrown: boolean;
   readonly #options: CheckpointOptions;
   #stored: CheckpointFile;
   #savedAtMs = 0;
 
-  private constructor(options: CheckpointOptions, stored: CheckpointFile, hasGrown: boolean) {
-    this.hasGrown = hasGrown;
+  private constructor(options: CheckpointOptions, stored: CheckpointFile) {
     this.#options = options;
     this.#stored = stored;
     // A checkpoint that cannot be written fails before anything is published.
@@ -76,15 +66,13 @@ export class Checkpoint {
    */
   static async open(options: CheckpointOptions): Promise<Checkpoint> {
     const { source, dataId, target } = options;
-    const { file } = source;
     const found = await readCheckpoint(options);
     if (found !== undefined) {
-      const stored = { ...found, file, target, byte: resumeOffset(found, options) };
-      return new Checkpoint(options, stored, found.file.size !== file.size);
+      return new Checkpoint(options, { ...found, target, byte: resumeOffset(found, options) });
     }
-    const created = { evreg_checkpoint: FORMAT_VERSION, file, keys: keysOf(file), data_id: dataId, target };
-    const start = { ...columnsOf(NOTHING_SETTLED), counted: EMPTY_PREFIX, rejects_bytes: 0 };
-    return new Checkpoint(options, { ...created, ...start }, false);
+    const start = { ...columnsOf(NOTHING_SETTLED), digest: "", rejects_bytes: 0 };
+    const created = { evreg_checkpoint: FORMAT_VERSION, seed: source.seed(), data_id: dataId, target };
+    return new Checkpoint(options, { ...created, ...start });
   }
 
   /** Where the bulk begins. */
@@ -99,7 +87,7 @@ export class Checkpoint {
 
   /** The idempotency key of a line without one: the same for the same line of the same file, and for no other. */
   readonly keyOf = ({ number }: Line): string =>
-    `bulk:${this.#stored.keys}:${String(number).padStart(LINE_DIGITS, "0")}`;
+    `bulk:${this.#stored.seed}:${String(number).padStart(LINE_DIGITS, "0")}`;
 
   /** Takes over the state, and saves it twice a second. @throws EvregError `unavailable` */
   note(state: BulkState, rejects?: RejectFile): void {
@@ -113,9 +101,8 @@ export class Checkpoint {
     const { path, source, nowMs } = this.#options;
     // Nothing is counted that a power cut could still take away.
     rejects?.sync();
-    const { byte, counted } = this.#stored;
-    if (byte !== counted.bytes)
-      this.#stored = { ...this.#stored, counted: source.prefixDigest(byte, counted) };
+    const digest = source.digestOf(this.#stored.byte) ?? "";
+    this.#stored = { ...this.#stored, digest };
     try {
       replaceFile(path, `${JSON.stringify(this.#stored, null, 2)}\n`, { durable: true });
     } catch (error) {
@@ -128,10 +115,6 @@ export class Checkpoint {
 
 function columnsOf({ accepted, replayed, refused, settledLine, settledBytes }: BulkState) {
   return { accepted, replayed, refused, line: settledLine, byte: settledBytes };
-}
-
-function keysOf({ digest }: FileFingerprint): string {
-  return digest.slice(0, 16);
 }
 
 /** The checkpoint in a file; `undefined` where there is no such file. */
@@ -151,7 +134,7 @@ async function readCheckpoint({ path, source }: CheckpointOptions): Promise<Chec
   }
   if (stored.evreg_checkpoint < FORMAT_VERSION) {
     throw usageError(
-      `The checkpoint ${path} is of an older evreg, and does not say which data it is of. Name another file with --checkpoint: ${restartAdvice(stored, source)}`,
+      `The checkpoint ${path} is of an older evreg. Go on with that one, or name another file with --checkpoint: ${restartAdvice(source)}`,
     );
   }
   return stored;
@@ -160,14 +143,13 @@ async function readCheckpoint({ path, source }: CheckpointOptions): Promise<Chec
 function parsed(text: string): CheckpointFile | undefined {
   try {
     const stored = JSON.parse(text) as CheckpointFile;
-    const { evreg_checkpoint: version, file, counted } = stored;
-    const { line, byte, accepted, replayed, refused, rejects_bytes: rejectsBytes } = stored;
-    const counts = [line, byte, accepted, replayed, refused, rejectsBytes];
-    const areCounts = counts.every((count) => Number.isSafeInteger(count) && count >= 0);
-    if (!areCounts || typeof file.digest !== "string") return undefined;
-    if (version === 1) return { ...stored, keys: keysOf(file) };
-    const texts = [stored.keys, stored.data_id, stored.target, counted.blocks, counted.digest];
-    const isWhole = texts.every((one) => typeof one === "string") && counted.bytes === byte;
+    const { evreg_checkpoint: version, line, byte, accepted, replayed, refused } = stored;
+    if (version === 1 || version === 2) return stored;
+    const counts = [line, byte, accepted, replayed, refused, stored.rejects_bytes];
+    const texts = [stored.seed, stored.data_id, stored.target, stored.digest];
+    const isWhole =
+      counts.every((count) => Number.isSafeInteger(count) && count >= 0) &&
+      texts.every((one) => typeof one === "string");
     return version === FORMAT_VERSION && isWhole ? stored : undefined;
   } catch {
     return undefined;
@@ -176,18 +158,15 @@ function parsed(text: string): CheckpointFile | undefined {
 
 /**
  * Where in the file to resume.
- * @throws EvregError `usage` for a checkpoint of other data, or of a file that was changed in any way but by growing
+ * @throws EvregError `usage` for a checkpoint of other data, or of a file whose published part is not as it was
  */
 function resumeOffset(stored: CheckpointFile, options: CheckpointOptions): number {
   const { path, source, dataId, target } = options;
-  const { file, byte } = stored;
-  const isSame = file.digest === source.file.digest;
-  const hasGrown = source.file.size > file.size && source.beginsWith(file);
-  const isKnown = (isSame || hasGrown) && source.prefixDigest(byte).digest === stored.counted.digest;
-  const offset = isSame ? byte : source.lineEnd(byte);
-  if (!isKnown || offset === undefined) {
+  const isSame = source.digestOf(stored.byte) === stored.digest;
+  const offset = isSame ? source.lineEnd(stored.byte) : undefined;
+  if (offset === undefined) {
     throw usageError(
-      `The checkpoint ${path} is of another file than ${source.path}, or that was changed: ${difference(file, source.file)}. Give the file as it was, which may have grown. To publish this file from its first line, name another file with --checkpoint. Lines that were published from another version of it are then stored again, unless they have an idempotency_key of their own.`,
+      `The checkpoint ${path} is of another file than ${source.path}, or that was changed before line ${(stored.line + 1).toLocaleString("en")}, up to which it is published. Give the file as it was; what comes after may have changed. To publish this file from its first line, name another file with --checkpoint. Lines that were published from another version of it are then stored again, unless they have an idempotency_key of their own.`,
     );
   }
   if (stored.data_id !== dataId) {
@@ -196,22 +175,12 @@ function resumeOffset(stored: CheckpointFile, options: CheckpointOptions): numbe
         ? `is of other data than there is now at ${target}: another data folder was there, or the one from before a restore`
         : `is of the data at ${stored.target}, and at ${target} there is other data`;
     throw usageError(
-      `The checkpoint ${path} ${whose}. Nothing was published. To go on with the data that the checkpoint is of, name where that is now (--url, --context or --data). To publish to the data at ${target}, name another file with --checkpoint: ${restartAdvice(stored, source)}`,
+      `The checkpoint ${path} ${whose}. Nothing was published. To go on with the data that the checkpoint is of, name where that is now (--url, --context or --data). To publish to the data at ${target}, name another file with --checkpoint: ${restartAdvice(source)}`,
     );
   }
   return offset;
 }
 
-function difference(before: FileFingerprint, now: FileFingerprint): string {
-  if (before.size === now.size) return "its length is the same, and what it says is not";
-  const [had, has] = [before.size, now.size].map((size) => `${size.toLocaleString("en")} bytes`);
-  const changed = now.size > before.size ? ", which are not as they were" : "";
-  return `it has ${has} now, and had ${had}${changed}`;
-}
-
-function restartAdvice({ keys }: CheckpointFile, { path, file }: BulkSource): string {
-  const published = `${path} is then published from its first line on.`;
-  return keys === keysOf(file)
-    ? `${published} What of it is there already is not stored twice; what a restore has lost is stored again.`
-    : `${published} It has grown, so what of it is there already is stored twice, except lines with an idempotency_key of their own.`;
+function restartAdvice({ path }: BulkSource): string {
+  return `${path} is then published from its first line on. What of it is there already is not stored twice, unless the file has changed since; what a restore has lost is stored again.`;
 }
