@@ -17,28 +17,6 @@ import type { TargetFlags } from "./target/next-command.ts";
 import type { Target, TargetNeeds } from "./target/target.ts";
 import { usageError } from "./usage-errors.ts";
 
-/** Operations of the port that change nothing. A test holds the list complete. */
-export const READS = new Set(
-  "list get revisions revision check validate sample types deliveries attempts count".split(" "),
-);
-
-/** The same port, which calls `announce` before the first operation that may change something. */
-function announceBeforeWrite(evreg: Evreg, announce: () => void): Evreg {
-  let isAnnounced = false;
-  const handler: ProxyHandler<object> = {
-    get(target, name) {
-      const member: unknown = Reflect.get(target, name);
-      if (typeof member === "object" && member !== null) return new Proxy(member, handler);
-      if (target !== evreg && !isAnnounced && !READS.has(String(name))) {
-        isAnnounced = true;
-        announce();
-      }
-      return member;
-    },
-  };
-  return new Proxy(evreg, handler) as Evreg;
-}
-
 /** Flags whose text may be more than ISO 8601, see `pastTime`. */
 const TAKES_PAST_TIMES = new Set(["from", "to"]);
 
@@ -156,44 +134,40 @@ export abstract class ConfigCommand extends BaseCommand {
   static override baseFlags = commonFlags;
 }
 
-interface CommandNeeds extends Pick<TargetNeeds, "serverFor" | "creates"> {
-  /** Says where it acts before it shows what it would change. */
-  readonly announceAtOnce?: boolean;
-}
+type CommandNeeds = Pick<TargetNeeds, "serverFor" | "creates">;
 
 /** A command that acts on an evreg: a server or a data folder, it does not ask which. */
 export abstract class TargetCommand extends ConfigCommand {
   static override baseFlags = { ...commonFlags, ...targetFlags };
 
+  /** Whether it may change something: then it says first on which context it acts. */
+  static writes = false;
+
   /** Opens the target, acts, and closes it, also after a failure. */
   protected async withTarget<T>(
     flags: TargetFlags & OutputChoice,
     act: (evreg: Evreg, target: Target) => Promise<T>,
-    { announceAtOnce = false, ...needs }: CommandNeeds = {},
+    needs: CommandNeeds = {},
   ): Promise<T> {
     setTarget(flags);
     const { openTarget } = await import("./target/target.ts");
     const command = (this.id ?? "").replaceAll(":", " ");
     const { version, configDir: configFolder } = this.config;
     const target = await openTarget(flags, { ...needs, command, version, configFolder });
-    const { context, location } = target;
-    let { evreg } = target;
-    const isTable = this.outputFor(flags).format === "table";
+    const { evreg, context, location } = target;
     try {
       if (context !== undefined) {
         setContext(context, location);
-        const announce = () => note(`On the context ${context} (${escapeControl(location)}).`);
         // Where a program reads stderr, it is left to errors.
-        if (isTable || process.stderr.isTTY) {
-          if (announceAtOnce) announce();
-          else evreg = announceBeforeWrite(evreg, announce);
-        }
+        const isRead = this.outputFor(flags).format === "table" || process.stderr.isTTY;
+        const { writes } = this.constructor as typeof TargetCommand;
+        if (writes && isRead) note(`On the context ${context} (${escapeControl(location)}).`);
       }
       return await act(evreg, target);
     } catch (error) {
       throw asFlagError(error, this.ctor.flags, { ...flags }, this.argv);
     } finally {
-      await target.evreg.close();
+      await evreg.close();
     }
   }
 

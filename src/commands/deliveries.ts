@@ -60,6 +60,7 @@ export const DeliveriesGet = recordCommand(DELIVERIES as Resource<DeliveryWithAt
 });
 
 export class DeliveriesRetry extends TargetCommand {
+  static override writes = true;
   static override summary = "Send a delivery again now, or all that failed or wait.";
   static override description = `With its ID: the delivery is sent again with all its retries, also one that was delivered. It goes before all others of its subscription, even while the subscription is slowed because its handler asked for that. The subscription's filter is applied again, also to a delivery that it stopped.
 

@@ -15,6 +15,7 @@ const timeoutFlag = numberFlag("Wait at most this long (default: as long as it t
 });
 
 export class Publish extends TargetCommand {
+  static override writes = true;
   static override summary = "Publish an event, or a whole file of them.";
   static override description = `The payload is taken from the command line, from --file, or from stdin (-), or made up with --sample. The command is done when the event is stored for good.
 
@@ -138,6 +139,7 @@ const MAX_TRIGGERED = 100;
 const MAX_SET = 100;
 
 export class Trigger extends TargetCommand {
+  static override writes = true;
   static override usage =
     "trigger ACTION [--set MEMBER=VALUE]... [--seed NUMBER] [--count NUMBER] [--idempotency-key KEY] [--wait [--timeout SECONDS]]";
   static override summary = "Publish an event with a payload made up from the action's schema.";

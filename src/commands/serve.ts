@@ -161,6 +161,7 @@ export class Serve extends ConfigCommand {
 }
 
 export class Open extends TargetCommand {
+  static override writes = true;
   static override usage = "open [--no-browser]";
   static override summary = "Open the server's page in the browser, signed in.";
   static override description =
