@@ -9,7 +9,7 @@ import { execute } from "../cli/listen/execute.ts";
 import { localUrl } from "../cli/listen/address.ts";
 import { forwardTo, type LocalAttempt, type LocalProgram, programAt } from "../cli/listen/forward.ts";
 import { listen, replaySince } from "../cli/listen/listen.ts";
-import { ListenReport } from "../cli/listen/report.ts";
+import { listenReport } from "../cli/listen/report.ts";
 import { nameOf, noteOthers, scopeHint, signerOf, subscriptionsFor } from "../cli/listen/subscriptions.ts";
 import { secretOfFlag } from "../cli/subscription-name.ts";
 import { usageError } from "../cli/usage-errors.ts";
@@ -24,6 +24,7 @@ const CONCURRENCY = 4;
 const GRACE_MS = 5_000;
 
 export class Listen extends TargetCommand {
+  static override writes = true;
   static override summary = "Receive events on this machine: forward them to a program, or see them.";
   static override description = `A pull subscription named listen-USER@HOST takes them, one for each --action. It is made at the first use, and deleted 24 hours after the last one. What is published while nobody listens waits there: a laptop that sleeps and a server that restarts lose nothing.
 
@@ -95,7 +96,7 @@ It needs a token with the scopes listen and read, or one that may write. On a te
     const { attempt, program, what } = attemptOf(flags);
     const output = this.outputFor(flags);
     const prints = flags["forward-to"] === undefined && flags.exec === undefined;
-    const report = new ListenReport(output, prints, () => systemClock.now());
+    const report = listenReport(output, prints, () => systemClock.now());
     const signal = interruption();
     const actions = flags.action ?? ["*"];
     await this.withTarget(

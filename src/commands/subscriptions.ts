@@ -10,8 +10,7 @@ import {
   requiredRangeFlags,
 } from "../cli/flags.ts";
 import { interruption } from "../cli/io/interruption.ts";
-import { note } from "../cli/io/output.ts";
-import { canAsk, confirm, type Confirmation } from "../cli/io/prompts.ts";
+import { canAsk, refusalOf } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { afterFailedTest, missedNote, noteFailing, retriesNote } from "../cli/notes.ts";
 import { setFlag } from "../cli/own-members.ts";
@@ -78,6 +77,7 @@ const handlerFlag = textFlag(
 );
 
 export class SubscriptionsCreate extends TargetCommand {
+  static override writes = true;
   static override summary = "Subscribe a webhook handler to an action, or to several.";
   static override description =
     "Each event of the action published from now on is sent to the handler. The action may be a pattern, in quotes: 'order.*' for all beneath order, '*' for all, and also for those that are made later. With several --action there is a subscription for each; given again, it makes those that are missing. The secret that signs the deliveries is printed once, here; all of one application and name have the same one.";
@@ -176,6 +176,7 @@ const MISSES_FROM_NOW =
 const RETRY_MEMBERS = ["max_retries", "retry_schedule", "ordered", "on_exhausted"];
 
 export class SubscriptionsUpdate extends TargetCommand {
+  static override writes = true;
   static override usage =
     "subscriptions update ID|NAME [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action PATTERN] [--bearer secret|none | --bearer-token-file FILE] [--filter MEMBER=VALUE|FILE|JSON]... [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--[no-]ordered | --ordered-by POINTER] [--on-exhausted block|skip] [--expires-after DURATION]";
   static override summary = "Change, pause or reactivate a subscription.";
@@ -235,6 +236,7 @@ export class SubscriptionsUpdate extends TargetCommand {
 }
 
 export class SubscriptionsTest extends TargetCommand {
+  static override writes = true;
   static override summary = "Send a subscription's handler one signed request, and see what comes back.";
   static override description = `The request is like that of a delivery: signed, with the subscription's headers and timeout, and through the same checks of the address. It is marked by the header X-Evreg-Test: true, its event_id is 0, and its webhook-id is new each time. It is sent once, also while the subscription is paused and whatever its filter says. Nothing is stored, and what comes back does not count for the handler's health.
 
@@ -307,6 +309,7 @@ export class SubscriptionsAttempts extends TargetCommand {
 }
 
 export class SubscriptionsDelete extends TargetCommand {
+  static override writes = true;
   static override summary = "Delete a subscription.";
   static override description =
     "Its unfinished deliveries are cancelled, and it tells how many waited (meta.cancelled with --json); what was delivered stays listed. On a terminal it asks before. To stop deliveries for a while, pause it instead.";
@@ -321,13 +324,10 @@ export class SubscriptionsDelete extends TargetCommand {
     const { args, flags } = await this.parse(SubscriptionsDelete);
     const answer = await this.withTarget(flags, async (evreg) => {
       const id = await subscriptionId(evreg, args.id);
-      const agreement = flags.yes || !canAsk() ? "yes" : await confirmDelete(evreg, id);
-      return agreement === "yes" ? evreg.subscriptions.delete(id) : agreement;
+      const refusal = flags.yes || !canAsk() ? undefined : await refusalToDelete(evreg, id);
+      return refusal ?? evreg.subscriptions.delete(id);
     });
-    if (typeof answer === "string") {
-      note("Nothing was deleted.");
-      return answer === "no" ? EXIT.failed : EXIT.interrupted;
-    }
+    if (typeof answer === "number") return answer;
     const output = this.outputFor(flags);
     await output.record(answer, SUBSCRIPTIONS.record);
     output.note(`Deleted${cancelledText(answer.meta?.cancelled)}.`);
@@ -335,7 +335,7 @@ export class SubscriptionsDelete extends TargetCommand {
   }
 }
 
-async function confirmDelete(evreg: Evreg, id: number): Promise<Confirmation> {
+async function refusalToDelete(evreg: Evreg, id: number): Promise<number | undefined> {
   const named = await evreg.subscriptions.get(id).then(
     ({ data: { application, subscription, action } }) =>
       escapeControl(` (${application}/${subscription} to ${action})`),
@@ -345,7 +345,8 @@ async function confirmDelete(evreg: Evreg, id: number): Promise<Confirmation> {
       throw error;
     },
   );
-  return confirm(`Delete subscription ${id}${named}, with the deliveries not finished yet?`);
+  const question = `Delete subscription ${id}${named}, with the deliveries not finished yet?`;
+  return refusalOf(question, "Nothing was deleted.");
 }
 
 /** @param cancelled `undefined` from a server that does not say */
@@ -357,6 +358,7 @@ function cancelledText(cancelled = 0): string {
 }
 
 export class SubscriptionsRotateSecret extends TargetCommand {
+  static override writes = true;
   static override usage = "subscriptions rotate-secret ID|NAME [--overlap TIME | --expire-now]";
   static override summary = "Give a subscription a new secret. It is printed only once.";
   static override description =
@@ -399,6 +401,7 @@ function overlapOf(text: string | undefined): { overlap_ms?: number } {
 }
 
 export class SubscriptionsReplay extends TargetCommand {
+  static override writes = true;
   static override summary = "Send a subscription many events of the past.";
   static override description = `The server does it in the background, through restarts and crashes, and puts live deliveries first: it sends eight at a time, at most 1,300 a second, and waits while the subscription is paused. Only events of the subscription's present action are sent. One replay runs per subscription at a time.
 

@@ -1,7 +1,9 @@
 import { createInterface } from "node:readline";
 import { createInterface as createQuestions } from "node:readline/promises";
 import { Writable } from "node:stream";
+import { EXIT, usageError } from "../usage-errors.ts";
 import { interruption } from "./interruption.ts";
+import { note } from "./output.ts";
 
 export type Confirmation = "yes" | "no" | "interrupted";
 
@@ -25,6 +27,31 @@ export async function confirm(question: string): Promise<Confirmation> {
   } finally {
     terminal.close();
   }
+}
+
+/**
+ * Asks whether to do something, and answers the exit code where a person does not agree.
+ * @param nothing what to say then: that nothing was done
+ */
+export async function refusalOf(question: string, nothing: string): Promise<number | undefined> {
+  const answer = await confirm(question);
+  if (answer === "yes") return undefined;
+  note(nothing);
+  return answer === "no" ? EXIT.failed : EXIT.interrupted;
+}
+
+/**
+ * The same for what must not be done unasked.
+ * @param what such as `This deletes 2 subscriptions`
+ * @throws EvregError `usage` where nobody can be asked
+ */
+export async function agreementTo(
+  what: string,
+  question: string,
+  nothing: string,
+): Promise<number | undefined> {
+  if (canAsk()) return refusalOf(question, nothing);
+  throw usageError(`${what}, and there is no terminal to ask at; say so with --yes. ${nothing}`);
 }
 
 /** A line typed on the terminal without being shown there; empty when it ends before one (Ctrl-D). */

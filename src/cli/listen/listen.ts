@@ -17,7 +17,7 @@ export interface ListenOptions {
   readonly attempt: LocalAttempt;
   /** Waited for while it refuses connections, so that no attempt is used up; `undefined` where there is none. */
   readonly program: LocalProgram | undefined;
-  readonly report: Pick<ListenReport, "event">;
+  readonly report: ListenReport;
   readonly concurrency: number;
   readonly leaseMs: number;
   /** The subscription whose secret signs, in place of its own. */
@@ -71,7 +71,7 @@ export async function listen(
     const delivery = last;
     const result = await attempt(delivery, grace.signal);
     if (isDown(result)) return note(`Not sent again: nothing answers at ${program!.name}.`);
-    await report.event({ delivery, result });
+    await report({ delivery, result });
   };
   const isDown = ({ errorCode }: LocalResult): boolean =>
     program !== undefined && errorCode === "connection_refused";
@@ -112,7 +112,7 @@ export async function listen(
     connection.answered();
     if (status === UNAUTHORIZED && signAs === undefined)
       await otherSecret.note(delivery.action, subscription);
-    await report.event({ delivery, result, finished });
+    await report({ delivery, result, finished });
     if (finished.status === "failed") givenUp.one(subscription);
   };
 

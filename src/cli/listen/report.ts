@@ -1,16 +1,12 @@
-import { styleText } from "node:util";
 import { ATTEMPT_ERROR_WORDS } from "../../domain/words/attempts.ts";
 import type { FinishedPull, PulledDelivery } from "../../domain/pull.ts";
 import { RawJson } from "../../json/raw-json.ts";
+import { type Color, GrowingColumns } from "../io/growing-columns.ts";
 import { type Output, terminalWidth, writeOut } from "../io/output.ts";
-import { escapeControl, escapeControlInJson, pad, truncate } from "../io/text.ts";
+import { escapeControlInJson } from "../io/text.ts";
 import { payloadOf } from "./execute.ts";
 import type { LocalResult } from "./forward.ts";
 
-const WIDTH = 80;
-const TIME_WIDTH = 8;
-const ID_WIDTH = 6;
-const DURATION_WIDTH = 7;
 const ACTION_WIDTH = 20;
 
 /** One event, and what became of it. */
@@ -21,41 +17,33 @@ export interface Reported {
   readonly finished?: FinishedPull;
 }
 
+export type ListenReport = (reported: Reported) => Promise<void>;
+
 /** Writes a line for each event: for people fitting the terminal, for programs as JSON. */
-export class ListenReport {
-  readonly #output: Output;
-  readonly #showsPayload: boolean;
-  readonly #nowMs: () => number;
-
-  constructor(output: Output, showsPayload: boolean, nowMs: () => number) {
-    this.#output = output;
-    this.#showsPayload = showsPayload;
-    this.#nowMs = nowMs;
-  }
-
-  async event(reported: Reported): Promise<void> {
-    const { delivery } = reported;
-    if (this.#output.format !== "table") return this.#output.lines([recordOf(reported, this.#nowMs())]);
-    const lines = [eventLine(reported, this.#nowMs(), terminalWidth() ?? WIDTH)];
-    if (this.#showsPayload)
-      lines.push(escapeControlInJson(Buffer.from(payloadOf(delivery)).toString("utf8")));
-    await writeOut(`${lines.join("\n")}\n`);
-  }
+export function listenReport(output: Output, showsPayload: boolean, nowMs: () => number): ListenReport {
+  const line = eventLines(terminalWidth());
+  return async (reported) => {
+    if (output.format !== "table") return output.lines([recordOf(reported, nowMs())]);
+    const payload = showsPayload ? Buffer.from(payloadOf(reported.delivery)).toString("utf8") : "";
+    await writeOut(line(reported, nowMs()) + (showsPayload ? `${escapeControlInJson(payload)}\n` : ""));
+  };
 }
 
-/** `12:03:11  order.created         #72        12 ms  204`, and what follows from a failure. */
-export function eventLine({ delivery, result, finished }: Reported, nowMs: number, width: number): string {
-  const time = new Date(nowMs).toTimeString().slice(0, TIME_WIDTH);
-  const head = [
-    time,
-    pad(truncate(escapeControl(delivery.action), ACTION_WIDTH), ACTION_WIDTH, "left"),
-    pad(`#${delivery.event_id}`, ID_WIDTH, "left"),
-  ].join("  ");
-  const duration = pad(`${result.durationMs} ms`, DURATION_WIDTH, "right");
-  const rest = `${answerOf(result)}${followsOf(finished)}${delivery.attempt > 1 ? `, attempt ${delivery.attempt}` : ""}`;
-  const room = Math.max(8, width - head.length - duration.length - 4);
-  const shown = truncate(escapeControl(rest), room);
-  return `${head}  ${duration}  ${styleText(colorOf(result, finished), shown, { stream: process.stdout })}`;
+/** `12:03:11  order.created  #72  12 ms  204`, and what follows from a failure. */
+export function eventLines(width: number | undefined): (reported: Reported, nowMs: number) => string {
+  const columns = new GrowingColumns([Infinity, ACTION_WIDTH, Infinity, Infinity], width);
+  return ({ delivery, result, finished }, nowMs) => {
+    const { action, event_id: event, attempt } = delivery;
+    const again = attempt > 1 ? `, attempt ${attempt}` : "";
+    return columns.line([
+      // Of the clock on the wall here.
+      { text: new Date(nowMs).toTimeString().replace(/ .*$/, "") },
+      { text: action },
+      { text: `#${event}` },
+      { text: `${result.durationMs} ms` },
+      { text: `${answerOf(result)}${followsOf(finished)}${again}`, color: colorOf(result, finished) },
+    ]);
+  };
 }
 
 function answerOf({ isDelivered, status, errorCode, reason }: LocalResult): string {
@@ -73,10 +61,7 @@ function followsOf(finished: FinishedPull | undefined): string {
   return finished.status === "failed" ? ", given up" : "";
 }
 
-function colorOf(
-  { isDelivered }: LocalResult,
-  finished: FinishedPull | undefined,
-): "green" | "yellow" | "red" {
+function colorOf({ isDelivered }: LocalResult, finished: FinishedPull | undefined): Color {
   if (isDelivered) return finished?.outcome === "fenced" ? "yellow" : "green";
   return finished?.status === "failed" ? "red" : "yellow";
 }

@@ -5,7 +5,7 @@ import { subscriptionOf } from "../../resources/deliveries.ts";
 import { RETRY_COUNT_LIST, REPLAYS } from "../../resources/replays.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, type Output } from "../io/output.ts";
-import { canAsk, confirm } from "../io/prompts.ts";
+import { agreementTo } from "../io/prompts.ts";
 import { counted, escapeControl } from "../io/text.ts";
 import { notePaused, serverCommand } from "../notes.ts";
 import { subscriptionId, type TypedSubscription } from "../subscription-name.ts";
@@ -55,16 +55,12 @@ export async function retryMany(evreg: Evreg, options: RetryMany): Promise<numbe
   const what = `${total.toLocaleString("en")} ${total === 1 ? "delivery" : "deliveries"} to ${namesOf(counts)}`;
   const when = status === "failed" ? "again" : "now";
   if (!yes) {
-    if (!canAsk()) {
-      throw usageError(
-        `This sends ${what} ${when}, and there is no terminal to ask at; say so with --yes. Nothing was sent.`,
-      );
-    }
-    const answer = await confirm(`Send ${what} ${when}?`);
-    if (answer !== "yes") {
-      note("Nothing was sent.");
-      return answer === "no" ? EXIT.failed : EXIT.interrupted;
-    }
+    const refusal = await agreementTo(
+      `This sends ${what} ${when}`,
+      `Send ${what} ${when}?`,
+      "Nothing was sent.",
+    );
+    if (refusal !== undefined) return refusal;
   }
   const { begun, refused } = await begin(evreg, counts, input);
   const health = await evreg.health().catch(() => undefined);

@@ -1,10 +1,10 @@
 import type { SubscriptionWithSecret } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
 import { interruption } from "../io/interruption.ts";
-import { note, writeOut } from "../io/output.ts";
-import { confirm, canAsk } from "../io/prompts.ts";
+import { writeOut } from "../io/output.ts";
+import { agreementTo } from "../io/prompts.ts";
 import { counted } from "../io/text.ts";
-import { EXIT, usageError } from "../usage-errors.ts";
+import { usageError } from "../usage-errors.ts";
 import { type Declarations, problemsError } from "./declarations.ts";
 import { type ApplyOptions, executePlan, withBreaks } from "./execute.ts";
 import { registryOf } from "./export.ts";
@@ -40,15 +40,8 @@ async function refusalToDelete({ steps }: Plan): Promise<number | undefined> {
   const count = steps.filter(({ operation }) => operation === "delete").length;
   if (count === 0) return undefined;
   const what = counted(count, "subscription");
-  if (!canAsk()) {
-    throw usageError(
-      `This deletes ${what}, and there is no terminal to ask at; say so with --yes. Nothing was changed.`,
-    );
-  }
-  const answer = await confirm(`Delete ${what}, with the deliveries not finished yet?`);
-  if (answer === "yes") return undefined;
-  note("Nothing was changed.");
-  return answer === "no" ? EXIT.failed : EXIT.interrupted;
+  const question = `Delete ${what}, with the deliveries not finished yet?`;
+  return agreementTo(`This deletes ${what}`, question, "Nothing was changed.");
 }
 
 async function runOf(evreg: Evreg, plan: Plan, options: ApplyOptions): Promise<Run> {

@@ -1,6 +1,6 @@
 import { type Delivery, type DeliveryStatus, isFinal } from "../../domain/delivery.ts";
 import type { DeliveryResult, StreamedEvent } from "../../domain/stream.ts";
-import { type Cell, type Color, GrowingColumns } from "./line.ts";
+import { type Cell, type Color, GrowingColumns } from "../io/growing-columns.ts";
 
 /** Of a payload that is shown beside its event, where nothing cuts it. */
 const PREVIEW_CHARACTERS = 2_000;

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { escapeControl, pad, textWidth, truncate } from "../io/text.ts";
+import { escapeControl, pad, textWidth, truncate } from "./text.ts";
 
 export type Color = "green" | "yellow" | "red" | "dim";
 
