@@ -141,7 +141,7 @@ export abstract class TargetCommand extends ConfigCommand {
   static override baseFlags = { ...commonFlags, ...targetFlags };
 
   /** Whether it may change something: then it says first on which context it acts. */
-  static writes = false;
+  static writes?: boolean;
 
   /** Opens the target, acts, and closes it, also after a failure. */
   protected async withTarget<T>(
@@ -161,7 +161,7 @@ export abstract class TargetCommand extends ConfigCommand {
         // Where a program reads stderr, it is left to errors.
         const isRead = this.outputFor(flags).format === "table" || process.stderr.isTTY;
         const { writes } = this.constructor as typeof TargetCommand;
-        if (writes && isRead) note(`On the context ${context} (${escapeControl(location)}).`);
+        if (writes === true && isRead) note(`On the context ${context} (${escapeControl(location)}).`);
       }
       return await act(evreg, target);
     } catch (error) {

@@ -106,11 +106,18 @@ export function choiceFlag<const T extends string>(
   return Flags.option({ summary, options, helpValue: options.join("|"), ...more })();
 }
 
-/** A flag that takes a whole number from 0. */
-export function numberFlag(summary: string, more: FlagSettings = {}) {
-  return Flags.custom<number>({
-    parse: (text) => Promise.resolve(wholeNumber("", text)),
-  })({ summary, helpValue: "NUMBER", ...more });
+/** A flag that takes a whole number, from 0 unless `min` says otherwise. */
+export function numberFlag(
+  summary: string,
+  { min = 0, max = Infinity, ...more }: FlagSettings & { readonly min?: number; readonly max?: number } = {},
+) {
+  const parse = (text: string): Promise<number> => {
+    const value = wholeNumber("", text);
+    if (value >= min && value <= max) return Promise.resolve(value);
+    const upTo = max === Infinity ? "" : ` to ${max.toLocaleString("en")}`;
+    throw usageError(`takes a number from ${min}${upTo}, not ${value}.`);
+  };
+  return Flags.custom<number>({ parse })({ summary, helpValue: "NUMBER", ...more });
 }
 
 /** For the commands that bring a data folder up to what this evreg needs. */

@@ -1,7 +1,6 @@
-import { Flags } from "@oclif/core";
 import { relative, resolve, sep } from "node:path";
 import { examples, TargetCommand } from "../cli/base-command.ts";
-import { definedOnly, modeFlag, numberFlag, schemaFlag, textArg } from "../cli/flags.ts";
+import { choiceFlag, definedOnly, modeFlag, numberFlag, schemaFlag, textArg } from "../cli/flags.ts";
 import { note, writeOut } from "../cli/io/output.ts";
 import { counted, escapeControl } from "../cli/io/text.ts";
 import { interruption } from "../cli/io/interruption.ts";
@@ -18,28 +17,21 @@ export class ActionsCheck extends TargetCommand {
     "The exit code is 0 when an update with the schema would be applied. It is 5 when the update would be refused, or when one of the events of --replay does not conform. With --mode the verdict is for that mode; an update uses the mode that is given with it, or else the action's own. --format github writes annotations: a GitHub workflow shows them beside the lines of the file. Where nothing is wrong, it writes a notice.";
   static override usage =
     "actions check NAME --schema FILE|- [--mode MODE] [--replay NUMBER] [--format text|json|github]";
-  static override examples = [
-    "evreg actions check order.created --schema order.json",
-    {
-      description: "Check the last 1,000 events with it as well",
-      command: "evreg actions check order.created --schema order.json --replay 1000",
-    },
-    {
-      description: "In a GitHub workflow",
-      command: "evreg actions check order.created --schema schemas/order.yaml --format github",
-    },
-  ];
+  static override examples = examples("evreg actions check order.created --schema order.json", {
+    "Check the last 1,000 events with it as well":
+      "evreg actions check order.created --schema order.json --replay 1000",
+    "In a GitHub workflow": "evreg actions check order.created --schema schemas/order.yaml --format github",
+  });
   static override args = { name: textArg("Name of the action.") };
   static override flags = {
     schema: schemaFlag({ required: true }),
     mode: modeFlag("Whom it must not break, instead of the action's own mode."),
     replay: numberFlag("Check so many of the last events with it, up to 10,000."),
-    format: Flags.option({
-      summary: "text for people, json as the API answers it, or github for a workflow's log.",
-      options: ["text", "json", "github"] as const,
-      helpValue: "text|json|github",
-      exclusive: ["json", "output"],
-    })(),
+    format: choiceFlag(
+      "text for people, json as the API answers it, or github for a workflow's log.",
+      ["text", "json", "github"],
+      { exclusive: ["json", "output"] },
+    ),
   };
 
   async run(): Promise<number> {

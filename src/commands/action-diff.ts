@@ -1,4 +1,4 @@
-import { TargetCommand } from "../cli/base-command.ts";
+import { examples, TargetCommand } from "../cli/base-command.ts";
 import { definedOnly, numberFlag, optionalArg, textArg } from "../cli/flags.ts";
 import { writeOut } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
@@ -25,15 +25,12 @@ export class ActionsDiff extends TargetCommand {
     "actions diff NAME REVISION|FILE",
     "actions diff NAME REVISION REVISION|FILE",
   ];
-  static override examples = [
-    { description: "What the last change was", command: "evreg actions diff order.created" },
-    { description: "What has changed since revision 1", command: "evreg actions diff order.created 1" },
-    { description: "What a file would change", command: "evreg actions diff order.created order.json" },
-    {
-      description: "Between two revisions, for a program",
-      command: "evreg actions diff order.created 1 3 --json",
-    },
-  ];
+  static override examples = examples({
+    "What the last change was": "evreg actions diff order.created",
+    "What has changed since revision 1": "evreg actions diff order.created 1",
+    "What a file would change": "evreg actions diff order.created order.json",
+    "Between two revisions, for a program": "evreg actions diff order.created 1 3 --json",
+  });
   static override args = {
     name: textArg("Name of the action."),
     from: optionalArg("A revision, or a file to compare with the current schema."),
@@ -101,13 +98,9 @@ export class ActionsHistory extends TargetCommand {
   static override summary = "List the schemas an action has had, newest first.";
   static override description =
     "Each event names the revision that it was checked by. To go back to an older one: evreg actions update NAME --from-revision NUMBER.";
-  static override examples = [
-    "evreg actions history order.created",
-    {
-      description: "The schema of the first revision, which is the last of the list",
-      command: `evreg actions history order.created --json | jq '.data[-1].schemata'`,
-    },
-  ];
+  static override examples = examples("evreg actions history order.created", {
+    "The schema of the first revision, which is the last of the list": `evreg actions history order.created --json | jq '.data[-1].schemata'`,
+  });
   static override args = { name: textArg("Name of the action.") };
   static override flags = {
     limit: numberFlag("At most so many, 1 to 50 (default 20)."),

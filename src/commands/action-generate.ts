@@ -1,11 +1,10 @@
-import { Args, Flags } from "@oclif/core";
-import { TargetCommand } from "../cli/base-command.ts";
-import { numberFlag, textArg } from "../cli/flags.ts";
+import { Args } from "@oclif/core";
+import { examples, TargetCommand } from "../cli/base-command.ts";
+import { choiceFlag, numberFlag, textArg, textFlag } from "../cli/flags.ts";
 import { writeFile } from "../cli/io/files.ts";
 import { note, writeOut } from "../cli/io/output.ts";
 import { counted, escapeControlInJson } from "../cli/io/text.ts";
 import { anySeed, samplePayloads } from "../cli/sample-payload.ts";
-import { usageError } from "../cli/usage-errors.ts";
 import type { Action } from "../domain/action.ts";
 import type { Evreg } from "../evreg.ts";
 import { RawJson } from "../json/raw-json.ts";
@@ -18,14 +17,11 @@ export class ActionsTypes extends TargetCommand {
 
 A type is never narrower than its schema, save that a schema without "type" is taken to mean what its keywords are about. Bounds, lengths, patterns, formats and "not" have no counterpart in a type.`;
   static override usage = "actions types [NAME ...] [--lang typescript] [--out FILE]";
-  static override examples = [
-    { description: "Of all actions", command: "evreg actions types --out src/events.ts" },
-    { description: "Of two", command: "evreg actions types order.created order.paid --lang typescript" },
-    {
-      description: "In CI: fail when the schemas have changed",
-      command: "evreg actions types | diff src/events.ts -",
-    },
-  ];
+  static override examples = examples({
+    "Of all actions": "evreg actions types --out src/events.ts",
+    "Of two": "evreg actions types order.created order.paid --lang typescript",
+    "In CI: fail when the schemas have changed": "evreg actions types | diff src/events.ts -",
+  });
   static override args = {
     name: Args.string({
       description: "Names of actions; all when none is given.",
@@ -34,16 +30,8 @@ A type is never narrower than its schema, save that a schema without "type" is t
     }),
   };
   static override flags = {
-    lang: Flags.option({
-      summary: "The language (default typescript).",
-      options: ["typescript"] as const,
-      helpValue: "typescript",
-    })(),
-    out: Flags.string({
-      summary: "Write to this file instead of stdout.",
-      helpValue: "FILE",
-      exclusive: ["json", "output"],
-    }),
+    lang: choiceFlag("The language (default typescript).", ["typescript"]),
+    out: textFlag("Write to this file instead of stdout.", "FILE", { exclusive: ["json", "output"] }),
   };
 
   async run(): Promise<void> {
@@ -75,28 +63,20 @@ export class ActionsSample extends TargetCommand {
   static override description = `Each is checked by the schema before it is shown. Values that the schema gives as "examples" or "default" are among those taken. The same seed gives the same payloads for as long as the schema stays the same.
 
 With --output jsonl each line is an event, as publish --batch reads it.`;
-  static override examples = [
-    "evreg actions sample order.created",
-    {
-      description: "The same each time, for a test",
-      command: "evreg actions sample order.created --seed 7 > order.json",
-    },
-    {
-      description: "A hundred events",
-      command: "evreg actions sample order.created --count 100 --output jsonl | evreg publish --batch -",
-    },
-  ];
+  static override examples = examples("evreg actions sample order.created", {
+    "The same each time, for a test": "evreg actions sample order.created --seed 7 > order.json",
+    "A hundred events":
+      "evreg actions sample order.created --count 100 --output jsonl | evreg publish --batch -",
+  });
   static override args = { name: textArg("Name of the action.") };
   static override flags = {
-    count: numberFlag("How many, up to 1,000 (default 1)."),
+    count: numberFlag("How many, up to 1,000 (default 1).", { min: 1, max: MAX_SAMPLES }),
     seed: numberFlag("Chooses the payloads; any when not given."),
   };
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ActionsSample);
     const { count = 1 } = flags;
-    if (count < 1 || count > MAX_SAMPLES)
-      throw usageError(`--count: takes a number from 1 to 1,000, not ${count}.`);
     const { data: action } = await this.withTarget(flags, (evreg) => evreg.actions.get(args.name));
     const seed = flags.seed ?? anySeed();
     const output = this.outputFor(flags);

@@ -73,21 +73,18 @@ It needs a token with the scopes listen and read, or one that may write. On a te
     ordered: Flags.boolean({ summary: "One at a time, in the order in which they were published." }),
     concurrency: numberFlag(
       `Most events under way at a time, 1 to ${PULL_LIMITS.claimMax} (default ${CONCURRENCY}).`,
+      { min: 1, max: PULL_LIMITS.claimMax },
     ),
     lease: textFlag(
       `How long it may be silent before what it has comes again, 1s to 1h (default ${LEASE}).`,
       "DURATION",
     ),
-    max: numberFlag("End after so many events."),
+    max: numberFlag("End after so many events.", { min: 1 }),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Listen);
     const { concurrency = CONCURRENCY, max, since, application, subscription, ordered } = flags;
-    if (concurrency < 1 || concurrency > PULL_LIMITS.claimMax) {
-      throw usageError(`--concurrency takes 1 to ${PULL_LIMITS.claimMax}, not ${concurrency}.`);
-    }
-    if (max === 0) throw usageError("--max: takes a number from 1, not 0.");
     if (since !== undefined && parseIsoTime(since) === undefined) {
       throw usageError(`--since: ${ISO_TIME_EXPECTED}; ${OR_SHORTER_TIME}. Not ${JSON.stringify(since)}.`);
     }

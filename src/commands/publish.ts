@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { examples, TargetCommand } from "../cli/base-command.ts";
-import { numberFlag, optionalArg, textArg } from "../cli/flags.ts";
+import { choiceFlag, numberFlag, optionalArg, textArg, textFlag } from "../cli/flags.ts";
 import { setFlag } from "../cli/own-members.ts";
 import { openBulk } from "../cli/publish/bulk.ts";
 import { publishOne } from "../cli/publish/publish-one.ts";
@@ -33,82 +33,56 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
     "publish --batch FILE|- [--on-error continue|stop] [--atomic]",
     "publish --batch FILE --checkpoint FILE [--rejects FILE] [--concurrency NUMBER]",
   ];
-  static override examples = [
-    `evreg publish order.created '{"id": 7, "total": 12.5}'`,
-    {
-      description: "From another program, which may repeat it without harm",
-      command: "make-order | evreg publish order.created - --idempotency-key order-7",
-    },
-    {
-      description:
-        "And see it delivered: exit code 0 when every subscription got or filtered it, 1 when one did not or the time was over",
-      command: `evreg publish order.created '{"id": 7}' --wait --timeout 60`,
-    },
-    {
-      description: "A payload made up from the schema, as trigger does it with members of your own",
-      command: "evreg publish order.created --sample --wait",
-    },
-    { description: "A file of events, one a line", command: "evreg publish --batch events.ndjson" },
-    {
-      description: "A large file, to be continued by the same command whatever happens",
-      command:
-        "evreg publish --batch events.ndjson --checkpoint events.checkpoint --rejects refused.ndjson --concurrency 4",
-    },
-    {
-      description: "All of a small file, or nothing",
-      command: "evreg publish --batch events.ndjson --atomic",
-    },
-  ];
+  static override examples = examples(`evreg publish order.created '{"id": 7, "total": 12.5}'`, {
+    "From another program, which may repeat it without harm":
+      "make-order | evreg publish order.created - --idempotency-key order-7",
+    "And see it delivered: exit code 0 when every subscription got or filtered it, 1 when one did not or the time was over": `evreg publish order.created '{"id": 7}' --wait --timeout 60`,
+    "A payload made up from the schema, as trigger does it with members of your own":
+      "evreg publish order.created --sample --wait",
+    "A file of events, one a line": "evreg publish --batch events.ndjson",
+    "A large file, to be continued by the same command whatever happens":
+      "evreg publish --batch events.ndjson --checkpoint events.checkpoint --rejects refused.ndjson --concurrency 4",
+    "All of a small file, or nothing": "evreg publish --batch events.ndjson --atomic",
+  });
   static override args = {
     action: optionalArg("Name of the action."),
     payload: optionalArg("The payload, a JSON object; - is stdin."),
   };
   static override flags = {
-    file: Flags.string({
-      summary: "File with the payload; - is stdin.",
-      helpValue: "FILE",
-      exclusive: ["batch"],
-    }),
+    file: textFlag("File with the payload; - is stdin.", "FILE", { exclusive: ["batch"] }),
     sample: Flags.boolean({
       summary:
         "Make up a payload that conforms to the schema, which takes the scope read as well; see actions sample.",
       exclusive: ["batch", "file"],
     }),
     seed: numberFlag("Chooses the payload that is made up.", { dependsOn: ["sample"] }),
-    "idempotency-key": Flags.string({
-      summary: "Publishing again with the same key and payload stores nothing new.",
-      helpValue: "KEY",
+    "idempotency-key": textFlag("Publishing again with the same key and payload stores nothing new.", "KEY", {
       exclusive: ["batch"],
     }),
     wait: Flags.boolean({ summary: "Wait until every delivery has ended.", exclusive: ["batch"] }),
     timeout: timeoutFlag,
     batch: Flags.string({ summary: "File with an event a line (NDJSON); - is stdin.", helpValue: "FILE" }),
-    "on-error": Flags.option({
-      summary: "At a refused line: go on with the next (the default), or publish nothing after it.",
-      options: ["continue", "stop"] as const,
-      helpValue: "continue|stop",
-      dependsOn: ["batch"],
-      exclusive: ["atomic"],
-    })(),
+    "on-error": choiceFlag(
+      "At a refused line: go on with the next (the default), or publish nothing after it.",
+      ["continue", "stop"],
+      { dependsOn: ["batch"], exclusive: ["atomic"] },
+    ),
     atomic: Flags.boolean({
       summary: "All lines or none; at most 1,000 lines and 16 MiB.",
       dependsOn: ["batch"],
     }),
-    checkpoint: Flags.string({
-      summary: "File with the progress, to continue there after an interruption or a crash.",
-      helpValue: "FILE",
-      dependsOn: ["batch"],
-      exclusive: ["atomic"],
-    }),
-    rejects: Flags.string({
-      summary: "File for the refused lines, each with its number and the reason (NDJSON).",
-      helpValue: "FILE",
+    checkpoint: textFlag(
+      "File with the progress, to continue there after an interruption or a crash.",
+      "FILE",
+      { dependsOn: ["batch"], exclusive: ["atomic"] },
+    ),
+    rejects: textFlag("File for the refused lines, each with its number and the reason (NDJSON).", "FILE", {
       dependsOn: ["batch"],
       exclusive: ["atomic"],
     }),
     concurrency: numberFlag(
       `Requests under way at once, up to ${MAX_REQUESTS}; 1 (the default) keeps the order of the lines.`,
-      { dependsOn: ["batch"], exclusive: ["atomic"] },
+      { min: 1, max: MAX_REQUESTS, dependsOn: ["batch"], exclusive: ["atomic"] },
     ),
   };
 
@@ -155,12 +129,11 @@ It takes the scopes read and publish. actions sample only shows such payloads, a
   static override flags = {
     set: setFlag({ summary: "Sets a member of each payload. Can be given more than once." }),
     seed: numberFlag("Chooses the payloads; any when not given."),
-    count: numberFlag(`How many events, up to ${MAX_TRIGGERED} (default 1).`),
-    "idempotency-key": Flags.string({
-      summary:
-        "Publishing again with the same key and payload stores nothing new; of several, each adds its number.",
-      helpValue: "KEY",
-    }),
+    count: numberFlag(`How many events, up to ${MAX_TRIGGERED} (default 1).`, { min: 1, max: MAX_TRIGGERED }),
+    "idempotency-key": textFlag(
+      "Publishing again with the same key and payload stores nothing new; of several, each adds its number.",
+      "KEY",
+    ),
     wait: Flags.boolean({ summary: "Wait until every delivery has ended." }),
     timeout: timeoutFlag,
   };
@@ -168,9 +141,6 @@ It takes the scopes read and publish. actions sample only shows such payloads, a
   async run(): Promise<number> {
     const { args, flags } = await this.parse(Trigger);
     const { set: members = [], seed, count = 1, wait, timeout, "idempotency-key": key } = flags;
-    if (count < 1 || count > MAX_TRIGGERED) {
-      throw usageError(`--count: takes a number from 1 to ${MAX_TRIGGERED}, not ${count}.`);
-    }
     if (members.length > MAX_SET) throw usageError(`--set: can be given at most ${MAX_SET} times.`);
     const act = await publishOne({
       action: args.action,
@@ -187,9 +157,6 @@ It takes the scopes read and publish. actions sample only shows such payloads, a
 }
 
 function checkBulk(concurrency: number, checkpoint: string | undefined, onError: "continue" | "stop"): void {
-  if (concurrency < 1 || concurrency > MAX_REQUESTS) {
-    throw usageError(`--concurrency: must be from 1 to ${MAX_REQUESTS}, not ${concurrency}.`);
-  }
   if (onError === "continue") return;
   if (concurrency > 1) {
     throw usageError("--on-error stop publishes one request after the other; leave --concurrency out.");

@@ -1,5 +1,6 @@
 import { Args, Flags } from "@oclif/core";
-import { BaseCommand, TargetCommand } from "../cli/base-command.ts";
+import { choiceFlag, textFlag } from "../cli/flags.ts";
+import { BaseCommand, examples, TargetCommand } from "../cli/base-command.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 
 export class Apply extends TargetCommand {
@@ -10,21 +11,13 @@ export class Apply extends TargetCommand {
 What a file leaves out of a record gets the default of a new one. Only active of a subscription, and deprecated, retired and successor of an action stay as they are. Secrets are never in files: that of a created subscription is shown once, on the terminal or in --secrets-file.`;
   static override usage =
     "apply --file FILE|DIR|- [--dry-run [--exit-code]] [--prune [--yes]] [--secrets-file FILE|-] [--bearer-token-dir DIR] [--compatibility none] [--keep-going]";
-  static override examples = [
-    { description: "What would change", command: "evreg apply -f registry/ --dry-run" },
-    {
-      description: "Change it, from a script",
-      command: "evreg apply -f registry/ --secrets-file secrets.ndjson",
-    },
-    {
-      description: "And delete the subscriptions that no file declares any more",
-      command: "evreg apply -f registry/ --prune",
-    },
-    {
-      description: "From one server to another",
-      command: "evreg export --url https://staging.example.com | evreg apply -f - --dry-run",
-    },
-  ];
+  static override examples = examples({
+    "What would change": "evreg apply -f registry/ --dry-run",
+    "Change it, from a script": "evreg apply -f registry/ --secrets-file secrets.ndjson",
+    "And delete the subscriptions that no file declares any more": "evreg apply -f registry/ --prune",
+    "From one server to another":
+      "evreg export --url https://staging.example.com | evreg apply -f - --dry-run",
+  });
   static override flags = {
     file: Flags.string({
       char: "f",
@@ -44,20 +37,15 @@ What a file leaves out of a record gets the default of a new one. Only active of
         "Delete the subscriptions that no file declares, of the applications that the files name. Asks first.",
     }),
     yes: Flags.boolean({ summary: "Delete without asking.", dependsOn: ["prune"] }),
-    "secrets-file": Flags.string({
-      summary:
-        "Add the secret of each created subscription to this file, one JSON record a line (mode 0600), or - to the output.",
-      helpValue: "FILE|-",
-    }),
-    "bearer-token-dir": Flags.string({
-      summary: "The folder that each bearer_token_file lies in, instead of that of the files.",
-      helpValue: "DIR",
-    }),
-    compatibility: Flags.option({
-      summary: "none: apply schemas that break someone as well (scope admin).",
-      options: ["none"] as const,
-      helpValue: "none",
-    })(),
+    "secrets-file": textFlag(
+      "Add the secret of each created subscription to this file, one JSON record a line (mode 0600), or - to the output.",
+      "FILE|-",
+    ),
+    "bearer-token-dir": textFlag(
+      "The folder that each bearer_token_file lies in, instead of that of the files.",
+      "DIR",
+    ),
+    compatibility: choiceFlag("none: apply schemas that break someone as well (scope admin).", ["none"]),
     "keep-going": Flags.boolean({
       summary: "Do whatever can be done past a break or a failure, instead of stopping there.",
     }),
@@ -112,14 +100,11 @@ export class Export extends TargetCommand {
     "As YAML, or as JSON with --json. Default values are left out, and so are secrets, numbers and times: the same registry always gives the same text. Applying it changes nothing.";
   static override usage =
     "export [--application NAME] [--output-file FILE | --output-dir DIR [--force]] [--json]";
-  static override examples = [
-    { description: "To look at", command: "evreg export" },
-    {
-      description: "Into a folder, a file for each application",
-      command: "evreg export --output-dir registry",
-    },
-    { description: "One application, into a file", command: "evreg export --application shop -o shop.yaml" },
-  ];
+  static override examples = examples({
+    "To look at": "evreg export",
+    "Into a folder, a file for each application": "evreg export --output-dir registry",
+    "One application, into a file": "evreg export --application shop -o shop.yaml",
+  });
   static override flags = {
     ...FILE_FLAGS,
     application: Flags.string({
@@ -147,31 +132,20 @@ export class Import extends BaseCommand {
 Each payload's schema becomes one of Draft 7 that accepts the same, with what it refers to in the document. stderr says with its line what is changed or checks nothing. A message whose schema would not mean the same is left out, and the exit code is 7; with --loosen those are imported too, and accept more.`;
   static override usage =
     "import FILE|- [--application NAME] [--prefix NAME] [--loosen] [--output-file FILE | --output-dir DIR [--force]] [--json]";
-  static override examples = [
-    { description: "To look at", command: "evreg import openapi.yaml --application shop" },
-    {
-      description: "Into the folder of the registry, and what that would change",
-      command:
-        "evreg import openapi.yaml --application shop --output-dir registry && evreg apply -f registry --dry-run",
-    },
-    {
-      description: "With names such as github.issues-opened",
-      command: "evreg import api.github.com.json --application github --prefix github -o github.yaml",
-    },
-  ];
+  static override examples = examples({
+    "To look at": "evreg import openapi.yaml --application shop",
+    "Into the folder of the registry, and what that would change":
+      "evreg import openapi.yaml --application shop --output-dir registry && evreg apply -f registry --dry-run",
+    "With names such as github.issues-opened":
+      "evreg import api.github.com.json --application github --prefix github -o github.yaml",
+  });
   static override args = {
     file: Args.string({ description: "The document; - for stdin.", required: true, ignoreStdin: true }),
   };
   static override flags = {
     ...FILE_FLAGS,
-    application: Flags.string({
-      summary: "The application that owns the actions (default: the document's title).",
-      helpValue: "NAME",
-    }),
-    prefix: Flags.string({
-      summary: "What each action's name begins with, before a dot.",
-      helpValue: "NAME",
-    }),
+    application: textFlag("The application that owns the actions (default: the document's title).", "NAME"),
+    prefix: textFlag("What each action's name begins with, before a dot.", "NAME"),
     loosen: Flags.boolean({
       summary: "Leave out what Draft 7 cannot say, where that accepts more than the document.",
     }),

@@ -44,6 +44,7 @@ export class Serve extends ConfigCommand {
     ),
     nodes: numberFlag(
       "Processes that serve behind the one address, with a database; each sends its share. SIGHUP starts one after the other anew.",
+      { min: 1 },
     ),
     dev: Flags.boolean({
       summary: "For one's own machine: no token needed, http: and loopback handlers allowed, loopback only.",
@@ -65,7 +66,6 @@ export class Serve extends ConfigCommand {
     setTarget(flags);
     const { config, places, file } = await readSettings(flags);
     const { nodes = 1 } = flags;
-    if (nodes < 1) throw usageError("--nodes takes a number from 1 on.");
     if (nodes > 1 && config.database.url === undefined) {
       throw usageError(
         "--nodes needs a database (--database): one process alone can have a data folder. `evreg move` brings the data into a database.",
