@@ -1,6 +1,8 @@
 import { Args, type Command, Flags } from "@oclif/core";
 import { COMPATIBILITY_MODES } from "../domain/action.ts";
 import { MINUTES_AND_UP, parseDurationMs, parseIsoTime, pastTime } from "../domain/formats.ts";
+import type { JsonSchema } from "../domain/request.ts";
+import { type FieldKind, Unreadable } from "../model/kinds.ts";
 import { systemClock, toIso } from "../runtime/clock.ts";
 import { usageError } from "./usage-errors.ts";
 
@@ -189,26 +191,14 @@ export function hasFilters(query: object): boolean {
   return Object.keys(query).some((name) => !["order", "limit", "deliveries"].includes(name));
 }
 
-/**
- * A flag's duration in milliseconds; `usage` for a text that is none, too short or too long.
- * @param limits `such`: examples for the message
- */
-export function durationFlagMs(
-  flag: string,
-  text: string,
-  { minMs, maxMs, such }: { minMs: number; maxMs: number; such: string },
-): number {
-  const ms = parseDurationMs(text);
-  if (ms !== undefined && ms >= minMs && ms <= maxMs) return ms;
-  throw usageError(
-    `--${flag}: must be a time such as ${such}, from ${durationText(minMs)} to ${durationText(maxMs)}; not ${JSON.stringify(text)}.`,
-  );
-}
-
-/** In days, seconds or milliseconds, the largest that it is a whole number of. */
-function durationText(ms: number): string {
-  if (ms % 86_400_000 === 0 && ms > 0) return `${ms / 86_400_000}d`;
-  return ms % 1_000 === 0 ? `${ms / 1_000}s` : `${ms}ms`;
+/** The value that a flag's text stands for. @throws `usage` for a text that its kind does not read */
+export function flagValue<T>(flag: string, text: string, kind: FieldKind<T>, schema: JsonSchema): T {
+  try {
+    return kind.read(text, schema);
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    throw usageError(`--${flag}: ${error.message}.`);
+  }
 }
 
 /** Past this a Date has no ISO form. */

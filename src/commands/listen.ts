@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { examples, TargetCommand } from "../cli/base-command.ts";
-import { durationFlagMs, numberFlag, OR_SHORTER_TIME, textFlag, timeFlag } from "../cli/flags.ts";
+import { flagValue, numberFlag, OR_SHORTER_TIME, textFlag, timeFlag } from "../cli/flags.ts";
 import { interruption } from "../cli/io/interruption.ts";
 import { note } from "../cli/io/output.ts";
 import { canAsk } from "../cli/io/prompts.ts";
@@ -15,6 +15,7 @@ import { secretOfFlag } from "../cli/subscription-name.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
 import { PULL_LIMITS } from "../domain/pull.ts";
+import { DURATION } from "../model/kinds.ts";
 import { systemClock } from "../runtime/clock.ts";
 
 /** Short, so that what a listener had that was killed comes again soon. */
@@ -88,8 +89,8 @@ It needs a token with the scopes listen and read, or one that may write. On a te
     if (since !== undefined && parseIsoTime(since) === undefined) {
       throw usageError(`--since: ${ISO_TIME_EXPECTED}; ${OR_SHORTER_TIME}. Not ${JSON.stringify(since)}.`);
     }
-    const { leaseMinMs: minMs, leaseMaxMs: maxMs } = PULL_LIMITS;
-    const leaseMs = durationFlagMs("lease", flags.lease ?? LEASE, { minMs, maxMs, such: "15s or 5m" });
+    const { leaseMinMs: minimum, leaseMaxMs: maximum } = PULL_LIMITS;
+    const leaseMs = flagValue("lease", flags.lease ?? LEASE, DURATION, { minimum, maximum });
     const { attempt, program, what } = attemptOf(flags);
     const output = this.outputFor(flags);
     const prints = flags["forward-to"] === undefined && flags.exec === undefined;

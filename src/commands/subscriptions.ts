@@ -3,7 +3,7 @@ import { TargetCommand, examples } from "../cli/base-command.ts";
 import {
   choiceFlag,
   definedOnly,
-  durationFlagMs,
+  flagValue,
   numberFlag,
   textFlag,
   requiredFlag,
@@ -13,6 +13,7 @@ import { interruption } from "../cli/io/interruption.ts";
 import { canAsk, refusalOf } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { afterFailedTest, missedNote, noteFailing, retriesNote } from "../cli/notes.ts";
+import { usageOf } from "../cli/model-flags.ts";
 import { setFlag } from "../cli/own-members.ts";
 import { payloadFrom, samplesOf } from "../cli/publish/publish-one.ts";
 import { runReplay } from "../cli/publish/wait.ts";
@@ -25,13 +26,14 @@ import { EvregError } from "../domain/error.ts";
 import { isPattern, matches } from "../domain/names.ts";
 import { REPLAY_SELECTIONS } from "../domain/replay.ts";
 import {
-  MODES,
   type NewSubscription,
-  SUBSCRIPTION_LIMITS,
+  SECRET_ROTATION,
   type SubscriptionMode,
   type SubscriptionWithSecret,
 } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
+import { DURATION } from "../model/kinds.ts";
+import { MODES, SUBSCRIPTION } from "../model/subscription.ts";
 import { SUBSCRIPTION_ATTEMPT_LIST } from "../resources/deliveries.ts";
 import { recordColumns } from "../resources/resource.ts";
 import { HANDLER_TEST_RECORD, NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../resources/subscriptions.ts";
@@ -82,7 +84,10 @@ export class SubscriptionsCreate extends TargetCommand {
   static override description =
     "Each event of the action published from now on is sent to the handler. The action may be a pattern, in quotes: 'order.*' for all beneath order, '*' for all, and also for those that are made later. With several --action there is a subscription for each; given again, it makes those that are missing. The secret that signs the deliveries is printed once, here; all of one application and name have the same one.";
   static override usage =
-    "subscriptions create --application NAME --subscription NAME --action PATTERN... {--handler URL | --mode pull} [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter MEMBER=VALUE|FILE|JSON]... [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [{--ordered | --ordered-by POINTER} [--on-exhausted block|skip]] [--expires-after DURATION]";
+    "subscriptions create --application NAME --subscription NAME --action PATTERN... {--handler URL | --mode pull} [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter MEMBER=VALUE|FILE|JSON]... " +
+    usageOf(SUBSCRIPTION, {
+      on_exhausted: "[{--ordered | --ordered-by POINTER} [--on-exhausted block|skip]]",
+    });
   static override examples = examples({
     "Send each event of order.created to the handler of billing":
       "evreg subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
@@ -178,7 +183,10 @@ const RETRY_MEMBERS = ["max_retries", "retry_schedule", "ordered", "on_exhausted
 export class SubscriptionsUpdate extends TargetCommand {
   static override writes = true;
   static override usage =
-    "subscriptions update ID|NAME [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action PATTERN] [--bearer secret|none | --bearer-token-file FILE] [--filter MEMBER=VALUE|FILE|JSON]... [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--[no-]ordered | --ordered-by POINTER] [--on-exhausted block|skip] [--expires-after DURATION]";
+    "subscriptions update ID|NAME [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action PATTERN] [--bearer secret|none | --bearer-token-file FILE] [--filter MEMBER=VALUE|FILE|JSON]... " +
+    usageOf(SUBSCRIPTION, {
+      on_exhausted: "[--[no-]ordered | --ordered-by POINTER] [--on-exhausted block|skip]",
+    });
   static override summary = "Change, pause or reactivate a subscription.";
   static override description =
     "Pausing holds the deliveries that are not finished and queues none for later events: it misses those. Reactivating resumes what is held, and says how many events were missed, and how to send them. With --active an active one that is slowed is sent to again at once.";
@@ -396,8 +404,7 @@ export class SubscriptionsRotateSecret extends TargetCommand {
 
 function overlapOf(text: string | undefined): { overlap_ms?: number } {
   if (text === undefined) return {};
-  const limits = { minMs: 0, maxMs: SUBSCRIPTION_LIMITS.overlapMaxMs, such: "30m, 12h or 2d" };
-  return { overlap_ms: durationFlagMs("overlap", text, limits) };
+  return { overlap_ms: flagValue("overlap", text, DURATION, SECRET_ROTATION.properties.overlap_ms) };
 }
 
 export class SubscriptionsReplay extends TargetCommand {

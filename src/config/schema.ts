@@ -1,6 +1,5 @@
 import { EVENT_LIMITS } from "../domain/event.ts";
-import { SUBSCRIPTION_LIMITS } from "../domain/subscription.ts";
-import { SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
+import { SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
 import {
   BOOLEAN,
   choice,
@@ -173,7 +172,7 @@ const SCHEMA = {
         "A subscription whose attempts have all failed for so long is deactivated, its deliveries held: 5d, 12h, 30m, or off. Time in which nothing was tried hardly counts.",
     },
     retrySchedule: {
-      kind: waits(SETTINGS_LIMITS.waits, SETTINGS_LIMITS.waitMaxMs),
+      kind: waits(SUBSCRIPTION_LIMITS.waits, SUBSCRIPTION_LIMITS.waitMaxMs),
       description:
         "The waits before each retry, such as [0s, 5s, 1m, 10m, 1h, 6h], for subscriptions without a schedule of their own; the last one goes for all retries that follow. Not set: 0, 2, 4, 8 and 16 seconds, then doubling up to 6 hours.",
     },

@@ -1,7 +1,7 @@
 import { EvregError, messageOf } from "../domain/error.ts";
 import { createAddressRules } from "../domain/addresses.ts";
 import type { Health } from "../domain/operations.ts";
-import { SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
+import { SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import { aheadMs, Alarm, sleep } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
@@ -70,7 +70,7 @@ export class Engine {
       );
     }
     this.#parts = parts;
-    this.#leaseMs = Math.max(timeoutMs, SETTINGS_LIMITS.timeoutMaxMs) + LEASE_MARGIN_MS;
+    this.#leaseMs = Math.max(timeoutMs, SUBSCRIPTION_LIMITS.timeoutMaxMs) + LEASE_MARGIN_MS;
     this.#schedule = new Schedule(maxInFlight, perSubscription);
     this.#calls = new StoreCalls(parts, config);
     this.#filters = new Filters({ ...parts, yielder: eventLoop });

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { createAddressRules, LOOPBACK_NETWORKS } from "./addresses.ts";
 import { EvregError, invalidField } from "./error.ts";
 import { withoutUserInfo } from "./formats.ts";
-import { SUBSCRIPTION_LIMITS } from "./subscription.ts";
+import { SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
 
 export interface HandlerPolicy {
   /** Lets handlers be `http:`. */

@@ -5,11 +5,6 @@ import { valueOf } from "../json/nodes.ts";
 // however they are written; two others have the same one as good as never, and then only wait for each other. Without a pointer
 // all events have one key.
 
-/** A pointer into a payload: at least one step, `~` and `/` in a name as `~0` and `~1`. */
-export const KEY_POINTER = "^(/([^~/]|~[01])*)+$";
-/** Characters of a pointer. */
-export const KEY_POINTER_LENGTH = 256;
-
 /** The key of all events without a value there; an object or a list is none either. */
 export const NO_KEY = 0;
 

@@ -40,20 +40,33 @@ interface JsonTypes {
   readonly integer: number;
   readonly number: number;
   readonly boolean: boolean;
-  readonly object: Readonly<Record<string, unknown>>;
   readonly null: null;
 }
 
 /** What a schema takes, so that nothing is described twice. */
-export type ValueOf<P> = P extends { readonly enum: readonly (infer E)[] }
+export type ValueOf<S> = S extends { readonly enum: readonly (infer E)[] }
   ? E
-  : P extends { readonly properties: object }
-    ? BodyOf<P>
-    : P extends { readonly items: infer I }
-      ? readonly ValueOf<I>[]
-      : P extends { readonly type: infer T }
-        ? JsonTypes[(T extends readonly (infer Each)[] ? Each : T) & keyof JsonTypes]
-        : unknown;
+  : S extends { readonly type: infer T }
+    ? TypedValue<S, T extends readonly (infer Each)[] ? Each : T>
+    : S extends { readonly properties: object }
+      ? BodyOf<S>
+      : unknown;
+
+/** Of each type that a schema names, what it takes of it. */
+type TypedValue<S, T> = T extends "object"
+  ? ObjectOf<S>
+  : T extends "array"
+    ? readonly (S extends { readonly items: infer I } ? ValueOf<I> : unknown)[]
+    : JsonTypes[T & keyof JsonTypes];
+
+type ObjectOf<S> = S extends { readonly properties: object }
+  ? BodyOf<S>
+  : Readonly<
+      Record<
+        string,
+        S extends { readonly additionalProperties: infer A extends object } ? ValueOf<A> : unknown
+      >
+    >;
 
 /** The bodies that a schema takes, which describes each member. */
 export type BodyOf<S> = S extends { readonly properties: infer P; readonly required?: readonly (infer R)[] }
@@ -76,8 +89,10 @@ export function shown(value: unknown): unknown {
   return typeof value === "object" ? null : (value ?? null);
 }
 
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
 /** A schema that checks a body, and that OpenAPI publishes. Unknown members are refused, so that no typo goes unnoticed. */
-export type BodySchema = Readonly<Record<string, unknown>>;
+export type BodySchema = JsonSchema;
 
 export const actionName = {
   type: "string",

@@ -1,33 +1,13 @@
-import type { Schemata } from "./action.ts";
+import type { RecordOf, SettingOf } from "../model/field.ts";
+import { noneOf } from "../model/schemas.ts";
+import { HEADER_NAME, HEADER_VALUE, SUBSCRIPTION, SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
 import { invalidField } from "./error.ts";
 import { WHOLE_ORDER } from "./order-key.ts";
 
 /** What a subscription has of its own; `null` stands for what all have. */
-export interface SubscriptionSettings {
-  /** A JSON Schema Draft 7 document: events whose payload does not conform to it are not sent. */
-  readonly filter: Schemata | null;
-  /** At most so many attempts start in a second. */
-  readonly rate_limit: number | null;
-  /** At most so many attempts are in flight at a time. */
-  readonly max_in_flight: number | null;
-  /** The time of one attempt, from looking its host up to the end of the answer. */
-  readonly timeout_ms: number | null;
-  /** Sent with each delivery. They are shown, so a credential belongs into `bearer_token`. */
-  readonly headers: Readonly<Record<string, string>> | null;
-  /** The waits before retry 1, 2, … in milliseconds; the last one goes for all that follow. */
-  readonly retry_schedule: readonly number[] | null;
-  /**
-   * One delivery at a time, in the order in which the events were published; with a key, one at a time of the events with the
-   * same value at that JSON Pointer.
-   */
-  readonly ordered: Order;
-  /** What becomes of an ordered one's delivery that has used up its retries; `null` where it is not ordered. */
-  readonly on_exhausted: OnExhausted | null;
-  /** One of mode `pull` is deleted once nobody has claimed from it for so long. */
-  readonly expires_after_ms: number | null;
-}
+export type SubscriptionSettings = Pick<RecordOf<typeof SUBSCRIPTION>, SettingOf<typeof SUBSCRIPTION>>;
 
-export type Order = boolean | { readonly key: string };
+export type Order = SubscriptionSettings["ordered"];
 
 /** The JSON Pointer of the keys that it orders by: that of one constant key where it has one order; `null` where it has none. */
 export function orderPointer(ordered: Order): string | null {
@@ -36,39 +16,9 @@ export function orderPointer(ordered: Order): string | null {
 }
 
 /** block: it is tried on, and those behind it (of its key) wait. skip: it has failed, and the next one is sent. */
-export const ON_EXHAUSTED = ["block", "skip"] as const;
-export type OnExhausted = (typeof ON_EXHAUSTED)[number];
+export type OnExhausted = NonNullable<SubscriptionSettings["on_exhausted"]>;
 
-export const NO_SETTINGS: SubscriptionSettings = {
-  filter: null,
-  rate_limit: null,
-  max_in_flight: null,
-  timeout_ms: null,
-  headers: null,
-  retry_schedule: null,
-  ordered: false,
-  on_exhausted: null,
-  expires_after_ms: null,
-};
-
-export const SETTINGS_LIMITS = {
-  rateMin: 0.01,
-  rateMax: 10_000,
-  inFlightMax: 1_000,
-  timeoutMinMs: 100,
-  timeoutMaxMs: 60_000,
-  headers: 20,
-  headerNameLength: 128,
-  headerValueLength: 1_024,
-  /**
-   * The bytes of all names and values: many servers take 16 KiB of headers, those of the service and of proxies included.
-   */
-  headersBytes: 8_192,
-  waits: 20,
-  waitMaxMs: 7 * 86_400_000,
-  expiryMinMs: 3_600_000,
-  expiryMaxMs: 90 * 86_400_000,
-} as const;
+export const NO_SETTINGS: SubscriptionSettings = noneOf(SUBSCRIPTION);
 
 /** The settings that a request names, and nothing else of it. */
 export function settingsIn(body: Partial<SubscriptionSettings>): Partial<SubscriptionSettings> {
@@ -85,11 +35,7 @@ export function changedSettings(
   return { ...after, on_exhausted: after.ordered !== false ? (after.on_exhausted ?? "block") : null };
 }
 
-/** A token of RFC 9110. */
-export const HEADER_NAME = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 const NAME = new RegExp(HEADER_NAME);
-/** Printable ASCII, without spaces around it: what every server and proxy reads alike. */
-export const HEADER_VALUE = "^(?:[!-~](?:[ -~]*[!-~])?)?$";
 const VALUE = new RegExp(HEADER_VALUE);
 
 /**
@@ -127,7 +73,7 @@ function plainName(name: string): string {
 
 /** @throws `invalid` with the header at fault, and never with its value, which may be a secret */
 export function checkExtraHeaders(field: string, headers: Readonly<Record<string, string>>): void {
-  const { headerNameLength, headerValueLength, headersBytes } = SETTINGS_LIMITS;
+  const { headerNameLength, headerValueLength, headersBytes } = SUBSCRIPTION_LIMITS;
   const seen = new Set<string>();
   let bytes = 0;
   for (const [name, value] of Object.entries(headers)) {

@@ -1,4 +1,4 @@
-import { actionName, type BodySchema, rowid as id } from "../domain/request.ts";
+import { actionName, type BodySchema, type JsonSchema, rowid as id } from "../domain/request.ts";
 import { SERVICE_WEBHOOK_BODIES, WEBHOOK_BODY, WEBHOOK_HEADERS } from "../domain/webhook.ts";
 import type { Chunks } from "./response.ts";
 import { ACTION_RECORDS, ACTION_ROUTES } from "./routes/actions.ts";
@@ -19,15 +19,10 @@ import {
   METRICS_ROUTE,
 } from "./routes/operations.ts";
 import { REPLAY_RECORDS, REPLAY_ROUTES } from "./routes/replays.ts";
-import {
-  type TokenRequirement,
-  type DocumentedAnswer,
-  failure,
-  type JsonSchema,
-  record,
-  ref,
-  type Route,
-} from "./routes/route.ts";
+import type { Field } from "../model/field.ts";
+import { record } from "../model/schemas.ts";
+import { SUBSCRIPTION } from "../model/subscription.ts";
+import { type TokenRequirement, type DocumentedAnswer, failure, ref, type Route } from "./routes/route.ts";
 import { PULL_RECORDS } from "./routes/pull.ts";
 import { STATS_RECORDS, STATS_ROUTE } from "./routes/stats.ts";
 import { STREAM_ROUTE } from "./routes/stream.ts";
@@ -71,12 +66,18 @@ const FAILURE_HEADERS: Readonly<Record<number, Readonly<Record<string, JsonSchem
   503: { "Retry-After": { type: "integer" } },
 };
 
+/** The members of a subscription that only those of one mode have. */
+function onlyWith(mode: "push" | "pull"): string {
+  const names = Object.entries<Field>(SUBSCRIPTION.fields).filter(([, { only }]) => only?.mode === mode);
+  return names.map(([name]) => `\`${name}\``).join(", ");
+}
+
 const FIELD_RULES = `Five rules concern several fields, or a field and stored data. A request that conforms to the schemas is refused only by these:
 
 - *time range*: \`from\` is before \`to\`, and \`expires_at\` is in the future (400, in a body 422).
 - *one way to page*: \`page\` and \`after\` exclude each other (400).
 - *given twice*: values given in two places are equal (422): the idempotency key in the header and in the body, and a whole Action and the stored one. A key that the application has used before needs the same action and payload (409).
-- *only together*: \`bearer_token\` with \`bearer: own\`, \`on_exhausted\` with \`ordered\`, \`handler\` with the mode \`push\` and only with it, as \`rate_limit\`, \`max_in_flight\` and \`timeout_ms\`; claims and results with the mode \`pull\`, and results with leases of that subscription; \`successor\` with \`deprecated\` or \`retired\` (422).
+- *only together*: \`bearer_token\` with \`bearer: own\`, \`on_exhausted\` with \`ordered\`, ${onlyWith("push")} with the mode \`push\`, which needs a \`handler\`; ${onlyWith("pull")}, claims and results with the mode \`pull\`, and results with leases of that subscription; \`successor\` with \`deprecated\` or \`retired\` (422).
 - *contents*: \`schemata\` and \`filter\` are Draft 7 schemas within evreg's limits, a payload conforms to its action's schema, names that begin with \`evreg.\` are reserved, a handler is a URL that deliveries may go to, and headers of the service itself cannot be replaced (422). A batch of which nothing could be stored is 422, whatever the reason.`;
 
 export const OPENAPI_ROUTE: Route = {

@@ -4,7 +4,8 @@ import { type SubscriptionState, subscriptionState } from "../domain/words/atten
 import { attemptErrorText } from "../domain/words/attempts.ts";
 import type { HandlerTest } from "../domain/webhook.ts";
 import type { Attention } from "../domain/operations.ts";
-import { MAX_BLOCKED_KEYS, type Subscription, type SubscriptionWithSecret } from "../domain/subscription.ts";
+import type { Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
+import { SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
 import { subscriptionOf } from "./deliveries.ts";
 import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
@@ -187,5 +188,6 @@ function orderOf({ ordered, on_exhausted: exhausted }: Subscription): string | u
 
 function blockedKeys({ blocked_keys: keys }: Subscription): string | undefined {
   if (keys === null || keys === 0) return undefined;
-  return keys < MAX_BLOCKED_KEYS ? String(keys) : `${MAX_BLOCKED_KEYS} or more`;
+  const { blockedKeys: most } = SUBSCRIPTION_LIMITS;
+  return keys < most ? String(keys) : `${most} or more`;
 }

@@ -15,13 +15,13 @@ import {
   SECRET_ROTATION,
   type SecretRotation,
   type Subscription,
-  SUBSCRIPTION_LIMITS,
   type SubscriptionMode,
   SUBSCRIPTION_QUERY,
   type SubscriptionQuery,
   SUBSCRIPTION_UPDATE,
   type SubscriptionUpdate,
 } from "../domain/subscription.ts";
+import { SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
 import { defaultRetries, retryDefaults } from "../domain/retry.ts";
 import type { RecordChange } from "../domain/stream.ts";
 import type { Answer, SubscriptionsPort } from "../evreg.ts";

@@ -1,8 +1,9 @@
 import { realpath } from "node:fs/promises";
 import { nearest } from "../../domain/words/nearest.ts";
 import { EvregError, invalidField, messageOf } from "../../domain/error.ts";
-import { parseDurationMs } from "../../domain/formats.ts";
 import { checkBearerToken } from "../../domain/subscription.ts";
+import type { Field } from "../../model/field.ts";
+import { Unreadable } from "../../model/kinds.ts";
 import { readRegularFile } from "../io/input.ts";
 import { type FieldPath, pathNamed } from "../../schema/pointers.ts";
 import { usageError } from "../usage-errors.ts";
@@ -223,7 +224,9 @@ async function checkRecord(
     bearerToken = await bearerTokenOf(values, file, bearerTokenFolder);
   });
   delete values["bearer_token_file"];
-  for (const member of ["timeout_ms", "retry_schedule"]) await trying(() => readDurations(values, member));
+  for (const [member, field] of Object.entries(kind.fields)) {
+    await trying(() => readText(values, member, field));
+  }
   const meant = new Set(Object.keys(value).map((name) => nearest(name, known)));
   problems.push(...validateMembers(kind, values, meant).map((error) => problemOf(error, placeOf)));
   return { kind, values, place: placeOf, ...(bearerToken === undefined ? {} : { bearerToken }) };
@@ -235,21 +238,19 @@ function unknownMessage(name: string, known: readonly string[]): string {
 }
 
 /**
- * Turns times as they are typed on the command line, such as `30s`, into milliseconds.
+ * Turns a text that stands for a value into it, as the flags do: `30s` into milliseconds.
  * @throws `invalid` for another text; the member is then left out of `values`
  */
-function readDurations(values: Record<string, unknown>, member: string): void {
+function readText(values: Record<string, unknown>, member: string, { kind, new: schema = {} }: Field): void {
   const value = values[member];
-  if (value === undefined) return;
-  const read = (one: unknown, field: string): unknown => {
-    const ms = typeof one === "string" ? parseDurationMs(one) : undefined;
-    if (typeof one !== "string" || ms !== undefined) return ms ?? one;
+  if (value === undefined || kind?.inFile === undefined) return;
+  try {
+    values[member] = kind.inFile(value, schema);
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
     delete values[member];
-    const message = `must be a time such as 500ms, 30s or 2h, or a number of milliseconds; not ${JSON.stringify(one)}`;
-    throw invalidField(field, message, one);
-  };
-  const isList = member === "retry_schedule" && Array.isArray(value);
-  values[member] = isList ? value.map((one, index) => read(one, `${member}[${index}]`)) : read(value, member);
+    throw invalidField(`${member}${error.place}`, error.message, value);
+  }
 }
 
 function problemOf(error: unknown, placeOf: Declared["place"]): Problem {

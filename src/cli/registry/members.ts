@@ -5,12 +5,10 @@ import { asEvregError, type EvregError, invalidField } from "../../domain/error.
 import { checkHandlerForm } from "../../domain/handler-url.ts";
 import type { BodySchema } from "../../domain/request.ts";
 import { defaultRetries, type RetryDefaults } from "../../domain/retry.ts";
-import {
-  checkExtraHeaders,
-  NO_SETTINGS,
-  type SubscriptionSettings,
-} from "../../domain/subscription-settings.ts";
+import { checkExtraHeaders } from "../../domain/subscription-settings.ts";
 import { checkForMode, NEW_SUBSCRIPTION } from "../../domain/subscription.ts";
+import type { Fields, Resource } from "../../model/field.ts";
+import { SUBSCRIPTION as SUBSCRIPTION_RECORD } from "../../model/subscription.ts";
 import { memoize } from "../../schema/memoize.ts";
 import { pathNamed } from "../../schema/pointers.ts";
 import { compileSchema } from "../../schema/validate/compile.ts";
@@ -34,6 +32,7 @@ export interface DeclaredKind {
   readonly members: ReadonlyMap<string, Default>;
   /** Members that name a file with the value of another member. */
   readonly references: readonly string[];
+  readonly fields: Fields;
   /** The schema of a record, references resolved. */
   readonly body: BodySchema;
 }
@@ -59,29 +58,38 @@ export const ACTION: DeclaredKind = {
     ["successor", noDefault],
   ]),
   references: [],
+  fields: {},
   body: DECLARED_ACTION,
 };
 
-/** Every setting of subscriptions can be declared, so one that is added to `NO_SETTINGS` is here already. */
-const settings: readonly (readonly [string, Default])[] = Object.entries({
-  ...NO_SETTINGS,
-} satisfies SubscriptionSettings).map(([name, none]) => [name, defaultTo(none)]);
+/**
+ * What files can declare of a record: all that a new one may have. What a file leaves out is as in a new record.
+ * @param defaults the members of which that is not so
+ */
+function declarable(
+  { identity, fields }: Resource,
+  defaults: Readonly<Record<string, Default>>,
+): Pick<DeclaredKind, "identity" | "members" | "references" | "fields"> {
+  const members = new Map<string, Default>();
+  const references: string[] = [];
+  for (const [name, { new: schema, none }] of Object.entries(fields)) {
+    if (schema === undefined || identity.includes(name)) continue;
+    if (schema["writeOnly"] === true) references.push(`${name}_file`);
+    else members.set(name, defaults[name] ?? defaultTo(none === undefined ? schema["default"] : none));
+  }
+  return { identity, members, references, fields };
+}
 
 export const SUBSCRIPTION: DeclaredKind = {
   noun: "subscription",
   list: "subscriptions",
-  identity: ["application", "subscription", "action"],
-  members: new Map<string, Default>([
-    ["mode", defaultTo("push")],
-    ["handler", ({ mode }) => (mode === "pull" ? null : undefined)],
-    ["max_retries", defaultRetries],
+  ...declarable(SUBSCRIPTION_RECORD, {
+    handler: ({ mode }) => (mode === "pull" ? null : undefined),
+    max_retries: defaultRetries,
     // A pause by a person or by the handler stays, unless the file says otherwise.
-    ["active", noDefault],
-    ["bearer", defaultTo("secret")],
-    ...settings,
-    ["on_exhausted", ({ ordered = false }) => (ordered === false ? null : "block")],
-  ]),
-  references: ["bearer_token_file"],
+    active: noDefault,
+    on_exhausted: ({ ordered = false }) => (ordered === false ? null : "block"),
+  }),
   body: NEW_SUBSCRIPTION,
 };
 

@@ -13,18 +13,10 @@ import {
 import { payloadSteps } from "../../domain/publish-body.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
 import { jsonReply } from "../response.ts";
-import {
-  ENVELOPE_BYTES,
-  field,
-  type JsonSchema,
-  many,
-  one,
-  operation,
-  record,
-  ref,
-  type Route,
-  SCHEMA_BODY_MAX_BYTES,
-} from "./route.ts";
+import type { JsonSchema } from "../../domain/request.ts";
+import { field } from "../../model/field.ts";
+import { record } from "../../model/schemas.ts";
+import { ENVELOPE_BYTES, many, one, operation, ref, type Route, SCHEMA_BODY_MAX_BYTES } from "./route.ts";
 
 const number = { type: "integer", minimum: 1 };
 const mode = { type: "string", enum: COMPATIBILITY_MODES };

@@ -1,5 +1,8 @@
 import { AUDIT_QUERY, AUDITED_CHANGES } from "../../domain/audit.ts";
-import { field, type JsonSchema, many, operation, record, type Route } from "./route.ts";
+import type { JsonSchema } from "../../domain/request.ts";
+import { field } from "../../model/field.ts";
+import { record } from "../../model/schemas.ts";
+import { many, operation, type Route } from "./route.ts";
 
 const value: JsonSchema = { type: ["string", "number", "boolean", "null"] };
 

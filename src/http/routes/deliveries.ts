@@ -4,7 +4,10 @@ import {
   DELIVERY_STATUSES,
   TLS_REASONS,
 } from "../../domain/delivery.ts";
-import { field, type JsonSchema, many, one, operation, record, ref, type Route } from "./route.ts";
+import type { JsonSchema } from "../../domain/request.ts";
+import { field } from "../../model/field.ts";
+import { record } from "../../model/schemas.ts";
+import { many, one, operation, ref, type Route } from "./route.ts";
 
 const delivery = {
   rowid: field.rowid,

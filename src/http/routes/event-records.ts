@@ -1,5 +1,8 @@
 import { DELIVERY_STATUSES } from "../../domain/delivery.ts";
-import { failure, field, type JsonSchema, record, ref } from "./route.ts";
+import type { JsonSchema } from "../../domain/request.ts";
+import { field } from "../../model/field.ts";
+import { record } from "../../model/schemas.ts";
+import { failure, ref } from "./route.ts";
 
 /** Events as they are answered, and parts of the answer to a batch. */
 export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {

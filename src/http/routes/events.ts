@@ -30,19 +30,10 @@ import {
 import { eventLoop } from "../../runtime/yielding.ts";
 import type { EventPart } from "../../service/events.ts";
 import { brief } from "../../service/refusals.ts";
-import {
-  ENVELOPE_BYTES,
-  failure,
-  field,
-  type HttpConfig,
-  type JsonSchema,
-  many,
-  one,
-  operation,
-  record,
-  ref,
-  type Route,
-} from "./route.ts";
+import type { JsonSchema } from "../../domain/request.ts";
+import { field } from "../../model/field.ts";
+import { record } from "../../model/schemas.ts";
+import { ENVELOPE_BYTES, failure, type HttpConfig, many, one, operation, ref, type Route } from "./route.ts";
 
 /** @param failed with the members that every failure has */
 function batch(failed: boolean): JsonSchema {

@@ -2,7 +2,10 @@ import { HTTP_STATUS } from "../../domain/error.ts";
 import { ATTENTION_QUERY, ATTENTION_REASONS, NODE_STATUSES } from "../../domain/operations.ts";
 import { PAGE_BYTES } from "../response-budget.ts";
 import { jsonReply } from "../response.ts";
-import { failure, field, type JsonSchema, many, one, operation, record, ref, type Route } from "./route.ts";
+import type { JsonSchema } from "../../domain/request.ts";
+import { field } from "../../model/field.ts";
+import { record } from "../../model/schemas.ts";
+import { failure, many, one, operation, ref, type Route } from "./route.ts";
 
 /** The answers of `/health`. */
 export const HEALTH_RECORDS: Readonly<Record<string, JsonSchema>> = {

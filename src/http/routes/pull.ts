@@ -4,7 +4,10 @@ import { NEW_CLAIM, type NewClaim, PULL_RESULTS } from "../../domain/pull.ts";
 import { WEBHOOK_HEADERS } from "../../domain/webhook.ts";
 import { parseJson } from "../../json/raw-json.ts";
 import { jsonReply } from "../response.ts";
-import { BODY_MAX_BYTES, field, type JsonSchema, many, operation, record, type Route } from "./route.ts";
+import type { JsonSchema } from "../../domain/request.ts";
+import { field } from "../../model/field.ts";
+import { record } from "../../model/schemas.ts";
+import { BODY_MAX_BYTES, many, operation, type Route } from "./route.ts";
 
 /** What the results of a hundred deliveries may come to, each with a long answer. */
 const RESULTS_MAX_BYTES = 4 * 1024 * 1024;

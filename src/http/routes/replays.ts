@@ -7,7 +7,10 @@ import {
 } from "../../domain/replay.ts";
 import { parseJson } from "../../json/raw-json.ts";
 import { jsonReply } from "../response.ts";
-import { BODY_MAX_BYTES, field, type JsonSchema, many, one, operation, record, type Route } from "./route.ts";
+import type { JsonSchema } from "../../domain/request.ts";
+import { field } from "../../model/field.ts";
+import { record } from "../../model/schemas.ts";
+import { BODY_MAX_BYTES, many, one, operation, type Route } from "./route.ts";
 
 const replayed = {
   subscription_id: field.rowid,

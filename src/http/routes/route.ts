@@ -1,5 +1,6 @@
-import type { BodySchema, QuerySchema } from "../../domain/request.ts";
+import type { BodySchema, JsonSchema, QuerySchema } from "../../domain/request.ts";
 import type { Answer } from "../../evreg.ts";
+import { record } from "../../model/schemas.ts";
 import type { LiveStreams } from "../live-streams.ts";
 import type { ApiRequest } from "../request.ts";
 import { PAGE_BYTES, type ResponseBudget } from "../response-budget.ts";
@@ -12,8 +13,6 @@ import type { Clock } from "../../runtime/clock.ts";
 
 /** `open` needs no token, `publish` none where anonymous publishing is on, `token` always one. */
 export type RouteAccess = "open" | "publish" | "token";
-
-export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**
  * One route: what it does, and its description. The app registers these, and the OpenAPI document is made from them.
@@ -178,31 +177,7 @@ export interface RouteContext {
   readonly stopping: AbortSignal;
 }
 
-// What records and answers are made of, for the OpenAPI document.
-
-export const field = {
-  rowid: {
-    type: "integer",
-    minimum: 1,
-    maximum: Number.MAX_SAFE_INTEGER,
-    description: "Assigned by the service in rising order; exceeds 32 bits after a restore.",
-  },
-  timestamp: { type: "string", format: "date-time", description: "ISO 8601 UTC with milliseconds." },
-  nullableTimestamp: { type: ["string", "null"], format: "date-time" },
-  text: { type: "string" },
-  nullableText: { type: ["string", "null"] },
-  count: { type: "integer", minimum: 0 },
-  nullableCount: { type: ["integer", "null"], minimum: 0 },
-} as const satisfies Readonly<Record<string, JsonSchema>>;
-
-/** An object that has exactly these members. */
-export function record(
-  properties: Readonly<Record<string, JsonSchema>>,
-  optional: readonly string[] = [],
-): JsonSchema {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name));
-  return { type: "object", properties, required, additionalProperties: false };
-}
+// What answers are made of, for the OpenAPI document.
 
 export function ref(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` };

@@ -1,5 +1,8 @@
 import { BACKLOG_CAUSES, STATS_QUERY, STATS_RANGE_NAMES } from "../../domain/stats/stats.ts";
-import { field, type JsonSchema, one, operation, record, ref, type Route } from "./route.ts";
+import type { JsonSchema } from "../../domain/request.ts";
+import { field } from "../../model/field.ts";
+import { record } from "../../model/schemas.ts";
+import { one, operation, ref, type Route } from "./route.ts";
 
 const milliseconds: JsonSchema = { type: ["integer", "null"], minimum: 0 };
 

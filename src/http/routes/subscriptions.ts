@@ -1,95 +1,21 @@
 import { ATTEMPT_ERROR_CODES, ATTEMPT_QUERY, TLS_REASONS } from "../../domain/delivery.ts";
 import { NEW_EVENT } from "../../domain/event.ts";
-import { ON_EXHAUSTED } from "../../domain/subscription-settings.ts";
 import {
-  BEARERS,
-  ORDERED_MEANS,
-  MODES,
   NEW_SUBSCRIPTION,
   SECRET_ROTATION,
   SUBSCRIPTION_QUERY,
   SUBSCRIPTION_UPDATE,
 } from "../../domain/subscription.ts";
+import { recordOf } from "../../model/schemas.ts";
+import { SUBSCRIPTION } from "../../model/subscription.ts";
 import { jsonReply } from "../response.ts";
 import { WARNINGS } from "./actions.ts";
 import { eventBodyOf } from "./events.ts";
 import { PULL_ROUTES } from "./pull.ts";
-import { ENVELOPE_BYTES, field, type JsonSchema, many, one, operation, record, type Route } from "./route.ts";
-
-const subscription = {
-  rowid: field.rowid,
-  application: field.text,
-  subscription: field.text,
-  action: {
-    ...field.text,
-    description: "An action, `order.*` for all beneath order, or `*` for all but evreg's own.",
-  },
-  mode: {
-    type: "string",
-    enum: MODES,
-    description: "`push`: evreg sends its deliveries to its handler. `pull`: consumers claim them.",
-  },
-  handler: { type: ["string", "null"], format: "uri", description: "`null` for `pull`." },
-  max_retries: { type: "integer", minimum: 0, maximum: 20 },
-  active: { type: "boolean" },
-  disabled_reason: {
-    ...field.nullableText,
-    description: "Why evreg deactivated it; `null` while active, or if a person paused it.",
-  },
-  bearer: {
-    type: "string",
-    enum: BEARERS,
-    description:
-      "What deliveries send as `Authorization: Bearer`: the secret, a value of its own, or nothing.",
-  },
-  previous_secret_until: {
-    ...field.nullableTimestamp,
-    description: "During a rotation of the secret: until when the previous one signs as well.",
-  },
-  failing_since: {
-    ...field.nullableTimestamp,
-    description: "The first failed attempt since the last success; `null` if the last attempt succeeded.",
-  },
-  slowed_until: {
-    ...field.nullableTimestamp,
-    description:
-      "No attempt starts before this, unless a person requests it: the handler sent `Retry-After`, or keeps answering 429, 502, 503 or 504. It may be in the past.",
-  },
-  blocked_by: {
-    type: ["integer", "null"],
-    minimum: 1,
-    description:
-      "Rowid of the delivery that blocks an ordered subscription, or the first of several keys: it has used up its retries, and attempts go on. `null` if none does.",
-  },
-  blocked_keys: {
-    type: ["integer", "null"],
-    minimum: 0,
-    description:
-      "Number of blocked keys of one that is ordered by key, `null` for any other. 1,000 stands for at least so many.",
-  },
-  last_claim_at: {
-    ...field.nullableTimestamp,
-    description: "To the minute: when a consumer last claimed from one of mode `pull`.",
-  },
-  filter: { type: ["object", "null"], additionalProperties: true },
-  rate_limit: { type: ["number", "null"] },
-  max_in_flight: { type: ["integer", "null"] },
-  timeout_ms: { type: ["integer", "null"] },
-  headers: { type: ["object", "null"], additionalProperties: field.text },
-  retry_schedule: { type: ["array", "null"], items: field.count },
-  ordered: {
-    ...record({ key: field.text }),
-    type: ["boolean", "object"],
-    description: ORDERED_MEANS,
-  },
-  on_exhausted: {
-    enum: [...ON_EXHAUSTED, null],
-    description:
-      "For an ordered one, when a delivery has used up its retries: `block` keeps trying and sends nothing after it (of its key), `skip` fails it and sends the next.",
-  },
-  expires_after_ms: { type: ["integer", "null"] },
-  timestamped: field.timestamp,
-} as const;
+import type { JsonSchema } from "../../domain/request.ts";
+import { field } from "../../model/field.ts";
+import { record } from "../../model/schemas.ts";
+import { ENVELOPE_BYTES, many, one, operation, type Route } from "./route.ts";
 
 const TEXTS: JsonSchema = { type: "object", additionalProperties: field.text };
 
@@ -132,9 +58,8 @@ const HANDLER_TEST: JsonSchema = record({
 
 /** Subscriptions as they are answered. */
 export const SUBSCRIPTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Subscription: record(subscription),
-  SubscriptionWithSecret: record({
-    ...subscription,
+  Subscription: recordOf(SUBSCRIPTION),
+  SubscriptionWithSecret: recordOf(SUBSCRIPTION, {
     secret: {
       ...field.text,
       description:

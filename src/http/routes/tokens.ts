@@ -1,7 +1,10 @@
 import { EvregError } from "../../domain/error.ts";
 import { CODE_EXCHANGE, NEW_TOKEN } from "../../domain/token.ts";
 import { jsonReply } from "../response.ts";
-import { field, type JsonSchema, many, one, operation, record, type Route } from "./route.ts";
+import type { JsonSchema } from "../../domain/request.ts";
+import { field } from "../../model/field.ts";
+import { record } from "../../model/schemas.ts";
+import { many, one, operation, type Route } from "./route.ts";
 
 const token = {
   rowid: field.rowid,

@@ -191,6 +191,10 @@ test("times have the same forms as on the command line, and others are reported"
     timeout_ms: 30_000,
     retry_schedule: [0, 1_000, 7_200_000],
   });
+  const pulled = "application: a, subscription: b, action: order.created, mode: pull, expires_after_ms: 24h";
+  const expiring = await declaredBy(`subscriptions: [{ ${pulled} }]`);
+  expect(expiring.problems).toEqual([]);
+  expect(expiring.subscriptions[0]?.values).toMatchObject({ expires_after_ms: 86_400_000 });
   const wrong = await declaredBy(record("timeout_ms: soon, retry_schedule: [1s, 1x]"));
   expect(lines(wrong)).toEqual([
     expect.stringMatching(/timeout_ms: must be a time such as .* not "soon"$/),

@@ -1,6 +1,6 @@
 import { DELIVERY_LIMITS } from "../../../domain/delivery.ts";
 import { keyTextOf, orderKeysOf, pointerSteps, WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
-import { MAX_BLOCKED_KEYS } from "../../../domain/subscription.ts";
+import { SUBSCRIPTION_LIMITS } from "../../../model/subscription.ts";
 import { receiversOf } from "../catalog/matching.ts";
 import { loadPayloads, PAYLOAD_COLUMNS, type PayloadRequest } from "../events/payloads.ts";
 import type { Sql } from "../sql.ts";
@@ -222,7 +222,7 @@ export const IS_EXHAUSTED = `f.subscription_id = s.rowid AND f.key IS NOT NULL A
   AND f.failures > 0 AND f.failures > s.max_retries`;
 
 /** SQL that follows `SELECT`: so many of them at most. */
-const SOME_EXHAUSTED = `FROM (SELECT f.rowid AS id FROM ${FAILING} WHERE ${IS_EXHAUSTED} LIMIT ${MAX_BLOCKED_KEYS}) AS blocked`;
+const SOME_EXHAUSTED = `FROM (SELECT f.rowid AS id FROM ${FAILING} WHERE ${IS_EXHAUSTED} LIMIT ${SUBSCRIPTION_LIMITS.blockedKeys}) AS blocked`;
 
 /** SQL that says whether the subscription `s` waits for a person where a delivery has used up its retries. */
 export const BLOCKS = `(s.order_key IS NOT NULL AND coalesce(${settingOf("on_exhausted")}, '') = 'block')`;

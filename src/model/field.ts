@@ -1,0 +1,113 @@
+import type { JsonSchema, ValueOf } from "../domain/request.ts";
+import type { FieldKind } from "./kinds.ts";
+
+/** What records are made of. */
+export const field = {
+  rowid: {
+    type: "integer",
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: "Assigned by the service in rising order; exceeds 32 bits after a restore.",
+  },
+  timestamp: { type: "string", format: "date-time", description: "ISO 8601 UTC with milliseconds." },
+  nullableTimestamp: { type: ["string", "null"], format: "date-time" },
+  text: { type: "string" },
+  nullableText: { type: ["string", "null"] },
+  count: { type: "integer", minimum: 0 },
+  nullableCount: { type: ["integer", "null"], minimum: 0 },
+} as const satisfies Readonly<Record<string, JsonSchema>>;
+
+/** One member of a record: what it may be, where it occurs, and how people read and write it. */
+export interface Field {
+  /** Its schema in the body that creates a record, in the one that changes it, and in answers. Absent where it is not. */
+  readonly new?: JsonSchema;
+  readonly change?: JsonSchema;
+  readonly answer?: JsonSchema;
+  /** The body that creates a record must have it. */
+  readonly isRequired?: true;
+  /** An answer may lack it. */
+  readonly isOptional?: true;
+  /** Of a setting: the value that stands for what all records have. */
+  readonly none?: null | false;
+  /** It has no meaning for records of the other mode. */
+  readonly only?: { readonly mode: "push" | "pull"; readonly why: string };
+  /** How people write its values; by default as JSON has them. */
+  readonly kind?: FieldKind;
+  /** What people call it: the line of a record, the label of a form. Without one it has neither. */
+  readonly title?: string;
+  /** A value in words, made from its text: `at most 3 at a time`. */
+  readonly words?: (text: string) => string;
+  /** What holds where it has no value. */
+  readonly unset?: string;
+  /** The flag that stands for it alone. By default it is named like the member, without its unit. */
+  readonly flag?: { readonly summary: string; readonly name?: string };
+  /** Its place in the form of the page. */
+  readonly form?: { readonly group: string; readonly hint: string; readonly example?: string };
+}
+
+export type Fields = Readonly<Record<string, Field>>;
+
+/** A kind of record. Its members are in the order in which answers have them. */
+export interface Resource<F extends Fields = Fields> {
+  readonly noun: string;
+  readonly plural: string;
+  /** The members that tell one from all others, and that never change. */
+  readonly identity: readonly string[];
+  readonly fields: F;
+}
+
+export function resource<const F extends Fields>(described: Resource<F>): Resource<F> {
+  return described;
+}
+
+/** A member that both bodies have alike. */
+export function inBodies<const S extends JsonSchema>(schema: S): { readonly new: S; readonly change: S } {
+  return { new: schema, change: schema };
+}
+
+/** A setting that is `null` where a record says nothing of it. */
+export function setting<const S extends JsonSchema, const A extends JsonSchema, const M extends Field>(
+  schema: S,
+  answer: A,
+  more: M,
+): { readonly new: S; readonly change: S; readonly answer: A; readonly none: null } & M {
+  return { new: schema, change: schema, answer, none: null, ...more };
+}
+
+type Members<R> = R extends { readonly fields: infer F } ? F : never;
+type SchemaOf<F, Place extends string> = F extends { readonly [P in Place]: infer S } ? S : never;
+
+/** The members that have a property, such as `answer` or `none`. */
+type With<F, Property extends string> = keyof {
+  [K in keyof F as F[K] extends { readonly [P in Property]: unknown } ? K : never]: unknown;
+};
+
+/** A record as it is answered. */
+export type RecordOf<R> = {
+  readonly [K in Exclude<With<Members<R>, "answer">, With<Members<R>, "isOptional">>]: ValueOf<
+    SchemaOf<Members<R>[K], "answer">
+  >;
+} & {
+  readonly [K in With<Members<R>, "answer"> & With<Members<R>, "isOptional">]?: ValueOf<
+    SchemaOf<Members<R>[K], "answer">
+  >;
+};
+
+/** The body that changes a record. */
+export type ChangeOf<R> = {
+  readonly [K in With<Members<R>, "change">]?: ValueOf<SchemaOf<Members<R>[K], "change">>;
+};
+
+/** The body that creates a record. */
+export type NewOf<R> = {
+  readonly [K in With<Members<R>, "new"> & With<Members<R>, "isRequired">]: ValueOf<
+    SchemaOf<Members<R>[K], "new">
+  >;
+} & {
+  readonly [K in Exclude<With<Members<R>, "new">, With<Members<R>, "isRequired">>]?: ValueOf<
+    SchemaOf<Members<R>[K], "new">
+  >;
+};
+
+/** The names of the settings. */
+export type SettingOf<R> = With<Members<R>, "none">;

@@ -1,0 +1,47 @@
+import type { BodySchema, JsonSchema } from "../domain/request.ts";
+import type { Fields, RecordOf, Resource, SettingOf } from "./field.ts";
+
+/** The schema of the body that creates a record, or changes one. Unknown members are refused, so that no typo goes unnoticed. */
+export function bodyOf(
+  { fields }: Resource,
+  body: "new" | "change",
+  about: { readonly title: string; readonly description?: string },
+): BodySchema {
+  const required = Object.keys(fields).filter((name) => body === "new" && fields[name]!.isRequired);
+  return {
+    ...about,
+    type: "object",
+    properties: schemasIn(fields, body),
+    ...(required.length === 0 ? {} : { required }),
+    additionalProperties: false,
+  };
+}
+
+/** The schema of a record as it is answered. */
+export function recordOf({ fields }: Resource, more: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
+  const optional = Object.keys(fields).filter((name) => fields[name]!.isOptional);
+  return record({ ...schemasIn(fields, "answer"), ...more }, optional);
+}
+
+function schemasIn(fields: Fields, place: "new" | "change" | "answer"): Record<string, JsonSchema> {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([name, field]) => (field[place] ? [[name, field[place]]] : [])),
+  );
+}
+
+/** The settings of a record that has none of its own. */
+export function noneOf<R extends Resource>({
+  fields,
+}: R): Pick<RecordOf<R>, SettingOf<R> & keyof RecordOf<R>> {
+  const settings = Object.entries(fields).filter(([, field]) => "none" in field);
+  return Object.fromEntries(settings.map(([name, { none }]) => [name, none])) as never;
+}
+
+/** An object that has exactly these members. */
+export function record(
+  properties: Readonly<Record<string, JsonSchema>>,
+  optional: readonly string[] = [],
+): JsonSchema {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: "object", properties, required, additionalProperties: false };
+}
