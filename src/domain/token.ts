@@ -1,5 +1,3 @@
-import { hash } from "node:crypto";
-import { crc32 } from "node:zlib";
 import { invalidField } from "./error.ts";
 import { parseIsoTime } from "./formats.ts";
 import { checkLabel, LABEL_PATTERN, NAME_LENGTH } from "./names.ts";
@@ -70,6 +68,11 @@ export function parseScope(scope: Scope): { name: ScopeName; application?: strin
   return { name: name as ScopeName, ...(application === undefined ? {} : { application }) };
 }
 
+/** The scopes that hold this one. */
+export function holdersOf(scope: ScopeName): readonly ScopeName[] {
+  return scope === "listen" ? ["listen", "write", "admin"] : [scope, "admin"];
+}
+
 /** A scope as it is stored, its application trimmed. @throws `invalid` */
 export function checkScope(field: string, value: unknown): Scope {
   if (typeof value !== "string") throw invalidField(field, "must be a string", value);
@@ -80,76 +83,6 @@ export function checkScope(field: string, value: unknown): Scope {
   }
   const { name, application } = parsed;
   return application === undefined ? name : `${name}:${checkLabel(field, application)}`;
-}
-
-const PREFIX = "evreg_";
-const SECRET_CHARACTERS = 30;
-const CHECKSUM_CHARACTERS = 6;
-export const TOKEN_LENGTH = PREFIX.length + SECRET_CHARACTERS + CHECKSUM_CHARACTERS;
-const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-const FORM = new RegExp(
-  `^${PREFIX}([0-9A-Za-z]{${SECRET_CHARACTERS}})([0-9A-Za-z]{${CHECKSUM_CHARACTERS}})$`,
-);
-
-/** A new token: `evreg_`, 30 random base62 characters (178 bits), 6 characters of checksum. */
-export function mintToken(randomBytes: RandomBytes): string {
-  const secret = randomText(SECRET_CHARACTERS, randomBytes);
-  return PREFIX + secret + checksumOf(secret);
-}
-
-type RandomBytes = (count: number) => Uint8Array;
-
-/** @param length in characters of base62 */
-export function randomText(length: number, randomBytes: RandomBytes): string {
-  let text = "";
-  while (text.length < length) {
-    for (const byte of randomBytes(length)) {
-      // All bytes modulo 62 would make the first eight characters likelier.
-      if (byte < 248 && text.length < length) text += BASE62[byte % 62];
-    }
-  }
-  return text;
-}
-
-/** Whether a text has a token's form and checksum, so that typos and other services' tokens are refused without a read. */
-export function isTokenForm(text: string): boolean {
-  const match = FORM.exec(text);
-  return match !== null && checksumOf(match[1]!) === match[2];
-}
-
-/** Codes that sign a browser in: each is for one use. */
-export const SIGN_IN_CODES = {
-  holdMs: 2 * 60_000,
-  /** Codes of the last two minutes, used ones among them: of one token and all browsers that it signed in, and in all. */
-  maxOfOne: 16,
-  max: 1_000,
-  /** 226 bits: nobody guesses one. */
-  characters: 38,
-  unknown: "The code is unknown, or older than two minutes. `evreg open` makes another.",
-} as const;
-
-/** What a code is stored by: it is no token, and opens nothing. */
-export function hashCode(code: string): string {
-  return `code ${hash("sha256", code)}`;
-}
-
-export function isCodeHash(stored: string): boolean {
-  return stored.startsWith("code ");
-}
-
-/** What is stored instead of the token: its SHA-256 in hex. A token is random, so it needs no salt and no slow hash. */
-export function hashToken(token: string): string {
-  return hash("sha256", token);
-}
-
-function checksumOf(secret: string): string {
-  let rest = crc32(secret);
-  let text = "";
-  for (let count = 0; count < CHECKSUM_CHARACTERS; count++) {
-    text = BASE62[rest % 62]! + text;
-    rest = Math.floor(rest / 62);
-  }
-  return text;
 }
 
 export const NEW_TOKEN = bodySchema(

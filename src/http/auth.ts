@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { EvregError } from "../domain/error.ts";
-import { LOCAL_OWNER, type Principal, TOKEN_LENGTH } from "../domain/token.ts";
+import { TOKEN_LENGTH } from "../domain/token-secret.ts";
+import { LOCAL_OWNER, type Principal } from "../domain/token.ts";
 import type { ServicePort } from "../service/service.ts";
 import type { ApiRequest } from "./request.ts";
 import type { RouteAccess, HttpConfig, HttpService } from "./routes/route.ts";

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { mintToken } from "../../src/domain/token.ts";
+import { mintToken } from "../../src/domain/token-secret.ts";
 import { startCluster } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";

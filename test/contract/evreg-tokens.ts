@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isTokenForm } from "../../src/domain/token.ts";
+import { isTokenForm } from "../../src/domain/token-secret.ts";
 import { type OpenEvreg, refusal, useSharedEvreg } from "./harness.ts";
 
 export function tokensContract(open: OpenEvreg): void {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { hashToken, isTokenForm, mintToken } from "../../src/domain/token.ts";
+import { hashToken, isTokenForm, mintToken } from "../../src/domain/token-secret.ts";
 
 describe("mintToken", () => {
   it("makes evreg_, 30 random and 6 checksum characters", () => {

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newEvent, refusal } from "../contract/harness.ts";
-import { LOCAL_OWNER, mintToken, type Principal } from "../../src/domain/token.ts";
+import { mintToken } from "../../src/domain/token-secret.ts";
+import { LOCAL_OWNER, type Principal } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { hashToken } from "../../src/domain/token.ts";
+import { hashToken } from "../../src/domain/token-secret.ts";
 import { fileTask } from "../../src/store/libsql/file-task.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";

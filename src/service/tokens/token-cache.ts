@@ -1,12 +1,6 @@
 import { LRUCache } from "lru-cache";
-import {
-  hashToken,
-  isTokenForm,
-  type Principal,
-  type Token,
-  TOKEN_LENGTH,
-  tokenEndMs,
-} from "../../domain/token.ts";
+import { hashToken, isTokenForm, TOKEN_LENGTH } from "../../domain/token-secret.ts";
+import { type Principal, type Token, tokenEndMs } from "../../domain/token.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import { SOLE_NODE, type StoreNode, type TokenStore } from "../../store/store.ts";

@@ -3,19 +3,21 @@ import { EvregError, invalidField } from "../../domain/error.ts";
 import { parseIsoTime } from "../../domain/formats.ts";
 import { checkLabel } from "../../domain/names.ts";
 import {
-  CODE_EXCHANGE,
-  type CodeExchange,
-  checkScope,
   hashCode,
   hashToken,
   isTokenForm,
-  LOCAL_OWNER,
   mintToken,
+  randomText,
+  SIGN_IN_CODES,
+} from "../../domain/token-secret.ts";
+import {
+  CODE_EXCHANGE,
+  type CodeExchange,
+  checkScope,
+  LOCAL_OWNER,
   NEW_TOKEN,
   type NewToken,
   type Principal,
-  randomText,
-  SIGN_IN_CODES,
   type TokenWithSecret,
   tokenEndMs,
 } from "../../domain/token.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { hashCode, SIGN_IN_CODES } from "../../../src/domain/token.ts";
+import { hashCode, SIGN_IN_CODES } from "../../../src/domain/token-secret.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 /** So late that codes of before count no more. */

@@ -1,6 +1,7 @@
 import type { BearerSetting, SecretReplacement } from "../../catalog.ts";
 import { EvregError } from "../../../domain/error.ts";
-import { isCodeHash, SIGN_IN_CODES, type Token } from "../../../domain/token.ts";
+import { isCodeHash, SIGN_IN_CODES } from "../../../domain/token-secret.ts";
+import type { Token } from "../../../domain/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { aboutSecret, type SecretOwner, Vault } from "../../secret-cipher.ts";
 import type { CallerToken, TokenRecord } from "../../store.ts";
