@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/domain/delivery.ts";
-import { barParts, canRetry, canSkip, gapText, partsText } from "../../src/ui/parts/attempt-times.ts";
+import { barParts, canRetry, canSkip, gapText, partsText } from "../../src/ui/records/attempt-times.ts";
 import { attempt } from "./attempt.ts";
 
 describe("an attempt's bar", () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Stats } from "../../src/domain/stats/stats.ts";
 import type { SubscriptionAttempt } from "../../src/domain/delivery.ts";
-import { failedShare, percentText } from "../../src/ui/parts/rates.ts";
+import { failedShare, percentText } from "../../src/ui/parts/texts.ts";
 import { figureRows, ratesOf } from "../../src/ui/screens/overview/figures.ts";
 import { heightOf, tallyOf } from "../../src/ui/screens/subscriptions/attempt-strip.ts";
 import { attempt } from "./attempt.ts";

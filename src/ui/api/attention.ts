@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 import type { Attention, AttentionMeta } from "../../domain/operations.ts";
 import type { ApiError } from "./api-error.ts";
 import type { Envelope } from "./request.ts";
-import { identity } from "./identity.ts";
+import { maySome } from "./identity.ts";
 import { useResource } from "./resource.ts";
 import { shared } from "./shared.ts";
 
@@ -21,9 +21,8 @@ const SETTLES_MS = 60_000;
 /** Keeps it up to date, where the token may read anything, and draws its component with all beneath it when it changes. */
 export function useAttention(): void {
   attention.use();
-  const mayRead = (identity.value?.scopes ?? []).some((scope) => /^(read|admin)(:|$)/.test(scope));
   const { answer, error } = useResource<readonly Attention[], AttentionMeta>(
-    mayRead ? "/v1/attention" : undefined,
+    maySome("read") ? "/v1/attention" : undefined,
     { everyMs: EVERY_MS },
   );
   useEffect(() => {

@@ -20,6 +20,10 @@ export interface FormDraft<Fields> {
   /** When it was typed, of one that came back. */
   readonly typedAt: Date | undefined;
   readonly change: (part: Partial<Fields>) => void;
+  /** A field's value, and what changes it. */
+  readonly of: <Name extends keyof Fields>(
+    name: Name,
+  ) => { readonly value: Fields[Name]; readonly set: (value: Fields[Name]) => void };
   /** Puts into the form what nobody typed, such as a sample, and begins with that. What was typed is forgotten. */
   readonly begin: (part: Partial<Fields>) => void;
   /** Says what a field began with instead: somebody else has changed it, and this person knows. */
@@ -118,8 +122,18 @@ export function useDraft<Fields extends object>(
     set({ fields, before: fields, typedAt: undefined });
     dropDraft(form);
   };
+  const change = (part: Partial<Fields>): void => {
+    const fields = { ...latest.current.fields, ...part };
+    set({ ...latest.current, fields });
+    keepDraft(form, kept(fields), kept(latest.current.before));
+  };
   return {
     ...state,
+    change,
+    of: (name) => ({
+      value: state.fields[name],
+      set: (value) => change({ [name]: value } as unknown as Partial<Fields>),
+    }),
     rebase: (part) => {
       const { fields, before } = latest.current;
       set({ ...latest.current, before: { ...before, ...part } });
@@ -127,11 +141,6 @@ export function useDraft<Fields extends object>(
     },
     begin,
     anew: () => begin(start()),
-    change: (part) => {
-      const fields = { ...latest.current.fields, ...part };
-      set({ ...latest.current, fields });
-      keepDraft(form, kept(fields), kept(latest.current.before));
-    },
     drop: () => {
       set({ ...latest.current, typedAt: undefined });
       dropDraft(form);

@@ -1,5 +1,5 @@
 import { RETRY_DEFAULTS, type RetryDefaults } from "../../domain/retry.ts";
-import type { Identity, ScopeName } from "../../domain/token.ts";
+import { holdersOf, type Identity, parseScope, type ScopeName } from "../../domain/token.ts";
 import { shared } from "./shared.ts";
 
 /** Who asks, and what its token may do; `null` until the server has said so. */
@@ -10,22 +10,19 @@ export function retryDefaults(): RetryDefaults {
   return identity.value?.retries ?? RETRY_DEFAULTS;
 }
 
-const HOLDS: Readonly<Record<ScopeName, readonly string[]>> = {
-  admin: ["admin"],
-  write: ["write", "admin"],
-  listen: ["listen", "write", "admin"],
-  read: ["read", "admin"],
-  publish: ["publish", "admin"],
-};
-
 /**
  * Whether the token may do what needs this scope; what it may not do is not offered.
  * @param application of the record; without it, for all applications
  */
 export function may(scope: ScopeName, application?: string): boolean {
-  return (identity.value?.scopes ?? []).some((held) => {
-    const at = held.indexOf(":");
-    const name = at === -1 ? held : held.slice(0, at);
-    return HOLDS[scope].includes(name) && (at === -1 || held.slice(at + 1) === application);
-  });
+  return heldFor(scope).some((limit) => limit === undefined || limit === application);
+}
+
+/** Whether it may do so for anything at all. */
+export const maySome = (scope: ScopeName): boolean => heldFor(scope).length > 0;
+
+/** The applications that it may do so for, where it is limited to such; `undefined` among them stands for all. */
+export function heldFor(scope: ScopeName): readonly (string | undefined)[] {
+  const held = (identity.value?.scopes ?? []).flatMap((one) => parseScope(one) ?? []);
+  return held.filter(({ name }) => holdersOf(scope).includes(name)).map(({ application }) => application);
 }

@@ -1,5 +1,6 @@
 import type { ErrorBody } from "../../domain/error.ts";
 import { ApiError } from "./api-error.ts";
+import { shared } from "./shared.ts";
 import { readSession } from "./session-token.ts";
 
 export interface Envelope<T, M = Readonly<Record<string, unknown>>> {
@@ -65,6 +66,25 @@ export async function askJson<T, M = Readonly<Record<string, unknown>>>(
   request?: SentRequest,
 ): Promise<Envelope<T, M>> {
   return JSON.parse(await askText(path, request)) as Envelope<T, M>;
+}
+
+/** Grows with each change that was asked for here. */
+export const changes = shared(0);
+
+/**
+ * Asks for a change. All that is shown is then read again, also where it was refused: something else may have come before.
+ * @throws ApiError
+ */
+export async function send<T, M = Readonly<Record<string, unknown>>>(
+  method: "POST" | "PUT" | "DELETE",
+  path: string,
+  request: SentRequest = {},
+): Promise<Envelope<T, M>> {
+  try {
+    return await askJson<T, M>(path, { ...request, method });
+  } finally {
+    changes.value += 1;
+  }
 }
 
 /** What a failed answer says. */

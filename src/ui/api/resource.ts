@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "./api-error.ts";
-import { askJson, type Envelope } from "./request.ts";
+import { askJson, changes, type Envelope } from "./request.ts";
 import { loseSession } from "./session-token.ts";
 import { identity } from "./identity.ts";
 import { foundConnection, live, lostConnection } from "./live.ts";
@@ -19,15 +19,17 @@ export type AnyMeta = Readonly<Record<string, unknown>>;
 const RETRY_MS = 2_000;
 
 /**
- * What the API answers at a path, kept while the component is shown.
+ * What the API answers at a path, kept while the component is shown, and asked for again after each change made here.
  * @param path with its query; `undefined` asks nothing. Another path begins anew
  * @param options.everyMs how soon after an answer it asks again, while live and seen; never two at a time
+ * @param options.isFixed whether nothing changes it, such as the payload of an event
  * @param options.read instead of JSON: takes the answer itself
  */
 export function useResource<T, M = AnyMeta>(
   path: string | undefined,
   options: {
-    readonly everyMs?: number;
+    readonly everyMs?: number | undefined;
+    readonly isFixed?: boolean;
     readonly read?: (path: string, signal: AbortSignal) => Promise<Envelope<T, M>>;
   } = {},
 ): Resource<T, M> {
@@ -40,7 +42,8 @@ export function useResource<T, M = AnyMeta>(
   const reload = useCallback(() => setRound((before) => before + 1), []);
   const read = useRef(options.read);
   read.current = options.read;
-  const { everyMs } = options;
+  const { everyMs, isFixed = false } = options;
+  const changed = changes.use();
 
   useEffect(() => {
     if (path === undefined) return undefined;
@@ -72,7 +75,7 @@ export function useResource<T, M = AnyMeta>(
       controller.abort();
       clearTimeout(timer);
     };
-  }, [path, round, everyMs]);
+  }, [path, round, everyMs, isFixed ? 0 : changed]);
 
   // Whoever ends a pause wants to see what is new at once.
   const { state: liveState } = live.use();

@@ -1,7 +1,7 @@
 import type { TargetedPointerEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { marksUpTo, runsOf, timeMarks } from "./chart-scales.ts";
-import { rateText } from "./rates.ts";
+import { rateText } from "./texts.ts";
 import { numberText } from "./texts.ts";
 import { clock, day } from "./time.tsx";
 

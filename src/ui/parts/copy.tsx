@@ -3,8 +3,8 @@ import { useState } from "preact/hooks";
 import { identity } from "../api/identity.ts";
 import { apiUrl } from "../api/request.ts";
 import { readSession } from "../api/session-token.ts";
-import { useAskBeforeLeaving } from "../shell/confirm.tsx";
-import { sayError } from "../shell/toast.tsx";
+import { useAskBeforeLeaving } from "./confirm.tsx";
+import { sayError } from "./toast.tsx";
 import { Icon } from "./icons.tsx";
 
 const SHOWN_MS = 1_500;
@@ -119,10 +119,4 @@ export function Command({ text }: { readonly text: string }) {
 /** A button that copies the command for what is shown. */
 export function CopyCommand({ text }: { readonly text: string }) {
   return <Copy text={runnable(text)} what="the command that shows it" label="Copy as command" />;
-}
-
-/** A word as a shell takes it. */
-export function quoted(word: string | number): string {
-  const text = String(word);
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks";
-import { useKeys } from "../shell/keys.ts";
-import { goTo, linkTo, type Route } from "../shell/route.ts";
+import { useKeys } from "./keys.ts";
+import { goTo, linkTo, type Route } from "./route.ts";
 import { EXACT, Wrong } from "./form.tsx";
 
 export interface FilterName {

@@ -1,3 +1,4 @@
+import { Button } from "./button.tsx";
 import { type ComponentChildren, toChildArray } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import type { FormDraft } from "../api/drafts.ts";
@@ -221,9 +222,29 @@ export function CameBack({ draft }: { readonly draft: Pick<FormDraft<unknown>, "
       <span>
         What you typed until <Time at={typedAt.toISOString()} /> is here again.
       </span>
-      <button type="button" class="btn" onClick={anew}>
-        Start anew
-      </button>
+      <Button run={anew} label="Start anew" />
     </p>
+  );
+}
+
+/**
+ * The buttons of a form, and what is wrong with all of it.
+ * @param props.drop forgets what was typed
+ */
+export function FormEnd(props: {
+  readonly wrong: { readonly field?: string | undefined; readonly message: string } | undefined;
+  readonly isBusy: boolean;
+  readonly act: string;
+  readonly leave: string;
+  readonly drop: () => void;
+  readonly mayAct?: boolean;
+}) {
+  const { wrong, isBusy, act, leave, drop, mayAct } = props;
+  return (
+    <div class="form-acts form-end">
+      <Button look="main" disabled={isBusy || mayAct === false} label={act} />
+      <Button to={leave} run={drop} label="Cancel" />
+      <Wrong text={wrong?.field === undefined ? wrong?.message : "Something above is wrong."} />
+    </div>
   );
 }

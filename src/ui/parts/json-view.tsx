@@ -1,5 +1,6 @@
-import type { ComponentChildren } from "preact";
+import { Button, Segments } from "./button.tsx";
 import { useMemo, useState } from "preact/hooks";
+import { CodeBox } from "./layout.tsx";
 import { Copy } from "./copy.tsx";
 import { exactLines, indentedLines, type Piece } from "./json-tokens.ts";
 import { sizeText } from "./time.tsx";
@@ -64,7 +65,6 @@ export function JsonView(props: {
   readonly note?: string;
   /** Whether somebody has asked for it already, however large it is. */
   readonly asked?: boolean;
-  readonly children?: ComponentChildren;
 }) {
   const { title, what, text } = props;
   const isOneLine = !text.includes("\n");
@@ -83,31 +83,27 @@ export function JsonView(props: {
   const parts = useMemo(() => (shown && lines === undefined ? partsOf(text) : []), [text, shown, lines]);
   const bytes = useMemo(() => new Blob([text]).size, [text]);
   return (
-    <section class="panel codebox" aria-label={title}>
-      <header>
-        <h2>{title}</h2>
-        <span class="aside">{props.note ?? sizeText(bytes)}</span>
-        <span class="push row">
-          {props.children}
+    <CodeBox
+      title={title}
+      note={props.note ?? sizeText(bytes)}
+      acts={
+        <>
           {lines !== undefined && (
-            <span class="seg" role="group" aria-label="White space">
-              <button aria-pressed={!indented} onClick={() => setIndented(false)}>
-                Exact
-              </button>
-              <button aria-pressed={indented} onClick={() => setIndented(true)}>
-                Indented
-              </button>
-            </span>
+            <Segments
+              label="White space"
+              choices={{ exact: "Exact", indented: "Indented" }}
+              picked={indented ? "indented" : "exact"}
+              pick={(space) => setIndented(space === "indented")}
+            />
           )}
           <Copy text={text} what={what} />
-        </span>
-      </header>
+        </>
+      }
+    >
       {!shown && (
         <div class="empty">
           <p>It is large: {sizeText(bytes)}. Showing it may take a moment.</p>
-          <button class="btn" onClick={() => setAsked(true)}>
-            Show it
-          </button>
+          <Button run={() => setAsked(true)} label="Show it" />
         </div>
       )}
       {lines !== undefined && <Lines lines={lines} />}
@@ -120,6 +116,6 @@ export function JsonView(props: {
           ))}
         </pre>
       )}
-    </section>
+    </CodeBox>
   );
 }

@@ -1,10 +1,10 @@
+import { Button } from "./button.tsx";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ApiError } from "../api/api-error.ts";
-import { linkTo } from "../shell/route.ts";
+import { linkTo } from "./route.ts";
 import { Command } from "./copy.tsx";
 import { type State, Status } from "./status.tsx";
-import { sizeText } from "./texts.ts";
 
 /** Works as it stands, also where there is no action yet. */
 export const FIRST_SUBSCRIPTION =
@@ -34,14 +34,7 @@ export function Empty(props: {
  */
 export function NoMatch({ what, screen }: { readonly what: string; readonly screen: string }) {
   return (
-    <Empty
-      title={`No ${what} matches`}
-      button={
-        <a class="btn" href={linkTo([screen])}>
-          Clear the filter
-        </a>
-      }
-    >
+    <Empty title={`No ${what} matches`} button={<Button to={linkTo([screen])} label="Clear the filter" />}>
       None has all of these.
     </Empty>
   );
@@ -66,55 +59,65 @@ export function Say(props: {
   );
 }
 
-/** Stands for a payload that is read only when somebody asks for it. */
-export function LargePayload(props: {
-  readonly title: string;
-  readonly bytes: number;
-  readonly show: () => void;
-}) {
-  return (
-    <section class="panel codebox" aria-label={props.title}>
-      <header>
-        <h2>{props.title}</h2>
-        <span class="aside">{sizeText(props.bytes)}</span>
-      </header>
-      <div class="empty">
-        <p>It is large, so it has not been loaded.</p>
-        <button class="btn" onClick={props.show}>
-          Load and show it
-        </button>
-      </div>
-    </section>
-  );
-}
-
 const SKELETON_AFTER_MS = 400;
+
+/** What is read, as far as it matters to who waits for it. */
+interface Read {
+  readonly error: ApiError | undefined;
+  readonly reload: () => void;
+}
 
 /**
  * What stands where an answer will stand: nothing at first, then grey rows as high as those to come, or why there is none.
  * @param props.rows how many rows
  */
-export function Waiting({
-  error,
-  reload,
-  rows = 8,
-}: {
-  readonly error: ApiError | undefined;
-  readonly reload: () => void;
-  readonly rows?: number;
-}) {
+export function Waiting({ of, rows = 8 }: { readonly of: Read; readonly rows?: number }) {
   const [late, setLate] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setLate(true), SKELETON_AFTER_MS);
     return () => clearTimeout(timer);
   }, []);
-  if (error !== undefined) return <Failed error={error} reload={reload} />;
+  if (of.error !== undefined) return <Failed error={of.error} reload={of.reload} />;
   return (
     <div class={late ? "skeleton late" : "skeleton"} role="status" aria-busy="true" aria-label="Loading">
       {Array.from({ length: rows }, (_, index) => (
         <div key={index} />
       ))}
     </div>
+  );
+}
+
+/** What was read, in a panel, once it is there; why there is nothing newer stands beneath. */
+export function Loaded<T>(props: {
+  readonly of: Read & { readonly answer: { readonly data: T } | undefined };
+  readonly rows?: number;
+  readonly panel?: string;
+  readonly children: (data: T) => ComponentChildren;
+}) {
+  const { of, rows = 8, panel = "panel", children } = props;
+  return (
+    <>
+      <div class={panel}>
+        {of.answer === undefined ? <Waiting of={of} rows={rows} /> : children(of.answer.data)}
+      </div>
+      {of.error !== undefined && of.answer !== undefined && <Failed error={of.error} />}
+    </>
+  );
+}
+
+/** A record beside its list, which on narrow screens stands alone. @param props.back to the list */
+export function Detail<T>(props: {
+  readonly of: Read & { readonly answer: { readonly data: T } | undefined };
+  readonly label: string;
+  readonly back: readonly [label: string, link: string];
+  readonly children: (data: T) => ComponentChildren;
+}) {
+  const { of, label, back, children } = props;
+  return (
+    <article class="detail" tabIndex={-1} aria-label={label}>
+      <Button look="bare back" to={back[1]} label={back[0]} />
+      {of.answer === undefined ? <Waiting of={of} /> : <>{children(of.answer.data)}</>}
+    </article>
   );
 }
 
@@ -128,9 +131,7 @@ export function Failed({ error, reload }: { readonly error: ApiError; readonly r
       }
       button={
         reload !== undefined && error.status !== 404 && error.status !== 403 ? (
-          <button class="btn" onClick={reload}>
-            Try again
-          </button>
+          <Button run={reload} label="Try again" />
         ) : undefined
       }
     >

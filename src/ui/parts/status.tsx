@@ -1,3 +1,4 @@
+import { capital } from "./texts.ts";
 import type { JSX } from "preact";
 import type { SubscriptionState } from "../../domain/words/attention.ts";
 import type { DeliveryStatus } from "../../domain/delivery.ts";
@@ -91,8 +92,6 @@ export const MEANING: Readonly<Record<State, string>> = {
   deactivated: "evreg gave up on the handler.",
 };
 
-const wordOf = (state: State): string => state[0]!.toUpperCase() + state.slice(1);
-
 /**
  * The glyph of a state and its word.
  * @param props.badge for one beside a title
@@ -108,7 +107,7 @@ export function Status(props: {
   const { state, badge, word, words } = props;
   if (word === false) {
     return (
-      <svg class={`glyph ${state}`} viewBox="0 0 12 12" role="img" aria-label={words ?? wordOf(state)}>
+      <svg class={`glyph ${state}`} viewBox="0 0 12 12" role="img" aria-label={words ?? capital(state)}>
         {SHAPES[state]}
       </svg>
     );
@@ -121,7 +120,7 @@ export function Status(props: {
       <svg viewBox="0 0 12 12" aria-hidden="true">
         {SHAPES[state]}
       </svg>
-      {words ?? wordOf(state)}
+      {words ?? capital(state)}
     </span>
   );
 }

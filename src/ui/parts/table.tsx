@@ -1,7 +1,7 @@
 import type { ComponentChildren, TargetedMouseEvent } from "preact";
 import { useRef } from "preact/hooks";
-import { goTo } from "../shell/route.ts";
-import { useKeys } from "../shell/keys.ts";
+import { goTo } from "./route.ts";
+import { useKeys } from "./keys.ts";
 
 export interface Column<Row> {
   /** Unique among the columns. */
@@ -19,24 +19,23 @@ export interface Column<Row> {
   readonly sort?: "ascending" | "descending";
 }
 
-/**
- * Rows of records, each a link to one. `J` and `K` go from row to row, `Enter` opens.
- * @param props.label what the rows are, for those who hear the page
- * @param props.link where a row leads; its first growing column is the link
- * @param props.selected the key of the row whose record is shown beside
- */
-export function Table<Row>(props: {
+export interface TableProps<Row> {
+  /** What the rows are, for those who hear the page. */
   readonly label: string;
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
   readonly keyOf: (row: Row) => string | number;
+  /** Where a row leads; its first growing column is the link. */
   readonly link?: (row: Row) => string;
+  /** The key of the row whose record is shown beside. */
   readonly selected?: string | number | undefined;
   /** The head of the column that the rows are sorted by. */
   readonly sorted?: string;
   readonly sortBy?: (head: string) => void;
-  readonly children?: ComponentChildren;
-}) {
+}
+
+/** Rows of records, each a link to one. `J` and `K` go from row to row, `Enter` opens. */
+export function Table<Row>(props: TableProps<Row>) {
   const { rows, columns, keyOf, link, selected } = props;
   const table = useRef<HTMLTableElement>(null);
   const go = (by: 1 | -1): void => {
@@ -114,7 +113,6 @@ export function Table<Row>(props: {
           })}
         </tbody>
       </table>
-      {props.children}
     </div>
   );
 }

@@ -1,3 +1,4 @@
+import { Button } from "../parts/button.tsx";
 import { useEffect, useState } from "preact/hooks";
 import type { Health } from "../../domain/operations.ts";
 import { useAttention } from "../api/attention.ts";
@@ -5,18 +6,18 @@ import { identity } from "../api/identity.ts";
 import { useResource } from "../api/resource.ts";
 import { Empty } from "../parts/states.tsx";
 import { Bar } from "./bar.tsx";
-import { Confirm } from "./confirm.tsx";
+import { Confirm } from "../parts/confirm.tsx";
 import { Find } from "./find.tsx";
 import { Guard } from "./guard.tsx";
 import { KeyHelp } from "./key-help.tsx";
-import { useKeys } from "./keys.ts";
+import { useKeys } from "../parts/keys.ts";
 import { toggleLive } from "../api/live.ts";
 import { Rail } from "./rail.tsx";
-import { recordName } from "./record-name.ts";
-import { goTo, linkTo, route } from "./route.ts";
+import { recordName } from "../parts/record-name.ts";
+import { goTo, linkTo, route } from "../parts/route.ts";
 import { isOffered, screenOf, SCREENS } from "./screens.tsx";
 import { SignIn } from "./sign-in.tsx";
-import { Toasts } from "./toast.tsx";
+import { Toasts } from "../parts/toast.tsx";
 
 const HEALTH_EVERY_MS = 5_000;
 
@@ -61,14 +62,7 @@ function Shell() {
         {screen === undefined ? (
           <>
             <h1 class="sr">Not found</h1>
-            <Empty
-              title="There is no such screen"
-              button={
-                <a class="btn" href="#/">
-                  Overview
-                </a>
-              }
-            >
+            <Empty title="There is no such screen" button={<Button to="#/" label="Overview" />}>
               The address names none. It may be of another version.
             </Empty>
           </>
@@ -77,7 +71,7 @@ function Shell() {
             <h1 class="sr">{screen.title}</h1>
             <Empty title="This token may not see this screen">
               It needs the scope {screen.scope}
-              {screen.forAll === true && " for all applications"}.
+              {screen.scope === "admin" && " for all applications"}.
             </Empty>
           </>
         ) : (

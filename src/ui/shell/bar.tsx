@@ -1,9 +1,10 @@
+import { capital } from "../parts/texts.ts";
 import { Fragment } from "preact";
 import { live, toggleLive } from "../api/live.ts";
 import { Icon } from "../parts/icons.tsx";
 import { clock, durationText, useNow } from "../parts/time.tsx";
-import { recordName } from "./record-name.ts";
-import { linkTo, route } from "./route.ts";
+import { recordName } from "../parts/record-name.ts";
+import { linkTo, route } from "../parts/route.ts";
 import type { Screen } from "./screens.tsx";
 
 /** Above each screen: where one is, the search, and whether what is shown is live. */
@@ -30,7 +31,7 @@ export function Bar({ screen, find }: { readonly screen: Screen | undefined; rea
                   {name}
                 </a>
                 <span aria-hidden="true">/</span>
-                <span aria-current="page">{part[0]!.toUpperCase() + part.slice(1)}</span>
+                <span aria-current="page">{capital(part)}</span>
               </>
             )}
           </>

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Action } from "../../domain/action.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { useResource } from "../api/resource.ts";
-import { goTo, linkTo } from "./route.ts";
+import { goTo, linkTo } from "../parts/route.ts";
 import { EXACT } from "../parts/form.tsx";
 import { isOffered, SCREENS } from "./screens.tsx";
 

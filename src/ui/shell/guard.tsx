@@ -1,6 +1,7 @@
+import { Button } from "../parts/button.tsx";
 import { Component, type ComponentChildren } from "preact";
 import { Empty } from "../parts/states.tsx";
-import type { Route } from "./route.ts";
+import type { Route } from "../parts/route.ts";
 
 interface GuardProps {
   readonly route: Route;
@@ -26,11 +27,7 @@ export class Guard extends Component<GuardProps, GuardState> {
         <h1 class="sr">Not shown</h1>
         <Empty
           title="Not shown"
-          button={
-            <button class="btn" onClick={() => location.reload()}>
-              Load the page again
-            </button>
-          }
+          button={<Button run={() => location.reload()} label="Load the page again" />}
         >
           This screen has failed.
         </Empty>

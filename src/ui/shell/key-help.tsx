@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
-import { keysNow, lettersAct, setLetters } from "./keys.ts";
+import { keysNow, lettersAct, setLetters } from "../parts/keys.ts";
 
 const named: Readonly<Record<string, string>> = { find: "Ctrl K" };
 

@@ -1,3 +1,4 @@
+import { Button } from "../parts/button.tsx";
 import type { Health } from "../../domain/operations.ts";
 import type { ApiError } from "../api/api-error.ts";
 import { attention, needyCount } from "../api/attention.ts";
@@ -7,7 +8,7 @@ import { Icon } from "../parts/icons.tsx";
 import { useClosing } from "../parts/menu.tsx";
 import { Status } from "../parts/status.tsx";
 import { numberText } from "../parts/texts.ts";
-import { linkTo, route } from "./route.ts";
+import { linkTo, route } from "../parts/route.ts";
 import { isOffered, type Screen, screenOf, SCREENS } from "./screens.tsx";
 import { signOut } from "./sign-in.tsx";
 import { nextTheme, theme } from "./theme.ts";
@@ -24,7 +25,7 @@ export function Rail(props: { readonly health: Health | undefined; readonly erro
   const link = (screen: Screen, narrow: boolean) => (
     <li key={screen.path} class={narrow ? "" : "late"}>
       <a href={linkTo([screen.path])} aria-current={screen === current ? "page" : undefined}>
-        <Icon name={screen.icon} />
+        <Icon name={screen.path} />
         {screen.title}
         {screen === SCREENS[0] && <NeedsPerson />}
       </a>
@@ -79,9 +80,7 @@ export function Rail(props: { readonly health: Health | undefined; readonly erro
             <span class="soft grow" title={identity.value?.scopes.join(", ")}>
               {identity.value?.name}
             </span>
-            <button class="btn bare push" onClick={() => void signOut()}>
-              Sign out
-            </button>
+            <Button look="bare push" run={signOut} label="Sign out" />
           </div>
         )}
       </div>

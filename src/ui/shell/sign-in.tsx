@@ -1,3 +1,4 @@
+import { Button } from "../parts/button.tsx";
 import { useEffect, useState } from "preact/hooks";
 import type { Identity, TokenWithSecret } from "../../domain/token.ts";
 import { identity } from "../api/identity.ts";
@@ -14,9 +15,9 @@ import {
 import { dropDrafts, hasDrafts } from "../api/drafts.ts";
 import { Command } from "../parts/copy.tsx";
 import { Failed } from "../parts/states.tsx";
-import { confirm } from "./confirm.tsx";
-import { goTo, linkTo, mayLeave } from "./route.ts";
-import { sayError } from "./toast.tsx";
+import { confirm } from "../parts/confirm.tsx";
+import { goTo, linkTo, mayLeave } from "../parts/route.ts";
+import { sayError } from "../parts/toast.tsx";
 import { Time } from "../parts/time.tsx";
 import { EXACT, Form } from "../parts/form.tsx";
 
@@ -172,9 +173,7 @@ export function SignIn() {
                 </p>
               )}
               <div>
-                <button class="btn main" disabled={text.trim() === "" || isAsking}>
-                  Sign in
-                </button>
+                <Button look="main" disabled={text.trim() === "" || isAsking} label="Sign in" />
               </div>
             </Form>
             <p class="muted">The token stays in this tab and ends with it.</p>

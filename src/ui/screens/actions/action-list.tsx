@@ -1,15 +1,18 @@
 import { useMemo } from "preact/hooks";
-import type { Action } from "../../../domain/action.ts";
+import { type Action, actionState } from "../../../domain/action.ts";
+import { isReservedName } from "../../../domain/names.ts";
 import type { ActionFigures, Stats } from "../../../domain/stats/stats.ts";
-import { identity } from "../../api/identity.ts";
+import { maySome } from "../../api/identity.ts";
 import { useResource } from "../../api/resource.ts";
-import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
-import { pageOf } from "../../parts/pages.tsx";
-import { Empty, Failed, Waiting } from "../../parts/states.tsx";
-import { type Column, Table } from "../../parts/table.tsx";
+import { Button } from "../../parts/button.tsx";
+import type { FilterName } from "../../parts/filter-field.tsx";
+import { Head, NONE } from "../../parts/layout.tsx";
+import { List, partOf } from "../../parts/list.tsx";
+import { goTo, linkTo, type Route } from "../../parts/route.ts";
+import { Empty } from "../../parts/states.tsx";
+import type { Column } from "../../parts/table.tsx";
 import { numberText, Time } from "../../parts/time.tsx";
-import { goTo, linkTo, type Route } from "../../shell/route.ts";
-import { ActionWord, isBuiltIn, stateOf } from "./action-state.tsx";
+import { ActionWord } from "./action-state.tsx";
 
 const FILTERS: readonly FilterName[] = [
   { name: "name", example: "order" },
@@ -64,12 +67,12 @@ const columns = (figuresOf: FiguresOf): readonly Column<Action>[] => [
     right: true,
     sort: "descending",
     cell: ({ action }) =>
-      isBuiltIn({ action }) ? (
+      isReservedName(action) ? (
         <span class="muted" title="Events that evreg makes itself are stored, and not counted as published">
           –
         </span>
       ) : (
-        countText(figuresOf(action)?.published)
+        countOf(figuresOf(action)?.published)
       ),
   },
   {
@@ -77,7 +80,7 @@ const columns = (figuresOf: FiguresOf): readonly Column<Action>[] => [
     top: <InLastDay>Refused</InLastDay>,
     right: true,
     sort: "descending",
-    cell: ({ action }) => <span class="warn-text">{countText(figuresOf(action)?.refused)}</span>,
+    cell: ({ action }) => <span class="warn-text">{countOf(figuresOf(action)?.refused)}</span>,
   },
   {
     head: "Last published",
@@ -88,7 +91,7 @@ const columns = (figuresOf: FiguresOf): readonly Column<Action>[] => [
   },
 ];
 
-const countText = (count = 0) => (count === 0 ? <span class="muted">–</span> : numberText(count));
+const countOf = (count = 0) => (count === 0 ? NONE : numberText(count));
 
 /** What comes first by the column of that head; by name where they are alike. */
 function worthOf(head: string, figures: ActionFigures | undefined): number {
@@ -96,19 +99,16 @@ function worthOf(head: string, figures: ActionFigures | undefined): number {
   return (head === REFUSED ? figures?.refused : figures?.published) ?? 0;
 }
 
-export const mayCreate = (): boolean =>
-  (identity.value?.scopes ?? []).some((scope) => /^(write|admin)(:|$)/.test(scope));
-
 function matches(action: Action, query: Route["query"]): boolean {
   const { name, application, state } = query;
   if (application !== undefined && action.application !== application) return false;
-  if (state !== undefined && stateOf(action) !== state) return false;
+  if (state !== undefined && actionState(action) !== state) return false;
   return name === undefined || action.action.toLowerCase().includes(name.toLowerCase());
 }
 
 /** All actions by name. */
 export function ActionList({ route }: { readonly route: Route }) {
-  const { answer, error, reload } = useResource<readonly Action[]>("/v1/actions");
+  const list = useResource<readonly Action[]>("/v1/actions");
   const stats = useResource<Stats>(STATS_PATH, { everyMs: STATS_EVERY_MS });
   const rowsOfActions = stats.answer?.data.rows as readonly ActionFigures[] | undefined;
   const figuresOf = useMemo((): FiguresOf => {
@@ -118,85 +118,54 @@ export function ActionList({ route }: { readonly route: Route }) {
   const shown = columns(figuresOf);
   const sorted =
     shown.find(({ sort, head }) => sort !== undefined && head === route.query["sort"])?.head ?? BY_NAME;
-  const all = answer?.data.filter((action) => matches(action, route.query));
+  const all = list.answer?.data.filter((action) => matches(action, route.query));
   const worth = ({ action }: Action): number => worthOf(sorted, figuresOf(action));
   const found = sorted === BY_NAME ? all : all?.toSorted((one, other) => worth(other) - worth(one));
-  const { rows, foot } = pageOf(found, route);
   const isFiltered = FILTERS.some(({ name }) => route.query[name] !== undefined);
-  return (
-    <section class="stack" aria-label="Actions">
-      <header class="head">
-        <h1 class="what">Actions</h1>
-        {mayCreate() && (
-          <div class="acts">
-            <a class="btn main" href={linkTo(["actions"], { create: "one" })}>
-              Create an action
-            </a>
-          </div>
-        )}
-      </header>
-      <FilterField label="Filter actions" path={["actions"]} route={route} names={FILTERS} plain="name" />
-      {sorted === REFUSED && (
-        <p class="soft">
-          Refused events are counted, and not kept. Why stands in the answer to whoever published, and in the
-          server's log.
-        </p>
-      )}
-      {error !== undefined && rows !== undefined && <Failed error={error} reload={reload} />}
-      <div class="panel">
-        {rows === undefined ? (
-          <Waiting error={error} reload={reload} rows={12} />
-        ) : (
-          <>
-            {(rows.length === 0 || (!isFiltered && found?.every(isBuiltIn))) && (
-              <NoActions isFiltered={isFiltered} />
-            )}
-            {rows.length > 0 && (
-              <Table
-                label="Actions"
-                rows={rows}
-                columns={shown}
-                sorted={sorted}
-                sortBy={(head) =>
-                  goTo(
-                    linkTo(["actions"], {
-                      ...route.query,
-                      page: undefined,
-                      sort: head === BY_NAME ? undefined : head,
-                    }),
-                  )
-                }
-                keyOf={({ action }) => action}
-                link={({ action }) => linkTo(["actions", action])}
-              />
-            )}
-          </>
-        )}
-        {foot}
-      </div>
-    </section>
-  );
-}
-
-function NoActions({ isFiltered }: { readonly isFiltered: boolean }) {
-  if (isFiltered) {
-    return (
-      <Empty
-        title="No action matches"
-        button={
-          <a class="btn" href="#/actions">
-            Clear the filter
-          </a>
-        }
-      />
-    );
-  }
-  return (
+  const none = (
     <Empty
       title="No action of your own yet"
       command="evreg actions create user.created --application accounts --schema user.json"
     >
       An action is a kind of event: its name, the application that owns it, and the schema of its payloads.
     </Empty>
+  );
+  const create = <Button look="main" to={linkTo(["actions"], { create: "one" })} label="Create an action" />;
+  const sortBy = (head: string): void =>
+    goTo(linkTo(["actions"], { ...route.query, page: undefined, sort: head === BY_NAME ? undefined : head }));
+  return (
+    <List
+      title="Actions"
+      what="action"
+      route={route}
+      filters={FILTERS}
+      plain="name"
+      of={partOf(found, list, route)}
+      columns={shown}
+      sorted={sorted}
+      sortBy={sortBy}
+      keyOf={({ action }) => action}
+      link={({ action }) => linkTo(["actions", action])}
+      heading={<Head title="Actions" acts={maySome("write") && create} />}
+      note={
+        sorted === REFUSED && (
+          <p class="soft">
+            Refused events are counted, and not kept. Why stands in the answer to whoever published, and in
+            the server's log.
+          </p>
+        )
+      }
+      over={
+        found !== undefined &&
+        found.length > 0 &&
+        !isFiltered &&
+        found.every(({ action }) => isReservedName(action)) &&
+        none
+      }
+      empty={none}
+      noMatch={
+        <Empty title="No action matches" button={<Button to="#/actions" label="Clear the filter" />} />
+      }
+    />
   );
 }

@@ -1,11 +1,14 @@
+import { Button } from "../../parts/button.tsx";
+import { isReservedName, matches } from "../../../domain/names.ts";
 import type { Figures, Stats } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
+import { Head } from "../../parts/layout.tsx";
 import { Failed, Waiting } from "../../parts/states.tsx";
 import { numberText } from "../../parts/time.tsx";
-import { linkTo, type Route } from "../../shell/route.ts";
-import { ActionBadge, matches, mayChange, PROTECTED } from "./action-state.tsx";
+import { linkTo, type Route } from "../../parts/route.ts";
+import { ActionBadge, mayChange, PROTECTED } from "./action-state.tsx";
 import { ActionSettings } from "./action-settings.tsx";
 import { CheckSchema } from "./check-schema.tsx";
 import { PublishBox } from "./publish-box.tsx";
@@ -41,12 +44,10 @@ export function ActionPage({ name, route }: { readonly name: string; readonly ro
     return (
       <div class="panel">
         <h1 class="sr">{name}</h1>
-        <Waiting error={error} reload={reload} />
+        <Waiting of={{ error, reload }} />
         {error?.status === 404 && (
           <div class="empty">
-            <a class="btn" href="#/actions">
-              All actions
-            </a>
+            <Button to="#/actions" label="All actions" />
           </div>
         )}
       </div>
@@ -77,7 +78,6 @@ export function ActionPage({ name, route }: { readonly name: string; readonly ro
         action={action}
         subscribers={subscribers}
         route={route}
-        reload={reload}
       />
     </>
   );
@@ -92,67 +92,41 @@ function ActionHead({
   readonly subscribers: number | undefined;
   readonly totals: Figures | undefined;
 }) {
-  const { action: name, application, revision, compatibility, compatibility_against: against } = action;
+  const { action: name, application, compatibility, compatibility_against: against, successor } = action;
+  const refused = totals !== undefined && totals.refused > 0 && (
+    <>
+      ,{" "}
+      <a class="warn-text" href={linkTo(["actions"], { sort: "Refused 24 h" })} title={WHY_REFUSED}>
+        {numberText(totals.refused)} refused
+      </a>
+    </>
+  );
+  const published = totals !== undefined && !isReservedName(name) && (
+    <>
+      {numberText(totals.published)} published
+      {refused}
+    </>
+  );
   return (
-    <header class="head">
-      <div class="what">
-        <div class="row">
-          <h1>{name}</h1>
-          <ActionBadge action={action} />
-        </div>
-        <p class="facts">
-          <span>
-            <b>Revision</b>
-            {revision}
-          </span>
-          <span>
-            <b>Application</b>
-            <a href={linkTo(["actions"], { application })}>{application}</a>
-          </span>
-          <span>
-            <b>Protects</b>
+    <Head
+      title={name}
+      badge={<ActionBadge action={action} />}
+      facts={{
+        Revision: action.revision,
+        Application: <a href={linkTo(["actions"], { application })}>{application}</a>,
+        Protects: (
+          <>
             {PROTECTED[compatibility]}{" "}
             <span class="muted">
               ({compatibility}, against {against})
             </span>
-          </span>
-          {subscribers !== undefined && (
-            <span>
-              <b>Subscribers</b>
-              {subscribers}
-            </span>
-          )}
-          {totals !== undefined && !name.startsWith("evreg.") && (
-            <span>
-              <b>In the last hour</b>
-              {numberText(totals.published)} published
-              {totals.refused > 0 && (
-                <>
-                  ,{" "}
-                  <a
-                    class="warn-text"
-                    href={linkTo(["actions"], { sort: "Refused 24 h" })}
-                    title={WHY_REFUSED}
-                  >
-                    {numberText(totals.refused)} refused
-                  </a>
-                </>
-              )}
-            </span>
-          )}
-          {action.successor !== null && (
-            <span>
-              <b>Publish instead to</b>
-              <a href={linkTo(["actions", action.successor])}>{action.successor}</a>
-            </span>
-          )}
-        </p>
-      </div>
-      <div class="acts">
-        <a class="btn" href={linkTo(["events"], { action: name })}>
-          Its events
-        </a>
-      </div>
-    </header>
+          </>
+        ),
+        Subscribers: subscribers,
+        "In the last hour": published,
+        "Publish instead to": successor !== null && <a href={linkTo(["actions", successor])}>{successor}</a>,
+      }}
+      acts={<Button to={linkTo(["events"], { action: name })} label="Its events" />}
+    />
   );
 }

@@ -1,21 +1,26 @@
-import { useState } from "preact/hooks";
-import type { Action, CompatibilityMode, CompatibilityRule } from "../../../domain/action.ts";
+import { Button } from "../../parts/button.tsx";
+import {
+  type Action,
+  COMPATIBILITY_MODES,
+  type CompatibilityMode,
+  type CompatibilityRule,
+  isLooser,
+} from "../../../domain/action.ts";
 import { may } from "../../api/identity.ts";
 import { ApiError } from "../../api/api-error.ts";
-import { askJson } from "../../api/request.ts";
-import { noted } from "../../api/resource.ts";
+import { askJson, send } from "../../api/request.ts";
+import { useActing } from "../../parts/acting.ts";
 import { changedByOthers, changedText, useDraft } from "../../api/drafts.ts";
-import { Command, quoted } from "../../parts/copy.tsx";
+import { shellWord } from "../../../domain/formats.ts";
+import { Command } from "../../parts/copy.tsx";
 import { CameBack, ChoiceField, FieldGroup, TextField } from "../../parts/form.tsx";
 import { Say } from "../../parts/states.tsx";
-import { confirm } from "../../shell/confirm.tsx";
-import { linkTo } from "../../shell/route.ts";
-import { say, sayError } from "../../shell/toast.tsx";
+import type { Question } from "../../parts/confirm.tsx";
+import { linkTo } from "../../parts/route.ts";
+import { say, sayError } from "../../parts/toast.tsx";
 import type { PartProps } from "./part-props.ts";
-import { isLooser, PROTECTED } from "./action-state.tsx";
+import { PROTECTED } from "./action-state.tsx";
 import { actionPath } from "./read-action.ts";
-
-const MODES: readonly CompatibilityMode[] = ["full", "producer", "consumer", "none"];
 
 type SettingsChange = object;
 
@@ -43,7 +48,7 @@ const settingsOf = (action: Action) => ({
 });
 
 /** Whom changes of the schema must not break, and whether publishing goes on. */
-export function ActionSettings({ action, reload }: PartProps) {
+export function ActionSettings({ action }: PartProps) {
   const { action: name, compatibility, compatibility_against: against, deprecated, retired } = action;
   // What was touched: all else is as it is now, and is not sent.
   const draft = useDraft<Touched>(linkTo(["actions", name, "settings"]), () => UNTOUCHED);
@@ -65,56 +70,42 @@ export function ActionSettings({ action, reload }: PartProps) {
     draft.rebase({ [field]: now[field] });
     throw new ApiError(409, changedText(now[field]), { field: MEMBERS[field] });
   };
-  const [wrong, setWrong] = useState<{ readonly field: unknown; readonly message: string } | undefined>();
-  const send = async (change: SettingsChange): Promise<boolean> => {
-    setWrong(undefined);
-    try {
+  const { failure, errorAt, act } = useActing();
+  const undoing = useActing(sayError);
+  const put = (change: SettingsChange): Promise<unknown> => send("PUT", actionPath(name), { body: change });
+  const apply = (change: SettingsChange, done: string, before: SettingsChange, question?: Question): void =>
+    void act(async () => {
       await refuseConflict(change);
-      await askJson(actionPath(name), { method: "PUT", body: change });
+      await put(change);
       draft.anew();
-      reload();
-      return true;
-    } catch (error) {
-      const failure = noted(error);
-      setWrong({ field: failure.details["field"], message: failure.message });
-      return false;
-    }
-  };
-  const errorOf = (field: string): string | undefined => (wrong?.field === field ? wrong.message : undefined);
-  const undo = (change: SettingsChange) => () => {
-    void askJson(actionPath(name), { method: "PUT", body: change }).then(reload, sayError);
-  };
+      say(done, () => void undoing.act(() => put(before)));
+    }, question);
   const before: SettingsChange = { deprecated, retired, successor: action.successor };
-  const goesOn = async (change: SettingsChange, done: string): Promise<void> => {
-    if (await send(change)) say(done, undo(before));
-  };
+  const goesOn = (change: SettingsChange, done: string, question?: Question): void =>
+    apply(change, done, before, question);
   const named = successor === undefined ? action.successor : successor.trim() || null;
   const touched = successor === undefined ? {} : { successor: named };
-  const retire = async (): Promise<void> => {
-    const yes = await confirm({
+  const retire = (): void =>
+    goesOn({ retired: true, ...touched }, `${name} is retired.`, {
       title: `Retire ${name}?`,
       body: "Publishing is refused with 410 from now on. Stored events can be read, and deliveries go on.",
       act: "Retire it",
       danger: true,
     });
-    if (yes) await goesOn({ retired: true, ...touched }, `${name} is retired.`);
-  };
   const change: Partial<CompatibilityRule> = {
     ...(mode === undefined ? {} : { compatibility: mode }),
     ...(compared === undefined ? {} : { compatibility_against: compared }),
   };
   const rule: CompatibilityRule = { compatibility, compatibility_against: against, ...change };
   const isNew = rule.compatibility !== compatibility || rule.compatibility_against !== against;
-  const changeRule = async (): Promise<void> => {
-    if (!(await send(change))) return;
-    say("Compatibility is changed.", undo({ compatibility, compatibility_against: against }));
-  };
+  const changeRule = (): void =>
+    apply(change, "Compatibility is changed.", { compatibility, compatibility_against: against });
   const needsAdmin = isLooser(action, rule) && !may("admin", action.application);
   return (
     <div class="form">
-      {wrong !== undefined && !FIELDS.has(wrong.field) && (
+      {failure !== undefined && !FIELDS.has(failure.details["field"]) && (
         <Say state="failed" title="Not changed">
-          {wrong.message}
+          {failure.message}
         </Say>
       )}
       <CameBack draft={draft} />
@@ -122,10 +113,10 @@ export function ActionSettings({ action, reload }: PartProps) {
         <ChoiceField
           label="Protect"
           value={rule.compatibility}
-          choices={MODES.map((one) => [one, `${PROTECTED[one]} (${one})`])}
+          choices={COMPATIBILITY_MODES.map((one) => [one, `${PROTECTED[one]} (${one})`])}
           set={(choice) => touch({ mode: choice })}
           hint="Whom a change of the schema must not break."
-          error={needsAdmin ? "To protect less than before needs the scope admin." : errorOf("compatibility")}
+          error={needsAdmin ? "To protect less than before needs the scope admin." : errorAt("compatibility")}
         />
         <ChoiceField
           label="Compare with"
@@ -135,12 +126,10 @@ export function ActionSettings({ action, reload }: PartProps) {
             ["all", "all revisions"],
           ]}
           set={(choice) => touch({ compared: choice })}
-          error={errorOf("compatibility_against")}
+          error={errorAt("compatibility_against")}
         />
         <div class="form-acts">
-          <button class="btn main" disabled={!isNew || needsAdmin} onClick={() => void changeRule()}>
-            Change it
-          </button>
+          <Button look="main" run={changeRule} disabled={!isNew || needsAdmin} label="Change it" />
         </div>
       </FieldGroup>
       <FieldGroup title={retired ? "Retired" : deprecated ? "Deprecated" : "In force"}>
@@ -150,45 +139,33 @@ export function ActionSettings({ action, reload }: PartProps) {
           set={(text) => touch({ successor: text })}
           placeholder={`${name}.v2`}
           hint="The action to publish to instead. Publishers are told of it."
-          error={errorOf("successor")}
+          error={errorAt("successor")}
         />
         <div class="form-acts">
           {(deprecated || retired) && (
             <>
-              <button
-                class="btn"
+              <Button
+                run={() => goesOn({ successor: named }, "The successor is changed.")}
                 disabled={named === action.successor}
-                onClick={() => void goesOn({ successor: named }, "The successor is changed.")}
-              >
-                Change the successor
-              </button>
-              <button
-                class="btn"
-                onClick={() =>
-                  void goesOn({ deprecated: false, retired: false }, `${name} is in force again.`)
-                }
-              >
-                Put in force again
-              </button>
+                label="Change the successor"
+              />
+              <Button
+                run={() => goesOn({ deprecated: false, retired: false }, `${name} is in force again.`)}
+                label="Put in force again"
+              />
             </>
           )}
           {!deprecated && !retired && (
-            <button
-              class="btn"
-              onClick={() => void goesOn({ deprecated: true, ...touched }, `${name} is deprecated.`)}
-            >
-              Deprecate
-            </button>
+            <Button
+              run={() => goesOn({ deprecated: true, ...touched }, `${name} is deprecated.`)}
+              label="Deprecate"
+            />
           )}
-          {!retired && (
-            <button class="btn danger" onClick={() => void retire()}>
-              Retire…
-            </button>
-          )}
+          {!retired && <Button look="danger" run={retire} label="Retire…" />}
         </div>
       </FieldGroup>
       <Command
-        text={`${deprecated ? "evreg actions retire" : "evreg actions deprecate"} ${quoted(name)}${named === null ? "" : ` --successor ${quoted(named)}`}`}
+        text={`${deprecated ? "evreg actions retire" : "evreg actions deprecate"} ${shellWord(name)}${named === null ? "" : ` --successor ${shellWord(named)}`}`}
       />
     </div>
   );

@@ -1,5 +1,6 @@
-import type { Route } from "../../shell/route.ts";
-import { ActionList, mayCreate } from "./action-list.tsx";
+import type { Route } from "../../parts/route.ts";
+import { maySome } from "../../api/identity.ts";
+import { ActionList } from "./action-list.tsx";
 import { ActionPage } from "./action-page.tsx";
 import { NewActionForm } from "./new-action.tsx";
 
@@ -8,6 +9,6 @@ export function Actions({ route }: { readonly route: Route }) {
   const [, name] = route.path;
   if (name !== undefined) return <ActionPage key={name} name={name} route={route} />;
   // An action may be called anything, also "new".
-  if (route.query["create"] !== undefined && mayCreate()) return <NewActionForm query={route.query} />;
+  if (route.query["create"] !== undefined && maySome("write")) return <NewActionForm query={route.query} />;
   return <ActionList route={route} />;
 }

@@ -1,10 +1,10 @@
+import { Button } from "../../parts/button.tsx";
 import { useMemo, useState } from "preact/hooks";
 import type { RevisionBreak } from "../../../domain/action.ts";
-import { SubscriptionName } from "../../parts/delivery-acts.tsx";
+import { SubscriptionLink } from "../../records/delivery-acts.tsx";
 import { Copy } from "../../parts/copy.tsx";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { numberText } from "../../parts/time.tsx";
-import { linkTo } from "../../shell/route.ts";
 import { Pieces, Pin } from "./diff-view.tsx";
 import { placeInPayload, valueAt } from "./payload-places.ts";
 import { jsonLines } from "./schema-lines.ts";
@@ -43,9 +43,7 @@ export function BreakList(props: {
           <span>
             {numberText(shown.length)} of {numberText(breaks.length)} breaks
           </span>
-          <button class="btn bare" onClick={() => setAll(true)}>
-            Show all
-          </button>
+          <Button look="bare" run={() => setAll(true)} label="Show all" />
         </p>
       )}
     </section>
@@ -53,14 +51,6 @@ export function BreakList(props: {
 }
 
 const MOST_NAMED = 10;
-
-function SubscriptionLink(subscription: Subscription) {
-  return (
-    <a href={linkTo(["subscriptions", subscription.rowid])}>
-      <SubscriptionName of={subscription} />
-    </a>
-  );
-}
 
 /** Whoever gets what nobody promised them. */
 function Receivers({ subscribers }: { readonly subscribers: readonly Subscription[] }) {
@@ -72,7 +62,7 @@ function Receivers({ subscribers }: { readonly subscribers: readonly Subscriptio
       {subscribers.slice(0, MOST_NAMED).map((one, index) => (
         <>
           {index > 0 && ", "}
-          <SubscriptionLink {...one} />
+          <SubscriptionLink of={{ ...one, subscription_id: one.rowid }} />
         </>
       ))}
       {length > MOST_NAMED && ` and ${numberText(length - MOST_NAMED)} more`}
@@ -86,8 +76,8 @@ export function UsedLines({ fields }: { readonly fields: readonly UsedField[] })
     <>
       {fields.slice(0, MOST_NAMED).map(({ subscription, field, by }) => (
         <span key={`${subscription.rowid} ${field} ${by}`} class="line">
-          <SubscriptionLink {...subscription} /> {by === "filter" ? "filters by" : "keeps the order by"}{" "}
-          <code>{field}</code>
+          <SubscriptionLink of={{ ...subscription, subscription_id: subscription.rowid }} />{" "}
+          {by === "filter" ? "filters by" : "keeps the order by"} <code>{field}</code>
         </span>
       ))}
       {fields.length > MOST_NAMED && <span class="line">and {fields.length - MOST_NAMED} more.</span>}

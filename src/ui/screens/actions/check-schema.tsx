@@ -1,17 +1,19 @@
+import { Button } from "../../parts/button.tsx";
 import { useMemo } from "preact/hooks";
 import type { CheckedEvents, SchemaVerdict } from "../../../domain/action.ts";
+import { nextVersionName } from "../../../domain/names.ts";
 import { may } from "../../api/identity.ts";
 import { ApiError } from "../../api/api-error.ts";
-import { askJson, withQuery } from "../../api/request.ts";
-import { useSending } from "../../api/sending.ts";
+import { send, withQuery } from "../../api/request.ts";
+import { useActing } from "../../parts/acting.ts";
 import { useDraft } from "../../api/drafts.ts";
-import { Command, quoted } from "../../parts/copy.tsx";
+import { shellWord } from "../../../domain/formats.ts";
+import { Command } from "../../parts/copy.tsx";
 import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
 import { Say } from "../../parts/states.tsx";
-import { numberText } from "../../parts/time.tsx";
-import { confirm } from "../../shell/confirm.tsx";
-import { goTo, linkTo } from "../../shell/route.ts";
-import { say } from "../../shell/toast.tsx";
+import { countText, numberText } from "../../parts/texts.ts";
+import { goTo, linkTo } from "../../parts/route.ts";
+import { say } from "../../parts/toast.tsx";
 import type { PartProps } from "./part-props.ts";
 import { mayChange } from "./action-state.tsx";
 import { BreakList, UsedLines } from "./break-list.tsx";
@@ -27,13 +29,13 @@ import { EXACT } from "../../parts/form.tsx";
 const REPLAY_EVENTS = 1_000;
 
 /** Tries a schema before it is applied: what it changes, whom it breaks, and which of the last events it would refuse. */
-export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
+export function CheckSchema({ action, subscribers, route }: PartProps) {
   const name = action.action;
   const draft = useDraft<CheckFields>(checkForm(name), () => ({
     text: textOfLines(indentedLines(action.schemaText)),
   }));
   const { text } = draft.fields;
-  const { isSending, failure, send, forget } = useSending();
+  const { isBusy, failure, act, forget } = useActing();
   const change = (next: string): void => {
     draft.change({ text: next });
     forget();
@@ -65,47 +67,41 @@ export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
   const apply = async (force: boolean): Promise<void> => {
     const wasRead = text;
     // The revision it was compared with: the server refuses it where another has come meanwhile.
-    const { data } = await askJson<{ readonly revision: number }>(
+    const { data } = await send<{ readonly revision: number }>(
+      "PUT",
       withQuery(actionPath(name), { compatibility: force ? "none" : undefined }),
-      { method: "PUT", text: `{"revision":${action.revision},"schemata":${wasRead}}` },
+      { text: `{"revision":${action.revision},"schemata":${wasRead}}` },
     ).catch((error: unknown) => {
       if (!(error instanceof ApiError) || error.details["field"] !== "revision") throw error;
-      reload();
       throw new ApiError(409, "Another schema was applied meanwhile. Compare with that one first.");
     });
     draft.drop();
     say(`Revision ${data.revision} of ${name} is in force.`);
-    reload();
     goTo(linkTo(["actions", name, "revisions"], { from: action.revision, to: data.revision }));
   };
-  const forceIt = async (): Promise<void> => {
-    const yes = await confirm({
+  const forceIt = (): void =>
+    void act(() => apply(true), {
       title: `Apply a schema to ${name} that breaks others?`,
-      body: `It has ${counted(breaks.length, "break")}. Producers may be refused and consumers may get what they do not expect, from now on.`,
+      body: `It has ${countText(breaks.length, "break")}. Producers may be refused and consumers may get what they do not expect, from now on.`,
       act: "Apply it",
       keep: "Keep the schema",
       danger: true,
       type: name,
     });
-    if (yes) await apply(true);
-  };
 
   const buttons = isCurrent && isChanged && verdict !== undefined && (
     <span class="acts row">
       {mayWrite && verdict.compatible && (
-        <button class="btn main" disabled={isSending} onClick={() => send(() => apply(false))}>
-          Apply it
-        </button>
+        <Button look="main" run={() => void act(() => apply(false))} disabled={isBusy} label="Apply it" />
       )}
       {!verdict.compatible && may("write", action.application) && (
-        <a class="btn" href={linkTo(["actions"], { create: nextVersion(name), like: name })}>
-          Create as {nextVersion(name)}…
-        </a>
+        <Button
+          to={linkTo(["actions"], { create: nextVersionName(name), like: name })}
+          label={`Create as ${nextVersionName(name)}…`}
+        />
       )}
       {!verdict.compatible && mayWrite && may("admin", action.application) && (
-        <button class="btn danger" disabled={isSending} onClick={() => send(forceIt)}>
-          Apply it all the same…
-        </button>
+        <Button look="danger" run={forceIt} disabled={isBusy} label="Apply it all the same…" />
       )}
     </span>
   );
@@ -155,7 +151,9 @@ export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
           {verdict !== undefined && <Warnings warnings={verdict.warnings} />}
         </div>
       </div>
-      <Command text={`evreg actions check ${quoted(name)} --schema schema.json --replay ${REPLAY_EVENTS}`} />
+      <Command
+        text={`evreg actions check ${shellWord(name)} --schema schema.json --replay ${REPLAY_EVENTS}`}
+      />
     </>
   );
 }
@@ -186,9 +184,7 @@ function Editor({
               }}
             />
           </label>
-          <button class="btn bare" onClick={reset}>
-            As in force
-          </button>
+          <Button look="bare" run={reset} label="As in force" />
         </span>
       </header>
       <textarea
@@ -239,7 +235,7 @@ function VerdictSay(props: {
     ? mode === "none"
       ? "An update with this schema would be applied: nobody is protected."
       : "Compatible. An update with this schema would be applied."
-    : `Not compatible: ${counted(breaks.length, "break")}. An update with this schema would be refused.`;
+    : `Not compatible: ${countText(breaks.length, "break")}. An update with this schema would be refused.`;
   return (
     <Say state={compatible ? (failed ? "waiting" : "delivered") : "failed"} title={title} button={button}>
       {isCurrent ? `Compared with revision ${revision}.` : "Checking what you typed since…"}{" "}
@@ -279,7 +275,7 @@ function ReplayWords({ replay }: { readonly replay: CheckedEvents }) {
         </span>
       ))}
       {reasons.length > NAMED_REASONS
-        ? `; and for ${counted(reasons.length - NAMED_REASONS, "other reason")}.`
+        ? `; and for ${countText(reasons.length - NAMED_REASONS, "other reason")}.`
         : "."}
     </>
   );
@@ -295,7 +291,7 @@ function Warnings({ warnings }: { readonly warnings: SchemaVerdict["warnings"] }
         {kinds.map(([message, [first, ...others]]) => (
           <li key={message} class="break">
             <code>{first === undefined || first.pointer === "" ? "The schema" : first.pointer}</code>
-            {others.length > 0 && ` and ${counted(others.length, "other place")}`}: {message}
+            {others.length > 0 && ` and ${countText(others.length, "other place")}`}: {message}
           </li>
         ))}
       </ul>
@@ -311,13 +307,4 @@ function Touched({ fields }: { readonly fields: readonly UsedField[] }) {
       <UsedLines fields={fields} />
     </Say>
   );
-}
-
-const counted = (count: number, noun: string): string =>
-  `${numberText(count)} ${noun}${count === 1 ? "" : "s"}`;
-
-/** `order.created` → `order.created.v2` → `order.created.v3`. */
-function nextVersion(name: string): string {
-  const [, base = name, version = "1"] = /^(.*)\.v(\d{1,6})$/.exec(name) ?? [];
-  return `${base}.v${Number(version) + 1}`;
 }

@@ -1,5 +1,5 @@
 import { keepDraft, readDraft } from "../../api/drafts.ts";
-import { linkTo } from "../../shell/route.ts";
+import { linkTo } from "../../parts/route.ts";
 
 /** The form in which a schema of an action is written and checked. */
 export const checkForm = (action: string): string => linkTo(["actions", action, "check"]);

@@ -1,7 +1,8 @@
+import { Button } from "../../parts/button.tsx";
 import { useMemo, useState } from "preact/hooks";
 import type { Piece } from "../../parts/json-tokens.ts";
 import { numberText } from "../../parts/time.tsx";
-import { linkTo, type Route } from "../../shell/route.ts";
+import { linkTo, type Route } from "../../parts/route.ts";
 import { type DiffRow, type Fold, foldedRows, type Pins, pinsOf, sidesOfRows } from "./schema-diff.ts";
 
 /** Each row is some twenty elements. */
@@ -120,9 +121,7 @@ export function DiffView(props: {
       {room <= 0 && (
         <p class="more">
           <span>The first {numberText(most)} lines.</span>
-          <button class="btn bare" onClick={() => setMost(most + SHOWN_ROWS)}>
-            Show more
-          </button>
+          <Button look="bare" run={() => setMost(most + SHOWN_ROWS)} label="Show more" />
         </p>
       )}
     </section>

@@ -1,16 +1,19 @@
-import type { Action, SchemaWarning } from "../../../domain/action.ts";
-import { identity } from "../../api/identity.ts";
+import { Button } from "../../parts/button.tsx";
+import type { Action, WarningMeta } from "../../../domain/action.ts";
+import { heldFor } from "../../api/identity.ts";
 import { ApiError } from "../../api/api-error.ts";
-import { askJson } from "../../api/request.ts";
+import { send } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
-import { useSending } from "../../api/sending.ts";
+import { useActing } from "../../parts/acting.ts";
+import { Head } from "../../parts/layout.tsx";
 import { dropDraft, useDraft } from "../../api/drafts.ts";
-import { Command, quoted } from "../../parts/copy.tsx";
+import { shellWord } from "../../../domain/formats.ts";
+import { Command } from "../../parts/copy.tsx";
 import { whyNoObject } from "../../parts/json-tokens.ts";
 import { AreaField, CameBack, ChoiceField, FieldGroup, Form, TextField } from "../../parts/form.tsx";
 import { Say } from "../../parts/states.tsx";
-import { goTo, linkTo } from "../../shell/route.ts";
-import { say } from "../../shell/toast.tsx";
+import { goTo, linkTo } from "../../parts/route.ts";
+import { say } from "../../parts/toast.tsx";
 import { checkedSchema, checkForm } from "./checked-schema.ts";
 import { actionPath, type ReadAction, readAction } from "./read-action.ts";
 import { schemaOfPayload } from "./schema-of-payload.ts";
@@ -47,9 +50,8 @@ export function NewActionForm({ query }: { readonly query: Readonly<Record<strin
 
 /** That of a token which may write for one only. */
 function ownApplication(): string {
-  const scopes = identity.value?.scopes ?? [];
-  const owned = scopes.flatMap((scope) => /^(?:write|admin):(.+)$/.exec(scope)?.[1] ?? []);
-  return owned.length === 1 ? owned[0]! : "";
+  const [first, ...others] = heldFor("write").filter((one) => one !== undefined);
+  return others.length === 0 ? (first ?? "") : "";
 }
 
 function ActionForm(props: {
@@ -67,23 +69,17 @@ function ActionForm(props: {
     payload: FIRST_PAYLOAD,
   }));
   const { name, application, given, schema, payload } = draft.fields;
-  const { isSending, failure, send } = useSending();
+  const { isBusy, failure, errorAt, act } = useActing();
   const fromPayload = given === "payload" && whyNoObject(payload) === undefined;
   const text = fromPayload ? JSON.stringify(schemaOfPayload(JSON.parse(payload)), null, 2) : schema;
   const wrongField = failure?.details["field"];
-  const errorOf = (field: string): string | undefined =>
-    wrongField === field ? failure?.message : undefined;
   const create = async (): Promise<void> => {
     const unreadable = whyNoObject(given === "payload" ? payload : schema);
     if (unreadable !== undefined) throw new ApiError(422, unreadable, { field: "schemata" });
     const names = JSON.stringify({ action: name.trim(), application: application.trim() });
-    const { data, meta } = await askJson<Action, { readonly warnings: readonly SchemaWarning[] }>(
-      "/v1/actions",
-      {
-        method: "POST",
-        text: `${names.slice(0, -1)},"schemata":${text}}`,
-      },
-    );
+    const { data, meta } = await send<Action, WarningMeta>("POST", "/v1/actions", {
+      text: `${names.slice(0, -1)},"schemata":${text}}`,
+    });
     draft.drop();
     if (props.like !== undefined) dropDraft(checkForm(props.like));
     const [warning] = meta?.warnings ?? [];
@@ -95,15 +91,11 @@ function ActionForm(props: {
     goTo(linkTo(["actions", data.action]));
   };
   return (
-    <Form send={() => send(create)}>
-      <header class="head">
-        <div class="what">
-          <h1>{props.like === undefined ? "Create an action" : `Create an action after ${props.like}`}</h1>
-          <p class="lede">
-            An action is a kind of event. What is published to it must conform to its schema.
-          </p>
-        </div>
-      </header>
+    <Form send={() => void act(create)}>
+      <Head
+        title={props.like === undefined ? "Create an action" : `Create an action after ${props.like}`}
+        lede="An action is a kind of event. What is published to it must conform to its schema."
+      />
       <CameBack draft={draft} />
       {failure !== undefined && !KNOWN.has(wrongField) && (
         <Say state="failed" title="Not created">
@@ -113,21 +105,19 @@ function ActionForm(props: {
       <FieldGroup title="Name">
         <TextField
           label="Action"
-          value={name}
-          set={(next) => draft.change({ name: next })}
+          {...draft.of("name")}
           required
           placeholder="order.created"
           hint="Words with dots between them. It cannot be changed."
-          error={errorOf("action")}
+          error={errorAt("action")}
         />
         <TextField
           label="Application"
-          value={application}
-          set={(next) => draft.change({ application: next })}
+          {...draft.of("application")}
           required
           placeholder="shop"
           hint="Who owns it, and publishes."
-          error={errorOf("application")}
+          error={errorAt("application")}
         />
       </FieldGroup>
       <FieldGroup title="Schema">
@@ -141,21 +131,14 @@ function ActionForm(props: {
           set={(next) => draft.change({ given: next })}
         />
         {given === "schema" ? (
-          <AreaField
-            label="Schema"
-            value={schema}
-            set={(next) => draft.change({ schema: next })}
-            rows={16}
-            error={errorOf("schemata")}
-          />
+          <AreaField label="Schema" {...draft.of("schema")} rows={16} error={errorAt("schemata")} />
         ) : (
           <>
             <AreaField
               label="Payload"
-              value={payload}
-              set={(next) => draft.change({ payload: next })}
+              {...draft.of("payload")}
               rows={8}
-              error={whyNoObject(payload) ?? errorOf("schemata")}
+              error={whyNoObject(payload) ?? errorAt("schemata")}
             />
             <AreaField
               label="Its schema"
@@ -168,15 +151,11 @@ function ActionForm(props: {
         )}
       </FieldGroup>
       <div class="form-acts">
-        <button class="btn main" disabled={isSending}>
-          Create it
-        </button>
-        <a class="btn" href="#/actions" onClick={draft.drop}>
-          Cancel
-        </a>
+        <Button look="main" disabled={isBusy} label="Create it" />
+        <Button to="#/actions" run={draft.drop} label="Cancel" />
       </div>
       <Command
-        text={`evreg actions create ${name.trim() === "" ? "NAME" : quoted(name.trim())} --application ${application.trim() === "" ? "APP" : quoted(application.trim())} --schema schema.json`}
+        text={`evreg actions create ${name.trim() === "" ? "NAME" : shellWord(name.trim())} --application ${application.trim() === "" ? "APP" : shellWord(application.trim())} --schema schema.json`}
       />
     </Form>
   );

@@ -1,5 +1,5 @@
 import type { Subscription } from "../../../domain/subscription.ts";
-import type { Route } from "../../shell/route.ts";
+import type { Route } from "../../parts/route.ts";
 import type { ReadAction } from "./read-action.ts";
 
 /** What every part of an action's page has. */
@@ -8,5 +8,4 @@ export interface PartProps {
   /** Those that match it; `undefined` while they are read, and where this token may not read them. */
   readonly subscribers: readonly Subscription[] | undefined;
   readonly route: Route;
-  readonly reload: () => void;
 }

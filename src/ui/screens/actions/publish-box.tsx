@@ -1,16 +1,18 @@
+import { Button } from "../../parts/button.tsx";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { isReservedName } from "../../../domain/names.ts";
 import { may } from "../../api/identity.ts";
 import { newAttemptKey } from "../../api/attempt-key.ts";
 import type { ApiError } from "../../api/api-error.ts";
 import { askText } from "../../api/request.ts";
-import { useSending } from "../../api/sending.ts";
+import { useActing } from "../../parts/acting.ts";
 import { useDraft } from "../../api/drafts.ts";
-import { Command, quoted } from "../../parts/copy.tsx";
+import { shellWord } from "../../../domain/formats.ts";
+import { Command } from "../../parts/copy.tsx";
 import { indentedLines, memberText, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
 import { Empty, Say } from "../../parts/states.tsx";
-import { linkTo } from "../../shell/route.ts";
+import { linkTo } from "../../parts/route.ts";
 import type { PartProps } from "./part-props.ts";
-import { isBuiltIn } from "./action-state.tsx";
 import { actionPath } from "./read-action.ts";
 import { CameBack, EXACT } from "../../parts/form.tsx";
 
@@ -30,12 +32,12 @@ export function PublishBox({ action, subscribers }: PartProps) {
   const draft = useDraft(linkTo(["actions", name, "publish"]), newEvent);
   const { text, key, seed } = draft.fields;
   const [published, setPublished] = useState<string | undefined>();
-  const { isSending, failure, send, forget } = useSending();
+  const { isBusy, failure, act, forget } = useActing();
   // A sample that is long in coming must keep nobody from publishing what was typed, nor replace it.
-  const sampling = useSending();
+  const sampling = useActing();
   const typed = useRef(false);
   const sample = (): void =>
-    sampling.send(async () => {
+    void sampling.act(async () => {
       setPublished(undefined);
       forget();
       const data = memberText(await askText(`${actionPath(name)}/sample`), "data") ?? "{}";
@@ -50,7 +52,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
     if (draft.typedAt === undefined) sample();
   }, []);
   const publish = (): void =>
-    send(async () => {
+    void act(async () => {
       setPublished(undefined);
       sampling.forget();
       // The payload goes as it was written, to the byte.
@@ -59,7 +61,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
       draft.begin({ key: newAttemptKey() });
       setPublished(memberText(memberText(answer, "data") ?? "{}", "rowid"));
     });
-  if (isBuiltIn(action)) {
+  if (isReservedName(name)) {
     return (
       <div class="panel">
         <Empty title="evreg publishes these itself">
@@ -84,11 +86,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
           <Say
             state="delivered"
             title={`Published as event ${published}.`}
-            button={
-              <a class="btn" href={linkTo(["events", published])}>
-                See where it goes
-              </a>
-            }
+            button={<Button to={linkTo(["events", published])} label="See where it goes" />}
           />
         )}
         {refused !== undefined && <Refused error={refused} />}
@@ -99,16 +97,15 @@ export function PublishBox({ action, subscribers }: PartProps) {
           <h2 id="payload">Payload</h2>
           {seed !== null && <p>made up, seed {seed}</p>}
           <span class="push">
-            <button
-              class="btn bare"
-              disabled={sampling.isSending}
-              onClick={() => {
+            <Button
+              look="bare"
+              run={() => {
                 typed.current = false;
                 sample();
               }}
-            >
-              Make up another
-            </button>
+              disabled={sampling.isBusy}
+              label="Make up another"
+            />
           </span>
         </header>
         <textarea
@@ -124,9 +121,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
         />
       </section>
       <div class="row">
-        <button class="btn main" disabled={isSending || unreadable !== undefined} onClick={publish}>
-          Publish it
-        </button>
+        <Button look="main" run={publish} disabled={isBusy || unreadable !== undefined} label="Publish it" />
         <span class="muted">
           {unreadable ??
             (subscribers === undefined
@@ -137,8 +132,8 @@ export function PublishBox({ action, subscribers }: PartProps) {
       <Command
         text={
           seed === null
-            ? `evreg publish ${quoted(name)} --file payload.json`
-            : `evreg trigger ${quoted(name)} --seed ${seed}`
+            ? `evreg publish ${shellWord(name)} --file payload.json`
+            : `evreg trigger ${shellWord(name)} --seed ${seed}`
         }
       />
     </div>

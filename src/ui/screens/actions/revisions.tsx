@@ -1,13 +1,15 @@
+import { Button } from "../../parts/button.tsx";
 import { useMemo } from "preact/hooks";
 import type { ActionRevision } from "../../../domain/action.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
-import { Command, quoted } from "../../parts/copy.tsx";
+import { shellWord } from "../../../domain/formats.ts";
+import { Command } from "../../parts/copy.tsx";
 import { indentedLines, textOfLines } from "../../parts/json-tokens.ts";
 import { Failed, Say, Waiting } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { numberText, Time } from "../../parts/time.tsx";
-import { goTo, linkTo } from "../../shell/route.ts";
+import { goTo, linkTo } from "../../parts/route.ts";
 import type { PartProps } from "./part-props.ts";
 import { mayChange } from "./action-state.tsx";
 import { BreakList } from "./break-list.tsx";
@@ -74,7 +76,7 @@ export function Revisions(props: PartProps) {
         </header>
         <div class="panel">
           {rows === undefined ? (
-            <Waiting error={list.error} reload={list.reload} rows={4} />
+            <Waiting of={list} rows={4} />
           ) : (
             <Table
               label="Revisions"
@@ -93,23 +95,15 @@ export function Revisions(props: PartProps) {
             <div class="more">
               <span>{numberText(rows?.length ?? 0)} shown</span>
               <span class="row">
-                {after !== undefined && (
-                  <a class="btn bare" href={link({ after: undefined })}>
-                    Newest
-                  </a>
-                )}
-                {older !== undefined && (
-                  <a class="btn bare" href={link({ after: older })}>
-                    Older
-                  </a>
-                )}
+                {after !== undefined && <Button look="bare" to={link({ after: undefined })} label="Newest" />}
+                {older !== undefined && <Button look="bare" to={link({ after: older })} label="Older" />}
               </span>
             </div>
           )}
         </div>
       </section>
       <Command
-        text={`evreg actions ${isPicked ? `diff ${quoted(action.action)} ${first} ${second}` : `history ${quoted(action.action)}`}`}
+        text={`evreg actions ${isPicked ? `diff ${shellWord(action.action)} ${first} ${second}` : `history ${shellWord(action.action)}`}`}
       />
     </>
   );
@@ -195,7 +189,7 @@ function Comparison(props: PartProps & { readonly first: number; readonly second
   const failed = before.error ?? after.error;
   if (failed !== undefined) return <Failed error={failed} />;
   if (rows === undefined || old === undefined || next === undefined) {
-    return <Waiting error={undefined} reload={before.reload} rows={6} />;
+    return <Waiting of={before} rows={6} />;
   }
   const goBack = (): void => {
     checkSchema(action.action, textOfLines(indentedLines(next.schemaText)));
@@ -218,13 +212,7 @@ function Comparison(props: PartProps & { readonly first: number; readonly second
               ? `Revision ${second} breaks what revision ${first} promised in ${breaks.length === 1 ? "one place" : `${numberText(breaks.length)} places`}.`
               : `Revision ${second} breaks nobody who relied on revision ${first}.`
           }
-          button={
-            isOld && (
-              <button class="btn" onClick={goBack}>
-                Go back to {second}…
-              </button>
-            )
-          }
+          button={isOld && <Button run={goBack} label={`Go back to ${second}…`} />}
         >
           Revision {second} was applied <Time at={next.timestamped} />
           {next.admission !== null &&

@@ -1,11 +1,13 @@
+import { Button } from "../../parts/button.tsx";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { SubscriptionName } from "../../parts/delivery-acts.tsx";
-import { Command, quoted } from "../../parts/copy.tsx";
+import { SubscriptionName } from "../../records/delivery-acts.tsx";
+import { shellWord } from "../../../domain/formats.ts";
+import { Command } from "../../parts/copy.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Status } from "../../parts/status.tsx";
-import { stateNow } from "../../parts/subscription-state.ts";
+import { stateNow } from "../../records/subscription-state.ts";
 import { numberText, useNow } from "../../parts/time.tsx";
-import { linkTo } from "../../shell/route.ts";
+import { linkTo } from "../../parts/route.ts";
 import type { PartProps } from "./part-props.ts";
 import { usedFields } from "./used-fields.ts";
 
@@ -41,7 +43,7 @@ function Subscribers({
           <div class="empty">
             <p>Nobody hears these events.</p>
             <Command
-              text={`evreg subscriptions create --application APP --subscription NAME --action ${quoted(action)} --handler URL`}
+              text={`evreg subscriptions create --application APP --subscription NAME --action ${shellWord(action)} --handler URL`}
             />
           </div>
         ) : (
@@ -71,9 +73,7 @@ function Subscribers({
         {subscribers.length > MOST_SHOWN && (
           <div class="more">
             {MOST_SHOWN} of {numberText(subscribers.length)}
-            <a class="btn bare" href={linkTo(["subscriptions"], { action })}>
-              All of them
-            </a>
+            <Button look="bare" to={linkTo(["subscriptions"], { action })} label="All of them" />
           </div>
         )}
       </div>

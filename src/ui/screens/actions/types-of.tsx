@@ -1,6 +1,8 @@
 import type { ActionTypes } from "../../../domain/action.ts";
 import { useResource } from "../../api/resource.ts";
-import { Command, Copy, quoted } from "../../parts/copy.tsx";
+import { shellWord } from "../../../domain/formats.ts";
+import { Command, Copy } from "../../parts/copy.tsx";
+import { CodeBox, Plain } from "../../parts/layout.tsx";
 import { Waiting } from "../../parts/states.tsx";
 import type { PartProps } from "./part-props.ts";
 import { actionPath } from "./read-action.ts";
@@ -12,22 +14,18 @@ export function TypesOf({ action }: PartProps) {
   const source = answer?.data.source;
   return (
     <>
-      <Command text={`evreg actions types ${quoted(action.action)} --out events.ts`} />
+      <Command text={`evreg actions types ${shellWord(action.action)} --out events.ts`} />
       {source === undefined ? (
-        <Waiting error={error} reload={reload} />
+        <Waiting of={{ error, reload }} />
       ) : (
-        <section class="panel codebox" aria-label="Types">
-          <header>
-            <h2>TypeScript</h2>
-            <span class="aside">of payloads and deliveries, revision {answer?.data.revision}</span>
-            <span class="push">
-              <Copy text={source} what="the types" />
-            </span>
-          </header>
-          <pre class="code plain" tabIndex={0}>
-            {source}
-          </pre>
-        </section>
+        <CodeBox
+          title="TypeScript"
+          label="Types"
+          note={<>of payloads and deliveries, revision {answer?.data.revision}</>}
+          acts={<Copy text={source} what="the types" />}
+        >
+          <Plain>{source}</Plain>
+        </CodeBox>
       )}
     </>
   );

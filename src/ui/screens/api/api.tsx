@@ -1,9 +1,11 @@
+import { capital } from "../../parts/texts.ts";
+import { Button } from "../../parts/button.tsx";
 import { useEffect, useRef } from "preact/hooks";
 import { apiUrl, askText, type Envelope } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { Empty, Waiting } from "../../parts/states.tsx";
-import { useKeys } from "../../shell/keys.ts";
-import { goTo, linkTo, type Route } from "../../shell/route.ts";
+import { useKeys } from "../../parts/keys.ts";
+import { goTo, linkTo, type Route } from "../../parts/route.ts";
 import { foundOperations, type OpenApi, type Operation, operationsOf } from "./open-api.ts";
 import { OperationView } from "./operation-view.tsx";
 import { EXACT } from "../../parts/form.tsx";
@@ -21,7 +23,7 @@ export function Api({ route }: { readonly route: Route }) {
     return (
       <div class="panel">
         <h1 class="sr">API</h1>
-        <Waiting error={error} reload={reload} rows={12} />
+        <Waiting of={{ error, reload }} rows={12} />
       </div>
     );
   }
@@ -35,14 +37,7 @@ export function Api({ route }: { readonly route: Route }) {
         <OperationView key={id} document={document} operation={picked} query={route.query} />
       )}
       {picked === undefined && id !== undefined && (
-        <Empty
-          title="There is no such operation"
-          button={
-            <a class="btn" href="#/api">
-              All operations
-            </a>
-          }
-        >
+        <Empty title="There is no such operation" button={<Button to="#/api" label="All operations" />}>
           It may be of another version.
         </Empty>
       )}
@@ -96,7 +91,7 @@ function OperationList(props: {
       {tags.map((tag) => (
         <section key={tag} aria-label={tag}>
           <header>
-            <h2>{tag[0]!.toUpperCase() + tag.slice(1)}</h2>
+            <h2>{capital(tag)}</h2>
           </header>
           <ul class="panel operations">
             {found

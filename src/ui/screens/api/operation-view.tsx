@@ -1,11 +1,12 @@
+import { Words } from "../../parts/layout.tsx";
 import { useDraft } from "../../api/drafts.ts";
 import { Command } from "../../parts/copy.tsx";
 import { CameBack } from "../../parts/form.tsx";
-import { linkTo } from "../../shell/route.ts";
+import { linkTo } from "../../parts/route.ts";
 import { commandFor } from "./commands.ts";
 import { answersOf, bodyOf, exampleOf, type OpenApi, type Operation } from "./open-api.ts";
 import { commandWith, curlLine, type RequestValues } from "./request-lines.ts";
-import { Prose, SchemaView, Words } from "./schema-view.tsx";
+import { Prose, SchemaView } from "./schema-view.tsx";
 import { TryIt } from "./try-it.tsx";
 
 interface Request {

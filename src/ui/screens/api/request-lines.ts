@@ -1,5 +1,5 @@
 import { apiUrl, withQuery } from "../../api/request.ts";
-import { quoted } from "../../parts/copy.tsx";
+import { shellWord } from "../../../domain/formats.ts";
 import { needsNoToken, type Operation } from "./open-api.ts";
 
 export type RequestValues = Readonly<Record<string, string>>;
@@ -30,9 +30,9 @@ export function curlLine(operation: Operation, values: RequestValues, body: stri
   if (operation.method !== "GET") words.push("-X", operation.method);
   if (!needsNoToken(operation)) words.push("-H", `"Authorization: Bearer $EVREG_TOKEN"`);
   for (const [name, value] of Object.entries(headersWith(operation, values)))
-    words.push("-H", quoted(`${name}: ${value}`));
-  if (body !== undefined) words.push("-H", "'Content-Type: application/json'", "--data-raw", quoted(body));
-  words.push(quoted(apiUrl(pathWith(operation, values))));
+    words.push("-H", shellWord(`${name}: ${value}`));
+  if (body !== undefined) words.push("-H", "'Content-Type: application/json'", "--data-raw", shellWord(body));
+  words.push(shellWord(apiUrl(pathWith(operation, values))));
   return words.join(" ");
 }
 
@@ -40,6 +40,6 @@ export function curlLine(operation: Operation, values: RequestValues, body: stri
 export function commandWith(command: string, values: RequestValues): string {
   return command.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = values[name]?.trim() ?? "";
-    return value === "" ? name.toUpperCase() : quoted(value);
+    return value === "" ? name.toUpperCase() : shellWord(value);
   });
 }

@@ -1,3 +1,4 @@
+import { Words } from "../../parts/layout.tsx";
 import { kindOf, type OpenApi, resolved, type Schema } from "./open-api.ts";
 
 /** Text with words in backticks as code, and a paragraph for each that is set apart. */
@@ -11,12 +12,6 @@ export function Prose({ text }: { readonly text: string | undefined }) {
         </p>
       ))}
     </div>
-  );
-}
-
-export function Words({ text }: { readonly text: string }) {
-  return (
-    <>{text.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>
   );
 }
 

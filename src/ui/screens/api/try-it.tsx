@@ -1,7 +1,9 @@
+import { Words } from "../../parts/layout.tsx";
+import { Button } from "../../parts/button.tsx";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Action } from "../../../domain/action.ts";
-import type { ScopeName } from "../../../domain/token.ts";
-import { identity, may } from "../../api/identity.ts";
+import { SCOPE_NAMES } from "../../../domain/token.ts";
+import { maySome } from "../../api/identity.ts";
 import { ApiError } from "../../api/api-error.ts";
 import { ask } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
@@ -9,7 +11,7 @@ import { AreaField, Field, Form, TextField } from "../../parts/form.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Say } from "../../parts/states.tsx";
 import { durationText, sizeText } from "../../parts/time.tsx";
-import { confirm } from "../../shell/confirm.tsx";
+import { confirm } from "../../parts/confirm.tsx";
 import { CANNOT_BE_UNDONE, NOT_TRIED } from "./commands.ts";
 import {
   exampleOf,
@@ -20,7 +22,6 @@ import {
   scopeOf,
 } from "./open-api.ts";
 import { headersWith, pathWith, type RequestValues } from "./request-lines.ts";
-import { Words } from "./schema-view.tsx";
 
 interface Answered {
   readonly status: number;
@@ -42,11 +43,10 @@ interface Props {
 }
 
 /** Whether the token has the scope, for all applications or for one. */
-const hasScope = (scope: string | undefined): boolean =>
-  scope === undefined ||
-  !["admin", "write", "listen", "read", "publish"].includes(scope) ||
-  may(scope as ScopeName) ||
-  (identity.value?.scopes ?? []).some((held) => may(scope as ScopeName, held.slice(held.indexOf(":") + 1)));
+const hasScope = (scope: string | undefined): boolean => {
+  const known = SCOPE_NAMES.find((name) => name === scope);
+  return known === undefined || maySome(known);
+};
 
 /** Sends the request with the token of this page. */
 export function TryIt(props: Props) {
@@ -148,11 +148,7 @@ function TryForm({ document, operation, values, setValues, body, setBody, sent }
           >
             Send {method}
           </button>
-          {sending !== undefined && (
-            <button type="button" class="btn bare" onClick={() => sending.abort()}>
-              Stop
-            </button>
-          )}
+          {sending !== undefined && <Button look="bare" run={() => sending.abort()} label="Stop" />}
           {missing !== undefined && <span class="muted">It needs {missing.name}.</span>}
         </div>
       </Form>

@@ -1,16 +1,14 @@
 import type { AuditEntry, ChangedMember } from "../../../domain/audit.ts";
-import { withQuery } from "../../api/request.ts";
-import { useResource } from "../../api/resource.ts";
-import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
-import { Newer, Pages } from "../../parts/pages.tsx";
-import { Empty, Failed, Waiting } from "../../parts/states.tsx";
-import { isScrolled, useStill } from "../../parts/still.ts";
-import { type Column, Table } from "../../parts/table.tsx";
-import { useTimeRange } from "../../parts/list-filters.ts";
+import type { FilterName } from "../../parts/filter-field.tsx";
+import { NONE } from "../../parts/layout.tsx";
+import { List, useParts } from "../../parts/list.tsx";
+import { linkTo, type Route } from "../../parts/route.ts";
+import { Empty } from "../../parts/states.tsx";
+import type { Column } from "../../parts/table.tsx";
+import { capital } from "../../parts/texts.ts";
 import { Time } from "../../parts/time.tsx";
-import { linkTo, type Route } from "../../shell/route.ts";
+import { useTimeRange } from "../../records/list-filters.ts";
 
-const PAGE_ROWS = 50;
 const EVERY_MS = 5_000;
 
 const FILTERS: readonly FilterName[] = [
@@ -27,7 +25,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
     wide: true,
     cell: ({ members }) => (
       <span class="cut-text" title={members.map(changeText).join("\n")}>
-        {members.length === 0 ? <span class="muted">–</span> : members.map(changeText).join(", ")}
+        {members.length === 0 ? NONE : members.map(changeText).join(", ")}
       </span>
     ),
   },
@@ -48,58 +46,44 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   },
 ];
 
+const empty = (title: string) => (
+  <Empty title={title} command="evreg audit">
+    Whoever changes actions, subscriptions or tokens, begins a replay, sends a delivery again or gives it up
+    is kept here.
+  </Empty>
+);
+
 /** Who changed what, newest first. */
 export function Audit({ route }: { readonly route: Route }) {
-  const { after } = route.query;
   const { from, to } = useTimeRange(route.query);
-  const path = withQuery("/v1/audit", { limit: PAGE_ROWS, from, to, after });
-  const isNewest = after === undefined && to === undefined;
-  const list = useResource<readonly AuditEntry[]>(path, isNewest ? { everyMs: EVERY_MS } : {});
-  const { rows, waiting, showAll } = useStill({
-    list: path,
-    rows: list.answer?.data,
-    keyOf: ({ rowid }) => rowid,
-    isRead: isScrolled(),
+  const list = useParts<AuditEntry>({
+    what: "change",
+    path: "/v1/audit",
+    query: { from, to },
+    route,
+    everyMs: EVERY_MS,
   });
-  const oldest = rows?.at(-1);
-  const older = rows !== undefined && rows.length >= PAGE_ROWS ? oldest?.rowid : undefined;
   return (
-    <section class="stack list" aria-label="Audit">
-      <h1>Audit</h1>
-      <FilterField label="Filter changes" path={["audit"]} route={route} names={FILTERS} plain="from" />
-      {list.error !== undefined && rows !== undefined && <Failed error={list.error} reload={list.reload} />}
-      <div class="panel">
-        <Newer waiting={waiting} read={list.answer?.data.length} what="change" show={showAll} />
-        {rows === undefined ? (
-          <Waiting error={list.error} reload={list.reload} rows={12} />
-        ) : rows.length === 0 ? (
-          <Empty
-            title={
-              from === undefined && to === undefined ? "Nothing was changed yet" : "No change in this time"
-            }
-            command="evreg audit"
-          >
-            Whoever changes actions, subscriptions or tokens, begins a replay, sends a delivery again or gives
-            it up is kept here.
-          </Empty>
-        ) : (
-          <Table label="Changes" rows={rows} columns={COLUMNS} keyOf={({ rowid }) => rowid} />
-        )}
-        <Pages
-          shown={rows?.length ?? 0}
-          oldest={oldest?.timestamped}
-          newest={after === undefined ? undefined : linkTo(["audit"], { ...route.query, after: undefined })}
-          older={older === undefined ? undefined : linkTo(["audit"], { ...route.query, after: older })}
-        />
-      </div>
-    </section>
+    <List
+      title="Audit"
+      what="change"
+      route={route}
+      filters={FILTERS}
+      plain="from"
+      of={list}
+      columns={COLUMNS}
+      keyOf={({ rowid }) => rowid}
+      heading={<h1>Audit</h1>}
+      empty={empty("Nothing was changed yet")}
+      noMatch={empty("No change in this time")}
+    />
   );
 }
 
 /** `subscription.secret_rotated` as `Subscription: secret rotated`. */
 function wordsOf(change: string): string {
   const [record = "", what = ""] = change.split(".");
-  return `${(record[0] ?? "").toUpperCase()}${record.slice(1)} ${what.replaceAll("_", " ")}`;
+  return `${capital(record)} ${what.replaceAll("_", " ")}`;
 }
 
 /** `active: true → false`; of one whose values are not kept its name. */

@@ -1,55 +1,51 @@
+import { Button } from "../../parts/button.tsx";
 import { useState } from "preact/hooks";
 import type { Delivery } from "../../../domain/delivery.ts";
 import type { Replay, ReplayCount } from "../../../domain/replay.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { may } from "../../api/identity.ts";
 import { ApiError } from "../../api/api-error.ts";
-import { askJson } from "../../api/request.ts";
-import { noted } from "../../api/resource.ts";
-import { canRetry, canSkip } from "../../parts/attempt-times.ts";
-import { SubscriptionName } from "../../parts/delivery-acts.tsx";
-import { numberText } from "../../parts/time.tsx";
-import { confirm } from "../../shell/confirm.tsx";
-import { goTo, linkTo } from "../../shell/route.ts";
-import { say, sayError } from "../../shell/toast.tsx";
+import { askJson, changes } from "../../api/request.ts";
+import { useActing } from "../../parts/acting.ts";
+import { canRetry, canSkip } from "../../records/attempt-times.ts";
+import { SubscriptionName } from "../../records/delivery-acts.tsx";
+import { countText, numberText } from "../../parts/texts.ts";
+import { goTo, linkTo } from "../../parts/route.ts";
+import { say, sayError } from "../../parts/toast.tsx";
 
-const deliveriesText = (count: number): string =>
-  `${numberText(count)} ${count === 1 ? "delivery" : "deliveries"}`;
+const deliveriesText = (count: number): string => countText(count, "delivery", "deliveries");
 
 /** What can be done with the rows that were picked. */
-export function Picked(props: {
-  readonly deliveries: readonly Delivery[];
-  readonly clear: () => void;
-  readonly done: () => void;
-}) {
-  const { deliveries, clear, done } = props;
+export function Picked(props: { readonly deliveries: readonly Delivery[]; readonly clear: () => void }) {
+  const { deliveries, clear } = props;
   const [doneSoFar, setDoneSoFar] = useState<number | undefined>();
+  const { act } = useActing(sayError);
   const mine = deliveries.filter(({ application }) => may("write", application));
   const toRetry = mine.filter(canRetry);
   const toSkip = mine.filter(canSkip);
 
-  const each = async (ones: readonly Delivery[], act: "retry" | "skip", what: string): Promise<void> => {
+  const each = async (ones: readonly Delivery[], verb: "retry" | "skip", what: string): Promise<void> => {
     const refused: string[] = [];
     try {
       for (const [index, { rowid }] of ones.entries()) {
         setDoneSoFar(index);
-        await askJson(`/v1/deliveries/${rowid}/${act}`, { method: "POST" }).catch((error: unknown) => {
+        await askJson(`/v1/deliveries/${rowid}/${verb}`, { method: "POST" }).catch((error: unknown) => {
           // Its state has changed meanwhile: the others are still to be done.
           if (!(error instanceof ApiError) || error.status !== 409) throw error;
           refused.push(`${rowid}: ${error.message}`);
         });
       }
-      if (refused.length === 0) say(`${deliveriesText(ones.length)} ${what}.`);
-      else sayError(`${ones.length - refused.length} of ${ones.length} ${what}. ${refused[0]}`);
-    } catch (error) {
-      sayError(noted(error));
+    } finally {
+      setDoneSoFar(undefined);
+      changes.value += 1;
+      clear();
     }
-    setDoneSoFar(undefined);
-    done();
+    if (refused.length === 0) say(`${deliveriesText(ones.length)} ${what}.`);
+    else sayError(`${ones.length - refused.length} of ${ones.length} ${what}. ${refused[0]}`);
   };
-  const retry = async (): Promise<void> => {
-    const again = toRetry.filter(({ status }) => status === "delivered").length;
-    const yes = await confirm({
+  const again = toRetry.filter(({ status }) => status === "delivered").length;
+  const retry = (): void =>
+    void act(() => each(toRetry, "retry", "sent again"), {
       title: `Send ${deliveriesText(toRetry.length)} again?`,
       body: (
         <>
@@ -60,10 +56,8 @@ export function Picked(props: {
       ),
       act: `Send ${numberText(toRetry.length)}`,
     });
-    if (yes) await each(toRetry, "retry", "sent again");
-  };
-  const skip = async (): Promise<void> => {
-    const yes = await confirm({
+  const skip = (): void =>
+    void act(() => each(toSkip, "skip", "given up"), {
       title: `Give up ${deliveriesText(toSkip.length)}?`,
       body: (
         <>
@@ -76,8 +70,6 @@ export function Picked(props: {
       keep: "Keep trying",
       danger: true,
     });
-    if (yes) await each(toSkip, "skip", "given up");
-  };
   return (
     <div class="many" role="region" aria-label="Picked deliveries">
       <span role="status">
@@ -87,15 +79,9 @@ export function Picked(props: {
       </span>
       {doneSoFar === undefined && (
         <span class="row push">
-          <button class="btn" disabled={toRetry.length === 0} onClick={() => void retry()}>
-            Send again…
-          </button>
-          <button class="btn" disabled={toSkip.length === 0} onClick={() => void skip()}>
-            Give up…
-          </button>
-          <button class="btn bare" onClick={clear}>
-            Pick none
-          </button>
+          <Button run={retry} disabled={toRetry.length === 0} label="Send again…" />
+          <Button run={skip} disabled={toSkip.length === 0} label="Give up…" />
+          <Button look="bare" run={clear} label="Pick none" />
         </span>
       )}
     </div>
@@ -128,6 +114,7 @@ export function AllThatMatch(props: {
   readonly subscriptions: readonly Subscription[];
 }) {
   const { selection, subscriptions } = props;
+  const { act } = useActing(sayError);
   const [counting, setCounting] = useState<string | undefined>();
   const { subscription, action, from, to } = selection;
   // Of one that matches more than the action, a replay would send all.
@@ -151,47 +138,39 @@ export function AllThatMatch(props: {
   };
   const begin = async (counts: readonly ReplayCount[]): Promise<void> => {
     const refused: string[] = [];
-    let begun = 0;
     for (const { subscription_id: id } of counts) {
-      try {
-        await askJson<Replay>(`/v1/subscriptions/${id}/replay`, { method: "POST", body });
-        begun += 1;
-      } catch (error) {
-        // One that has a replay already holds up no other.
-        if (!(error instanceof ApiError) || error.status !== 409) throw error;
-        refused.push(error.message);
-      }
+      await askJson<Replay>(`/v1/subscriptions/${id}/replay`, { method: "POST", body }).catch(
+        (error: unknown) => {
+          // One that has a replay already holds up no other.
+          if (!(error instanceof ApiError) || error.status !== 409) throw error;
+          refused.push(error.message);
+        },
+      );
     }
     if (refused.length > 0) sayError(refused.join(" "));
-    if (begun > 0) goTo(linkTo(["replays"]));
+    if (refused.length < counts.length) goTo(linkTo(["replays"]));
   };
   const run = async (): Promise<void> => {
-    try {
-      const counts = await count();
-      setCounting(undefined);
-      const total = counts.reduce((sum, one) => sum + one.total, 0);
-      if (total === 0)
-        return say("None of them can be sent again: their events or subscriptions have changed.");
-      const yes = await confirm({
-        title: `Send ${deliveriesText(total)} again?`,
-        body: <CountsOf counts={counts} />,
-        act: `Replay ${numberText(total)}`,
-      });
-      if (yes) await begin(counts);
-    } catch (error) {
-      sayError(noted(error));
-    } finally {
-      setCounting(undefined);
-    }
+    let counts: readonly ReplayCount[] = [];
+    const isCounted = await act(async () => {
+      counts = await count().finally(() => setCounting(undefined));
+    });
+    if (!isCounted) return;
+    const total = counts.reduce((sum, one) => sum + one.total, 0);
+    if (total === 0)
+      return say("None of them can be sent again: their events or subscriptions have changed.");
+    await act(() => begin(counts), {
+      title: `Send ${deliveriesText(total)} again?`,
+      body: <CountsOf counts={counts} />,
+      act: `Replay ${numberText(total)}`,
+    });
   };
   return (
     <div class="many">
       <span role="status">
         {counting ?? "All that failed and match can be sent again in the background."}
       </span>
-      <button class="btn push" disabled={counting !== undefined} onClick={() => void run()}>
-        Send all again…
-      </button>
+      <Button look="push" run={run} disabled={counting !== undefined} label="Send all again…" />
     </div>
   );
 }

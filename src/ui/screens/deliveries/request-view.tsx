@@ -2,10 +2,10 @@ import type { DeliveryWithAttempts } from "../../../domain/delivery.ts";
 import type { Health } from "../../../domain/operations.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { useResource } from "../../api/resource.ts";
-import { Copy, quoted } from "../../parts/copy.tsx";
-import { JsonView } from "../../parts/json-view.tsx";
-import { LargePayload, Waiting } from "../../parts/states.tsx";
-import { type EventHead, useEvent } from "../../parts/stored-event.ts";
+import { shellWord } from "../../../domain/formats.ts";
+import { Copy } from "../../parts/copy.tsx";
+import { CodeBox } from "../../parts/layout.tsx";
+import { type EventHead, PayloadView, useEvent } from "../../records/stored-event.tsx";
 
 type Header = readonly [name: string, value: string, isLeftOut?: boolean];
 
@@ -39,18 +39,22 @@ function bodyOf({ rowid, action, timestamped }: EventHead, payload: string, atte
 
 function curlOf(url: string, headers: readonly Header[], body: string): string {
   const sent = headers.filter(([, , isLeftOut]) => isLeftOut !== true);
-  const lines = sent.map(([name, value]) => `  -H ${quoted(`${name}: ${value}`)}`);
-  return [`curl -X POST ${quoted(url)}`, ...lines, `  --data-binary ${quoted(body)}`].join(" \\\n");
+  const lines = sent.map(([name, value]) => `  -H ${shellWord(`${name}: ${value}`)}`);
+  return [`curl -X POST ${shellWord(url)}`, ...lines, `  --data-binary ${shellWord(body)}`].join(" \\\n");
 }
 
-/** The request of an attempt, made again from what is stored. */
+/**
+ * The request of an attempt, made again from what is stored.
+ * @param props.picked the attempt; the last one, where it is not kept
+ */
 export function RequestView(props: {
   readonly delivery: DeliveryWithAttempts;
   readonly subscription: Subscription | undefined;
-  readonly attempt: number;
+  readonly picked: number;
 }) {
-  const { delivery, subscription, attempt } = props;
-  const { head, payload, isLarge, ask } = useEvent(delivery.event_id);
+  const { delivery, subscription, picked } = props;
+  const { attempts } = delivery;
+  const stored = useEvent(delivery.event_id);
   const health = useResource<Health>("/health");
   if (subscription === undefined || subscription.handler === null) {
     return (
@@ -62,29 +66,27 @@ export function RequestView(props: {
     );
   }
   const { handler } = subscription;
-  const started = delivery.attempts.find((one) => one.attempt === attempt)?.started_at;
-  const at = { number: attempt, atMs: started === undefined ? Date.now() : Date.parse(started) };
+  const kept = attempts.find(({ attempt }) => attempt === picked) ?? attempts.at(-1);
+  const number = kept?.attempt ?? Math.max(1, delivery.attempt);
+  const at = { number, atMs: kept === undefined ? Date.now() : Date.parse(kept.started_at) };
   const headers = headersOf(delivery, subscription, at, health.answer?.data.version ?? "");
-  const body =
-    head.answer === undefined || payload.answer === undefined
-      ? undefined
-      : bodyOf(head.answer.data, payload.answer.data, attempt);
+  const [event, payload] = [stored.head.answer?.data, stored.payload.answer?.data];
+  const body = event === undefined || payload === undefined ? undefined : bodyOf(event, payload, number);
   return (
     <>
-      <section class="panel codebox" aria-label="Request">
-        <header>
-          <h2>Request</h2>
-          <span class="aside">of attempt {attempt}, made again</span>
-          {body !== undefined && (
-            <span class="push">
-              <Copy
-                text={() => curlOf(handler, headers, body)}
-                what="the request as curl"
-                label="Copy as curl"
-              />
-            </span>
-          )}
-        </header>
+      <CodeBox
+        title="Request"
+        note={<>of attempt {number}, made again</>}
+        acts={
+          body !== undefined && (
+            <Copy
+              text={() => curlOf(handler, headers, body)}
+              what="the request as curl"
+              label="Copy as curl"
+            />
+          )
+        }
+      >
         <div class="request">
           <code class="break">
             <b>POST</b> {handler}
@@ -110,21 +112,8 @@ export function RequestView(props: {
             that checks them refuses the curl line.
           </p>
         </div>
-      </section>
-      {body !== undefined ? (
-        <JsonView title="Body" what="the body" text={body} asked={isLarge} />
-      ) : ask !== undefined ? (
-        <LargePayload title="Body" bytes={head.answer?.data.payload_bytes ?? 0} show={ask} />
-      ) : (
-        <Waiting
-          error={head.error ?? payload.error}
-          reload={() => {
-            head.reload();
-            payload.reload();
-          }}
-          rows={4}
-        />
-      )}
+      </CodeBox>
+      <PayloadView title="Body" what="the body" of={stored} text={body} />
     </>
   );
 }

@@ -1,3 +1,6 @@
+import { Head, Section, Words } from "../../parts/layout.tsx";
+import { capital } from "../../parts/texts.ts";
+import { Button } from "../../parts/button.tsx";
 import { useState } from "preact/hooks";
 import type { Finding, FindingsMeta } from "../../../domain/operations.ts";
 import { useResource } from "../../api/resource.ts";
@@ -30,41 +33,33 @@ export function Doctor() {
   }
   return (
     <div class="stack narrow">
-      <header class="head">
-        <div class="what">
-          <h1>Doctor</h1>
-          <p class="facts">
-            {checked !== undefined && (
-              <span>
-                <b>Checked</b> <Time at={checked} exact />
-              </span>
-            )}
-          </p>
-        </div>
-        <div class="acts">
-          <button
-            class="btn"
-            disabled={isBusy}
-            onClick={() => {
-              setBusy(true);
-              reload();
-            }}
-          >
-            {isBusy ? "Checking…" : "Check again"}
-          </button>
-          <CopyCommand text="evreg doctor" />
-        </div>
-      </header>
+      <Head
+        title="Doctor"
+        facts={{ Checked: checked !== undefined && <Time at={checked} exact /> }}
+        acts={
+          <>
+            <Button
+              run={() => {
+                setBusy(true);
+                reload();
+              }}
+              disabled={isBusy}
+              label={isBusy ? "Checking…" : "Check again"}
+            />
+            <CopyCommand text="evreg doctor" />
+          </>
+        }
+      />
       {error !== undefined && answer !== undefined && <Failed error={error} reload={reload} />}
       {answer === undefined ? (
         <div class="panel">
-          <Waiting error={error} reload={reload} />
+          <Waiting of={{ error, reload }} />
         </div>
       ) : (
         ORDER.map((status) => (
           <Group
             key={status}
-            status={status}
+            title={TITLES[status]}
             findings={answer.data.filter((finding) => finding.status === status)}
           />
         ))
@@ -73,41 +68,27 @@ export function Doctor() {
   );
 }
 
-function Group(props: { readonly status: Finding["status"]; readonly findings: readonly Finding[] }) {
-  const { status, findings } = props;
+function Group({ title, findings }: { readonly title: string; readonly findings: readonly Finding[] }) {
   if (findings.length === 0) return null;
   return (
-    <section>
-      <header>
-        <h2>{TITLES[status]}</h2>
-        <p>{findings.length}</p>
-      </header>
+    <Section title={title} note={findings.length}>
       <ul class="panel findings">
-        {findings.map((finding, index) => (
+        {findings.map(({ status, check, found, remedy }, index) => (
           <li key={index}>
             <Status state={STATES[status]} word={false} words={status} />
             <div>
               <p class="break">
-                <strong class="strong">{capital(finding.check)}.</strong> {finding.found}
+                <strong class="strong">{capital(check)}.</strong> {found}
               </p>
-              {finding.remedy !== null && (
+              {remedy !== null && (
                 <p class="soft break">
-                  <WithCommands text={finding.remedy} />
+                  <Words text={remedy} />
                 </p>
               )}
             </div>
           </li>
         ))}
       </ul>
-    </section>
-  );
-}
-
-const capital = (text: string): string => (text[0] ?? "").toUpperCase() + text.slice(1);
-
-/** A sentence whose commands stand between backticks. */
-function WithCommands({ text }: { readonly text: string }) {
-  return (
-    <>{text.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>
+    </Section>
   );
 }

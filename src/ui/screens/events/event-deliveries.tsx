@@ -1,13 +1,15 @@
 import { type Delivery, DELIVERY_STATUSES, type DeliveryWithAttempts } from "../../../domain/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { useResource } from "../../api/resource.ts";
-import { Attempts } from "../../parts/attempts.tsx";
-import { DeliveryActs, SubscriptionName } from "../../parts/delivery-acts.tsx";
+import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icons.tsx";
-import { Failed, Waiting } from "../../parts/states.tsx";
+import { Section } from "../../parts/layout.tsx";
+import { linkTo, type Query } from "../../parts/route.ts";
+import { Loaded, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { durationText, numberText, Until } from "../../parts/time.tsx";
-import { linkTo } from "../../shell/route.ts";
+import { Attempts } from "../../records/attempts.tsx";
+import { DeliveryActs, SubscriptionName } from "../../records/delivery-acts.tsx";
 
 const EVERY_MS = 2_000;
 /** As `delivery` in the address: none is open. */
@@ -17,72 +19,62 @@ const MOST_SHOWN = 100;
 const TROUBLE: ReadonlySet<string> = new Set(["failed", "waiting", "held"]);
 
 /** Where an event went: a line for each subscription, and of one of them each attempt. */
-export function EventDeliveries({
-  event,
-  query,
-}: {
-  readonly event: number;
-  readonly query: Readonly<Record<string, string>>;
-}) {
-  const path = `/v1/events/${event}/deliveries`;
-  const { answer, error, reload } = useResource<readonly Delivery[]>(path, { everyMs: EVERY_MS });
-  const deliveries = answer?.data;
+export function EventDeliveries({ event, query }: { readonly event: number; readonly query: Query }) {
+  const list = useResource<readonly Delivery[]>(`/v1/events/${event}/deliveries`, { everyMs: EVERY_MS });
+  const all = list.answer?.data;
   // Whoever looks at an event that did not arrive everywhere wants to know why.
-  const open = query["delivery"] ?? String(deliveries?.find(({ status }) => TROUBLE.has(status))?.rowid);
+  const open = query["delivery"] ?? String(all?.find(({ status }) => TROUBLE.has(status))?.rowid);
   const linkOf = (delivery: number | string, attempt?: number): string =>
     linkTo(["events", event], { ...query, delivery, attempt });
+  const way = (delivery: Delivery) => {
+    const { rowid, status } = delivery;
+    const isOpen = open === String(rowid);
+    return (
+      <li key={rowid}>
+        <a class="way" href={linkOf(isOpen ? NONE : rowid)} aria-expanded={isOpen}>
+          <Icon name="open" />
+          <Status state={status} />
+          <span class="name">
+            <SubscriptionName of={delivery} />
+          </span>
+          <span class="end">
+            <End delivery={delivery} />
+          </span>
+        </a>
+        {isOpen && (
+          <Way
+            id={rowid}
+            picked={Number(query["attempt"] ?? 0)}
+            linkOf={(attempt) => linkOf(rowid, attempt)}
+          />
+        )}
+      </li>
+    );
+  };
   return (
-    <section aria-label="Deliveries">
-      <header>
-        <h2>Deliveries</h2>
-        {deliveries !== undefined && <p>{countsText(deliveries)}</p>}
-      </header>
-      <div class="panel">
-        {deliveries === undefined ? (
-          <Waiting error={error} reload={reload} rows={2} />
-        ) : deliveries.length === 0 ? (
-          <div class="empty">No active subscription had this action when it was published.</div>
-        ) : (
-          <ul class="ways">
-            {deliveries.map((delivery, index) => {
-              const isOpen = open === String(delivery.rowid);
-              if (index >= MOST_SHOWN && !isOpen) return null;
-              return (
-                <li key={delivery.rowid}>
-                  <a class="way" href={linkOf(isOpen ? NONE : delivery.rowid)} aria-expanded={isOpen}>
-                    <Icon name="open" />
-                    <Status state={delivery.status} />
-                    <span class="name">
-                      <SubscriptionName of={delivery} />
-                    </span>
-                    <span class="end">
-                      <End delivery={delivery} />
-                    </span>
-                  </a>
-                  {isOpen && (
-                    <Way
-                      id={delivery.rowid}
-                      picked={Number(query["attempt"] ?? 0)}
-                      linkOf={(attempt) => linkOf(delivery.rowid, attempt)}
-                      done={reload}
-                    />
-                  )}
-                </li>
-              );
-            })}
-          </ul>
-        )}
-        {deliveries !== undefined && deliveries.length > MOST_SHOWN && (
-          <div class="more">
-            {numberText(MOST_SHOWN)} of {numberText(deliveries.length)}
-            <a class="btn bare" href={linkTo(["deliveries"], { event })}>
-              All of them
-            </a>
-          </div>
-        )}
-      </div>
-      {error !== undefined && deliveries !== undefined && <Failed error={error} />}
-    </section>
+    <Section title="Deliveries" note={all !== undefined && countsText(all)}>
+      <Loaded of={list} rows={2}>
+        {(deliveries) =>
+          deliveries.length === 0 ? (
+            <div class="empty">No active subscription had this action when it was published.</div>
+          ) : (
+            <>
+              <ul class="ways">
+                {deliveries
+                  .filter(({ rowid }, index) => index < MOST_SHOWN || open === String(rowid))
+                  .map(way)}
+              </ul>
+              {deliveries.length > MOST_SHOWN && (
+                <div class="more">
+                  {numberText(MOST_SHOWN)} of {numberText(deliveries.length)}
+                  <Button look="bare" to={linkTo(["deliveries"], { event })} label="All of them" />
+                </div>
+              )}
+            </>
+          )
+        }
+      </Loaded>
+    </Section>
   );
 }
 
@@ -119,35 +111,19 @@ function Way(props: {
   readonly id: number;
   readonly picked: number;
   readonly linkOf: (attempt: number) => string;
-  readonly done: () => void;
 }) {
-  const { id, picked, linkOf, done } = props;
-  const { answer, error, reload } = useResource<DeliveryWithAttempts>(`/v1/deliveries/${id}`, {
-    everyMs: EVERY_MS,
-  });
-  const delivery = answer?.data;
+  const { id, picked, linkOf } = props;
+  const read = useResource<DeliveryWithAttempts>(`/v1/deliveries/${id}`, { everyMs: EVERY_MS });
+  const delivery = read.answer?.data;
   const of = delivery?.subscription_id;
   const subscription = useResource<Subscription>(of === undefined ? undefined : `/v1/subscriptions/${of}`)
     .answer?.data;
-  if (delivery === undefined) return <Waiting error={error} reload={reload} rows={2} />;
-  const isKept = delivery.attempts.some(({ attempt }) => attempt === picked);
+  if (delivery === undefined) return <Waiting of={read} rows={2} />;
   return (
     <>
-      <Attempts
-        delivery={delivery}
-        subscription={subscription}
-        picked={isKept ? picked : undefined}
-        linkOf={linkOf}
-      />
+      <Attempts delivery={delivery} subscription={subscription} picked={picked} linkOf={linkOf} />
       <div class="way-acts">
-        <DeliveryActs
-          delivery={delivery}
-          subscription={subscription}
-          done={() => {
-            reload();
-            done();
-          }}
-        />
+        <DeliveryActs delivery={delivery} subscription={subscription} />
         <span class="push">
           <a href={linkTo(["deliveries", id])}>Delivery {id}</a>
         </span>

@@ -1,83 +1,54 @@
-import { useRef, useState } from "preact/hooks";
-import { newAttemptKey } from "../../api/attempt-key.ts";
+import { useRef } from "preact/hooks";
 import type { Action } from "../../../domain/action.ts";
 import type { Event } from "../../../domain/event.ts";
+import { shellWord } from "../../../domain/formats.ts";
+import { isReservedName } from "../../../domain/names.ts";
+import { newAttemptKey } from "../../api/attempt-key.ts";
 import { may } from "../../api/identity.ts";
-import { apiUrl, askJson } from "../../api/request.ts";
-import { noted, useResource } from "../../api/resource.ts";
+import { apiUrl, send } from "../../api/request.ts";
+import { useResource } from "../../api/resource.ts";
 import { readSession } from "../../api/session-token.ts";
-import { Copy, quoted, runnable } from "../../parts/copy.tsx";
-import { JsonView } from "../../parts/json-view.tsx";
-import { LargePayload, Waiting } from "../../parts/states.tsx";
-import { type EventHead, payloadOf, useEvent } from "../../parts/stored-event.ts";
+import { useActing } from "../../parts/acting.ts";
+import { Button } from "../../parts/button.tsx";
+import { Copy, runnable } from "../../parts/copy.tsx";
+import { Head } from "../../parts/layout.tsx";
+import { goTo, linkTo, type Query } from "../../parts/route.ts";
+import { Detail } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
-import { confirm } from "../../shell/confirm.tsx";
-import { goTo, linkTo } from "../../shell/route.ts";
-import { say, sayError } from "../../shell/toast.tsx";
+import { say, sayError } from "../../parts/toast.tsx";
+import { type EventHead, PayloadView, payloadOf, useEvent } from "../../records/stored-event.tsx";
 import { EventDeliveries } from "./event-deliveries.tsx";
 
 /** One event: where it went, and what was published. */
-export function EventDetail({
-  id,
-  query,
-}: {
-  readonly id: string;
-  readonly query: Readonly<Record<string, string>>;
-}) {
-  const { head, payload, isLarge, ask } = useEvent(id);
-  const event = head.answer?.data;
+export function EventDetail({ id, query }: { readonly id: string; readonly query: Query }) {
+  const stored = useEvent(id);
+  const name = stored.head.answer?.data.action;
   const action = useResource<Action>(
-    event === undefined ? undefined : `/v1/actions/${encodeURIComponent(event.action)}`,
+    name === undefined ? undefined : `/v1/actions/${encodeURIComponent(name)}`,
   ).answer?.data;
-  const back = (
-    <a class="back btn bare" href={linkTo(["events"], { ...query, delivery: undefined, attempt: undefined })}>
-      All events
-    </a>
-  );
-  if (event === undefined) {
-    return (
-      <article class="detail">
-        {back}
-        <Waiting error={head.error} reload={head.reload} />
-      </article>
-    );
-  }
+  const list = linkTo(["events"], { ...query, delivery: undefined, attempt: undefined });
   return (
-    <article class="detail" aria-label={`Event ${event.rowid}`}>
-      {back}
-      <header class="head">
-        <div class="what">
-          <h2 class="h1">
-            <a href={linkTo(["actions", event.action])}>{event.action}</a>
-          </h2>
-          <p class="facts">
-            <span>
-              <b>Event</b> {event.rowid}
-            </span>
-            <span>
-              <b>Published</b> <Time at={event.timestamped} exact />
-            </span>
-            <span>
-              <b>Revision</b> {event.revision}
-            </span>
-            {action !== undefined && (
-              <span>
-                <b>Application</b> {action.application}
-              </span>
-            )}
-          </p>
-        </div>
-        <Acts event={event} application={action?.application} payload={payload.answer?.data} />
-      </header>
-      <EventDeliveries event={event.rowid} query={query} />
-      {payload.answer !== undefined ? (
-        <JsonView title="Payload" what="the payload" text={payload.answer.data} asked={isLarge} />
-      ) : ask !== undefined ? (
-        <LargePayload title="Payload" bytes={event.payload_bytes} show={ask} />
-      ) : (
-        <Waiting error={payload.error} reload={payload.reload} />
+    <Detail of={stored.head} label={`Event ${id}`} back={["All events", list]}>
+      {(event) => (
+        <>
+          <Head
+            isRecord
+            title={<a href={linkTo(["actions", event.action])}>{event.action}</a>}
+            facts={{
+              Event: event.rowid,
+              Published: <Time at={event.timestamped} exact />,
+              Revision: event.revision,
+              Application: action?.application,
+            }}
+            acts={
+              <Acts event={event} application={action?.application} payload={stored.payload.answer?.data} />
+            }
+          />
+          <EventDeliveries event={event.rowid} query={query} />
+          <PayloadView title="Payload" what="the payload" of={stored} text={stored.payload.answer?.data} />
+        </>
       )}
-    </article>
+    </Detail>
   );
 }
 
@@ -89,13 +60,20 @@ function Acts(props: {
 }) {
   const { event, application } = props;
   const { rowid, action } = event;
-  const [isBusy, setBusy] = useState(false);
+  const { isBusy, act } = useActing(sayError);
   const key = useRef(newAttemptKey());
   const readIt = async (): Promise<string> => props.payload ?? payloadOf(rowid);
   const body = async (more = ""): Promise<string> =>
     `{"action":${JSON.stringify(action)},${more}"payload":${await readIt()}}`;
-  const again = async (): Promise<void> => {
-    const yes = await confirm({
+  const publish = async (): Promise<void> => {
+    const text = await body(`"idempotency_key":"${key.current}",`);
+    const { data } = await send<Event>("POST", "/v1/events", { text });
+    key.current = newAttemptKey();
+    say(`Published as event ${data.rowid}.`);
+    goTo(linkTo(["events", data.rowid]));
+  };
+  const again = (): void =>
+    void act(publish, {
       title: `Publish event ${rowid} again?`,
       body: (
         <>
@@ -108,27 +86,10 @@ function Acts(props: {
       ),
       act: "Publish it again",
     });
-    if (!yes) return;
-    setBusy(true);
-    try {
-      const text = await body(`"idempotency_key":"${key.current}",`);
-      const { data } = await askJson<Event>("/v1/events", { method: "POST", text });
-      key.current = newAttemptKey();
-      say(`Published as event ${data.rowid}.`);
-      goTo(linkTo(["events", data.rowid]));
-    } catch (error) {
-      sayError(noted(error));
-    } finally {
-      setBusy(false);
-    }
-  };
-  const isOwn = action.startsWith("evreg.");
   return (
-    <div class="acts">
-      {!isOwn && may("publish", application) && (
-        <button class="btn" disabled={isBusy} onClick={() => void again()}>
-          Publish again…
-        </button>
+    <>
+      {!isReservedName(action) && may("publish", application) && (
+        <Button run={again} disabled={isBusy} label="Publish again…" />
       )}
       <Copy
         text={async () => curlOf(await body())}
@@ -136,11 +97,11 @@ function Acts(props: {
         label="Copy as curl"
       />
       <Copy
-        text={async () => runnable(`evreg publish ${quoted(action)} ${quoted(await readIt())}`)}
+        text={async () => runnable(`evreg publish ${shellWord(action)} ${shellWord(await readIt())}`)}
         what="the command that publishes it"
         label="Copy as command"
       />
-    </div>
+    </>
   );
 }
 
@@ -148,10 +109,10 @@ function Acts(props: {
 function curlOf(body: string): string {
   const token = readSession() === null ? [] : [`-H "Authorization: Bearer $EVREG_TOKEN"`];
   const parts = [
-    `curl -X POST ${quoted(apiUrl("/v1/events"))}`,
+    `curl -X POST ${shellWord(apiUrl("/v1/events"))}`,
     ...token,
     `-H 'Content-Type: application/json'`,
-    `--data-binary ${quoted(body)}`,
+    `--data-binary ${shellWord(body)}`,
   ];
   return parts.join(" \\\n  ");
 }

@@ -1,15 +1,136 @@
-import type { Route } from "../../shell/route.ts";
+import { useMemo } from "preact/hooks";
+import type { DeliveryCounts } from "../../../domain/delivery.ts";
+import { EVENT_OUTCOMES } from "../../../domain/event.ts";
+import { Button } from "../../parts/button.tsx";
+import type { FilterName } from "../../parts/filter-field.tsx";
+import { List, Split, useParts } from "../../parts/list.tsx";
+import { linkTo, type Route } from "../../parts/route.ts";
+import { Empty } from "../../parts/states.tsx";
+import { Counts } from "../../parts/status.tsx";
+import type { Column } from "../../parts/table.tsx";
+import { Time } from "../../parts/time.tsx";
+import { useTimeRange } from "../../records/list-filters.ts";
 import { EventDetail } from "./event-detail.tsx";
-import { EventList } from "./event-list.tsx";
+import { whereSchema } from "./where.ts";
+
+/** An event as a list shows it. Its payload is read where it is looked at. */
+interface ListedEvent {
+  readonly rowid: number;
+  readonly action: string;
+  readonly timestamped: string;
+  readonly deliveries?: DeliveryCounts;
+}
+
+const FILTERS: readonly FilterName[] = [
+  { name: "action", example: "order.*" },
+  { name: "from", example: "1h" },
+  { name: "to", example: "2026-02-01" },
+  { name: "outcome", example: "failed", values: EVENT_OUTCOMES },
+  { name: "key", example: "C-17" },
+  { name: "idempotency_key", example: "order-4711-created" },
+  {
+    name: "where",
+    example: "customer.country=FR",
+    hint: "Payloads with this member, also as /customer/country=FR",
+    bare: /^\{|^[^\s=]+=/,
+  },
+];
+const LIVE_EVERY_MS = 1_000;
+
+const COLUMNS: readonly Column<ListedEvent>[] = [
+  { head: "Published", cell: ({ timestamped }) => <Time at={timestamped} exact /> },
+  { head: "Action", grow: true, cell: ({ action }) => action },
+  { head: "Event", right: true, wide: true, cell: ({ rowid }) => rowid },
+  { head: "Deliveries", cell: ({ deliveries }) => <Counts counts={deliveries ?? {}} /> },
+];
+
+/** The newest events, older pages, and what a search finds. */
+function EventList({ route, selected }: { readonly route: Route; readonly selected: number | undefined }) {
+  const { query } = route;
+  const { action, outcome, where, key, idempotency_key } = query;
+  const { from, to } = useTimeRange(query);
+  const wanted = useMemo(() => (where === undefined ? undefined : whereSchema(where)), [where]);
+  const wrong = wanted !== undefined && "wrong" in wanted ? wanted.wrong : undefined;
+  const schema = wanted !== undefined && "schema" in wanted ? wanted.schema : undefined;
+  const list = useParts<ListedEvent>({
+    what: "event",
+    path: wrong === undefined ? "/v1/events" : undefined,
+    query: {
+      payloads: false,
+      deliveries: true,
+      action,
+      from,
+      to,
+      outcome,
+      key,
+      idempotency_key,
+      where: schema,
+    },
+    route,
+    everyMs: LIVE_EVERY_MS,
+    isHeld: selected !== undefined,
+    isSearch: (outcome ?? where ?? key) !== undefined,
+  });
+  return (
+    <List
+      title="Events"
+      what="event"
+      route={route}
+      filters={FILTERS}
+      plain="action"
+      of={wrong === undefined ? list : { ...list, newer: undefined, foot: null }}
+      columns={COLUMNS}
+      keyOf={({ rowid }) => rowid}
+      link={({ rowid }) => linkTo(["events", rowid], { ...query, delivery: undefined, attempt: undefined })}
+      selected={selected}
+      instead={
+        wrong !== undefined && (
+          <Empty
+            title="This is no search"
+            button={<Button to={linkTo(["events"], { ...query, where: undefined })} label="Search anew" />}
+          >
+            {wrong}
+          </Empty>
+        )
+      }
+      noMatch={<NoMatchingEvents hasMore={list.hasMore === true} action={action} />}
+      empty={
+        <Empty title="No event yet" command={`evreg publish user.created '{"id":1}'`}>
+          An event is published to an action, and goes to each subscription of it.
+        </Empty>
+      }
+    />
+  );
+}
+
+function NoMatchingEvents(props: { readonly hasMore: boolean; readonly action: string | undefined }) {
+  const { hasMore, action } = props;
+  return (
+    <Empty
+      title={hasMore ? "No event matches so far" : "No event matches"}
+      button={<Button to="#/events" label="Clear the filter" />}
+    >
+      {hasMore ? "Older events have not been looked at yet." : "No stored event has all of these."}
+      {action !== undefined && (
+        <>
+          {" "}
+          <code>{action}</code> is looked for as the name of an action. To look into payloads, type{" "}
+          <code>where MEMBER=VALUE</code>, such as <code>where customer.country=FR</code>.
+        </>
+      )}
+    </Empty>
+  );
+}
 
 /** All events, or found ones, and beside them the one that was picked. */
 export function Events({ route }: { readonly route: Route }) {
   const id = route.path[1];
   return (
-    <div class={id === undefined ? "split alone" : "split shows-detail"}>
-      <h1 class={id === undefined ? undefined : "sr"}>Events</h1>
-      <EventList route={route} selected={id === undefined ? undefined : Number(id)} />
-      {id !== undefined && <EventDetail key={id} id={id} query={route.query} />}
-    </div>
+    <Split
+      title="Events"
+      id={id}
+      list={<EventList route={route} selected={id === undefined ? undefined : Number(id)} />}
+      detail={(event) => <EventDetail key={event} id={event} query={route.query} />}
+    />
   );
 }

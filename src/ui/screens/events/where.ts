@@ -1,3 +1,4 @@
+import { SEARCH_LIMITS } from "../../../domain/event.ts";
 import { pointerSteps } from "../../../json/pointer.ts";
 
 /** What a search for payloads is asked for, or what is wrong with it. */
@@ -13,8 +14,6 @@ interface Place {
 
 const STEP = /^(?:([^.[\]"]+)|\[(\d{1,3})\]|\[("(?:[^"\\]|\\.)*")\])/s;
 const MOST_STEPS = 64;
-/** As `SEARCH_LIMITS.whereLength`. */
-const MOST_CHARACTERS = 4_096;
 /** The last space before another path and its `=`; names in quotes may hold anything. */
 const NEXT_MEMBER = /\s(?=(?:[^\s="]|\["(?:[^"\\]|\\.)*"\])+=)/s;
 
@@ -24,7 +23,7 @@ const NEXT_MEMBER = /\s(?=(?:[^\s="]|\["(?:[^"\\]|\\.)*"\])+=)/s;
  *   between; as in the command line a value is JSON, or else a text
  */
 export function whereSchema(text: string): Where {
-  if (text.length > MOST_CHARACTERS) return { wrong: "where is too long." };
+  if (text.length > SEARCH_LIMITS.whereLength) return { wrong: "where is too long." };
   if (text.trimStart().startsWith("{")) {
     try {
       JSON.parse(text);

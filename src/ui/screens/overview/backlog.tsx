@@ -1,63 +1,29 @@
 import type { BacklogCause, StatsBacklog } from "../../../domain/stats/stats.ts";
 import { durationText, numberText, useNow } from "../../parts/time.tsx";
-import { linkTo } from "../../shell/route.ts";
+import { linkTo } from "../../parts/route.ts";
 
-interface Cause {
-  readonly cause: BacklogCause;
-  readonly words: string;
-  readonly why: string;
-  /** How it looks: what waits for a person is red. */
-  readonly look: "danger" | "warn" | "accent" | "grey";
-}
+/** How it looks: what waits for a person is red. */
+type Look = "danger" | "warn" | "accent" | "grey";
+type Cause = readonly [cause: BacklogCause, words: string, why: string, look: Look];
 
 /** All that keeps a delivery from its end, the worst first. */
 export const CAUSES: readonly Cause[] = [
-  {
-    cause: "blocked",
-    words: "Behind a blocked one",
-    why: "ordered ones wait for a person",
-    look: "danger",
-  },
-  {
-    cause: "held",
-    words: "Held",
-    why: "paused or deactivated",
-    look: "grey",
-  },
-  {
-    cause: "waiting",
-    words: "Waiting",
-    why: "for their retry, or behind another",
-    look: "warn",
-  },
-  {
-    cause: "paced",
-    words: "Paced",
-    why: "by a rate, or for consumers",
-    look: "warn",
-  },
-  {
-    cause: "busy",
-    words: "Busy handlers",
-    why: "behind others of their subscription",
-    look: "grey",
-  },
-  {
-    cause: "delivering",
-    words: "Being delivered",
-    why: "an attempt is under way",
-    look: "accent",
-  },
-  { cause: "due", words: "Due", why: "to be sent next", look: "grey" },
+  ["blocked", "Behind a blocked one", "ordered ones wait for a person", "danger"],
+  ["held", "Held", "paused or deactivated", "grey"],
+  ["waiting", "Waiting", "for their retry, or behind another", "warn"],
+  ["paced", "Paced", "by a rate, or for consumers", "warn"],
+  ["busy", "Busy handlers", "behind others of their subscription", "grey"],
+  ["delivering", "Being delivered", "an attempt is under way", "accent"],
+  ["due", "Due", "to be sent next", "grey"],
 ];
 
 /** What is unfinished now, by why it is, with the age of the oldest. */
 export function Backlog({ backlog }: { readonly backlog: StatsBacklog }) {
   const now = useNow();
-  const most = Math.max(1, ...CAUSES.map(({ cause }) => backlog[cause].deliveries));
+  const most = Math.max(1, ...CAUSES.map(([cause]) => backlog[cause].deliveries));
   return (
     <ul class="backlog panel">
-      {CAUSES.map(({ cause, words, why, look }) => {
+      {CAUSES.map(([cause, words, why, look]) => {
         const { deliveries, since } = backlog[cause];
         return (
           <li key={cause}>

@@ -1,7 +1,9 @@
+import { Section } from "../../parts/layout.tsx";
+import { capital } from "../../parts/texts.ts";
 import type { Finding } from "../../../domain/operations.ts";
 import { useResource } from "../../api/resource.ts";
 import { Status } from "../../parts/status.tsx";
-import { linkTo } from "../../shell/route.ts";
+import { linkTo } from "../../parts/route.ts";
 
 const EVERY_MS = 60_000;
 /** What these find stands in words above. */
@@ -15,21 +17,22 @@ export function DoctorProblems() {
   const problems = notable.filter(({ check, status }) => status === "problem" && !SAID_ABOVE.has(check));
   const counts = [countText(notable, "problem"), countText(notable, "warning")].filter((text) => text !== "");
   return (
-    <section aria-label="The doctor's findings">
-      <header>
-        <h2>The doctor's findings</h2>
-        <p>{counts.join("; ")}</p>
+    <Section
+      title="The doctor's findings"
+      note={counts.join("; ")}
+      aside={
         <a class="push" href={linkTo(["doctor"])}>
           All checks
         </a>
-      </header>
+      }
+    >
       {problems.length > 0 && (
         <ul class="panel attention">
           {problems.map(({ check, found, remedy }) => (
             <li key={check}>
               <span class="danger-text row">
                 <Status state="failed" word={false} />
-                {check[0]!.toUpperCase() + check.slice(1)}
+                {capital(check)}
               </span>
               <p>
                 <span class="strong">{found}</span> {remedy}
@@ -38,7 +41,7 @@ export function DoctorProblems() {
           ))}
         </ul>
       )}
-    </section>
+    </Section>
   );
 }
 

@@ -1,10 +1,17 @@
-import type { Stats, StatsRange, SubscriptionFigures } from "../../../domain/stats/stats.ts";
+import {
+  type Stats,
+  STATS_RANGE_NAMES,
+  type StatsRange,
+  type SubscriptionFigures,
+} from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { may } from "../../api/identity.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
+import { Segments } from "../../parts/button.tsx";
+import { Section } from "../../parts/layout.tsx";
 import { Failed, Waiting } from "../../parts/states.tsx";
-import { goTo, linkTo, type Route } from "../../shell/route.ts";
+import { goTo, linkTo, type Route } from "../../parts/route.ts";
 import { Backlog } from "./backlog.tsx";
 import { DoctorProblems } from "./doctor-problems.tsx";
 import { RANGES } from "./figures.ts";
@@ -24,11 +31,14 @@ const SUBSCRIPTIONS_EVERY_MS = 10_000;
 const LONG_ROWS = 500;
 const LONG_EVERY_MS = 60_000;
 const MOST_ROWS = 1_000;
-const RANGE_NAMES = Object.keys(RANGES) as readonly StatsRange[];
+
+const WORDS = Object.fromEntries(STATS_RANGE_NAMES.map((name) => [name, RANGES[name].words])) as Readonly<
+  Record<StatsRange, string>
+>;
 
 /** How things are, what needs a person, then the figures. */
 export function Overview({ route }: { readonly route: Route }) {
-  const range = RANGE_NAMES.find((name) => name === route.query["range"]) ?? "1h";
+  const range = STATS_RANGE_NAMES.find((name) => name === route.query["range"]) ?? "1h";
   const isTable = route.query["figures"] === "table";
   const stats = useResource<Stats>(withQuery("/v1/stats", { range, by: "subscription", limit: MOST_ROWS }), {
     everyMs: EVERY_MS[range],
@@ -61,9 +71,10 @@ export function Overview({ route }: { readonly route: Route }) {
       <Verdict stats={figures} statsError={stats.error} />
       {isEmpty && table}
       <div class="cols level">
-        <section aria-label="Figures over time">
-          <header>
-            <h2>Last {RANGES[range].words}</h2>
+        <Section
+          title={`Last ${RANGES[range].words}`}
+          label="Figures over time"
+          aside={
             <span class="push row">
               <button
                 class="btn bare"
@@ -72,22 +83,18 @@ export function Overview({ route }: { readonly route: Route }) {
               >
                 {isTable ? "As a chart" : "As a table"}
               </button>
-              <span class="seg" role="group" aria-label="Range">
-                {RANGE_NAMES.map((name) => (
-                  <button
-                    key={name}
-                    aria-pressed={name === range}
-                    onClick={() => goWith({ range: name === "1h" ? undefined : name })}
-                  >
-                    {RANGES[name].words}
-                  </button>
-                ))}
-              </span>
+              <Segments
+                label="Range"
+                choices={WORDS}
+                picked={range}
+                pick={(name) => goWith({ range: name === "1h" ? undefined : name })}
+              />
             </span>
-          </header>
+          }
+        >
           <div class="panel">
             {figures === undefined ? (
-              <Waiting error={undefined} reload={stats.reload} rows={11} />
+              <Waiting of={stats} rows={11} />
             ) : (
               <>
                 <StatStrip stats={figures} />
@@ -95,22 +102,18 @@ export function Overview({ route }: { readonly route: Route }) {
               </>
             )}
           </div>
-        </section>
-        <section aria-label="Unfinished, by cause">
-          <header>
-            <h2>Unfinished, by cause</h2>
-            <span class="aside push">oldest</span>
-          </header>
+        </Section>
+        <Section title="Unfinished, by cause" aside={<span class="aside push">oldest</span>}>
           {figures === undefined ? (
             <div class="panel">
-              <Waiting error={undefined} reload={stats.reload} rows={11} />
+              <Waiting of={stats} rows={11} />
             </div>
           ) : (
             <Backlog backlog={figures.backlog} />
           )}
-        </section>
+        </Section>
       </div>
-      {!isEmpty && (table || <Waiting error={subscriptions.error} reload={subscriptions.reload} rows={3} />)}
+      {!isEmpty && (table || <Waiting of={subscriptions} rows={3} />)}
       {may("admin") && <DoctorProblems />}
     </>
   );

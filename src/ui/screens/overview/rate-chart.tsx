@@ -1,7 +1,8 @@
+import { NONE } from "../../parts/layout.tsx";
 import { useMemo } from "preact/hooks";
 import type { Stats } from "../../../domain/stats/stats.ts";
 import { Chart, type ChartLine, momentText } from "../../parts/chart.tsx";
-import { rateText } from "../../parts/rates.ts";
+import { rateText } from "../../parts/texts.ts";
 import { type Column, Table } from "../../parts/table.tsx";
 import { durationText, numberText } from "../../parts/time.tsx";
 import { type FigureRow, figureRows, RANGES, type Rates, ratesOf } from "./figures.ts";
@@ -68,8 +69,7 @@ function storyOf(stats: Stats, { times, delivered, failed }: Rates): string {
 
 const countText = (value: number | null) =>
   value === null ? <span class="muted">not known</span> : numberText(value);
-const timeText = (value: number | null) =>
-  value === null ? <span class="muted">–</span> : durationText(value);
+const timeText = (value: number | null) => (value === null ? NONE : durationText(value));
 
 function FigureTable({ stats }: { readonly stats: Stats }) {
   const rows = useMemo(() => figureRows(stats, TABLE_ROWS), [stats]);

@@ -1,3 +1,4 @@
+import { Button } from "../../parts/button.tsx";
 import { useState } from "preact/hooks";
 import { attentionSentence } from "../../../domain/words/attention.ts";
 import type { Attention } from "../../../domain/operations.ts";
@@ -5,11 +6,11 @@ import type { BacklogShare, Stats } from "../../../domain/stats/stats.ts";
 import type { ApiError } from "../../api/api-error.ts";
 import { attention, beganAmong, type Needy, needyAmong, needyCount } from "../../api/attention.ts";
 import { may } from "../../api/identity.ts";
-import { SubscriptionName } from "../../parts/delivery-acts.tsx";
+import { SubscriptionName } from "../../records/delivery-acts.tsx";
 import { Status } from "../../parts/status.tsx";
 import { isScrolled, useStill } from "../../parts/still.ts";
 import { durationText, numberText, Time, useNow } from "../../parts/time.tsx";
-import { linkTo } from "../../shell/route.ts";
+import { linkTo } from "../../parts/route.ts";
 import { RANGES } from "./figures.ts";
 
 const SHOWN = 10;
@@ -77,9 +78,11 @@ export function Verdict({
             <div class="more">
               <span>The gravest first</span>
               {count > items.length ? (
-                <a class="btn bare" href={linkTo(["subscriptions"], { state: "troubled" })}>
-                  and {numberText(count - SHOWN)} more
-                </a>
+                <Button
+                  look="bare"
+                  to={linkTo(["subscriptions"], { state: "troubled" })}
+                  label={`and ${numberText(count - SHOWN)} more`}
+                />
               ) : (
                 <button class="btn bare" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
                   {isAll ? "Fewer" : `and ${numberText(count - SHOWN)} more`}
@@ -176,26 +179,23 @@ function Acts({ needy }: { readonly needy: Needy }) {
   return (
     <>
       {failed !== undefined && (
-        <a class="btn" href={linkTo(["deliveries"], { subscription: id, status: "failed" })}>
-          {failed.deliveries === 1 ? "See the delivery" : `See the ${numberText(failed.deliveries ?? 0)}`}
-        </a>
+        <Button
+          to={linkTo(["deliveries"], { subscription: id, status: "failed" })}
+          label={
+            failed.deliveries === 1 ? "See the delivery" : `See the ${numberText(failed.deliveries ?? 0)}`
+          }
+        />
       )}
       {blocking !== null ? (
-        <a class="btn" href={linkTo(["deliveries", blocking])}>
-          See why
-        </a>
+        <Button to={linkTo(["deliveries", blocking])} label="See why" />
       ) : state !== undefined ? (
-        <a class="btn" href={linkTo(["subscriptions", id])}>
-          Review
-        </a>
+        <Button to={linkTo(["subscriptions", id])} label="Review" />
       ) : (
         may("write", application) && (
-          <a
-            class="btn"
-            href={linkTo(["subscriptions", id, "replay"], { status: "failed", from: failed?.published_from })}
-          >
-            Replay…
-          </a>
+          <Button
+            to={linkTo(["subscriptions", id, "replay"], { status: "failed", from: failed?.published_from })}
+            label="Replay…"
+          />
         )
       )}
     </>

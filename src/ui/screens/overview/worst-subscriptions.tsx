@@ -1,15 +1,16 @@
+import { NONE } from "../../parts/layout.tsx";
 import { SUBSCRIPTION_STATES, type SubscriptionState } from "../../../domain/words/attention.ts";
 import type { StatsRange, SubscriptionFigures } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { SubscriptionName } from "../../parts/delivery-acts.tsx";
-import { errorText, failedShare, percentText } from "../../parts/rates.ts";
+import { SubscriptionName } from "../../records/delivery-acts.tsx";
+import { errorText, failedShare, percentText } from "../../parts/texts.ts";
 import { Empty, FIRST_SUBSCRIPTION } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { useStill } from "../../parts/still.ts";
-import { stateNow } from "../../parts/subscription-state.ts";
+import { stateNow } from "../../records/subscription-state.ts";
 import { type Column, Table } from "../../parts/table.tsx";
 import { durationText, numberText, useNow } from "../../parts/time.tsx";
-import { linkTo } from "../../shell/route.ts";
+import { linkTo } from "../../parts/route.ts";
 import { RANGES } from "./figures.ts";
 
 const SHOWN = 12;
@@ -18,14 +19,8 @@ interface Row extends SubscriptionFigures {
   readonly state: SubscriptionState;
 }
 
-const quiet = <span class="muted">–</span>;
-
 const COLUMNS: readonly Column<Row>[] = [
-  {
-    head: "Subscription",
-    grow: true,
-    cell: (row) => <SubscriptionName of={row} />,
-  },
+  { head: "Subscription", grow: true, cell: (row) => <SubscriptionName of={row} /> },
   { head: "State", cell: ({ state }) => <Status state={state} /> },
   { head: "Action", wide: true, cell: ({ action }) => <code class="cut-text">{action}</code> },
   { head: "Delivered", right: true, wide: true, cell: ({ delivered }) => numberText(delivered) },
@@ -34,7 +29,7 @@ const COLUMNS: readonly Column<Row>[] = [
     right: true,
     cell: (row) => {
       const share = failedShare(row);
-      return share === null ? quiet : percentText(100 - share);
+      return share === null ? NONE : percentText(100 - share);
     },
   },
   { head: "p50", right: true, wide: true, cell: ({ attempt_ms: { p50 } }) => timeText(p50) },
@@ -42,17 +37,17 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     head: "Last error",
     wide: true,
-    cell: ({ last_error: error }) => (error === null ? quiet : <code>{errorText(error)}</code>),
+    cell: ({ last_error: error }) => (error === null ? NONE : <code>{errorText(error)}</code>),
   },
   {
     head: "Failed for good",
     right: true,
     wide: true,
-    cell: ({ failed }) => (failed === 0 ? quiet : <span class="danger-text">{numberText(failed)}</span>),
+    cell: ({ failed }) => (failed === 0 ? NONE : <span class="danger-text">{numberText(failed)}</span>),
   },
 ];
 
-const timeText = (ms: number | null) => (ms === null ? quiet : durationText(ms));
+const timeText = (ms: number | null) => (ms === null ? NONE : durationText(ms));
 
 /** The worst first: by state, then by the share of attempts that failed, then the busiest. */
 function worstFirst(one: Row, other: Row): number {

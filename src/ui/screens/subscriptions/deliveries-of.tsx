@@ -1,19 +1,25 @@
-import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
+import { Button, Segments } from "../../parts/button.tsx";
+import { type Delivery, DELIVERY_STATUSES, type DeliveryStatus, isFinal } from "../../../domain/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { askJson, type Envelope, withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { Command } from "../../parts/copy.tsx";
-import { Failed, Waiting } from "../../parts/states.tsx";
+import { Section } from "../../parts/layout.tsx";
+import { Loaded } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { durationText, Time } from "../../parts/time.tsx";
-import { Next } from "../../parts/waits-for.tsx";
-import { goTo, linkTo, type Route } from "../../shell/route.ts";
+import { Next } from "../../records/waits-for.tsx";
+import { goTo, linkTo, type Route } from "../../parts/route.ts";
 
-const SHOWN = ["all", "unfinished", "failed"] as const;
-type Shown = (typeof SHOWN)[number];
-const WORDS: Readonly<Record<Shown, string>> = { all: "All", unfinished: "Unfinished", failed: "Failed" };
-const UNFINISHED: readonly DeliveryStatus[] = ["pending", "delivering", "waiting", "held"];
+const WORDS = { all: "All", unfinished: "Unfinished", failed: "Failed" } as const;
+type Shown = keyof typeof WORDS;
+const NOTHING: Readonly<Record<Shown, string>> = {
+  all: "It has no delivery yet.",
+  unfinished: "None waits: all are finished.",
+  failed: "None has failed for good.",
+};
+const UNFINISHED = DELIVERY_STATUSES.filter((status) => !isFinal(status));
 const ROWS = 12;
 const EVERY_MS = 2_000;
 
@@ -73,7 +79,7 @@ async function inStates(
 export function DeliveriesOf(props: { readonly subscription: Subscription; readonly route: Route }) {
   const { subscription, route } = props;
   const { rowid: id } = subscription;
-  const shown = SHOWN.find((name) => name === route.query["deliveries"]) ?? "all";
+  const shown = (Object.keys(WORDS) as Shown[]).find((name) => name === route.query["deliveries"]) ?? "all";
   const status = shown === "failed" ? "failed" : undefined;
   const path = withQuery("/v1/deliveries", { subscription: id, limit: ROWS, status });
   const list = useResource<readonly Delivery[]>(shown === "unfinished" ? `${path}&unfinished` : path, {
@@ -83,60 +89,51 @@ export function DeliveriesOf(props: { readonly subscription: Subscription; reado
         ? inStates(id, UNFINISHED, signal)
         : askJson<readonly Delivery[]>(asked, { signal }),
   });
-  const rows = list.answer?.data;
   return (
-    <section aria-label="Deliveries">
-      <header>
-        <h2>Deliveries</h2>
-        <span class="seg push" role="group" aria-label="Which deliveries">
-          {SHOWN.map((name) => (
-            <button
-              key={name}
-              aria-pressed={name === shown}
-              onClick={() =>
-                goTo(linkTo(route.path, { ...route.query, deliveries: name === "all" ? undefined : name }), {
-                  replace: true,
-                })
-              }
-            >
-              {WORDS[name]}
-            </button>
-          ))}
-        </span>
-      </header>
-      <div class="panel">
-        {rows === undefined ? (
-          <Waiting error={list.error} reload={list.reload} rows={6} />
-        ) : rows.length === 0 ? (
-          <div class="empty">
-            {shown === "all"
-              ? "It has no delivery yet."
-              : shown === "failed"
-                ? "None has failed for good."
-                : "None waits: all are finished."}
-          </div>
-        ) : (
-          <Table
-            label="Deliveries"
-            rows={rows}
-            columns={columnsOf(subscription)}
-            keyOf={({ rowid }) => rowid}
-            link={({ rowid }) => linkTo(["deliveries", rowid])}
-          />
-        )}
-        {rows !== undefined && rows.length > 0 && (
-          <div class="more">
-            <span>The newest {rows.length}</span>
-            <a class="btn bare" href={linkTo(["deliveries"], { subscription: id, status })}>
-              All of them
-            </a>
-          </div>
-        )}
-      </div>
-      {list.error !== undefined && rows !== undefined && <Failed error={list.error} />}
+    <Section
+      title="Deliveries"
+      aside={
+        <Segments
+          look="push"
+          label="Which deliveries"
+          choices={WORDS}
+          picked={shown}
+          pick={(name) =>
+            goTo(linkTo(route.path, { ...route.query, deliveries: name === "all" ? undefined : name }), {
+              replace: true,
+            })
+          }
+        />
+      }
+    >
+      <Loaded of={list} rows={6}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <div class="empty">{NOTHING[shown]}</div>
+          ) : (
+            <>
+              <Table
+                label="Deliveries"
+                rows={rows}
+                columns={columnsOf(subscription)}
+                keyOf={({ rowid }) => rowid}
+                link={({ rowid }) => linkTo(["deliveries", rowid])}
+              />
+              <div class="more">
+                <span>The newest {rows.length}</span>
+                <Button
+                  look="bare"
+                  to={linkTo(["deliveries"], { subscription: id, status })}
+                  label="All of them"
+                />
+              </div>
+            </>
+          )
+        }
+      </Loaded>
       <Command
         text={`evreg deliveries list --subscription ${id}${status === undefined ? "" : ` --status ${status}`}`}
       />
-    </section>
+    </Section>
   );
 }

@@ -1,25 +1,21 @@
+import { Head } from "../../parts/layout.tsx";
 import { ApiError } from "../../api/api-error.ts";
 import { changedByOthers, changedText } from "../../api/drafts.ts";
-import { askJson } from "../../api/request.ts";
-import { goTo, linkTo } from "../../shell/route.ts";
-import { say } from "../../shell/toast.tsx";
+import { send } from "../../api/request.ts";
+import { goTo, linkTo } from "../../parts/route.ts";
+import { say } from "../../parts/toast.tsx";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { changeBody, draftOf, type ReadSubscription } from "./draft.ts";
 import { readSubscription } from "./read-subscription.ts";
 import { useSettingsForm } from "./form-state.ts";
-import { FormEnd } from "./new-subscription.tsx";
 import { SettingsFields } from "./settings-fields.tsx";
-import { SubscriptionName } from "../../parts/delivery-acts.tsx";
-import { CameBack, Form } from "../../parts/form.tsx";
+import { SubscriptionName } from "../../records/delivery-acts.tsx";
+import { CameBack, Form, FormEnd } from "../../parts/form.tsx";
 
 /** The settings of a subscription, to change. Only what was changed is sent, so that others may change the rest. */
-export function EditSubscription(props: {
-  readonly subscription: ReadSubscription;
-  readonly saved: () => void;
-}) {
-  const { subscription, saved } = props;
+export function EditSubscription({ subscription }: { readonly subscription: ReadSubscription }) {
   const { rowid, application, subscription: name } = subscription;
-  const { draft, wrong, isSending, send } = useSettingsForm(linkTo(["subscriptions", rowid, "edit"]), () =>
+  const { draft, wrong, isBusy, act } = useSettingsForm(linkTo(["subscriptions", rowid, "edit"]), () =>
     draftOf(subscription),
   );
   const leave = linkTo(["subscriptions", rowid]);
@@ -34,20 +30,21 @@ export function EditSubscription(props: {
   };
   return (
     <section class="stack narrow" aria-label={`Settings of ${application}/${name}`}>
-      <header class="head">
-        <h1 class="what">
-          Settings of <SubscriptionName of={subscription} />
-        </h1>
-      </header>
+      <Head
+        title={
+          <>
+            Settings of <SubscriptionName of={subscription} />
+          </>
+        }
+      />
       <CameBack draft={draft} />
       <Form
         send={() =>
-          send(async () => {
+          void act(async () => {
             const text = changeBody(draft.fields, draft.before);
             if (text !== undefined) {
               await refuseConflict();
-              await askJson<Subscription>(`/v1/subscriptions/${rowid}`, { method: "PUT", text });
-              saved();
+              await send<Subscription>("PUT", `/v1/subscriptions/${rowid}`, { text });
               say(`${application}/${name} is changed.`);
             }
             draft.drop();
@@ -56,7 +53,7 @@ export function EditSubscription(props: {
         }
       >
         <SettingsFields draft={draft.fields} change={draft.change} wrong={wrong} isNew={false} />
-        <FormEnd wrong={wrong} isSending={isSending} act="Save" leave={leave} drop={draft.drop} />
+        <FormEnd wrong={wrong} isBusy={isBusy} act="Save" leave={leave} drop={draft.drop} />
       </Form>
     </section>
   );

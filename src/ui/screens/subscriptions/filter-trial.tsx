@@ -1,16 +1,15 @@
+import { Button } from "../../parts/button.tsx";
 import { useState } from "preact/hooks";
-import type { PageMeta } from "../../../domain/event.ts";
+import { type PageMeta, SEARCH_LIMITS } from "../../../domain/event.ts";
 import { ApiError } from "../../api/api-error.ts";
 import { askJson, withQuery } from "../../api/request.ts";
-import { useSending } from "../../api/sending.ts";
-import { linkTo } from "../../shell/route.ts";
+import { useActing } from "../../parts/acting.ts";
+import { linkTo } from "../../parts/route.ts";
 import { Time } from "../../parts/time.tsx";
 import { objectText } from "./draft.ts";
 import { Wrong } from "../../parts/form.tsx";
 
 const TRIED_EVENTS = 50;
-/** What `where` takes. */
-const LONGEST_FILTER = 4_096;
 
 interface TriedEvent {
   readonly rowid: number;
@@ -30,8 +29,11 @@ interface Listed {
 
 async function tryFilter(action: string, filter: string): Promise<Trial> {
   const where = JSON.stringify(JSON.parse(objectText("filter", filter)));
-  if (where.length > LONGEST_FILTER) {
-    throw new ApiError(422, `Filters of more than ${LONGEST_FILTER} characters cannot be tried here.`);
+  if (where.length > SEARCH_LIMITS.whereLength) {
+    throw new ApiError(
+      422,
+      `Filters of more than ${SEARCH_LIMITS.whereLength} characters cannot be tried here.`,
+    );
   }
   const limit = TRIED_EVENTS;
   const { data: last } = await askJson<readonly Listed[]>(withQuery("/v1/events", { action, limit }));
@@ -50,7 +52,7 @@ async function tryFilter(action: string, filter: string): Promise<Trial> {
 /** Tries a filter on the last events before anything depends on it. */
 export function FilterTrial({ action, filter }: { readonly action: string; readonly filter: string }) {
   const [trial, setTrial] = useState<{ readonly of: string; readonly result?: Trial } | undefined>();
-  const { isSending, failure, send } = useSending();
+  const { isBusy, failure, act } = useActing();
   const what = `${action}\n${filter}`;
   if (filter.trim() === "" || action.trim() === "") return null;
   const run = async (): Promise<void> => {
@@ -65,9 +67,7 @@ export function FilterTrial({ action, filter }: { readonly action: string; reado
       <span class="label">Try it</span>
       <div class="trial" aria-live="polite">
         <div class="row">
-          <button type="button" class="btn" disabled={isSending} onClick={() => send(run)}>
-            On the last {TRIED_EVENTS} events
-          </button>
+          <Button run={() => void act(run)} disabled={isBusy} label={`On the last ${TRIED_EVENTS} events`} />
           {shown !== undefined && shown.events.length > 0 && (
             <span>
               <b class="strong">

@@ -1,5 +1,5 @@
 import type { ApiError } from "../../api/api-error.ts";
-import { useSending } from "../../api/sending.ts";
+import { type Acting, useActing } from "../../parts/acting.ts";
 import { type FormDraft, useDraft } from "../../api/drafts.ts";
 import { type Draft, fieldOf } from "./draft.ts";
 import type { Wrong } from "./settings-fields.tsx";
@@ -8,14 +8,14 @@ import type { Wrong } from "./settings-fields.tsx";
 export interface SettingsForm {
   readonly draft: FormDraft<Draft>;
   readonly wrong: Wrong | undefined;
-  readonly isSending: boolean;
+  readonly isBusy: boolean;
   /** Sends it; what goes wrong stands beside its field, and what was typed is kept. */
-  readonly send: (run: () => Promise<void>) => void;
+  readonly act: Acting["act"];
 }
 
 export function useSettingsForm(form: string, start: () => Draft): SettingsForm {
   const draft = useDraft(form, start, (fields) => ({ ...fields, bearer_token: "" }));
-  const { isSending, failure, send, forget } = useSending();
+  const { isBusy, failure, act, forget } = useActing();
   const wrong = failure && wrongOf(failure);
   return {
     draft: {
@@ -26,8 +26,8 @@ export function useSettingsForm(form: string, start: () => Draft): SettingsForm 
       },
     },
     wrong,
-    isSending,
-    send,
+    isBusy,
+    act,
   };
 }
 

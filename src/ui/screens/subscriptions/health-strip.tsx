@@ -1,11 +1,11 @@
 import type { SubscriptionAttempt } from "../../../domain/delivery.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
-import { Failed, Waiting } from "../../parts/states.tsx";
+import { Loaded } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { durationText, Time } from "../../parts/time.tsx";
-import { goTo, linkTo, type Route } from "../../shell/route.ts";
+import { goTo, linkTo, type Route } from "../../parts/route.ts";
 import { answerOf, heightOf, kindOf, tallyOf } from "./attempt-strip.ts";
 
 const SHOWN = 50;
@@ -43,7 +43,6 @@ const COLUMNS: readonly Column<SubscriptionAttempt>[] = [
 export function HealthStrip({ id, route }: { readonly id: number; readonly route: Route }) {
   const path = withQuery(`/v1/subscriptions/${id}/attempts`, { limit: SHOWN });
   const list = useResource<readonly SubscriptionAttempt[]>(path, { everyMs: EVERY_MS });
-  const newestFirst = list.answer?.data;
   const isTable = route.query["attempts"] === "table";
   const show = (): void =>
     goTo(linkTo(route.path, { ...route.query, attempts: isTable ? undefined : "table" }), { replace: true });
@@ -52,31 +51,34 @@ export function HealthStrip({ id, route }: { readonly id: number; readonly route
       <header>
         <h2>Last {SHOWN} attempts</h2>
         <p class="hide-s">height is duration; delivered above the line, failed below</p>
-        {newestFirst !== undefined && newestFirst.length > 0 && (
+        {list.answer !== undefined && list.answer.data.length > 0 && (
           <button class="btn bare push" aria-pressed={isTable} onClick={show}>
             {isTable ? "As bars" : "As a table"}
           </button>
         )}
       </header>
-      <div class="panel">
-        {newestFirst === undefined ? (
-          <Waiting error={list.error} reload={list.reload} rows={3} />
-        ) : newestFirst.length === 0 ? (
-          <div class="empty">Nothing has been sent to it yet.</div>
-        ) : isTable ? (
-          <Table
-            label="Last attempts"
-            rows={newestFirst}
-            columns={COLUMNS}
-            keyOf={keyOf}
-            link={({ delivery_id: delivery }) => linkTo(["deliveries", delivery])}
-          />
-        ) : (
-          <Strip attempts={newestFirst.toReversed()} />
-        )}
-        {newestFirst !== undefined && newestFirst.length > 0 && <TallyInWords attempts={newestFirst} />}
-      </div>
-      {list.error !== undefined && newestFirst !== undefined && <Failed error={list.error} />}
+      <Loaded of={list} rows={3}>
+        {(newestFirst) =>
+          newestFirst.length === 0 ? (
+            <div class="empty">Nothing has been sent to it yet.</div>
+          ) : (
+            <>
+              {isTable ? (
+                <Table
+                  label="Last attempts"
+                  rows={newestFirst}
+                  columns={COLUMNS}
+                  keyOf={keyOf}
+                  link={({ delivery_id: delivery }) => linkTo(["deliveries", delivery])}
+                />
+              ) : (
+                <Strip attempts={newestFirst.toReversed()} />
+              )}
+              <TallyInWords attempts={newestFirst} />
+            </>
+          )
+        }
+      </Loaded>
     </section>
   );
 }

@@ -1,28 +1,30 @@
+import { Button } from "../../parts/button.tsx";
 import { useState } from "preact/hooks";
 import type { SubscriptionWithSecret } from "../../../domain/subscription.ts";
-import { askJson } from "../../api/request.ts";
-import { SubscriptionName } from "../../parts/delivery-acts.tsx";
+import { maySome } from "../../api/identity.ts";
+import { send } from "../../api/request.ts";
+import { SubscriptionName } from "../../records/delivery-acts.tsx";
+import { Head } from "../../parts/layout.tsx";
 import { Empty } from "../../parts/states.tsx";
-import { useRecordName } from "../../shell/record-name.ts";
-import { linkTo } from "../../shell/route.ts";
+import { useRecordName } from "../../parts/record-name.ts";
+import { linkTo } from "../../parts/route.ts";
 import { EMPTY_DRAFT, newBody } from "./draft.ts";
 import { useSettingsForm } from "./form-state.ts";
 import { SubscriptionSecret } from "./subscription-secret.tsx";
 import { SettingsFields } from "./settings-fields.tsx";
-import { mayCreate } from "./subscription-list.tsx";
-import { CameBack, Form, Wrong } from "../../parts/form.tsx";
+import { CameBack, Form, FormEnd } from "../../parts/form.tsx";
 
 /** A form for a new subscription. Its secret is shown once, when it is there. */
 export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record<string, string>> }) {
   const { application = "", action = "" } = query;
-  const { draft, wrong, isSending, send } = useSettingsForm(
+  const { draft, wrong, isBusy, act } = useSettingsForm(
     linkTo(["subscriptions", "new"], { application, action }),
     () => ({ ...EMPTY_DRAFT, application, action }),
   );
   useRecordName("New");
   const [created, setCreated] = useState<SubscriptionWithSecret | undefined>();
   const [isKept, setKept] = useState(false);
-  if (!mayCreate()) {
+  if (!maySome("listen")) {
     return (
       <>
         <h1 class="sr">New subscription</h1>
@@ -45,41 +47,31 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
           />
         </div>
         <div class="form-acts">
-          {!isKept && (
-            <button class="btn main" onClick={() => setKept(true)}>
-              I have kept it
-            </button>
-          )}
+          {!isKept && <Button look="main" run={() => setKept(true)} label="I have kept it" />}
           {isKept && created.mode === "push" && (
-            <a class="btn main" href={linkTo(["subscriptions", created.rowid, "test"])}>
-              Test its handler
-            </a>
+            <Button
+              look="main"
+              to={linkTo(["subscriptions", created.rowid, "test"])}
+              label="Test its handler"
+            />
           )}
-          {isKept && (
-            <a class="btn" href={linkTo(["subscriptions", created.rowid])}>
-              Open it
-            </a>
-          )}
+          {isKept && <Button to={linkTo(["subscriptions", created.rowid])} label="Open it" />}
         </div>
       </section>
     );
   }
   return (
     <section class="stack narrow" aria-label="New subscription">
-      <header class="head">
-        <div class="what">
-          <h1>New subscription</h1>
-          <p class="lede">It gets the events of its action that are published from now on.</p>
-        </div>
-      </header>
+      <Head
+        title="New subscription"
+        lede="It gets the events of its action that are published from now on."
+      />
       <CameBack draft={draft} />
       <Form
         send={() =>
-          send(async () => {
+          void act(async () => {
             const text = newBody(draft.fields);
-            setCreated(
-              (await askJson<SubscriptionWithSecret>("/v1/subscriptions", { method: "POST", text })).data,
-            );
+            setCreated((await send<SubscriptionWithSecret>("POST", "/v1/subscriptions", { text })).data);
             draft.drop();
             scrollTo({ top: 0 });
           })
@@ -88,36 +80,12 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
         <SettingsFields draft={draft.fields} change={draft.change} wrong={wrong} isNew />
         <FormEnd
           wrong={wrong}
-          isSending={isSending}
+          isBusy={isBusy}
           act="Create it"
           leave={linkTo(["subscriptions"])}
           drop={draft.drop}
         />
       </Form>
     </section>
-  );
-}
-
-/** The buttons of a form, and what is wrong with all of it. */
-export function FormEnd(props: {
-  readonly wrong: { readonly field?: string | undefined; readonly message: string } | undefined;
-  readonly isSending: boolean;
-  readonly act: string;
-  readonly leave: string;
-  /** Forgets what was typed. */
-  readonly drop: () => void;
-  readonly mayAct?: boolean;
-}) {
-  const { wrong, isSending, act, leave, drop, mayAct } = props;
-  return (
-    <div class="form-acts form-end">
-      <button class="btn main" disabled={isSending || mayAct === false}>
-        {act}
-      </button>
-      <a class="btn" href={leave} onClick={drop}>
-        Cancel
-      </a>
-      <Wrong text={wrong?.field === undefined ? wrong?.message : "Something above is wrong."} />
-    </div>
   );
 }

@@ -1,19 +1,25 @@
 import { useEffect, useState } from "preact/hooks";
-import type { Replay, ReplayCount, ReplaySelection } from "../../../domain/replay.ts";
+import {
+  type Replay,
+  REPLAY_SELECTIONS,
+  type ReplayCount,
+  type ReplaySelection,
+} from "../../../domain/replay.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import type { ApiError } from "../../api/api-error.ts";
-import { askJson } from "../../api/request.ts";
+import { askJson, send } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
-import { useSending } from "../../api/sending.ts";
+import { useActing } from "../../parts/acting.ts";
 import { useDraft } from "../../api/drafts.ts";
-import { SubscriptionName } from "../../parts/delivery-acts.tsx";
-import { Command, quoted } from "../../parts/copy.tsx";
-import { CameBack, ChoiceField, Form, TextField } from "../../parts/form.tsx";
-import { numberText } from "../../parts/time.tsx";
-import { confirm } from "../../shell/confirm.tsx";
-import { goTo, linkTo } from "../../shell/route.ts";
-import { say } from "../../shell/toast.tsx";
-import { FormEnd } from "./new-subscription.tsx";
+import { SubscriptionName } from "../../records/delivery-acts.tsx";
+import { shellWord } from "../../../domain/formats.ts";
+import { Command } from "../../parts/copy.tsx";
+import { CameBack, ChoiceField, Form, FormEnd, TextField } from "../../parts/form.tsx";
+import { capital, countText, numberText } from "../../parts/texts.ts";
+import type { Question } from "../../parts/confirm.tsx";
+import { Head } from "../../parts/layout.tsx";
+import { goTo, linkTo } from "../../parts/route.ts";
+import { say } from "../../parts/toast.tsx";
 
 const COUNT_AFTER_MS = 300;
 const ONE_DAY_MS = 86_400_000;
@@ -47,7 +53,7 @@ interface ReplayFields {
 function firstFields({ status, from, to }: Readonly<Record<string, string>>): ReplayFields {
   const beginMs = status === "waiting" ? 0 : Date.now() - ONE_DAY_MS;
   return {
-    status: status === "waiting" || status === "missed" || status === "all" ? status : "failed",
+    status: REPLAY_SELECTIONS.find((one) => one === status) ?? "failed",
     from: localText(from ?? new Date(beginMs).toISOString()),
     to: to === undefined ? "" : localText(to),
   };
@@ -65,7 +71,7 @@ export function ReplayForm(props: {
   const { status, from, to } = draft.fields;
   const [count, setCount] = useState<number | undefined>();
   const [wrong, setWrong] = useState<ApiError | undefined>();
-  const { isSending, failure, send } = useSending();
+  const { isBusy, failure, act } = useActing();
   const path = `/v1/subscriptions/${rowid}/replay`;
   const body = { from: isoOf(from), ...(to === "" ? {} : { to: isoOf(to) }), status };
 
@@ -94,75 +100,62 @@ export function ReplayForm(props: {
   }, [path, status, from, to]);
 
   const begin = async (): Promise<void> => {
-    const events = `${numberText(count ?? 0)} ${count === 1 ? "event" : "events"}`;
-    const isSure = await confirm({
-      title: (
-        <>
-          Send {events} to <SubscriptionName of={subscription} />?
-        </>
-      ),
-      body: (
-        <>
-          <p>{MEANS[status]}</p>
-          <p>
-            {subscription.active
-              ? "New deliveries go first, and the rest is as fast as the handler. It can be cancelled on its way."
-              : "The subscription is paused: they are sent once it is active."}
-          </p>
-        </>
-      ),
-      act: `Send ${numberText(count ?? 0)}`,
-    });
-    if (!isSure) return;
-    const { data } = await askJson<Replay>(path, { method: "POST", body });
+    const { data } = await send<Replay>("POST", path, { body });
     draft.drop();
     say(`Replay ${data.rowid} has begun.`);
     goTo(linkTo(["replays", data.rowid]));
   };
-  const command = `evreg subscriptions replay ${quoted(`${application}/${name}`)} --from ${body.from ?? "TIME"}${
+  const question: Question = {
+    title: (
+      <>
+        Send {countText(count ?? 0, "event")} to <SubscriptionName of={subscription} />?
+      </>
+    ),
+    body: (
+      <>
+        <p>{MEANS[status]}</p>
+        <p>
+          {subscription.active
+            ? "New deliveries go first, and the rest is as fast as the handler. It can be cancelled on its way."
+            : "The subscription is paused: they are sent once it is active."}
+        </p>
+      </>
+    ),
+    act: `Send ${numberText(count ?? 0)}`,
+  };
+  const command = `evreg subscriptions replay ${shellWord(`${application}/${name}`)} --from ${body.from ?? "TIME"}${
     to === "" ? "" : ` --to ${isoOf(to) ?? "TIME"}`
   } --status ${status}`;
   return (
     <section class="stack narrow" aria-label={`Replay to ${application}/${name}`}>
-      <header class="head">
-        <div class="what">
-          <h1>
+      <Head
+        title={
+          <>
             Replay to <SubscriptionName of={subscription} />
-          </h1>
-          <p class="lede">
+          </>
+        }
+        lede={
+          <>
             Sends it events of <code>{subscription.action}</code> that were published before.
-          </p>
-        </div>
-      </header>
+          </>
+        }
+      />
       <CameBack draft={draft} />
-      <Form send={() => send(begin)}>
+      <Form send={() => void act(begin, question)}>
         <div class="form-group">
           <ChoiceField
             label="Which"
-            value={status}
-            choices={[
-              ["failed", "Failed"],
-              ["waiting", "Waiting"],
-              ["missed", "Missed"],
-              ["all", "All"],
-            ]}
-            set={(choice) => draft.change({ status: choice })}
+            {...draft.of("status")}
+            choices={REPLAY_SELECTIONS.map((selection) => [selection, capital(selection)])}
             hint={MEANS[status]}
           />
           <TextField
             label="Published from"
             type="datetime-local"
-            value={from}
-            set={(text) => draft.change({ from: text })}
+            {...draft.of("from")}
             hint="In your zone."
           />
-          <TextField
-            label="Until"
-            type="datetime-local"
-            value={to}
-            set={(text) => draft.change({ to: text })}
-            hint="Without it: until now."
-          />
+          <TextField label="Until" type="datetime-local" {...draft.of("to")} hint="Without it: until now." />
           <div class="form-row">
             <span class="label">These are</span>
             <p class="tally" aria-live="polite">
@@ -178,7 +171,7 @@ export function ReplayForm(props: {
         </div>
         <FormEnd
           wrong={failure ?? wrong}
-          isSending={isSending}
+          isBusy={isBusy}
           act={count === undefined || count === 0 ? "Send them" : `Send ${numberText(count)}`}
           mayAct={count !== undefined && count > 0}
           leave={linkTo(["subscriptions", rowid])}

@@ -1,3 +1,4 @@
+import { capital } from "../../parts/texts.ts";
 import { parseDurationMs } from "../../../domain/formats.ts";
 import {
   deactivationText,
@@ -30,7 +31,7 @@ export function retriesSentence(
 ): string {
   const text = retriesText(retries, waitsMs);
   const ends = deactivationText(retries, waitsMs, disableAfterMs);
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.${ends === undefined ? "" : ` ${ends}`}`;
+  return `${capital(text)}.${ends === undefined ? "" : ` ${ends}`}`;
 }
 
 /** What the retries and waits in a form come to; `undefined` while they cannot be read. */

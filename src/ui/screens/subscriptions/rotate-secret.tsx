@@ -1,12 +1,13 @@
+import { Button } from "../../parts/button.tsx";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { RotationMeta, Subscription, SubscriptionWithSecret } from "../../../domain/subscription.ts";
-import { askJson, type Envelope } from "../../api/request.ts";
-import { useSending } from "../../api/sending.ts";
-import { SubscriptionName } from "../../parts/delivery-acts.tsx";
+import { send, type Envelope } from "../../api/request.ts";
+import { useActing } from "../../parts/acting.ts";
+import { SubscriptionName } from "../../records/delivery-acts.tsx";
 import { ChoiceField, Form } from "../../parts/form.tsx";
-import { isAhead } from "../../parts/subscription-state.ts";
+import { isAhead } from "../../records/subscription-state.ts";
 import { Time } from "../../parts/time.tsx";
-import { focusAgain } from "../../shell/confirm.tsx";
+import { focusAgain } from "../../parts/confirm.tsx";
 import { SubscriptionSecret } from "./subscription-secret.tsx";
 
 const OVERLAPS = [
@@ -19,12 +20,8 @@ const OVERLAPS = [
 type Overlap = (typeof OVERLAPS)[number][0];
 
 /** Gives a subscription a new secret, and shows that once. */
-export function RotateSecret(props: {
-  readonly subscription: Subscription;
-  readonly close: () => void;
-  readonly rotated: () => void;
-}) {
-  const { subscription, close, rotated } = props;
+export function RotateSecret(props: { readonly subscription: Subscription; readonly close: () => void }) {
+  const { subscription, close } = props;
   const { rowid, mode } = subscription;
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
@@ -35,18 +32,17 @@ export function RotateSecret(props: {
   const until = subscription.previous_secret_until;
   const isRotating = isAhead(until, Date.now());
   const [overlap, setOverlap] = useState<Overlap>(isRotating ? "0" : "86400000");
-  const { isSending, failure, send } = useSending();
+  const { isBusy, failure, act } = useActing();
   const [answer, setAnswer] = useState<Envelope<SubscriptionWithSecret, RotationMeta> | undefined>();
 
   const rotate = async (): Promise<void> => {
     const path = `/v1/subscriptions/${rowid}/rotate-secret`;
     const body = { overlap_ms: Number(overlap) };
-    setAnswer(await askJson<SubscriptionWithSecret, RotationMeta>(path, { method: "POST", body }));
-    rotated();
+    setAnswer(await send<SubscriptionWithSecret, RotationMeta>("POST", path, { body }));
   };
   const [isKept, setKept] = useState(false);
   const [wasAsked, setAsked] = useState(false);
-  const isHeld = isSending || (answer !== undefined && !isKept);
+  const isHeld = isBusy || (answer !== undefined && !isKept);
   /** A browser lets Esc close a dialog in the end, whatever is said against it. */
   const closed = (): void => {
     if (!isHeld) return close();
@@ -67,7 +63,7 @@ export function RotateSecret(props: {
       onClose={closed}
     >
       {answer === undefined ? (
-        <Form send={() => send(rotate)}>
+        <Form send={() => void act(rotate)}>
           <h2 id="rotate">
             Rotate the secret of <SubscriptionName of={subscription} />?
           </h2>
@@ -92,7 +88,7 @@ export function RotateSecret(props: {
             <button type="button" class="btn" autofocus onClick={() => dialog.current?.close()}>
               Keep it
             </button>
-            <button class={overlap === "0" ? "btn main danger" : "btn main"} disabled={isSending}>
+            <button class={overlap === "0" ? "btn main danger" : "btn main"} disabled={isBusy}>
               Rotate it
             </button>
           </div>
@@ -125,9 +121,7 @@ export function RotateSecret(props: {
             </p>
           )}
           <div class="acts">
-            <button class="btn main" onClick={close}>
-              {isKept ? "Close" : "I have kept it"}
-            </button>
+            <Button look="main" run={close} label={isKept ? "Close" : "I have kept it"} />
           </div>
         </>
       )}

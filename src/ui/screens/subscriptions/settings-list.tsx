@@ -3,7 +3,7 @@ import type { Subscription } from "../../../domain/subscription.ts";
 import { retryDefaults } from "../../api/identity.ts";
 import { indentedLines } from "../../parts/json-tokens.ts";
 import { Lines } from "../../parts/json-view.tsx";
-import { isAhead } from "../../parts/subscription-state.ts";
+import { isAhead } from "../../records/subscription-state.ts";
 import { numberText, Relative, Time } from "../../parts/time.tsx";
 import { type ReadSubscription, spanText } from "./draft.ts";
 import { retriesSentence, waitsText } from "./retry-words.ts";

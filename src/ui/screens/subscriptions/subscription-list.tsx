@@ -1,21 +1,24 @@
 import { useMemo } from "preact/hooks";
-import { SUBSCRIPTION_STATES } from "../../../domain/words/attention.ts";
+import { shellWord } from "../../../domain/formats.ts";
 import type { Stats, SubscriptionFigures } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { may, identity } from "../../api/identity.ts";
+import { SUBSCRIPTION_STATES } from "../../../domain/words/attention.ts";
+import { may, maySome } from "../../api/identity.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
-import { SubscriptionName } from "../../parts/delivery-acts.tsx";
-import { Command, quoted } from "../../parts/copy.tsx";
-import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
-import { errorText, failedShare, percentText, rateText } from "../../parts/rates.ts";
-import { pageOf } from "../../parts/pages.tsx";
-import { Empty, Failed, FIRST_SUBSCRIPTION, NoMatch, Waiting } from "../../parts/states.tsx";
+import { Button } from "../../parts/button.tsx";
+import { Command } from "../../parts/copy.tsx";
+import type { FilterName } from "../../parts/filter-field.tsx";
+import { Head, NONE } from "../../parts/layout.tsx";
+import { List, partOf } from "../../parts/list.tsx";
+import { linkTo, type Route } from "../../parts/route.ts";
+import { Empty, FIRST_SUBSCRIPTION } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
-import { stateNow } from "../../parts/subscription-state.ts";
-import { type Column, Table } from "../../parts/table.tsx";
+import type { Column } from "../../parts/table.tsx";
+import { errorText, failedShare, percentText, rateText } from "../../parts/texts.ts";
 import { useNow } from "../../parts/time.tsx";
-import { linkTo, type Route } from "../../shell/route.ts";
+import { SubscriptionName } from "../../records/delivery-acts.tsx";
+import { stateNow } from "../../records/subscription-state.ts";
 
 /** Any state but active. */
 const TROUBLED = "troubled";
@@ -32,11 +35,6 @@ const LONG_EVERY_MS = 30_000;
 const FIGURES_EVERY_MS = 10_000;
 const MOST_FIGURES = 1_000;
 const SPAN_MINUTES = 60;
-const QUIET = <span class="muted">–</span>;
-
-/** Whether somebody who may create at least one of them looks at the list. */
-export const mayCreate = (): boolean =>
-  (identity.value?.scopes ?? []).some((scope) => /^(write|listen|admin)(:|$)/.test(scope));
 
 const byName = (one: Subscription, other: Subscription): number =>
   `${one.application}/${one.subscription}`.localeCompare(
@@ -55,7 +53,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
   const later = useResource<readonly Subscription[]>(first.answer === undefined ? undefined : path, {
     everyMs: isLong ? LONG_EVERY_MS : EVERY_MS,
   });
-  const { error: failure, reload } = first.answer === undefined ? first : later;
+  const list = first.answer === undefined ? first : later;
   const stateOf = (subscription: Subscription) => stateNow(subscription, now);
   const found = (later.answer ?? first.answer)?.data
     .filter(
@@ -65,7 +63,6 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
         (state === TROUBLED && stateOf(subscription) !== "active"),
     )
     .toSorted(byName);
-  const { rows, foot } = pageOf(found, route);
 
   const figures = useFigures(isLong);
   const columns: readonly Column<Subscription>[] = [
@@ -82,7 +79,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
       wide: true,
       cell: ({ rowid }) => {
         const row = figures.get(rowid);
-        return row === undefined ? QUIET : rateText((row.delivered + row.failed_attempts) / SPAN_MINUTES);
+        return row === undefined ? NONE : rateText((row.delivered + row.failed_attempts) / SPAN_MINUTES);
       },
     },
     {
@@ -91,7 +88,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
       cell: ({ rowid }) => {
         const row = figures.get(rowid);
         const share = row === undefined ? null : failedShare(row);
-        return share === null ? QUIET : percentText(100 - share);
+        return share === null ? NONE : percentText(100 - share);
       },
     },
     {
@@ -99,60 +96,48 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
       wide: true,
       cell: ({ rowid }) => {
         const error = figures.get(rowid)?.last_error ?? null;
-        return error === null ? QUIET : <code>{errorText(error)}</code>;
+        return error === null ? NONE : <code>{errorText(error)}</code>;
       },
     },
   ];
-  const isFiltered = FILTERS.some(({ name }) => route.query[name] !== undefined);
   const command = [
     "evreg subscriptions list",
-    ...(application === undefined ? [] : [`--application ${quoted(application)}`]),
-    ...(action === undefined ? [] : [`--action ${quoted(action)}`]),
+    ...(application === undefined ? [] : [`--application ${shellWord(application)}`]),
+    ...(action === undefined ? [] : [`--action ${shellWord(action)}`]),
     ...(active === undefined ? [] : [active === "true" ? "--active" : "--no-active"]),
   ].join(" ");
+  const create = maySome("listen") && (
+    <Button
+      look="main"
+      to={linkTo(["subscriptions", "new"], { application, action })}
+      label="Create a subscription"
+    />
+  );
   return (
-    <section class="stack" aria-label="Subscriptions">
-      <header class="head">
-        <h1 class="what">Subscriptions</h1>
-        {mayCreate() && (
-          <div class="acts">
-            <a class="btn main" href={linkTo(["subscriptions", "new"], { application, action })}>
-              Create a subscription
-            </a>
-          </div>
-        )}
-      </header>
-      <FilterField
-        label="Filter subscriptions"
-        path={["subscriptions"]}
-        route={route}
-        names={FILTERS}
-        plain="application"
-      />
-      {failure !== undefined && rows !== undefined && <Failed error={failure} reload={reload} />}
-      <div class="panel">
-        {rows === undefined ? (
-          <Waiting error={failure} reload={reload} rows={10} />
-        ) : rows.length === 0 ? (
-          <NoSubscriptions isFiltered={isFiltered} />
-        ) : (
-          <Table
-            label="Subscriptions"
-            rows={rows}
-            columns={columns}
-            keyOf={({ rowid }) => rowid}
-            link={({ rowid }) => linkTo(["subscriptions", rowid])}
-          />
-        )}
-        {foot}
-      </div>
-      {rows !== undefined && rows.length > 0 && (
+    <List
+      title="Subscriptions"
+      what="subscription"
+      route={route}
+      filters={FILTERS}
+      plain="application"
+      of={partOf(found, list, route)}
+      columns={columns}
+      keyOf={({ rowid }) => rowid}
+      link={({ rowid }) => linkTo(["subscriptions", rowid])}
+      heading={<Head title="Subscriptions" acts={create} />}
+      empty={
+        <Empty title="No subscription yet" command={FIRST_SUBSCRIPTION} button={create}>
+          A subscription binds an action to the address that its events are sent to.
+          {!may("read") && " This token sees those of its application alone."}
+        </Empty>
+      }
+      below={
         <>
           <p class="muted">Figures of the last hour.</p>
           <Command text={command} />
         </>
-      )}
-    </section>
+      }
+    />
   );
 }
 
@@ -164,25 +149,5 @@ function useFigures(isLong: boolean): ReadonlyMap<number, SubscriptionFigures> {
   return useMemo(
     () => new Map(((rows ?? []) as readonly SubscriptionFigures[]).map((row) => [row.subscription_id, row])),
     [rows],
-  );
-}
-
-function NoSubscriptions({ isFiltered }: { readonly isFiltered: boolean }) {
-  if (isFiltered) return <NoMatch what="subscription" screen="subscriptions" />;
-  return (
-    <Empty
-      title="No subscription yet"
-      command={FIRST_SUBSCRIPTION}
-      button={
-        mayCreate() ? (
-          <a class="btn main" href="#/subscriptions/new">
-            Create a subscription
-          </a>
-        ) : undefined
-      }
-    >
-      A subscription binds an action to the address that its events are sent to.
-      {!may("read") && " This token sees those of its application alone."}
-    </Empty>
   );
 }

@@ -1,25 +1,30 @@
 import { useState } from "preact/hooks";
+import { shellWord } from "../../../domain/formats.ts";
 import type { CancelledMeta, ConsumersMeta, Subscription } from "../../../domain/subscription.ts";
 import { may } from "../../api/identity.ts";
-import { askJson } from "../../api/request.ts";
-import { noted, useResource } from "../../api/resource.ts";
-import { SubscriptionName } from "../../parts/delivery-acts.tsx";
-import { CopyCommand, quoted } from "../../parts/copy.tsx";
+import { send } from "../../api/request.ts";
+import { useResource } from "../../api/resource.ts";
+import { useActing } from "../../parts/acting.ts";
+import { Button } from "../../parts/button.tsx";
+import type { Question } from "../../parts/confirm.tsx";
+import { CopyCommand } from "../../parts/copy.tsx";
+import { Head, Section } from "../../parts/layout.tsx";
 import { Menu } from "../../parts/menu.tsx";
+import { useRecordName } from "../../parts/record-name.ts";
+import { goTo, linkTo, type Route } from "../../parts/route.ts";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
-import { heldBack, stateNow } from "../../parts/subscription-state.ts";
-import { numberText, useNow } from "../../parts/time.tsx";
-import { confirm } from "../../shell/confirm.tsx";
-import { useRecordName } from "../../shell/record-name.ts";
-import { goTo, linkTo, type Route } from "../../shell/route.ts";
-import { say, sayError } from "../../shell/toast.tsx";
+import { numberText } from "../../parts/texts.ts";
+import { useNow } from "../../parts/time.tsx";
+import { say, sayError } from "../../parts/toast.tsx";
+import { SubscriptionName } from "../../records/delivery-acts.tsx";
+import { heldBack, stateNow } from "../../records/subscription-state.ts";
 import { DeliveriesOf } from "./deliveries-of.tsx";
 import type { ReadSubscription } from "./draft.ts";
-import { readSubscription } from "./read-subscription.ts";
 import { EditSubscription } from "./edit-subscription.tsx";
-import { ReplayForm } from "./replay-form.tsx";
 import { HealthStrip } from "./health-strip.tsx";
+import { readSubscription } from "./read-subscription.ts";
+import { ReplayForm } from "./replay-form.tsx";
 import { RotateSecret } from "./rotate-secret.tsx";
 import { SettingsList } from "./settings-list.tsx";
 import { StateInWords } from "./subscription-state-words.tsx";
@@ -41,7 +46,7 @@ export function SubscriptionPage({ id, route }: { readonly id: string; readonly 
     return (
       <div class="panel">
         <h1 class="sr">Subscription {id}</h1>
-        <Waiting error={read.error} reload={read.reload} />
+        <Waiting of={read} />
       </div>
     );
   }
@@ -55,7 +60,7 @@ export function SubscriptionPage({ id, route }: { readonly id: string; readonly 
       </>
     );
   }
-  if (part === "edit") return <EditSubscription subscription={subscription} saved={read.reload} />;
+  if (part === "edit") return <EditSubscription subscription={subscription} />;
   if (part === "test" && subscription.mode === "push") return <TestHandler subscription={subscription} />;
   if (part === "replay") return <ReplayForm subscription={subscription} query={route.query} />;
   return (
@@ -66,7 +71,6 @@ export function SubscriptionPage({ id, route }: { readonly id: string; readonly 
         consumers={read.answer?.meta?.consumers}
         route={route}
         mayWrite={mayWrite}
-        reload={read.reload}
       />
     </>
   );
@@ -77,19 +81,18 @@ function OneSubscription(props: {
   readonly consumers: number | undefined;
   readonly route: Route;
   readonly mayWrite: boolean;
-  readonly reload: () => void;
 }) {
-  const { subscription, consumers, route, mayWrite, reload } = props;
+  const { subscription, consumers, route, mayWrite } = props;
   const { rowid, application, subscription: name, action, handler, active, mode } = subscription;
   const fullName = `${application}/${name}`;
   const [isRotating, setRotating] = useState(false);
   const now = useNow();
   const path = `/v1/subscriptions/${rowid}`;
-  const setActive = async (wanted: boolean, isUndo = false): Promise<void> => {
+  const { act } = useActing(sayError);
+  const setActive = (wanted: boolean, isUndo = false): void => {
     const { missed, since } = heldBack(rowid) ?? { missed: 0, since: null };
-    try {
-      await askJson(path, { method: "PUT", body: { active: wanted } });
-      reload();
+    void act(async () => {
+      await send("PUT", path, { body: { active: wanted } });
       const said = wanted
         ? `${fullName} is active.`
         : `${fullName} is paused: it misses what is published from now on.`;
@@ -97,137 +100,105 @@ function OneSubscription(props: {
         const replay = linkTo(["subscriptions", rowid, "replay"], { status: "missed", from: since });
         say(`${said} It has missed ${numberText(missed)}.`, () => goTo(replay), "Replay them…");
       } else if (isUndo) say(said);
-      else say(said, () => void setActive(!wanted, true));
-    } catch (error) {
-      sayError(noted(error));
-    }
+      else say(said, () => setActive(!wanted, true));
+    });
   };
   const remove = async (): Promise<void> => {
-    const isSure = await confirm({
-      title: (
-        <>
-          Delete <SubscriptionName of={subscription} />?
-        </>
-      ),
-      body: (
-        <>
-          <p>
-            Its unfinished deliveries are cancelled, and it gets nothing more of <code>{action}</code>. Past
-            deliveries stay listed until they expire.
-          </p>
-          <p>This cannot be undone. Pausing it can.</p>
-        </>
-      ),
-      act: "Delete it",
-      keep: "Keep it",
-      danger: true,
-      type: fullName,
-    });
-    if (!isSure) return;
-    try {
-      const { meta } = await askJson<Subscription, CancelledMeta>(path, { method: "DELETE" });
-      say(`${fullName} is deleted; ${numberText(meta?.cancelled ?? 0)} deliveries were cancelled.`);
-      goTo(linkTo(["subscriptions"]));
-    } catch (error) {
-      sayError(noted(error));
-    }
+    const { meta } = await send<Subscription, CancelledMeta>("DELETE", path);
+    say(`${fullName} is deleted; ${numberText(meta?.cancelled ?? 0)} deliveries were cancelled.`);
+    goTo(linkTo(["subscriptions"]));
   };
+  const link = (part: string): string => linkTo(["subscriptions", rowid, part]);
+  const acts = (
+    <>
+      {mayWrite && (
+        <>
+          {mode === "push" && <Button to={link("test")} label="Test" />}
+          <Button to={link("replay")} label="Replay…" />
+          {active && <Button run={() => setActive(false)} label="Pause" />}
+          <Button to={link("edit")} label="Edit" />
+        </>
+      )}
+      <Menu label="More">
+        <li>
+          <CopyCommand text={`evreg subscriptions get ${shellWord(fullName)}`} />
+        </li>
+        {mayWrite && (
+          <>
+            <li>
+              <Button look="bare" run={() => setRotating(true)} label="Rotate the secret…" />
+            </li>
+            <li>
+              <Button
+                look="bare danger"
+                run={() => void act(remove, deleteQuestion(subscription, fullName))}
+                label="Delete…"
+              />
+            </li>
+          </>
+        )}
+      </Menu>
+    </>
+  );
   return (
     <>
-      <header class="head">
-        <div class="what">
-          <div class="row">
-            <h1>
-              <SubscriptionName of={subscription} />
-            </h1>
-            <Status state={stateNow(subscription, now)} badge />
-          </div>
-          <p class="facts">
-            <span>
-              <b>Subscription</b> {rowid}
-            </span>
-            <span>
-              <b>Action</b>{" "}
-              {action.includes("*") ? (
-                <code>{action}</code>
-              ) : (
-                <a href={linkTo(["actions", action])}>{action}</a>
-              )}
-            </span>
-            {handler === null ? (
-              <span>
-                <b>Consumers</b> {consumers === undefined ? "pull" : `${numberText(consumers)} wait now`}
-              </span>
-            ) : (
-              <span>
-                <b>Handler</b> <code>{handler}</code>
-              </span>
-            )}
-          </p>
-        </div>
-        <div class="acts">
-          {mayWrite && (
-            <>
-              {mode === "push" && (
-                <a class="btn" href={linkTo(["subscriptions", rowid, "test"])}>
-                  Test
-                </a>
-              )}
-              <a class="btn" href={linkTo(["subscriptions", rowid, "replay"])}>
-                Replay…
-              </a>
-              {active && (
-                <button class="btn" onClick={() => void setActive(false)}>
-                  Pause
-                </button>
-              )}
-              <a class="btn" href={linkTo(["subscriptions", rowid, "edit"])}>
-                Edit
-              </a>
-            </>
-          )}
-          <Menu label="More">
-            <li>
-              <CopyCommand text={`evreg subscriptions get ${quoted(fullName)}`} />
-            </li>
-            {mayWrite && (
-              <>
-                <li>
-                  <button class="btn bare" onClick={() => setRotating(true)}>
-                    Rotate the secret…
-                  </button>
-                </li>
-                <li>
-                  <button class="btn bare danger" onClick={() => void remove()}>
-                    Delete…
-                  </button>
-                </li>
-              </>
-            )}
-          </Menu>
-        </div>
-      </header>
-      <StateInWords subscription={subscription} changed={reload} activate={() => void setActive(true)} />
+      <Head
+        title={<SubscriptionName of={subscription} />}
+        badge={<Status state={stateNow(subscription, now)} badge />}
+        facts={{
+          Subscription: rowid,
+          Action: action.includes("*") ? (
+            <code>{action}</code>
+          ) : (
+            <a href={linkTo(["actions", action])}>{action}</a>
+          ),
+          Consumers:
+            handler === null && (consumers === undefined ? "pull" : `${numberText(consumers)} wait now`),
+          Handler: handler !== null && <code>{handler}</code>,
+        }}
+        acts={acts}
+      />
+      <StateInWords subscription={subscription} activate={() => setActive(true)} />
       <HealthStrip id={rowid} route={route} />
       <div class="cols">
         <DeliveriesOf subscription={subscription} route={route} />
-        <section aria-label="Settings">
-          <header>
-            <h2>Settings</h2>
-            {mayWrite && (
-              <a class="push" href={linkTo(["subscriptions", rowid, "edit"])}>
+        <Section
+          title="Settings"
+          aside={
+            mayWrite && (
+              <a class="push" href={link("edit")}>
                 Edit
               </a>
-            )}
-          </header>
+            )
+          }
+        >
           <div class="panel">
             <SettingsList subscription={subscription} />
           </div>
-        </section>
+        </Section>
       </div>
-      {isRotating && (
-        <RotateSecret subscription={subscription} close={() => setRotating(false)} rotated={reload} />
-      )}
+      {isRotating && <RotateSecret subscription={subscription} close={() => setRotating(false)} />}
     </>
   );
 }
+
+const deleteQuestion = (subscription: Subscription, fullName: string): Question => ({
+  title: (
+    <>
+      Delete <SubscriptionName of={subscription} />?
+    </>
+  ),
+  body: (
+    <>
+      <p>
+        Its unfinished deliveries are cancelled, and it gets nothing more of{" "}
+        <code>{subscription.action}</code>. Past deliveries stay listed until they expire.
+      </p>
+      <p>This cannot be undone. Pausing it can.</p>
+    </>
+  ),
+  act: "Delete it",
+  keep: "Keep it",
+  danger: true,
+  type: fullName,
+});

@@ -1,26 +1,23 @@
-import type { ComponentChildren } from "preact";
+import { Button } from "../../parts/button.tsx";
 import type { Attention } from "../../../domain/operations.ts";
 import type { Delivery } from "../../../domain/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { may } from "../../api/identity.ts";
-import { askJson, withQuery } from "../../api/request.ts";
-import { noted, useResource } from "../../api/resource.ts";
-import { DeliveryActs } from "../../parts/delivery-acts.tsx";
+import { send, withQuery } from "../../api/request.ts";
+import { useResource } from "../../api/resource.ts";
+import { DeliveryActs } from "../../records/delivery-acts.tsx";
+import { useActing } from "../../parts/acting.ts";
 import { Say } from "../../parts/states.tsx";
-import { heldBack, isAhead, needOf, stateNow } from "../../parts/subscription-state.ts";
+import { heldBack, isAhead, needOf, stateNow } from "../../records/subscription-state.ts";
 import { numberText, Relative, Time, useNow } from "../../parts/time.tsx";
-import { linkTo } from "../../shell/route.ts";
-import { say, sayError } from "../../shell/toast.tsx";
+import { linkTo } from "../../parts/route.ts";
+import { say, sayError } from "../../parts/toast.tsx";
 
 const EVERY_MS = 3_000;
 
 /** How a subscription is, why, what happens next, and what a person can do. Nothing, where all is well. */
-export function StateInWords(props: {
-  readonly subscription: Subscription;
-  readonly changed: () => void;
-  readonly activate: () => void;
-}) {
-  const { subscription, changed, activate } = props;
+export function StateInWords(props: { readonly subscription: Subscription; readonly activate: () => void }) {
+  const { subscription, activate } = props;
   const {
     rowid,
     application,
@@ -39,22 +36,13 @@ export function StateInWords(props: {
     everyMs: EVERY_MS,
   }).answer?.data;
   const mayWrite = may(subscription.mode === "push" ? "write" : "listen", application);
-  const act = (words: string, run: () => void): ComponentChildren =>
-    mayWrite ? (
-      <button class="btn" onClick={run}>
-        {words}
-      </button>
-    ) : undefined;
-  const askFor = (path: string, said: string) => (): void =>
-    void (async () => {
-      try {
-        await askJson(path, { method: "POST" });
-        say(said);
-        changed();
-      } catch (error) {
-        sayError(noted(error));
-      }
-    })();
+  const { act } = useActing(sayError);
+  const resume = mayWrite && <Button run={activate} label="Resume" />;
+  const sendOne = ({ rowid: delivery }: Delivery): void =>
+    void act(async () => {
+      await send("POST", `/v1/deliveries/${delivery}/retry`);
+      say(`Delivery ${delivery} is sent now.`);
+    });
   const failing = since !== null && (
     <>
       {" "}
@@ -70,12 +58,10 @@ export function StateInWords(props: {
   const held = <Held item={heldBack(rowid)} id={rowid} />;
   const failed = needOf(rowid, "failed");
   const again = failed !== undefined && mayWrite && (
-    <a
-      class="btn"
-      href={linkTo(["subscriptions", rowid, "replay"], { status: "failed", from: failed.published_from })}
-    >
-      Send them again…
-    </a>
+    <Button
+      to={linkTo(["subscriptions", rowid, "replay"], { status: "failed", from: failed.published_from })}
+      label="Send them again…"
+    />
   );
   const failures = failed !== undefined && (
     <a href={linkTo(["deliveries"], { subscription: rowid, status: "failed" })}>
@@ -115,14 +101,14 @@ export function StateInWords(props: {
   }
   if (state === "deactivated") {
     return (
-      <Say state={state} title="evreg has deactivated it" button={act("Resume", activate)}>
+      <Say state={state} title="evreg has deactivated it" button={resume}>
         {subscription.disabled_reason} {held}
       </Say>
     );
   }
   if (state === "paused") {
     return (
-      <Say state={state} title="A person has paused it" button={act("Resume", activate)}>
+      <Say state={state} title="A person has paused it" button={resume}>
         {held}
       </Say>
     );
@@ -141,7 +127,7 @@ export function StateInWords(props: {
         button={
           blocking !== undefined && (
             <span class="row">
-              <DeliveryActs delivery={blocking} subscription={subscription} done={changed} />
+              <DeliveryActs delivery={blocking} subscription={subscription} />
             </span>
           )
         }
@@ -172,15 +158,12 @@ export function StateInWords(props: {
       button={
         <span class="row">
           {again}
-          {waiting !== undefined &&
-            act(
-              "Send one now",
-              askFor(`/v1/deliveries/${waiting.rowid}/retry`, `Delivery ${waiting.rowid} is sent now.`),
-            )}
+          {waiting !== undefined && mayWrite && <Button run={() => sendOne(waiting)} label="Send one now" />}
           {waiting !== undefined && mayWrite && (
-            <a class="btn" href={linkTo(["subscriptions", rowid, "replay"], { status: "waiting" })}>
-              Send all that wait…
-            </a>
+            <Button
+              to={linkTo(["subscriptions", rowid, "replay"], { status: "waiting" })}
+              label="Send all that wait…"
+            />
           )}
         </span>
       }

@@ -1,4 +1,4 @@
-import type { Route } from "../../shell/route.ts";
+import type { Route } from "../../parts/route.ts";
 import { NewSubscriptionForm } from "./new-subscription.tsx";
 import { SubscriptionList } from "./subscription-list.tsx";
 import { SubscriptionPage } from "./subscription-page.tsx";

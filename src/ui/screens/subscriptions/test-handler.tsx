@@ -1,19 +1,22 @@
+import { CodeBox, Head, Plain } from "../../parts/layout.tsx";
+import { Button } from "../../parts/button.tsx";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { attemptErrorText } from "../../../domain/words/attempts.ts";
 import type { HandlerTest } from "../../../domain/webhook.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { askJson, askText, withQuery } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
-import { useSending } from "../../api/sending.ts";
+import { useActing } from "../../parts/acting.ts";
 import { useDraft } from "../../api/drafts.ts";
-import { SubscriptionName } from "../../parts/delivery-acts.tsx";
+import { SubscriptionName } from "../../records/delivery-acts.tsx";
 import { AreaField, CameBack, Form, TextField } from "../../parts/form.tsx";
-import { Command, quoted } from "../../parts/copy.tsx";
+import { shellWord } from "../../../domain/formats.ts";
+import { Command } from "../../parts/copy.tsx";
 import { memberText, indentedLines, textOfLines } from "../../parts/json-tokens.ts";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Say } from "../../parts/states.tsx";
 import { durationText } from "../../parts/time.tsx";
-import { linkTo } from "../../shell/route.ts";
+import { linkTo } from "../../parts/route.ts";
 import { objectText } from "./draft.ts";
 
 interface LastEvent {
@@ -45,7 +48,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
   // What comes late must not replace what a person has typed.
   const typed = useRef(draft.typedAt !== undefined);
   const [origin, setOrigin] = useState("");
-  const { isSending, failure, send } = useSending();
+  const { isBusy, failure, act } = useActing();
   const [result, setResult] = useState<HandlerTest | undefined>();
 
   useEffect(() => {
@@ -77,26 +80,27 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
   };
   return (
     <section class="stack" aria-label={`Test of ${application}/${name}`}>
-      <header class="head">
-        <div class="what">
-          <h1>
+      <Head
+        title={
+          <>
             Test <SubscriptionName of={subscription} />
-          </h1>
-          <p class="lede">
+          </>
+        }
+        lede={
+          <>
             Sends <code>{handler}</code> one signed request, at once, whatever the filter says. It is stored
             nowhere, and does not count for the handler's health.
-          </p>
-        </div>
-      </header>
+          </>
+        }
+      />
       <CameBack draft={draft} />
       <div class="cols even">
-        <Form class="form stacked" send={() => send(run)}>
+        <Form class="form stacked" send={() => void act(run)}>
           <div class="form-group">
             {isPattern && (
               <TextField
                 label="Action"
-                value={action}
-                set={(text) => draft.change({ action: text })}
+                {...draft.of("action")}
                 hint={`One that ${subscription.action} stands for.`}
               />
             )}
@@ -113,15 +117,11 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
             />
           </div>
           <div class="form-acts">
-            <button class="btn main" disabled={isSending}>
-              {isSending ? "Waiting for the answer" : "Send it"}
-            </button>
-            <button type="button" class="btn" disabled={action.trim() === ""} onClick={() => send(makeUp)}>
-              Make one up
-            </button>
+            <Button look="main" disabled={isBusy} label={isBusy ? "Waiting for the answer" : "Send it"} />
+            <Button run={() => void act(makeUp)} disabled={action.trim() === ""} label="Make one up" />
           </div>
           <Command
-            text={`evreg subscriptions test ${quoted(`${application}/${name}`)}${isPattern ? ` --action ${quoted(action)}` : ""}`}
+            text={`evreg subscriptions test ${shellWord(`${application}/${name}`)}${isPattern ? ` --action ${shellWord(action)}` : ""}`}
           />
         </Form>
         <div class="stack" aria-live="polite">
@@ -167,26 +167,20 @@ function TestResult({ result }: { readonly result: HandlerTest }) {
         {times.length > 0 && ` (${times.join(", ")})`}.
       </Say>
       {response !== null && (
-        <section class="panel codebox" aria-label="The answer">
-          <header>
-            <h2>Answer</h2>
-            <span class="aside">HTTP {response.status_code}, the first KiB</span>
-          </header>
-          <pre class="code plain" tabIndex={0}>
+        <CodeBox title="Answer" label="The answer" note={`HTTP ${response.status_code}, the first KiB`}>
+          <Plain>
             {headerText(response.headers)}
             {response.body !== null && `\n\n${response.body}`}
-          </pre>
-        </section>
+          </Plain>
+        </CodeBox>
       )}
-      <section class="panel codebox" aria-label="The request">
-        <header>
-          <h2>{response === null && result.connect_ms === null ? "Request, not sent" : "Request"}</h2>
-          <span class="aside">bearer and signatures left out</span>
-        </header>
-        <pre class="code plain" tabIndex={0}>
-          {`${request.method} ${request.url}\n${headerText(request.headers)}`}
-        </pre>
-      </section>
+      <CodeBox
+        title={response === null && result.connect_ms === null ? "Request, not sent" : "Request"}
+        label="The request"
+        note="bearer and signatures left out"
+      >
+        <Plain>{`${request.method} ${request.url}\n${headerText(request.headers)}`}</Plain>
+      </CodeBox>
       <JsonView title="Body" what="the body" text={request.body} />
     </>
   );

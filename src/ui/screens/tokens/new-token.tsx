@@ -1,12 +1,14 @@
+import { Button } from "../../parts/button.tsx";
 import { useState } from "preact/hooks";
 import type { ScopeName, TokenWithSecret } from "../../../domain/token.ts";
-import { askJson } from "../../api/request.ts";
-import { useSending } from "../../api/sending.ts";
+import { send } from "../../api/request.ts";
+import { useActing } from "../../parts/acting.ts";
+import { Head } from "../../parts/layout.tsx";
 import { useDraft } from "../../api/drafts.ts";
 import { SecretOnce } from "../../parts/copy.tsx";
 import { CameBack, ChoiceField, FieldGroup, Form, TextField, Wrong } from "../../parts/form.tsx";
-import { useRecordName } from "../../shell/record-name.ts";
-import { linkTo } from "../../shell/route.ts";
+import { useRecordName } from "../../parts/record-name.ts";
+import { linkTo } from "../../parts/route.ts";
 
 const SCOPES: readonly (readonly [name: ScopeName, what: string])[] = [
   ["publish", "publishes events"],
@@ -36,7 +38,7 @@ const NEW_TOKEN = {
 export function NewTokenForm() {
   const draft = useDraft(linkTo(["tokens", "new"]), () => NEW_TOKEN);
   const { name, scopes, application, life } = draft.fields;
-  const { isSending, failure, send } = useSending();
+  const { isBusy, failure, errorAt, act } = useActing();
   const [created, setCreated] = useState<TokenWithSecret | undefined>();
   useRecordName("New");
   if (created !== undefined) return <Created token={created} />;
@@ -50,39 +52,28 @@ export function NewTokenForm() {
       ),
       ...(lifeMs === null ? {} : { expires_at: new Date(Date.now() + lifeMs).toISOString() }),
     };
-    const { data } = await askJson<TokenWithSecret>("/v1/tokens", { method: "POST", body });
+    const { data } = await send<TokenWithSecret>("POST", "/v1/tokens", { body });
     draft.drop();
     setCreated(data);
   };
-  const { field: at } = failure?.details ?? {};
-  const wrongField = typeof at === "string" ? at : "";
-  const errorAt = (field: string): string | undefined =>
-    wrongField.startsWith(field) ? failure?.message : undefined;
-  const isElsewhere = !/^(name|scopes)/.test(wrongField);
+  const isElsewhere = (errorAt("name") ?? errorAt("scopes")) === undefined;
   return (
     <section class="stack narrow" aria-label="New token">
-      <header class="head">
-        <div class="what">
-          <h1>New token</h1>
-          <p class="lede">It is shown once, when it is there. Only its digest is stored.</p>
-        </div>
-      </header>
+      <Head title="New token" lede="It is shown once, when it is there. Only its digest is stored." />
       <CameBack draft={draft} />
-      <Form send={() => send(create)}>
+      <Form send={() => void act(create)}>
         <FieldGroup title="Whose it is">
           <TextField
             label="Name"
-            value={name}
-            set={(text) => draft.change({ name: text })}
+            {...draft.of("name")}
             error={errorAt("name")}
             hint="For people: who uses it. The audit shows it."
             placeholder="shop backend"
           />
           <ChoiceField<Life>
             label="Expires"
-            value={life}
+            {...draft.of("life")}
             choices={(Object.keys(LIVES) as Life[]).map((one) => [one, LIVES[one][0]] as const)}
-            set={(choice) => draft.change({ life: choice })}
           />
         </FieldGroup>
         <FieldGroup title="What it may do">
@@ -109,19 +100,14 @@ export function NewTokenForm() {
           </div>
           <TextField
             label="Only for"
-            value={application}
-            set={(text) => draft.change({ application: text })}
+            {...draft.of("application")}
             hint="One application. Left empty: all of them."
             placeholder="billing"
           />
         </FieldGroup>
         <div class="form-acts">
-          <button class="btn main" disabled={isSending}>
-            Create it
-          </button>
-          <a class="btn" href={linkTo(["tokens"])} onClick={draft.drop}>
-            Cancel
-          </a>
+          <Button look="main" disabled={isBusy} label="Create it" />
+          <Button to={linkTo(["tokens"])} run={draft.drop} label="Cancel" />
           {isElsewhere && <Wrong text={failure?.message} />}
         </div>
       </Form>
@@ -149,13 +135,9 @@ function Created({ token }: { readonly token: TokenWithSecret }) {
       </div>
       <div class="form-acts">
         {isKept ? (
-          <a class="btn" href={linkTo(["tokens"])}>
-            All tokens
-          </a>
+          <Button to={linkTo(["tokens"])} label="All tokens" />
         ) : (
-          <button class="btn main" onClick={() => setKept(true)}>
-            I have kept it
-          </button>
+          <Button look="main" run={() => setKept(true)} label="I have kept it" />
         )}
       </div>
     </section>

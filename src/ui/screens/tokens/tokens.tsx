@@ -1,14 +1,16 @@
 import type { Token } from "../../../domain/token.ts";
-import { askJson } from "../../api/request.ts";
 import { identity, may } from "../../api/identity.ts";
-import { noted, useResource } from "../../api/resource.ts";
-import { pageOf } from "../../parts/pages.tsx";
-import { Empty, Failed, Waiting } from "../../parts/states.tsx";
-import { type Column, Table } from "../../parts/table.tsx";
+import { send } from "../../api/request.ts";
+import { useResource } from "../../api/resource.ts";
+import { useActing } from "../../parts/acting.ts";
+import { Button } from "../../parts/button.tsx";
+import { Head } from "../../parts/layout.tsx";
+import { List, partOf } from "../../parts/list.tsx";
+import { linkTo, type Route } from "../../parts/route.ts";
+import { Empty } from "../../parts/states.tsx";
+import type { Column } from "../../parts/table.tsx";
 import { Time, Until } from "../../parts/time.tsx";
-import { confirm } from "../../shell/confirm.tsx";
-import { linkTo, type Route } from "../../shell/route.ts";
-import { say, sayError } from "../../shell/toast.tsx";
+import { say, sayError } from "../../parts/toast.tsx";
 import { NewTokenForm } from "./new-token.tsx";
 
 const EVERY_MS = 10_000;
@@ -19,8 +21,33 @@ export function Tokens({ route }: { readonly route: Route }) {
 }
 
 function TokenList({ route }: { readonly route: Route }) {
-  const { answer, error, reload } = useResource<readonly Token[]>("/v1/tokens", { everyMs: EVERY_MS });
-  const { rows, foot } = pageOf(answer?.data, route);
+  const read = useResource<readonly Token[]>("/v1/tokens", { everyMs: EVERY_MS });
+  const { act } = useActing(sayError);
+  const revoke = ({ rowid, name, scopes }: Token): void =>
+    void act(
+      async () => {
+        await send("DELETE", `/v1/tokens/${rowid}`);
+        say(`${name} is revoked.`);
+      },
+      {
+        title: `Revoke ${name}?`,
+        body: (
+          <>
+            <p>
+              Whoever uses it is refused from now on. It may do: {scopes.join(", ")}. It cannot be made valid
+              again.
+            </p>
+            {name === identity.value?.name && (
+              <p>This page is signed in with a token of this name, and may be signed out.</p>
+            )}
+          </>
+        ),
+        act: "Revoke it",
+        keep: "Keep it",
+        danger: true,
+        type: name,
+      },
+    );
   const columns: readonly Column<Token>[] = [
     { head: "Name", grow: true, cell: ({ name }) => <span title={name}>{name}</span> },
     { head: "Scopes", cell: ({ scopes }) => <Scopes scopes={scopes} /> },
@@ -32,42 +59,28 @@ function TokenList({ route }: { readonly route: Route }) {
       top: <span class="sr">Acts</span>,
       right: true,
       cell: (token) => (
-        <button
-          class="btn bare danger"
-          aria-label={`Revoke ${token.name}`}
-          onClick={() => void revoke(token, reload)}
-        >
+        <button class="btn bare danger" aria-label={`Revoke ${token.name}`} onClick={() => revoke(token)}>
           Revoke…
         </button>
       ),
     },
   ];
+  const create = <Button look="main" to={linkTo(["tokens", "new"])} label="Create a token" />;
   return (
-    <div class="stack">
-      <header class="head">
-        <h1 class="what">Tokens</h1>
-        {may("admin") && (
-          <div class="acts">
-            <a class="btn main" href={linkTo(["tokens", "new"])}>
-              Create a token
-            </a>
-          </div>
-        )}
-      </header>
-      {error !== undefined && rows !== undefined && <Failed error={error} reload={reload} />}
-      <div class="panel">
-        {rows === undefined ? (
-          <Waiting error={error} reload={reload} rows={6} />
-        ) : rows.length === 0 ? (
-          <Empty title="No token yet" command="evreg tokens create 'shop backend' --scope publish">
-            Programs and people sign in with tokens. A server for development needs none.
-          </Empty>
-        ) : (
-          <Table label="Tokens" rows={rows} columns={columns} keyOf={({ rowid }) => rowid} />
-        )}
-        {foot}
-      </div>
-    </div>
+    <List
+      title="Tokens"
+      what="token"
+      route={route}
+      of={partOf(read.answer?.data, read, route)}
+      columns={columns}
+      keyOf={({ rowid }) => rowid}
+      heading={<Head title="Tokens" acts={may("admin") && create} />}
+      empty={
+        <Empty title="No token yet" command="evreg tokens create 'shop backend' --scope publish">
+          Programs and people sign in with tokens. A server for development needs none.
+        </Empty>
+      }
+    />
   );
 }
 
@@ -87,32 +100,4 @@ function Expiry({ at }: { readonly at: string | null }) {
   if (at === null) return <span class="muted">never</span>;
   if (Date.parse(at) > Date.now()) return <Until at={at} />;
   return <span class="danger-text">expired</span>;
-}
-
-async function revoke({ rowid, name, scopes }: Token, done: () => void): Promise<void> {
-  const isMaybeOwn = name === identity.value?.name;
-  const yes = await confirm({
-    title: `Revoke ${name}?`,
-    body: (
-      <>
-        <p>
-          Whoever uses it is refused from now on. It may do: {scopes.join(", ")}. It cannot be made valid
-          again.
-        </p>
-        {isMaybeOwn && <p>This page is signed in with a token of this name, and may be signed out.</p>}
-      </>
-    ),
-    act: "Revoke it",
-    keep: "Keep it",
-    danger: true,
-    type: name,
-  });
-  if (!yes) return;
-  try {
-    await askJson(`/v1/tokens/${rowid}`, { method: "DELETE" });
-    say(`${name} is revoked.`);
-  } catch (error) {
-    sayError(noted(error));
-  }
-  done();
 }

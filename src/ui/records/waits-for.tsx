@@ -1,6 +1,6 @@
 import type { Delivery } from "../../domain/delivery.ts";
 import type { Subscription } from "../../domain/subscription.ts";
-import { useNow, Until } from "./time.tsx";
+import { useNow, Until } from "../parts/time.tsx";
 
 /**
  * What a delivery that is due waits for, as far as its subscription tells.

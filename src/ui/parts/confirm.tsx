@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { shared } from "../api/shared.ts";
-import { EXACT, Form } from "../parts/form.tsx";
+import { EXACT, Form } from "./form.tsx";
 import { askBeforeLeaving, route } from "./route.ts";
 
 export interface Question {

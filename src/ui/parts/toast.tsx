@@ -1,6 +1,7 @@
+import { Button } from "./button.tsx";
 import { useEffect, useState } from "preact/hooks";
 import { shared } from "../api/shared.ts";
-import { Status } from "../parts/status.tsx";
+import { Status } from "./status.tsx";
 
 interface Toast {
   readonly text: string;
@@ -43,15 +44,14 @@ export function Toasts() {
           {shown.isError && <Status state="failed" word={false} />}
           <span>{shown.text}</span>
           {shown.act !== undefined && (
-            <button
-              class="btn bare"
-              onClick={() => {
+            <Button
+              look="bare"
+              run={() => {
                 toast.value = null;
                 shown.act?.[1]();
               }}
-            >
-              {shown.act[0]}
-            </button>
+              label={shown.act[0]}
+            />
           )}
           <button class="btn bare icon-only" aria-label="Close" onClick={() => (toast.value = null)}>
             ×

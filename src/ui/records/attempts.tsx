@@ -4,11 +4,12 @@ import { attemptErrorText, TLS_REASON_WORDS } from "../../domain/words/attempts.
 import type { Attempt, DeliveryWithAttempts } from "../../domain/delivery.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { retryDefaults } from "../api/identity.ts";
-import { linkTo } from "../shell/route.ts";
+import { linkTo } from "../parts/route.ts";
+import { Plain } from "../parts/layout.tsx";
 import { BAR_WIDTH, barParts, gapText, partsText } from "./attempt-times.ts";
-import { Copy } from "./copy.tsx";
-import { type State, Status } from "./status.tsx";
-import { durationText, numberText, sizeText, Time, Until } from "./time.tsx";
+import { Copy } from "../parts/copy.tsx";
+import { type State, Status } from "../parts/status.tsx";
+import { durationText, numberText, sizeText, Time, Until } from "../parts/time.tsx";
 
 /** Of more, the first and the last ones show until somebody asks for all. */
 const SHOWN_FIRST = 2;
@@ -17,13 +18,13 @@ const SHOWN_LAST = 6;
 /**
  * What was tried with a delivery, and what comes next: a line for each attempt, with the waits between them, then an answer.
  * @param props.subscription for what its schedule says; `undefined` if it is not known or gone
- * @param props.picked the attempt whose answer is shown; the newest one, if it is left out
+ * @param props.picked the attempt whose answer is shown; the newest one, where it is not kept
  * @param props.linkOf the address that picks an attempt
  */
 export function Attempts(props: {
   readonly delivery: DeliveryWithAttempts;
   readonly subscription: Subscription | undefined;
-  readonly picked: number | undefined;
+  readonly picked: number;
   readonly linkOf: (attempt: number) => string;
 }) {
   const { delivery, subscription, picked, linkOf } = props;
@@ -32,7 +33,7 @@ export function Attempts(props: {
   const isLong = !all && attempts.length > SHOWN_FIRST + SHOWN_LAST + 1;
   const shown = isLong ? [...attempts.slice(0, SHOWN_FIRST), ...attempts.slice(-SHOWN_LAST)] : attempts;
   const longestMs = Math.max(1, ...attempts.map(({ duration_ms: ms }) => ms));
-  const answered = attempts.findLast(({ attempt }) => picked === undefined || attempt === picked);
+  const answered = attempts.find(({ attempt }) => attempt === picked) ?? attempts.at(-1);
   const hasParts = attempts.some(({ first_byte_ms: first, dns_ms: dns }) => (first ?? dns) !== null);
   return (
     <div class="attempts">
@@ -219,11 +220,7 @@ function Answer({ attempt }: { readonly attempt: Attempt }) {
         <span class="push">{bytes >= 1_000 ? "Its first 1 KiB" : sizeText(bytes)}</span>
         {response !== "" && <Copy text={response} what="the answer" />}
       </header>
-      {response !== "" && (
-        <pre class="code plain" tabIndex={0}>
-          {response}
-        </pre>
-      )}
+      {response !== "" && <Plain>{response}</Plain>}
     </section>
   );
 }

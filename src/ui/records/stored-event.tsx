@@ -3,7 +3,12 @@ import type { Event } from "../../domain/event.ts";
 import { ApiError } from "../api/api-error.ts";
 import { askJson, askText, type Envelope, withQuery } from "../api/request.ts";
 import { type AnyMeta, type Resource, useResource } from "../api/resource.ts";
-import { memberText } from "./json-tokens.ts";
+import { Button } from "../parts/button.tsx";
+import { memberText } from "../parts/json-tokens.ts";
+import { JsonView } from "../parts/json-view.tsx";
+import { CodeBox } from "../parts/layout.tsx";
+import { Waiting } from "../parts/states.tsx";
+import { sizeText } from "../parts/texts.ts";
 
 /** An event without its payload. */
 export type EventHead = Required<Omit<Event, "payload" | "deliveries">>;
@@ -30,21 +35,48 @@ async function readPayload(path: string, signal?: AbortSignal): Promise<Envelope
   return { data: memberText(data, "payload") ?? "null" };
 }
 
-/** An event, and its payload as soon as it is small or was asked for. */
-export function useEvent(id: string | number): {
+interface StoredEvent {
   readonly head: Resource<EventHead, AnyMeta>;
   readonly payload: Resource<string, AnyMeta>;
   /** Whether the payload is read only when `ask` was called. */
   readonly isLarge: boolean;
   readonly ask: (() => void) | undefined;
-} {
+}
+
+/** An event, and its payload as soon as it is small or was asked for. */
+export function useEvent(id: string | number): StoredEvent {
   const [isAsked, setAsked] = useState(false);
   const path = eventPath(id);
-  const head = useResource<EventHead>(path, { read: readHead });
+  const head = useResource<EventHead>(path, { read: readHead, isFixed: true });
   const isLarge = (head.answer?.data.payload_bytes ?? 0) > UNASKED_BYTES;
   const isRead = head.answer !== undefined && (isAsked || !isLarge);
-  const payload = useResource<string>(isRead ? path : undefined, { read: readPayload });
+  const payload = useResource<string>(isRead ? path : undefined, { read: readPayload, isFixed: true });
   return { head, payload, isLarge, ask: isLarge && !isAsked ? () => setAsked(true) : undefined };
+}
+
+/**
+ * The payload of an event, or what was made with it. A large one is read only when somebody asks for it.
+ * @param props.what what it is: "the payload"
+ * @param props.text `undefined` until the payload is read
+ */
+export function PayloadView(props: {
+  readonly title: string;
+  readonly what: string;
+  readonly of: StoredEvent;
+  readonly text: string | undefined;
+}) {
+  const { title, what, of, text } = props;
+  const { head, payload, isLarge, ask } = of;
+  if (text !== undefined) return <JsonView title={title} what={what} text={text} asked={isLarge} />;
+  if (ask === undefined) return <Waiting of={head.error === undefined ? payload : head} />;
+  return (
+    <CodeBox title={title} note={sizeText(head.answer?.data.payload_bytes ?? 0)}>
+      <div class="empty">
+        <p>It is large, so it has not been loaded.</p>
+        <Button run={ask} label="Load and show it" />
+      </div>
+    </CodeBox>
+  );
 }
 
 /** The payload of an event, byte for byte as it is stored. @throws ApiError */

@@ -2,7 +2,7 @@ import { useMemo } from "preact/hooks";
 import { pastTime } from "../../domain/formats.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { nameOf } from "./delivery-acts.tsx";
-import type { FilterName } from "./filter-field.tsx";
+import type { FilterName } from "../parts/filter-field.tsx";
 
 /**
  * The times of a list's filter as the API takes them. A time such as `1h` ago stays where it was when it was asked for, so

@@ -1,28 +1,26 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { may } from "../api/identity.ts";
 import { ApiError } from "../api/api-error.ts";
-import { askJson, withQuery } from "../api/request.ts";
-import { noted } from "../api/resource.ts";
-import { confirm } from "../shell/confirm.tsx";
-import { linkTo } from "../shell/route.ts";
-import { say, sayError } from "../shell/toast.tsx";
+import { askJson, send, withQuery } from "../api/request.ts";
+import { useActing } from "../parts/acting.ts";
+import { confirm } from "../parts/confirm.tsx";
+import { linkTo } from "../parts/route.ts";
+import { say, sayError } from "../parts/toast.tsx";
 import { canRetry, canSkip } from "./attempt-times.ts";
-import { numberText } from "./time.tsx";
+import { numberText } from "../parts/time.tsx";
 
 /**
  * What a person can do with a delivery now: send it, or give it up.
  * @param props.subscription for what follows from giving up an ordered one
- * @param props.done called once it has another state
  */
 export function DeliveryActs(props: {
   readonly delivery: Delivery;
   readonly subscription: Subscription | undefined;
-  readonly done: () => void;
 }) {
-  const { delivery, subscription, done } = props;
-  const [isBusy, setBusy] = useState(false);
+  const { delivery, subscription } = props;
+  const { isBusy, act } = useActing(sayError);
   const place = useRef<HTMLElement | null>(null);
   const sentAfter = useRef<number | undefined>(undefined);
   useEffect(() => {
@@ -40,43 +38,26 @@ export function DeliveryActs(props: {
   }, [delivery]);
   if (!may("write", delivery.application)) return null;
   // While it is busy the button is not `disabled`: it would lose the focus.
-  const run = async (button: HTMLElement, act: () => Promise<boolean>): Promise<void> => {
-    if (isBusy) return;
-    place.current = button.closest("[tabindex='-1']");
-    setBusy(true);
-    try {
-      if (await act()) done();
-    } catch (error) {
-      sayError(noted(error));
-    } finally {
-      setBusy(false);
-    }
-  };
+  const button = (label: string, look: string, run: () => Promise<void>) => (
+    <button
+      class={look}
+      aria-disabled={isBusy}
+      onClick={({ currentTarget }) => {
+        if (isBusy) return;
+        place.current = currentTarget.closest("[tabindex='-1']");
+        void act(run);
+      }}
+    >
+      {label}
+    </button>
+  );
   return (
     <>
-      {canRetry(delivery) && (
-        <button
-          class="btn"
-          aria-disabled={isBusy}
-          onClick={(event) =>
-            void run(event.currentTarget, async () => {
-              sentAfter.current = await retry(delivery);
-              return sentAfter.current !== undefined;
-            })
-          }
-        >
-          {delivery.status === "waiting" ? "Send now" : "Send again"}
-        </button>
-      )}
-      {canSkip(delivery) && (
-        <button
-          class="btn bare"
-          aria-disabled={isBusy}
-          onClick={(event) => void run(event.currentTarget, () => giveUp(delivery, subscription))}
-        >
-          Give up…
-        </button>
-      )}
+      {canRetry(delivery) &&
+        button(delivery.status === "waiting" ? "Send now" : "Send again", "btn", async () => {
+          sentAfter.current = await retry(delivery);
+        })}
+      {canSkip(delivery) && button("Give up…", "btn bare", () => giveUp(delivery, subscription))}
     </>
   );
 }
@@ -101,7 +82,7 @@ async function retry(delivery: Delivery): Promise<number | undefined> {
     });
     if (!yes) return undefined;
   }
-  const { data } = await askJson<Delivery>(`/v1/deliveries/${rowid}/retry`, { method: "POST" });
+  const { data } = await send<Delivery>("POST", `/v1/deliveries/${rowid}/retry`);
   if (data.status === "held") say(`Delivery ${rowid} is held: its subscription is paused.`);
   return data.attempt;
 }
@@ -126,8 +107,7 @@ async function countBehind({ rowid, subscription_id: subscription }: Delivery): 
   return behind === COUNTED_MOST ? `${numberText(behind)} or more` : numberText(behind);
 }
 
-/** Answers whether it was done. */
-async function giveUp(delivery: Delivery, known: Subscription | undefined): Promise<boolean> {
+async function giveUp(delivery: Delivery, known: Subscription | undefined): Promise<void> {
   const { rowid, event_id: event, subscription_id: id } = delivery;
   const subscription = known ?? (await subscriptionOf(id));
   const name = (
@@ -153,10 +133,9 @@ async function giveUp(delivery: Delivery, known: Subscription | undefined): Prom
     keep: "Keep trying",
     danger: true,
   });
-  if (!yes) return false;
-  await askJson<Delivery>(`/v1/deliveries/${rowid}/skip`, { method: "POST" });
+  if (!yes) return;
+  await send<Delivery>("POST", `/v1/deliveries/${rowid}/skip`);
   say(`Delivery ${rowid} is given up.`);
-  return true;
 }
 
 /** `billing/invoices` */

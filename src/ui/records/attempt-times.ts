@@ -1,7 +1,7 @@
 import { type Attempt, type Delivery, statusesBefore } from "../../domain/delivery.ts";
 import { isThrottle, retryWaitMs } from "../../domain/retry.ts";
 import type { Subscription } from "../../domain/subscription.ts";
-import { durationText } from "./texts.ts";
+import { durationText } from "../parts/texts.ts";
 
 /** A part of an attempt's time, placed on the scale of all attempts: 0 to `BAR_WIDTH`. */
 interface BarPart {

@@ -1,0 +1,291 @@
+import type { ComponentChildren } from "preact";
+import type { PageMeta } from "../../domain/event.ts";
+import type { ApiError } from "../api/api-error.ts";
+import { withQuery } from "../api/request.ts";
+import { useResource } from "../api/resource.ts";
+import { Button } from "./button.tsx";
+import { FilterField, type FilterName } from "./filter-field.tsx";
+import { useKeys } from "./keys.ts";
+import { goTo, linkTo, type Query, type Route } from "./route.ts";
+import { Failed, NoMatch, Waiting } from "./states.tsx";
+import { isScrolled, useStill } from "./still.ts";
+import { Table, type TableProps } from "./table.tsx";
+import { capital, numberText } from "./texts.ts";
+import { Time } from "./time.tsx";
+
+const MANY = {
+  action: "actions",
+  change: "changes",
+  delivery: "deliveries",
+  event: "events",
+  replay: "replays",
+  subscription: "subscriptions",
+  token: "tokens",
+} as const;
+
+type What = keyof typeof MANY;
+
+/** The rows of a list that are shown, and how one comes to the others. */
+export interface Rows<Row> {
+  /** `undefined` until they are read. */
+  readonly rows: readonly Row[] | undefined;
+  readonly error: ApiError | undefined;
+  readonly reload: () => void;
+  /** Above the rows: those that wait to be shown. */
+  readonly newer?: ComponentChildren;
+  /** Beneath them. */
+  readonly foot: ComponentChildren;
+  /** Whether a search has not looked at all records yet. */
+  readonly hasMore?: boolean;
+}
+
+/**
+ * Records under a filter that stands in the address, each a link to one.
+ * @param props.title of the list
+ * @param props.what one of them
+ * @param props.plain the filter that a word alone is
+ * @param props.over above the rows, in their panel
+ * @param props.instead stands in the place of the rows, such as why there can be none
+ * @param props.empty what there is to say where there is none at all
+ * @param props.noMatch the same where there is a filter
+ */
+export function List<Row>(
+  props: Omit<TableProps<Row>, "label" | "rows"> & {
+    readonly title: string;
+    readonly what: What;
+    readonly route: Route;
+    readonly filters?: readonly FilterName[];
+    readonly plain?: string;
+    readonly of: Rows<Row>;
+    readonly heading?: ComponentChildren;
+    readonly note?: ComponentChildren;
+    readonly over?: ComponentChildren;
+    readonly instead?: ComponentChildren;
+    readonly empty: ComponentChildren;
+    readonly noMatch?: ComponentChildren;
+    readonly below?: ComponentChildren;
+  },
+) {
+  const { title, what, route, filters = [], plain, of, instead, empty } = props;
+  const { rows } = of;
+  const screen = route.path[0]!;
+  const isFiltered = filters.some(({ name }) => route.query[name] !== undefined);
+  const noMatch = props.noMatch ?? <NoMatch what={what} screen={screen} />;
+  return (
+    <section class="stack list" aria-label={title}>
+      {props.heading}
+      {plain !== undefined && (
+        <FilterField
+          label={`Filter ${MANY[what]}`}
+          path={[screen]}
+          route={route}
+          names={filters}
+          plain={plain}
+        />
+      )}
+      {props.note}
+      {of.error !== undefined && rows !== undefined && <Failed error={of.error} reload={of.reload} />}
+      <div class="panel">
+        {props.over}
+        {of.newer}
+        {instead ||
+          (rows === undefined ? (
+            <Waiting of={of} rows={12} />
+          ) : rows.length === 0 ? (
+            isFiltered ? (
+              noMatch
+            ) : (
+              empty
+            )
+          ) : (
+            <Table {...props} label={capital(MANY[what])} rows={rows} />
+          ))}
+        {of.foot}
+      </div>
+      {rows !== undefined && rows.length > 0 && props.below}
+    </section>
+  );
+}
+
+/** A list, and beside it the record that the address names. */
+export function Split(props: {
+  readonly title: string;
+  readonly id: string | undefined;
+  readonly list: ComponentChildren;
+  readonly detail: (id: string) => ComponentChildren;
+}) {
+  const { title, id, list, detail } = props;
+  return (
+    <div class={id === undefined ? "split alone" : "split shows-detail"}>
+      <h1 class={id === undefined ? undefined : "sr"}>{title}</h1>
+      {list}
+      {id !== undefined && detail(id)}
+    </div>
+  );
+}
+
+const READ_ROWS = 50;
+
+interface Record {
+  readonly rowid: number;
+  readonly timestamped: string;
+}
+
+/**
+ * A list that is read in parts, the newest first, in which nothing that is looked at moves.
+ * @param options.path without its query; `undefined` asks nothing
+ * @param options.query which of them
+ * @param options.everyMs how often the newest ones are asked for; older ones are not asked for again
+ * @param options.isHeld whether something holds the rows where they are
+ * @param options.isSearch whether it looks at records one by one, and says how far it has come
+ */
+export function useParts<Row extends Record>(options: {
+  readonly what: What;
+  readonly path: string | undefined;
+  readonly query: Query;
+  readonly route: Route;
+  readonly everyMs: number;
+  readonly isHeld?: boolean;
+  readonly isSearch?: boolean;
+}): Rows<Row> {
+  const { what, path, query, route, isHeld = false, isSearch = false } = options;
+  const { after } = route.query;
+  const asked = path === undefined ? undefined : withQuery(path, { limit: READ_ROWS, ...query, after });
+  const isNewest = (after ?? query["to"]) === undefined && !isSearch;
+  const { answer, error, reload } = useResource<readonly Row[], PageMeta>(asked, {
+    everyMs: isNewest ? options.everyMs : undefined,
+  });
+  const { rows, waiting, showAll } = useStill({
+    list: asked ?? "",
+    rows: answer?.data,
+    keyOf: ({ rowid }) => rowid,
+    isRead: isHeld || isScrolled(),
+  });
+  const oldest = rows?.at(-1);
+  const older = isSearch
+    ? answer?.meta?.next
+    : rows !== undefined && rows.length >= READ_ROWS
+      ? oldest?.rowid
+      : undefined;
+  const hasMore = older !== undefined && older !== null;
+  const link = (from: number | undefined): string =>
+    linkTo(route.path.slice(0, 1), { ...route.query, after: from });
+  return {
+    rows,
+    error,
+    reload,
+    hasMore,
+    newer: <Newer waiting={waiting} read={answer?.data.length} what={what} show={showAll} />,
+    foot: (
+      <Pages
+        shown={rows?.length ?? 0}
+        oldest={oldest?.timestamped}
+        searched={answer?.meta?.searched}
+        newest={after === undefined ? undefined : link(undefined)}
+        older={hasMore ? link(older) : undefined}
+      />
+    ),
+  };
+}
+
+/**
+ * The foot of a list: how far back it reaches, and where it goes on. Newest first, older below.
+ * @param props.searched how many records a search has looked at
+ */
+function Pages(props: {
+  readonly shown: number;
+  readonly oldest: string | undefined;
+  readonly searched: number | undefined;
+  readonly newest: string | undefined;
+  readonly older: string | undefined;
+}) {
+  const { shown, oldest, searched, newest, older } = props;
+  const goOlder = (): void => {
+    if (older !== undefined) goTo(older);
+  };
+  useKeys([{ key: "l", what: "Older", run: goOlder }]);
+  if (shown === 0 && older === undefined && newest === undefined) return null;
+  return (
+    <div class="more">
+      <span>
+        {numberText(shown)} shown
+        {oldest !== undefined && (
+          <>
+            , back to <Time at={oldest} />
+          </>
+        )}
+        {searched !== undefined && `, ${numberText(searched)} searched`}
+      </span>
+      <span class="row">
+        {newest !== undefined && <Button look="bare" to={newest} label="Newest" />}
+        {older !== undefined && (
+          <a class="btn bare" href={older}>
+            {searched === undefined ? "Older" : "Search on"} <kbd>L</kbd>
+          </a>
+        )}
+      </span>
+    </div>
+  );
+}
+
+/**
+ * Above a list the rows that wait, without moving those beneath it.
+ * @param props.read how many rows were read: where all of them wait, there may be more
+ */
+function Newer(props: {
+  readonly waiting: number;
+  readonly read: number | undefined;
+  readonly what: What;
+  readonly show: () => void;
+}) {
+  const { waiting, read, what } = props;
+  const show = (): void => {
+    scrollTo({ top: 0 });
+    props.show();
+  };
+  useKeys([{ key: "n", what: `Show newer ${MANY[what]}`, run: show }]);
+  if (waiting === 0) return null;
+  return (
+    <div class="fresh">
+      <button onClick={show}>
+        {waiting}
+        {waiting === read && " or more"} newer {waiting === 1 ? what : MANY[what]} <kbd>N</kbd>
+      </button>
+    </div>
+  );
+}
+
+const SHOWN_ROWS = 100;
+
+/** Of a list that comes as a whole the rows that are shown, and the foot that leads to the others: by `page` in the address. */
+export function partOf<Row>(
+  all: readonly Row[] | undefined,
+  { error, reload }: Pick<Rows<Row>, "error" | "reload">,
+  { path, query }: Route,
+): Rows<Row> {
+  const page = Math.max(1, Math.floor(Number(query["page"])) || 1);
+  const start = (page - 1) * SHOWN_ROWS;
+  const rows = all?.slice(start, start + SHOWN_ROWS);
+  if (all === undefined || rows === undefined || all.length <= SHOWN_ROWS) {
+    return { rows, error, reload, foot: null };
+  }
+  const link = (label: string, other: number) => (
+    <Button
+      look="bare"
+      to={linkTo(path, { ...query, page: other === 1 ? undefined : other })}
+      label={label}
+    />
+  );
+  const foot = (
+    <div class="more">
+      <span>
+        {numberText(start + 1)} to {numberText(start + rows.length)} of {numberText(all.length)}
+      </span>
+      <span class="row">
+        {page > 1 && link("Before", page - 1)}
+        {page * SHOWN_ROWS < all.length && link("After", page + 1)}
+      </span>
+    </div>
+  );
+  return { rows, error, reload, foot };
+}
