@@ -41,7 +41,7 @@ export function createAddressGuard(parts: {
   return {
     check,
     lookupFor: (port) => (hostname, options, callback) => {
-      const found = (addresses: readonly LookupAddress[]): void => {
+      const decide = (addresses: readonly LookupAddress[]): void => {
         const refused =
           addresses.length > MAX_ADDRESSES
             ? notAllowed(hostname, `it has more than ${MAX_ADDRESSES} addresses.`)
@@ -56,7 +56,7 @@ export function createAddressGuard(parts: {
         return callback(null, first.address, first.family);
       };
       const failed = (error: Error): void => callback(error, "", 0);
-      resolve(hostname).then(found, failed);
+      resolve(hostname).then(decide, failed);
     },
   };
 }
@@ -69,9 +69,9 @@ export function notAllowed(target: string, why: string): EvregError {
 function shared(resolve: Resolve): Resolve {
   const underWay = new Map<string, ReturnType<Resolve>>();
   return (hostname) => {
-    const found = underWay.get(hostname) ?? resolve(hostname).finally(() => underWay.delete(hostname));
-    underWay.set(hostname, found);
-    return found;
+    const lookup = underWay.get(hostname) ?? resolve(hostname).finally(() => underWay.delete(hostname));
+    underWay.set(hostname, lookup);
+    return lookup;
   };
 }
 

@@ -34,7 +34,7 @@ export interface PullParts extends Pick<EngineParts, "store" | "clock" | "random
   readonly filters: Filters;
   readonly requests: RequestBuilder;
   /** Called with what was made of each result. */
-  readonly onStored: (of: ShownAttempt, result: AttemptResult, outcome: FinishOutcome) => void;
+  readonly onStored: (attempt: ShownAttempt, result: AttemptResult, outcome: FinishOutcome) => void;
 }
 
 /** A result of an attempt that is under way, with what the store says of that. */
@@ -145,12 +145,12 @@ export class PullAttempts {
     const nowMs = clock.now();
     // The first of several extensions of one lease counts.
     const first = new Map(extensions.toReversed().map((result) => [result.attempt.deliveryId, result]));
-    const given = [...first.values()].map((result) => {
+    const leases = [...first.values()].map((result) => {
       const { attempt, lease_ms: ms = PULL_LIMITS.leaseDefaultMs } = result;
       return { result, deliveryId: attempt.deliveryId, claimId: attempt.claimId, untilMs: nowMs + ms };
     });
-    const areHeld = await store.extend(given.map(({ result: _result, ...lease }) => lease));
-    for (const [index, { result, untilMs }] of given.entries()) {
+    const areHeld = await store.extend(leases.map(({ result: _result, ...lease }) => lease));
+    for (const [index, { result, untilMs }] of leases.entries()) {
       if (areHeld[index] !== true) continue;
       leasedFor(untilMs - nowMs);
       const { lease } = result;

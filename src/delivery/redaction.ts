@@ -130,7 +130,7 @@ function spellingsOf(value: string): readonly string[] {
   const bare = value.startsWith(STANDARD_PREFIX) ? [value.slice(STANDARD_PREFIX.length)] : [];
   const bytes = Buffer.from(value);
   const inBase64 = [0, 1, 2].map((before) => base64Inside(bytes, before));
-  const found = [
+  const texts = [
     value,
     ...bare,
     value.replaceAll(" ", "+"),
@@ -142,7 +142,7 @@ function spellingsOf(value: string): readonly string[] {
   ];
   // No text is longer than what is stored of an answer.
   const made = [
-    ...new Set(found.map((text) => lower(text).slice(0, 2 * DELIVERY_LIMITS.responseBytes))),
+    ...new Set(texts.map((text) => lower(text).slice(0, 2 * DELIVERY_LIMITS.responseBytes))),
   ].filter((text) => text.length >= MIN_LENGTH);
   spellings.set(value, made);
   return made;

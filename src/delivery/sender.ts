@@ -315,9 +315,9 @@ export function destinationOf(handler: string): Destination | undefined {
   if (!URL.canParse(handler)) return undefined;
   const url = new URL(handler);
   const { origin, pathname, search } = url;
-  const found = { origin, path: pathname + search, port: portOf(url), literal: literalAddress(url) };
-  destinations.set(handler, found);
-  return found;
+  const destination = { origin, path: pathname + search, port: portOf(url), literal: literalAddress(url) };
+  destinations.set(handler, destination);
+  return destination;
 }
 
 function portOf({ port, protocol }: URL): number {

@@ -165,10 +165,10 @@ function embeddedV4(address: ipaddr.IPv6): readonly ipaddr.IPv4[] {
   const bytes = address.toByteArray();
   // `::` and `::1` lie among the IPv4-compatible ones and are none.
   if (bytes.every((byte, index) => byte === 0 || (index === 15 && byte === 1))) return [];
-  const found = FORMS.filter(({ network }) =>
+  const forms = FORMS.filter(({ network }) =>
     network === "isatap" ? isIsatap(bytes) : within(address, network),
   );
-  return found.flatMap(({ quads, isInverted = false, skipsZero = false }) =>
+  return forms.flatMap(({ quads, isInverted = false, skipsZero = false }) =>
     quads
       .map((quad) => quad.map((index) => (bytes[index] ?? 0) ^ (isInverted ? 0xff : 0)))
       .filter(([first]) => !skipsZero || first !== 0)

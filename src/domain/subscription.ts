@@ -45,13 +45,13 @@ export type NewSubscription = NewOf<typeof SUBSCRIPTION>;
  * @throws `invalid`
  */
 export function checkForMode(mode: SubscriptionMode, values: object): void {
-  const given = values as Readonly<Record<string, unknown>>;
-  if (mode === "push" && given["handler"] === null) {
+  const members = values as Readonly<Record<string, unknown>>;
+  if (mode === "push" && members["handler"] === null) {
     throw invalidField("handler", "is required for the mode push");
   }
   for (const [name, { only }] of Object.entries<Field>(SUBSCRIPTION.fields)) {
-    if (only === undefined || only.mode === mode || (given[name] ?? null) === null) continue;
-    throw invalidField(name, `is not for subscriptions of the mode ${mode}: ${only.why}`, given[name]);
+    if (only === undefined || only.mode === mode || (members[name] ?? null) === null) continue;
+    throw invalidField(name, `is not for subscriptions of the mode ${mode}: ${only.why}`, members[name]);
   }
 }
 

@@ -53,9 +53,9 @@ function kindOf(
     const dialect = typeof jsonSchemaDialect === "string" ? dialectAt(jsonSchemaDialect) : "2020-12";
     if (dialect !== undefined)
       return { source: new SourceDocument(document, dialect), find: openApiMessages };
-    const given = JSON.stringify(jsonSchemaDialect);
+    const unknownDialect = JSON.stringify(jsonSchemaDialect);
     throw usageError(
-      `${name}: jsonSchemaDialect ${given} is none that is read: JSON Schema 2020-12 and draft-07 are.`,
+      `${name}: jsonSchemaDialect ${unknownDialect} is none that is read: JSON Schema 2020-12 and draft-07 are.`,
     );
   }
   if (/^3\b/.test(String(asyncapi))) {
@@ -63,8 +63,8 @@ function kindOf(
   }
   const kind = asyncapi === undefined ? "OpenAPI" : "AsyncAPI";
   const version: unknown = asyncapi ?? openapi ?? swagger;
-  const found = typeof version === "string" ? `${kind} ${version}; convert it first` : "something else";
-  throw usageError(`${name} must be OpenAPI 3.1 or AsyncAPI 3, but is ${found}.`);
+  const actual = typeof version === "string" ? `${kind} ${version}; convert it first` : "something else";
+  throw usageError(`${name} must be OpenAPI 3.1 or AsyncAPI 3, but is ${actual}.`);
 }
 
 function usageError(message: string): EvregError {

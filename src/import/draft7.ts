@@ -278,17 +278,17 @@ function allow(members: Members, keyword: string, names: ReadonlySet<string>): v
 
 function joinDependencies(entries: readonly [string, unknown][]): [string, unknown][] {
   const keywords = new Set(["dependencies", "dependentRequired", "dependentSchemas"]);
-  const found = entries.filter(([keyword, value]) => keywords.has(keyword) && isObject(value));
-  if (found.length === 0) return [...entries];
+  const inner = entries.filter(([keyword, value]) => keywords.has(keyword) && isObject(value));
+  if (inner.length === 0) return [...entries];
   const byName = new Map<string, unknown[]>();
-  for (const [name, needed] of found.flatMap(([, value]) => Object.entries(value as JsonObject))) {
+  for (const [name, needed] of inner.flatMap(([, value]) => Object.entries(value as JsonObject))) {
     byName.set(name, [...(byName.get(name) ?? []), needed]);
   }
   const joined = [...byName].map(([name, all]): [string, unknown] => {
     const schemas = all.map((needed) => (Array.isArray(needed) ? { required: needed as unknown[] } : needed));
     return [name, all.length === 1 ? all[0] : { allOf: schemas }];
   });
-  return [...entries.filter((entry) => !found.includes(entry)), ["dependencies", Object.fromEntries(joined)]];
+  return [...entries.filter((entry) => !inner.includes(entry)), ["dependencies", Object.fromEntries(joined)]];
 }
 
 /** In draft-07 nothing beside a `$ref` counts. */

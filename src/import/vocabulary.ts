@@ -101,25 +101,25 @@ export function evaluatedBy(source: SourceDocument, pointer: string): Evaluated 
   const always = new Set<string>();
   const perhaps = new Set<string>();
   const seen = new Set<string>();
-  const visit = (place: string, found: Set<string>): void => {
-    const key = `${found === always ? "always" : "perhaps"} ${place}`;
+  const visit = (place: string, keywords: Set<string>): void => {
+    const key = `${keywords === always ? "always" : "perhaps"} ${place}`;
     const schema = source.at(place);
     if (seen.has(key) || !isObject(schema)) return;
     seen.add(key);
     if (seen.size > MAX_PLACES) perhaps.add(TOO_MANY);
     if (perhaps.has(TOO_MANY)) return;
     if (typeof schema["$ref"] === "string") {
-      visit(source.target(schema["$ref"], place), found);
+      visit(source.target(schema["$ref"], place), keywords);
       if (source.dialectAt(place) === "draft-07") return;
     }
-    for (const name of keysOf(schema["properties"])) found.add(NAME + name);
-    for (const name of keysOf(schema["patternProperties"])) found.add(PATTERN + name);
+    for (const name of keysOf(schema["properties"])) keywords.add(NAME + name);
+    for (const name of keysOf(schema["patternProperties"])) keywords.add(PATTERN + name);
     const others =
       place === pointer ? ["additionalProperties"] : ["additionalProperties", "unevaluatedProperties"];
-    if (others.some((keyword) => schema[keyword] !== undefined)) found.add(ALL);
+    if (others.some((keyword) => schema[keyword] !== undefined)) keywords.add(ALL);
     const below = (steps: readonly (string | number)[], into: Set<string>): void =>
       visit(steps.reduce<string>(pointerTo, place), into);
-    for (const index of keysOf(schema["allOf"])) below(["allOf", index], found);
+    for (const index of keysOf(schema["allOf"])) below(["allOf", index], keywords);
     for (const keyword of BRANCHES) if (schema[keyword] !== undefined) below([keyword], perhaps);
     for (const keyword of BRANCHES_INSIDE) {
       for (const step of keysOf(schema[keyword])) below([keyword, step], perhaps);

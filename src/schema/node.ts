@@ -133,10 +133,10 @@ export class SchemaNode {
 
   /** The schemas that a member of that name must conform to. */
   memberNodes(name: string): SchemaNode[] {
-    const found = [this.properties.get(name) ?? [], this.patternNodes(name)].flat();
-    return found.length === 0 && this.additionalProperties !== undefined
+    const schemas = [this.properties.get(name) ?? [], this.patternNodes(name)].flat();
+    return schemas.length === 0 && this.additionalProperties !== undefined
       ? [this.additionalProperties]
-      : found;
+      : schemas;
   }
 
   itemNode(index: number): SchemaNode | undefined {

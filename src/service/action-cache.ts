@@ -131,10 +131,10 @@ export async function* chainFrom(
   const seen = new Set<string>();
   for (let name = successor; name !== null && !seen.has(name) && seen.size < MAX_STEPS;) {
     seen.add(name);
-    const found = await catalog.findAction(name);
-    if (found === undefined) return;
-    yield { action: name, isRetired: found.retired };
-    name = found.successor;
+    const stored = await catalog.findAction(name);
+    if (stored === undefined) return;
+    yield { action: name, isRetired: stored.retired };
+    name = stored.successor;
   }
 }
 

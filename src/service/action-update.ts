@@ -160,18 +160,18 @@ async function checkSuccessor(
   successor: string,
 ): Promise<void> {
   if (successor === action) throw invalidField("successor", "must be another action", successor);
-  const found = await catalog.findAction(successor);
+  const candidate = await catalog.findAction(successor);
   // Callers who may neither read nor change it do not learn that it exists.
   const isVisible =
-    found !== undefined &&
-    (access.allows("read", found.application) || access.allows("write", found.application));
+    candidate !== undefined &&
+    (access.allows("read", candidate.application) || access.allows("write", candidate.application));
   if (!isVisible) throw await missingAction(catalog, access, successor, "successor");
   const refuse = (why: string): never => {
     throw invalidField("successor", `${why}; name another, or none`, successor);
   };
-  if (found.isBuiltIn) refuse("tells of evreg itself, so nobody can publish to it");
-  if (found.retired) refuse("is retired, so nobody can publish to it");
-  for await (const next of chainFrom(catalog, found.successor)) {
+  if (candidate.isBuiltIn) refuse("tells of evreg itself, so nobody can publish to it");
+  if (candidate.retired) refuse("is retired, so nobody can publish to it");
+  for await (const next of chainFrom(catalog, candidate.successor)) {
     if (next.action === action) refuse(`leads back to ${action}`);
   }
 }

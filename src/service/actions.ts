@@ -87,11 +87,11 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
   const { readable } = actionFinder(store, access);
 
   const revisionOf = async (action: string, revision: number): Promise<ActionRevision> => {
-    const found = await store.catalog.findRevision(action, revision);
-    if (found === undefined) {
+    const record = await store.catalog.findRevision(action, revision);
+    if (record === undefined) {
       throw new EvregError("not_found", `There is no revision of ${action} with the number ${revision}.`);
     }
-    return found;
+    return record;
   };
 
   const comparing =

@@ -43,20 +43,20 @@ export async function breaksOf(
   stepsOverAll = STEPS_OVER_ALL,
 ): Promise<readonly RevisionBreak[]> {
   if (mode === "none") return [];
-  const found = new Map<string, FoundBreak>();
+  const byKey = new Map<string, FoundBreak>();
   const nextLength = JSON.stringify(next).length;
   let remaining = stepsOverAll;
   const revisions = against === "last" ? [stored] : revisionsOf(catalog, stored.action);
-  const described = () => [...found.values()].map((one) => describeBreak(stored.revision, one));
+  const described = () => [...byKey.values()].map((one) => describeBreak(stored.revision, one));
   for await (const { revision, schemata } of revisions) {
-    if (remaining <= 0 || found.size >= CHECK_LIMITS.breaks) {
+    if (remaining <= 0 || byKey.size >= CHECK_LIMITS.breaks) {
       return [...described(), ...sidesOf(mode).map((side) => notCompared(side, revision))];
     }
     const { breaks, steps } = await compare(schemata, next, mode);
     remaining -= STEPS_PER_COMPARISON + JSON.stringify(schemata).length + nextLength + steps;
     for (const [key, broken] of new Map(breaks.map((one) => [keyOf(one), one]))) {
-      const before = found.get(key);
-      if (before === undefined) found.set(key, { broken, revision, older: 0 });
+      const before = byKey.get(key);
+      if (before === undefined) byKey.set(key, { broken, revision, older: 0 });
       else before.older += 1;
     }
   }

@@ -75,8 +75,8 @@ async function search(
     const warnings =
       where === undefined ? [] : await schemaChecks.warnings("where", where, caller, limit.signal);
     const request = { ...selection, where, deliveries: { outcome, key } };
-    const found = await storedEvents.search(request, caller, limit);
-    const { events, total, searched, next = null } = found;
+    const matching = await storedEvents.search(request, caller, limit);
+    const { events, total, searched, next = null } = matching;
     const meta = { total, page, per_page: selection.limit, searched, next, warnings };
     return { data: await shown(context, events, query, selection), meta };
   } finally {

@@ -83,14 +83,14 @@ const parameterCheckOf = memoize(({ format: _format, ...plain }: QueryProperty) 
   compileSchema({ properties: { value: plain } }),
 );
 
-/** @param given as it came */
-function checkParameter(name: string, property: QueryProperty, value: unknown, given: unknown): void {
+/** @param typed as it came */
+function checkParameter(name: string, property: QueryProperty, value: unknown, typed: unknown): void {
   const fault = parameterCheckOf(property).validate({ value });
-  if (fault !== undefined) throw malformedField(name, fault.message, given);
+  if (fault !== undefined) throw malformedField(name, fault.message, typed);
   // Times are taken without seconds, too.
   if (property.format === undefined || parseIsoTime(String(value)) !== undefined) return;
   const hint = / \d\d:\d\d$/.test(String(value)) ? " (a + in a URL is written %2B)" : "";
-  throw malformedField(name, ISO_TIME_EXPECTED + hint, given);
+  throw malformedField(name, ISO_TIME_EXPECTED + hint, typed);
 }
 
 function propertyOf(schema: QuerySchema, name: string, value: unknown): QueryProperty {
@@ -153,23 +153,23 @@ export function finder<T extends { readonly application: string }, I extends num
   return {
     async readable(id) {
       access.requireSome("read");
-      const found = await find(id);
-      if (found === undefined || !access.allows("read", found.application)) throw await missing(id);
-      return found;
+      const stored = await find(id);
+      if (stored === undefined || !access.allows("read", stored.application)) throw await missing(id);
+      return stored;
     },
     async writable(id) {
       access.requireSome("write");
-      const found = existing(await find(id), record, id);
-      access.require("write", found.application);
-      return found;
+      const stored = existing(await find(id), record, id);
+      access.require("write", stored.application);
+      return stored;
     },
   };
 }
 
 /** @throws `not_found` for `undefined` */
-export function existing<T>(found: T | undefined, record: RecordNoun, id: number | string): T {
-  if (found === undefined) throw notFound(record, id);
-  return found;
+export function existing<T>(stored: T | undefined, record: RecordNoun, id: number | string): T {
+  if (stored === undefined) throw notFound(record, id);
+  return stored;
 }
 
 /** The refusal for an action whose events evreg publishes about itself. */

@@ -84,9 +84,9 @@ export interface Service {
   /**
    * Makes an admin token named `bootstrap` when the store holds no token at all, and returns whether it did.
    * @param keep puts it where its owner finds it, before it is stored; when it throws, none is
-   * @param given the token to take instead of a new one; `usage` when it has not a token's form
+   * @param requested the token to take instead of a new one; `usage` when it has not a token's form
    */
-  bootstrapToken(keep: (token: string) => void, given?: string): Promise<boolean>;
+  bootstrapToken(keep: (token: string) => void, requested?: string): Promise<boolean>;
   /** Reads nothing from the store and needs no scope. */
   health(): Health;
   /** Is told what happens that the service does not do itself. */
@@ -201,7 +201,7 @@ export function createService(options: ServiceOptions): Service {
       };
     },
     tokens,
-    bootstrapToken: (keep, given) => bootstrapToken(context, keep, given),
+    bootstrapToken: (keep, requested) => bootstrapToken(context, keep, requested),
     health,
     feed,
     async noteChanged(what, id) {

@@ -163,9 +163,9 @@ export class StoredEvents {
 
     function goesOn(event: StoredEvent, isFound: boolean): boolean {
       if (!isFound) return true;
-      const found = isWhole ? event : { ...event, payload: undefined };
-      events.push(found);
-      foundBytes += found.payload?.byteLength ?? 0;
+      const shown = isWhole ? event : { ...event, payload: undefined };
+      events.push(shown);
+      foundBytes += shown.payload?.byteLength ?? 0;
       return events.length < wantedEvents && foundBytes < SEARCH_LIMITS.bytes;
     }
   }

@@ -101,8 +101,8 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
    */
   async function pulledFrom(id: number): Promise<Subscription> {
     requireChanging(access);
-    const found = await store.catalog.findSubscription(checkId(id));
-    if (found !== undefined) return pullable(id);
+    const subscription = await store.catalog.findSubscription(checkId(id));
+    if (subscription !== undefined) return pullable(id);
     const deleted = existing(await store.catalog.findDeletedSubscription(id), "subscription", id);
     access.require(scopeFor(deleted.mode), deleted.application);
     return ofModePull(deleted);
@@ -139,8 +139,11 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     signal: AbortSignal | undefined,
   ): Promise<{ readonly meta?: WarningMeta }> {
     if (filter === undefined || filter === null) return {};
-    const found = isPattern(action) ? undefined : await store.catalog.findAction(action);
-    const filtered = found !== undefined && access.allows("read", found.application) ? found : undefined;
+    const filteredAction = isPattern(action) ? undefined : await store.catalog.findAction(action);
+    const filtered =
+      filteredAction !== undefined && access.allows("read", filteredAction.application)
+        ? filteredAction
+        : undefined;
     const warnings = await schemaChecks.warnings("filter", filter, access.caller, signal, filtered);
     return { meta: { warnings } };
   }
@@ -188,10 +191,10 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     },
     async get(id) {
       if (!access.allowsSome("listen")) return answered(await readable(id));
-      const found = await store.catalog.findSubscription(checkId(id));
+      const subscription = await store.catalog.findSubscription(checkId(id));
       // Who takes its deliveries may know it.
-      const mayListen = found?.mode === "pull" && access.allows("listen", found.application);
-      return answered(mayListen ? found : await readable(id));
+      const mayListen = subscription?.mode === "pull" && access.allows("listen", subscription.application);
+      return answered(mayListen ? subscription : await readable(id));
     },
     async update(id, input, signal) {
       const before = await writable(id);
@@ -306,9 +309,9 @@ export async function listenable(
   id: number,
 ): Promise<Subscription> {
   requireChanging(access);
-  const found = existing(await store.catalog.findSubscription(checkId(id)), "subscription", id);
-  access.require(scopeFor(found.mode), found.application);
-  return found;
+  const subscription = existing(await store.catalog.findSubscription(checkId(id)), "subscription", id);
+  access.require(scopeFor(subscription.mode), subscription.application);
+  return subscription;
 }
 
 function pullsOf({ engine }: Background): NonNullable<Background["engine"]>["pulls"] {

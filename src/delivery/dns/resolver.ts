@@ -86,8 +86,8 @@ export class HostNames {
       Promise.reject(lookupError(hostname, "ETIMEOUT")),
     );
     try {
-      const found = await Promise.race([this.#find(hostname, over.signal), late]);
-      return found.map((address) => ({ address, family: isIP(address) }));
+      const addresses = await Promise.race([this.#find(hostname, over.signal), late]);
+      return addresses.map((address) => ({ address, family: isIP(address) }));
     } catch (error) {
       throw lookupError(hostname, codeOf(error));
     } finally {
@@ -132,8 +132,8 @@ export class HostNames {
     const other = first.family === 4 ? v6 : v4;
     const second = first.addresses.length > 0 ? await this.#withinMoment(other) : await other;
     const answers = first.family === 4 ? [first, second] : [second, first];
-    const found = answers.flatMap((answer) => answer?.addresses ?? []);
-    if (found.length > 0) return found;
+    const addresses = answers.flatMap((answer) => answer?.addresses ?? []);
+    if (addresses.length > 0) return addresses;
     const errors = [first, second].map((answer) => answer?.error).filter((error) => error !== undefined);
     throw errors.find((error) => codeOf(error) !== "ENODATA") ?? errors[0] ?? lookupError(name, "ENOTFOUND");
   }

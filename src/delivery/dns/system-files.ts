@@ -7,18 +7,18 @@ export const HOSTS_FILE =
 
 /** Addresses by name, in lower case, of a text in the form of `/etc/hosts`. */
 export function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>();
+  const addresses = new Map<string, string[]>();
   for (const line of text.split("\n")) {
     const [address = "", ...names] = line.replace(/#.*/, "").trim().split(/\s+/);
     if (isIP(address) === 0) continue;
     for (const name of names) {
       const key = name.toLowerCase().replace(/\.$/, "");
-      const known = found.get(key);
-      if (known === undefined) found.set(key, [address]);
+      const known = addresses.get(key);
+      if (known === undefined) addresses.set(key, [address]);
       else if (!known.includes(address)) known.push(address);
     }
   }
-  return found;
+  return addresses;
 }
 
 /** How short names are completed, by `/etc/resolv.conf`: containers and clusters name their services so. */
@@ -76,9 +76,9 @@ export function cachedFile<T>(clock: Clock, path: string, parse: (text: string) 
   async function check(): Promise<void> {
     try {
       const { mtimeMs, size, ino } = await stat(path);
-      const found = `${mtimeMs} ${size} ${ino}`;
-      if (found !== version) value = parse(await readFile(path, "utf8"));
-      version = found;
+      const current = `${mtimeMs} ${size} ${ino}`;
+      if (current !== version) value = parse(await readFile(path, "utf8"));
+      version = current;
     } catch {
       value = parse("");
       version = "";

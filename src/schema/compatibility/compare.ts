@@ -45,10 +45,10 @@ export function compare(
   const breaks: SchemaBreak[] = [];
   let [total, taken] = [0, 0];
   for (const side of sides) {
-    const found = new Comparison(side, oldRoot, nextRoot, texts).run(steps);
-    breaks.push(...found.breaks);
-    total += found.total;
-    taken += found.steps;
+    const result = new Comparison(side, oldRoot, nextRoot, texts).run(steps);
+    breaks.push(...result.breaks);
+    total += result.total;
+    taken += result.steps;
   }
   return { breaks, total, steps: taken };
 }
@@ -77,19 +77,19 @@ class Comparison {
   run(maxSteps: number): ComparisonResult {
     const side = this.#side;
     budget.left = maxSteps;
-    const found = this.#violations();
+    const violations = this.#violations();
     const proving = maxSteps - budget.left;
-    const distinct = new Map(found?.map((violation) => [breakKey(side, violation), violation]));
+    const distinct = new Map(violations?.map((violation) => [breakKey(side, violation), violation]));
     const listed = [...distinct.values()].slice(0, MAX_BREAKS);
     budget.left = COUNTEREXAMPLE_STEPS;
     const examples = this.#counterexamples(listed);
     const searching = COUNTEREXAMPLE_STEPS - budget.left;
     const breaks = listed.map((violation, index) => breakOf(side, violation, examples[index]));
     if (distinct.size > listed.length) breaks.push(manyMore(side, distinct.size - listed.length));
-    if (found === undefined) breaks.push(tooLong(side));
+    if (violations === undefined) breaks.push(tooLong(side));
     return {
       breaks,
-      total: distinct.size + (found === undefined ? 1 : 0),
+      total: distinct.size + (violations === undefined ? 1 : 0),
       steps: proving + searching,
     };
   }
@@ -109,13 +109,14 @@ class Comparison {
   /** Looks for a payload that proves each violation. */
   #counterexamples(violations: readonly Violation[]): readonly Counterexample[] {
     const search = new CounterexampleSearch(this.#side, this.#texts);
-    const found: Counterexample[] = [];
+    const counterexamples: Counterexample[] = [];
     try {
-      for (const violation of violations) found.push(this.#counterexample(search.payloads(violation)));
+      for (const violation of violations)
+        counterexamples.push(this.#counterexample(search.payloads(violation)));
     } catch (error) {
       if (!isTooMuch(error)) throw error;
     }
-    return found;
+    return counterexamples;
   }
 
   #counterexample(payloads: Iterable<unknown>): Counterexample {

@@ -70,8 +70,8 @@ export class CounterexampleSearch {
       case "pattern": {
         const { patterns, minLength, maxLength } = boundsOf(left);
         const wanted = { matching: patterns, notMatching: [limit as string], minLength, maxLength };
-        const found = this.#texts.find(wanted);
-        if (typeof found === "object") yield found.text;
+        const text = this.#texts.find(wanted);
+        if (typeof text === "object") yield text.text;
         return;
       }
       case "multipleOf":

@@ -19,8 +19,8 @@ export class KnownNames {
     return KnownNames.#of([root], new Map());
   }
 
-  static #of(found: readonly SchemaNode[], index: Map<string, KnownNames>): KnownNames {
-    const nodes = withInPlace(found);
+  static #of(roots: readonly SchemaNode[], index: Map<string, KnownNames>): KnownNames {
+    const nodes = withInPlace(roots);
     const key = nodes
       .map(({ id }) => id)
       .toSorted((a, b) => a - b)
@@ -55,9 +55,9 @@ export class KnownNames {
 }
 
 /** The schemas, and all within them that apply to the same value. */
-function withInPlace(of: readonly SchemaNode[]): SchemaNode[] {
+function withInPlace(roots: readonly SchemaNode[]): SchemaNode[] {
   const seen = new Set<SchemaNode>();
-  const waiting = [...of];
+  const waiting = [...roots];
   for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
     spend(1);
     if (seen.has(node)) continue;

@@ -190,9 +190,9 @@ const unlistedNamesCache = memoize((_left: Conjunction) => new Map<SchemaNode, U
 /** The groups of names that neither the conjunction nor the schema lists. */
 export function unlistedNames(left: Conjunction, right: SchemaNode, texts: TextWitness): UnlistedNames[] {
   const byNode = unlistedNamesCache(left);
-  const found = byNode.get(right) ?? groups(left, right, texts);
-  byNode.set(right, found);
-  return found;
+  const names = byNode.get(right) ?? groups(left, right, texts);
+  byNode.set(right, names);
+  return names;
 }
 
 function groups(left: Conjunction, right: SchemaNode, texts: TextWitness): UnlistedNames[] {
@@ -210,7 +210,7 @@ function groups(left: Conjunction, right: SchemaNode, texts: TextWitness): Unlis
     return [[], ...patterns.map((pattern) => [pattern])].map((matched) => group(undefined, matched));
   }
   const listed = new Set(all.flatMap(({ properties }) => [...properties.keys()]));
-  const found: UnlistedNames[] = [];
+  const unlisted: UnlistedNames[] = [];
   for (let bits = 0; bits < 1 << patterns.length; bits++) {
     const matched = patterns.filter((_, index) => (bits & (1 << index)) !== 0);
     const text = texts.find({
@@ -221,11 +221,11 @@ function groups(left: Conjunction, right: SchemaNode, texts: TextWitness): Unlis
     });
     if (text === "none") continue;
     const usual = UNUSUAL.find((name) => !listed.has(name) && fits(all, name, matched) && isName(left, name));
-    found.push(
+    unlisted.push(
       group(usual ?? (text !== "unknown" && !listed.has(text.text) ? text.text : undefined), matched),
     );
   }
-  return found;
+  return unlisted;
 }
 
 /**
@@ -234,9 +234,9 @@ function groups(left: Conjunction, right: SchemaNode, texts: TextWitness): Unlis
  */
 function held(node: SchemaNode, matched: readonly string[], isExact: boolean): SchemaNode[] {
   const { patternProperties, additionalProperties } = node;
-  const found = matched.flatMap((pattern) => patternProperties.get(pattern) ?? []);
-  const isOther = found.length === 0 && (isExact || patternProperties.size === 0);
-  return isOther && additionalProperties !== undefined ? [additionalProperties] : found;
+  const schemas = matched.flatMap((pattern) => patternProperties.get(pattern) ?? []);
+  const isOther = schemas.length === 0 && (isExact || patternProperties.size === 0);
+  return isOther && additionalProperties !== undefined ? [additionalProperties] : schemas;
 }
 
 /** Makes an obligation about one name that stands for the whole group. */

@@ -99,11 +99,11 @@ export class InclusionProver implements Prover {
     this.#trail.push(() => {
       if (entry.holds === true) this.#obligations.delete(key);
     });
-    const found: Violation[] = [];
-    const holds = this.#holds({ ...obligation, violations: found }) || this.isEmpty(left, obligation);
+    const ownViolations: Violation[] = [];
+    const holds = this.#holds({ ...obligation, violations: ownViolations }) || this.isEmpty(left, obligation);
     entry.holds = holds;
     if (!holds) {
-      entry.violations = distinct(found);
+      entry.violations = distinct(ownViolations);
       violations.push(...entry.violations);
       for (const undo of this.#trail.splice(opened)) undo();
     }
@@ -118,10 +118,10 @@ export class InclusionProver implements Prover {
     }
     let holds = true;
     for (const rule of this.#rulesOf(right)) {
-      const found: Violation[] = [];
-      if (this.#check({ ...obligation, violations: found }, rule, MAX_DECIDED)) continue;
+      const ruleViolations: Violation[] = [];
+      if (this.#check({ ...obligation, violations: ruleViolations }, rule, MAX_DECIDED)) continue;
       holds = false;
-      if (found.length > 0) violations.push(...found);
+      if (ruleViolations.length > 0) violations.push(...ruleViolations);
       else violations.push(violationOf(obligation, rule));
       // Where any value was allowed, no other keyword adds anything.
       if (obligation.firstOnly || (rule.keyword === "type" && isAnything(obligation.left))) return false;
@@ -142,11 +142,11 @@ export class InclusionProver implements Prover {
       return false;
     }
     const choice = decisions === 0 ? undefined : choiceFor(left, rule);
-    const found: Violation[] = [];
+    const ruleViolations: Violation[] = [];
     const isTooWide = choice !== undefined && this.#isTooWide(rule, obligation);
-    if (!isTooWide && this.#applies(rule, { ...obligation, violations: found })) return true;
+    if (!isTooWide && this.#applies(rule, { ...obligation, violations: ruleViolations })) return true;
     if (choice === undefined) {
-      violations.push(...found);
+      violations.push(...ruleViolations);
       return false;
     }
     const branchViolations: Violation[] = [];
@@ -174,8 +174,8 @@ export class InclusionProver implements Prover {
   }
 
   refuses(left: Conjunction, right: SchemaNode): boolean {
-    const of = this.equivalence.classOf(right);
-    return of !== undefined && this.#refused(left).has(of);
+    const ownClass = this.equivalence.classOf(right);
+    return ownClass !== undefined && this.#refused(left).has(ownClass);
   }
 
   #applies(rule: KeywordRule, obligation: Obligation): boolean {
@@ -246,9 +246,9 @@ function choiceFor({ alternatives }: Conjunction, { branches }: KeywordRule): Al
 }
 
 /** One for each place: where many obligations lead to the same one, its violations would double each time. */
-function distinct(found: readonly Violation[]): Violation[] {
+function distinct(violations: readonly Violation[]): Violation[] {
   return [
-    ...new Map(found.map((one) => [`${one.right.id} ${one.keyword} ${one.member ?? ""}`, one])).values(),
+    ...new Map(violations.map((one) => [`${one.right.id} ${one.keyword} ${one.member ?? ""}`, one])).values(),
   ];
 }
 

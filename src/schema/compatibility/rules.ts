@@ -232,8 +232,8 @@ function candidates(
   );
   const others = near.filter((branch) => !reported.has(branch));
   const isSame = (branch: SchemaNode): boolean => {
-    const of = prover.equivalence.classOf(branch);
-    return of !== undefined && classes.has(of);
+    const ownClass = prover.equivalence.classOf(branch);
+    return ownClass !== undefined && classes.has(ownClass);
   };
   return [
     ...others.filter(isSame).map((branch) => ({ branch, isReported: false })),

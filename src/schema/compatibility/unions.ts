@@ -7,11 +7,11 @@ import { ANY, canonicalText, TYPE, typeOf, typesNamed } from "../validate/values
 export type ValueMap = ReadonlyMap<string, unknown>;
 
 export function smallest(maps: Iterable<ValueMap | undefined>): ValueMap | undefined {
-  let found: ValueMap | undefined;
+  let values: ValueMap | undefined;
   for (const map of maps) {
-    if (map !== undefined && (found === undefined || map.size < found.size)) found = map;
+    if (map !== undefined && (values === undefined || map.size < values.size)) values = map;
   }
-  return found;
+  return values;
 }
 
 /** The schema and all that must hold with it, through references and `allOf`. */
@@ -34,9 +34,9 @@ export const typesOf = memoize((node: SchemaNode): number => {
   for (const part of partsOf(node)) types &= part.allowsNone ? 0 : typesNamed(part.value("type"));
   const listed = finiteValuesOf(node);
   if (listed === undefined) return types;
-  let found = 0;
-  for (const value of listed.values()) found |= typeOf(value);
-  return types & found;
+  let listedTypes = 0;
+  for (const value of listed.values()) listedTypes |= typeOf(value);
+  return types & listedTypes;
 });
 
 /** The only values that the schema can have, where it lists them: in `const`, `enum`, or in each of its branches. */
@@ -158,8 +158,8 @@ export function contradictionOf(
   for (const name of partsOf(one).flatMap(({ required }) => required)) {
     for (const inner of membersOf(one, name)) {
       for (const otherInner of membersOf(other, name)) {
-        const found = contradictionOf(inner, otherInner, levels - 1);
-        if (found !== undefined) return found;
+        const contradiction = contradictionOf(inner, otherInner, levels - 1);
+        if (contradiction !== undefined) return contradiction;
       }
     }
   }

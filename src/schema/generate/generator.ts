@@ -101,9 +101,9 @@ const minDepthsOf = memoize(({ nodes }: SchemaDocument): MinDepths => {
   for (let changed = true; changed;) {
     changed = false;
     for (const node of nodes) {
-      const found = minDepthOf(node, depthOf);
-      if (found >= depthOf(node)) continue;
-      minDepths.set(node, found);
+      const minDepth = minDepthOf(node, depthOf);
+      if (minDepth >= depthOf(node)) continue;
+      minDepths.set(node, minDepth);
       changed = true;
     }
   }

@@ -112,8 +112,8 @@ function* textsByChance(bounds: TextBounds, search: TextWitness, random: SeededR
 
 function textOf(bounds: TextBounds, search: TextWitness, random?: SeededRandom): readonly string[] {
   const { patterns: matching, minLength, maxLength } = bounds;
-  const found = search.find({ matching, notMatching: [], minLength, maxLength }, random);
-  return typeof found === "object" ? [found.text] : [];
+  const text = search.find({ matching, notMatching: [], minLength, maxLength }, random);
+  return typeof text === "object" ? [text.text] : [];
 }
 
 /** Plain texts, and those that only one of two similar formats takes. */

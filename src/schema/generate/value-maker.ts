@@ -75,9 +75,9 @@ export class ValueMaker {
     if (fixed.size > 0 || this.#variety !== undefined) return this.#first(one, fixed);
     if (this.#found.has(one.key)) return this.#found.get(one.key);
     this.#found.set(one.key, NOT_FOUND);
-    const found = this.#first(one, fixed);
-    this.#found.set(one.key, found);
-    return found;
+    const value = this.#first(one, fixed);
+    this.#found.set(one.key, value);
+    return value;
   }
 
   /** Values that belong to the conjunction; with variety those at the root may not, and the caller checks them. */

@@ -118,15 +118,15 @@ const digestOf = memoize((node: SchemaNode) =>
 
 /** Answers one text for two schemas when they and all they refer to are written the same, in the same places. */
 function contentOf(root: SchemaNode): string {
-  const found = new Set([root]);
+  const reached = new Set([root]);
   const visited = new Set<SchemaNode>([root]);
   for (const node of visited) {
     if (node.target !== undefined) {
-      found.add(node.target);
+      reached.add(node.target);
       visited.add(node.target);
     }
     for (const { node: child } of node.subschemas) visited.add(child);
   }
-  const parts = [...found].map((node) => `${node.pointer} ${digestOf(node)}`);
+  const parts = [...reached].map((node) => `${node.pointer} ${digestOf(node)}`);
   return parts.toSorted().join("\n");
 }

@@ -100,8 +100,8 @@ function underPatterns(cxt: KeywordCxt): NameCode | undefined {
   if (patterns.length === 0) return undefined;
   return (name, valid) => {
     for (const [pattern] of patterns) {
-      const found = gen.scopeValue("pattern", { ref: it.opts.code.regExp(pattern, "u"), key: pattern });
-      gen.if(_`${valid} && ${found}.test(${name})`, () => {
+      const matcher = gen.scopeValue("pattern", { ref: it.opts.code.regExp(pattern, "u"), key: pattern });
+      gen.if(_`${valid} && ${matcher}.test(${name})`, () => {
         check(cxt, valid, { schemaProp: pattern, dataProp: name });
       });
     }

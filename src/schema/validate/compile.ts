@@ -137,17 +137,17 @@ function limited<T>(run: () => T, maxSteps: number): T | undefined {
 
 /** Takes the steps that are left. Where they or the stack are not enough, it says less. */
 function failureIn(root: SchemaNode, value: unknown, maxFailures: number): Failure {
-  const found: Failure[] = [];
+  const failures: Failure[] = [];
   try {
     for (const { path, message, value: at } of faultsIn(root, value)) {
-      found.push({ field: fieldName(path), message: shortenedText(message), value: shortened(at) });
-      if (found.length === maxFailures) break;
+      failures.push({ field: fieldName(path), message: shortenedText(message), value: shortened(at) });
+      if (failures.length === maxFailures) break;
     }
   } catch (error) {
     if (!(error instanceof StepsExceeded || error instanceof RangeError)) throw error;
     budget.left = Math.max(budget.left, 0);
   }
-  const [first = { field: "", message: "does not conform to the schema", value: null }, ...others] = found;
+  const [first = { field: "", message: "does not conform to the schema", value: null }, ...others] = failures;
   return maxFailures === 1 ? first : { ...first, others };
 }
 

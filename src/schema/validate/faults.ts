@@ -173,11 +173,11 @@ function faultOfBranches(
   const shallow = { ...at, deepest: Math.min(at.depth + 1, at.deepest) };
   const misfits = branches.map((branch) => misfitIn(faultsOf(branch, value, shallow), at.depth));
   const least = Math.min(...misfits.map(weightOf));
-  const found = misfits.filter((misfit) => misfit !== undefined && weightOf(misfit) === least) as Fault[];
-  const [first] = found;
-  if (first?.keyword === "type") return allowing("type", found, ({ limit }) => [limit].flat());
-  if (found.length > 1 && found.every((one) => isSamePlace(one, first!))) {
-    return allowing("enum", found, ({ keyword, limit }) =>
+  const likeliest = misfits.filter((misfit) => misfit !== undefined && weightOf(misfit) === least) as Fault[];
+  const [first] = likeliest;
+  if (first?.keyword === "type") return allowing("type", likeliest, ({ limit }) => [limit].flat());
+  if (likeliest.length > 1 && likeliest.every((one) => isSamePlace(one, first!))) {
+    return allowing("enum", likeliest, ({ keyword, limit }) =>
       keyword === "enum" ? (limit as unknown[]) : [limit],
     );
   }

@@ -19,38 +19,38 @@ export function databaseFindings(
 }
 
 function sizeFinding({ version, bytes, connections, maxConnections }: DatabaseFacts): Finding {
-  const found = `PostgreSQL ${version}, ${byteCount(bytes)}; ${connections} of ${maxConnections} connections are in use.`;
-  if (connections < maxConnections * MANY_CONNECTIONS) return fine("database", found);
+  const sentence = `PostgreSQL ${version}, ${byteCount(bytes)}; ${connections} of ${maxConnections} connections are in use.`;
+  if (connections < maxConnections * MANY_CONNECTIONS) return fine("database", sentence);
   const remedy = "Raise max_connections, or close what needs none: each node takes three.";
-  return warning("database", found, remedy);
+  return warning("database", sentence, remedy);
 }
 
 function durabilityFinding({ risks }: DatabaseFacts): Finding {
   if (risks.length === 0) return fine("durability", "What is acknowledged outlives a crash of the database.");
-  const found = `${risks.join(", ")} off: when the database or its machine crashes, events that were acknowledged are lost.`;
-  return problem("durability", found, "Set that on in the configuration of the database.");
+  const sentence = `${risks.join(", ")} off: when the database or its machine crashes, events that were acknowledged are lost.`;
+  return problem("durability", sentence, "Set that on in the configuration of the database.");
 }
 
 function vacuumFinding(facts: DatabaseFacts): Finding {
   const { table, liveRows, deadRows, oldestTransactionMs } = facts;
   if (oldestTransactionMs >= LONG_OPEN_MS) {
     const hours = Math.floor(oldestTransactionMs / LONG_OPEN_MS);
-    const found = `A transaction has been open for ${hours} h, so that rows which nobody needs any more stay since then.`;
-    return warning("vacuum", found, "Find it in pg_stat_activity by its xact_start, and end it.");
+    const sentence = `A transaction has been open for ${hours} h, so that rows which nobody needs any more stay since then.`;
+    return warning("vacuum", sentence, "Find it in pg_stat_activity by its xact_start, and end it.");
   }
-  const found = `The table ${table} has ${deadRows} dead rows beside ${liveRows}.`;
-  if (deadRows < Math.max(MANY_DEAD_ROWS, liveRows)) return fine("vacuum", found);
-  return warning("vacuum", found, "Run VACUUM on it, and let autovacuum run more often there.");
+  const sentence = `The table ${table} has ${deadRows} dead rows beside ${liveRows}.`;
+  if (deadRows < Math.max(MANY_DEAD_ROWS, liveRows)) return fine("vacuum", sentence);
+  return warning("vacuum", sentence, "Run VACUUM on it, and let autovacuum run more often there.");
 }
 
 function nodesFinding(nodes: readonly Node[], nowMs: number): Finding {
   const serving = nodes.filter(({ status }) => status === "serving").length;
-  const found = `${serving} ${serving === 1 ? "node delivers" : "nodes deliver"}.`;
+  const sentence = `${serving} ${serving === 1 ? "node delivers" : "nodes deliver"}.`;
   const gone = nodes.filter(
     ({ status, seen_at }) => status === "gone" && nowMs - Date.parse(seen_at) < GONE_LATELY_MS,
   );
-  if (gone.length === 0) return fine("nodes", found);
+  if (gone.length === 0) return fine("nodes", sentence);
   const list = gone.map(({ host, pid, seen_at }) => `${host} (process ${pid}, ${seen_at})`).join(", ");
   const remedy = "See the log of its supervisor. What it had under way is sent by the others.";
-  return warning("nodes", `${found} Ended without a word within the hour: ${list}.`, remedy);
+  return warning("nodes", `${sentence} Ended without a word within the hour: ${list}.`, remedy);
 }

@@ -109,8 +109,8 @@ export function findingsOf(input: DoctorInput): readonly Finding[] {
 function clockFinding({ clockShiftMs, newestEvent, nowMs }: DoctorInput): Finding {
   const remedy = "Let a time service set the clock: signatures and retries of deliveries depend on it.";
   if (newestEvent !== undefined && Date.parse(newestEvent) > nowMs + CLOCK_TOLERANCE_MS) {
-    const found = `The clock says ${toIso(nowMs)}, and the newest event is of ${newestEvent}: one of them is wrong. What waited for a time was moved with the clock.`;
-    return problem("clock", found, remedy);
+    const sentence = `The clock says ${toIso(nowMs)}, and the newest event is of ${newestEvent}: one of them is wrong. What waited for a time was moved with the clock.`;
+    return problem("clock", sentence, remedy);
   }
   if (Math.abs(clockShiftMs) > CLOCK_TOLERANCE_MS) {
     const by = `${Math.round(Math.abs(clockShiftMs) / 1_000)} s ${clockShiftMs > 0 ? "ahead" : "back"}`;
@@ -176,10 +176,10 @@ function handlerFinding({ attention: { items, total }, nowMs }: DoctorInput): Fi
   if (gravest === undefined) return fine(check, "No subscription needs a person.");
   const more = total - MAX_NAMED;
   const rest = more > 0 ? [`${count(more, "more is", "more are")} in the list of \`evreg attention\`.`] : [];
-  const found = [...items.slice(0, MAX_NAMED).map(attentionText), ...rest].join(" ");
+  const sentences = [...items.slice(0, MAX_NAMED).map(attentionText), ...rest].join(" ");
   const remedy = REMEDIES[gravest.reason](gravest);
   const finding = items.some((item) => isProblem(item, nowMs)) ? problem : warning;
-  return finding(check, found, remedy);
+  return finding(check, sentences, remedy);
 }
 
 function isProblem({ reason, since }: AttentionItem, nowMs: number): boolean {
@@ -230,11 +230,11 @@ function damagedEventFinding(events: readonly number[]): Finding | undefined {
 
 function backlogFinding({ backlog: counts, nowMs }: DoctorInput): Finding {
   const { due, busy, delivering, waiting, blocked, held } = counts;
-  const found = `${due.deliveries} deliveries are due, ${busy.deliveries} behind others of their subscriptions, ${delivering.deliveries} under way, ${waiting.deliveries} wait for their time, ${blocked.deliveries} behind one that blocks, ${held.deliveries} are held.`;
-  if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) return fine("backlog", found);
+  const sentence = `${due.deliveries} deliveries are due, ${busy.deliveries} behind others of their subscriptions, ${delivering.deliveries} under way, ${waiting.deliveries} wait for their time, ${blocked.deliveries} behind one that blocks, ${held.deliveries} are held.`;
+  if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) return fine("backlog", sentence);
   return warning(
     "backlog",
-    `${found} The first has been due since ${toIso(due.sinceMs)}.`,
+    `${sentence} The first has been due since ${toIso(due.sinceMs)}.`,
     "A server must run to deliver; where one does, its handlers are slower than what is published: raise delivery.maxInFlight, or make them faster.",
   );
 }

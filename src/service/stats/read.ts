@@ -33,7 +33,7 @@ interface StatsRequest {
   readonly fromMs: number;
   readonly nowMs: number;
   readonly steps: number;
-  readonly of: StatsSelection;
+  readonly filter: StatsSelection;
   readonly by: StatsBreakdown | undefined;
   readonly limit: number;
 }
@@ -51,17 +51,20 @@ export async function readStats(
 ): Promise<Answer<Stats>> {
   const { store, clock, stats } = parts;
   const selection = selectionOf(access, query, clock.now());
-  const { range, fromMs, nowMs, stepMs, steps, of, by, limit } = selection;
+  const { range, fromMs, nowMs, stepMs, steps, filter, by, limit } = selection;
   await stats.writeRefused();
   const starts = Array.from({ length: steps }, (_, index) => fromMs + index * stepMs);
   const [unfinished, ofSteps, ofSubjects] = await Promise.all([
-    store.queue.backlog(nowMs, Object.values(of).some((value) => value !== undefined) ? of : undefined),
+    store.queue.backlog(
+      nowMs,
+      Object.values(filter).some((value) => value !== undefined) ? filter : undefined,
+    ),
     store.stats.figures({
-      ...of,
+      ...filter,
       by: "start",
       pieces: starts.map((startMs) => ({ spanMs: stepMs, startMs })),
     }),
-    by === undefined ? [] : store.stats.figures({ ...of, by, pieces: longPieces(selection) }),
+    by === undefined ? [] : store.stats.figures({ ...filter, by, pieces: longPieces(selection) }),
   ]);
   const totals = new Tally();
   const tallies: Tallies = new Map();
@@ -85,7 +88,7 @@ export async function readStats(
   const rows: Tallies = new Map();
   for (const { key, counts, lastError } of ofSubjects) tallyOf(rows, key).add(counts, lastError);
   const first = [...rows].toSorted(([, one], [, other]) => other.weight - one.weight).map(([key]) => key);
-  const subjects = await store.stats.subjects({ ...of, by, first, limit });
+  const subjects = await store.stats.subjects({ ...filter, by, first, limit });
   if (by === "action") return { data: { ...data, rows: subjects.map((one) => actionFigures(one, rows)) } };
   return { data: { ...data, rows: subjects.map((one) => subscriptionFigures(one, rows)) } };
 }
@@ -105,7 +108,7 @@ function selectionOf(access: Access, query: StatsQuery, nowMs: number): StatsReq
     steps,
     nowMs,
     fromMs: floorTo(nowMs, stepMs) - (steps - 1) * stepMs,
-    of: { applications, action, subscription },
+    filter: { applications, action, subscription },
     by,
     limit: limit ?? STATS_LIMITS.rowsDefault,
   };

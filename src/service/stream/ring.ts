@@ -81,12 +81,12 @@ export class ChangeRing {
 
   /** The changes after `after` up to `through` that are kept. */
   between(after: number, through: number): readonly NumberedChange[] {
-    const found: NumberedChange[] = [];
+    const changes: NumberedChange[] = [];
     for (let number = Math.max(after + 1, this.#first); number <= through; number += 1) {
       const kept = this.#kept[number % this.#limits.changes];
-      if (kept !== undefined) found.push(kept.change);
+      if (kept !== undefined) changes.push(kept.change);
     }
-    return found;
+    return changes;
   }
 
   /** The number after which everything of this time and later comes. */

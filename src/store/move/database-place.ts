@@ -91,10 +91,10 @@ async function withConnection<T>(
 
 /** Answers the schema that the database has data in: that of servers or, where a move was cut off at its very end, the one moved. */
 async function schemaOf(sql: Sql): Promise<string | undefined> {
-  const found = await sql.value<string | null>(
+  const schema = await sql.value<string | null>(
     `SELECT CASE WHEN to_regclass('${SCHEMA}.turn') IS NOT NULL THEN '${SCHEMA}' ELSE ${LAST_MOVED} END`,
   );
-  return found ?? undefined;
+  return schema ?? undefined;
 }
 
 async function fromDatabase<T>(
@@ -102,7 +102,7 @@ async function fromDatabase<T>(
   where: string,
   act: (source: OpenSource) => Promise<T>,
 ): Promise<T> {
-  const found = await withConnection(url, SCHEMA, (connection) =>
+  const place = await withConnection(url, SCHEMA, (connection) =>
     transaction(connection, "BEGIN READ ONLY", async (sql) => {
       // Where there is no such schema, nothing in it is looked at.
       const schema = await schemaOf(sql);
@@ -111,8 +111,8 @@ async function fromDatabase<T>(
         : { schema, isLive: schema === SCHEMA && (await isServed(sql)) };
     }),
   );
-  if (found === undefined) throw new EvregError("not_found", `The database ${where} holds no data of evreg.`);
-  const { schema, isLive } = found;
+  if (place === undefined) throw new EvregError("not_found", `The database ${where} holds no data of evreg.`);
+  const { schema, isLive } = place;
   return await withConnection(url, schema, (connection) => {
     const begin = `BEGIN ISOLATION LEVEL REPEATABLE READ${isLive ? " READ ONLY" : ""}`;
     return transaction(connection, begin, async (sql) => {

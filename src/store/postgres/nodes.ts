@@ -90,7 +90,7 @@ async function share(work: Work, node: string, nowMs: number): Promise<Sharing> 
   if (leaving.length > 0) changes += await work.run(give, JSON.stringify(leaving), node, 1);
   if (changes > 0) await work.run("UPDATE turn SET epoch = epoch + 1");
   const anew = taken.filter((id) => before[id]!.node === null);
-  const released = await releaseLeases(work, nowMs, { shards: anew, of: SHARDS });
+  const released = await releaseLeases(work, nowMs, { shards: anew, count: SHARDS });
   const own = (await loadShards(work)).filter((shard) => shard.node === node);
   const claimed = own.filter(({ isLeaving }) => !isLeaving).map(({ id }) => id);
   return { shards: claimed, hasTaken: taken.length > 0, isLeaving: claimed.length < own.length, released };

@@ -12,14 +12,14 @@ export function shardOf(subscription: number): number {
  * numbered one after the other, so a node with neighbouring shards would have all of the first ones.
  */
 function spread(shards: readonly Shard[]): readonly Shard[] {
-  const of = shards.length;
-  return shards.toSorted((one, other) => reversed(one.id, of) - reversed(other.id, of));
+  const count = shards.length;
+  return shards.toSorted((one, other) => reversed(one.id, count) - reversed(other.id, count));
 }
 
 /** The bits of a shard's number from the last to the first. */
-function reversed(id: number, of: number): number {
+function reversed(id: number, count: number): number {
   let bits = 0;
-  for (let rest = id, bit = of / 2; rest > 0; rest >>= 1, bit /= 2) bits += (rest & 1) * bit;
+  for (let rest = id, bit = count / 2; rest > 0; rest >>= 1, bit /= 2) bits += (rest & 1) * bit;
   return bits;
 }
 

@@ -43,14 +43,14 @@ export async function findLeased(
 
 type EndedLease = Pick<FinishedRow, "deliveryId" | "claimId" | "startedAtMs" | "durationMs">;
 
-/** The subscriptions whose number leaves one of these when it is divided by `of`. */
+/** The subscriptions whose number leaves one of these when it is divided by `count`. */
 interface OfShards {
   readonly shards: readonly number[];
-  readonly of: number;
+  readonly count: number;
 }
 
-const NONE: OfShards = { shards: [], of: 1 };
-export const ALL: OfShards = { shards: [0], of: 1 };
+const NONE: OfShards = { shards: [], count: 1 };
+export const ALL: OfShards = { shards: [0], count: 1 };
 
 /**
  * Makes deliveries due again whose lease ended by `nowMs`: what held them is gone, so their attempts were cut short.
@@ -63,7 +63,7 @@ export async function releaseLeases(work: Work, nowMs: number, cut = NONE): Prom
       FROM lease CROSS JOIN delivery AS d ON d.rowid = lease.delivery_id
       WHERE until_ms <= ?1 OR consumer IS NULL AND d.subscription_id % ?2 IN list(?3: shard bigint)`,
     nowMs,
-    cut.of,
+    cut.count,
     JSON.stringify(cut.shards),
   );
   if (ended.length === 0) return 0;
