@@ -113,7 +113,7 @@ class Publisher {
     return batchResult(all);
   }
 
-  /** @throws EvregError of the store, when nothing was stored */
+  /** @throws EvregError `unavailable`, when nothing was stored */
   async #publishAll(all: readonly Publication[], request: PublishRequest): Promise<void> {
     const { atomic, isBatch } = request;
     for (let tries = 0; ;) {
@@ -126,6 +126,9 @@ class Publisher {
           one.ready = ready instanceof Promise ? await ready : ready;
         } catch (error) {
           if (!(error instanceof EvregError)) throw error;
+          // That nothing can be read, or checked, is no fault of the item: while nothing is stored, all can come again.
+          if (error.code === "unavailable" && !all.some(({ result }) => isAccepted(result)))
+            throw unstored(error);
           one.result = error;
         }
       }
@@ -283,6 +286,12 @@ function begun(item: BatchItem): Publication {
 
 function isAccepted(result: Event | EvregError | undefined): result is Event {
   return result !== undefined && !(result instanceof EvregError);
+}
+
+/** The error with the word that nothing was stored, by which a caller without keys knows that it may send all again. */
+function unstored({ code, message, details, retryAfterMs }: EvregError): EvregError {
+  const error = new EvregError(code, message, { ...details, stored: false });
+  return retryAfterMs === undefined ? error : Object.assign(error, { retryAfterMs });
 }
 
 function refuseOpen(all: readonly Publication[], why: (item: NewEvent) => EvregError): void {

@@ -205,15 +205,34 @@ describe("a server on PostgreSQL", () => {
       return response.status;
     };
     expect(await tryToPublish(1)).toBe(201);
+    // Nothing of it has been read before.
+    const action = "order.paid";
+    await server.evreg.actions.create({ action, application: "shop", schemata: { type: "object" } });
+    const publishBatch = (): Promise<Response> =>
+      fetch(`${server.url}/v1/events/batch`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({
+          events: [
+            { action, payload: { id: 1 } },
+            { action, payload: 1 },
+          ],
+        }),
+      });
     for (let round = 0; round < 2; round += 1) {
       await cluster.crash();
       expect(await tryToPublish(10 + round)).toBe(503);
+      const refused = await publishBatch();
+      expect(refused.status).toBe(503);
+      expect(refused.headers.get("retry-after")).toMatch(/^\d+$/);
+      expect(await refused.json()).toMatchObject({ code: 503, details: { stored: false } });
       await cluster.start();
       await until(
         "it takes events again",
         async () => (await tryToPublish(20 + acknowledged.length)) === 201,
       );
     }
+    expect((await publishBatch()).status).toBe(207);
     const ids = (): number[] =>
       receiver.requests.map(
         ({ body }) => (JSON.parse(body.toString()) as { payload: { id: number } }).payload.id,
