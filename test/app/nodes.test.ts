@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { RunningServer, StartOptions } from "../../src/app/server.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
 import { SHARDS } from "../../src/store/rules/shards.ts";
 import { type Cluster, startCluster } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
@@ -176,6 +177,40 @@ describe("several nodes", () => {
     for (const node of nodes) expect((await ask(node)).status).toBe(200);
     await nodes[0].evreg.tokens.revoke(made.rowid);
     for (const node of nodes) expect((await ask(node)).status).toBe(401);
+  });
+
+  test("answer a change of what others keep in memory once all have seen it, and all else at once", async () => {
+    const node = await serve();
+    const { evreg } = node;
+    const receiver = await subscribed(node, 3);
+    const { rowid: token } = (await evreg.tokens.create({ name: "ci", scopes: ["read"] })).data;
+    await rows(
+      "INSERT INTO evreg.node (id, owner, serves, until, seen) VALUES ('silent', '{}', 0, clock_timestamp() + interval '1 h', 0)",
+    );
+    const answered: string[] = [];
+    const changes = [
+      evreg.subscriptions.update(1, { active: false }).then(() => answered.push("update")),
+      evreg.subscriptions.rotateSecret(2).then(() => answered.push("rotate")),
+      evreg.subscriptions.delete(3).then(() => answered.push("delete")),
+      evreg.actions.update("order.placed", { retired: true }).then(() => answered.push("retire")),
+      evreg.tokens.revoke(token).then(() => answered.push("revoke")),
+    ];
+    await until("all is changed", async () => {
+      const [left] = await rows<{ n: number }>(
+        `SELECT ((SELECT count(*) FROM evreg.subscription WHERE active = 1 AND deleted_ms IS NULL)
+          + (SELECT count(*) FROM evreg.subscription_secret WHERE previous_secret IS NULL)
+          + (SELECT count(*) FROM evreg.action WHERE action = 'order.placed' AND retired_ms IS NULL)
+          + (SELECT count(*) FROM evreg.token WHERE name = 'ci'))::int AS n`,
+      );
+      return Number(left!.n) === 2;
+    });
+    await evreg.actions.create({ action: "order.paid", application: "shop", schemata: {} });
+    await evreg.events.publish({ action: "order.paid", payload: RawJson.fromValue({}) });
+    await evreg.tokens.create({ name: "other", scopes: ["read"] });
+    expect(answered).toEqual([]);
+    await rows("DELETE FROM evreg.node WHERE id = 'silent'");
+    await Promise.all(changes);
+    await receiver.close();
   });
 
   test("validate by a schema that another one has changed", async () => {

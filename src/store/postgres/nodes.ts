@@ -3,7 +3,7 @@ import type { Node } from "../../domain/operations.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
 import { type Shard, type ShardChanges, SHARDS, shareShards } from "../rules/shards.ts";
-import { type Work, write } from "../sql/operation.ts";
+import { kept, type Work, write } from "../sql/operation.ts";
 import { releaseLeases } from "../sql/queue/leases.ts";
 
 // Who works on the database, and which shards each node has. All of it changes only in transactions that have their turn, but for
@@ -158,4 +158,4 @@ export async function listNodes(work: Work): Promise<readonly Node[]> {
 }
 
 export const NODE_OPERATIONS = { share: write(share), leave: write(leave) };
-export const OTHERS_OPERATIONS = { say: write(say), hear: write(hear) };
+export const OTHERS_OPERATIONS = { say: write(say), hear: kept(write(hear)) };

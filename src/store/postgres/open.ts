@@ -4,14 +4,15 @@ import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import { EngineFailure } from "../sql/sql.ts";
-import type { DatabaseAdmin, Store, StoreChange } from "../store.ts";
+import type { Store, StoreChange } from "../store.ts";
 import { singleWrite } from "../thread/protocol.ts";
-import { createStore } from "../thread/store.ts";
+import { createStore, threadCalls } from "../thread/store.ts";
 import { StoreThreads, type StoreThreadsOptions } from "../thread/store-threads.ts";
 import { WriteQueue } from "../thread/write-queue.ts";
 import type { Sharing } from "./nodes.ts";
 import type { DatabaseWriterSetup } from "./setup.ts";
 import { Membership } from "./membership.ts";
+import type { OwnOperations } from "./worker.ts";
 
 export interface PostgresOptions {
   /** The address of the database, with its user and password. */
@@ -84,10 +85,11 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   });
   for (const { level, details, message } of report.notices) logger[level](details, message);
   const queue = new WriteQueue(threads, onChange, (change) => membership.seenByAll(change));
+  const { operations, dataId } = report;
+  const { node, others, database } = threadCalls<OwnOperations>({ threads, queue, operations });
   const { instance: id } = owner;
   const share = async (): Promise<Sharing> => {
-    const call = { operation: "node.share", rows: 1, call: () => [id, clock.now()] };
-    const sharing = (await queue.append(call)).value as Sharing;
+    const sharing = await node.share(id, clock.now());
     const { released: deliveries } = sharing;
     if (deliveries > 0)
       logger.info({ deliveries }, "Deliveries that were under way at a node that is gone are due again.");
@@ -99,11 +101,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     serves,
     share,
     onChange: (heard = []) => onChange({ others: true, heard }),
-    say: (texts) => queue.append({ operation: "others.say", rows: texts.length, call: () => [id, texts] }),
-    hear: async (isWanted) => {
-      const call = { operation: "others.hear", rows: 1, call: () => [id, isWanted] };
-      return (await queue.append(call)).value as number;
-    },
+    say: (texts) => others.say(id, texts),
+    hear: (isWanted) => others.hear(id, isWanted),
     onTime: (...reading) => shared?.read(...reading),
   });
   const close = async (): Promise<void> => {
@@ -119,14 +118,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     await close();
     throw openFailure(error);
   }
-  const { operations, dataId } = report;
   const key = encryption?.key;
   const store = createStore({ threads, queue, operations, dataId, node: membership, key, close });
-  const ask = async <T>(operation: string): Promise<T> => (await threads.read(operation, [])) as T;
-  const database: DatabaseAdmin = {
-    nodes: () => ask("database.nodes"),
-    inspect: () => ask("database.inspect"),
-  };
   return { ...store, database };
 }
 

@@ -10,13 +10,20 @@ import { makeTables } from "./make-tables.ts";
 import { join, leave, listNodes, NODE_OPERATIONS, OTHERS_OPERATIONS } from "./nodes.ts";
 import type { DatabaseReaderSetup, DatabaseWriterSetup } from "./setup.ts";
 
-const operations = {
-  ...OPERATIONS,
-  /** That a transaction counts itself is a real write, however few bytes it has. */
-  file: { probe: write(() => Promise.resolve()) },
+const OWN_OPERATIONS = {
   node: NODE_OPERATIONS,
   others: OTHERS_OPERATIONS,
   database: { nodes: read(listNodes), inspect: read(inspect) },
+} as const satisfies Operations;
+
+/** What only a store in a database can do. */
+export type OwnOperations = typeof OWN_OPERATIONS;
+
+const operations = {
+  ...OPERATIONS,
+  ...OWN_OPERATIONS,
+  /** That a transaction counts itself is a real write, however few bytes it has. */
+  file: { probe: write(() => Promise.resolve()) },
 } satisfies Operations;
 
 new StoreWorker({

@@ -83,6 +83,8 @@ export interface WriteOperation<C = unknown, R = unknown> {
   readonly durable: Durable;
   /** Whether all calls of a batch are done together, see `joined`. */
   readonly isJoined: boolean;
+  /** Whether it changes what all who have the data open keep in memory: it is answered once they know, see `StoreNode.version`. */
+  readonly isKept: boolean;
   /** Does the calls, and answers each of them, in order. */
   run(work: Work, calls: readonly C[]): Promise<readonly R[]>;
 }
@@ -96,7 +98,7 @@ export type Operations = Readonly<Record<string, Readonly<Record<string, ReadOpe
  */
 export type OperationTraits =
   | Pick<ReadOperation, "kind">
-  | Pick<WriteOperation, "kind" | "rows" | "isJoined">;
+  | Pick<WriteOperation, "kind" | "rows" | "isJoined" | "isKept">;
 export type OperationsTraits = Readonly<Record<string, Readonly<Record<string, OperationTraits>>>>;
 
 /** What one call of a long read answers: other reads get their turn before the next, and the log is free to restart. */
@@ -142,5 +144,10 @@ export function joined<C, R>(
   run: (work: Work, calls: readonly C[]) => Promise<readonly R[]>,
   options: WriteOptions = {},
 ): WriteOperation<C, R> {
-  return { kind: "write", rows: 1, durable: "now", isJoined: true, ...options, run };
+  return { kind: "write", rows: 1, durable: "now", isJoined: true, isKept: false, ...options, run };
+}
+
+/** A write that changes what all who have the data open keep in memory. */
+export function kept<C, R>(operation: WriteOperation<C, R>): WriteOperation<C, R> {
+  return { ...operation, isKept: true };
 }

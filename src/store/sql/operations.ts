@@ -64,6 +64,7 @@ import { finishAttempts } from "./queue/finish.ts";
 import {
   each,
   joined,
+  kept,
   longRead,
   type Operations,
   read,
@@ -91,10 +92,12 @@ export const OPERATIONS = {
     findAction: read(findAction),
     listActions: read(listActions),
     actionNames: read(actionNames),
-    reviseAction: audited("action.updated", reviseAction, {
-      before: (sql, [{ action }]) => findAction(sql, action),
-      members: (after, before) => before && changedMembers(before, after),
-    }),
+    reviseAction: kept(
+      audited("action.updated", reviseAction, {
+        before: (sql, [{ action }]) => findAction(sql, action),
+        members: (after, before) => before && changedMembers(before, after),
+      }),
+    ),
     findRevision: read(findRevision),
     listRevisions: read(listRevisions),
     createSubscription: audited("subscription.created", createSubscription),
@@ -102,18 +105,20 @@ export const OPERATIONS = {
     findSubscription: read(findSubscription),
     findDeletedSubscription: read(findDeletedSubscription),
     listSubscriptions: read(listSubscriptions),
-    updateSubscription: audited("subscription.updated", updateSubscription, {
-      before: (sql, [id]) => findSubscription(sql, id),
-      members: (after, before, [, patch]) => before && updatedMembers(after, before, patch),
-    }),
-    rotateSecret: audited("subscription.secret_rotated", rotateSecret),
+    updateSubscription: kept(
+      audited("subscription.updated", updateSubscription, {
+        before: (sql, [id]) => findSubscription(sql, id),
+        members: (after, before, [, patch]) => before && updatedMembers(after, before, patch),
+      }),
+    ),
+    rotateSecret: kept(audited("subscription.secret_rotated", rotateSecret)),
     noteSecretUse: write(async (sql, id: number, consumer: string, nowMs: number, by?: Actor) => {
       const used = await findSubscription(sql, id);
       if (used === undefined) return;
       const members = newValue("consumer", consumer);
       await recordChange(sql, { change: "subscription.secret_used", ...subjectOf(used), members }, nowMs, by);
     }),
-    deleteSubscription: audited("subscription.deleted", deleteSubscription),
+    deleteSubscription: kept(audited("subscription.deleted", deleteSubscription)),
   },
   events: {
     record: joined(recordAndClaim),
@@ -164,18 +169,22 @@ export const OPERATIONS = {
     }),
   },
   tokens: {
-    create: audited("token.created", createToken, {
-      members: ({ scopes }) => newValue("scopes", scopes.join(" ")),
-    }),
+    create: kept(
+      audited("token.created", createToken, {
+        members: ({ scopes }) => newValue("scopes", scopes.join(" ")),
+      }),
+    ),
     find: read(findToken),
     list: read(listTokens),
-    revoke: write(async (sql, id: number, nowMs: number, { managed = false, by }: Revocation = {}) => {
-      const revoked = await revokeToken(sql, id, managed ? nowMs : undefined);
-      for (const token of revoked) {
-        await recordChange(sql, { change: "token.revoked", ...subjectOf(token) }, nowMs, by);
-      }
-      return revoked[0];
-    }),
+    revoke: kept(
+      write(async (sql, id: number, nowMs: number, { managed = false, by }: Revocation = {}) => {
+        const revoked = await revokeToken(sql, id, managed ? nowMs : undefined);
+        for (const token of revoked) {
+          await recordChange(sql, { change: "token.revoked", ...subjectOf(token) }, nowMs, by);
+        }
+        return revoked[0];
+      }),
+    ),
     recordUses: write(recordTokenUses),
   },
   audit: {

@@ -23,6 +23,7 @@ import type {
 } from "../sql/queue/wire.ts";
 import { settingsFromJson } from "../sql/stored-record.ts";
 import type {
+  Operations,
   OperationsTraits,
   OperationTraits,
   ReadPart,
@@ -65,35 +66,38 @@ type Ask<T> =
  */
 type JoinedAsk<C, R> = (rows: number, call: (bytes: ByteWriter) => C) => Promise<WriteReply<R>>;
 
-type StoreOperations = typeof OPERATIONS;
 type AnyAsk = (...args: readonly unknown[]) => Promise<unknown>;
 
-/** The main thread's side of the operations, by the parts of the store. */
-type ThreadCalls = {
-  readonly [P in keyof StoreOperations]: {
-    readonly [M in keyof StoreOperations[P]]: Ask<StoreOperations[P][M]>;
-  };
+/** The main thread's side of operations, by the parts of the store. */
+type OperationCalls<P extends Operations> = {
+  readonly [K in keyof P]: { readonly [M in keyof P[K]]: Ask<P[K][M]> };
 };
+type ThreadCalls = OperationCalls<typeof OPERATIONS>;
 
-function threadCalls({ operations, threads, queue }: StoreParts): ThreadCalls {
+export function threadCalls<P extends Operations>({
+  operations,
+  threads,
+  queue,
+}: Pick<StoreParts, "operations" | "threads" | "queue">): OperationCalls<P> {
   const askFor = (operation: string, traits: OperationTraits): AnyAsk => {
     if (traits.kind === "read") return (...args) => threads.read(operation, args);
-    if (traits.isJoined) {
-      const ask: JoinedAsk<unknown, unknown> = (rows, call) => queue.append({ operation, rows, call });
+    const { isJoined, isKept, rows: usualRows } = traits;
+    if (isJoined) {
+      const ask: JoinedAsk<unknown, unknown> = (rows, call) =>
+        queue.append({ operation, rows, isKept, call });
       return ask as AnyAsk;
     }
-    const { rows } = traits;
     return async (...args) => {
       // What is left out at the end is cut off, as JSON would make `null` of it.
       const call = args.slice(0, args.findLastIndex((arg) => arg !== undefined) + 1);
-      return (await queue.append({ operation, rows, call: () => call })).value;
+      return (await queue.append({ operation, rows: usualRows, isKept, call: () => call })).value;
     };
   };
   const parts = Object.entries(operations).map(([part, own]) => {
     const named = Object.entries(own).map(([name, traits]) => [name, askFor(`${part}.${name}`, traits)]);
     return [part, Object.fromEntries(named) as unknown];
   });
-  return Object.fromEntries(parts) as ThreadCalls;
+  return Object.fromEntries(parts) as OperationCalls<P>;
 }
 
 /**
@@ -102,7 +106,7 @@ function threadCalls({ operations, threads, queue }: StoreParts): ThreadCalls {
  */
 export function createStore(parts: StoreParts): Store {
   const { threads, dataId, node } = parts;
-  const calls = threadCalls(parts);
+  const calls: ThreadCalls = threadCalls(parts);
   const { catalog, replays, tokens, audit, stats } = calls;
   const claimed = new ClaimedSubscriptions(parts.key);
   let closing: Promise<void> | undefined;

@@ -8,6 +8,8 @@ export interface PendingWrite {
   readonly operation: string;
   /** About how many rows the write writes. */
   readonly rows: number;
+  /** Whether it is answered once all others who have the data open know of it, where they have to. */
+  readonly isKept: boolean;
   /** Makes the call; what is added to the bytes goes with it. */
   readonly call: (bytes: ByteWriter) => unknown;
 }
@@ -48,11 +50,14 @@ export class ByteWriter {
   }
 }
 
+interface WriteCaller
+  extends Pick<PromiseWithResolvers<WriteReply>, "resolve" | "reject">, Pick<PendingWrite, "isKept"> {}
+
 /** Writes that are sent together. */
 interface Batch {
   readonly calls: WriteCall[];
   /** The callers, in the order of the calls. */
-  readonly callers: Pick<PromiseWithResolvers<WriteReply>, "resolve" | "reject">[];
+  readonly callers: WriteCaller[];
   readonly bytes: ByteWriter;
   rows: number;
 }
@@ -73,8 +78,6 @@ const MAX_IN_FLIGHT = 2;
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
 /** About how many bytes a write holds besides those that go with it. */
 const WRITE_BYTES = 2_048;
-/** Writes of these parts change what all who have the data open keep in memory: whoever made one waits until they know. */
-const KEPT_PARTS: ReadonlySet<string> = new Set(["catalog", "tokens", "others"]);
 
 /**
  * Puts writes into batches for the store's thread, which does each batch in one transaction with one fsync. The writes of a turn
@@ -108,14 +111,14 @@ export class WriteQueue {
   }
 
   /** Takes a write. Resolves once it is committed; rejects with why it was not. */
-  append({ operation, rows, call }: PendingWrite): Promise<WriteReply> {
+  append({ operation, rows, isKept, call }: PendingWrite): Promise<WriteReply> {
     return new Promise((resolve, reject) => {
       const refusal = this.#refusal();
       if (refusal !== undefined) return reject(new EvregError("unavailable", refusal, NOTHING_STORED));
       const batch = this.#batchWithRoom();
       const before = batch.bytes.length;
       batch.calls.push([operation, call(batch.bytes)]);
-      batch.callers.push({ resolve, reject });
+      batch.callers.push({ resolve, reject, isKept });
       batch.rows += rows;
       this.#heldBytes += WRITE_BYTES + batch.bytes.length - before;
       this.#sendAtTurnEnd();
@@ -176,7 +179,7 @@ export class WriteQueue {
   }
 
   /** Resolves once all are answered: who has changed what others keep in memory, after those know of it. */
-  async #answer({ calls, callers }: Batch, { payloads, changes, ...committed }: Committed): Promise<void> {
+  async #answer({ callers }: Batch, { payloads, changes, ...committed }: Committed): Promise<void> {
     const outcomes = JSON.parse(committed.outcomes) as WireOutcome[];
     const answer = (place: number): void => {
       const { resolve, reject } = callers[place]!;
@@ -185,14 +188,11 @@ export class WriteQueue {
       else resolve({ value: outcome.ok, payloads });
     };
     const versions = changes.map(({ version }) => version).filter((version) => version !== undefined);
-    const later = new Set<number>();
-    for (const [place, [operation]] of calls.entries()) {
-      // Claims and results must not wait: another one may be dead, which takes as long as its lease.
-      if (versions.length > 0 && KEPT_PARTS.has(operation.split(".")[0]!)) later.add(place);
-      else answer(place);
-    }
+    // Claims and results must not wait: another one may be dead, which takes as long as its lease.
+    const waits = ({ isKept }: WriteCaller): boolean => isKept && versions.length > 0;
+    for (const [place, caller] of callers.entries()) if (!waits(caller)) answer(place);
     for (const change of changes) this.#onChange(change);
     for (const version of versions) await this.#seenByAll(version);
-    for (const place of later) answer(place);
+    for (const [place, caller] of callers.entries()) if (waits(caller)) answer(place);
   }
 }
