@@ -83,11 +83,12 @@ export class Serve extends ConfigCommand {
     const levelOf = (loaded: Pick<LoadedConfig, "config" | "places">): LogLevel =>
       dev && !loaded.places.has("log.level") ? "debug" : loaded.config.log.level;
     const level = levelOf({ config, places });
-    const logger = await createLogger({ ...config.log, level });
+    const number = processNumber();
+    const pid = number === undefined ? undefined : process.pid;
+    const logger = await createLogger({ ...config.log, level, pid });
     setCrashLog(level === "silent" ? undefined : logger);
     const fatal = Promise.withResolvers<EvregError>();
     releaseSigint();
-    const number = processNumber();
     const isAtTerminal = process.stderr.isTTY;
     const stopSignals = isAtTerminal ? undefined : (["SIGINT", "SIGTERM"] as const);
     const signals = listenForStop(

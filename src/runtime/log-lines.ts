@@ -6,6 +6,8 @@ interface LogRecord {
   readonly time: string;
   readonly level: string;
   readonly msg?: string;
+  /** Where several processes write to one log. */
+  readonly pid?: number;
   readonly err?: unknown;
   readonly status?: number;
   readonly durationMs?: number;
@@ -25,7 +27,7 @@ interface LogRecord {
   readonly address?: string;
 }
 
-type LogFields = Omit<LogRecord, "time" | "level" | "msg">;
+type LogFields = Omit<LogRecord, "time" | "level" | "msg" | "pid">;
 type LogStyle = Parameters<typeof styleText>[0];
 
 const OUTCOMES: Readonly<Record<string, LogStyle>> = {
@@ -67,11 +69,12 @@ export class LogLines {
     } catch {
       return json;
     }
-    const { time, level, msg: message = "", ...fields } = record;
+    const { time, level, msg: message = "", pid, ...fields } = record;
     const read = message === "request" && level === "debug" ? readOf(fields) : undefined;
     if (read !== undefined && (QUIET.test(read) || read === this.#lastRead)) return "";
     this.#lastRead = read;
-    return `${this.#styled("dim", clockTime(time))}  ${this.#line(level, message, fields)}\n`;
+    const start = pid === undefined ? clockTime(time) : `${clockTime(time)} ${pid}`;
+    return `${this.#styled("dim", start)}  ${this.#line(level, message, fields)}\n`;
   }
 
   #line(level: string, message: string, fields: LogFields): string {

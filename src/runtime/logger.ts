@@ -28,6 +28,8 @@ export interface LogOptions {
   readonly level: "debug" | "info" | "warn" | "error" | "silent";
   /** `auto`: for people on a terminal, JSON elsewhere. */
   readonly format: "auto" | "pretty" | "json";
+  /** Of this process, where several write to one log: each line has it. */
+  readonly pid?: number | undefined;
 }
 
 /** Where lines go when it is not the process's stderr. */
@@ -83,13 +85,13 @@ export async function createLogger(options: LogOptions, target?: LogTarget): Pro
 }
 
 function pinoOptions(
-  { level }: LogOptions,
+  { level, pid }: LogOptions,
   { stdSerializers, stdTimeFunctions }: typeof Pino,
 ): LoggerOptions {
   const error = stdSerializers.err;
   return {
     level,
-    base: null,
+    base: pid === undefined ? null : { pid },
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: error, error, cause: error },

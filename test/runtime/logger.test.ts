@@ -29,6 +29,15 @@ describe("lines for a machine", () => {
     expect(new Date(String(line["time"])).toISOString()).toBe(line["time"]);
   });
 
+  test("name the process where several write to one log", async () => {
+    const out = target(false);
+    (await createLogger({ ...JSON_LINES, pid: 17 }, out)).info({}, "published");
+    expect(JSON.parse(out.lines[0]!)).toMatchObject({ pid: 17, msg: "published" });
+    const terminal = target(true);
+    (await createLogger({ ...JSON_LINES, pid: 17 }, terminal)).info({}, "published");
+    expect(terminal.lines[0]).toMatch(/^\d\d:\d\d:\d\d 17  published\n$/);
+  });
+
   test("below the level are left out", async () => {
     const out = target(false);
     const logger = await createLogger({ level: "warn", format: "json" }, out);
