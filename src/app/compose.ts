@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { nodeSettings } from "../config/display.ts";
 import type { Config } from "../config/schema.ts";
 import { encryptionKeys } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
@@ -109,6 +110,7 @@ export async function compose(options: ComposeOptions) {
       url: database,
       prepares,
       version,
+      settings: { version, ...nodeSettings(config) },
       serves,
       shared,
     });

@@ -136,9 +136,7 @@ async function folderTargetFindings(
   const app = await import("../app/server.ts");
   const listening = await portFinding(config);
   if (config.database.url !== undefined) {
-    const found = `No server runs on ${folder}, and the data are in a database, which only a server looks at.`;
-    const remedy = "Start one with `evreg serve`, or name one that runs elsewhere with --url.";
-    return [warning("server", found, remedy), listening, ...transportFindings(config)];
+    return [listening, ...transportFindings(config), ...(await inDatabase(config, version))];
   }
   const stat = statSync(folder, { throwIfNoEntry: false });
   if (stat === undefined) {
@@ -202,6 +200,29 @@ async function folderTargetFindings(
         : folderRemedy(error);
     const data = problem("data", error.message, remedy);
     return [server, ...others, ...folderFindings(folder), data];
+  }
+}
+
+/** What the data in a database show, where no server of this machine has it open. */
+async function inDatabase(config: Config, version: string): Promise<readonly Finding[]> {
+  const { openLocal } = await import("../app/server.ts");
+  try {
+    const evreg = await openLocal({
+      command: "doctor",
+      version,
+      config,
+      needsData: true,
+      logger: stderrLogger,
+    });
+    try {
+      return (await evreg.doctor()).data;
+    } finally {
+      await evreg.close();
+    }
+  } catch (error) {
+    if (!(error instanceof EvregError)) throw error;
+    const finding = error.code === "not_found" ? warning : problem;
+    return [finding("database", error.message, folderRemedy(error))];
   }
 }
 

@@ -28,6 +28,17 @@ export function shownKeys({ config, places }: Pick<LoadedConfig, "config" | "pla
   });
 }
 
+/** What nodes on one database should have alike: each value as JSON of what a file would have. */
+export function nodeSettings(config: Config): Readonly<Record<string, string>> {
+  const keys = CONFIG_KEYS.filter(({ ofAllNodes }) => ofAllNodes === true);
+  return Object.fromEntries(
+    keys.map((key) => {
+      const value = valueAt(config, key);
+      return [key.path, JSON.stringify(value === undefined ? null : shown(key, value))];
+    }),
+  );
+}
+
 function valueAt(config: Config, { path }: ConfigKey): ConfigValue | undefined {
   const [outer = "", inner] = path.split(".");
   const at = (config as unknown as Record<string, unknown>)[outer];

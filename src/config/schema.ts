@@ -32,6 +32,8 @@ interface KeySchema {
   readonly flag?: string;
   /** Never shown, and also read from a file that the variable `<env>_FILE` names. */
   readonly secret?: true;
+  /** Whether all nodes on one database should have the same. */
+  readonly ofAllNodes?: true;
 }
 
 const MINUTE_MS = 60_000;
@@ -90,11 +92,13 @@ const SCHEMA = {
       kind: choice("token", "off"),
       default: "token",
       description: "token: every request under /v1 needs one. off: none does; only on a loopback host.",
+      ofAllNodes: true,
     },
     anonymousPublish: {
       kind: BOOLEAN,
       default: false,
       description: "Lets callers without a token publish events, and nothing else.",
+      ofAllNodes: true,
     },
     bootstrapToken: {
       kind: TEXT,
@@ -133,6 +137,7 @@ const SCHEMA = {
       description: "Most bytes in the payload of one event.",
       env: "EVREG_ENVELOPE",
       envAlias: "SERVICE_ENVELOPE",
+      ofAllNodes: true,
     },
   },
   retention: {
@@ -140,11 +145,13 @@ const SCHEMA = {
       kind: DURATION,
       description:
         "How long events are kept, such as 30d, 12h or 30m; older ones are removed with their deliveries, attempts and idempotency keys, but not before all their deliveries are finished. Not set: for good.",
+      ofAllNodes: true,
     },
     audit: {
       kind: DURATION_OR_OFF,
       default: "90d",
       description: "How long evreg audit tells who changed what, such as 90d; off: for good.",
+      ofAllNodes: true,
     },
   },
   delivery: {
@@ -152,6 +159,7 @@ const SCHEMA = {
       kind: integer(10, 5 * MINUTE_MS),
       default: 10_000,
       description: "How long one attempt may take over connect, headers and body, in milliseconds.",
+      ofAllNodes: true,
     },
     maxInFlight: {
       kind: integer(1, 10_000),
@@ -170,23 +178,32 @@ const SCHEMA = {
       default: "5d",
       description:
         "A subscription whose attempts have all failed for so long is deactivated, its deliveries held: 5d, 12h, 30m, or off. Time in which nothing was tried hardly counts.",
+      ofAllNodes: true,
     },
     retrySchedule: {
       kind: waits(SUBSCRIPTION_LIMITS.waits, SUBSCRIPTION_LIMITS.waitMaxMs),
       description:
         "The waits before each retry, such as [0s, 5s, 1m, 10m, 1h, 6h], for subscriptions without a schedule of their own; the last one goes for all retries that follow. Not set: 0, 2, 4, 8 and 16 seconds, then doubling up to 6 hours.",
+      ofAllNodes: true,
     },
     maxRetries: {
       kind: integer(0, SUBSCRIPTION_LIMITS.retriesMax),
       description:
         "Retries of a subscription that is created without a number; those that exist keep theirs. Not set: one for each wait of retrySchedule, else 5.",
+      ofAllNodes: true,
     },
-    allowHttp: { kind: BOOLEAN, default: false, description: "Lets handlers be http: as well as https:." },
+    allowHttp: {
+      kind: BOOLEAN,
+      default: false,
+      description: "Lets handlers be http: as well as https:.",
+      ofAllNodes: true,
+    },
     allowNetworks: {
       kind: NETWORKS,
       default: [],
       description:
         "Networks in CIDR form that handlers may be in although they are private, such as 10.1.0.0/16. The metadata services of clouds stay closed unless one is named exactly (/32, /128).",
+      ofAllNodes: true,
     },
     ca: {
       kind: FILE,

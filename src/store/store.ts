@@ -108,7 +108,7 @@ export interface FileAdmin {
 }
 
 /** The database that a store has its data in, and who has it open. */
-export interface DatabaseAdmin {
+interface DatabaseAdmin {
   /** The nodes in the order of their starts. */
   nodes(): Promise<readonly Node[]>;
   inspect(): Promise<DatabaseFacts>;
@@ -123,6 +123,8 @@ export interface DatabaseFacts {
   readonly maxConnections: number;
   /** The settings that are off, and without which a crash of it loses what was acknowledged. */
   readonly risks: readonly string[];
+  /** Of each setting that nodes which run have different values of: who has which. */
+  readonly disagreements: readonly string[];
   /** How long the oldest transaction of anybody has been open, which keeps dead rows. */
   readonly oldestTransactionMs: number;
   /** The table with the most dead rows. */

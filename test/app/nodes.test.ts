@@ -5,6 +5,9 @@ import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { RunningServer, StartOptions } from "../../src/app/server.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
+import type { Finding } from "../../src/domain/operations.ts";
+import { mintToken } from "../../src/domain/token-secret.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
 import { SHARDS } from "../../src/store/rules/shards.ts";
 import { type Cluster, startCluster } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
@@ -75,6 +78,10 @@ function publish(server: RunningServer, id: number): Promise<Response> {
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ action: "order.placed", payload: { id } }),
   });
+}
+
+async function settingsFinding({ evreg }: RunningServer): Promise<Finding | undefined> {
+  return (await evreg.doctor()).data.find(({ check }) => check === "settings");
 }
 
 describe("several nodes", () => {
@@ -202,7 +209,7 @@ describe("several nodes", () => {
           + (SELECT count(*) FROM evreg.action WHERE action = 'order.placed' AND retired_ms IS NULL)
           + (SELECT count(*) FROM evreg.token WHERE name = 'ci'))::int AS n`,
       );
-      return Number(left!.n) === 2;
+      return left!.n === 2;
     });
     await evreg.actions.create({ action: "order.paid", application: "shop", schemata: {} });
     await evreg.events.publish({ action: "order.paid", payload: RawJson.fromValue({}) });
@@ -309,6 +316,38 @@ describe("several nodes", () => {
       code: "conflict",
       message: expect.stringContaining("Name another folder for this one with --data"),
     });
+  });
+
+  test("say which of their settings differ, at the start and to the doctor, and no secret", async () => {
+    const secrets = {
+      auth: { bootstrapToken: mintToken((length) => Buffer.alloc(length, 1)) },
+      encryption: { key: Buffer.alloc(32, 1).toString("base64") },
+    };
+    const own = { database: { url: cluster.url(database) }, ...secrets };
+    const warnings: string[] = [];
+    const warn = (_: object, message: string): void => {
+      if (message.includes("different settings")) warnings.push(message);
+    };
+    const logger = { ...silentLogger, warn };
+    const nodes = [await start(dataFolder(), { ...own, retention: { events: 86_400_000 } }, { logger })];
+    expect(warnings).toEqual([]);
+    nodes.push(await start(dataFolder(), own, { logger }));
+    const difference = /retention\.events is "1d" at \S+ \(process \d+\), and not set at \S+ \(process \d+\)/;
+    expect(warnings).toEqual([expect.stringMatching(difference)]);
+    for (const node of nodes) {
+      expect(await settingsFinding(node)).toMatchObject({
+        status: "warning",
+        found: expect.stringMatching(difference) as string,
+      });
+    }
+    const kept = (await rows<{ owner: string }>("SELECT owner FROM evreg.node"))
+      .map(({ owner }) => owner)
+      .join();
+    for (const secret of [secrets.auth.bootstrapToken, secrets.encryption.key, database]) {
+      expect(kept).not.toContain(secret);
+    }
+    await nodes[0]!.stop();
+    expect(await settingsFinding(nodes[1]!)).toMatchObject({ status: "ok" });
   });
 
   test("work without prepared statements, as behind a pooler", async () => {

@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Finding } from "../../src/domain/operations.ts";
 import { runProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { type Cluster, startCluster } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
@@ -60,13 +62,53 @@ test("several serve behind one address, are started anew one by one, and again w
   await asking;
   expect(new Set(answers)).toEqual(new Set([200]));
 
-  expect((await server.end("SIGTERM")).code).toBe(0);
+  const { code, stderr } = await server.end("SIGTERM");
+  expect(code).toBe(0);
+  const lines = stderr.trim().split("\n");
+  const listening = lines.map((line) => JSON.parse(line) as { pid?: number; msg: string });
+  const pids = new Set(listening.filter(({ msg }) => msg === "listening").map(({ pid }) => pid));
+  for (const { pid } of [...first, ...before]) expect(pids).toContain(pid);
   const [left] = await cluster.query<{ nodes: number }>(
     "SELECT count(*)::int AS nodes FROM evreg.node WHERE ended IS NULL AND until > clock_timestamp() + interval '3 s'",
     "evreg",
   );
   expect(left!.nodes).toBe(0);
 });
+
+test("commands that only read make nothing in a database that is empty, and say so", async () => {
+  await cluster.run("CREATE DATABASE empty");
+  const env = { EVREG_DATABASE_URL: cluster.url("empty") };
+  const listed = await runProgram(["nodes", "--data", join(folder.path, "none")], { env });
+  expect(listed).toMatchObject({ code: 3, stderr: expect.stringContaining("holds no data of evreg yet") });
+  const [database] = await findings(env);
+  expect(database).toMatchObject({ status: "warning", found: expect.stringContaining("holds no data") });
+  expect(await cluster.query("SELECT FROM pg_namespace WHERE nspname = 'evreg'", "empty")).toEqual([]);
+});
+
+test("the doctor looks at a database also where no server runs, or the database does not", async () => {
+  await cluster.run("CREATE DATABASE filled");
+  const env = { EVREG_DATABASE_URL: cluster.url("filled") };
+  const place = join(folder.path, "filled");
+  const create = ["actions", "create", "order.created", "--application", "shop", "--schema", "-"];
+  expect(await runProgram([...create, "--data", place], { env, input: "{}" })).toMatchObject({ code: 0 });
+  const found = await findings(env);
+  const ofDatabase = ["database", "durability", "vacuum", "nodes", "settings"];
+  expect(found.map(({ check }) => check)).toEqual(expect.arrayContaining([...ofDatabase, "backlog"]));
+  expect(found.find(({ check }) => check === "nodes")).toMatchObject({
+    status: "warning",
+    found: "No node runs, so nothing is delivered.",
+  });
+  const [away] = await findings({ EVREG_DATABASE_URL: "postgres://postgres@127.0.0.1:1/evreg" });
+  expect(away).toMatchObject({ status: "problem", found: expect.stringContaining("cannot be reached") });
+});
+
+/** What the doctor says of a database by a folder that no server has, but for the port that one could have. */
+async function findings(env: Record<string, string>): Promise<readonly Finding[]> {
+  const words = ["doctor", "--json", "--data", join(folder.path, "doctor")];
+  const { stdout } = await runProgram(words, { env: { ...env, EVREG_PORT: "0" } });
+  const { data } = JSON.parse(stdout) as { data: readonly Finding[] };
+  return data.filter(({ check }) => check !== "port");
+}
 
 async function untilTwo(serving: () => Promise<readonly NodeRecord[]>): Promise<readonly NodeRecord[]> {
   let found: readonly NodeRecord[] = [];

@@ -10,6 +10,7 @@ const FACTS: DatabaseFacts = {
   connections: 6,
   maxConnections: 100,
   risks: [],
+  disagreements: [],
   oldestTransactionMs: 5,
   table: "delivery",
   liveRows: 100,
@@ -34,6 +35,8 @@ test.each([
   ["a transaction is open for hours", { oldestTransactionMs: 7_200_000 }, [NODE], ["vacuum"]],
   ["many rows are dead", { deadRows: 1_000_001 }, [NODE], ["vacuum"]],
   ["they are few beside the others", { deadRows: 1_000_001, liveRows: 2_000_000 }, [NODE], []],
+  ["settings differ", { disagreements: ['version is "1" at a, and "2" at b'] }, [NODE], ["settings"]],
+  ["no node runs", {}, [{ ...NODE, status: "visiting" } as const], ["nodes"]],
   ["a node ended lately", {}, [NODE, { ...NODE, status: "gone" } as const], ["nodes"]],
   [
     "a node ended long ago",
@@ -43,6 +46,12 @@ test.each([
   ],
 ])("where %s, the doctor says so", (_what, facts, nodes, expected) => {
   const findings = databaseFindings({ ...FACTS, ...facts }, nodes, NOW_MS);
-  expect(findings.map(({ check }) => check)).toEqual(["database", "durability", "vacuum", "nodes"]);
+  expect(findings.map(({ check }) => check)).toEqual([
+    "database",
+    "durability",
+    "vacuum",
+    "nodes",
+    "settings",
+  ]);
   expect(findings.filter(({ status }) => status !== "ok").map(({ check }) => check)).toEqual(expected);
 });

@@ -15,7 +15,13 @@ export function databaseFindings(
   nodes: readonly Node[],
   nowMs: number,
 ): readonly Finding[] {
-  return [sizeFinding(facts), durabilityFinding(facts), vacuumFinding(facts), nodesFinding(nodes, nowMs)];
+  return [
+    sizeFinding(facts),
+    durabilityFinding(facts),
+    vacuumFinding(facts),
+    nodesFinding(nodes, nowMs),
+    settingsFinding(facts),
+  ];
 }
 
 function sizeFinding({ version, bytes, connections, maxConnections }: DatabaseFacts): Finding {
@@ -43,8 +49,19 @@ function vacuumFinding(facts: DatabaseFacts): Finding {
   return warning("vacuum", sentence, "Run VACUUM on it, and let autovacuum run more often there.");
 }
 
+function settingsFinding({ disagreements }: DatabaseFacts): Finding {
+  if (disagreements.length === 0) return fine("settings", "All nodes that run have the same settings.");
+  const sentence = `Nodes have different settings: ${disagreements.join("; ")}.`;
+  const remedy =
+    "Give all of them the same configuration and the same evreg, and start anew those that had others.";
+  return warning("settings", sentence, remedy);
+}
+
 function nodesFinding(nodes: readonly Node[], nowMs: number): Finding {
   const serving = nodes.filter(({ status }) => status === "serving").length;
+  if (serving === 0) {
+    return warning("nodes", "No node runs, so nothing is delivered.", "Start one with `evreg serve`.");
+  }
   const sentence = `${serving} ${serving === 1 ? "node delivers" : "nodes deliver"}.`;
   const gone = nodes.filter(
     ({ status, seen_at }) => status === "gone" && nowMs - Date.parse(seen_at) < GONE_LATELY_MS,

@@ -1,5 +1,6 @@
 import type { DatabaseFacts } from "../store.ts";
 import type { Work } from "../sql/operation.ts";
+import { disagreementsOf } from "./nodes.ts";
 
 /** Settings without which a crash of the database loses what was acknowledged. */
 const RISKS = ["fsync", "full_page_writes", "synchronous_commit"];
@@ -14,7 +15,7 @@ export async function risksOf(work: Work): Promise<readonly string[]> {
 
 /** Looks at what the database says of itself. */
 export async function inspect(work: Work): Promise<DatabaseFacts> {
-  const facts = await work.first<Omit<DatabaseFacts, "risks">>(
+  const facts = await work.first<Omit<DatabaseFacts, "risks" | "disagreements">>(
     `SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS bytes,
         (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
         current_setting('max_connections')::bigint AS maxConnections,
@@ -23,5 +24,5 @@ export async function inspect(work: Work): Promise<DatabaseFacts> {
         t.relname AS "table", t.n_live_tup AS liveRows, t.n_dead_tup AS deadRows
       FROM pg_stat_user_tables AS t WHERE t.schemaname = 'evreg' ORDER BY t.n_dead_tup DESC LIMIT 1`,
   );
-  return { ...facts!, risks: await risksOf(work) };
+  return { ...facts!, risks: await risksOf(work), disagreements: await disagreementsOf(work) };
 }

@@ -15,14 +15,15 @@ const LOOK_AGAIN_MS = 500;
 
 /**
  * Makes evreg's tables where there are none, in one transaction.
- * @throws EvregError `usage` for a database that evreg cannot use; EngineFailure
+ * @param needsData whether a database without them is refused, and left as it is
+ * @throws EvregError `usage` for a database that evreg cannot use, `not_found` for one without data; EngineFailure
  */
-export async function makeTables(setup: DatabaseSetup): Promise<void> {
+export async function makeTables(setup: DatabaseSetup, needsData = false): Promise<void> {
   try {
-    await makeOnce(setup).catch(async (error: unknown) => {
+    await makeOnce(setup, needsData).catch(async (error: unknown) => {
       if (!MADE_MEANWHILE.has((error as { readonly code?: unknown }).code)) throw error;
       await wait(LOOK_AGAIN_MS);
-      await makeOnce(setup);
+      await makeOnce(setup, needsData);
     });
   } catch (error) {
     const failure = databaseFailure(error);
@@ -32,7 +33,18 @@ export async function makeTables(setup: DatabaseSetup): Promise<void> {
   }
 }
 
-async function makeOnce({ url, statementTimeoutMs, schema: name = SCHEMA }: DatabaseSetup): Promise<void> {
+interface FoundTables {
+  readonly server: number;
+  readonly encoding: string;
+  /** `null` where there is none. */
+  readonly schema: string | null;
+  readonly turn: string | null;
+}
+
+async function makeOnce(
+  { url, statementTimeoutMs, schema: name = SCHEMA }: DatabaseSetup,
+  needsData: boolean,
+): Promise<void> {
   const client = new Client({
     connectionString: withSslAsPostgres(url),
     application_name: "evreg",
@@ -43,11 +55,11 @@ async function makeOnce({ url, statementTimeoutMs, schema: name = SCHEMA }: Data
   client.on("error", () => undefined);
   try {
     await client.connect();
-    const { rows } = await client.query<{ server: number; encoding: string; schema: string | null }>(
+    const { rows } = await client.query<FoundTables>(
       `SELECT current_setting('server_version_num')::int AS server, current_setting('server_encoding') AS encoding,
-        to_regnamespace('${name}')::text AS schema`,
+        to_regnamespace('${name}')::text AS schema, to_regclass('${name}.turn')::text AS turn`,
     );
-    const { server, encoding, schema } = rows[0]!;
+    const { server, encoding, schema, turn } = rows[0]!;
     if (server < OLDEST_SERVER) {
       throw new EvregError("usage", "The database is older than PostgreSQL 14, which evreg needs.");
     }
@@ -55,14 +67,17 @@ async function makeOnce({ url, statementTimeoutMs, schema: name = SCHEMA }: Data
       const message = `The database has the encoding ${encoding}, which cannot hold each text. Make one with ENCODING 'UTF8'.`;
       throw new EvregError("usage", message);
     }
+    if (turn === null && name === SCHEMA) await mustNotBeMoved(client);
+    if (turn === null && needsData) {
+      throw new EvregError(
+        "not_found",
+        "The database holds no data of evreg yet, and was left as it is. To begin here, start a server with `evreg serve`.",
+      );
+    }
     await client.query("BEGIN");
     if (schema === null) await client.query(`CREATE SCHEMA ${name}`);
     await client.query(`SET LOCAL search_path = ${name}, pg_catalog`);
-    const made = await client.query<{ name: string | null }>("SELECT to_regclass('turn')::text AS name");
-    if (made.rows[0]!.name === null) {
-      if (name === SCHEMA) await mustNotBeMoved(client);
-      await client.query(MAKE);
-    }
+    if (turn === null) await client.query(MAKE);
     const { rows: turns } = await client.query<{ form: string }>("SELECT form FROM turn");
     const form = Number(turns[0]?.form);
     if (form !== FORM) {

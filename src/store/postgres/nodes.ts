@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import type { Node } from "../../domain/operations.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
+import { disagreements, type NodeSettings, type SetNode } from "../rules/node-settings.ts";
 import { type Shard, type ShardChanges, SHARDS, shareShards } from "../rules/shards.ts";
 import { kept, type Work, write } from "../sql/operation.ts";
 import { releaseLeases } from "../sql/queue/leases.ts";
@@ -13,6 +14,8 @@ import { releaseLeases } from "../sql/queue/leases.ts";
 export const LEASE_SECONDS = 12;
 /** Nodes that ended so long ago are forgotten. One that stood still for longer finds that its data are not there any more. */
 const FORGOTTEN_AFTER = "7 days";
+/** One that ended longer ago is of no interest any more. */
+const LISTED_FOR = "1 day";
 
 /**
  * One that has given none for so long, which is that of two beats and a half, is likely to be dead. It keeps what it has, and
@@ -33,6 +36,8 @@ export const IS_LIVING = "ended IS NULL AND until > clock_timestamp()";
 /** A node, as it says of itself. */
 export interface NodeIdentity extends Owner {
   readonly version: string;
+  /** What all nodes should have alike. */
+  readonly settings: NodeSettings;
   /** Whether it delivers. A command does not. */
   readonly serves: boolean;
 }
@@ -147,7 +152,7 @@ export async function listNodes(work: Work): Promise<readonly Node[]> {
         (extract(epoch FROM until) * 1000)::bigint - ${LEASE_SECONDS * 1_000} AS seenMs,
         (SELECT count(*) FROM shard WHERE node = node.id) AS shards,
         (SELECT count(*) FROM shard WHERE node = node.id AND leaving = 1) AS leaving
-      FROM node`,
+      FROM node WHERE ended IS NULL OR ended > clock_timestamp() - interval '${LISTED_FOR}'`,
   );
   const nodes = rows.map(({ id, owner, serves, isGone, seenMs, shards, leaving }): Node => {
     const { host, pid, version, started_at } = JSON.parse(owner) as NodeIdentity & Pick<Node, "host">;
@@ -155,6 +160,15 @@ export async function listNodes(work: Work): Promise<readonly Node[]> {
     return { id, host, pid, version, status, started_at, seen_at: toIso(seenMs), shards, leaving };
   });
   return nodes.toSorted((one, other) => (one.started_at < other.started_at ? -1 : 1));
+}
+
+/** Says which settings of the nodes that run are not the same. */
+export async function disagreementsOf(work: Work): Promise<readonly string[]> {
+  const rows = await work.rows<Pick<NodeRow, "owner">>(
+    `SELECT owner FROM node WHERE serves = 1 AND ${IS_LIVING} ORDER BY id`,
+  );
+  const nodes = rows.map(({ owner }) => JSON.parse(owner) as Partial<SetNode>);
+  return disagreements(nodes.filter((node): node is SetNode => node.settings !== undefined));
 }
 
 export const NODE_OPERATIONS = { share: write(share), leave: write(leave) };

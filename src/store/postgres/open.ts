@@ -2,6 +2,7 @@ import { EvregError } from "../../domain/error.ts";
 import { type Clock, type SharedClock, systemClock } from "../../runtime/clock.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
+import type { NodeSettings } from "../rules/node-settings.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import { EngineFailure } from "../sql/sql.ts";
 import type { Store, StoreChange } from "../store.ts";
@@ -19,10 +20,14 @@ export interface PostgresOptions {
   readonly url: string;
   /** See `DatabaseSetup`. */
   readonly prepares?: boolean;
+  /** Whether a database that holds no data yet is refused, and left as it is. */
+  readonly needsData?: boolean;
   /** Who opens the database, under an instance of its own. */
   readonly owner: Owner;
   /** The version of the program, for people. */
   readonly version?: string;
+  /** What all nodes should have alike. */
+  readonly settings?: NodeSettings;
   /** Whether it delivers: then it takes its share of the subscriptions. By default it does. */
   readonly serves?: boolean;
   readonly logger?: Logger;
@@ -42,7 +47,7 @@ const STATEMENT_TIMEOUT_MS = 30_000;
  * Opens a database of PostgreSQL, as one of several who may have it open: makes evreg's tables in the schema `evreg` where there are
  * none, and takes a share of the subscriptions.
  * @throws EvregError `usage` where the database refuses the user, or has tables of another
- * evreg; `unavailable` where it cannot be reached
+ * evreg; `not_found` without the data it needs; `unavailable` where it cannot be reached
  */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
   const {
@@ -54,8 +59,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     commits,
     shared,
     prepares,
+    needsData = false,
     serves = true,
     version = "",
+    settings = {},
     onChange = () => undefined,
     onFatal,
   } = options;
@@ -76,7 +83,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const reached = { url, prepares, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
   const setup: DatabaseWriterSetup = {
     ...reached,
-    node: { ...owner, version, serves },
+    needsData,
+    node: { ...owner, version, settings, serves },
     encryption,
     nowMs: shared === undefined ? clock.now() : undefined,
   };

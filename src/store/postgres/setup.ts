@@ -12,6 +12,8 @@ export interface DatabaseReaderSetup extends DatabaseSetup {
 export interface DatabaseWriterSetup extends DatabaseSetup {
   readonly encryption: EncryptionKeys | undefined;
   readonly node: NodeIdentity;
+  /** Whether a database that holds no data yet is refused, and left as it is. */
+  readonly needsData: boolean;
   /** Left out for the time of the database. */
   readonly nowMs: number | undefined;
 }

@@ -7,7 +7,7 @@ import { PostgresReader, PostgresWriter } from "./connection.ts";
 import { encryptSecrets } from "./encrypt-secrets.ts";
 import { inspect, risksOf } from "./inspect.ts";
 import { makeTables } from "./make-tables.ts";
-import { join, leave, listNodes, NODE_OPERATIONS, OTHERS_OPERATIONS } from "./nodes.ts";
+import { disagreementsOf, join, leave, listNodes, NODE_OPERATIONS, OTHERS_OPERATIONS } from "./nodes.ts";
 import type { DatabaseReaderSetup, DatabaseWriterSetup } from "./setup.ts";
 
 const OWN_OPERATIONS = {
@@ -30,7 +30,7 @@ new StoreWorker({
   operations,
   tasks: {},
   async openToWrite(setup: DatabaseWriterSetup) {
-    await makeTables(setup);
+    await makeTables(setup, setup.needsData);
     const connection = new PostgresWriter(setup, setup.encryption?.key, setup.node.instance);
     try {
       return { connection, report: await prepare(connection, setup) };
@@ -52,10 +52,21 @@ async function prepare(
   const dataId = await connection.write((work) => join(work, node));
   const nowMs = setup.nowMs ?? (await connection.write(timeOfDatabase));
   const notices = await connection.write(riskNotices);
+  if (node.serves) notices.push(...(await connection.write(disagreementNotices)));
   await connection.write((work) => encryptSecrets(work, encryption, node.instance));
   notices.push(...(await prepareData((step) => connection.write(step), nowMs, "the database")));
   const reader: DatabaseReaderSetup = { url, prepares, statementTimeoutMs, key: encryption?.key };
   return { operations: traitsOf(operations), dataId, notices, reader };
+}
+
+async function disagreementNotices(work: Work): Promise<readonly Notice[]> {
+  return (await disagreementsOf(work)).map((difference) => {
+    return {
+      level: "warn",
+      details: {},
+      message: `The nodes on this database have different settings: ${difference}.`,
+    };
+  });
 }
 
 async function timeOfDatabase(work: Work): Promise<number> {
