@@ -1,6 +1,6 @@
 import { Flags, type Interfaces } from "@oclif/core";
 import type { JsonSchema } from "../domain/request.ts";
-import type { Field, Resource } from "../model/field.ts";
+import type { Field, Fields } from "../model/field.ts";
 import { CHOICE, type FieldKind } from "../model/kinds.ts";
 import { choiceFlag, flagValue } from "./flags.ts";
 
@@ -18,7 +18,7 @@ interface FlaggedField {
 }
 
 /** The members that one flag stands for. */
-function flaggedFields({ fields }: Resource): readonly FlaggedField[] {
+function flaggedFields(fields: Fields): readonly FlaggedField[] {
   return Object.entries<Field>(fields).flatMap(([member, { flag, kind, change: schema, none }]) => {
     if (flag === undefined || kind === undefined || schema === undefined) return [];
     const { name = member.replace(/_ms$/, "").replaceAll("_", "-"), summary } = flag;
@@ -27,8 +27,8 @@ function flaggedFields({ fields }: Resource): readonly FlaggedField[] {
 }
 
 /** Makes the flags of a record, as far as one flag stands for one member. */
-export function flagsOf(record: Resource, helpGroup: string): Readonly<Interfaces.FlagInput> {
-  const flags = flaggedFields(record).map(({ member, name, summary, kind, schema }) => {
+export function flagsOf(fields: Fields, helpGroup: string): Readonly<Interfaces.FlagInput> {
+  const flags = flaggedFields(fields).map(({ member, name, summary, kind, schema }) => {
     const shape = { helpGroup, member };
     if (kind === CHOICE) return [name, choiceFlag(summary, wordsOf(schema), shape)] as const;
     const text = { summary, helpValue: kind.helpValue, ...shape };
@@ -42,8 +42,8 @@ export function flagsOf(record: Resource, helpGroup: string): Readonly<Interface
  * How the usage of a command writes them: `[--rate-limit NUMBER] [--header 'NAME: VALUE']...`
  * @param written those that it writes otherwise, by their members
  */
-export function usageOf(record: Resource, written: Readonly<Record<string, string>>): string {
-  return flaggedFields(record)
+export function usageOf(fields: Fields, written: Readonly<Record<string, string>>): string {
+  return flaggedFields(fields)
     .map(({ member, name, kind, schema }) => {
       const value = kind === CHOICE ? wordsOf(schema).join("|") : kind.helpValue;
       return written[member] ?? `[--${name} ${value}]${kind.hasLines ? "..." : ""}`;
@@ -52,10 +52,10 @@ export function usageOf(record: Resource, written: Readonly<Record<string, strin
 }
 
 /** The members of a body that these flags stand for. @throws `usage` for a text that its kind does not read */
-export function inputOf(record: Resource, flags: object): object {
+export function inputOf(fields: Fields, flags: object): object {
   const typed = flags as Readonly<Record<string, string | readonly string[] | undefined>>;
   return Object.fromEntries(
-    flaggedFields(record).flatMap((field) => {
+    flaggedFields(fields).flatMap((field) => {
       const words = typed[field.name];
       if (words === undefined) return [];
       const text = typeof words === "string" ? words : words.join("\n");

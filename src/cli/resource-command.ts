@@ -1,7 +1,7 @@
 import { type Command, Flags, type Interfaces } from "@oclif/core";
 import type { PageMeta } from "../domain/event.ts";
 import type { Answer, Evreg } from "../evreg.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { RecordView } from "./views/view.ts";
 import { emptyListHint, TargetCommand } from "./base-command.ts";
 import { searchLine, wholePage } from "./event-search.ts";
 import { definedOnly, hasFilters, numberFlag, rowidArg, textArg } from "./flags.ts";
@@ -29,7 +29,7 @@ type RecordOperation = "get" | "cancel" | "skip" | "revoke";
 
 /** A command that does one thing with one record, named by its number or name, and shows it. */
 export function recordCommand<T>(
-  resource: Resource<T>,
+  resource: RecordView<T>,
   operation: RecordOperation,
   { after, ...about }: RecordOptions<T>,
 ): Command.Class {
@@ -59,7 +59,7 @@ export function recordCommand<T>(
   return Object.assign(RecordCommand, about);
 }
 
-function argsOf(noun: Resource<never>["noun"]): Interfaces.ArgInput {
+function argsOf(noun: RecordView<never>["noun"]): Interfaces.ArgInput {
   if (noun === "action") return { name: textArg("Name of the action.") };
   return { id: noun === "subscription" ? subscriptionArg : rowidArg(noun) };
 }
@@ -81,7 +81,7 @@ interface ListOptions<T> extends About {
 
 /** The command that lists the records of one noun; the noun alone is its other name. */
 export function listCommand<T extends { readonly rowid: number }>(
-  resource: Resource<T>,
+  resource: RecordView<T>,
   { flags = {}, readFlags, pageSize, columns, afterPage, after, ...about }: ListOptions<T>,
 ): Command.Class {
   const { noun, plural } = resource;
@@ -155,7 +155,7 @@ function noneReadable(plural: string): string {
 }
 
 /** For a listing that is read a page at a time. */
-export function pageFlags({ noun, plural }: Pick<Resource<never>, "noun" | "plural">) {
+export function pageFlags({ noun, plural }: Pick<RecordView<never>, "noun" | "plural">) {
   return {
     limit: numberFlag(`${plural[0]!.toUpperCase()}${plural.slice(1)} to list, 1 to 500 (default 50).`),
     after: numberFlag(`Only those after this ${noun}.`, { helpValue: "ID" }),

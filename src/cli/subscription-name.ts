@@ -4,7 +4,7 @@ import { nearest } from "../domain/words/nearest.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
-import { subscriptionOf } from "../resources/deliveries.ts";
+import { subscriptionOf } from "./views/deliveries.ts";
 import type { Candidate } from "./completion.ts";
 import { rowidOf } from "./flags.ts";
 import { usageError } from "./usage-errors.ts";

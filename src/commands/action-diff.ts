@@ -6,7 +6,7 @@ import { readSchema } from "../cli/schema-file.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import type { ActionRevision, Schemata } from "../domain/action.ts";
 import type { Evreg } from "../evreg.ts";
-import { differenceLine, differencesInShort, revisionColumns } from "../resources/actions.ts";
+import { differenceLine, differencesInShort, revisionColumns } from "../cli/views/actions.ts";
 import { differencesOf } from "../schema/pointers.ts";
 
 /** One of the two schemas: its name for a person, and for a program `{ revision }` or `{ file }`. */

@@ -17,7 +17,7 @@ import { leftBehindNote } from "../cli/notes.ts";
 import { readSchema } from "../cli/schema-file.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { type Action, COMPATIBILITY_AGAINST } from "../domain/action.ts";
-import { ACTION_CHANGED, ACTIONS } from "../resources/actions.ts";
+import { ACTION_CHANGED, ACTIONS } from "../cli/views/actions.ts";
 
 /** What the changes of an action's schema are compared with. */
 const againstFlag = choiceFlag(

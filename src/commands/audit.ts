@@ -4,7 +4,7 @@ import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { pageLine } from "../cli/resource-command.ts";
 import { AUDIT_LIMITS } from "../domain/audit.ts";
-import { AUDIT_LIST } from "../resources/audit.ts";
+import { AUDIT_LIST } from "../cli/views/audit.ts";
 
 const NAMES = { noun: "change", plural: "changes", command: "audit" };
 

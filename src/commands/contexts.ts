@@ -9,8 +9,8 @@ import { usageError } from "../cli/usage-errors.ts";
 import { checkName, type Context, Contexts } from "../config/contexts.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Identity } from "../domain/token.ts";
-import { CONTEXT_LIST, CONTEXT_RECORD, REMOVED_CONTEXT, shownContext } from "../resources/contexts.ts";
-import { identityColumns } from "../resources/tokens.ts";
+import { CONTEXT_LIST, CONTEXT_RECORD, REMOVED_CONTEXT, shownContext } from "../cli/views/contexts.ts";
+import { identityColumns } from "../cli/views/tokens.ts";
 
 export class ContextList extends BaseCommand {
   static override aliases = ["context"];

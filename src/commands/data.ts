@@ -17,7 +17,7 @@ import { encryptionKeys } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
 import { byteCount } from "../domain/formats.ts";
 import type { Backup as Copied } from "../domain/operations.ts";
-import { recordColumns } from "../resources/resource.ts";
+import { linesOf, titled } from "../cli/views/view.ts";
 
 export class BackupCommand extends TargetCommand {
   static override usage = "backup [FILE] [--force]";
@@ -102,26 +102,21 @@ async function toFile(
   return { file: path, ...facts, sha256: backup.sha256 };
 }
 
-type Named = Pick<Restored, "actions" | "subscriptions" | "last_event" | "last_event_at">;
+type Named = Pick<Restored, "bytes" | "last_event" | "last_event_at">;
 
 /** What a backup and the data that it becomes have in common. */
-const FILE_FIELDS = {
-  actions: "Actions",
-  subscriptions: "Subscriptions",
-  last_event: {
-    title: "Last event",
-    show: ({ last_event: id, last_event_at: at }: Named) =>
-      id === 0 ? "none" : `${id}${at === null ? "" : ` (${at})`}`,
-  },
-} as const;
+const CONTENTS = { actions: "Actions", subscriptions: "Subscriptions", last_event: "Last event" };
 
-const BACKUP_RECORD = recordColumns<Awaited<ReturnType<typeof toFile>>>({
-  file: "File",
-  bytes: { title: "Size", show: ({ bytes }) => byteCount(bytes) },
-  sha256: "SHA-256",
-  ...FILE_FIELDS,
-  encrypted: { title: "Secrets", show: ({ encrypted }) => (encrypted ? "encrypted" : "not encrypted") },
-});
+const SHOWN_FILE = {
+  bytes: ({ bytes }: Named) => byteCount(bytes),
+  last_event: ({ last_event: id, last_event_at: at }: Named) =>
+    id === 0 ? "none" : `${id}${at === null ? "" : ` (${at})`}`,
+};
+
+const BACKUP_RECORD = linesOf<Awaited<ReturnType<typeof toFile>>>(
+  titled({ file: "File", bytes: "Size", sha256: "SHA-256", ...CONTENTS, encrypted: "Secrets" }),
+  { ...SHOWN_FILE, encrypted: ({ encrypted }) => (encrypted ? "encrypted" : "not encrypted") },
+);
 
 export class Restore extends ConfigCommand {
   static override usage = "restore FILE [--force]";
@@ -209,19 +204,22 @@ function nextNotes(restored: Restored): string[] {
 
 type Restored = Awaited<ReturnType<Awaited<ReturnType<typeof loadRestore>>["restore"]>>;
 
-const RESTORE_RECORD = recordColumns<Restored>({
-  file: "File",
-  bytes: { title: "Size", show: ({ bytes }) => byteCount(bytes) },
-  form: {
-    title: "Form",
-    show: ({ form, latest }) => (form === latest ? form : `${form}; the next start brings it to ${latest}`),
+const RESTORE_RECORD = linesOf<Restored>(
+  titled({
+    file: "File",
+    bytes: "Size",
+    form: "Form",
+    ...CONTENTS,
+    next_event: "Next event",
+    waiting_deliveries: "Waiting deliveries",
+    tokens: "Tokens",
+    kept: "Before",
+  }),
+  {
+    ...SHOWN_FILE,
+    form: ({ form, latest }) => (form === latest ? form : `${form}; the next start brings it to ${latest}`),
   },
-  ...FILE_FIELDS,
-  next_event: "Next event",
-  waiting_deliveries: "Waiting deliveries",
-  tokens: "Tokens",
-  kept: "Before",
-});
+);
 
 export class Migrate extends ConfigCommand {
   static override usage = "migrate [--status | --dry-run | --accept-loss]";
@@ -395,15 +393,21 @@ function movedNotes({ from, to, finished, kept, took_ms: tookMs }: Moved, { url 
   ];
 }
 
-const MOVE_RECORD = recordColumns<Moved>({
-  from: "From",
-  to: "To",
-  finished: { title: "Finished", show: ({ finished }) => (finished ? "yes" : "no") },
-  events: "Events",
-  deliveries: "Deliveries",
-  rows: "Rows",
-  changed: "Copied now",
-  sha256: "SHA-256",
-  took_ms: { title: "Time", show: ({ took_ms: tookMs }) => secondsText(tookMs) },
-  kept: "Kept as",
-});
+const MOVE_RECORD = linesOf<Moved>(
+  titled({
+    from: "From",
+    to: "To",
+    finished: "Finished",
+    events: "Events",
+    deliveries: "Deliveries",
+    rows: "Rows",
+    changed: "Copied now",
+    sha256: "SHA-256",
+    took_ms: "Time",
+    kept: "Kept as",
+  }),
+  {
+    finished: ({ finished }) => (finished ? "yes" : "no"),
+    took_ms: ({ took_ms: tookMs }) => secondsText(tookMs),
+  },
+);

@@ -11,8 +11,8 @@ import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { DELIVERY_LIMITS, DELIVERY_STATUSES, type DeliveryWithAttempts } from "../domain/delivery.ts";
 import { BACKLOG_CAUSES } from "../domain/stats/stats.ts";
 import type { Evreg } from "../evreg.ts";
-import { ATTEMPT_LIST, DELIVERIES } from "../resources/deliveries.ts";
-import type { Resource } from "../resources/resource.ts";
+import { ATTEMPT_LIST, DELIVERIES } from "../cli/views/deliveries.ts";
+import type { RecordView } from "../cli/views/view.ts";
 
 export const DeliveriesList = listCommand(DELIVERIES, {
   usage:
@@ -45,7 +45,7 @@ export const DeliveriesList = listCommand(DELIVERIES, {
   pageSize: DELIVERY_LIMITS.listDefault,
 });
 
-export const DeliveriesGet = recordCommand(DELIVERIES as Resource<DeliveryWithAttempts>, "get", {
+export const DeliveriesGet = recordCommand(DELIVERIES as RecordView<DeliveryWithAttempts>, "get", {
   summary: "Show one delivery with each of its attempts.",
   examples: ["evreg deliveries get 7"],
   after: async (evreg, delivery, output) => {

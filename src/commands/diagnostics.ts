@@ -15,9 +15,9 @@ import {
   type SubscriptionFigures,
 } from "../domain/stats/stats.ts";
 import type { Answer } from "../evreg.ts";
-import { ACTION_FIGURES, STATS_RECORD, SUBSCRIPTION_FIGURES } from "../resources/stats.ts";
-import { ATTENTION_LIST } from "../resources/subscriptions.ts";
-import { identityColumns } from "../resources/tokens.ts";
+import { ACTION_FIGURES, STATS_RECORD, SUBSCRIPTION_FIGURES } from "../cli/views/stats.ts";
+import { ATTENTION_LIST } from "../cli/views/subscriptions.ts";
+import { identityColumns } from "../cli/views/tokens.ts";
 
 export class Doctor extends TargetCommand {
   static override usage = "doctor [--deep]";

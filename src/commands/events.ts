@@ -7,8 +7,8 @@ import { allFlag, listCommand, recordCommand } from "../cli/resource-command.ts"
 import { nextCommand } from "../cli/target/next-command.ts";
 import { whereSchema } from "../cli/where.ts";
 import { EVENT_LIMITS, EVENT_OUTCOMES, type PageMeta } from "../domain/event.ts";
-import { DELIVERIES } from "../resources/deliveries.ts";
-import { EVENTS, LIST_WITH_DELIVERIES } from "../resources/events.ts";
+import { DELIVERIES } from "../cli/views/deliveries.ts";
+import { EVENTS, LIST_WITH_DELIVERIES } from "../cli/views/events.ts";
 
 export const EventsList = listCommand(EVENTS, {
   usage:

@@ -5,7 +5,7 @@ import { listCommand, pageFlags, recordCommand } from "../cli/resource-command.t
 import { subscriptionFlag } from "../cli/subscription-name.ts";
 import { type Replay, REPLAY_STATUSES } from "../domain/replay.ts";
 import type { Evreg } from "../evreg.ts";
-import { REPLAYS } from "../resources/replays.ts";
+import { REPLAYS } from "../cli/views/replays.ts";
 
 export const ReplaysList = listCommand(REPLAYS, {
   usage: "<%= command.id %> [--subscription ID|NAME] [--status STATUS] [--limit NUMBER] [--after ID]",

@@ -25,20 +25,17 @@ import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
 import { isPattern, matches } from "../domain/names.ts";
 import { REPLAY_SELECTIONS } from "../domain/replay.ts";
-import {
-  type NewSubscription,
-  SECRET_ROTATION,
-  type SubscriptionMode,
-  type SubscriptionWithSecret,
-} from "../domain/subscription.ts";
+import { type NewSubscription, SECRET_ROTATION, type SubscriptionMode } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { DURATION } from "../model/kinds.ts";
 import { MODES, SUBSCRIPTION } from "../model/subscription.ts";
-import { SUBSCRIPTION_ATTEMPT_LIST } from "../resources/deliveries.ts";
-import { recordColumns } from "../resources/resource.ts";
-import { HANDLER_TEST_RECORD, NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../resources/subscriptions.ts";
-
-const SECRET = recordColumns<SubscriptionWithSecret>({ secret: "Secret" });
+import { SUBSCRIPTION_ATTEMPT_LIST } from "../cli/views/deliveries.ts";
+import {
+  HANDLER_TEST_RECORD,
+  NEW_SUBSCRIPTION_RECORD,
+  SECRET_LINE,
+  SUBSCRIPTIONS,
+} from "../cli/views/subscriptions.ts";
 
 function secretNote(mode?: SubscriptionMode): string {
   const who = mode === "pull" ? "A consumer" : "The handler";
@@ -164,7 +161,7 @@ export class SubscriptionsCreate extends TargetCommand {
       const [first] = created;
       if (first !== undefined) {
         await output.list({ data: created }, SUBSCRIPTIONS.list, "");
-        if (output.format === "table") await output.record({ data: first }, SECRET);
+        if (output.format === "table") await output.record({ data: first }, [SECRET_LINE]);
         output.note(secretNote(input.mode));
         output.note(await retriesNote(evreg, first));
       }

@@ -8,7 +8,7 @@ import { nextCommand } from "../cli/target/next-command.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { parseScope, SCOPE_NAMES } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
-import { NEW_TOKEN_RECORD, SCOPE_MAY, TOKENS } from "../resources/tokens.ts";
+import { NEW_TOKEN_RECORD, SCOPE_MAY, TOKENS } from "../cli/views/tokens.ts";
 import { systemClock } from "../runtime/clock.ts";
 
 export const TokensList = listCommand(TOKENS, {

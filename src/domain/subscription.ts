@@ -49,7 +49,7 @@ export function checkForMode(mode: SubscriptionMode, values: object): void {
   if (mode === "push" && members["handler"] === null) {
     throw invalidField("handler", "is required for the mode push");
   }
-  for (const [name, { only }] of Object.entries<Field>(SUBSCRIPTION.fields)) {
+  for (const [name, { only }] of Object.entries<Field>(SUBSCRIPTION)) {
     if (only === undefined || only.mode === mode || (members[name] ?? null) === null) continue;
     throw invalidField(name, `is not for subscriptions of the mode ${mode}: ${only.why}`, members[name]);
   }

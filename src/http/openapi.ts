@@ -68,7 +68,7 @@ const FAILURE_HEADERS: Readonly<Record<number, Readonly<Record<string, JsonSchem
 
 /** The members of a subscription that only those of one mode have. */
 function onlyWith(mode: "push" | "pull"): string {
-  const names = Object.entries<Field>(SUBSCRIPTION.fields).filter(([, { only }]) => only?.mode === mode);
+  const names = Object.entries<Field>(SUBSCRIPTION).filter(([, { only }]) => only?.mode === mode);
   return names.map(([name]) => `\`${name}\``).join(", ");
 }
 

@@ -45,20 +45,8 @@ export interface Field {
   readonly form?: { readonly group: string; readonly hint: string; readonly example?: string };
 }
 
+/** A kind of record, by its members. They are in the order in which answers have them. */
 export type Fields = Readonly<Record<string, Field>>;
-
-/** A kind of record. Its members are in the order in which answers have them. */
-export interface Resource<F extends Fields = Fields> {
-  readonly noun: string;
-  readonly plural: string;
-  /** The members that tell one from all others, and that never change. */
-  readonly identity: readonly string[];
-  readonly fields: F;
-}
-
-export function resource<const F extends Fields>(described: Resource<F>): Resource<F> {
-  return described;
-}
 
 /** A member that both bodies have alike. */
 export function inBodies<const S extends JsonSchema>(schema: S): { readonly new: S; readonly change: S } {
@@ -74,40 +62,25 @@ export function setting<const S extends JsonSchema, const A extends JsonSchema, 
   return { new: schema, change: schema, answer, none: null, ...more };
 }
 
-type Members<R> = R extends { readonly fields: infer F } ? F : never;
-type SchemaOf<F, Place extends string> = F extends { readonly [P in Place]: infer S } ? S : never;
-
 /** The members that have a property, such as `answer` or `none`. */
 type With<F, Property extends string> = keyof {
   [K in keyof F as F[K] extends { readonly [P in Property]: unknown } ? K : never]: unknown;
 };
 
-/** A record as it is answered. */
-export type RecordOf<R> = {
-  readonly [K in Exclude<With<Members<R>, "answer">, With<Members<R>, "isOptional">>]: ValueOf<
-    SchemaOf<Members<R>[K], "answer">
-  >;
-} & {
-  readonly [K in With<Members<R>, "answer"> & With<Members<R>, "isOptional">]?: ValueOf<
-    SchemaOf<Members<R>[K], "answer">
-  >;
+type ValuesIn<F, Place extends string> = {
+  readonly [K in With<F, Place>]: ValueOf<F[K] extends { readonly [P in Place]: infer S } ? S : never>;
 };
+
+/** A record as it is answered. */
+export type RecordOf<F> = Omit<ValuesIn<F, "answer">, With<F, "isOptional">> &
+  Partial<Pick<ValuesIn<F, "answer">, With<F, "isOptional"> & With<F, "answer">>>;
 
 /** The body that changes a record. */
-export type ChangeOf<R> = {
-  readonly [K in With<Members<R>, "change">]?: ValueOf<SchemaOf<Members<R>[K], "change">>;
-};
+export type ChangeOf<F> = Partial<ValuesIn<F, "change">>;
 
 /** The body that creates a record. */
-export type NewOf<R> = {
-  readonly [K in With<Members<R>, "new"> & With<Members<R>, "isRequired">]: ValueOf<
-    SchemaOf<Members<R>[K], "new">
-  >;
-} & {
-  readonly [K in Exclude<With<Members<R>, "new">, With<Members<R>, "isRequired">>]?: ValueOf<
-    SchemaOf<Members<R>[K], "new">
-  >;
-};
+export type NewOf<F> = Partial<ValuesIn<F, "new">> &
+  Pick<ValuesIn<F, "new">, With<F, "isRequired"> & With<F, "new">>;
 
 /** The names of the settings. */
-export type SettingOf<R> = With<Members<R>, "none">;
+export type SettingOf<F> = With<F, "none">;

@@ -1,9 +1,9 @@
 import type { BodySchema, JsonSchema } from "../domain/request.ts";
-import type { Fields, RecordOf, Resource, SettingOf } from "./field.ts";
+import type { Fields, RecordOf, SettingOf } from "./field.ts";
 
 /** The schema of the body that creates a record, or changes one. Unknown members are refused, so that no typo goes unnoticed. */
 export function bodyOf(
-  { fields }: Resource,
+  fields: Fields,
   body: "new" | "change",
   about: { readonly title: string; readonly description?: string },
 ): BodySchema {
@@ -18,7 +18,7 @@ export function bodyOf(
 }
 
 /** The schema of a record as it is answered. */
-export function recordOf({ fields }: Resource, more: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
+export function recordOf(fields: Fields, more: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
   const optional = Object.keys(fields).filter((name) => fields[name]!.isOptional);
   return record({ ...schemasIn(fields, "answer"), ...more }, optional);
 }
@@ -30,9 +30,7 @@ function schemasIn(fields: Fields, place: "new" | "change" | "answer"): Record<s
 }
 
 /** The settings of a record that has none of its own. */
-export function noneOf<R extends Resource>({
-  fields,
-}: R): Pick<RecordOf<R>, SettingOf<R> & keyof RecordOf<R>> {
+export function noneOf<F extends Fields>(fields: F): Pick<RecordOf<F>, SettingOf<F> & keyof RecordOf<F>> {
   const settings = Object.entries(fields).filter(([, field]) => "none" in field);
   return Object.fromEntries(settings.map(([name, { none }]) => [name, none])) as never;
 }

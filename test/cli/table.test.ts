@@ -3,10 +3,10 @@ import { type Column, columnsFor, renderRecord, renderTable, sameOfAll } from ".
 import { textWidth, truncateAt } from "../../src/cli/io/text.ts";
 import type { Action } from "../../src/domain/action.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import { ACTIONS } from "../../src/resources/actions.ts";
-import { ATTEMPT_LIST, DELIVERIES } from "../../src/resources/deliveries.ts";
-import { REPLAYS } from "../../src/resources/replays.ts";
-import { SUBSCRIPTIONS } from "../../src/resources/subscriptions.ts";
+import { ACTIONS } from "../../src/cli/views/actions.ts";
+import { ATTEMPT_LIST, DELIVERIES } from "../../src/cli/views/deliveries.ts";
+import { REPLAYS } from "../../src/cli/views/replays.ts";
+import { SUBSCRIPTIONS } from "../../src/cli/views/subscriptions.ts";
 
 interface Row {
   id: number;

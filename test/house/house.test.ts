@@ -13,7 +13,7 @@ const MAX_FILES_PER_FOLDER = 24;
 
 /**
  * The parts of `src`, as files and folders: each imports only from rows above its own. The longest name that fits a path
- * counts; `resources` and `cli` are one part, and so are `model` and `domain`.
+ * counts; `model` and `domain` are one part.
  */
 const ROWS = [
   ["json", "runtime/yielding.ts"],
@@ -86,7 +86,7 @@ function importsOf(file: string): readonly string[] {
 const IMPORTS = new Map(FILES.map((file) => [file, importsOf(file)]));
 
 function partOf(file: string): string {
-  const path = file.replace(/^resources\//, "cli/").replace(/^model\//, "domain/");
+  const path = file.replace(/^model\//, "domain/");
   const parts = ROWS.flat().filter((part) => path === part || path.startsWith(`${part}/`));
   return parts.toSorted((one, other) => other.length - one.length)[0] ?? "nothing";
 }

@@ -5,7 +5,7 @@ import type { FinishedPull, PulledDelivery } from "../../domain/pull.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
 import { note } from "../io/output.ts";
-import { subscriptionOf } from "../../resources/deliveries.ts";
+import { subscriptionOf } from "../views/deliveries.ts";
 import { shellWord } from "../../domain/formats.ts";
 import { escapeControl } from "../io/text.ts";
 import { nextCommand } from "../target/next-command.ts";

@@ -4,7 +4,7 @@ import { isPattern, NAME_LENGTH } from "../../domain/names.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { parseScope } from "../../domain/token.ts";
 import type { Evreg } from "../../evreg.ts";
-import { subscriptionOf } from "../../resources/deliveries.ts";
+import { subscriptionOf } from "../views/deliveries.ts";
 import { note } from "../io/output.ts";
 import { escapeControl } from "../io/text.ts";
 import { commandWithOtherToken, nextCommand } from "../target/next-command.ts";

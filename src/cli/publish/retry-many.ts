@@ -1,8 +1,8 @@
 import { EvregError } from "../../domain/error.ts";
 import type { NewReplay, Replay, ReplayCount } from "../../domain/replay.ts";
 import type { Evreg } from "../../evreg.ts";
-import { subscriptionOf } from "../../resources/deliveries.ts";
-import { RETRY_COUNT_LIST, REPLAYS } from "../../resources/replays.ts";
+import { subscriptionOf } from "../views/deliveries.ts";
+import { RETRY_COUNT_LIST, REPLAYS } from "../views/replays.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, type Output } from "../io/output.ts";
 import { agreementTo } from "../io/prompts.ts";

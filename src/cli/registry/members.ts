@@ -7,7 +7,7 @@ import type { BodySchema } from "../../domain/request.ts";
 import { defaultRetries, type RetryDefaults } from "../../domain/retry.ts";
 import { checkExtraHeaders } from "../../domain/subscription-settings.ts";
 import { checkForMode, NEW_SUBSCRIPTION } from "../../domain/subscription.ts";
-import type { Fields, Resource } from "../../model/field.ts";
+import type { Fields } from "../../model/field.ts";
 import { SUBSCRIPTION as SUBSCRIPTION_RECORD } from "../../model/subscription.ts";
 import { memoize } from "../../schema/memoize.ts";
 import { pathNamed } from "../../schema/pointers.ts";
@@ -67,7 +67,8 @@ export const ACTION: DeclaredKind = {
  * @param defaults the members of which that is not so
  */
 function declarable(
-  { identity, fields }: Resource,
+  identity: readonly string[],
+  fields: Fields,
   defaults: Readonly<Record<string, Default>>,
 ): Pick<DeclaredKind, "identity" | "members" | "references" | "fields"> {
   const members = new Map<string, Default>();
@@ -83,7 +84,7 @@ function declarable(
 export const SUBSCRIPTION: DeclaredKind = {
   noun: "subscription",
   list: "subscriptions",
-  ...declarable(SUBSCRIPTION_RECORD, {
+  ...declarable(["application", "subscription", "action"], SUBSCRIPTION_RECORD, {
     handler: ({ mode }) => (mode === "pull" ? null : undefined),
     max_retries: defaultRetries,
     // A pause by a person or by the handler stays, unless the file says otherwise.

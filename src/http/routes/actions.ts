@@ -2,7 +2,6 @@ import {
   ACTION_QUERY,
   ACTION_UPDATE,
   ACTION_UPDATE_QUERY,
-  COMPATIBILITY_AGAINST,
   COMPATIBILITY_MODES,
   NEW_ACTION,
   PAYLOAD,
@@ -14,8 +13,9 @@ import { payloadSteps } from "../../domain/publish-body.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
 import { jsonReply } from "../response.ts";
 import type { JsonSchema } from "../../domain/request.ts";
+import { ACTION } from "../../model/action.ts";
 import { field } from "../../model/field.ts";
-import { record } from "../../model/schemas.ts";
+import { record, recordOf } from "../../model/schemas.ts";
 import { ENVELOPE_BYTES, many, one, operation, ref, type Route, SCHEMA_BODY_MAX_BYTES } from "./route.ts";
 
 const number = { type: "integer", minimum: 1 };
@@ -25,23 +25,7 @@ const successor = { ...field.nullableText, description: "The action to publish t
 
 /** Actions as they are answered, and the results of checking their schemas. */
 export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Action: record({
-    rowid: field.rowid,
-    action: field.text,
-    application: field.text,
-    schemata,
-    revision: { ...number, description: "Number of the schema now in force." },
-    compatibility: { ...mode, description: "Whom a change of the schema must not break." },
-    compatibility_against: {
-      type: "string",
-      enum: COMPATIBILITY_AGAINST,
-      description: "Whether a change is compared with the last schema only or with all earlier ones.",
-    },
-    deprecated: { type: "boolean", description: "Answers to publishers say that they should move on." },
-    retired: { type: "boolean", description: "Publishing is refused." },
-    successor,
-    timestamped: field.timestamp,
-  }),
+  Action: recordOf(ACTION),
   ActionRevision: record({
     action: field.text,
     revision: number,

@@ -1,41 +1,12 @@
-import { DELIVERY_STATUSES } from "../../domain/delivery.ts";
 import type { JsonSchema } from "../../domain/request.ts";
+import { EVENT } from "../../model/event.ts";
 import { field } from "../../model/field.ts";
-import { record } from "../../model/schemas.ts";
+import { record, recordOf } from "../../model/schemas.ts";
 import { failure, ref } from "./route.ts";
 
 /** Events as they are answered, and parts of the answer to a batch. */
 export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Event: record(
-    {
-      rowid: field.rowid,
-      action: field.text,
-      payload: {
-        type: ["object", "null"],
-        description:
-          "Byte for byte as published. `null` only in a list with `payloads=false`, or whose `meta.damaged` names the event.",
-        additionalProperties: true,
-      },
-      revision: {
-        type: "integer",
-        minimum: 1,
-        description: "The schema revision that the payload was checked by.",
-      },
-      timestamped: field.timestamp,
-      deliveries: {
-        type: "object",
-        properties: Object.fromEntries(DELIVERY_STATUSES.map((status) => [status, field.count])),
-        additionalProperties: false,
-        description:
-          "In a list with `deliveries=true`: how many of its deliveries are in each state; states without any are left out.",
-      },
-      payload_bytes: {
-        ...field.count,
-        description: "In a list with `payloads=false`: the bytes of its payload.",
-      },
-    },
-    ["deliveries", "payload_bytes"],
-  ),
+  Event: recordOf(EVENT),
   PageMeta: record(
     {
       total: field.count,

@@ -1,56 +1,15 @@
-import {
-  NEW_REPLAY,
-  type NewReplay,
-  REPLAY_QUERY,
-  REPLAY_SELECTIONS,
-  REPLAY_STATUSES,
-} from "../../domain/replay.ts";
+import { NEW_REPLAY, type NewReplay, REPLAY_QUERY } from "../../domain/replay.ts";
 import { parseJson } from "../../json/raw-json.ts";
 import { jsonReply } from "../response.ts";
 import type { JsonSchema } from "../../domain/request.ts";
-import { field } from "../../model/field.ts";
-import { record } from "../../model/schemas.ts";
+import { REPLAY, REPLAY_COUNT } from "../../model/replay.ts";
+import { recordOf } from "../../model/schemas.ts";
 import { BODY_MAX_BYTES, many, one, operation, type Route } from "./route.ts";
-
-const replayed = {
-  subscription_id: field.rowid,
-  application: field.text,
-  subscription: field.text,
-  action: field.text,
-  selection: { type: "string", enum: REPLAY_SELECTIONS },
-  from: { ...field.timestamp, description: "Events published from this time on." },
-  to: { ...field.timestamp, description: "Events published before this time." },
-} as const;
 
 /** Replays as they are answered. */
 export const REPLAY_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  ReplayCount: record({
-    ...replayed,
-    total: { ...field.count, description: "Deliveries it would make due." },
-  }),
-  Replay: record({
-    rowid: field.rowid,
-    ...replayed,
-    status: {
-      type: "string",
-      enum: REPLAY_STATUSES,
-      description: "`done`: all deliveries are due; `GET /v1/deliveries` shows how each of them went.",
-    },
-    reason: { ...field.nullableText, description: "Why it ended before it was done." },
-    total: {
-      ...field.nullableCount,
-      description:
-        "Number of deliveries to send when it started, which those that finish meanwhile do not change, or as many as `queued` where more failed; `null` until they are counted.",
-    },
-    queued: { ...field.count, description: "Number of deliveries made due so far." },
-    skipped: {
-      ...field.count,
-      description:
-        "How many of the total were deleted, or sent again by someone else, before their turn. Known once it is done.",
-    },
-    timestamped: field.timestamp,
-    finished_at: field.nullableTimestamp,
-  }),
+  ReplayCount: recordOf(REPLAY_COUNT),
+  Replay: recordOf(REPLAY),
 };
 
 export const REPLAY_ROUTES: readonly Route[] = [

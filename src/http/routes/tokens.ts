@@ -2,25 +2,17 @@ import { EvregError } from "../../domain/error.ts";
 import { CODE_EXCHANGE, NEW_TOKEN } from "../../domain/token.ts";
 import { jsonReply } from "../response.ts";
 import type { JsonSchema } from "../../domain/request.ts";
+import { TOKEN } from "../../model/token.ts";
 import { field } from "../../model/field.ts";
-import { record } from "../../model/schemas.ts";
+import { record, recordOf } from "../../model/schemas.ts";
 import { many, one, operation, type Route } from "./route.ts";
-
-const token = {
-  rowid: field.rowid,
-  name: field.text,
-  scopes: { type: "array", items: field.text },
-  expires_at: field.nullableTimestamp,
-  last_used_at: field.nullableTimestamp,
-  timestamped: field.timestamp,
-} as const;
 
 /** Tokens as they are answered. */
 export const TOKEN_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Token: record(token),
+  Token: recordOf(TOKEN),
   Identity: record({
     name: { ...field.text, description: "Of the token; `local` if the server requires none." },
-    scopes: token.scopes,
+    scopes: TOKEN.scopes.answer,
     expires_at: { ...field.nullableTimestamp, description: "When the token expires; `null`: never." },
     data_id: {
       ...field.text,
@@ -50,7 +42,7 @@ export const TOKEN_RECORDS: Readonly<Record<string, JsonSchema>> = {
     },
     expires_at: field.nullableTimestamp,
   }),
-  TokenWithSecret: record({ ...token, token: { ...field.text, description: "Only this answer shows it." } }),
+  TokenWithSecret: recordOf(TOKEN, { token: { ...field.text, description: "Only this answer shows it." } }),
 };
 
 const CREATE_CODE: Route = operation(

@@ -1,43 +1,33 @@
-import { ID_COLUMN } from "../cli/io/table.ts";
-import { nextCommand } from "../cli/target/next-command.ts";
-import type { Replay, ReplayCount } from "../domain/replay.ts";
+import { ID_COLUMN } from "../io/table.ts";
+import { nextCommand } from "../target/next-command.ts";
+import type { Replay, ReplayCount } from "../../domain/replay.ts";
+import { REPLAY, REPLAY_COUNT } from "../../model/replay.ts";
 import { subscriptionOf } from "./deliveries.ts";
-import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
+import { linesOf, listOf, type RecordView, type ShownMembers } from "./view.ts";
 
 /** Beside the replay's own status, `failed` alone would read as that. */
 const SELECTIONS = { failed: "had failed", waiting: "waited", missed: "were missed", all: "all" } as const;
 
-const COUNT_FIELDS = {
-  subscription: {
-    title: "Subscription",
-    show: (replay: ReplayCount | Replay) => `${replay.subscription_id} ${subscriptionOf(replay)}`,
-  },
-  action: "Action",
-  selection: {
-    title: "Events",
-    show: ({ selection }: ReplayCount | Replay) => SELECTIONS[selection],
-  },
-  from: "From",
-  to: "To",
-  total: { title: "Total", show: ({ total }: ReplayCount | Replay) => total ?? "not counted yet" },
-} as const;
-
-const FIELDS: Fields<Replay> = {
-  rowid: "Replay",
-  ...COUNT_FIELDS,
-  status: { title: "Status", color: colorOf },
-  reason: "Reason",
-  queued: "Queued",
-  skipped: { title: "Skipped", show: ({ skipped }) => (skipped === 0 ? undefined : skipped) },
-  timestamped: "Begun",
-  finished_at: "Finished",
+const COUNT_SHOWN = {
+  subscription: (replay: ReplayCount) => `${replay.subscription_id} ${subscriptionOf(replay)}`,
+  selection: ({ selection }: ReplayCount) => SELECTIONS[selection],
 };
 
+const SHOWN: ShownMembers<Replay> = {
+  subscription: (replay) => `${replay.subscription_id} ${subscriptionOf(replay)}`,
+  selection: ({ selection }) => SELECTIONS[selection],
+  total: ({ total }) => total ?? "not counted yet",
+  status: { color: colorOf },
+  skipped: ({ skipped }) => (skipped === 0 ? undefined : skipped),
+};
+
+const LINES = ["rowid", "subscription", "action", "selection", "from", "to", "total"] as const;
+
 /** What a replay would send. */
-export const REPLAY_COUNT_RECORD = recordColumns<ReplayCount>(COUNT_FIELDS);
+export const REPLAY_COUNT_RECORD = linesOf<ReplayCount>(REPLAY_COUNT, COUNT_SHOWN);
 
 /** How many deliveries of each subscription there are to send again. */
-export const RETRY_COUNT_LIST = listColumns<ReplayCount>(COUNT_FIELDS, {
+export const RETRY_COUNT_LIST = listOf<ReplayCount>(REPLAY_COUNT, COUNT_SHOWN, {
   subscription: { shrinkTo: 12, keepWhole: true },
   action: { shrinkTo: 10, dropOrder: 1 },
   total: { title: "DELIVERIES", align: "right" },
@@ -46,8 +36,8 @@ export const RETRY_COUNT_LIST = listColumns<ReplayCount>(COUNT_FIELDS, {
 export const REPLAYS = {
   noun: "replay",
   plural: "replays",
-  record: recordColumns(FIELDS),
-  list: listColumns(FIELDS, {
+  record: linesOf(REPLAY, SHOWN, LINES),
+  list: listOf(REPLAY, SHOWN, {
     rowid: ID_COLUMN,
     subscription: { shrinkTo: 12, keepWhole: true },
     action: { shrinkTo: 10, dropOrder: 1 },
@@ -60,7 +50,7 @@ export const REPLAYS = {
   none: () =>
     `No replays yet. Begin one: ${nextCommand("subscriptions replay ID --from TIME --status missed")}`,
   label: (replay) => ({ value: String(replay.rowid), about: `${subscriptionOf(replay)} ${replay.status}` }),
-} satisfies Resource<Replay>;
+} satisfies RecordView<Replay>;
 
 function colorOf({ status }: Replay): "green" | "yellow" | "red" | "dim" {
   if (status === "done") return "green";

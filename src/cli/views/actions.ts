@@ -1,29 +1,35 @@
-import type { Column } from "../cli/io/table.ts";
-import { escapeControlInJson, escapeControl } from "../cli/io/text.ts";
-import { nextCommand } from "../cli/target/next-command.ts";
-import { type Action, type ActionRevision, actionState } from "../domain/action.ts";
-import type { Difference } from "../schema/pointers.ts";
-import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
+import type { Column } from "../io/table.ts";
+import { escapeControlInJson, escapeControl } from "../io/text.ts";
+import { nextCommand } from "../target/next-command.ts";
+import { type Action, type ActionRevision, actionState } from "../../domain/action.ts";
+import { ACTION } from "../../model/action.ts";
+import type { Difference } from "../../schema/pointers.ts";
+import { linesOf, listOf, type RecordView, type ShownMembers } from "./view.ts";
 
 const STATE_COLORS = { active: "green", deprecated: "yellow", retired: "dim" } as const;
 
-const FIELDS: Fields<Action> = {
-  action: "Action",
-  application: "Application",
-  rowid: "ID",
-  revision: "Revision",
-  deprecated: { title: "State", show: actionState, color: (action) => STATE_COLORS[actionState(action)] },
-  successor: "Successor",
-  compatibility: { title: "Mode", show: modeOf },
-  timestamped: "Created",
-  schemata: { title: "Schema", show: ({ schemata }) => JSON.stringify(schemata, null, 2), block: true },
+const SHOWN: ShownMembers<Action> = {
+  deprecated: { show: actionState, color: (action) => STATE_COLORS[actionState(action)] },
+  compatibility: modeOf,
+  schemata: { show: ({ schemata }) => JSON.stringify(schemata, null, 2), block: true },
 };
+
+const LINES = [
+  "action",
+  "application",
+  "rowid",
+  "revision",
+  "deprecated",
+  "successor",
+  "compatibility",
+  "timestamped",
+] as const;
 
 export const ACTIONS = {
   noun: "action",
   plural: "actions",
-  record: recordColumns(FIELDS),
-  list: listColumns(FIELDS, {
+  record: linesOf(ACTION, SHOWN, LINES),
+  list: listOf(ACTION, SHOWN, {
     action: { shrinkTo: 16, keepWhole: true },
     application: { shrinkTo: 8 },
     revision: { align: "right" },
@@ -34,7 +40,7 @@ export const ACTIONS = {
   none: () =>
     `No actions yet. Create one: ${nextCommand("actions create NAME --application APP --schema FILE")}`,
   label: ({ action, application }) => ({ value: action, about: application }),
-} satisfies Resource<Action>;
+} satisfies RecordView<Action>;
 
 /** Of one that was just made or changed, whose schema is in a file of the person's own. */
 export const ACTION_CHANGED = ACTIONS.record.filter(({ block }) => block !== true);

@@ -1,29 +1,20 @@
-import { ID_COLUMN } from "../cli/io/table.ts";
-import type { Attempt, Delivery, DeliveryWithAttempts, SubscriptionAttempt } from "../domain/delivery.ts";
-import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
+import { type Column, ID_COLUMN } from "../io/table.ts";
+import type { Attempt, Delivery, DeliveryWithAttempts, SubscriptionAttempt } from "../../domain/delivery.ts";
+import { ATTEMPT, DELIVERY, DELIVERY_WITH_ATTEMPTS } from "../../model/delivery.ts";
+import { linesOf, listOf, type RecordView, type ShownMembers } from "./view.ts";
 
-const FIELDS: Fields<Delivery & Pick<DeliveryWithAttempts, "key">> = {
-  rowid: "Delivery",
-  event_id: "Event",
-  action: "Action",
-  subscription: {
-    title: "Subscription",
-    show: (delivery) => `${delivery.subscription_id} ${subscriptionOf(delivery)}`,
-  },
-  key: "Key",
-  status: { title: "Status", color: colorOf },
-  attempt: "Attempts",
-  next_attempt_at: "Next attempt",
-  last_error: "Last error",
-  timestamped: "Created",
-  finished_at: "Finished",
+const SHOWN: ShownMembers<Delivery & Pick<DeliveryWithAttempts, "key">> = {
+  subscription: (delivery) => `${delivery.subscription_id} ${subscriptionOf(delivery)}`,
+  status: { color: colorOf },
 };
+
+const LINES = ["rowid", "event_id", "action", "subscription", "key"] as const;
 
 export const DELIVERIES = {
   noun: "delivery",
   plural: "deliveries",
-  record: recordColumns(FIELDS),
-  list: listColumns(FIELDS, {
+  record: linesOf(DELIVERY_WITH_ATTEMPTS, SHOWN, LINES),
+  list: listOf(DELIVERY, SHOWN, {
     rowid: ID_COLUMN,
     event_id: { align: "right", dropOrder: 3 },
     action: { shrinkTo: 10, dropOrder: 4, keepWhole: true },
@@ -39,12 +30,12 @@ export const DELIVERIES = {
     last_error: { shrinkTo: 10 },
   }),
   none: () => "No deliveries yet.",
-} satisfies Resource<Delivery>;
+} satisfies RecordView<Delivery>;
 
-export const ATTEMPT_LIST = listColumns<Attempt>(
+export const ATTEMPT_LIST = listOf<Attempt>(
+  ATTEMPT,
   {
     outcome: {
-      title: "Outcome",
       color: ({ outcome }) => ({ delivered: "green", failed: "red", returned: "yellow" } as const)[outcome],
     },
   },
@@ -61,11 +52,9 @@ export const ATTEMPT_LIST = listColumns<Attempt>(
   },
 );
 
-export const SUBSCRIPTION_ATTEMPT_LIST = [
-  ...listColumns<SubscriptionAttempt>(
-    { delivery_id: "Delivery", event_id: "Event" },
-    { delivery_id: { align: "right" }, event_id: { align: "right", dropOrder: 4 } },
-  ),
+export const SUBSCRIPTION_ATTEMPT_LIST: readonly Column<SubscriptionAttempt>[] = [
+  { title: "DELIVERY", value: ({ delivery_id }) => delivery_id, align: "right" },
+  { title: "EVENT", value: ({ event_id }) => event_id, align: "right", dropOrder: 4 },
   ...ATTEMPT_LIST,
 ];
 

@@ -1,29 +1,24 @@
-import { type Column, ID_COLUMN } from "../cli/io/table.ts";
-import { nextCommand } from "../cli/target/next-command.ts";
-import { DELIVERY_STATUSES, type DeliveryCounts } from "../domain/delivery.ts";
-import type { Event } from "../domain/event.ts";
-import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
+import { type Column, ID_COLUMN } from "../io/table.ts";
+import { nextCommand } from "../target/next-command.ts";
+import { DELIVERY_STATUSES, type DeliveryCounts } from "../../domain/delivery.ts";
+import type { Event } from "../../domain/event.ts";
+import { EVENT } from "../../model/event.ts";
+import { linesOf, listOf, type RecordView, type ShownMembers } from "./view.ts";
 
-const FIELDS: Fields<Event> = {
-  rowid: "Event",
-  action: "Action",
-  revision: "Revision",
-  timestamped: "Published",
-  payload: { title: "Payload", show: ({ payload }) => payload.text(), block: true },
-};
+const SHOWN: ShownMembers<Event> = { payload: { show: ({ payload }) => payload.text(), block: true } };
 
 export const EVENTS = {
   noun: "event",
   plural: "events",
-  record: recordColumns(FIELDS),
-  list: listColumns(FIELDS, {
+  record: linesOf(EVENT, SHOWN, ["rowid", "action", "revision", "timestamped"]),
+  list: listOf(EVENT, SHOWN, {
     rowid: ID_COLUMN,
     action: { shrinkTo: 12, keepWhole: true },
     timestamped: { time: true },
     payload: { value: preview, shrinkTo: 12 },
   }),
   none: () => `No events yet. Publish one: ${nextCommand("publish ACTION PAYLOAD")}`,
-} satisfies Resource<Event>;
+} satisfies RecordView<Event>;
 
 /** The same with the counts of each event's deliveries. */
 export const LIST_WITH_DELIVERIES: readonly Column<Event>[] = EVENTS.list.toSpliced(-1, 0, {

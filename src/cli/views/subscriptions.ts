@@ -1,13 +1,14 @@
-import { type Column, ID_COLUMN } from "../cli/io/table.ts";
-import { nextCommand } from "../cli/target/next-command.ts";
-import { type SubscriptionState, subscriptionState } from "../domain/words/attention.ts";
-import { attemptErrorText } from "../domain/words/attempts.ts";
-import type { HandlerTest } from "../domain/webhook.ts";
-import type { Attention } from "../domain/operations.ts";
-import type { Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
-import { SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
+import { type Column, ID_COLUMN } from "../io/table.ts";
+import { nextCommand } from "../target/next-command.ts";
+import { type SubscriptionState, subscriptionState } from "../../domain/words/attention.ts";
+import { attemptErrorText } from "../../domain/words/attempts.ts";
+import type { HandlerTest } from "../../domain/webhook.ts";
+import type { Attention } from "../../domain/operations.ts";
+import type { Subscription, SubscriptionWithSecret } from "../../domain/subscription.ts";
+import { HEADER_LINES } from "../../model/kinds.ts";
+import { SUBSCRIPTION, SUBSCRIPTION_LIMITS } from "../../model/subscription.ts";
 import { subscriptionOf } from "./deliveries.ts";
-import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
+import { linesOf, listOf, type RecordView, type ShownMembers } from "./view.ts";
 
 const REASON_COLORS = {
   deactivated: "red",
@@ -21,62 +22,29 @@ const REASON_COLORS = {
 
 const BEARERS = { secret: undefined, own: "a value of its own", none: "none" } as const;
 
-const FIELDS: Fields<Subscription> = {
-  rowid: "ID",
-  application: "Application",
-  subscription: "Subscription",
-  action: "Action",
-  handler: { title: "Handler", show: ({ handler }) => handler ?? "none: consumers claim its deliveries" },
-  max_retries: "Retries",
+const SHOWN: ShownMembers<Subscription> = {
+  handler: ({ handler }) => handler ?? "none: consumers claim its deliveries",
   active: {
-    title: "State",
     show: stateOf,
     color: (subscription) => (stateOf(subscription) === "active" ? "green" : "yellow"),
   },
-  disabled_reason: "Reason",
   // The secret, unless asked otherwise; then there is nothing to say.
-  bearer: { title: "Bearer", show: ({ bearer }) => BEARERS[bearer] },
-  filter: {
-    title: "Filter",
-    show: ({ filter }) => (filter === null ? undefined : JSON.stringify(filter)),
-  },
-  rate_limit: {
-    title: "Rate limit",
-    show: ({ rate_limit: rate }) => (rate === null ? undefined : `${rate} a second`),
-  },
-  max_in_flight: {
-    title: "In flight",
-    show: ({ max_in_flight: max }) => (max === null ? undefined : `at most ${max}`),
-  },
-  timeout_ms: { title: "Timeout", show: ({ timeout_ms: ms }) => (ms === null ? undefined : `${ms} ms`) },
-  headers: { title: "Headers", show: headersOf, lines: true },
-  retry_schedule: {
-    title: "Waits",
-    show: ({ retry_schedule: waits }) => waits?.map((ms) => `${ms / 1_000} s`).join(", "),
-  },
-  ordered: { title: "Ordered", show: orderOf },
-  previous_secret_until: {
-    title: "Old secret",
-    show: ({ previous_secret_until: until }) => (until === null ? undefined : `valid until ${until}`),
-  },
-  failing_since: "Failing since",
-  blocked_by: { title: "Blocked by", show: blockOf },
-  blocked_keys: { title: "Blocked keys", show: blockedKeys },
-  slowed_until: "Slowed until",
-  last_claim_at: "Last claim",
-  expires_after_ms: {
-    title: "Expires",
-    show: ({ expires_after_ms: ms }) =>
-      ms === null ? undefined : `${ms / 3_600_000} h after the last claim`,
-  },
-  timestamped: "Created",
+  bearer: ({ bearer }) => BEARERS[bearer],
+  filter: ({ filter }) => (filter === null ? undefined : JSON.stringify(filter)),
+  ordered: orderOf,
+  previous_secret_until: ({ previous_secret_until: until }) =>
+    until === null ? undefined : `valid until ${until}`,
+  blocked_by: blockOf,
+  blocked_keys: blockedKeys,
 };
+
+const LINES = linesOf(SUBSCRIPTION, SHOWN);
 
 export const SUBSCRIPTIONS = {
   noun: "subscription",
   plural: "subscriptions",
-  record: recordColumns(FIELDS),
-  list: listColumns(FIELDS, {
+  record: LINES,
+  list: listOf(SUBSCRIPTION, SHOWN, {
     rowid: ID_COLUMN,
     application: { shrinkTo: 8, keepWhole: true },
     subscription: { shrinkTo: 8, keepWhole: true },
@@ -87,23 +55,22 @@ export const SUBSCRIPTIONS = {
   }),
   none: () =>
     `No subscriptions yet. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
-} satisfies Resource<Subscription>;
+} satisfies RecordView<Subscription>;
 
 /** What needs a person. */
-export const ATTENTION_LIST = listColumns<Attention>(
-  { reason: { title: "Reason", color: ({ reason }) => REASON_COLORS[reason] } },
-  {
-    reason: {},
-    subscription_id: { title: "ID", align: "right" },
-    since: { title: "SINCE", time: true, dropOrder: 1 },
-    found: { title: "FOUND", shrinkTo: 30 },
-  },
-);
+export const ATTENTION_LIST: readonly Column<Attention>[] = [
+  { title: "REASON", value: ({ reason }) => reason, color: ({ reason }) => REASON_COLORS[reason] },
+  { title: "ID", value: ({ subscription_id: id }) => id, align: "right" },
+  { title: "SINCE", value: ({ since }) => since, time: true, dropOrder: 1 },
+  { title: "FOUND", value: ({ found }) => found, shrinkTo: 30 },
+];
 
-export const NEW_SUBSCRIPTION_RECORD = recordColumns<SubscriptionWithSecret>({
-  ...FIELDS,
-  secret: "Secret",
-});
+export const SECRET_LINE: Column<SubscriptionWithSecret> = {
+  title: "Secret",
+  value: ({ secret }) => secret,
+};
+
+export const NEW_SUBSCRIPTION_RECORD = [...LINES, SECRET_LINE];
 
 /** What a test has sent, and what came back. */
 export const HANDLER_TEST_RECORD: readonly Column<HandlerTest>[] = [
@@ -131,7 +98,8 @@ export const HANDLER_TEST_RECORD: readonly Column<HandlerTest>[] = [
   },
   {
     title: "Came back",
-    value: ({ response }) => (response === null ? undefined : headerLines(response.headers) || undefined),
+    value: ({ response }) =>
+      response === null ? undefined : HEADER_LINES.write(response.headers) || undefined,
     lines: true,
   },
   { title: "Body", value: ({ response }) => response?.body ?? undefined, block: true },
@@ -143,7 +111,7 @@ function wasSent({ response, connect_ms: connected }: HandlerTest): boolean {
 }
 
 function requestOf({ request: { method, url, headers } }: HandlerTest): string {
-  return `${method} ${url}\n${headerLines(headers)}`;
+  return `${method} ${url}\n${HEADER_LINES.write(headers)}`;
 }
 
 function answerOf({ response, error_code: code, tls_reason: tls, refusal }: HandlerTest): string {
@@ -160,12 +128,6 @@ function timesOf(test: HandlerTest): string {
   return `${test.duration_ms} ms${parts.length === 0 ? "" : ` (${parts.join(", ")})`}`;
 }
 
-function headerLines(headers: Readonly<Record<string, string>>): string {
-  return Object.entries(headers)
-    .map(([name, value]) => `${name}: ${value}`)
-    .join("\n");
-}
-
 function stateOf(subscription: Subscription): SubscriptionState {
   return subscriptionState(subscription, Date.now());
 }
@@ -174,10 +136,6 @@ function blockOf({ active, blocked_by: delivery }: Subscription): string | undef
   if (delivery === null) return undefined;
   const state = active ? "tried on" : "held until it is active again";
   return `delivery ${delivery}, which is ${state}; to go past it: ${nextCommand(`deliveries skip ${delivery}`)}`;
-}
-
-function headersOf({ headers }: Subscription): string | undefined {
-  return headers === null ? undefined : headerLines(headers);
 }
 
 function orderOf({ ordered, on_exhausted: exhausted }: Subscription): string | undefined {

@@ -1,4 +1,4 @@
-import type { Column } from "../cli/io/table.ts";
+import type { Column } from "../io/table.ts";
 import {
   type ActionFigures,
   BACKLOG_CAUSES,
@@ -9,7 +9,7 @@ import {
   type Stats,
   type StatsRange,
   type SubscriptionFigures,
-} from "../domain/stats/stats.ts";
+} from "../../domain/stats/stats.ts";
 import { subscriptionOf } from "./deliveries.ts";
 
 const MINUTE_MS = 60_000;

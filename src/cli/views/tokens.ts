@@ -1,7 +1,7 @@
-import { type Column, ID_COLUMN } from "../cli/io/table.ts";
-import { nextCommand } from "../cli/target/next-command.ts";
-import type { Target } from "../cli/target/target.ts";
-import { retriesText } from "../domain/retry.ts";
+import { type Column, ID_COLUMN } from "../io/table.ts";
+import { nextCommand } from "../target/next-command.ts";
+import type { Target } from "../target/target.ts";
+import { retriesText } from "../../domain/retry.ts";
 import {
   type Identity,
   parseScope,
@@ -9,22 +9,22 @@ import {
   type ScopeName,
   type Token,
   type TokenWithSecret,
-} from "../domain/token.ts";
-import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
+} from "../../domain/token.ts";
+import { TOKEN } from "../../model/token.ts";
+import { linesOf, listOf, type RecordView, type ShownMembers } from "./view.ts";
 
-const FIELDS: Fields<Token> = {
-  rowid: "ID",
-  name: "Name",
-  scopes: { title: "Scopes", show: ({ scopes }) => scopes.join(" ") },
-  expires_at: { title: "Expires", show: ({ expires_at }) => expires_at ?? "never" },
-  timestamped: "Created",
+const SHOWN: ShownMembers<Token> = {
+  scopes: ({ scopes }) => scopes.join(" "),
+  expires_at: ({ expires_at }) => expires_at ?? "never",
 };
+
+const LINES = linesOf(TOKEN, SHOWN);
 
 export const TOKENS = {
   noun: "token",
   plural: "tokens",
-  record: recordColumns(FIELDS),
-  list: listColumns(FIELDS, {
+  record: LINES,
+  list: listOf(TOKEN, SHOWN, {
     rowid: ID_COLUMN,
     name: { shrinkTo: 8, keepWhole: true },
     scopes: { shrinkTo: 8 },
@@ -33,9 +33,9 @@ export const TOKENS = {
   }),
   none: () => `No tokens here. Create one: ${nextCommand("tokens create NAME --scope read")}`,
   label: ({ rowid, name, scopes }) => ({ value: String(rowid), about: `${name} ${scopes.join(" ")}` }),
-} satisfies Resource<Token>;
+} satisfies RecordView<Token>;
 
-export const NEW_TOKEN_RECORD = recordColumns<TokenWithSecret>({ ...FIELDS, token: "Token" });
+export const NEW_TOKEN_RECORD = [...LINES, { title: "Token", value: ({ token }: TokenWithSecret) => token }];
 
 export const SCOPE_MAY: Readonly<Record<ScopeName, string>> = {
   publish: "publish events",

@@ -1,5 +1,5 @@
-import { type Column, ID_COLUMN } from "../cli/io/table.ts";
-import type { AuditEntry, ChangedMember } from "../domain/audit.ts";
+import { type Column, ID_COLUMN } from "../io/table.ts";
+import type { AuditEntry, ChangedMember } from "../../domain/audit.ts";
 
 export const AUDIT_LIST: readonly Column<AuditEntry>[] = [
   { ...ID_COLUMN, value: ({ rowid }) => rowid },

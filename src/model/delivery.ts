@@ -1,0 +1,121 @@
+import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES, TLS_REASONS } from "../domain/delivery.ts";
+import { field, type Fields } from "./field.ts";
+
+/** One event on its way to one subscription. */
+export const DELIVERY = {
+  rowid: { answer: field.rowid, title: "Delivery" },
+  event_id: { answer: field.rowid, title: "Event" },
+  subscription_id: { answer: field.rowid },
+  application: { answer: field.text },
+  subscription: { answer: field.text, title: "Subscription" },
+  action: { answer: field.text, title: "Action" },
+  status: {
+    answer: {
+      type: "string",
+      enum: DELIVERY_STATUSES,
+      description:
+        "Final states are `delivered`, `failed`, `filtered` (the subscription's filter excluded it, and nothing was sent) and `cancelled`.",
+    },
+    title: "Status",
+  },
+  attempt: {
+    answer: { ...field.count, description: "Number of attempts started so far." },
+    title: "Attempts",
+  },
+  next_attempt_at: {
+    answer: {
+      ...field.nullableTimestamp,
+      description: "`null` if no attempt is planned, or another delivery comes first in its order.",
+    },
+    title: "Next attempt",
+  },
+  last_error: {
+    answer: {
+      ...field.nullableText,
+      description: "The error of the last finished attempt, such as `HTTP 500` or `timeout`.",
+    },
+    title: "Last error",
+  },
+  timestamped: { answer: field.timestamp, title: "Created" },
+  finished_at: { answer: field.nullableTimestamp, title: "Finished" },
+} as const satisfies Fields;
+
+/** A delivery with all that happened to it. */
+export const DELIVERY_WITH_ATTEMPTS = {
+  ...DELIVERY,
+  key: {
+    answer: {
+      ...field.text,
+      description:
+        "Of a subscription that is ordered by key: its key, by which `key` finds it. Absent without one, and for one of more than 1,024 characters.",
+    },
+    isOptional: true,
+    title: "Key",
+  },
+  attempts: {
+    answer: {
+      type: "array",
+      items: { $ref: "#/components/schemas/Attempt" },
+      description: "In order; of more than 100, the first 50 and the last 50.",
+    },
+  },
+} as const satisfies Fields;
+
+/** One try to send it, or one claim of a consumer. */
+export const ATTEMPT = {
+  attempt: { answer: { type: "integer", minimum: 1 }, title: "Attempt" },
+  consumer: {
+    answer: {
+      ...field.nullableText,
+      description: "Who took it from a subscription of mode `pull`; `null` for one that evreg sent.",
+    },
+  },
+  started_at: { answer: field.timestamp, title: "Started" },
+  duration_ms: { answer: field.count, title: "ms" },
+  dns_ms: {
+    answer: {
+      ...field.nullableCount,
+      description:
+        "Part of the duration: looking up the host's name. `null` if there was a connection already, or none was made, or the host is an address.",
+    },
+    title: "DNS",
+  },
+  connect_ms: {
+    answer: {
+      ...field.nullableCount,
+      description:
+        "Part of the duration: connecting, TLS included. `null` if there was a connection already, or none was made.",
+    },
+    title: "Connect",
+  },
+  first_byte_ms: {
+    answer: {
+      ...field.nullableCount,
+      description: "Part of the duration, on a new connection: from the request to the start of the answer.",
+    },
+    title: "First byte",
+  },
+  outcome: { answer: { type: "string", enum: ["delivered", "failed", "returned"] }, title: "Outcome" },
+  status_code: { answer: { type: ["integer", "null"] }, title: "Answer" },
+  error_code: { answer: { enum: [...ATTEMPT_ERROR_CODES, null] } },
+  tls_reason: {
+    answer: {
+      enum: [...TLS_REASONS, null],
+      description: "For `tls_failed`: what is wrong with the certificate, or the handshake.",
+    },
+  },
+  response: {
+    answer: {
+      ...field.nullableText,
+      description: "First 1 KiB of the answer. The request's secrets in it are replaced.",
+    },
+    title: "Body",
+  },
+  refusal: {
+    answer: {
+      ...field.nullableText,
+      description:
+        "For `address_refused`: the address, and the rule that refused it. `null` for tokens without `admin` for all applications.",
+    },
+  },
+} as const satisfies Fields;
