@@ -65,7 +65,7 @@ export interface Published {
   readonly data: Event;
   /** True when nothing new was stored: the key was used before, with the same action and payload. */
   readonly replayed: boolean;
-  /** Of the action, while it is deprecated. */
+  /** What is said of the action while it is deprecated. */
   readonly deprecation?: Deprecation;
 }
 
@@ -125,7 +125,7 @@ export interface Evreg {
 export interface StreamOptions {
   /** Ends the stream. */
   readonly signal?: AbortSignal;
-  /** Over HTTP: called when the connection broke and will be made again, with why. */
+  /** The client calls it over HTTP when the connection broke and will be made again, with why. */
   readonly disconnected?: (error: EvregError) => void;
 }
 
@@ -137,7 +137,7 @@ export interface StreamOptions {
 export interface ChangeStream extends AsyncIterable<StreamMessage> {
   /** Where it is: as `since` of another stream it goes on after what was read. Moves on also where nothing is shown. */
   readonly id: string;
-  /** The same messages, in lists of those that came together. */
+  /** Reads the messages in lists of those that came together. */
   batches(): AsyncIterable<readonly StreamMessage[]>;
   close(): Promise<void>;
 }
@@ -280,7 +280,7 @@ export interface SubscriptionsPort {
 export interface DeliveriesPort {
   /** Newest first. */
   list(query?: DeliveryQuery): Promise<Answer<readonly Delivery[]>>;
-  /** With its attempts. `not_found`. */
+  /** Reads a delivery with its attempts. `not_found`. */
   get(id: number): Promise<Answer<DeliveryWithAttempts>>;
   /** Sends it again now with all its retries. `not_found`; `conflict` while it is pending, under way, held or cancelled. */
   retry(id: number): Promise<Answer<Delivery>>;

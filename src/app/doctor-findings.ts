@@ -136,7 +136,7 @@ export function transportFindings({ host, tls }: Pick<Config, "host" | "tls">): 
 
 const SOON_MS = 14 * 24 * 60 * 60_000;
 
-/** Of the certificate that a server proves itself with; nothing where it has none. */
+/** What the doctor says of the certificate that a server proves itself with; nothing where it has none. */
 export function certificateFindings(endsMs: number | undefined, nowMs: number): readonly Finding[] {
   return endsMs === undefined ? [] : [certificateFinding(endsMs, nowMs)];
 }

@@ -23,23 +23,23 @@ import { certificateFindings, permissionsFinding, transportFindings } from "./do
 export { findServer } from "../runtime/find-server.ts";
 export { databaseName } from "./compose.ts";
 
-/** For looking at the form of a data folder's file, or bringing it up to date, without serving it. */
+/** Looks at the form of a data folder's file, or brings it up to date, without serving it. */
 export const loadMigrations = () => import("../store/libsql/open.ts");
 
-/** For looking through a data file that nobody has open, such as a backup. */
+/** Looks through a data file that nobody has open, such as a backup. */
 export const loadFileChecks = () => import("../store/libsql/file-task.ts");
 
-/** For what to type where the data are damaged or gone. */
+/** Says what to type where the data are damaged or gone. */
 export const loadRestoreAdvice = () => import("../store/libsql/files/data-folder.ts");
 
-/** For putting a backup into a data folder that nobody has open. */
+/** Puts a backup into a data folder that nobody has open. */
 export const loadRestore = () => import("../store/libsql/files/restore.ts");
 
-/** For moving data from a folder into a database, or back. */
+/** Moves data from a folder into a database, or back. */
 export const loadMove = () => import("../store/move/move.ts");
 
 export interface StartOptions extends AppOptions {
-  /** For one's own machine: loopback only, no token, `http:` and loopback handlers allowed. */
+  /** Serves one's own machine: loopback only, no token, `http:` and loopback handlers allowed. */
   readonly dev?: boolean;
   /** Whether it starts without the writes that a damaged log no longer holds, which is refused otherwise. */
   readonly acceptsLoss?: boolean;

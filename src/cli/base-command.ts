@@ -181,7 +181,7 @@ export abstract class TargetCommand extends ConfigCommand {
     const answer = await this.withTarget(flags, call, needs);
     const output = this.outputFor(flags);
     await output.record(answer, columns);
-    // In the document of --json they stand themselves.
+    // The document of --json has them itself.
     if (output.format === "json") return output;
     const { warnings = [] }: Partial<WarningMeta> = answer.meta ?? {};
     for (const { pointer, message } of warnings) {

@@ -2,7 +2,7 @@ import type { Command } from "@oclif/core";
 import { homedir } from "node:os";
 import { HELP_TOPICS } from "./help/topics.ts";
 
-/** As much of oclif's `Config` as completion looks at. */
+/** What completion looks at of oclif's `Config`. */
 interface Commands {
   readonly commands: readonly CommandMeta[];
   readonly topics: readonly { readonly name: string; readonly description?: string | undefined }[];

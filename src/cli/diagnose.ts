@@ -284,7 +284,7 @@ interface FileCheck {
   readonly events_without_checksum: number;
 }
 
-/** Of a file whose pages and indexes are whole. */
+/** What is found of a file whose pages and indexes are whole. */
 export function fileFindings(what: string, looked: FileCheck): readonly Finding[] {
   const { damaged_events: damaged, events_without_checksum: unknown } = looked;
   const findings: Finding[] = [];

@@ -8,7 +8,7 @@ import { usageError } from "./usage-errors.ts";
 
 const GLOBAL = { helpGroup: "GLOBAL" };
 
-/** On every command: how its answer is printed. */
+/** Every command has these: they say how its answer is printed. */
 export const outputFlags = {
   json: Flags.boolean({
     summary: "Print one JSON document, as the API answers it.",
@@ -22,14 +22,14 @@ export const outputFlags = {
   ),
 };
 
-/** On every command that has settings: where they come from. */
+/** Every command that has settings has these: they say where those come from. */
 export const commonFlags = {
   data: textFlag("The data folder (default ./.evreg).", "FOLDER", GLOBAL),
   config: textFlag("The configuration file to read.", "FILE", GLOBAL),
   ...outputFlags,
 };
 
-/** On commands that act on an evreg somewhere. */
+/** Commands that act on an evreg somewhere have these. */
 export const targetFlags = {
   url: textFlag("The server to talk to.", "URL", { ...GLOBAL, exclusive: ["data"] }),
   context: textFlag("The context to act on; evreg context lists them.", "NAME", {
@@ -48,7 +48,7 @@ export function textArg(description: string) {
   return Args.string({ description, required: true, ignoreStdin: true });
 }
 
-/** As `textArg`, for one that may be left out. */
+/** A text argument that may be left out. */
 export function optionalArg(description: string) {
   return Args.string({ description, ignoreStdin: true });
 }
@@ -58,7 +58,7 @@ export function rowidArg(noun: string) {
   return Args.custom<number>({ parse: parseRowid })({ ...rowidArgOf(noun), required: true });
 }
 
-/** As `rowidArg`, for one that may be left out. */
+/** A rowid argument that may be left out. */
 export function optionalRowidArg(noun: string) {
   return Args.custom<number>({ parse: parseRowid })(rowidArgOf(noun));
 }
@@ -94,7 +94,7 @@ export function textFlag(summary: string, helpValue: string, more: FlagSettings 
   return Flags.string({ summary, helpValue, ...more });
 }
 
-/** The same for one that must be given. */
+/** A flag that must be given. */
 export function requiredFlag(summary: string, helpValue: string, more: { aliases?: string[] } = {}) {
   return Flags.string({ summary, helpValue, required: true, ...more });
 }
@@ -122,7 +122,7 @@ export function numberFlag(
   return Flags.custom<number>({ parse })({ summary, helpValue: "NUMBER", ...more });
 }
 
-/** For the commands that bring a data folder up to what this evreg needs. */
+/** Commands that bring a data folder up to what this evreg needs have it. */
 export const acceptLossFlag = Flags.boolean({
   summary:
     "Go on without what a damaged log has lost, which is refused otherwise. Both files are kept as they were, and no number is given out again.",
@@ -139,7 +139,7 @@ export function rangeFlags(what: string) {
   return { from: timeFlag({ summary: sinceSummary(what), aliases: ["since"] }), to: untilFlag(what) };
 }
 
-/** The same for a range that must have a beginning. */
+/** The flags of a range that must have a beginning. */
 export function requiredRangeFlags(what: string) {
   const from = timeFlag({ summary: sinceSummary(what), aliases: ["since"], required: true });
   return { from, to: untilFlag(what) };

@@ -26,7 +26,7 @@ export async function main(
   if (code === EXIT.done && unwritten !== undefined && !isClosedPipe(unwritten)) {
     process.exit(exitCodeOf(outputError(unwritten), argv, undefined));
   }
-  // Not left to an empty event loop: a pipe on stdin that nobody closes would keep a finished command alive.
+  // An empty event loop is not waited for: a pipe on stdin that nobody closes would keep a finished command alive.
   process.exit(code);
 }
 

@@ -9,7 +9,7 @@ export const NONE = "none";
 
 interface FlaggedField {
   readonly member: string;
-  /** Of its flag: `rate-limit`. */
+  /** The name of its flag: `rate-limit`. */
   readonly name: string;
   readonly summary: string;
   readonly kind: FieldKind;

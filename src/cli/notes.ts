@@ -82,7 +82,10 @@ function ownBlock({ rowid }: Delivery): string {
   return `Delivery ${rowid} has used up its retries, and its subscription, an ordered one, is blocked by it: it is tried until it is delivered. ${waysOn(rowid)}`;
 }
 
-/** For callers whose attempts have no `refusal`. An address in the URL can be checked again; what a name stood for then cannot. */
+/**
+ * What callers learn whose attempts have no `refusal`. An address in the URL can be checked again; what a name stood for
+ * then cannot.
+ */
 function refusedAddress({ handler }: Subscription): string {
   return `address_refused: ${whyRefused(handler)}. What the server itself listens on stays refused.`;
 }
@@ -97,7 +100,7 @@ function whyRefused(handler: Subscription["handler"]): string {
 const MAX_PAUSED = 20;
 
 /**
- * For replays that run on no further, as their subscriptions are paused.
+ * Says that replays run on no further, as their subscriptions are paused.
  * @param subscriptions whose replays are running
  */
 export async function notePaused(evreg: Evreg, subscriptions: Iterable<number>): Promise<void> {
@@ -112,7 +115,7 @@ export async function notePaused(evreg: Evreg, subscriptions: Iterable<number>):
 }
 
 /**
- * For what was put into a folder without a server: it is safe there, and goes nowhere yet.
+ * Says that what was put into a folder without a server is safe there, and goes nowhere yet.
  * @param what the sentence's subject, such as `Its deliveries`
  * @param isWaiting called only where no engine runs
  */
@@ -153,7 +156,7 @@ export function afterFailedTest({ subscription_id: id, response, error_code: cod
   return `What ${code ?? "this"} means and what to do: ${plainCommand("help delivery-states")}`;
 }
 
-/** For a subscription whose last attempts failed, or that was deactivated for it: why, and what to type next. */
+/** Says of a subscription whose last attempts failed, or that was deactivated for it, why, and what to type next. */
 export async function noteFailing(evreg: Evreg, subscription: Subscription): Promise<void> {
   const { rowid, mode, failing_since: since, disabled_reason: reason } = subscription;
   if (since === null && reason === null) return;

@@ -6,12 +6,12 @@ import { usageError } from "./usage-errors.ts";
 /** A member of a payload that a person sets. */
 export interface OwnMember {
   readonly path: FieldPath;
-  /** As JSON: what was typed, or that text as a string. */
+  /** The value as JSON: what was typed, or that text as a string. */
   readonly value: RawJson;
 }
 
 const PLACE = /^(?:[^.[\]]+|\["(?:[^"\\]|\\.)*"\])(?:\.[^.[\]]+|\[\d+\]|\["(?:[^"\\]|\\.)*"\])*$/s;
-/** As deep as a payload may be. */
+/** Members may be as deep as a payload. */
 const MAX_STEPS = 64;
 
 export const setFlag = Flags.custom<OwnMember>({

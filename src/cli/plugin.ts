@@ -49,7 +49,7 @@ export function pluginOf(
     commandIDs: Object.keys(manifest.commands),
     commands: Object.values(manifest.commands)
       .map((command) => Object.assign(command, { load: () => findCommand(command.id) }))
-      // In the order of character codes: to compare by a language, Node first loads 10 ms' worth of its rules.
+      // Commands are in the order of character codes: to compare by a language, Node first loads 10 ms' worth of its rules.
       .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
     hooks: {},
     topics: Object.entries(pjson.oclif.topics ?? {}).map(([name, topic]) => Object.assign(topic, { name })),

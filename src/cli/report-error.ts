@@ -148,7 +148,7 @@ const LONGEST_DETAIL = 400;
 /** More breaks would push the first ones and the verdict off a terminal's screen. */
 const MAX_BREAKS_ON_TERMINAL = 10;
 
-/** Those of a list of breaks that are printed on a stream. */
+/** The breaks of a list that are printed on a stream. */
 export function breaksShown<T>(breaks: readonly T[], { isTTY }: { readonly isTTY?: boolean }): readonly T[] {
   return isTTY === true ? breaks.slice(0, MAX_BREAKS_ON_TERMINAL) : breaks;
 }

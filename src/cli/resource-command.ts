@@ -69,7 +69,7 @@ interface ListOptions<T> extends About {
   readonly flags?: Interfaces.FlagInput;
   /** Records of a page; where absent, a listing says nothing of further pages. */
   readonly pageSize?: number;
-  /** Instead of the resource's, for a query that asks for more. */
+  /** Replaces the resource's columns, for a query that asks for more. */
   readonly columns?: (query: object) => readonly Column<T>[];
   /** Prints what else there is to say of each page that was read. */
   readonly afterPage?: (meta: Partial<PageMeta>, isFirst: boolean) => void;
@@ -154,7 +154,7 @@ function noneReadable(plural: string): string {
   return `No ${plural} that this token may read. Which applications it may read: ${nextCommand("whoami")}`;
 }
 
-/** For a listing that is read a page at a time. */
+/** The flags of a listing that is read a page at a time. */
 export function pageFlags({ noun, plural }: Pick<RecordView<never>, "noun" | "plural">) {
   return {
     limit: numberFlag(`${plural[0]!.toUpperCase()}${plural.slice(1)} to list, 1 to 500 (default 50).`),
@@ -179,7 +179,7 @@ function pastTheLastPage(
 
 interface ShownPage {
   readonly shown: number;
-  /** Of the whole listing, where it is known. */
+  /** How many the whole listing has, where it is known. */
   readonly total?: number | undefined;
   /** The record that the next page comes after; `undefined` when there is none. */
   readonly next?: number | undefined;

@@ -15,7 +15,7 @@ export async function readSchema(path: string, member?: SchemaHolder): Promise<S
   return (await readSchemaSource(path, member)).schemata;
 }
 
-/** The same, with a way to find on which line of the file a JSON pointer leads. */
+/** Reads a schema, with a way to find on which line of the file a JSON pointer leads. */
 export async function readSchemaSource(
   path: string,
   member?: SchemaHolder,

@@ -65,7 +65,7 @@ function namesOf(actions: readonly string[]): string {
   return actions.join(", ");
 }
 
-/** By their actions; none where the token may create and not read. */
+/** The subscriptions by their actions; none where the token may create and not read. */
 async function existingOf(
   evreg: Evreg,
   { application, subscription }: Pick<NewSubscription, "application" | "subscription">,

@@ -42,7 +42,7 @@ const NO_OPTION = /^Expected --([^\s=]+)=([\s\S]*) to be one of: (.*)$/;
 const NO_ARGUMENT = /^Expected ([\s\S]*) to be one of: (.*)$/;
 const SEE_HELP = "\nSee more help with --help";
 
-/** The same mistake as an `EvregError` in the product's words; `undefined` when `error` is none of oclif's. */
+/** Says oclif's mistake as an `EvregError` in the product's words; `undefined` when `error` is none of oclif's. */
 export function asUsageError(error: unknown): EvregError | undefined {
   // oclif puts its own words around what a flag's parse function throws.
   if (error instanceof EvregError && PARSING.test(error.message))
@@ -59,7 +59,7 @@ export function asUsageError(error: unknown): EvregError | undefined {
 }
 
 function unknownFlags(flags: readonly string[], known: FlagShapes): string {
-  // Without their values: a token behind a mistyped --token must not be shown.
+  // Values are left out: a token behind a mistyped --token must not be shown.
   const names = flags.map((flag) => flag.replace(/=.*$/s, ""));
   const [only = ""] = names;
   if (names.length > 1) return `There are no flags ${names.join(", ")} here.`;
@@ -173,7 +173,7 @@ interface AllCommands {
   findCommand(id: string): Pick<Command.Loadable, "args" | "flags"> | undefined;
 }
 
-/** For words that are no command: the one that was probably meant, else a list of all. */
+/** The refusal of words that are no command: it names the one that was probably meant, else all. */
 export function unknownCommand(id: string, all: AllCommands): EvregError {
   // A password may stand in an address that was typed in a wrong place; oclif has made its colons those of a command.
   const shown = withoutUserInfo(id);
@@ -215,8 +215,8 @@ function extraArguments(id: string, extra: string, all: AllCommands): EvregError
 }
 
 /**
- * For a command line that begins with a flag. Values are not repeated, as one may be a token, and only flags that the
- * command has are put behind it.
+ * The refusal of a command line that begins with a flag. Values are not repeated, as one may be a token, and only flags
+ * that the command has are put behind it.
  */
 export function flagsFirst(argv: readonly string[], commands: AllCommands): EvregError {
   const advice = reordered(argv, commands);

@@ -8,9 +8,9 @@ import { retryAfterMs } from "../domain/retry.ts";
 /** Requests under way at once; more wait for one of these. */
 const CONNECTIONS = 32;
 
-/** For the head of an answer that is made while it is waited for. */
+/** How long the head of an answer may take that is made while it is waited for. */
 const LONG_ANSWER_MS = 60 * 60_000;
-/** Between two pieces of it. */
+/** The longest time between two pieces of it. */
 const SILENCE_MS = 5 * 60_000;
 
 interface Sent {
@@ -43,7 +43,7 @@ export interface Received {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly bytes: Uint8Array;
-  /** For messages: what was asked of whom. */
+  /** Messages name it: what was asked of whom. */
   readonly target: string;
 }
 
@@ -55,7 +55,7 @@ export interface Channel {
    */
   send(method: "GET" | "POST" | "PUT" | "DELETE", path: string, sent?: Sent): Promise<Received>;
   /**
-   * The same for an answer of any length that may be long in coming.
+   * Asks for an answer of any length that may be long in coming.
    * @param signal ends it
    * @param more `silenceMs`: the longest time between two pieces
    */
@@ -180,7 +180,7 @@ export function requestBody(input: unknown): string {
 
 interface ServerAddress {
   readonly origin: string;
-  /** Before `/v1`; empty or `/prefix`. */
+  /** The path before `/v1`; empty or `/prefix`. */
   readonly basePath: string;
   readonly token: string | undefined;
 }
@@ -221,7 +221,7 @@ export function checkTarget(options: {
 function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:")) {
-    // Not shown as given: it may hold a password.
+    // The address is not shown as given: it may hold a password.
     throw new EvregError("usage", "The address of the server must be a URL such as http://127.0.0.1:7480.");
   }
   if (text.includes("@") || url.search !== "" || url.hash !== "") {
@@ -248,8 +248,8 @@ function withRetryAfter(error: EvregError, headers: Received["headers"]): EvregE
 }
 
 /**
- * The same refusal, unless it is evreg telling that it has no such route, asked for `/v1` twice over: then what to do
- * about the address. A proxy may well have a `/v1` of its own in front, so what evreg says it saw decides.
+ * Adds what to do about the address where evreg says that it has no such route and was asked for `/v1` twice over. A proxy
+ * may well have a `/v1` of its own in front, so what evreg says it saw decides.
  */
 function withAdvice(error: EvregError, { origin, basePath }: ServerAddress, path: string): EvregError {
   const { path: seen } = error.details;

@@ -20,7 +20,7 @@ export interface ConnectOptions {
   readonly url: string;
   /** Sent in the `Authorization` header and nowhere else. */
   readonly token?: string;
-  /** For one request, from its start to the last byte of its answer; 30 s unless told. */
+  /** The time for one request, from its start to the last byte of its answer; 30 s by default. */
   readonly timeoutMs?: number;
   /** Lets the token travel over plain `http:` to another machine, where anyone between can read it. */
   readonly allowInsecureToken?: boolean;

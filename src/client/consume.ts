@@ -30,7 +30,7 @@ export interface ConsumeReport {
   /** The status that a program behind the consumer answered. */
   readonly status?: number;
   readonly errorCode?: ConsumerErrorCode;
-  /** As text; the first 1 KiB is kept. */
+  /** The reason as text; the first 1 KiB is kept. */
   readonly reason?: string;
 }
 
@@ -262,7 +262,7 @@ class Consumer {
     };
   }
 
-  /** Of several results the first one counts. */
+  /** Settles a delivery by the first of several results. */
   #settle(held: Held, result: Omit<PullResult, "lease">): Promise<FinishedPull> {
     held.settled ??= this.#end(held, result);
     return held.settled;
@@ -299,7 +299,7 @@ class Consumer {
       held.lost.abort(new Error("The lease of this delivery has ended."));
   }
 
-  /** With others that wait, in one request after the other, until it is stored. */
+  /** Reports it with others that wait, in one request after the other, until it is stored. */
   #report(result: PullResult): Promise<FinishedPull> {
     return new Promise((resolve) => {
       this.#pending.push({ result, resolve });
@@ -335,7 +335,7 @@ class Consumer {
   }
 }
 
-/** As nobody knows what became of it, its lease decides. */
+/** Nobody knows what became of it, so its lease decides. */
 function unreported({ lease }: PullResult): FinishedPull {
   return { lease, outcome: "fenced", status: null, expires_at: null };
 }

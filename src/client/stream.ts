@@ -29,7 +29,7 @@ export async function streamOver(
   const ending = new AbortController();
   const query = { ...filters, topics: topics?.join(",") };
   let id = "";
-  /** Of the last message that was read alone, while more of its batch are to come. */
+  /** The id of the last message that was read alone, while more of its batch are to come. */
   let idWithin: string | undefined;
   const open = async (): Promise<Opened> => {
     const headers = { accept: "text/event-stream", ...(id === "" ? {} : { "last-event-id": id }) };
@@ -49,7 +49,7 @@ export async function streamOver(
   signal?.addEventListener("abort", end);
   if (signal?.aborted === true) ending.abort();
   let opened: Opened | undefined;
-  // Also where it is never read.
+  // It is closed even where it is never read.
   ending.signal.addEventListener("abort", () => opened?.body.on("error", () => undefined).destroy());
   if (!ending.signal.aborted) opened = await open();
 
@@ -75,7 +75,7 @@ export async function streamOver(
         opened = undefined;
         if (ending.signal.aborted) return;
         disconnected?.(failure);
-        // Not all at once, after a server has started again.
+        // Clients do not come all at once after a server has started again.
         const jittered = waitMs * (0.5 + Math.random());
         await sleep(Math.max(failure.retryAfterMs ?? 0, jittered), undefined, {
           signal: ending.signal,
@@ -109,7 +109,7 @@ function broken(message: string, target: string, cause?: unknown): EvregError {
   return new EvregError("unreachable", message, { target }, { cause });
 }
 
-/** Only moves the id on. */
+/** A message that only moves the id on. */
 type PositionMessage = { readonly type: "moved"; readonly id: string };
 
 function isShown(message: StreamMessage | PositionMessage): message is StreamMessage {

@@ -122,7 +122,7 @@ function isEvent(value: unknown): boolean {
 /** The schema that was checked, and where its text is. */
 interface CheckedSchema {
   readonly action: string;
-  /** As its reader knows it; `undefined` for stdin. */
+  /** The file as its reader knows it; `undefined` for stdin. */
   readonly file: string | undefined;
   readonly lineOf: (pointer: string) => number;
   /** Where another mode than the action's own was used. An update always uses the action's. */
@@ -131,10 +131,10 @@ interface CheckedSchema {
 
 /** Failures in an annotation: a log shows few lines, and `--json` has all. */
 const MAX_FAILURE_LINES = 10;
-/** Of events that fail for the same reason. */
+/** So many events are named that fail for the same reason. */
 const MAX_EVENTS_NAMED = 5;
 
-/** For a person: a line for each break, warning and failure, then the verdict. */
+/** Says a verdict to a person: a line for each break, warning and failure, then the verdict. */
 function verdictText(verdict: SchemaVerdict, checked: CheckedSchema): string {
   const place = (pointer: string) =>
     `${escapeControl(checked.file ?? "stdin")}:${checked.lineOf(pointer)}: ${escapeControl(pointer || "(root)")}`;
@@ -154,7 +154,7 @@ function verdictText(verdict: SchemaVerdict, checked: CheckedSchema): string {
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** For the log of a GitHub workflow. */
+/** Says a verdict in the log of a GitHub workflow. */
 function verdictAnnotations(verdict: SchemaVerdict, checked: CheckedSchema): string {
   const { action, file, lineOf } = checked;
   const { breaks, warnings, replay } = verdict;
@@ -243,7 +243,7 @@ function eventsSummary({ checked, failed }: CheckedEvents): string {
 /** One annotation of a file, as a GitHub workflow reads it from the log. */
 interface Annotation {
   readonly level: "error" | "warning" | "notice";
-  /** From the root of the repository; left out when the text came from stdin. */
+  /** The path from the root of the repository; left out when the text came from stdin. */
   readonly file: string | undefined;
   readonly line: number;
   readonly title: string;

@@ -3,7 +3,7 @@ import { type Candidate, type CompletionTarget, completionAt, unquoted, wordsOf 
 import { writeOut } from "../cli/io/output.ts";
 import { escapeControl, truncate } from "../cli/io/text.ts";
 
-// In a file of its own: it runs at each press of a key, and loads nothing that it does not need.
+// It has a file of its own: it runs at each press of a key, and loads nothing that it does not need.
 
 const ABOUT_CELLS = 60;
 /** Longer than this nobody waits for a name after a key was pressed. */
@@ -21,7 +21,7 @@ export class Complete extends Command {
   static override strict = false;
 
   async run(): Promise<void> {
-    // Not parsed: the words are another command's.
+    // The words are not parsed, as they are another command's.
     const [form, , ...rest] = this.argv;
     const words = form === "line" ? wordsOf(rest.join(" ")).slice(1) : rest;
     const target = completionAt(words, this.config);

@@ -109,7 +109,7 @@ const GAP = "  ";
 /** Fewest cells in which a sentence is still one. */
 const MIN_TEXT_WIDTH = 24;
 
-/** For a person: a line for each finding, and under it what to do. Sentences go on under themselves. */
+/** Says findings to a person: a line for each, and under it what to do. Sentences go on under themselves. */
 export function findingLines(findings: readonly Finding[], width: number | undefined): string {
   const checkWidth = Math.max(0, ...findings.map(({ check }) => textWidth(check)));
   const indent = STATUS_WIDTH + GAP.length + checkWidth + GAP.length;

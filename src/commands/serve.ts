@@ -122,7 +122,7 @@ export class Serve extends ConfigCommand {
     };
     const needsToken = config.auth.mode === "token" && !dev;
     const { url, addresses, tokenFile, evreg } = server;
-    // Of several processes, the first one that was started speaks for all.
+    // The first of several processes that was started speaks for all.
     if (isAtTerminal && (number ?? 1) === 1) {
       const context = contextInUse(this.config.configDir);
       const code = config.ui.enabled && needsToken ? (await evreg.tokens.createCode()).data.code : null;
@@ -202,7 +202,7 @@ interface Announcement {
   readonly url: string;
   /** Each `address:port` it answers at, wildcards and loopback among them. */
   readonly addresses: readonly string[];
-  /** Of the page for browsers, unless it is turned off. */
+  /** The address of the page for browsers, unless it is turned off. */
   readonly page: string | undefined;
   /** Absolute. */
   readonly data: string;

@@ -143,7 +143,7 @@ export class Help extends Command {
     const known = name === "" || this.config.findCommand(name) || this.config.findTopic(name);
     if (!known) throw this.#unknown(name);
     const HelpClass = await loadHelpClass(this.config);
-    // As `--help` has them; oclif itself reads them there only.
+    // `--help` has them so; oclif itself reads them there only.
     const { helpOptions } = this.config.pjson.oclif;
     const help = new HelpClass(this.config, { ...helpOptions, all: flags["nested-commands"] });
     const own = name === Help.id ? this.config.findCommand(name) : undefined;

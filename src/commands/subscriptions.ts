@@ -282,7 +282,7 @@ The payload is made up from the action's schema, or given. Exit code 1 when the 
   }
 }
 
-/** For a pattern the first action that it matches. */
+/** Names the action, or the first that a pattern matches. */
 async function actionOf(evreg: Evreg, pattern: string): Promise<string> {
   if (!isPattern(pattern)) return pattern;
   const { data } = await evreg.actions.list();

@@ -202,7 +202,7 @@ export function systemdUnit(options: UnitOptions): string {
 function commandLine({ program, words, data, config }: UnitOptions): string {
   const all = [...program, "serve", ...words, ...(data === undefined ? [] : ["--data", data])];
   const line = all.map(quoted).join(" ");
-  // Not quoted: systemd replaces %d by the folder's name.
+  // The path is not quoted: systemd replaces %d by the folder's name.
   return config === undefined ? line : `${line} --config %d/config.yaml`;
 }
 

@@ -20,7 +20,7 @@ export interface Context {
   readonly allowInsecureToken?: boolean;
 }
 
-/** Also a file's name, on systems where upper and lower case are the same. */
+/** The name of a context is also a file's, on systems where upper and lower case are the same. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 const EXTENSION = ".json";
 const MAX_BYTES = 64 * 1024;
@@ -40,7 +40,7 @@ export class Contexts {
     this.#inUse = join(configFolder, "context-in-use");
   }
 
-  /** By name. */
+  /** Lists the contexts by name. */
   names(): string[] {
     const files = orNone(() => readdirSync(this.#folder)) ?? [];
     const names = files.filter((file) => file.endsWith(EXTENSION)).map((file) => basename(file, EXTENSION));
@@ -75,7 +75,7 @@ export class Contexts {
     this.#write(this.#inUse, `${name}\n`);
   }
 
-  /** From then on none is in use. */
+  /** No context is in use from then on. */
   useNone(): void {
     remove(this.#inUse);
   }

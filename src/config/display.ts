@@ -7,7 +7,7 @@ import type { Source } from "./values.ts";
 export interface ShownKey {
   /** Dotted. */
   readonly key: string;
-  /** As a file would have it; `null` when it is not set, and never a secret. */
+  /** The value as a file would have it; `null` when it is not set, and never a secret. */
   readonly value: ConfigValue | null;
   readonly source: Source | "default";
   /** `--port`, `EVREG_PORT`, `/etc/evreg.yaml:3:5`; `null` for a default. */

@@ -7,7 +7,7 @@ import { nearest } from "../domain/words/nearest.ts";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PREFIX = "EVREG_";
-/** Of the command line framework. */
+/** Variables of the command line framework. */
 const FRAMEWORK_VARIABLES = ["DEBUG", "DISABLE_THEME", "BINPATH", "CACHE_DIR", "CONFIG_DIR"];
 const KNOWN = new Set([
   CONFIG_FILE_ENV,
@@ -20,7 +20,7 @@ const KNOWN = new Set([
   ]),
 ]);
 
-/** In Kubernetes, a service named `evreg` puts these into every container beside it. */
+/** Kubernetes puts these into every container beside a service named `evreg`. */
 const KUBERNETES_LINK =
   /^EVREG_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
 const KUBERNETES_ADDRESS = /^(?:tcp|udp|sctp):\/\//;

@@ -64,7 +64,7 @@ export const DURATION: Kind<number> = {
 };
 const LONGEST_MS = 36_500 * 86_400_000;
 
-/** The same, or `off`, which is read into 0. */
+/** A duration, or `off`, which is read into 0. */
 export const DURATION_OR_OFF: Kind<number> = {
   allowed: `${DURATION.allowed}, or off`,
   read: (value) => (value === "off" ? 0 : DURATION.read(value)),

@@ -42,7 +42,7 @@ export interface LoadedConfig {
   readonly contextName: string | undefined;
   /** Where `remote.url` was found when it is in a file that nobody named. */
   readonly unnamedUrlPlace: string | undefined;
-  /** The same of `data`. */
+  /** Where the data are, if no setting names that. */
   readonly unnamedDataPlace: string | undefined;
   /** Sentences for a person, on stderr. */
   readonly warnings: readonly string[];

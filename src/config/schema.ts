@@ -21,7 +21,7 @@ import {
 /** What the schema says of one key. */
 interface KeySchema {
   readonly kind: Kind<unknown>;
-  /** As a file would have it. Without one the key is not set, or worked out at the start (the data folder). */
+  /** The default as a file would have it. Without one the key is not set, or worked out at the start (the data folder). */
   readonly default?: string | number | boolean | readonly string[];
   readonly description: string;
   /** Its variable; by default `EVREG_TLS_CERT` for `tls.cert`. */

@@ -11,7 +11,7 @@ export interface Found {
   readonly key: ConfigKey;
   readonly value: ConfigValue;
   readonly source: Source;
-  /** For a person: `--port`, `EVREG_PORT`, `/etc/evreg.yaml:3:5`. */
+  /** The place for a person: `--port`, `EVREG_PORT`, `/etc/evreg.yaml:3:5`. */
   readonly place: string;
 }
 

@@ -47,7 +47,7 @@ export class EvregError extends Error {
   override readonly name = "EvregError";
   readonly code: EvregErrorCode;
   readonly details: ErrorDetails;
-  /** After how long the server wants the next try (`Retry-After`). */
+  /** The server wants the next try after so long (`Retry-After`). */
   retryAfterMs?: number;
 
   constructor(code: EvregErrorCode, message: string, details: ErrorDetails = {}, options?: ErrorOptions) {

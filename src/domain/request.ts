@@ -52,7 +52,7 @@ export type ValueOf<S> = S extends { readonly enum: readonly (infer E)[] }
       ? BodyOf<S>
       : unknown;
 
-/** Of each type that a schema names, what it takes of it. */
+/** What a schema takes of each type that it names. */
 type TypedValue<S, T> = T extends "object"
   ? ObjectOf<S>
   : T extends "array"

@@ -172,7 +172,7 @@ async function isAdmitted(
   }
 }
 
-/** Those that end so, which is where the page is. */
+/** Paths that end so are where the page is. */
 const FOLDERS: ReadonlySet<string> = new Set(["/", `${PAGE_PATH}/`]);
 
 /** Refuses `/v1/actions/`, which the router takes for `/v1/actions`: the caller may have meant a name that is empty. */

@@ -12,7 +12,7 @@ const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
 const NOBODY: Principal = { name: "nobody", scopes: [] };
 const ANONYMOUS_PUBLISHER: Principal = { name: "anonymous", scopes: ["publish"] };
 
-/** As nearly every client writes it: needs no regular expression. */
+/** Nearly every client writes it so, which needs no regular expression. */
 const USUAL = "Bearer ";
 
 function tokenOf(header: string): string | undefined {
@@ -31,7 +31,7 @@ interface LastCaller extends Caller {
 /** Who makes a request. */
 export interface Caller {
   readonly principal: Principal;
-  /** The same for all of its requests. */
+  /** All of its requests have this one. */
   readonly port: ServicePort;
 }
 

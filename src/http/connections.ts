@@ -15,13 +15,19 @@ type Answering = Duplex & { [NEWEST]?: ServerResponse };
 type Accepted = Socket & { [SEEN]?: ServerResponse; [RESERVED]?: true; encrypted?: Answering };
 
 export interface ConnectionLimits {
-  /** Without a byte either way on a connection whose caller has to do something, such as to read its answer. */
+  /**
+   * The longest time without a byte either way on a connection whose caller has to do something, such as to read its
+   * answer.
+   */
   readonly idleTimeoutMs: number;
   /** How often requests under way are looked for, whose idle timeout starts this much late at most. */
   readonly checkEveryMs: number;
-  /** With more, one between two requests is closed for each that comes, and none is taken where there is no such one. */
+  /**
+   * One that is between two requests is closed for each that comes once there are more, and none is taken where there is no
+   * such one.
+   */
   readonly maxConnections: number;
-  /** The same of one address, unless it is this machine's own. */
+  /** How many one address may have, unless it is this machine's own. */
   readonly maxOfAddress: number;
   /**
    * Beside those, when no place can be made: so many for callers on this machine, and as many from elsewhere for `/health`. In
@@ -42,11 +48,11 @@ export class Connections {
   readonly #server: Server;
   readonly #limits: ConnectionLimits;
   readonly #open = new Set<Socket>();
-  /** By address, each in the order in which an idle one is looked for. */
+  /** Connections by address, each in the order in which an idle one is looked for. */
   readonly #places = new Map<string | undefined, Set<Accepted>>();
   readonly #ownReserve = new Set<Accepted>();
   readonly #healthReserve = new Set<Accepted>();
-  /** Those in their TLS handshake, by address and port of the peer. */
+  /** Connections in their TLS handshake, by address and port of the peer. */
   readonly #handshaking = new Map<string, Accepted>();
   #placed = 0;
   #idleCheck: NodeJS.Timeout | undefined;
@@ -261,7 +267,7 @@ export function isEnding(socket: Duplex): boolean {
 function ignore(): void {}
 
 /**
- * Whose connection it is: an IPv4 address, or the /64 network that an IPv6 one is of, as a whole one is given to each
+ * The owner of a connection: an IPv4 address, or the /64 network that an IPv6 one is of, as a whole one is given to each
  * customer. `undefined` for this machine itself, which may be a proxy in front of everybody.
  */
 export function addressOf({ remoteAddress }: Socket): string | undefined {
@@ -301,7 +307,7 @@ const REQUEST_BYTES = 2 * 1024;
 
 interface Pipeline {
   running: number;
-  /** Those of them that were started beside another. */
+  /** How many of them were started beside another. */
   beside: number;
   pauseDue: boolean;
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
@@ -350,7 +356,7 @@ export class PipelineLimiter {
     }
     pipeline.waiting.push([request, response]);
     this.#waitingBytes += bytes;
-    // Not at once: node reads on after each message it has parsed, until it is through with what arrived together.
+    // The answer waits: node reads on after each message it has parsed, until it is through with what arrived together.
     if (pipeline.pauseDue) return;
     pipeline.pauseDue = true;
     process.nextTick(pauseIfWaiting, socket, pipeline);

@@ -66,7 +66,7 @@ function mustBeHost(host: string): void {
 /** One port is opened at a time: of two for one port, the second fails at its probe. */
 let opening: Promise<unknown> = Promise.resolve();
 
-/** The same for https. */
+/** Listens for https. */
 export async function listenTlsAt(
   host: string,
   port: number,

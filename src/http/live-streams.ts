@@ -29,7 +29,7 @@ export class LiveStreams {
   readonly #isAdmitted: (request: ApiRequest) => Promise<boolean>;
   readonly #stopping: AbortSignal;
   readonly #open = new Set<OpenStream>();
-  /** Of batches that are encoded in one go. */
+  /** The bytes of batches that are encoded in one go. */
   readonly #encoded = new WeakMap<readonly StreamMessage[], Uint8Array>();
   #comments = 0;
   #cancelTimer: () => void = () => {};
@@ -171,7 +171,7 @@ function dataLines(json: string): string {
   return json.includes("\n") || json.includes("\r") ? json.replace(LINE_BREAK, NEXT_LINE) : json;
 }
 
-/** The same of bytes: as they are where they have no line break. */
+/** Cuts bytes into lines; they stay as they are where they have no line break. */
 function* dataPieces(bytes: Uint8Array): Generator<Uint8Array, void, void> {
   if (!bytes.includes(LF) && !bytes.includes(CR)) {
     for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);

@@ -303,7 +303,7 @@ export const ROUTES: readonly Route[] = [
   BACKUP_ROUTE,
 ];
 
-/** By the names that `ref` takes. */
+/** The records by the names that `ref` takes. */
 const RECORDS: Readonly<Record<string, JsonSchema>> = {
   ...ACTION_RECORDS,
   ...EVENT_RECORDS,

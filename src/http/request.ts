@@ -51,7 +51,7 @@ export class ApiRequest {
     return this.#event.req.method;
   }
 
-  /** As it is on the wire, without the query. */
+  /** The path as it is on the wire, without the query. */
   get path(): string {
     return this.#event.url.pathname;
   }
@@ -292,7 +292,7 @@ function quote(header: string): string {
   return JSON.stringify(header.slice(0, 100));
 }
 
-/** By connection: node would warn of a leak if each request had its own listener. */
+/** Connections have one listener each: node would warn of a leak if each request had its own. */
 const pendingOf = new WeakMap<Socket, Set<() => void>>();
 
 /**

@@ -4,11 +4,14 @@ import type { ApiRequest } from "./request.ts";
 import { chunksOf, isByteStream, type Part, type Reply, sizeOf } from "./response.ts";
 
 export interface ResponseLimits {
-  /** Of lists and figures that are being made, each counted at its largest. One thread reads them all, so who comes waits for these. */
+  /**
+   * Bytes of lists and figures that are being made, each counted at its largest. One thread reads them all, so who comes
+   * waits for these.
+   */
   readonly readBytes: number;
-  /** The same of searches, which take seconds: lists wait for none of them. */
+  /** Bytes of searches, which take seconds: lists wait for none of them. */
   readonly searchBytes: number;
-  /** Of large answers that their clients have not taken yet. */
+  /** Bytes of large answers that their clients have not taken yet. */
   readonly heldBytes: number;
   /** An answer up to this size does not count against `heldBytes`. */
   readonly smallBytes: number;
@@ -31,13 +34,15 @@ const RESPONSE_LIMITS: ResponseLimits = {
 const READS_WAITING = 8_192;
 /** Answers that nobody takes would keep others waiting in vain. */
 const HELD_WAITING = 512;
-/** Of the bounds of what takes long, what only small answers get, and how small they are: ordinary lists. */
+/** The part of the bounds of what takes long that only small answers get, and how small they are: ordinary lists. */
 const SMALL_PART = 1 / 8;
 const SMALL_CLAIM = 1 / 128;
 
 /** The most that an answer can be before it is made: a page of deliveries, one with its attempts, a part of a list of schemas. */
 export const PAGE_BYTES = MIB;
-/** Of the payloads in a part of a list of events: a small piece of each bound, so that there is room for many callers. */
+/**
+ * Bytes of the payloads in a part of a list of events: a small piece of each bound, so that there is room for many callers.
+ */
 export const EVENT_PART_BYTES = MIB;
 
 const TOO_MUCH =
@@ -105,7 +110,8 @@ export class ResponseBudget {
   }
 
   /**
-   * For an answer that cannot be made again, as it reports a change: at once, or `undefined` where the budget is used up.
+   * Reserves for an answer that cannot be made again, as it reports a change: at once, or `undefined` where the budget is
+   * used up.
    */
   tryReserve(request: BudgetedRequest, reply: Reply): Reply | undefined {
     const bytes = sizeOf(reply.body);

@@ -19,7 +19,7 @@ export interface Reply {
   readonly mediaType?: string;
   /** How long caches may keep it; by default nobody does. */
   readonly cacheControl?: string;
-  /** Of a read that is logged as changes are. */
+  /** Whether a read is logged as changes are. */
   readonly isLogged?: true;
   /** Called once the answer is out, or its client has disconnected. */
   readonly release?: () => void;
@@ -33,7 +33,7 @@ interface ByteStream {
   /** `undefined` for one that has no end, or whose end is not known yet. */
   readonly bytes: number | undefined;
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** The same, where it is made part by part; only one of the two is read. */
+  /** The body where it is made part by part; only one of the two is read. */
   readonly parts?: AsyncIterable<Part>;
 }
 
@@ -196,7 +196,7 @@ function send(
 ): void {
   response.writeHead(status, "", headers);
   if (!(body instanceof Readable)) {
-    // In one write with the headers.
+    // The body goes in one write with the headers.
     response.end(body);
   } else if (response.req.method === "HEAD") {
     body.destroy();
@@ -254,7 +254,7 @@ function requestIdOf(header: string | undefined): string {
 /** What nginx calls a request whose client left; it is only ever in the log. */
 const CLIENT_DISCONNECTED_STATUS = 499;
 
-/** Of a reason in the log; one with a list of breaking changes may be long. */
+/** So many characters of a reason are logged; one with a list of breaking changes may be long. */
 const MAX_REASON = 300;
 
 /** The end of every request: the shared headers, and its one line in the log. */
@@ -325,7 +325,7 @@ export class Responder {
       "content-length",
       String(bytes),
     ];
-    // Without content there is no type and no length. All in one list first: one that grows is copied.
+    // An answer without content has no type and no length. All are in one list first: one that grows is copied.
     if (status === 204 || status === 304) headers.length -= 4;
     else if (isByteStream(body) && body.bytes === undefined) headers.length -= 2;
     for (const pair of reply.headers ?? []) headers.push(...pair);

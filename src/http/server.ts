@@ -12,7 +12,7 @@ import { type ConnectionLimits, Connections, PipelineLimiter, isEnding } from ".
 import { listenAt, listenTlsAt } from "./listen.ts";
 
 export interface ListenersOptions extends Omit<ServeOptions, "certificate"> {
-  /** Of https; both or none. */
+  /** The files of https; both or none. */
   readonly tls: Partial<CertificateFiles>;
 }
 
@@ -23,11 +23,11 @@ export interface Listeners {
   readonly localUrl: string;
   /** Each `address:port` that others can reach. */
   readonly addresses: readonly string[];
-  /** With those of the second listener. */
+  /** The addresses with those of the second listener. */
   readonly ownAddresses: readonly string[];
   /** When the certificate in use ends, in milliseconds since the epoch; `undefined` for http. */
   certificateEndsMs(): number | undefined;
-  /** As in `RunningServer`. */
+  /** Renews the certificate, see `RunningServer`. */
   readonly renewCertificate: (tls: ListenersOptions["tls"]) => void;
   close(deadlineMs: number): Promise<void>;
 }
@@ -68,11 +68,11 @@ function certificateOf({
 }
 
 export interface HttpLimits extends ConnectionLimits {
-  /** From a connection's start, or a request's first byte, to the end of its headers. */
+  /** The time from a connection's start, or a request's first byte, to the end of its headers. */
   readonly headersTimeoutMs: number;
-  /** From a request's first byte to the end of its body. */
+  /** The time from a request's first byte to the end of its body. */
   readonly requestTimeoutMs: number;
-  /** Between two requests of one connection. */
+  /** The time between two requests of one connection. */
   readonly keepAliveTimeoutMs: number;
   /** How often the first two are checked as well; they end this much late at most. */
   readonly checkEveryMs: number;
@@ -112,7 +112,7 @@ export interface ServeOptions {
   readonly logger?: Logger;
   readonly clock?: Clock;
   readonly limits?: Partial<HttpLimits>;
-  /** For https. */
+  /** The certificate of https. */
   readonly certificate?: Certificate;
 }
 
@@ -122,7 +122,7 @@ export interface HttpListener {
   readonly port: number;
   /** Every `address:port` it answers at; no names. */
   readonly addresses: readonly string[];
-  /** For new connections; only of https. */
+  /** Takes a certificate for new connections; only of https. */
   useCertificate(certificate: Certificate): void;
   /**
    * Takes no more connections, lets running requests finish, and ends what still runs after `deadlineMs`.

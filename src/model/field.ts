@@ -27,7 +27,7 @@ export interface Field {
   readonly isRequired?: true;
   /** An answer may lack it. */
   readonly isOptional?: true;
-  /** Of a setting: the value that stands for what all records have. */
+  /** The value of a setting that stands for what all records have. */
   readonly none?: null | false;
   /** It has no meaning for records of the other mode. */
   readonly only?: { readonly mode: "push" | "pull"; readonly why: string };

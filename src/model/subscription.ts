@@ -14,7 +14,9 @@ export const SUBSCRIPTION_LIMITS = {
   headers: 20,
   headerNameLength: 128,
   headerValueLength: 1_024,
-  /** Of all names and values: many servers take 16 KiB of headers, those of the service and of proxies included. */
+  /**
+   * The bytes of all names and values: many servers take 16 KiB of headers, those of the service and of proxies included.
+   */
   headersBytes: 8_192,
   waits: 20,
   waitMaxMs: 7 * DAY_MS,
@@ -64,7 +66,7 @@ const ordered = {
   properties: {
     key: {
       type: "string",
-      /** At least one step, `~` and `/` in a name as `~0` and `~1`. */
+      /** The pointer has at least one step, with `~` and `/` in a name as `~0` and `~1`. */
       pattern: "^(/([^~/]|~[01])*)+$",
       maxLength: 256,
       description: "A JSON Pointer into the payload.",

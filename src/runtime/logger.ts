@@ -28,7 +28,7 @@ export interface LogOptions {
   readonly level: "debug" | "info" | "warn" | "error" | "silent";
   /** `auto`: for people on a terminal, JSON elsewhere. */
   readonly format: "auto" | "pretty" | "json";
-  /** Of this process, where several write to one log: each line has it. */
+  /** The id of this process, where several write to one log: each line has it. */
   readonly pid?: number | undefined;
 }
 

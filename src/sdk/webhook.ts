@@ -23,17 +23,17 @@ export class WebhookError extends Error {
 
 /** The body of a delivery. */
 export interface WebhookBody {
-  /** The same each time the event is sent: what was done for it before need not be done again. */
+  /** One id each time the event is sent: what was done for it before need not be done again. */
   readonly event_id: string;
   readonly action: string;
   readonly payload: unknown;
   /** When the event was published, ISO 8601 UTC. */
   readonly timestamp: string;
-  /** From 1. */
+  /** Which attempt it is, from 1. */
   readonly delivery_attempt: number;
 }
 
-/** Of a fetch request, or of one of `node:http` and what stands on it (names in lower case or as they came). */
+/** The headers of a fetch request, or of one of `node:http` and what stands on it (names in lower case or as they came). */
 export type WebhookHeaders =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>;

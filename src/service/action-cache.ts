@@ -18,7 +18,7 @@ export interface LoadedAction extends CompiledSchema {
   readonly takesEvents: boolean;
   /** What to publish to instead: the first successor that is not retired. */
   readonly successor: string | null;
-  /** While it is deprecated. */
+  /** What is said of it while it is deprecated. */
   readonly deprecation: Deprecation | undefined;
 }
 

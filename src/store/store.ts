@@ -123,7 +123,7 @@ export interface DatabaseFacts {
   readonly maxConnections: number;
   /** The settings that are off, and without which a crash of it loses what was acknowledged. */
   readonly risks: readonly string[];
-  /** Of each setting that nodes which run have different values of: who has which. */
+  /** The settings that nodes which run have different values of, and who has which. */
   readonly disagreements: readonly string[];
   /** How long the oldest transaction of anybody has been open, which keeps dead rows. */
   readonly oldestTransactionMs: number;

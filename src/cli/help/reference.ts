@@ -111,7 +111,7 @@ export function exitCodes(wrapped: (text: string, indent: number) => string): st
 const ENVIRONMENT_HEAD =
   "Variables that evreg reads. A flag goes before a variable, a variable before the configuration file. One that is set to nothing counts as not set; one that begins with EVREG_ and means nothing is a mistake (exit code 2). `evreg config` shows what is in force.";
 
-/** Those that are no key of the configuration. */
+/** Variables that are no key of the configuration. */
 const OTHERS: readonly (readonly [name: string, about: string])[] = [
   [CONFIG_FILE_ENV, "The configuration file to read (--config)."],
   [CONTEXT_ENV, "The context to act on (--context); see evreg context."],

@@ -80,7 +80,7 @@ export async function writeBackup<T>(
     // Something else may have come to its path meanwhile.
     assertReplaceable(path, options);
     await (options.force ? rename(part, path) : linkIntoPlace(part, path));
-    // Before the folder is synced, so that a power cut does not bring it back.
+    // It is removed before the folder is synced, so that a power cut does not bring it back.
     await rm(part, { force: true });
     syncFolderOf(path);
     return checked;
@@ -103,7 +103,7 @@ async function writeWithSync(file: FileHandle, content: AsyncIterable<Uint8Array
   }
 }
 
-/** By a second name, which cannot replace a file that came meanwhile. */
+/** Gives the file a second name, which cannot replace a file that came meanwhile. */
 async function linkIntoPlace(part: string, path: string): Promise<void> {
   try {
     await link(part, path);

@@ -5,7 +5,7 @@ export type Color = "green" | "yellow" | "red" | "dim";
 
 export interface Cell {
   readonly text: string;
-  /** Instead, where the text does not fit into the rest of the line. */
+  /** The text where the whole one does not fit into the rest of the line. */
   readonly short?: string;
   readonly color?: Color | undefined;
 }
@@ -50,7 +50,7 @@ export class GrowingColumns {
   }
 }
 
-/** Without the spaces around it, so that they can be cut off at the end of a line. */
+/** Leaves out the spaces around it, so that they can be cut off at the end of a line. */
 function styled(color: Color, shown: string, padded: string): string {
   return styleText(color, shown, { stream: process.stdout }) + padded.slice(shown.length);
 }

@@ -8,7 +8,7 @@ import { usageError } from "../usage-errors.ts";
 
 export interface Input {
   readonly stream: Readable;
-  /** In bytes, where it is known. */
+  /** The size in bytes, where it is known. */
   readonly size: number | undefined;
 }
 

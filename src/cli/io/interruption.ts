@@ -23,7 +23,7 @@ export function listenForSigint(): void {
   process.on("SIGINT", onInterrupt);
 }
 
-/** For the server, which listens for its own signals. */
+/** The server calls it, as it listens for its own signals. */
 export function releaseSigint(): void {
   process.off("SIGINT", onInterrupt);
 }
@@ -57,7 +57,7 @@ function onInterrupt(): void {
   }
 }
 
-/** For `exitOnSignal`. Repeats while the file is there: a thread that is about to open it would make it again. */
+/** `exitOnSignal` calls it. It repeats while the file is there: a thread that is about to open it would make it again. */
 export function removeUntilGone(path: string): void {
   while (existsSync(path)) rmSync(path, { force: true });
 }

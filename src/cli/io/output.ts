@@ -74,7 +74,7 @@ export class Output {
     return this.format === "table" ? writeOut(text) : this.document({ data: text });
   }
 
-  /** For a person only. */
+  /** Prints a line that only a person reads. */
   note(text: string): void {
     if (this.format === "table") note(text);
   }
@@ -128,7 +128,7 @@ function jsonText(json: string): string {
   return process.stdout.isTTY ? escapeControlInJson(json) : json;
 }
 
-/** For a command that opens the data folder itself: prints warnings and errors only. */
+/** The logger of a command that opens the data folder itself: it prints warnings and errors only. */
 export const stderrLogger: Logger = {
   isDebugEnabled: false,
   debug() {},

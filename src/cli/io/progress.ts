@@ -75,7 +75,7 @@ export async function* withProgress(backup: Backup, signal: AbortSignal): AsyncG
 
 /** Long enough not to jump with each batch, short enough to show a server that slows down. */
 const WINDOW_MS = 10_000;
-/** Between two marks at least, so that there are few of them. */
+/** So much time is between two marks at least, so that there are few of them. */
 const STEP_MS = 250;
 
 /** How fast a count grows, over the last ten seconds. */

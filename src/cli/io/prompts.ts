@@ -41,7 +41,7 @@ export async function refusalOf(question: string, nothing: string): Promise<numb
 }
 
 /**
- * The same for what must not be done unasked.
+ * Asks before what must not be done unasked.
  * @param what such as `This deletes 2 subscriptions`
  * @throws EvregError `usage` where nobody can be asked
  */
@@ -61,7 +61,7 @@ export async function readHidden(prompt: string): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: nowhere, terminal: true });
   // While a line is read, the key arrives here instead of as a signal.
   terminal.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
-  // Not before: what is typed until then is shown.
+  // The prompt comes only now: what is typed until then is shown.
   process.stderr.write(prompt);
   try {
     return await new Promise<string>((resolve) => {

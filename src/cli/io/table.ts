@@ -25,9 +25,9 @@ export interface Column<T> {
   /** A listing that is too wide drops columns that have this, the lowest first: before others, those whose cells are all equal. */
   readonly dropOrder?: number;
   readonly color?: (record: T) => "green" | "yellow" | "red" | "dim" | undefined;
-  /** In a single record: the value stands under its title with its own line breaks. */
+  /** The value stands under its title with its own line breaks, in a single record. */
   readonly block?: boolean;
-  /** In a single record: the value's lines stand below each other, beside the title. */
+  /** The value's lines stand below each other, beside the title, in a single record. */
   readonly lines?: boolean;
 }
 
@@ -123,7 +123,7 @@ function uncut<T>(column: Column<T>): Column<T> {
   return rest;
 }
 
-/** Of today the time of the day, else to the minute; where the column allows it, also without its year. */
+/** Shows the time of the day where it is today, else to the minute; where the column allows it, without its year. */
 function shortTime<T>(column: Column<T>, today: string, dropYear: boolean): Column<T> {
   if (column.time === undefined) return column;
   const year = dropYear && column.time === "shortYear" ? /^\d{4}-/ : "";

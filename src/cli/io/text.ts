@@ -22,12 +22,12 @@ export function escapeControl(text: string): string {
   return text.replace(UNSAFE_IN_TEXT, visible);
 }
 
-/** As `escapeControl`, but line breaks stay. */
+/** Escapes as `escapeControl` does, but line breaks stay. */
 export function escapeControlKeepingLines(text: string): string {
   return text.split("\n").map(escapeControl).join("\n");
 }
 
-/** The same JSON document without characters that act on a terminal; for showing, not for passing bytes on. */
+/** Writes a JSON document without characters that act on a terminal; for showing, not for passing bytes on. */
 export function escapeControlInJson(json: string): string {
   return json.replace(UNSAFE_IN_JSON, escapeSequence);
 }
@@ -76,7 +76,7 @@ export function truncate(text: string, width: number): string {
   return width < 1 ? "" : `${fitting(characters(text), width - 1).join("")}…`;
 }
 
-/** As `truncate`, with what is missing left out in the middle, or at the start. */
+/** Truncates a text in the middle, or at the start. */
 export function truncateAt(text: string, width: number, part: "middle" | "start"): string {
   if (textWidth(text) <= width) return text;
   const endWidth = part === "start" ? width - 1 : Math.floor(width / 2);

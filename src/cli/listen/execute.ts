@@ -52,7 +52,7 @@ export function execute(command: string): LocalAttempt {
         detached: HAS_GROUPS,
       });
       running.add(child);
-      // Not waited for once it is cut short: a command may take no notice of the signal.
+      // Nobody waits for it once it is cut short: a command may take no notice of the signal.
       const ended = once(child, "close", { signal }) as Promise<[code: number | null, signal: string | null]>;
       void ended.catch(() => signal.aborted && stopGroup(child)).finally(() => running.delete(child));
       // A command need not read it.

@@ -29,9 +29,9 @@ export interface LocalProgram {
   readonly isBack: (signal: AbortSignal) => Promise<void>;
 }
 
-/** As long as evreg waits for a handler at most. */
+/** evreg waits for a handler so long at most. */
 const TIMEOUT_MS = 60_000;
-/** Of an answer; the server keeps 1 KiB. */
+/** So many bytes of an answer are reported; the server keeps 1 KiB. */
 const REASON_BYTES = 1_024;
 
 /** Posts each delivery to the address: the very bytes and headers that a handler would be sent. */
@@ -70,7 +70,7 @@ const HTTP_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 44
 /** The program at the address: connections that are closed at once show whether it is there. */
 export function programAt({ host: name, hostname, port, protocol }: URL): LocalProgram {
   const address = {
-    // As URLs write an IPv6 address.
+    // URLs write an IPv6 address in brackets.
     host: hostname.replace(/^\[(.*)\]$/, "$1"),
     port: port === "" ? HTTP_PORTS[protocol]! : Number(port),
   };
@@ -135,7 +135,7 @@ function errorCodeOf(error: unknown): ConsumerErrorCode {
   };
   // An aborted request has a number as its code.
   const code = typeof systemCode === "string" ? systemCode : "";
-  // Of a name with several addresses, each has its own error.
+  // Each address of a name has its own error.
   if (code === "" && errors?.[0] !== undefined) return errorCodeOf(errors[0]);
   return CODES.find(([beginning]) => code.startsWith(beginning))?.[1] ?? "network_error";
 }

@@ -87,7 +87,7 @@ export async function listen(
       return;
     }
     if (isDown(result)) {
-      // As if it had never been taken. It is signed anew when it is taken again.
+      // It counts as never taken. It is signed anew when it is taken again.
       begun -= 1;
       isRefused = true;
       taking.abort();

@@ -36,7 +36,7 @@ export function eventLines(width: number | undefined): (reported: Reported, nowM
     const { action, event_id: event, attempt } = delivery;
     const again = attempt > 1 ? `, attempt ${attempt}` : "";
     return columns.line([
-      // Of the clock on the wall here.
+      // The time of the clock on the wall here.
       { text: new Date(nowMs).toTimeString().replace(/ .*$/, "") },
       { text: action },
       { text: `#${event}` },

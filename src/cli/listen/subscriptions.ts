@@ -63,7 +63,7 @@ export async function subscriptionsFor(
   return found;
 }
 
-/** Those of that name that the token may read. */
+/** Lists the subscriptions of that name that the token may read. */
 async function listNamed(evreg: Evreg, application: string, name: string): Promise<readonly Subscription[]> {
   try {
     const { data } = await evreg.subscriptions.list({ application });

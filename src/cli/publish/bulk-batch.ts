@@ -20,7 +20,7 @@ export interface BatchOutcome {
   readonly accepted: number;
   /** The accepted ones; none when they were not requested. */
   readonly events: readonly Event[];
-  /** Of the accepted, those whose idempotency key stands for an older event. */
+  /** How many of the accepted have an idempotency key that stands for an older event. */
   readonly replayed: number;
   readonly refused: readonly { readonly line: Line; readonly error: ErrorBody }[];
 }
@@ -91,7 +91,7 @@ export async function publishUntilRefused(
   return { accepted: 0, events: [], replayed: 0, refused };
 }
 
-/** For how long one request is retried. A checkpoint loses nothing when this ends, and a person wants to know. */
+/** One request is retried for so long. A checkpoint loses nothing when this ends, and a person wants to know. */
 const RETRY_WINDOW_MS = 120_000;
 const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 5_000;
@@ -145,7 +145,7 @@ export function withRetry(publish: PublishItems, options: RetryOptions): Publish
   };
 }
 
-/** Without the advice for those who do not try again by themselves. */
+/** Leaves out the advice for those who do not try again by themselves. */
 function reason({ code, message, details: { cause, status } }: EvregError): string {
   if (code !== "unreachable") return escapeControl(message);
   if (typeof cause !== "string") return `The server did not answer (${String(status)}).`;
@@ -172,7 +172,7 @@ const NEVER_SENT = new Set<unknown>([
 ]);
 const NEVER_CONNECTED = new Set<unknown>([...NEVER_SENT, "UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT"]);
 const CONNECTION_BROKEN = new Set<unknown>(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "TimeoutError"]);
-/** From a proxy whose server is down. */
+/** A proxy whose server is down answers with these. */
 const GATEWAY_STATUSES = new Set<unknown>([429, 502, 503, 504]);
 
 function isTransient({ code, details: { cause, status } }: EvregError): boolean {

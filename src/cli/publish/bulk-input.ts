@@ -79,7 +79,7 @@ export class BulkSource {
   readonly path: string;
   readonly #descriptor: number;
   readonly #block = Buffer.alloc(BLOCK_BYTES);
-  /** Of the bytes up to `#hashedBytes`. */
+  /** The hash of the bytes up to `#hashedBytes`. */
   readonly #hash = createHash("sha256");
   #hashedBytes = 0;
 

@@ -15,7 +15,7 @@ import type { Line } from "./bulk-input.ts";
 import type { BulkOutcome, BulkState } from "./bulk-run.ts";
 
 export interface BulkFiles {
-  /** Of the NDJSON file; `-` is stdin. */
+  /** The path of the NDJSON file; `-` is stdin. */
   readonly path: string;
   readonly checkpoint?: string | undefined;
   readonly rejects?: string | undefined;

@@ -40,7 +40,7 @@ export interface BulkOptions {
 
 export interface BulkState {
   readonly accepted: number;
-  /** Of the accepted, those whose idempotency key stands for an older event. */
+  /** How many of the accepted have an idempotency key that stands for an older event. */
   readonly replayed: number;
   readonly refused: number;
   /** Every line up to this one is published or refused. */

@@ -50,7 +50,7 @@ interface OpenedBulk {
 interface Bulk {
   /** Publishes it, prints the result and answers the exit code. */
   readonly publish: (evreg: Evreg, target: Pick<Target, "dataKey">) => Promise<number>;
-  /** To be called in any case: there may be no target to publish to. */
+  /** Closes the file in any case: there may be no target to publish to. */
   readonly close: () => void;
 }
 

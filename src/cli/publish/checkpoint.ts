@@ -15,11 +15,11 @@ const SAVE_EVERY_MS = 500;
 const LINE_DIGITS = 9;
 
 export interface CheckpointOptions {
-  /** Of the checkpoint. */
+  /** The path of the checkpoint. */
   readonly path: string;
   /** The file that is published. */
   readonly source: BulkSource;
-  /** Of the data that it is published to. */
+  /** The id of the data that it is published to. */
   readonly dataId: string;
   /** The address or the data folder, for a person. */
   readonly target: string;
@@ -35,7 +35,7 @@ interface CheckpointFile {
   readonly target: string;
   readonly line: number;
   readonly byte: number;
-  /** Of the file up to there. */
+  /** The digest of the file up to there. */
   readonly digest: string;
   readonly accepted: number;
   readonly replayed: number;

@@ -25,7 +25,7 @@ export function attendance(
     return last !== null && Date.parse(last) >= Date.parse(sinceIso) + elapsedMs() - ATTENDED_MS;
   };
   return async ({ subscription_id: id, status }) => {
-    // With a consumer now, or held by a pause, which is told in other words.
+    // A consumer has it now, or a pause holds it, which is said in other words.
     if (status === "delivering" || status === "held") return true;
     if (known.has(id) && isAttended(known.get(id))) return true;
     const found = await subscriptions.get(id).catch(() => undefined);

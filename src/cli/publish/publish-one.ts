@@ -82,7 +82,7 @@ export async function publishOne(options: PublishOptions): Promise<(evreg: Evreg
   };
 }
 
-/** As many payloads as are wanted, made up from the action's schema. */
+/** Makes up as many payloads as are wanted from the action's schema. */
 export async function samplesOf(
   evreg: Evreg,
   action: string,
@@ -156,7 +156,7 @@ async function waitAndReport(
   const elapsedMs = () => systemClock.monotonicMs() - startedMs;
   let polled: PollResult;
   const explained = new Set<string>();
-  // Also for a program: the number must not be lost with a command that is killed while it waits.
+  // A program needs it, too: the number must not be lost with a command that is killed while it waits.
   const explain = async (open: readonly Delivery[]): Promise<void> => {
     if (elapsedMs() < EXPLAINED_AFTER_MS) return;
     const waits = `${publishedText(events)}; waiting for ${events.length === 1 ? "its" : "their"} deliveries.`;

@@ -17,7 +17,7 @@ export interface RetryMany {
   readonly status: RetryStatus;
   readonly subscription: TypedSubscription | undefined;
   readonly action: string | undefined;
-  /** Of the events' publication. */
+  /** The time from which the events were published. */
   readonly from: string | undefined;
   readonly to: string | undefined;
   readonly yes: boolean;
@@ -94,7 +94,7 @@ async function subscriptionsOf(
     return data.action === action ? [id] : [];
   }
   const listed = await evreg.subscriptions.list(action === undefined ? {} : { action });
-  // Of one that matches more than this action, a replay would send all.
+  // A replay would send all events of one that matches more than this action.
   const data = listed.data.filter((one) => action === undefined || one.action === action);
   if (data.length <= MAX_SUBSCRIPTIONS) return data.map(({ rowid }) => rowid);
   throw usageError(
@@ -102,7 +102,7 @@ async function subscriptionsOf(
   );
 }
 
-/** Those that have any. */
+/** Keeps those that have any. */
 async function countOf(
   evreg: Evreg,
   subscriptions: readonly number[],

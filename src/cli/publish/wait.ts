@@ -32,7 +32,7 @@ interface PollOptions {
 
 export interface PollResult {
   readonly deliveries: readonly Delivery[];
-  /** Those that were open and not waited for. */
+  /** The deliveries that were open and not waited for. */
   readonly leftOut: ReadonlySet<Delivery>;
   /** `held`: the rest waits for a paused subscription, so nothing more happens by itself. */
   readonly end: "final" | "held" | "timeout" | "interrupted";

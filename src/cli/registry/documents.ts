@@ -32,7 +32,7 @@ export interface ParsedDocument {
 /** A mistake in a file, with its place. */
 export interface Problem {
   readonly place: string;
-  /** From 1, for a mistake in the syntax. */
+  /** The line of a mistake in the syntax, from 1. */
   readonly line?: number;
   readonly message: string;
 }
@@ -146,7 +146,7 @@ function lineAt(document: Document, lines: LineCounter, path: FieldPath): number
 
 /** A file that declares, or one that such a file refers to. */
 export interface RegistryFile {
-  /** From the path that was typed. */
+  /** The file's name from the path that was typed. */
   readonly name: string;
   /** Absolute, links resolved; of stdin, the working directory. */
   readonly path: string;

@@ -8,7 +8,7 @@ import { type Plan, type Registry, stateCalls, type Step } from "./plan.ts";
 
 export interface ApplyOptions {
   readonly dryRun: boolean;
-  /** With `dryRun`: differences have their own exit code. */
+  /** Whether differences have their own exit code, with `dryRun`. */
   readonly exitCode: boolean;
   readonly prune: boolean;
   /** Deletes without asking. */
@@ -22,7 +22,7 @@ export interface ApplyOptions {
 }
 
 interface Done {
-  /** Of the record created or changed. */
+  /** The rowid of the record created or changed. */
   readonly rowid: number;
   /** What has no effect in its schema. */
   readonly warnings: readonly SchemaWarning[];

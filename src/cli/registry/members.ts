@@ -190,5 +190,5 @@ function schemaErrors(kind: DeclaredKind, values: Values): readonly EvregError[]
   }
 }
 
-/** For the members that are given; missing ones are reported before. */
+/** Checks the members that are given; missing ones are reported before. */
 const validatorOf = memoize(({ body }: DeclaredKind) => compileSchema({ ...body, required: [] }));

@@ -30,15 +30,15 @@ export interface Change {
 export interface Step {
   readonly operation: "create" | "change" | "delete";
   readonly noun: DeclaredKind["noun"];
-  /** For a person: `billing/invoices to order.created`. */
+  /** The name for a person: `billing/invoices to order.created`. */
   readonly name: string;
   /** The members of its identity. */
   readonly identity: Values;
-  /** Of the existing record. */
+  /** The rowid of the existing record. */
   readonly rowid?: number;
   /** The members to send; of a new record all that are declared, with its identity. Empty where only the state changes. */
   readonly body: Values;
-  /** Of an action, what is sent when all actions exist. */
+  /** What is sent of an action when all actions exist. */
   readonly state: Values;
   /** The value of a bearer that is `own`; sent with the body and never shown. */
   readonly bearerToken?: string;
@@ -169,7 +169,7 @@ function changed(changes: readonly Change[]): Values {
 
 function creationOf({ kind, values, bearerToken }: Declared, changes: readonly Change[]): Step {
   const { state, body } = splitState(values);
-  // Only what a new action does not have anyway.
+  // A new action has all else anyway.
   const differing = Object.entries(state).filter(([name, value]) => value !== NEW_RECORD_DEFAULTS[name]);
   const step = { ...stepOf(kind, "create", values, changes), body, state: Object.fromEntries(differing) };
   return bearerToken === undefined ? step : { ...step, bearerToken };

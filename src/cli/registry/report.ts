@@ -111,7 +111,7 @@ export function printUndeclared({ undeclared }: Plan, { prune }: ApplyOptions): 
   }
 }
 
-/** For a person what was done and what not, on stderr; for a program the whole plan with its results, on stdout. */
+/** Prints for a person what was done and what not, on stderr; for a program the whole plan with its results, on stdout. */
 export async function printResult(plan: Plan, run: Run | undefined, options: ApplyOptions): Promise<void> {
   const { output } = options;
   const { unchanged, undeclared } = plan;
@@ -195,7 +195,7 @@ function printList(title: string, lines: readonly string[]): void {
  * or a power cut loses at most the few under way.
  */
 export class SecretSink {
-  /** Those for the document of `--json`, by rowid. */
+  /** The secrets for the document of `--json`, by rowid. */
   readonly shown = new Map<number, string>();
   readonly #output: Output;
   readonly #path: string;

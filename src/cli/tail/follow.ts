@@ -11,7 +11,7 @@ export interface Tail<T> {
   readonly output: Output;
   /** The record that a message is about; `undefined` for one that is not to be shown. */
   readonly recordOf: (message: StreamMessage) => T | undefined;
-  /** For people. */
+  /** Writes a record as a line for people. */
   readonly line: (record: T) => string;
   /** What to say once all that was there is shown and nothing more comes for now. */
   readonly waiting: string;

@@ -26,7 +26,7 @@ export class DeliveryHistory {
     this.#application = application;
   }
 
-  /** Those created from a time on, oldest first. */
+  /** Reads those created from a time on, oldest first. */
   async since(from: string, to: string | undefined): Promise<readonly ShownResult[]> {
     const found: Delivery[] = [];
     let after: number | undefined;

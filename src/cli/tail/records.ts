@@ -2,10 +2,10 @@ import { type Delivery, type DeliveryStatus, isFinal } from "../../domain/delive
 import type { DeliveryResult, StreamedEvent } from "../../domain/stream.ts";
 import { type Cell, type Color, GrowingColumns } from "../io/growing-columns.ts";
 
-/** Of a payload that is shown beside its event, where nothing cuts it. */
+/** So many characters are shown of a payload beside its event, where nothing cuts it. */
 const PREVIEW_CHARACTERS = 2_000;
 
-/** On a terminal the time of the day in UTC; in a pipe all of it. */
+/** Shows the time of the day in UTC on a terminal, and all of it in a pipe. */
 function timeCell(timestamped: string, width: number | undefined): Cell {
   return {
     text: width === undefined ? timestamped : timestamped.replace(/^.*T(.{8}).*$/, "$1Z"),

@@ -28,7 +28,7 @@ export function programName(): string {
     npm_config_local_prefix: prefix,
     _: typedPath = "",
   } = process.env;
-  // Of a script it is the name of Node.
+  // The name is that of Node where it runs a script.
   const { argv0 } = process;
   if (isSea()) return /[/\\]/.test(argv0) ? escapeControl(shellWord(argv0)) : NAME;
   const isStartedByNpm = event === "npx" ? /^["']?evreg\b/.test(script) : event === "start";
@@ -85,7 +85,7 @@ export function nextCommand(words: string): string {
   return escapeControl(`${programName()} ${words}${flagWords(typed)}`);
 }
 
-/** As `nextCommand`, where the token that was used cannot do it. */
+/** Names the next command where the token that was used cannot do it. */
 export function commandWithOtherToken(words: string): string {
   const { token: _token, "token-file": _file, ...rest } = typed;
   return escapeControl(`${programName()} ${words}${flagWords(rest)} --token-file FILE`);

@@ -19,18 +19,18 @@ export interface Target {
   readonly kind: "remote" | "local";
   /** The address or the data folder, for a person. */
   readonly location: string;
-  /** The same from run to run: a data folder is itself, whether a server has it or not and whatever that one's port. */
+  /** One text from run to run: a data folder is itself, whether a server has it or not and whatever that one's port. */
   readonly dataKey: string;
   /** The name of the context that led there, if one did. */
   readonly context?: string;
 }
 
 export interface TargetNeeds {
-  /** That of this user's settings for evreg. */
+  /** The folder of this user's settings for evreg. */
   readonly configFolder: string;
   /** The command's words, for the owner file of a folder opened in-process. */
   readonly command: string;
-  /** Of this program. */
+  /** The version of this program. */
   readonly version: string;
   /** Whether missing data are made, and their folder with them. Only for commands that add records: others would leave empty folders. */
   readonly creates?: "folder" | "data" | undefined;
@@ -51,7 +51,7 @@ export interface Address {
   readonly url: string;
   readonly token: string | undefined;
   readonly allowInsecureToken: boolean;
-  /** Of a server on a data folder: that folder. */
+  /** The folder of a server on a data folder. */
   readonly folder?: string;
   /** The name of the context that it is of. */
   readonly context?: string;
@@ -79,7 +79,7 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
 }
 
 /**
- * For commands that are about the files of a data folder.
+ * Refuses a database for commands that are about the files of a data folder.
  * @throws EvregError `usage` where the data are in a database
  */
 export function mustBeInFolder({ database }: Pick<Config, "database">, instead: string): void {
@@ -88,7 +88,7 @@ export function mustBeInFolder({ database }: Pick<Config, "database">, instead: 
   throw new EvregError("usage", message);
 }
 
-/** The same without opening a data folder. */
+/** Finds the target without opening a data folder. */
 export async function findTarget(flags: TargetFlags, configFolder: string): Promise<Target | FolderTarget> {
   const tokenFile = flags["token-file"];
   const token = tokenFile === undefined ? flags.token : await tokenIn(tokenFile);
@@ -222,7 +222,7 @@ export async function tokenIn(path: string): Promise<string> {
   return token;
 }
 
-/** For messages only, so mistakes in the files do not matter here. */
+/** Reads it for messages only, so mistakes in the files do not matter here. */
 export function contextInUse(configFolder: string): string | undefined {
   try {
     return new Contexts(configFolder).inUse();

@@ -41,7 +41,7 @@ export function parseSearchList(text: string): SearchList {
       .replace(/[#;].*/, "")
       .trim()
       .split(/\s+/);
-    // Of several lines the last counts.
+    // The last of several lines counts.
     if (keyword === "search" || keyword === "domain") {
       domains = values.map((value) => value.toLowerCase().replace(/\.$/, "")).filter((value) => value !== "");
     } else if (keyword === "options") {

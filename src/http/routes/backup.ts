@@ -53,7 +53,7 @@ export const BACKUP_ROUTE: Route = {
         ["repr-digest", `sha-256=:${digest}:`],
         ["content-disposition", 'attachment; filename="evreg-backup.db"'],
       ],
-      // Also when nobody read it to its end.
+      // It is released even when nobody read it to its end.
       release,
     };
   },

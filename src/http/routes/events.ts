@@ -267,7 +267,7 @@ function prefersMinimal(header: string | undefined): boolean {
 const STRING_MAX_BYTES = 16 * 1024;
 /** `head` and `tail` of one event, about and rather more. */
 const AROUND_BYTES = 256;
-/** For the last text of a document, taken at its longest. */
+/** Bytes for the last text of a document, taken at its longest. */
 const ROOM_BYTES = 1_024;
 
 /** The members that `head` and `tail` write. A member added to `Event` makes this line fail to compile. */
@@ -384,9 +384,7 @@ function deprecationHeaders(
   return [header, ["link", `<${base}actions/${successor}>; rel="successor-version"`]];
 }
 
-/**
- * Of several: since when the first of them is. Which they are, and what to use instead, is in the body.
- */
+/** Says since when the first of several is deprecated. Which they are, and what to use instead, is in the body. */
 function batchDeprecationHeaders(deprecated: readonly Deprecation[]): readonly HeaderPair[] {
   const [first] = deprecated.toSorted((a, b) => Date.parse(a.since) - Date.parse(b.since));
   if (first === undefined) return [];

@@ -47,7 +47,7 @@ export const HEALTH_ROUTE: Route = {
   },
 };
 
-/** Of the text format of Prometheus. */
+/** The media type of the text format of Prometheus. */
 const MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 export const METRICS_ROUTE: Route = {

@@ -21,7 +21,7 @@ export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** Has HEAD refused, where even the headers cost as much as the whole answer. */
   readonly headless?: boolean;
-  /** With parameters as `:name`. */
+  /** The path with its parameters as `:name`. */
   readonly path: string;
   /** Unique; also the name generated clients give it. */
   readonly operationId: string;
@@ -62,7 +62,7 @@ interface OperationInput {
   readonly id: number;
   /** `:name` of the path. */
   readonly name: string;
-  /** As its schema says; the service checks both. */
+  /** The query as its schema says; the service checks both. */
   readonly query: never;
   readonly body: never;
   /** Aborted when the client disconnects; only where the answer needs no budget. */
@@ -80,7 +80,7 @@ interface OpenApiOperation extends Pick<Route, "description" | "query" | "body">
   readonly answer: readonly [description: string, schema: JsonSchema];
   readonly failures?: Route["failures"];
   readonly maxBodyBytes?: number;
-  /** Of an answer to `GET`; 0 takes nothing from the budget. */
+  /** The largest answer to a `GET`; 0 takes nothing from the budget. */
   readonly maxBytes?: number;
   /** A list that may be long, or whose records are large, is answered by its pages. */
   readonly run: (
@@ -152,7 +152,7 @@ export interface HttpConfig {
   readonly limits: { readonly payloadBytes: number };
   /** Whether the page for browsers is served. */
   readonly ui: { readonly enabled: boolean };
-  /** For one's own machine: no token needed, loopback callers only. */
+  /** Whether it serves one's own machine: no token needed, loopback callers only. */
   readonly dev: boolean;
 }
 
@@ -168,7 +168,7 @@ export interface RouteContext {
   readonly ui: HttpConfig["ui"];
   readonly version: string;
   readonly requiresToken: TokenRequirement;
-  /** Through which large reads go. */
+  /** Large reads go through it. */
   readonly responses: ResponseBudget;
   readonly counts: PublishCounts;
   readonly clock: Clock;

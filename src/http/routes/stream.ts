@@ -1,7 +1,7 @@
 import { STREAM_QUERY, type StreamQuery, type StreamTopic } from "../../domain/stream.ts";
 import type { Route } from "./route.ts";
 
-/** In the field `event` of a message: what it has as its data. */
+/** What a message has in its field `event`, with what it has as its data. */
 const MESSAGES = [
   "`event`: an event; with `payload` if payloads were asked for, and also `payload_base64` if it has carriage returns, which a stream cannot carry",
   "`delivery`: the result of an attempt, or a delivery that ended without one",

@@ -84,7 +84,7 @@ export class SharedPages {
     return kept.page;
   }
 
-  /** Once nobody reads. */
+  /** Forgets all pages once nobody reads. */
   clear(): void {
     this.#kept.clear();
   }

@@ -44,7 +44,7 @@ function formsByAge(): readonly string[] {
 
 export const hasDrafts = (): boolean => formsByAge().length > 0;
 
-/** For somebody else who uses this tab after this person. */
+/** Drops what this person typed, for somebody else who uses this tab. */
 export function dropDrafts(): void {
   for (const key of formsByAge()) sessionStorage.removeItem(key);
 }

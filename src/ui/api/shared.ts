@@ -19,7 +19,7 @@ export function shared<T>(first: T): Shared<T> {
       for (const read of readers) read(next);
     },
     use() {
-      // As a function it would be taken for one that makes the value.
+      // A function would be taken for one that makes the value.
       const [, draw] = useState(() => now);
       useLayoutEffect(() => {
         const read = (value: T): void => draw(() => value);

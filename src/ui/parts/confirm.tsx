@@ -27,7 +27,7 @@ interface Asked {
 
 const asked = shared<Asked | null>(null);
 
-/** For a dialog that is gone: where its opener is in a menu that has closed, the menu's button gets the focus. */
+/** Gives the focus back after a dialog: where its opener is in a menu that has closed, the menu's button gets it. */
 export function focusAgain(opener: Element | null): void {
   const isShown = opener?.checkVisibility() === true;
   const target = isShown ? opener : opener?.closest("details")?.querySelector("summary");

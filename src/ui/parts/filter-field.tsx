@@ -5,7 +5,7 @@ import { EXACT, Wrong } from "./form.tsx";
 
 export interface FilterName {
   readonly name: string;
-  /** For the placeholder of the field while it is typed: `order.*`. */
+  /** The placeholder of the field while it is typed: `order.*`. */
   readonly example: string;
   /** What it finds, for one whose name does not say it. Its example then stands in the empty field. */
   readonly hint?: string;

@@ -76,7 +76,7 @@ export function exactLines(text: string): readonly (readonly Piece[])[] {
   return lines;
 }
 
-/** The same tokens, with white space of our own between them: a line for each member. */
+/** Puts white space of our own between tokens: a line for each member. */
 export function indentedLines(text: string): readonly (readonly Piece[])[] {
   const lines: Piece[][] = [];
   let line: Piece[] = [];

@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { shared } from "../api/shared.ts";
 
 export interface Key {
-  /** As `KeyboardEvent.key`, or two in a row: `g e`. */
+  /** The key as `KeyboardEvent.key`, or two in a row: `g e`. */
   readonly key: string;
   readonly what: string;
   readonly run: () => void;

@@ -257,7 +257,7 @@ function Newer(props: {
 
 const SHOWN_ROWS = 100;
 
-/** Of a list that comes as a whole the rows that are shown, and the foot that leads to the others: by `page` in the address. */
+/** Shows some rows of a list that comes as a whole, and the foot that leads to the others: by `page` in the address. */
 export function partOf<Row>(
   all: readonly Row[] | undefined,
   { error, reload }: Pick<Rows<Row>, "error" | "reload">,

@@ -2,7 +2,7 @@ import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Icon } from "./icons.tsx";
 
-/** For what opens over the page: it closes once something in it was picked, at `Esc`, and with a click beside it. */
+/** Closes what opens over the page once something in it was picked, at `Esc`, and with a click beside it. */
 export function useClosing(): RefObject<HTMLDetailsElement | null> {
   const details = useRef<HTMLDetailsElement>(null);
   useEffect(() => {

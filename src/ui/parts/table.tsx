@@ -13,9 +13,9 @@ export interface Column<Row> {
   readonly right?: boolean;
   /** The one that takes the room that is left, and is cut where there is none. */
   readonly grow?: boolean;
-  /** Not on narrow screens. */
+  /** The column is not shown on narrow screens. */
   readonly wide?: boolean;
-  /** In which order rows are sorted by it; not sorted by it where it is left out. */
+  /** The order in which rows are sorted by it; they are not sorted by it where it is left out. */
   readonly sort?: "ascending" | "descending";
 }
 

@@ -11,7 +11,7 @@ interface BarPart {
 }
 
 export const BAR_WIDTH = 100;
-/** So that a short one can be seen beside a long one. */
+/** A short one can then be seen beside a long one. */
 const LEAST_WIDTH = 1;
 
 type Timed = Pick<Attempt, "duration_ms" | "dns_ms" | "connect_ms" | "first_byte_ms" | "error_code">;
@@ -55,7 +55,7 @@ export function partsText(attempt: Timed): string {
   return [...known, [last, restMs] as const].map(([name, ms]) => `${name} ${durationText(ms)}`).join(", ");
 }
 
-/** Of a subscription as it is now. */
+/** The settings of a subscription as it is now. */
 type AttemptSchedule = Pick<Subscription, "retry_schedule" | "max_retries" | "on_exhausted">;
 
 const AT_ONCE_MS = 250;

@@ -11,7 +11,7 @@ import { Copy } from "../parts/copy.tsx";
 import { type State, Status } from "../parts/status.tsx";
 import { durationText, numberText, sizeText, Time, Until } from "../parts/time.tsx";
 
-/** Of more, the first and the last ones show until somebody asks for all. */
+/** The first and the last ones show where there are more, until somebody asks for all. */
 const SHOWN_FIRST = 2;
 const SHOWN_LAST = 6;
 

@@ -13,7 +13,7 @@ export function waitsFor(
 ): string | undefined {
   if (status !== "pending" || subscription === undefined) return undefined;
   const { mode, ordered, blocked_by: blockedBy } = subscription;
-  // Of one that is ordered by key, only the deliveries of some keys are blocked.
+  // The deliveries of some keys only are blocked in one that is ordered by key.
   if (ordered === true && blockedBy !== null && blockedBy < rowid) return `behind delivery ${blockedBy}`;
   if (mode === "pull" && (next === null || Date.parse(next) <= now)) return "for a consumer";
   return undefined;

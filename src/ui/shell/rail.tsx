@@ -13,7 +13,7 @@ import { isOffered, type Screen, screenOf, SCREENS } from "./screens.tsx";
 import { signOut } from "./sign-in.tsx";
 import { nextTheme, theme } from "./theme.ts";
 
-/** On narrow screens. */
+/** Whether the entry is beneath "more" on narrow screens. */
 const isBeneathMore = ({ group, path }: Screen): boolean => group === "operate" || path === "deliveries";
 
 /** The navigation: at the left, on narrow screens at the bottom. */

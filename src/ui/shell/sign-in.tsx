@@ -21,7 +21,7 @@ import { sayError } from "../parts/toast.tsx";
 import { Time } from "../parts/time.tsx";
 import { EXACT, Form } from "../parts/form.tsx";
 
-/** At the end of an address. */
+/** The code at the end of an address. */
 const CODE = /#code=([0-9A-Za-z]+)$/;
 
 // A page that is open already is given a code by its address alone, and begins anew with it.
@@ -110,7 +110,7 @@ async function whoIs(token?: string): Promise<ApiError | undefined> {
 
 const IN_A_HEADER = /^[\x21-\x7e]+$/;
 
-/** To somebody who was signed in a moment ago. */
+/** Says why to somebody who was signed in a moment ago. */
 function WhyAnew() {
   const lost = lostSession();
   if (lost === undefined) return null;

@@ -27,7 +27,7 @@ const PER_SECOND = {
 const FIRST_MS = Date.UTC(2026, 0, 1);
 /** Numbers go on by so many seconds more, as the clocks of two machines may differ, or one may be far behind. */
 const CLOCK_DOUBT_S = 600;
-/** More rows than all transactions that a power cut may take. */
+/** These are more rows than all transactions that a power cut may take. */
 const MAX_DROPPED_ROWS = 1_000_000;
 
 type Numbered = keyof typeof PER_SECOND;

@@ -95,6 +95,6 @@ export async function changedActivity(
       ORDER BY entry`,
     JSON.stringify(subscriptions),
   );
-  // Of several changes of a subscription the last one counts.
+  // The last of several changes of a subscription counts.
   return new Map(rows.map(({ id, ms }) => [id, ms]));
 }

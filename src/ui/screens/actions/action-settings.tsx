@@ -55,7 +55,7 @@ export function ActionSettings({ action }: PartProps) {
   const { mode, compared, successor } = draft.fields;
   const touch = (part: Touched): void => {
     const [field] = Object.keys(part) as (keyof Touched)[];
-    // Of a field that was touched just now it began with what is shown.
+    // A field that was touched just now began with what is shown.
     if (field !== undefined && draft.fields[field] === undefined) {
       draft.rebase({ [field]: settingsOf(action)[field] });
     }

@@ -23,7 +23,7 @@ export function ActionBadge({ action }: { readonly action: ActionSettings }) {
   );
 }
 
-/** The same in a list, where only what is not in force says so. */
+/** Shows the state in a list, where only what is not in force says so. */
 export function ActionWord({ action }: { readonly action: ActionSettings }) {
   const state = actionState(action);
   if (state === "active") return <span class="muted">In force</span>;

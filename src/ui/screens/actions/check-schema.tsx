@@ -25,7 +25,7 @@ import { brokenFields, touchedFields, type UsedField, usedFields } from "./used-
 import { useVerdict } from "./use-verdict.ts";
 import { EXACT } from "../../parts/form.tsx";
 
-/** As many of the last events are checked with it. */
+/** So many of the last events are checked with it. */
 const REPLAY_EVENTS = 1_000;
 
 /** Tries a schema before it is applied: what it changes, whom it breaks, and which of the last events it would refuse. */

@@ -48,7 +48,7 @@ export function NewActionForm({ query }: { readonly query: Readonly<Record<strin
   );
 }
 
-/** That of a token which may write for one only. */
+/** The application of a token which may write for one only. */
 function ownApplication(): string {
   const [first, ...others] = heldFor("write").filter((one) => one !== undefined);
   return others.length === 0 ? (first ?? "") : "";

@@ -5,7 +5,7 @@ import type { ReadAction } from "./read-action.ts";
 /** What every part of an action's page has. */
 export interface PartProps {
   readonly action: ReadAction;
-  /** Those that match it; `undefined` while they are read, and where this token may not read them. */
+  /** The subscriptions that match it; `undefined` while they are read, and where this token may not read them. */
   readonly subscribers: readonly Subscription[] | undefined;
   readonly route: Route;
 }

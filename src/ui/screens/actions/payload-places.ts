@@ -15,9 +15,9 @@ const SAME_LISTS = ["allOf", "anyOf", "oneOf"];
 
 interface Visit {
   readonly schema: unknown;
-  /** In the schema. */
+  /** The place in the schema. */
   readonly pointer: string;
-  /** In payloads; `*` for all places of a list. */
+  /** The place in payloads; `*` for all places of a list. */
   readonly place: string;
   readonly depth: number;
 }

@@ -20,7 +20,7 @@ interface TypedEvent {
   readonly text: string;
   /** Stays the same until the event is known to be stored, also over a reload. */
   readonly key: string;
-  /** Of a payload that was made up. */
+  /** The seed of a payload that was made up. */
   readonly seed: string | null;
 }
 

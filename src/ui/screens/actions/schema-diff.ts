@@ -10,7 +10,10 @@ export interface DiffRow {
   readonly line: JsonLine;
 }
 
-/** Of lines that both have, in another order; to compare more could stop the page for seconds, and they are shown as changed. */
+/**
+ * So many lines that both have in another order are compared; to compare more could stop the page for seconds, and they are
+ * shown as changed.
+ */
 const MOST_EDITS = 500;
 
 /** The lines of two JSON texts, each as it is indented. A comma alone is no difference. */

@@ -28,7 +28,7 @@ export function usedFields(subscriptions: readonly Subscription[]): readonly Use
   });
 }
 
-/** Only the innermost members: one that is looked into is not looked at itself. */
+/** Finds the innermost members: one that is looked into is not looked at itself. */
 function filteredPlaces(filter: unknown): ReadonlySet<string> {
   const all = new Set<string>();
   for (const [pointer, places] of placesIn(filter)) {
@@ -47,7 +47,10 @@ function fieldName(place: string): string {
   return pointerSteps(place).join(".").replaceAll(".*", "[]");
 }
 
-/** Those of the fields that a break is about. @param schemas the one compared, and the one it is compared with */
+/**
+ * Keeps the fields that a break is about.
+ * @param schemas the one compared, and the one it is compared with
+ */
 export function brokenFields(
   used: readonly UsedField[],
   schemas: readonly unknown[],
@@ -58,14 +61,14 @@ export function brokenFields(
   return used.filter(({ place }) =>
     nearest?.places.some((one) => {
       if (one !== "" && (place === one || place.startsWith(`${one}/`))) return true;
-      // At an object the message quotes the member.
+      // The message quotes the member of an object.
       const end = place.lastIndexOf("/");
       return place.slice(0, end) === one && message.includes(JSON.stringify(place.slice(end + 1)));
     }),
   );
 }
 
-/** Those of the fields that a change of the schema touches. */
+/** Keeps the fields that a change of the schema touches. */
 export function touchedFields(
   used: readonly UsedField[],
   rows: readonly DiffRow[],

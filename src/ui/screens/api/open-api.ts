@@ -61,9 +61,9 @@ export interface OpenApi {
 }
 
 export interface Operation extends Described {
-  /** In capitals. */
+  /** The method in capitals. */
   readonly method: string;
-  /** With its parameters as `{name}`. */
+  /** The path with its parameters as `{name}`. */
   readonly path: string;
 }
 
@@ -75,7 +75,7 @@ export function operationsOf({ paths }: OpenApi): readonly Operation[] {
   );
 }
 
-/** Those with all words of a search somewhere in them. */
+/** Finds the operations with all words of a search somewhere in them. */
 export function foundOperations(operations: readonly Operation[], search: string): readonly Operation[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   return operations.filter(({ method, path, operationId, summary, tags }) => {

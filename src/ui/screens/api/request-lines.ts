@@ -24,7 +24,7 @@ export function headersWith(
   return Object.fromEntries(given.map(({ name }) => [name, values[name]!]));
 }
 
-/** The same request for a shell. The token is a variable, never the token. */
+/** Writes the request for a shell. The token is a variable, never the token. */
 export function curlLine(operation: Operation, values: RequestValues, body: string | undefined): string {
   const words = ["curl"];
   if (operation.method !== "GET") words.push("-X", operation.method);

@@ -117,7 +117,7 @@ export function AllThatMatch(props: {
   const { act } = useActing(sayError);
   const [counting, setCounting] = useState<string | undefined>();
   const { subscription, action, from, to } = selection;
-  // Of one that matches more than the action, a replay would send all.
+  // A replay would send all events of one that matches more than the action.
   const wanted = subscriptions.filter(
     (one) =>
       may("write", one.application) &&

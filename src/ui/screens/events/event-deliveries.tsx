@@ -12,7 +12,7 @@ import { Attempts } from "../../records/attempts.tsx";
 import { DeliveryActs, SubscriptionName } from "../../records/delivery-acts.tsx";
 
 const EVERY_MS = 2_000;
-/** As `delivery` in the address: none is open. */
+/** The address says so as `delivery` where none is open. */
 const NONE = "none";
 /** The others are in the list of deliveries. */
 const MOST_SHOWN = 100;

@@ -8,7 +8,7 @@ type Where = { readonly schema: string } | { readonly wrong: string };
 interface Place {
   readonly members: Map<string, Place>;
   readonly items: Place[];
-  /** As JSON. */
+  /** The value as JSON. */
   value?: string;
 }
 

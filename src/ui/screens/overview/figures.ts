@@ -53,7 +53,7 @@ export function ratesOf(stats: Stats): Rates {
 
 /** A row of the table of figures: some steps together. */
 export interface FigureRow {
-  /** In seconds. */
+  /** The time in seconds. */
   readonly at: number;
   /** `null` where nothing is known. */
   readonly delivered: number | null;
@@ -85,7 +85,7 @@ export function figureRows(stats: Stats, most: number): readonly FigureRow[] {
       p99: worst("latency_p99_ms"),
     });
   }
-  // Of the time before the server first ran there is nothing to tell.
+  // Nothing is known of the time before the server first ran.
   return rows
     .slice(
       Math.max(

@@ -49,7 +49,7 @@ interface ReplayFields {
   readonly to: string;
 }
 
-/** Those that the address names. What waits is sent whenever it was published. */
+/** The fields that the address names. What waits is sent whenever it was published. */
 function firstFields({ status, from, to }: Readonly<Record<string, string>>): ReplayFields {
   const beginMs = status === "waiting" ? 0 : Date.now() - ONE_DAY_MS;
   return {
