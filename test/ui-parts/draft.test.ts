@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { RETRY_DEFAULTS } from "../../src/domain/retry.ts";
-import { ApiError } from "../../src/ui/api/api-error.ts";
+import { ApiError } from "../../src/ui/api/request.ts";
 import {
   changeBody,
   type Draft,

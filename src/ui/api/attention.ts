@@ -1,7 +1,6 @@
 import { useEffect } from "preact/hooks";
 import type { Attention, AttentionMeta } from "../../domain/operations.ts";
-import type { ApiError } from "./api-error.ts";
-import type { Envelope } from "./request.ts";
+import type { Envelope, ApiError } from "./request.ts";
 import { maySome } from "./identity.ts";
 import { useResource } from "./resource.ts";
 import { shared } from "./shared.ts";

@@ -1,3 +1,4 @@
+import { ApiError } from "./request.ts";
 import { useRef, useState } from "preact/hooks";
 
 const PREFIX = "evreg.draft.";
@@ -68,26 +69,31 @@ export function keepDraft<Fields>(form: string, fields: Fields, before: Fields):
   sessionStorage.setItem(PREFIX + form, text);
 }
 
-/**
- * The first field that this person has changed, and somebody else meanwhile to something else.
- * @param now what the form would begin with now
- */
-export function changedByOthers<Fields extends object>(
-  { fields, before }: Pick<FormDraft<Fields>, "fields" | "before">,
-  now: Fields,
-  names: readonly (keyof Fields)[] = Object.keys(now) as (keyof Fields & string)[],
-): keyof Fields | undefined {
-  return names.find(
-    (name) => fields[name] !== before[name] && now[name] !== before[name] && now[name] !== fields[name],
-  );
-}
-
 const SHOWN_CHARACTERS = 80;
 
-/** What to say of a field that somebody else has changed. */
-export function changedText(now: string): string {
-  const shown = now.length > SHOWN_CHARACTERS ? `${now.slice(0, SHOWN_CHARACTERS)}…` : now;
-  return `Somebody else has ${now === "" ? "emptied it" : `set it to ${shown}`} meanwhile. Send it again to replace that.`;
+/**
+ * Two who change the same field are told of each other; sent once more, it replaces what the other has set.
+ * @param now what the form would begin with now
+ * @param names of the fields that are sent
+ * @param memberOf what the API calls a field
+ * @throws ApiError
+ */
+export function refuseConflict<Fields extends object>(
+  { fields, before, rebase }: Pick<FormDraft<Fields>, "fields" | "before" | "rebase">,
+  now: { readonly [Name in keyof Fields]: Exclude<Fields[Name], undefined> },
+  names = Object.keys(now) as unknown as readonly (keyof Fields & string)[],
+  memberOf: (name: keyof Fields & string) => string = (name) => name,
+): void {
+  const field = names.find(
+    (name) => fields[name] !== before[name] && now[name] !== before[name] && now[name] !== fields[name],
+  );
+  if (field === undefined) return;
+  rebase({ [field]: now[field] } as unknown as Partial<Fields>);
+  const text = String(now[field]);
+  const shown = text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
+  const done = text === "" ? "emptied it" : `set it to ${shown}`;
+  const message = `Somebody else has ${done} meanwhile. Send it again to replace that.`;
+  throw new ApiError(409, message, { field: memberOf(field) });
 }
 
 /**

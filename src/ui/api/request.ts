@@ -1,5 +1,4 @@
 import type { ErrorBody } from "../../domain/error.ts";
-import { ApiError } from "./api-error.ts";
 import { shared } from "./shared.ts";
 import { readSession } from "./session-token.ts";
 
@@ -87,6 +86,11 @@ export async function send<T, M = Readonly<Record<string, unknown>>>(
   }
 }
 
+/** A failure as an `ApiError`. */
+export function asApiError(error: unknown): ApiError {
+  return error instanceof ApiError ? error : new ApiError(0, String(error));
+}
+
 /** What a failed answer says. */
 function errorOf(response: Response, text: string): ApiError {
   try {
@@ -97,14 +101,34 @@ function errorOf(response: Response, text: string): ApiError {
   }
 }
 
-/** A path with the members that have a value. */
-export function withQuery(
-  path: string,
-  query: Readonly<Record<string, string | number | boolean | undefined | null>>,
-): string {
+export type Query = Readonly<Record<string, string | number | boolean | undefined | null>>;
+
+/** A path with the members of a query that have a value. */
+export function withQuery(path: string, query: Query): string {
   const given = Object.entries(query).filter(
     ([, value]) => value !== undefined && value !== null && value !== "",
   );
   if (given.length === 0) return path;
   return `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()}`;
+}
+
+/** What the API answered instead, that it could not be asked (`status` 0), or what the page itself does not send (422). */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(status: number, message: string, details: Readonly<Record<string, unknown>> = {}) {
+    super(message);
+    this.status = status;
+    this.details = details;
+  }
+}
+
+/**
+ * A new idempotency key for what a person publishes. It is kept until an answer comes: a browser sends a request again by
+ * itself where the connection ends, and a person where no answer came, and neither may publish twice.
+ */
+export function newAttemptKey(): string {
+  // `randomUUID` is there only where the page came encrypted or from this machine.
+  return crypto.getRandomValues(new Uint8Array(16)).join("-");
 }

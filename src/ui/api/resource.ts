@@ -1,6 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "./api-error.ts";
-import { askJson, changes, type Envelope } from "./request.ts";
+import { asApiError, askJson, changes, type ApiError, type Envelope } from "./request.ts";
 import { loseSession } from "./session-token.ts";
 import { identity } from "./identity.ts";
 import { foundConnection, live, lostConnection } from "./live.ts";
@@ -95,7 +94,7 @@ function readJson<T, M>(path: string, signal: AbortSignal): Promise<Envelope<T, 
 
 /** A failure as an `ApiError`, with what it means for all of the page: signed out, or not connected. */
 export function noted(error: unknown): ApiError {
-  const failure = error instanceof ApiError ? error : new ApiError(0, String(error));
+  const failure = asApiError(error);
   if (failure.status === 0) lostConnection();
   if (failure.status === 401) {
     loseSession();

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { ApiError } from "../api/api-error.ts";
+import type { ApiError } from "../api/request.ts";
 import { noted } from "../api/resource.ts";
 import { confirm, type Question } from "./confirm.tsx";
 

@@ -1,8 +1,7 @@
 import type { TargetedPointerEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { marksUpTo, runsOf, timeMarks } from "./chart-scales.ts";
-import { rateText } from "./texts.ts";
-import { numberText } from "./texts.ts";
+import { rateText, numberText } from "./texts.ts";
 import { clock, day } from "./time.tsx";
 
 /** A value for each step; `null` where none is known. */
@@ -60,21 +59,13 @@ interface Scales {
 const point = (value: number): string => value.toFixed(1);
 
 /** Each run of known values on its own; a value between two gaps is a dot. */
-function linePath(times: readonly number[], values: ChartValues, { x, y }: Scales): string {
+function linePath(times: readonly number[], values: ChartValues, { x, y }: Scales, isGround = false): string {
   return runsOf(values)
     .map((run) => {
-      const points = run.map((index) => `${point(x(times[index]!))} ${point(y(values[index]!))}`);
-      return `M${points.join("L")}${run.length === 1 ? "h.01" : ""}`;
-    })
-    .join("");
-}
-
-function groundPath(times: readonly number[], values: ChartValues, { x, y }: Scales): string {
-  return runsOf(values)
-    .map((run) => {
-      const points = run.map((index) => `${point(x(times[index]!))} ${point(y(values[index]!))}`);
-      const ends = [run[0]!, run.at(-1)!].map((index) => point(x(times[index]!)));
-      return `M${ends[0]} ${point(y(0))}L${points.join("L")}L${ends[1]} ${point(y(0))}Z`;
+      const points = run.map((index) => `${point(x(times[index]!))} ${point(y(values[index]!))}`).join("L");
+      if (!isGround) return `M${points}${run.length === 1 ? "h.01" : ""}`;
+      const [first, last] = [run[0]!, run.at(-1)!].map((index) => point(x(times[index]!)));
+      return `M${first} ${point(y(0))}L${points}L${last} ${point(y(0))}Z`;
     })
     .join("");
 }
@@ -136,7 +127,7 @@ export function Chart(props: {
         ? null
         : lines.map(({ name, look, values }) => (
             <g key={name}>
-              {look === "line" && <path class="ground" d={groundPath(times, values, scales)} />}
+              {look === "line" && <path class="ground" d={linePath(times, values, scales, true)} />}
               <path class={look} d={(look === "bars" ? barsPath : linePath)(times, values, scales)} />
             </g>
           )),

@@ -1,3 +1,4 @@
+import { shellWord } from "../../domain/formats.ts";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { identity } from "../api/identity.ts";
@@ -120,3 +121,15 @@ export function Command({ text }: { readonly text: string }) {
 export function CopyCommand({ text }: { readonly text: string }) {
   return <Copy text={runnable(text)} what="the command that shows it" label="Copy as command" />;
 }
+
+/**
+ * A request for a shell, a line for each part of it.
+ * @param headers as `Name: value`
+ */
+export function curlOf(url: string, headers: readonly string[], body: string): string {
+  const parts = [...headers.map((header) => `-H ${header}`), `--data-binary ${shellWord(body)}`];
+  return [`curl -X POST ${shellWord(url)}`, ...parts].join(" \\\n  ");
+}
+
+/** Takes the token from the environment of whoever runs it. */
+export const TOKEN_HEADER = `"Authorization: Bearer $EVREG_TOKEN"`;

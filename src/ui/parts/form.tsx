@@ -90,20 +90,25 @@ export function Field(props: {
   );
 }
 
-/** One line of text. @param props.mono for what is exact: names, addresses, numbers with units */
-export function TextField(props: {
+interface FieldProps<Value> {
   readonly label: string;
-  readonly value: string;
-  readonly set: (value: string) => void;
+  readonly value: Value;
+  readonly set: (value: Value) => void;
   readonly hint?: ComponentChildren;
   readonly error?: string | undefined;
-  readonly placeholder?: string;
-  readonly required?: boolean;
-  readonly secret?: boolean;
-  readonly list?: readonly string[];
-  readonly type?: "url" | "datetime-local";
-  readonly mode?: "numeric" | "decimal";
-}) {
+}
+
+/** One line of text. @param props.mono for what is exact: names, addresses, numbers with units */
+export function TextField(
+  props: FieldProps<string> & {
+    readonly placeholder?: string;
+    readonly required?: boolean;
+    readonly secret?: boolean;
+    readonly list?: readonly string[];
+    readonly type?: "url" | "datetime-local";
+    readonly mode?: "numeric" | "decimal";
+  },
+) {
   const { label, value, set, hint, error, placeholder, list } = props;
   const options = useId();
   return (
@@ -137,15 +142,12 @@ export function TextField(props: {
 }
 
 /** Several lines of text: JSON, headers. */
-export function AreaField(props: {
-  readonly label: string;
-  readonly value: string;
-  readonly set: (value: string) => void;
-  readonly hint?: ComponentChildren;
-  readonly error?: string | undefined;
-  readonly placeholder?: string;
-  readonly rows?: number;
-}) {
+export function AreaField(
+  props: FieldProps<string> & {
+    readonly placeholder?: string;
+    readonly rows?: number;
+  },
+) {
   const { label, value, set, hint, error, placeholder, rows } = props;
   return (
     <Field label={label} hint={hint} error={error}>
@@ -166,14 +168,9 @@ export function AreaField(props: {
 }
 
 /** One of a few, all seen at once. */
-export function ChoiceField<Value extends string>(props: {
-  readonly label: string;
-  readonly value: Value;
-  readonly choices: readonly (readonly [value: Value, words: string])[];
-  readonly set: (value: Value) => void;
-  readonly hint?: ComponentChildren;
-  readonly error?: string | undefined;
-}) {
+export function ChoiceField<Value extends string>(
+  props: FieldProps<Value> & { readonly choices: readonly (readonly [value: Value, words: string])[] },
+) {
   const { label, value, choices, set, hint, error } = props;
   const id = useId();
   return (
@@ -198,13 +195,8 @@ export function ChoiceField<Value extends string>(props: {
 }
 
 /** Fields that belong together, under a heading. */
-export function FieldGroup({
-  title,
-  children,
-}: {
-  readonly title: string;
-  readonly children: ComponentChildren;
-}) {
+export function FieldGroup(props: { readonly title: string; readonly children: ComponentChildren }) {
+  const { title, children } = props;
   return (
     <fieldset class="form-group">
       <legend>{title}</legend>

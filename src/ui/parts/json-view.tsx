@@ -28,13 +28,8 @@ function partsOf(text: string): readonly string[] {
   return parts;
 }
 
-export function Lines({
-  lines,
-  tall,
-}: {
-  readonly lines: readonly (readonly Piece[])[];
-  readonly tall?: boolean;
-}) {
+export function Lines(props: { readonly lines: readonly (readonly Piece[])[]; readonly tall?: boolean }) {
+  const { lines, tall } = props;
   return (
     <ol class={tall === false ? "code" : "code tall"} tabIndex={0} aria-label="JSON">
       {lines.map((line, index) => (

@@ -14,11 +14,12 @@ export function Head(props: {
   readonly isRecord?: boolean;
   readonly badge?: ComponentChildren;
   readonly lede?: ComponentChildren;
+  readonly note?: ComponentChildren;
   readonly status?: ComponentChildren;
   readonly facts?: Facts;
   readonly acts?: ComponentChildren;
 }) {
-  const { title, badge, lede, status, facts, acts } = props;
+  const { title, badge, lede, note, status, facts, acts } = props;
   const known = Object.entries(facts ?? {}).filter(([, value]) => value !== undefined && value !== false);
   const isAlone = badge === undefined && lede === undefined && facts === undefined;
   const heading = props.isRecord === true ? <h2 class="h1">{title}</h2> : <h1>{title}</h1>;
@@ -37,6 +38,7 @@ export function Head(props: {
             </div>
           )}
           {lede !== undefined && <p class="lede">{lede}</p>}
+          {note !== undefined && <p>{note}</p>}
           {facts !== undefined && (
             <p class="facts">
               {status}

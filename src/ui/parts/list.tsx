@@ -1,12 +1,11 @@
 import type { ComponentChildren } from "preact";
 import type { PageMeta } from "../../domain/event.ts";
-import type { ApiError } from "../api/api-error.ts";
-import { withQuery } from "../api/request.ts";
+import { withQuery, type ApiError, type Query } from "../api/request.ts";
 import { useResource } from "../api/resource.ts";
 import { Button } from "./button.tsx";
 import { FilterField, type FilterName } from "./filter-field.tsx";
 import { useKeys } from "./keys.ts";
-import { goTo, linkTo, type Query, type Route } from "./route.ts";
+import { goTo, linkTo, type Route } from "./route.ts";
 import { Failed, NoMatch, Waiting } from "./states.tsx";
 import { isScrolled, useStill } from "./still.ts";
 import { Table, type TableProps } from "./table.tsx";

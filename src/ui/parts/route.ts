@@ -1,3 +1,5 @@
+import { type Query, withQuery } from "../api/request.ts";
+import { useEffect } from "preact/hooks";
 import { shared } from "../api/shared.ts";
 
 /** Where the page is: `#/events/48213?action=order.*`. After the `#`, so that it works beneath any prefix of a proxy. */
@@ -6,8 +8,6 @@ export interface Route {
   readonly path: readonly string[];
   readonly query: Readonly<Record<string, string>>;
 }
-
-export type Query = Readonly<Record<string, string | number | boolean | undefined | null>>;
 
 export const route = shared<Route>(parseRoute(location.hash));
 addEventListener("hashchange", follow);
@@ -72,11 +72,7 @@ function decoded(part: string): string {
 
 /** The link to a screen, record or search. */
 export function linkTo(path: readonly (string | number)[], query: Query = {}): string {
-  const given = Object.entries(query).filter(
-    ([, value]) => value !== undefined && value !== null && value !== "",
-  );
-  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-  return `#/${path.map((part) => encodeURIComponent(part)).join("/")}${search === "" ? "" : `?${search}`}`;
+  return withQuery(`#/${path.map((part) => encodeURIComponent(part)).join("/")}`, query);
 }
 
 /** @param options.replace instead of the entry that the back button leads to: for what a person types */
@@ -86,4 +82,18 @@ export function goTo(link: string, options: { readonly replace?: boolean } = {})
   if (options.replace === true) history.replaceState(null, "", link);
   else history.pushState(null, "", link);
   follow();
+}
+
+/** What the record is called whose number stands in the address; `null` where the address says it best. */
+export const recordName = shared<readonly string[] | null>(null);
+
+/** Names the record that is shown, for the bar and the title. @param parts none of them is known before the record is */
+export function useRecordName(...parts: readonly (string | undefined)[]): void {
+  useEffect(() => {
+    const known = parts.filter((part) => part !== undefined);
+    recordName.value = known.length === 0 ? null : known;
+    return () => {
+      recordName.value = null;
+    };
+  }, parts);
 }

@@ -1,7 +1,7 @@
 import { Button } from "./button.tsx";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { ApiError } from "../api/api-error.ts";
+import type { ApiError } from "../api/request.ts";
 import { linkTo } from "./route.ts";
 import { Command } from "./copy.tsx";
 import { type State, Status } from "./status.tsx";

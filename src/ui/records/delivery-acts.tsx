@@ -2,8 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { may } from "../api/identity.ts";
-import { ApiError } from "../api/api-error.ts";
-import { askJson, send, withQuery } from "../api/request.ts";
+import { askJson, send, withQuery, ApiError } from "../api/request.ts";
 import { useActing } from "../parts/acting.ts";
 import { confirm } from "../parts/confirm.tsx";
 import { linkTo } from "../parts/route.ts";
@@ -153,11 +152,10 @@ export function SubscriptionName({ of }: { readonly of: Pick<Delivery, "applicat
 }
 
 /** The name of a delivery's subscription, as a link to it. */
-export function SubscriptionLink({
-  of,
-}: {
+export function SubscriptionLink(props: {
   readonly of: Pick<Delivery, "subscription_id" | "application" | "subscription">;
 }) {
+  const { of } = props;
   return (
     <a href={linkTo(["subscriptions", of.subscription_id])}>
       <SubscriptionName of={of} />

@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Event } from "../../domain/event.ts";
-import { ApiError } from "../api/api-error.ts";
-import { askJson, askText, type Envelope, withQuery } from "../api/request.ts";
+import { askJson, askText, type Envelope, withQuery, ApiError } from "../api/request.ts";
 import { type AnyMeta, type Resource, useResource } from "../api/resource.ts";
 import { Button } from "../parts/button.tsx";
 import { memberText } from "../parts/json-tokens.ts";

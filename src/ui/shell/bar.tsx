@@ -3,8 +3,7 @@ import { Fragment } from "preact";
 import { live, toggleLive } from "../api/live.ts";
 import { Icon } from "../parts/icons.tsx";
 import { clock, durationText, useNow } from "../parts/time.tsx";
-import { recordName } from "../parts/record-name.ts";
-import { linkTo, route } from "../parts/route.ts";
+import { linkTo, route, recordName } from "../parts/route.ts";
 import type { Screen } from "./screens.tsx";
 
 /** Above each screen: where one is, the search, and whether what is shown is live. */

@@ -1,6 +1,7 @@
+import { shared } from "../api/shared.ts";
 import { Button } from "../parts/button.tsx";
 import type { Health } from "../../domain/operations.ts";
-import type { ApiError } from "../api/api-error.ts";
+import type { ApiError } from "../api/request.ts";
 import { attention, needyCount } from "../api/attention.ts";
 import { identity } from "../api/identity.ts";
 import { readSession } from "../api/session-token.ts";
@@ -11,7 +12,6 @@ import { numberText } from "../parts/texts.ts";
 import { linkTo, route } from "../parts/route.ts";
 import { isOffered, type Screen, screenOf, SCREENS } from "./screens.tsx";
 import { signOut } from "./sign-in.tsx";
-import { nextTheme, theme } from "./theme.ts";
 
 /** Whether the entry is beneath "more" on narrow screens. */
 const isBeneathMore = ({ group, path }: Screen): boolean => group === "operate" || path === "deliveries";
@@ -95,20 +95,15 @@ function NeedsPerson() {
   const count = needyCount(answer, Date.now());
   if (count === 0) return null;
   return (
-    <span class="n alert">
+    <span class="alert">
       {numberText(count)}
       <span class="sr"> {count === 1 ? "thing needs" : "things need"} a person</span>
     </span>
   );
 }
 
-function HealthLine({
-  health,
-  error,
-}: {
-  readonly health: Health | undefined;
-  readonly error: ApiError | undefined;
-}) {
+function HealthLine(props: { readonly health: Health | undefined; readonly error: ApiError | undefined }) {
+  const { health, error } = props;
   if (error !== undefined) {
     return (
       <div class="row danger-text">
@@ -124,4 +119,25 @@ function HealthLine({
       {isFine ? "Store and engine run" : `Store ${health.store}, engine ${health.engine}`}
     </div>
   );
+}
+
+export type Theme = "system" | "light" | "dark";
+
+const SETTING = "evreg.theme";
+const THEMES: readonly Theme[] = ["system", "light", "dark"];
+const kept = localStorage.getItem(SETTING);
+
+export const theme = shared<Theme>(THEMES.find((name) => name === kept) ?? "system");
+
+/** `system` leaves the choice to the browser. */
+function paint(): void {
+  document.documentElement.dataset["theme"] = theme.value;
+}
+
+paint();
+
+export function nextTheme(): void {
+  theme.value = THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length]!;
+  localStorage.setItem(SETTING, theme.value);
+  paint();
 }

@@ -10,8 +10,8 @@ import { Replays } from "../screens/replays/replays.tsx";
 import { Tokens } from "../screens/tokens/tokens.tsx";
 import { Audit } from "../screens/audit/audit.tsx";
 import { Doctor } from "../screens/doctor/doctor.tsx";
-import { Subscriptions } from "../screens/subscriptions/subscriptions.tsx";
-import { Actions } from "../screens/actions/actions.tsx";
+import { Subscriptions } from "../screens/subscriptions/subscription-page.tsx";
+import { Actions } from "../screens/actions/action-page.tsx";
 import { Api } from "../screens/api/api.tsx";
 import type { Route } from "../parts/route.ts";
 

@@ -2,8 +2,7 @@ import { Button } from "../parts/button.tsx";
 import { useEffect, useState } from "preact/hooks";
 import type { Identity, TokenWithSecret } from "../../domain/token.ts";
 import { identity } from "../api/identity.ts";
-import { ApiError } from "../api/api-error.ts";
-import { ask, askJson } from "../api/request.ts";
+import { asApiError, ask, askJson, ApiError } from "../api/request.ts";
 import {
   endSession,
   keepSession,
@@ -87,10 +86,6 @@ export async function signOut(): Promise<void> {
   endSession();
   dropDrafts();
   identity.value = null;
-}
-
-function asApiError(error: unknown): ApiError {
-  return error instanceof ApiError ? error : new ApiError(0, String(error));
 }
 
 /** Asks who this tab is, or who has a token: a server for development needs none. */

@@ -1,10 +1,17 @@
+import { NewActionForm } from "./new-action.tsx";
+import { ActionList } from "./action-list.tsx";
+import { maySome } from "../../api/identity.ts";
+import type { PartProps } from "./part-props.ts";
+import { Command, Copy } from "../../parts/copy.tsx";
+import { shellWord } from "../../../domain/formats.ts";
+import type { ActionTypes } from "../../../domain/action.ts";
 import { Button } from "../../parts/button.tsx";
 import { isReservedName, matches } from "../../../domain/names.ts";
 import type { Figures, Stats } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
-import { Head } from "../../parts/layout.tsx";
+import { Head, CodeBox, Plain } from "../../parts/layout.tsx";
 import { Failed, Waiting } from "../../parts/states.tsx";
 import { numberText } from "../../parts/time.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
@@ -15,7 +22,6 @@ import { PublishBox } from "./publish-box.tsx";
 import { actionPath, type ReadAction, readAction } from "./read-action.ts";
 import { Revisions } from "./revisions.tsx";
 import { SchemaOf } from "./schema-of.tsx";
-import { TypesOf } from "./types-of.tsx";
 
 const EVERY_MS = 10_000;
 const WHY_REFUSED = "Why stands in the answer to whoever published, and in the server's log";
@@ -83,15 +89,12 @@ export function ActionPage({ name, route }: { readonly name: string; readonly ro
   );
 }
 
-function ActionHead({
-  action,
-  subscribers,
-  totals,
-}: {
+function ActionHead(props: {
   readonly action: ReadAction;
   readonly subscribers: number | undefined;
   readonly totals: Figures | undefined;
 }) {
+  const { action, subscribers, totals } = props;
   const { action: name, application, compatibility, compatibility_against: against, successor } = action;
   const refused = totals !== undefined && totals.refused > 0 && (
     <>
@@ -129,4 +132,37 @@ function ActionHead({
       acts={<Button to={linkTo(["events"], { action: name })} label="Its events" />}
     />
   );
+}
+
+/** TypeScript for the code that publishes or receives it. */
+export function TypesOf({ action }: PartProps) {
+  const path = `${actionPath(action.action)}/types`;
+  const { answer, error, reload } = useResource<ActionTypes>(path);
+  const source = answer?.data.source;
+  return (
+    <>
+      <Command text={`evreg actions types ${shellWord(action.action)} --out events.ts`} />
+      {source === undefined ? (
+        <Waiting of={{ error, reload }} />
+      ) : (
+        <CodeBox
+          title="TypeScript"
+          label="Types"
+          note={<>of payloads and deliveries, revision {answer?.data.revision}</>}
+          acts={<Copy text={source} what="the types" />}
+        >
+          <Plain>{source}</Plain>
+        </CodeBox>
+      )}
+    </>
+  );
+}
+
+/** All actions, a new one, or one with its schema and what is done with it. */
+export function Actions({ route }: { readonly route: Route }) {
+  const [, name] = route.path;
+  if (name !== undefined) return <ActionPage key={name} name={name} route={route} />;
+  // An action may be called anything, also "new".
+  if (route.query["create"] !== undefined && maySome("write")) return <NewActionForm query={route.query} />;
+  return <ActionList route={route} />;
 }

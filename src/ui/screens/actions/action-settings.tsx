@@ -7,10 +7,9 @@ import {
   isLooser,
 } from "../../../domain/action.ts";
 import { may } from "../../api/identity.ts";
-import { ApiError } from "../../api/api-error.ts";
 import { askJson, send } from "../../api/request.ts";
 import { useActing } from "../../parts/acting.ts";
-import { changedByOthers, changedText, useDraft } from "../../api/drafts.ts";
+import { refuseConflict, useDraft } from "../../api/drafts.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { Command } from "../../parts/copy.tsx";
 import { CameBack, ChoiceField, FieldGroup, TextField } from "../../parts/form.tsx";
@@ -61,21 +60,14 @@ export function ActionSettings({ action }: PartProps) {
     }
     draft.change(part);
   };
-  /** Two who change the same field are told of each other; sent once more, it replaces what the other has set. */
-  const refuseConflict = async (change: SettingsChange): Promise<void> => {
-    const now = settingsOf((await askJson<Action>(actionPath(name))).data);
-    const sent = (Object.keys(MEMBERS) as (keyof Touched)[]).filter((one) => MEMBERS[one] in change);
-    const field = changedByOthers(draft, now, sent);
-    if (field === undefined) return;
-    draft.rebase({ [field]: now[field] });
-    throw new ApiError(409, changedText(now[field]), { field: MEMBERS[field] });
-  };
   const { failure, errorAt, act } = useActing();
   const undoing = useActing(sayError);
   const put = (change: SettingsChange): Promise<unknown> => send("PUT", actionPath(name), { body: change });
   const apply = (change: SettingsChange, done: string, before: SettingsChange, question?: Question): void =>
     void act(async () => {
-      await refuseConflict(change);
+      const now = settingsOf((await askJson<Action>(actionPath(name))).data);
+      const sent = (Object.keys(MEMBERS) as (keyof Touched)[]).filter((one) => MEMBERS[one] in change);
+      refuseConflict(draft, now, sent, (field) => MEMBERS[field]);
       await put(change);
       draft.anew();
       say(done, () => void undoing.act(() => put(before)));

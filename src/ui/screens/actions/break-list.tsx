@@ -125,15 +125,12 @@ function Break(props: {
 const WHOLE_LINES = 16;
 const AROUND_LINES = 3;
 
-function Witness({
-  broken,
-  schemas,
-  isOpen,
-}: {
+function Witness(props: {
   readonly broken: RevisionBreak;
   readonly schemas: readonly unknown[];
   readonly isOpen: boolean;
 }) {
+  const { broken, schemas, isOpen } = props;
   const { example, pointer } = broken;
   const text = useMemo(() => JSON.stringify(example, null, 2), [example]);
   const lines = useMemo(() => jsonLines(text), [text]);

@@ -1,10 +1,10 @@
+import { Section } from "../../parts/layout.tsx";
 import { Button } from "../../parts/button.tsx";
 import { useMemo } from "preact/hooks";
 import type { CheckedEvents, SchemaVerdict } from "../../../domain/action.ts";
 import { nextVersionName } from "../../../domain/names.ts";
 import { may } from "../../api/identity.ts";
-import { ApiError } from "../../api/api-error.ts";
-import { send, withQuery } from "../../api/request.ts";
+import { send, withQuery, ApiError } from "../../api/request.ts";
 import { useActing } from "../../parts/acting.ts";
 import { useDraft } from "../../api/drafts.ts";
 import { shellWord } from "../../../domain/formats.ts";
@@ -18,8 +18,7 @@ import type { PartProps } from "./part-props.ts";
 import { mayChange } from "./action-state.tsx";
 import { BreakList, UsedLines } from "./break-list.tsx";
 import { DiffView } from "./diff-view.tsx";
-import { type CheckFields, checkForm } from "./checked-schema.ts";
-import { actionPath } from "./read-action.ts";
+import { actionPath, type CheckFields, checkForm } from "./read-action.ts";
 import { diffRows, inOrder } from "./schema-diff.ts";
 import { brokenFields, touchedFields, type UsedField, usedFields } from "./used-fields.ts";
 import { useVerdict } from "./use-verdict.ts";
@@ -158,19 +157,17 @@ export function CheckSchema({ action, subscribers, route }: PartProps) {
   );
 }
 
-function Editor({
-  text,
-  set,
-  reset,
-}: {
+function Editor(props: {
   readonly text: string;
   readonly set: (text: string) => void;
   readonly reset: () => void;
 }) {
+  const { text, set, reset } = props;
   return (
-    <section aria-label="The schema to check">
-      <header>
-        <h2 id="to-check">Schema to check</h2>
+    <Section
+      title="Schema to check"
+      label="The schema to check"
+      aside={
         <span class="push row">
           <label class="btn bare">
             From a file…
@@ -186,15 +183,16 @@ function Editor({
           </label>
           <Button look="bare" run={reset} label="As in force" />
         </span>
-      </header>
+      }
+    >
       <textarea
         class="area tall"
-        aria-labelledby="to-check"
+        aria-label="Schema to check"
         value={text}
         {...EXACT}
         onInput={(event) => set(event.currentTarget.value)}
       />
-    </section>
+    </Section>
   );
 }
 

@@ -15,15 +15,8 @@ function lookAt(id: string): void {
   element?.focus({ preventScroll: true });
 }
 
-export function Pin({
-  number,
-  to,
-  label,
-}: {
-  readonly number: number;
-  readonly to: string;
-  readonly label: string;
-}) {
+export function Pin(props: { readonly number: number; readonly to: string; readonly label: string }) {
+  const { number, to, label } = props;
   return (
     <button class="pin" aria-label={label} title={label} onClick={() => lookAt(to)}>
       {number}
@@ -162,13 +155,8 @@ function Half(props: {
   );
 }
 
-function Gutter({
-  number,
-  pins,
-}: {
-  readonly number: number | null;
-  readonly pins: readonly number[] | undefined;
-}) {
+function Gutter(props: { readonly number: number | null; readonly pins: readonly number[] | undefined }) {
+  const { number, pins } = props;
   if (pins === undefined) return <span class="g">{number}</span>;
   return (
     <span class="g pinned">

@@ -1,8 +1,7 @@
 import { Button } from "../../parts/button.tsx";
 import type { Action, WarningMeta } from "../../../domain/action.ts";
 import { heldFor } from "../../api/identity.ts";
-import { ApiError } from "../../api/api-error.ts";
-import { send } from "../../api/request.ts";
+import { send, ApiError } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { useActing } from "../../parts/acting.ts";
 import { Head } from "../../parts/layout.tsx";
@@ -14,9 +13,7 @@ import { AreaField, CameBack, ChoiceField, FieldGroup, Form, TextField } from ".
 import { Say } from "../../parts/states.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
 import { say } from "../../parts/toast.tsx";
-import { checkedSchema, checkForm } from "./checked-schema.ts";
-import { actionPath, type ReadAction, readAction } from "./read-action.ts";
-import { schemaOfPayload } from "./schema-of-payload.ts";
+import { actionPath, type ReadAction, readAction, checkedSchema, checkForm } from "./read-action.ts";
 
 const FIRST_SCHEMA = `{
   "type": "object",
@@ -159,4 +156,39 @@ function ActionForm(props: {
       />
     </Form>
   );
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Levels that are looked into: as deep as a schema may say. */
+const DEEPEST = 20;
+
+/** A schema that a payload conforms to, to begin with: its members, all of them required, and their types. */
+export function schemaOfPayload(value: unknown, depth = 0): Json {
+  if (depth > DEEPEST) return {};
+  if (value === null) return { type: "null" };
+  if (Array.isArray(value)) {
+    const kinds = new Map(
+      value.map((item) => {
+        const schema = schemaOfPayload(item, depth + 1);
+        return [JSON.stringify(schema), schema];
+      }),
+    );
+    const items = [...kinds.values()];
+    if (items.length === 0) return { type: "array" };
+    return { type: "array", items: items.length === 1 ? items[0] : { anyOf: items } };
+  }
+  if (typeof value === "object") {
+    const members = Object.entries(value).map(
+      ([name, inner]) => [name, schemaOfPayload(inner, depth + 1)] as const,
+    );
+    const names = members.map(([name]) => name);
+    return {
+      type: "object",
+      ...(names.length === 0 ? {} : { required: names }),
+      properties: Object.fromEntries(members),
+    };
+  }
+  if (typeof value === "number") return { type: Number.isInteger(value) ? "integer" : "number" };
+  return { type: typeof value };
 }

@@ -1,10 +1,9 @@
+import { Section } from "../../parts/layout.tsx";
 import { Button } from "../../parts/button.tsx";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isReservedName } from "../../../domain/names.ts";
 import { may } from "../../api/identity.ts";
-import { newAttemptKey } from "../../api/attempt-key.ts";
-import type { ApiError } from "../../api/api-error.ts";
-import { askText } from "../../api/request.ts";
+import { askText, type ApiError, newAttemptKey } from "../../api/request.ts";
 import { useActing } from "../../parts/acting.ts";
 import { useDraft } from "../../api/drafts.ts";
 import { shellWord } from "../../../domain/formats.ts";
@@ -92,25 +91,24 @@ export function PublishBox({ action, subscribers }: PartProps) {
         {refused !== undefined && <Refused error={refused} />}
       </div>
       <CameBack draft={draft} />
-      <section aria-labelledby="payload">
-        <header>
-          <h2 id="payload">Payload</h2>
-          {seed !== null && <p>made up, seed {seed}</p>}
-          <span class="push">
-            <Button
-              look="bare"
-              run={() => {
-                typed.current = false;
-                sample();
-              }}
-              disabled={sampling.isBusy}
-              label="Make up another"
-            />
-          </span>
-        </header>
+      <Section
+        title="Payload"
+        note={seed !== null && <>made up, seed {seed}</>}
+        aside={
+          <Button
+            look="bare push"
+            disabled={sampling.isBusy}
+            run={() => {
+              typed.current = false;
+              sample();
+            }}
+            label="Make up another"
+          />
+        }
+      >
         <textarea
           class="area tall"
-          aria-labelledby="payload"
+          aria-label="Payload"
           aria-invalid={failure?.status === 422}
           value={text}
           {...EXACT}
@@ -119,7 +117,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
             draft.change({ text: event.currentTarget.value, key: newAttemptKey(), seed: null });
           }}
         />
-      </section>
+      </Section>
       <div class="row">
         <Button look="main" run={publish} disabled={isBusy || unreadable !== undefined} label="Publish it" />
         <span class="muted">

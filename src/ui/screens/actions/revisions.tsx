@@ -1,3 +1,4 @@
+import { Section, NONE } from "../../parts/layout.tsx";
 import { Button } from "../../parts/button.tsx";
 import { useMemo } from "preact/hooks";
 import type { ActionRevision } from "../../../domain/action.ts";
@@ -14,8 +15,7 @@ import type { PartProps } from "./part-props.ts";
 import { mayChange } from "./action-state.tsx";
 import { BreakList } from "./break-list.tsx";
 import { DiffView } from "./diff-view.tsx";
-import { checkSchema } from "./checked-schema.ts";
-import { actionPath, type ReadRevision, readRevision } from "./read-action.ts";
+import { actionPath, type ReadRevision, readRevision, checkSchema } from "./read-action.ts";
 import { changeInShort, diffRows, inOrder } from "./schema-diff.ts";
 import { useVerdict } from "./use-verdict.ts";
 
@@ -53,11 +53,11 @@ export function Revisions(props: PartProps) {
       {isPicked && first !== undefined && second !== undefined && (
         <Comparison key={`${first} ${second}`} {...props} first={first} second={second} />
       )}
-      <section aria-labelledby="revisions">
-        <header>
-          <h2 id="revisions">Revisions</h2>
-          <p>open one to see what it changed, or pick two</p>
-          {action.revision > 1 && (
+      <Section
+        title="Revisions"
+        note="open one to see what it changed, or pick two"
+        aside={
+          action.revision > 1 && (
             <span class="push row pick">
               <Pick
                 label="Compare"
@@ -72,8 +72,9 @@ export function Revisions(props: PartProps) {
                 pick={(number) => goTo(link({ from: first, to: number }))}
               />
             </span>
-          )}
-        </header>
+          )
+        }
+      >
         <div class="panel">
           {rows === undefined ? (
             <Waiting of={list} rows={4} />
@@ -101,7 +102,7 @@ export function Revisions(props: PartProps) {
             </div>
           )}
         </div>
-      </section>
+      </Section>
       <Command
         text={`evreg actions ${isPicked ? `diff ${shellWord(action.action)} ${first} ${second}` : `history ${shellWord(action.action)}`}`}
       />
@@ -117,7 +118,7 @@ const COLUMNS: readonly Column<RevisionLine>[] = [
     head: "Accepted",
     cell: ({ revision: { admission } }) =>
       admission === null ? (
-        <span class="muted">–</span>
+        NONE
       ) : admission.compatibility === "none" ? (
         <span class="warn-text">forced</span>
       ) : (

@@ -1,3 +1,4 @@
+import { Section } from "../../parts/layout.tsx";
 import { Button } from "../../parts/button.tsx";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { SubscriptionName } from "../../records/delivery-acts.tsx";
@@ -23,21 +24,15 @@ export function SchemaOf({ action, subscribers }: PartProps) {
 
 const MOST_SHOWN = 100;
 
-function Subscribers({
-  action,
-  subscribers,
-}: {
+function Subscribers(props: {
   readonly action: string;
   readonly subscribers: readonly Subscription[] | undefined;
 }) {
+  const { action, subscribers } = props;
   const now = useNow();
   if (subscribers === undefined) return null;
   return (
-    <section aria-labelledby="subscribers">
-      <header>
-        <h2 id="subscribers">Subscribers</h2>
-        <p>and the fields that they look at</p>
-      </header>
+    <Section title="Subscribers" note="and the fields that they look at">
       <div class="panel">
         {subscribers.length === 0 ? (
           <div class="empty">
@@ -77,7 +72,7 @@ function Subscribers({
           </div>
         )}
       </div>
-    </section>
+    </Section>
   );
 }
 

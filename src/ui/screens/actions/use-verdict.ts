@@ -1,7 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { SchemaVerdict } from "../../../domain/action.ts";
-import type { ApiError } from "../../api/api-error.ts";
-import { askJson } from "../../api/request.ts";
+import { askJson, type ApiError } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
 import { whyNoObject } from "../../parts/json-tokens.ts";
 import { actionPath } from "./read-action.ts";

@@ -1,4 +1,5 @@
-import { Words } from "../../parts/layout.tsx";
+import { Button } from "../../parts/button.tsx";
+import { Words, Head, Section } from "../../parts/layout.tsx";
 import { useDraft } from "../../api/drafts.ts";
 import { Command } from "../../parts/copy.tsx";
 import { CameBack } from "../../parts/form.tsx";
@@ -41,19 +42,16 @@ export function OperationView(props: {
   const command = commandFor(operation.operationId);
   return (
     <article class="detail" aria-label={operation.summary}>
-      <a class="back btn bare" href={linkTo(["api"], query)}>
-        All operations
-      </a>
-      <header class="head">
-        <div class="what">
-          <h2 class="h1">{operation.summary}</h2>
-          <p>
-            <code class="break">
-              <b>{operation.method}</b> {operation.path}
-            </code>
-          </p>
-        </div>
-      </header>
+      <Button look="bare back" to={linkTo(["api"], query)} label="All operations" />
+      <Head
+        isRecord
+        title={operation.summary}
+        note={
+          <code class="break">
+            <b>{operation.method}</b> {operation.path}
+          </code>
+        }
+      />
       <Prose text={operation.description} />
       <CameBack draft={draft} />
       <TryIt
@@ -65,52 +63,45 @@ export function OperationView(props: {
         setBody={(next) => draft.change({ body: next })}
         sent={draft.drop}
       />
-      <section aria-labelledby="in-a-shell">
-        <header>
-          <h2 id="in-a-shell">In a shell</h2>
-        </header>
+      <Section title="In a shell">
         <div class="stack tight">
           {command !== undefined && <Command text={commandWith(command, values)} />}
           <Command text={curlLine(operation, values, body)} />
         </div>
-      </section>
+      </Section>
       {schema !== undefined && (
-        <section aria-labelledby="body">
-          <header>
-            <h2 id="body">Body</h2>
-            <p>JSON</p>
-          </header>
+        <Section title="Body" note="JSON">
           <div class="panel">
             <SchemaView document={document} schema={schema} />
           </div>
-        </section>
+        </Section>
       )}
-      <section aria-labelledby="answers">
-        <header>
-          <h2 id="answers">Answers</h2>
-        </header>
+      <Section title="Answers">
         <ul class="panel lines">
-          {answersOf(document, operation).map(({ status, description, schema: answered }) => (
-            <li key={status}>
-              {answered !== undefined && status.startsWith("2") ? (
-                <details class="more-of">
-                  <summary>
-                    <code class="strong">{status}</code> <Words text={description} />
-                  </summary>
-                  <SchemaView document={document} schema={answered} />
-                </details>
-              ) : (
-                <>
-                  <code class="strong">{status}</code>{" "}
-                  <span class="soft">
-                    <Words text={description} />
-                  </span>
-                </>
-              )}
-            </li>
-          ))}
+          {answersOf(document, operation).map(({ status, description, schema: answered }) => {
+            const code = <code class="strong">{status}</code>;
+            return (
+              <li key={status}>
+                {answered !== undefined && status.startsWith("2") ? (
+                  <details class="more-of">
+                    <summary>
+                      {code} <Words text={description} />
+                    </summary>
+                    <SchemaView document={document} schema={answered} />
+                  </details>
+                ) : (
+                  <>
+                    {code}{" "}
+                    <span class="soft">
+                      <Words text={description} />
+                    </span>
+                  </>
+                )}
+              </li>
+            );
+          })}
         </ul>
-      </section>
+      </Section>
     </article>
   );
 }

@@ -1,3 +1,4 @@
+import { TOKEN_HEADER } from "../../parts/copy.tsx";
 import { apiUrl, withQuery } from "../../api/request.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { needsNoToken, type Operation } from "./open-api.ts";
@@ -28,7 +29,7 @@ export function headersWith(
 export function curlLine(operation: Operation, values: RequestValues, body: string | undefined): string {
   const words = ["curl"];
   if (operation.method !== "GET") words.push("-X", operation.method);
-  if (!needsNoToken(operation)) words.push("-H", `"Authorization: Bearer $EVREG_TOKEN"`);
+  if (!needsNoToken(operation)) words.push("-H", TOKEN_HEADER);
   for (const [name, value] of Object.entries(headersWith(operation, values)))
     words.push("-H", shellWord(`${name}: ${value}`));
   if (body !== undefined) words.push("-H", "'Content-Type: application/json'", "--data-raw", shellWord(body));

@@ -18,15 +18,12 @@ export function Prose({ text }: { readonly text: string | undefined }) {
 const DEEPEST = 6;
 
 /** A schema as a list of its members: name, kind, and what it means; what is inside of one opens. */
-export function SchemaView({
-  document,
-  schema: given,
-  depth = 0,
-}: {
+export function SchemaView(props: {
   readonly document: OpenApi;
   readonly schema: Schema;
   readonly depth?: number;
 }) {
+  const { document, schema: given, depth = 0 } = props;
   const { schema } = resolved(document, given);
   const members = Object.entries(schema.properties ?? {});
   if (members.length === 0) {

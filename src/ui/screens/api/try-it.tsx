@@ -1,11 +1,10 @@
-import { Words } from "../../parts/layout.tsx";
+import { Words, Section } from "../../parts/layout.tsx";
 import { Button } from "../../parts/button.tsx";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Action } from "../../../domain/action.ts";
 import { SCOPE_NAMES } from "../../../domain/token.ts";
 import { maySome } from "../../api/identity.ts";
-import { ApiError } from "../../api/api-error.ts";
-import { ask } from "../../api/request.ts";
+import { ask, ApiError } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { AreaField, Field, Form, TextField } from "../../parts/form.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
@@ -117,11 +116,7 @@ function TryForm({ document, operation, values, setValues, body, setBody, sent }
     setSending(undefined);
   };
   return (
-    <section aria-labelledby="try">
-      <header>
-        <h2 id="try">Try it</h2>
-        <p>{needsNoToken(operation) ? "it needs no token" : "with your token"}</p>
-      </header>
+    <Section title="Try it" note={needsNoToken(operation) ? "it needs no token" : "with your token"}>
       <Form class="panel pad try-form" send={() => void send()}>
         {parameters.map((parameter) => (
           <ParameterField
@@ -160,7 +155,7 @@ function TryForm({ document, operation, values, setValues, body, setBody, sent }
         )}
         {answered !== undefined && <AnswerView answered={answered} />}
       </div>
-    </section>
+    </Section>
   );
 }
 

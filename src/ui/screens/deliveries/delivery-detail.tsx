@@ -1,9 +1,10 @@
+import type { Query } from "../../api/request.ts";
 import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { type AnyMeta, type Resource, useResource } from "../../api/resource.ts";
 import { CopyCommand } from "../../parts/copy.tsx";
 import { Head, Section } from "../../parts/layout.tsx";
-import { linkTo, type Query } from "../../parts/route.ts";
+import { linkTo } from "../../parts/route.ts";
 import { Detail, Failed, Say } from "../../parts/states.tsx";
 import { MEANING, Status } from "../../parts/status.tsx";
 import { countText } from "../../parts/texts.ts";

@@ -3,7 +3,7 @@ import type { Health } from "../../../domain/operations.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { useResource } from "../../api/resource.ts";
 import { shellWord } from "../../../domain/formats.ts";
-import { Copy } from "../../parts/copy.tsx";
+import { Copy, curlOf } from "../../parts/copy.tsx";
 import { CodeBox } from "../../parts/layout.tsx";
 import { type EventHead, PayloadView, useEvent } from "../../records/stored-event.tsx";
 
@@ -37,12 +37,6 @@ function bodyOf({ rowid, action, timestamped }: EventHead, payload: string, atte
   return `{"event_id":"${rowid}","action":${JSON.stringify(action)},"payload":${payload},"timestamp":"${timestamped}","delivery_attempt":${attempt}}`;
 }
 
-function curlOf(url: string, headers: readonly Header[], body: string): string {
-  const sent = headers.filter(([, , isLeftOut]) => isLeftOut !== true);
-  const lines = sent.map(([name, value]) => `  -H ${shellWord(`${name}: ${value}`)}`);
-  return [`curl -X POST ${shellWord(url)}`, ...lines, `  --data-binary ${shellWord(body)}`].join(" \\\n");
-}
-
 /**
  * The request of an attempt, made again from what is stored.
  * @param props.picked the attempt; the last one, where it is not kept
@@ -70,6 +64,9 @@ export function RequestView(props: {
   const number = kept?.attempt ?? Math.max(1, delivery.attempt);
   const at = { number, atMs: kept === undefined ? Date.now() : Date.parse(kept.started_at) };
   const headers = headersOf(delivery, subscription, at, health.answer?.data.version ?? "");
+  const sent = headers.flatMap(([name, value, isLeftOut]) =>
+    isLeftOut === true ? [] : [shellWord(`${name}: ${value}`)],
+  );
   const [event, payload] = [stored.head.answer?.data, stored.payload.answer?.data];
   const body = event === undefined || payload === undefined ? undefined : bodyOf(event, payload, number);
   return (
@@ -79,11 +76,7 @@ export function RequestView(props: {
         note={<>of attempt {number}, made again</>}
         acts={
           body !== undefined && (
-            <Copy
-              text={() => curlOf(handler, headers, body)}
-              what="the request as curl"
-              label="Copy as curl"
-            />
+            <Copy text={() => curlOf(handler, sent, body)} what="the request as curl" label="Copy as curl" />
           )
         }
       >

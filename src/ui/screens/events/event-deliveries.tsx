@@ -1,10 +1,11 @@
+import type { Query } from "../../api/request.ts";
 import { type Delivery, DELIVERY_STATUSES, type DeliveryWithAttempts } from "../../../domain/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { useResource } from "../../api/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { Section } from "../../parts/layout.tsx";
-import { linkTo, type Query } from "../../parts/route.ts";
+import { linkTo } from "../../parts/route.ts";
 import { Loaded, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { durationText, numberText, Until } from "../../parts/time.tsx";

@@ -3,16 +3,15 @@ import type { Action } from "../../../domain/action.ts";
 import type { Event } from "../../../domain/event.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { isReservedName } from "../../../domain/names.ts";
-import { newAttemptKey } from "../../api/attempt-key.ts";
 import { may } from "../../api/identity.ts";
-import { apiUrl, send } from "../../api/request.ts";
+import { apiUrl, send, newAttemptKey, type Query } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { readSession } from "../../api/session-token.ts";
 import { useActing } from "../../parts/acting.ts";
 import { Button } from "../../parts/button.tsx";
-import { Copy, runnable } from "../../parts/copy.tsx";
+import { Copy, curlOf, runnable, TOKEN_HEADER } from "../../parts/copy.tsx";
 import { Head } from "../../parts/layout.tsx";
-import { goTo, linkTo, type Query } from "../../parts/route.ts";
+import { goTo, linkTo } from "../../parts/route.ts";
 import { Detail } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
 import { say, sayError } from "../../parts/toast.tsx";
@@ -92,7 +91,7 @@ function Acts(props: {
         <Button run={again} disabled={isBusy} label="Publish again…" />
       )}
       <Copy
-        text={async () => curlOf(await body())}
+        text={async () => curlOfEvent(await body())}
         what="the request that publishes it, as curl"
         label="Copy as curl"
       />
@@ -105,14 +104,7 @@ function Acts(props: {
   );
 }
 
-/** The token is taken from the environment of whoever runs it. */
-function curlOf(body: string): string {
-  const token = readSession() === null ? [] : [`-H "Authorization: Bearer $EVREG_TOKEN"`];
-  const parts = [
-    `curl -X POST ${shellWord(apiUrl("/v1/events"))}`,
-    ...token,
-    `-H 'Content-Type: application/json'`,
-    `--data-binary ${shellWord(body)}`,
-  ];
-  return parts.join(" \\\n  ");
+function curlOfEvent(body: string): string {
+  const token = readSession() === null ? [] : [TOKEN_HEADER];
+  return curlOf(apiUrl("/v1/events"), [...token, "'Content-Type: application/json'"], body);
 }

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { attentionSentence } from "../../../domain/words/attention.ts";
 import type { Attention } from "../../../domain/operations.ts";
 import type { BacklogShare, Stats } from "../../../domain/stats/stats.ts";
-import type { ApiError } from "../../api/api-error.ts";
+import type { ApiError } from "../../api/request.ts";
 import { attention, beganAmong, type Needy, needyAmong, needyCount } from "../../api/attention.ts";
 import { may } from "../../api/identity.ts";
 import { SubscriptionName } from "../../records/delivery-acts.tsx";
@@ -18,13 +18,11 @@ const SHOWN = 10;
 const LATE_MS = 10_000;
 
 /** How things are in one sentence, what needs a person, and what each of them can do about it. */
-export function Verdict({
-  stats,
-  statsError,
-}: {
+export function Verdict(props: {
   readonly stats: Stats | undefined;
   readonly statsError: ApiError | undefined;
 }) {
+  const { stats, statsError } = props;
   const now = useNow(5_000);
   const [isAll, setAll] = useState(false);
   const { answer, error } = attention.use();

@@ -1,7 +1,7 @@
 import { type Replay, REPLAY_STATUSES, type ReplayStatus } from "../../../domain/replay.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { may } from "../../api/identity.ts";
-import { send } from "../../api/request.ts";
+import { send, type Query } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { useActing } from "../../parts/acting.ts";
 import { Button } from "../../parts/button.tsx";
@@ -10,7 +10,7 @@ import { CopyCommand } from "../../parts/copy.tsx";
 import type { FilterName } from "../../parts/filter-field.tsx";
 import { Definitions, Head } from "../../parts/layout.tsx";
 import { List, Split, useParts } from "../../parts/list.tsx";
-import { linkTo, type Query, type Route } from "../../parts/route.ts";
+import { linkTo, type Route } from "../../parts/route.ts";
 import { Detail, Empty, Failed } from "../../parts/states.tsx";
 import { type State, Status } from "../../parts/status.tsx";
 import type { Column } from "../../parts/table.tsx";

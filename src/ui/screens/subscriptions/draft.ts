@@ -1,6 +1,6 @@
 import type { Bearer, Subscription, SubscriptionMode } from "../../../domain/subscription.ts";
 import { durationText, parseDurationMs } from "../../../domain/formats.ts";
-import { ApiError } from "../../api/api-error.ts";
+import { ApiError } from "../../api/request.ts";
 import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
 
 /** A subscription's settings as a person types them. */

@@ -1,6 +1,5 @@
 import { Head } from "../../parts/layout.tsx";
-import { ApiError } from "../../api/api-error.ts";
-import { changedByOthers, changedText } from "../../api/drafts.ts";
+import { refuseConflict } from "../../api/drafts.ts";
 import { send } from "../../api/request.ts";
 import { goTo, linkTo } from "../../parts/route.ts";
 import { say } from "../../parts/toast.tsx";
@@ -19,15 +18,6 @@ export function EditSubscription({ subscription }: { readonly subscription: Read
     draftOf(subscription),
   );
   const leave = linkTo(["subscriptions", rowid]);
-  /** Two who change the same field are told of each other; sent once more, it replaces what the other has set. */
-  const refuseConflict = async (): Promise<void> => {
-    const { data } = await readSubscription(`/v1/subscriptions/${rowid}`);
-    const now = draftOf(data);
-    const field = changedByOthers(draft, now);
-    if (field === undefined) return;
-    draft.rebase({ [field]: now[field] });
-    throw new ApiError(409, changedText(now[field]), { field });
-  };
   return (
     <section class="stack narrow" aria-label={`Settings of ${application}/${name}`}>
       <Head
@@ -43,7 +33,7 @@ export function EditSubscription({ subscription }: { readonly subscription: Read
           void act(async () => {
             const text = changeBody(draft.fields, draft.before);
             if (text !== undefined) {
-              await refuseConflict();
+              refuseConflict(draft, draftOf((await readSubscription(`/v1/subscriptions/${rowid}`)).data));
               await send<Subscription>("PUT", `/v1/subscriptions/${rowid}`, { text });
               say(`${application}/${name} is changed.`);
             }

@@ -1,8 +1,7 @@
 import { Button } from "../../parts/button.tsx";
 import { useState } from "preact/hooks";
 import { type PageMeta, SEARCH_LIMITS } from "../../../domain/event.ts";
-import { ApiError } from "../../api/api-error.ts";
-import { askJson, withQuery } from "../../api/request.ts";
+import { askJson, withQuery, ApiError } from "../../api/request.ts";
 import { useActing } from "../../parts/acting.ts";
 import { linkTo } from "../../parts/route.ts";
 import { Time } from "../../parts/time.tsx";

@@ -1,4 +1,4 @@
-import type { ApiError } from "../../api/api-error.ts";
+import type { ApiError } from "../../api/request.ts";
 import { type Acting, useActing } from "../../parts/acting.ts";
 import { type FormDraft, useDraft } from "../../api/drafts.ts";
 import { type Draft, fieldOf } from "./draft.ts";

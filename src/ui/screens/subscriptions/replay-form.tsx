@@ -6,8 +6,7 @@ import {
   type ReplaySelection,
 } from "../../../domain/replay.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import type { ApiError } from "../../api/api-error.ts";
-import { askJson, send } from "../../api/request.ts";
+import { askJson, send, type ApiError } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
 import { useActing } from "../../parts/acting.ts";
 import { useDraft } from "../../api/drafts.ts";

@@ -110,11 +110,10 @@ function mostInFlight({ max_in_flight: most }: Subscription): ComponentChildren 
   );
 }
 
-function Order({
-  subscription: { ordered, on_exhausted: exhausted },
-}: {
-  readonly subscription: Subscription;
-}) {
+function Order(props: { readonly subscription: Subscription }) {
+  const {
+    subscription: { ordered, on_exhausted: exhausted },
+  } = props;
   if (ordered === false) {
     return (
       <>

@@ -1,3 +1,5 @@
+import { SubscriptionList } from "./subscription-list.tsx";
+import { NewSubscriptionForm } from "./new-subscription.tsx";
 import { useState } from "preact/hooks";
 import { shellWord } from "../../../domain/formats.ts";
 import type { CancelledMeta, ConsumersMeta, Subscription } from "../../../domain/subscription.ts";
@@ -10,8 +12,7 @@ import type { Question } from "../../parts/confirm.tsx";
 import { CopyCommand } from "../../parts/copy.tsx";
 import { Head, Section } from "../../parts/layout.tsx";
 import { Menu } from "../../parts/menu.tsx";
-import { useRecordName } from "../../parts/record-name.ts";
-import { goTo, linkTo, type Route } from "../../parts/route.ts";
+import { goTo, linkTo, type Route, useRecordName } from "../../parts/route.ts";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { numberText } from "../../parts/texts.ts";
@@ -202,3 +203,11 @@ const deleteQuestion = (subscription: Subscription, fullName: string): Question 
   danger: true,
   type: fullName,
 });
+
+/** All subscriptions, a new one, or one with its health and settings. */
+export function Subscriptions({ route }: { readonly route: Route }) {
+  const [, id] = route.path;
+  if (id === undefined) return <SubscriptionList route={route} />;
+  if (id === "new") return <NewSubscriptionForm query={route.query} />;
+  return <SubscriptionPage key={id} id={id} route={route} />;
+}

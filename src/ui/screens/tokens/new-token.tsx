@@ -7,8 +7,7 @@ import { Head } from "../../parts/layout.tsx";
 import { useDraft } from "../../api/drafts.ts";
 import { SecretOnce } from "../../parts/copy.tsx";
 import { CameBack, ChoiceField, FieldGroup, Form, TextField, Wrong } from "../../parts/form.tsx";
-import { useRecordName } from "../../parts/record-name.ts";
-import { linkTo } from "../../parts/route.ts";
+import { useRecordName, linkTo } from "../../parts/route.ts";
 
 const SCOPES: readonly (readonly [name: ScopeName, what: string])[] = [
   ["publish", "publishes events"],
