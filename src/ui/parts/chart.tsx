@@ -185,7 +185,7 @@ export function Chart(props: {
         )}
         {shown !== undefined && at !== null && (
           <div ref={tip} class="tip" aria-hidden="true">
-            <b>{momentText(shown, stepS)}</b>
+            <span class="strong">{momentText(shown, stepS)}</span>
             {lines.map(({ name, values }) => (
               <span key={name}>
                 {name}

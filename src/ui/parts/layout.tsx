@@ -43,7 +43,7 @@ export function Head(props: {
             <p class="facts">
               {status}
               {known.map(([name, value]) => (
-                <span key={name}>
+                <span key={name} class="break">
                   <b>{name}</b> {value}
                 </span>
               ))}

@@ -122,7 +122,7 @@ function Line(props: {
     <li class="try">
       <Status state={GLYPHS[outcome]} word={false} />
       <Time at={attempt.started_at} exact />
-      <span class="what">
+      <span class="what break">
         {link === undefined ? (
           name
         ) : (
@@ -165,10 +165,10 @@ function Next(props: {
   const line = (state: State, what: ComponentChildren, when: ComponentChildren = null) => (
     <>
       {hasBefore && <li class="gap" />}
-      <li class="try next">
+      <li class="try next soft">
         <Status state={state} word={false} />
         {at === null ? <span /> : <Time at={at} />}
-        <span class="what">{what}</span>
+        <span class="what break">{what}</span>
         <span class="took">{when}</span>
       </li>
     </>

@@ -121,13 +121,13 @@ function HealthLine(props: { readonly health: Health | undefined; readonly error
   );
 }
 
-export type Theme = "system" | "light" | "dark";
+type Theme = "system" | "light" | "dark";
 
 const SETTING = "evreg.theme";
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
 const kept = localStorage.getItem(SETTING);
 
-export const theme = shared<Theme>(THEMES.find((name) => name === kept) ?? "system");
+const theme = shared<Theme>(THEMES.find((name) => name === kept) ?? "system");
 
 /** `system` leaves the choice to the browser. */
 function paint(): void {
@@ -136,7 +136,7 @@ function paint(): void {
 
 paint();
 
-export function nextTheme(): void {
+function nextTheme(): void {
   theme.value = THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length]!;
   localStorage.setItem(SETTING, theme.value);
   paint();

@@ -36,7 +36,7 @@ const PARTS = [
 ] as const;
 
 /** One action; behind it in the address what is done with it. */
-export function ActionPage({ name, route }: { readonly name: string; readonly route: Route }) {
+function ActionPage({ name, route }: { readonly name: string; readonly route: Route }) {
   const { answer, error, reload } = useResource<ReadAction>(actionPath(name), {
     everyMs: EVERY_MS,
     read: readAction,
@@ -135,7 +135,7 @@ function ActionHead(props: {
 }
 
 /** TypeScript for the code that publishes or receives it. */
-export function TypesOf({ action }: PartProps) {
+function TypesOf({ action }: PartProps) {
   const path = `${actionPath(action.action)}/types`;
   const { answer, error, reload } = useResource<ActionTypes>(path);
   const source = answer?.data.source;

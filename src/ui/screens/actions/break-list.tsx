@@ -75,12 +75,12 @@ export function UsedLines({ fields }: { readonly fields: readonly UsedField[] })
   return (
     <>
       {fields.slice(0, MOST_NAMED).map(({ subscription, field, by }) => (
-        <span key={`${subscription.rowid} ${field} ${by}`} class="line">
+        <span key={`${subscription.rowid} ${field} ${by}`} class="line soft">
           <SubscriptionLink of={{ ...subscription, subscription_id: subscription.rowid }} />{" "}
           {by === "filter" ? "filters by" : "keeps the order by"} <code>{field}</code>
         </span>
       ))}
-      {fields.length > MOST_NAMED && <span class="line">and {fields.length - MOST_NAMED} more.</span>}
+      {fields.length > MOST_NAMED && <span class="line soft">and {fields.length - MOST_NAMED} more.</span>}
     </>
   );
 }
@@ -114,7 +114,7 @@ function Break(props: {
         {broken.pointer !== "" && <code class="at">{broken.pointer}</code>}
         <UsedLines fields={brokenFields(props.used, schemas, broken)} />
         {broken.example !== undefined && <Witness broken={broken} schemas={schemas} isOpen={number === 1} />}
-        <p class="instead">
+        <p class="instead soft">
           <b>Instead</b> {broken.remedy}
         </p>
       </div>

@@ -164,7 +164,7 @@ type Json = Readonly<Record<string, unknown>>;
 const DEEPEST = 20;
 
 /** A schema that a payload conforms to, to begin with: its members, all of them required, and their types. */
-export function schemaOfPayload(value: unknown, depth = 0): Json {
+function schemaOfPayload(value: unknown, depth = 0): Json {
   if (depth > DEEPEST) return {};
   if (value === null) return { type: "null" };
   if (Array.isArray(value)) {

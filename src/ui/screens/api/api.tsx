@@ -103,8 +103,8 @@ function OperationList(props: {
                     aria-current={operationId === picked ? "true" : undefined}
                   >
                     <Method method={method} />
-                    <code class="path">{path}</code>
-                    <span class="does">{summary}</span>
+                    <code class="path break">{path}</code>
+                    <span class="does soft">{summary}</span>
                   </a>
                 </li>
               ))}

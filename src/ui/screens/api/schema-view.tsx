@@ -28,7 +28,7 @@ export function SchemaView(props: {
   const members = Object.entries(schema.properties ?? {});
   if (members.length === 0) {
     return (
-      <p class="lone">
+      <p class="line-of">
         <code>{kindOf(document, schema)}</code> <Words text={schema.description ?? ""} />
       </p>
     );
@@ -40,7 +40,7 @@ export function SchemaView(props: {
         const about = member.description ?? resolved(document, member).schema.description;
         return (
           <div key={name}>
-            <dt>
+            <dt class="break">
               <code class="strong">{name}</code>
               {schema.required?.includes(name) === true && <span class="needed">required</span>}
             </dt>

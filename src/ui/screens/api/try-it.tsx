@@ -228,7 +228,7 @@ function AnswerView({ answered }: { readonly answered: Answered }) {
         <dl class="members">
           {headers.map(([name, value]) => (
             <div key={name}>
-              <dt>
+              <dt class="break">
                 <code>{name}</code>
               </dt>
               <dd>

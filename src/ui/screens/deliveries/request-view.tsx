@@ -87,7 +87,7 @@ export function RequestView(props: {
           <dl>
             {headers.map(([name, value, isLeftOut]) => (
               <div key={name}>
-                <dt>
+                <dt class="soft">
                   <code>{name}</code>
                 </dt>
                 <dd class={isLeftOut === true ? "muted" : ""}>

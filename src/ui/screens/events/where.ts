@@ -4,16 +4,20 @@ import { pointerSteps } from "../../../json/pointer.ts";
 /** What a search for payloads is asked for, or what is wrong with it. */
 type Where = { readonly schema: string } | { readonly wrong: string };
 
-/** A member that a payload must have, on the way to a value or with one. */
-interface Place {
-  readonly members: Map<string, Place>;
-  readonly items: Place[];
+/** Names of members and places in lists. */
+type Steps = readonly (string | number)[];
+
+/** What a payload must have somewhere. */
+interface Wanted {
+  readonly steps: Steps;
   /** The value as JSON. */
-  value?: string;
+  readonly value: string;
 }
 
 const STEP = /^(?:([^.[\]"]+)|\[(\d{1,3})\]|\[("(?:[^"\\]|\\.)*")\])/s;
 const MOST_STEPS = 64;
+const FORMS =
+  "where takes members such as country=FR, customer.id=7 or /sender/login=ada, each place once, or a JSON Schema.";
 /** The last space before another path and its `=`; names in quotes may hold anything. */
 const NEXT_MEMBER = /\s(?=(?:[^\s="]|\["(?:[^"\\]|\\.)*"\])+=)/s;
 
@@ -32,82 +36,43 @@ export function whereSchema(text: string): Where {
       return { wrong: `where is no JSON: ${(error as Error).message}` };
     }
   }
-  const root: Place = newPlace();
-  for (const typed of text.trim().split(NEXT_MEMBER)) {
+  const members = text.trim().split(NEXT_MEMBER);
+  const wanted = members.flatMap((typed): readonly Wanted[] => {
     const member = typed.trim();
     const at = member.indexOf("=");
-    const place = at < 1 ? undefined : placeIn(root, member.slice(0, at));
-    if (place === undefined || holds(place))
-      return {
-        wrong:
-          "where takes members such as country=FR, customer.id=7 or /sender/login=ada, each place once, or a JSON Schema.",
-      };
-    place.value = valueOf(member.slice(at + 1));
-  }
-  return { schema: schemaOf(root) };
+    const steps = at < 1 ? undefined : stepsOf(member.slice(0, at));
+    return steps === undefined ? [] : [{ steps, value: valueOf(member.slice(at + 1)) }];
+  });
+  const schema = wanted.length < members.length ? undefined : schemaOf(wanted);
+  return schema === undefined ? { wrong: FORMS } : { schema };
 }
 
-const newPlace = (): Place => ({ members: new Map(), items: [] });
-
-/** Whether something is asked of the place or what is in it. */
-const holds = ({ value, members, items }: Place): boolean =>
-  value !== undefined || members.size + items.length > 0;
-
-/**
- * Walks `items[0].sku`, `["odd name"].x` or a JSON Pointer, and makes what is not there yet; `undefined` for what is no such
- * path.
- */
-function placeIn(root: Place, path: string): Place | undefined {
-  if (path.startsWith("/")) return placeAt(root, path);
-  let rest = path;
-  let place: Place | undefined = root;
-  for (let steps = 0; rest !== ""; steps += 1) {
+/** Of `items[0].sku`, `["odd name"].x` or a JSON Pointer; `undefined` for what is no such path. */
+function stepsOf(path: string): Steps | undefined {
+  const steps: (string | number)[] = [];
+  if (path.startsWith("/")) {
+    // A number in the pointer is a place in a list.
+    steps.push(
+      ...pointerSteps(path).map((step) => (/^(?:0|[1-9]\d{0,2})$/.test(step) ? Number(step) : step)),
+    );
+  }
+  for (let rest = path.startsWith("/") ? "" : path; rest !== "";) {
     const [whole, name, index, quoted] = STEP.exec(rest) ?? [];
-    if (whole === undefined || place === undefined || steps === MOST_STEPS) return undefined;
-    rest = rest.slice(whole.length);
-    if (rest.startsWith(".")) rest = rest.slice(1);
-    place =
-      index !== undefined
-        ? itemOf(place, Number(index))
-        : memberOf(place, quoted === undefined ? name : textIn(quoted));
+    const step = index === undefined ? (name ?? textIn(quoted)) : Number(index);
+    if (whole === undefined || step === undefined) return undefined;
+    steps.push(step);
+    rest = rest.slice(whole.length).replace(/^\./, "");
   }
-  return place;
-}
-
-/** A number in the pointer is a place in a list. */
-function placeAt(root: Place, pointer: string): Place | undefined {
-  const steps = pointerSteps(pointer);
-  if (steps.length > MOST_STEPS) return undefined;
-  let place: Place | undefined = root;
-  for (const step of steps) {
-    if (place === undefined) return undefined;
-    place = /^(?:0|[1-9]\d{0,2})$/.test(step) ? itemOf(place, Number(step)) : memberOf(place, step);
-  }
-  return place;
+  return steps.length > MOST_STEPS ? undefined : steps;
 }
 
 /** The text of a name in quotes, if it is JSON. */
-function textIn(quoted: string): string | undefined {
+function textIn(quoted = ""): string | undefined {
   try {
     return JSON.parse(quoted) as string;
   } catch {
     return undefined;
   }
-}
-
-/** `undefined` where the place is to be something else than a list. */
-function itemOf(place: Place, index: number): Place | undefined {
-  if (place.value !== undefined || place.members.size > 0) return undefined;
-  while (place.items.length <= index) place.items.push(newPlace());
-  return place.items[index];
-}
-
-/** `undefined` without a name, and where the place is to be something else than an object. */
-function memberOf(place: Place, name: string | undefined): Place | undefined {
-  if (name === undefined || place.value !== undefined || place.items.length > 0) return undefined;
-  const member = place.members.get(name) ?? newPlace();
-  place.members.set(name, member);
-  return member;
 }
 
 /** What was typed if that is JSON, so that no number is rounded; else that text as a string. */
@@ -120,12 +85,24 @@ function valueOf(text: string): string {
   }
 }
 
-function schemaOf({ members, items, value }: Place): string {
-  if (value !== undefined) return `{"const":${value}}`;
-  if (items.length > 0) {
-    return `{"type":"array","items":[${items.map(schemaOf).join()}],"minItems":${items.length}}`;
+/** The schema of a place, with what is wanted in it; `undefined` where that cannot be true together. */
+function schemaOf(wanted: readonly Wanted[]): string | undefined {
+  if (wanted.some(({ steps }) => steps.length === 0)) {
+    return wanted.length === 1 ? `{"const":${wanted[0]!.value}}` : undefined;
   }
-  if (members.size === 0) return "{}";
-  const named = [...members].map(([name, place]) => `${JSON.stringify(name)}:${schemaOf(place)}`);
-  return `{"type":"object","properties":{${named.join()}},"required":${JSON.stringify([...members.keys()])}}`;
+  const inner = Map.groupBy(wanted, ({ steps: [step] }) => step);
+  const schemas = [...inner].map(([step, all]) => {
+    const within = all.map(({ steps, value }) => ({ steps: steps.slice(1), value }));
+    return [step, schemaOf(within)] as const;
+  });
+  const isList = schemas.every(([step]) => typeof step === "number");
+  const isObject = schemas.every(([step]) => typeof step === "string");
+  if (isList === isObject || schemas.some(([, schema]) => schema === undefined)) return undefined;
+  if (isObject) {
+    const named = schemas.map(([name, schema]) => `${JSON.stringify(name)}:${schema}`);
+    return `{"type":"object","properties":{${named.join()}},"required":${JSON.stringify([...inner.keys()])}}`;
+  }
+  const length = Math.max(...schemas.map(([place]) => Number(place))) + 1;
+  const items = Array.from({ length }, (_, place) => new Map(schemas).get(place) ?? "{}");
+  return `{"type":"array","items":[${items.join()}],"minItems":${length}}`;
 }

@@ -31,9 +31,9 @@ export function Backlog({ backlog }: { readonly backlog: StatsBacklog }) {
               <a class="strong" href={linkTo(["deliveries"], { cause })}>
                 {words}
               </a>
-              <b>{numberText(deliveries)}</b>
+              <span class="strong">{numberText(deliveries)}</span>
             </div>
-            <div class="muted">
+            <div class="muted small">
               <span>{deliveries === 0 && cause === "due" ? "none waits for evreg itself" : why}</span>
               <span>{since === null ? "–" : durationText(Math.max(0, now - Date.parse(since)))}</span>
             </div>

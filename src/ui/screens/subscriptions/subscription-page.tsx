@@ -34,7 +34,7 @@ import { TestHandler } from "./test-handler.tsx";
 const EVERY_MS = 2_000;
 
 /** One subscription; behind it in the address what is done with it: `edit`, `test`, `replay`. */
-export function SubscriptionPage({ id, route }: { readonly id: string; readonly route: Route }) {
+function SubscriptionPage({ id, route }: { readonly id: string; readonly route: Route }) {
   const path = `/v1/subscriptions/${encodeURIComponent(id)}`;
   const part = route.path[2];
   const read = useResource<ReadSubscription, ConsumersMeta>(path, {
