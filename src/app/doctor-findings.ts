@@ -89,15 +89,15 @@ export function diskFinding(
     dataBytes,
   }: { readonly freeBytes: number; readonly diskBytes: number; readonly dataBytes: number },
 ): Finding {
-  const found = `${byteCount(free)} of ${byteCount(diskBytes)} are free on the disk of ${folder}.`;
+  const sentence = `${byteCount(free)} of ${byteCount(diskBytes)} are free on the disk of ${folder}.`;
   const remedy =
     "Make room or move the folder to a larger disk; retention.events has old events removed. Without room nothing can be published.";
   const full = Math.max(LEAST_BYTES, Math.min(FULL_BYTES, diskBytes * FULL_SHARE));
-  if (free < full) return problem("disk", found, remedy);
+  if (free < full) return problem("disk", sentence, remedy);
   // A backup is made beside the data.
   if (free < Math.min(LOW_BYTES, diskBytes * LOW_SHARE) || free < dataBytes)
-    return warning("disk", found, remedy);
-  return fine("disk", found);
+    return warning("disk", sentence, remedy);
+  return fine("disk", sentence);
 }
 
 function sizes(folder: string): Finding {

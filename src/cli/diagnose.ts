@@ -93,8 +93,8 @@ async function integrity(evreg: Evreg): Promise<readonly Finding[]> {
     folder = await mkdtemp(join(tmpdir(), "evreg-doctor-"));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    const found = `The server's data was not looked through: no copy of it can be put into ${tmpdir()}: ${code ?? message}.`;
-    return [warning("integrity", found, "Set TMPDIR to a folder that can be written to.")];
+    const sentence = `The server's data was not looked through: no copy of it can be put into ${tmpdir()}: ${code ?? message}.`;
+    return [warning("integrity", sentence, "Set TMPDIR to a folder that can be written to.")];
   }
   try {
     const backup = await evreg.backup();
@@ -140,10 +140,10 @@ async function folderTargetFindings(
   }
   const stat = statSync(folder, { throwIfNoEntry: false });
   if (stat === undefined) {
-    const found = `There is no data folder ${folder}.`;
+    const sentence = `There is no data folder ${folder}.`;
     const remedy = "Start a server with `evreg serve`, which makes it; or name another with --data.";
     // A named folder should exist; the default one may not have been used yet.
-    return [(isNamed ? problem : warning)("folder", found, remedy), listening];
+    return [(isNamed ? problem : warning)("folder", sentence, remedy), listening];
   }
   if (!stat.isDirectory()) {
     return [problem("folder", `${folder} is no folder.`, "Name another with --data."), listening];
@@ -165,17 +165,17 @@ async function folderTargetFindings(
     const whole = fileFindings("The data file", looked);
     if (status.pending.length > 0) {
       const steps = status.pending.map((step) => `${step.version} (${step.name})`).join(", ");
-      const found = `The data file has schema version ${status.current}; still to do: ${steps}.`;
+      const sentence = `The data file has schema version ${status.current}; still to do: ${steps}.`;
       const remedy = "The next start of a server does it; `evreg migrate` does it now.";
       const { needed_bytes: needed = 0, free_bytes: free = 0 } = status.room ?? {};
       const form =
         needed > free
           ? problem(
               "form",
-              `${found} That takes up to ${byteCount(needed)} on the disk, and ${byteCount(free)} are free.`,
+              `${sentence} That takes up to ${byteCount(needed)} on the disk, and ${byteCount(free)} are free.`,
               "Make room, or move the folder to a larger disk: no server starts before.",
             )
-          : warning("form", found, remedy);
+          : warning("form", sentence, remedy);
       return [...about, ...folderFindings(folder), ...whole, form];
     }
     const form = fine("form", `The data file has schema version ${status.current}, the latest.`);
@@ -257,8 +257,8 @@ async function portFinding({ host, port }: Config): Promise<Finding> {
     );
   }
   const why = refused.code === "EADDRINUSE" ? "another program listens there" : (refused.code ?? "refused");
-  const found = `A server could not listen at ${where}: ${why}.`;
-  return warning("port", found, "Name another with --port or --host.");
+  const sentence = `A server could not listen at ${where}: ${why}.`;
+  return warning("port", sentence, "Name another with --port or --host.");
 }
 
 /** The address of an evreg that listens there. One that does not speak http looks like any other program. */
@@ -300,6 +300,6 @@ export function fileFindings(what: string, looked: FileCheck): readonly Finding[
   const whole = `Every page and index of ${what[0]!.toLowerCase()}${what.slice(1)} is whole`;
   if (findings.length > 0) return [fine("integrity", `${whole}.`), ...findings];
   if (unknown === 0) return [fine("integrity", `${whole}, and every event is as it was published.`)];
-  const found = `${whole}, and every event with a checksum is as it was published. ${countedAre(unknown, "event")} from before there were checksums, so of ${unknown === 1 ? "it" : "them"} that is not known.`;
-  return [fine("integrity", found)];
+  const sentence = `${whole}, and every event with a checksum is as it was published. ${countedAre(unknown, "event")} from before there were checksums, so of ${unknown === 1 ? "it" : "them"} that is not known.`;
+  return [fine("integrity", sentence)];
 }

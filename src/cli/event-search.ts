@@ -15,7 +15,7 @@ export async function wholePage<T>(
   pageSize: number,
 ): Promise<Answer<readonly T[], Partial<PageMeta>>> {
   const line = liveLine();
-  const found: T[] = [];
+  const matching: T[] = [];
   let searched = 0;
   let next = {};
   try {
@@ -23,13 +23,13 @@ export async function wholePage<T>(
       const answer = await list({ ...query, ...next });
       const { meta = {} } = answer;
       if (meta.next === undefined) return answer;
-      found.push(...answer.data);
+      matching.push(...answer.data);
       searched += meta.searched ?? 0;
-      if (meta.next === null || found.length >= pageSize) {
-        return { data: found, meta: { ...meta, per_page: pageSize, searched } };
+      if (meta.next === null || matching.length >= pageSize) {
+        return { data: matching, meta: { ...meta, per_page: pageSize, searched } };
       }
-      line.update(`${counted(found.length, "event")} found in ${searched.toLocaleString("en")} so far`);
-      next = { after: meta.next, limit: pageSize - found.length };
+      line.update(`${counted(matching.length, "event")} matching in ${searched.toLocaleString("en")} so far`);
+      next = { after: meta.next, limit: pageSize - matching.length };
     }
   } finally {
     line.clear();

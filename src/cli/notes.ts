@@ -162,10 +162,10 @@ export async function noteFailing(evreg: Evreg, subscription: Subscription): Pro
   if (since === null && reason === null) return;
   const latest = async (status: "waiting" | "failed") => {
     // A token may be allowed to write and not to read.
-    const found = await evreg.deliveries
+    const deliveries = await evreg.deliveries
       .list({ subscription: rowid, status, limit: 1 })
       .catch(() => undefined);
-    return found?.data[0];
+    return deliveries?.data[0];
   };
   const [waiting, failed] = [await latest("waiting"), await latest("failed")];
   const delivery = [waiting, failed].find((one) => (one?.last_error ?? null) !== null);
@@ -267,10 +267,10 @@ export async function missedNote(evreg: Evreg, id: number): Promise<string | und
   const subscription = await subscriptionOf(evreg, id);
   if (subscription === undefined || subscription.active) return undefined;
   const { application, timestamped, ordered } = subscription;
-  const found = await evreg
+  const answer = await evreg
     .attention({ application, limit: ATTENTION_LIMITS.listMax })
     .catch(() => undefined);
-  const item = found?.data.find((one) => one.subscription_id === id && one.reason !== "failed");
+  const item = answer?.data.find((one) => one.subscription_id === id && one.reason !== "failed");
   if (item === undefined || item.missed === null || item.missed === 0) return undefined;
   const replay = `subscriptions replay ${id} --from ${item.since ?? timestamped} --status missed`;
   const place = ordered === false ? "" : ", in its order behind what is sent by then";

@@ -62,8 +62,8 @@ export function setMembers(payload: object, members: readonly OwnMember[], isExa
   return members.every(({ path, value }) => {
     let place = payload;
     for (const [index, step] of path.slice(0, -1).entries()) {
-      const found = childOf(place, String(step));
-      const plain = found instanceof RawJson ? found.value() : found;
+      const before = childOf(place, String(step));
+      const plain = before instanceof RawJson ? before.value() : before;
       const isList = typeof path[index + 1] === "number";
       const isUsable = isList ? Array.isArray(plain) : isObject(plain);
       const child = isUsable ? (plain as object) : isList ? [] : {};

@@ -196,8 +196,8 @@ export function pageLine(
   { shown, total, next }: ShownPage,
 ): string {
   const records = (total ?? shown) === 1 ? noun : plural;
-  const of = total === undefined ? "" : ` of ${total.toLocaleString("en")}`;
-  const counts = `${shown.toLocaleString("en")}${of} ${records} shown`;
+  const ofTotal = total === undefined ? "" : ` of ${total.toLocaleString("en")}`;
+  const counts = `${shown.toLocaleString("en")}${ofTotal} ${records} shown`;
   if (next === undefined) return `${counts}; no more behind.`;
   return `${counts}. Next page: ${plainCommand(`${command}${flagWords(flags)} --after ${next}`)}`;
 }

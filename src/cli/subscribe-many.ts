@@ -88,9 +88,10 @@ async function assertAsAsked(
 ): Promise<void> {
   const { SUBSCRIPTION } = await import("./registry/members.ts");
   const { bearer_token: token, ...asked } = { ...input, action: found.action };
-  const given: Readonly<Record<string, unknown>> = token === undefined ? asked : { ...asked, bearer: "own" };
+  const settings: Readonly<Record<string, unknown>> =
+    token === undefined ? asked : { ...asked, bearer: "own" };
   const other = [...SUBSCRIPTION.members].find(([member, defaultOf]) => {
-    const wanted = given[member] ?? defaultOf(given, retries);
+    const wanted = settings[member] ?? defaultOf(settings, retries);
     return wanted !== undefined && !isDeepStrictEqual(Object(found)[member], wanted);
   });
   if (other === undefined) return;

@@ -61,9 +61,9 @@ export async function subscriptionId(evreg: Evreg, typed: TypedSubscription): Pr
   if (typeof typed === "number") return typed;
   const name = typed.trim();
   try {
-    const found = await haveName(evreg, name);
-    if (found.length === 1) return found[0]!.rowid;
-    if (found.length > 1) throw ambiguous(name, found);
+    const named = await haveName(evreg, name);
+    if (named.length === 1) return named[0]!.rowid;
+    if (named.length > 1) throw ambiguous(name, named);
     throw unknown(name, (await evreg.subscriptions.list()).data);
   } catch (error) {
     if (!(error instanceof EvregError) || error.code !== "forbidden") throw error;
@@ -77,12 +77,12 @@ async function haveName(evreg: Evreg, name: string): Promise<readonly Subscripti
   const applications = [...name.matchAll(/\//g)]
     .map(({ index }) => name.slice(0, index))
     .filter((application) => application !== "" && Array.from(application).length <= NAME_LENGTH);
-  const found: SubscriptionNames[] = [];
+  const named: SubscriptionNames[] = [];
   for (const application of applications) {
     const { data } = await evreg.subscriptions.list({ application });
-    found.push(...data.filter((one) => subscriptionOf(one) === name || fullName(one) === name));
+    named.push(...data.filter((one) => subscriptionOf(one) === name || fullName(one) === name));
   }
-  return found;
+  return named;
 }
 
 function unknown(name: string, all: readonly SubscriptionNames[]): EvregError {
@@ -97,8 +97,8 @@ function unknown(name: string, all: readonly SubscriptionNames[]): EvregError {
 
 const MAX_CANDIDATES = 10;
 
-function ambiguous(name: string, found: readonly SubscriptionNames[]): EvregError {
-  const candidates = found.slice(0, MAX_CANDIDATES).map((one) => `${one.rowid}: ${fullName(one)}`);
-  const message = `${JSON.stringify(name)} names ${found.length} subscriptions. Give one by its ID, or by its name with the action.`;
+function ambiguous(name: string, named: readonly SubscriptionNames[]): EvregError {
+  const candidates = named.slice(0, MAX_CANDIDATES).map((one) => `${one.rowid}: ${fullName(one)}`);
+  const message = `${JSON.stringify(name)} names ${named.length} subscriptions. Give one by its ID, or by its name with the action.`;
   return usageError(message, { candidates });
 }

@@ -50,11 +50,11 @@ export function asUsageError(error: unknown): EvregError | undefined {
   if (!(error instanceof Error) || !("oclif" in error)) return undefined;
   const { flags, args, parse, message }: ParseError = error;
   const known = parse?.input?.flags ?? {};
-  const given = parse?.output?.flags ?? {};
+  const typed = parse?.output?.flags ?? {};
   if (flags !== undefined) return usageError(unknownFlags(flags, known));
-  const missing = missingFlags(known, given);
+  const missing = missingFlags(known, typed);
   if (args !== undefined) return usageError(wrongArguments(args, missing));
-  const faults = flagFaults(known, given, missing);
+  const faults = flagFaults(known, typed, missing);
   return usageError(faults.length > 0 ? faults.join(" ") : plainSentence(message));
 }
 
@@ -121,9 +121,9 @@ function wrongArguments(args: NonNullable<ParseError["args"]>, missing: readonly
   return `Missing: ${[...names, ...missing].join(", ")}.`;
 }
 
-function missingFlags(flags: FlagShapes, given: ReadFlags): string[] {
+function missingFlags(flags: FlagShapes, typed: ReadFlags): string[] {
   return Object.entries(flags)
-    .filter(([name, { required }]) => required === true && given[name] === undefined)
+    .filter(([name, { required }]) => required === true && typed[name] === undefined)
     .map(([name, flag]) => flagForm(name, flag, []));
 }
 
@@ -132,18 +132,18 @@ function flagForm(name: string, flag: Command.Flag.Any, value: string | readonly
 }
 
 /** Which rules among the flags are broken. Computed here again: oclif's own sentences repeat values, tokens too. */
-function flagFaults(flags: FlagShapes, given: ReadFlags, missing: readonly string[]): readonly string[] {
+function flagFaults(flags: FlagShapes, typed: ReadFlags, missing: readonly string[]): readonly string[] {
   const faults = new Set<string>();
   if (missing.length > 0) faults.add(`Missing: ${missing.join(", ")}.`);
   for (const [name, { exclusive = [], dependsOn = [] }] of Object.entries(flags)) {
-    if (given[name] === undefined) continue;
+    if (typed[name] === undefined) continue;
     for (const other of exclusive) {
-      if (typeof other !== "string" || given[other] === undefined) continue;
+      if (typeof other !== "string" || typed[other] === undefined) continue;
       const [first, second] = [name, other].toSorted();
       faults.add(`--${first} and --${second} cannot be given together; leave one out.`);
     }
     for (const other of dependsOn) {
-      if (typeof other === "string" && given[other] === undefined) {
+      if (typeof other === "string" && typed[other] === undefined) {
         faults.add(`--${name} is only for use with --${other}.`);
       }
     }

@@ -224,8 +224,8 @@ function summary({ compatible, breaks, replay }: SchemaVerdict, { action, modes 
     : `Not compatible: ${count}; an update of ${action} with it would be refused.`;
   if (modes !== undefined) {
     const result = compatible ? "Compatible" : "Not compatible";
-    const found = compatible ? "" : `: ${count}`;
-    verdict = `${result} in the mode ${modes.typed}${found}. An update of ${action} is held to its own mode, ${modes.own}; leave out --mode to check for that.`;
+    const suffix = compatible ? "" : `: ${count}`;
+    verdict = `${result} in the mode ${modes.typed}${suffix}. An update of ${action} is held to its own mode, ${modes.own}; leave out --mode to check for that.`;
   }
   if (replay === null) return verdict;
   // What the old schema does not mention is no promise, but may be in events.

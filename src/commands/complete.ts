@@ -38,10 +38,10 @@ export class Complete extends Command {
     const late = Promise.withResolvers<readonly Candidate[]>();
     const timer = setTimeout(() => late.resolve([]), ANSWER_WITHIN_MS);
     const names = namesFor(target.of, target.flags, this.config.configDir).catch(() => []);
-    const found = await Promise.race([names, late.promise]);
+    const words = await Promise.race([names, late.promise]);
     clearTimeout(timer);
     const except = target.except === undefined ? undefined : unquoted(target.except);
-    return found
+    return words
       .filter(({ value }) => value !== except)
       .map(({ value, about }) => ({ value: `${target.prefix}${value}`, about }));
   }

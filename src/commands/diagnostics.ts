@@ -40,8 +40,8 @@ export class Doctor extends TargetCommand {
     const { version, configDir: configFolder } = this.config;
     const { diagnose } = await import("../cli/diagnose.ts");
     const data = await diagnose(flags, { version, deep: flags.deep, configFolder });
-    const of = (status: Finding["status"]): number => data.filter((one) => one.status === status).length;
-    const meta = { warnings: of("warning"), problems: of("problem") };
+    const count = (status: Finding["status"]): number => data.filter((one) => one.status === status).length;
+    const meta = { warnings: count("warning"), problems: count("problem") };
     await this.outputFor(flags).text({ data, meta }, (width) => findingLines(data, width));
     return meta.problems > 0 ? EXIT.failed : EXIT.done;
   }

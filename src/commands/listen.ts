@@ -103,20 +103,20 @@ It needs a token with the scopes listen and read, or one that may write. On a te
         const wanted = { application, subscription, actions, ordered };
         const secretOf = flags["secret-of"];
         const signer = secretOf === undefined ? undefined : await signerOf(evreg, secretOf);
-        const found = await subscriptionsFor(evreg, wanted, signer).catch(async (error: unknown) => {
+        const subscriptions = await subscriptionsFor(evreg, wanted, signer).catch(async (error: unknown) => {
           const hint = await scopeHint(evreg, error, wanted);
           if (hint !== undefined) note(hint);
           throw error;
         });
-        await noteOthers(evreg, found);
-        if (since !== undefined) await replaySince(evreg, found, since);
+        await noteOthers(evreg, subscriptions);
+        if (since !== undefined) await replaySince(evreg, subscriptions, since);
         const readsKeys = canAsk() && output.format === "table";
         note(
-          `Listening: ${found.map(nameOf).join(", ")}. ${what}${readsKeys ? " r: last one again, q: quit." : ""}`,
+          `Listening: ${subscriptions.map(nameOf).join(", ")}. ${what}${readsKeys ? " r: last one again, q: quit." : ""}`,
         );
         const taking = { concurrency, leaseMs, signAs: signer?.rowid, signal, graceMs: GRACE_MS, max };
         const options = { attempt, program, report, readsKeys, ...taking };
-        await listen(evreg, found, options);
+        await listen(evreg, subscriptions, options);
       },
       { serverFor: "listen" },
     );

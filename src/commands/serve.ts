@@ -223,8 +223,8 @@ interface Announcement {
 export function announcement(about: Announcement): string {
   const { url, data, tokenFile, program, cwd, context } = about;
   // A command in the same folder finds the server by itself; elsewhere it has to be told the data folder.
-  const found = relative(cwd, data) === ".evreg" && context === undefined;
-  const place = found ? "" : ` --data ${shellWord(data)}`;
+  const isFound = relative(cwd, data) === ".evreg" && context === undefined;
+  const place = isFound ? "" : ` --data ${shellWord(data)}`;
   let access = "none needed";
   if (tokenFile !== undefined) access = `in the file ${tokenFile}`;
   else if (about.needsToken) {

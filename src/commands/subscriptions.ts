@@ -266,12 +266,12 @@ The payload is made up from the action's schema, or given. Exit code 1 when the 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(SubscriptionsTest);
     const { payload, seed, set: members = [], action: named } = flags;
-    const given = payload === undefined ? undefined : await payloadFrom(payload);
+    const typed = payload === undefined ? undefined : await payloadFrom(payload);
     const act = async (evreg: Evreg): Promise<number> => {
       const id = await subscriptionId(evreg, args.id);
       const { data: subscription } = await evreg.subscriptions.get(id);
       const action = named ?? (await actionOf(evreg, subscription.action));
-      const sent = given ?? (await samplesOf(evreg, action, { seed, count: 1, members }))[0]!;
+      const sent = typed ?? (await samplesOf(evreg, action, { seed, count: 1, members }))[0]!;
       const answer = await evreg.subscriptions.test(id, { action, payload: sent }, interruption());
       const output = this.outputFor(flags);
       await output.record(answer, HANDLER_TEST_RECORD);
@@ -286,8 +286,8 @@ The payload is made up from the action's schema, or given. Exit code 1 when the 
 async function actionOf(evreg: Evreg, pattern: string): Promise<string> {
   if (!isPattern(pattern)) return pattern;
   const { data } = await evreg.actions.list();
-  const found = data.find(({ action }) => matches(pattern, action));
-  if (found !== undefined) return found.action;
+  const matching = data.find(({ action }) => matches(pattern, action));
+  if (matching !== undefined) return matching.action;
   throw new EvregError(
     "not_found",
     `No action that may be read here is one of ${pattern}. Name one with --action.`,

@@ -18,12 +18,12 @@ export interface ShownKey {
 export function shownKeys({ config, places }: Pick<LoadedConfig, "config" | "places">): ShownKey[] {
   return CONFIG_KEYS.map((key) => {
     const value = valueAt(config, key);
-    const found = value === undefined ? undefined : places.get(key.path);
+    const place = value === undefined ? undefined : places.get(key.path);
     return {
       key: key.path,
       value: value === undefined ? null : shown(key, value),
-      source: found?.source ?? "default",
-      place: found?.place ?? null,
+      source: place?.source ?? "default",
+      place: place?.place ?? null,
     };
   });
 }

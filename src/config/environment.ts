@@ -52,10 +52,10 @@ export function readEnvironment(env: Environment, cwd: string): EnvironmentValue
 }
 
 function readKey(into: SourceValues, key: ConfigKey, env: Environment, cwd: string): void {
-  const given: { place: string; value: string }[] = [];
+  const variables: { place: string; value: string }[] = [];
   for (const place of [key.env, ...(key.envAlias === undefined ? [] : [key.envAlias])]) {
     const value = text(env, place);
-    if (value !== undefined && !isFromKubernetes(place, value)) given.push({ place, value });
+    if (value !== undefined && !isFromKubernetes(place, value)) variables.push({ place, value });
   }
   const file = `${key.env}_FILE`;
   const path = key.secret === true ? text(env, file) : undefined;
@@ -64,13 +64,13 @@ function readKey(into: SourceValues, key: ConfigKey, env: Environment, cwd: stri
     try {
       const value = readFileSync(resolve(cwd, path), "utf8").trim();
       if (value === "") return into.refuse(key.path, file, `${subject} is empty`);
-      given.push({ place: file, value });
+      variables.push({ place: file, value });
     } catch (error) {
       const { code = "unreadable" } = error as NodeJS.ErrnoException;
       return into.refuse(key.path, file, `${subject} cannot be read (${code})`);
     }
   }
-  const [first, second] = given;
+  const [first, second] = variables;
   if (first === undefined) return;
   if (second !== undefined && second.value !== first.value) {
     const message = `${first.place} and ${second.place} both set ${key.path}, to different values; unset one of them`;

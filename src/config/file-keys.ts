@@ -37,9 +37,9 @@ export function readFileKeys(file: ConfigFile): SourceValues {
     if (key === undefined || (section === "" && path.includes("."))) {
       return result.refuse(path, place(keyNode), `${path} is not a key of evreg; ${advice(path, section)}`);
     }
-    const given = plain(value, document);
+    const typed = plain(value, document);
     // `null` is how the example file writes "not set".
-    if (given !== null || key.default !== null) result.add(key, given, place(value ?? keyNode));
+    if (typed !== null || key.default !== null) result.add(key, typed, place(value ?? keyNode));
   };
 
   readMapping(document.contents, "");

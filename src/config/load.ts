@@ -62,21 +62,21 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const data = named.find((value) => value !== undefined) ?? values.get("data");
   const file = await readFile(options, configFile, String(data));
   const sources = [flags, variables, ...(file === undefined ? [] : [file.keys]), systemd];
-  const found = new Map(sources.toReversed().flatMap((source) => Array.from(source.found)));
-  for (const [path, { value }] of found) values.set(path, value);
+  const byKey = new Map(sources.toReversed().flatMap((source) => Array.from(source.found)));
+  for (const [path, { value }] of byKey) values.set(path, value);
 
   const problems = sources.flatMap((source) => source.problems);
-  problems.push(...applyRules(values, found));
+  problems.push(...applyRules(values, byKey));
   if (problems.length > 0) throw problemsError(problems, file?.file);
 
   const unnamedPlace = (path: string): string | undefined => {
-    const item = found.get(path);
+    const item = byKey.get(path);
     return file?.named === false && item?.source === "file" ? item.place : undefined;
   };
   return {
     config: buildConfig(values),
-    places: found,
-    warnings: warningsFor(values, found, options.configText === undefined ? file?.file.path : undefined),
+    places: byKey,
+    warnings: warningsFor(values, byKey, options.configText === undefined ? file?.file.path : undefined),
     file: file?.file.path,
     unnamedUrlPlace: unnamedPlace("remote.url"),
     unnamedDataPlace: unnamedPlace("data"),
@@ -172,30 +172,30 @@ type Places = ReadonlyMap<string, Found>;
  * What must hold between keys. Changes `values` where one key decides about another.
  * @returns the mistakes, in the order of the keys
  */
-function applyRules(values: ConfigValues, found: Places): ConfigProblem[] {
+function applyRules(values: ConfigValues, places: Places): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const refuse = ({ key, place }: Found, message: string): void => {
     problems.push({ name: key.path, place, message: `${key.path} ${message}` });
   };
   const host = String(values.get("host"));
-  const auth = found.get("auth.mode");
+  const auth = places.get("auth.mode");
   if (auth?.value === "off" && !isLoopbackHost(host)) {
     refuse(
       auth,
       `off is only for a loopback host such as 127.0.0.1, not ${host}: anybody who reaches it could do anything`,
     );
   }
-  const [cert, certKey] = [found.get("tls.cert"), found.get("tls.key")];
+  const [cert, certKey] = [places.get("tls.cert"), places.get("tls.key")];
   if (cert !== undefined && certKey === undefined) refuse(cert, `needs tls.key ${BESIDE_IT}`);
   if (certKey !== undefined && cert === undefined) refuse(certKey, `needs tls.cert ${BESIDE_IT}`);
-  const previousKey = found.get("encryption.previousKey");
+  const previousKey = places.get("encryption.previousKey");
   if (previousKey !== undefined && !values.has("encryption.key")) {
     refuse(
       previousKey,
       "is for changing the key, and there is no encryption.key to change to; set EVREG_ENCRYPTION_KEY to the new one",
     );
   }
-  const inFlight = found.get("delivery.maxInFlightPerSubscription");
+  const inFlight = places.get("delivery.maxInFlightPerSubscription");
   const total = Number(values.get("delivery.maxInFlight"));
   const max = Math.max(1, total - 1);
   if (inFlight === undefined) {
@@ -208,7 +208,7 @@ function applyRules(values: ConfigValues, found: Places): ConfigProblem[] {
     );
   }
   // A file's token is for that file's server; `--url` or `EVREG_URL` naming another must not hand it over.
-  const [url, token] = [found.get("remote.url"), found.get("remote.token")];
+  const [url, token] = [places.get("remote.url"), places.get("remote.token")];
   if (token?.source === "file" && url !== undefined && url.source !== "file") values.delete("remote.token");
   return problems;
 }
@@ -216,9 +216,9 @@ function applyRules(values: ConfigValues, found: Places): ConfigProblem[] {
 const BESIDE_IT = "beside it: https takes a certificate and its key";
 
 /** What a person should know, although evreg starts. Never holds a secret. */
-function warningsFor(values: ConfigValues, found: Places, file: string | undefined): string[] {
+function warningsFor(values: ConfigValues, places: Places, file: string | undefined): string[] {
   const warnings: string[] = [];
-  const secrets = CONFIG_KEYS.filter((key) => key.secret === true && found.get(key.path)?.source === "file");
+  const secrets = CONFIG_KEYS.filter((key) => key.secret === true && places.get(key.path)?.source === "file");
   if (file !== undefined && secrets.length > 0 && othersMayRead(file)) {
     warnings.push(
       `${file} holds ${secrets.map((key) => key.path).join(" and ")} and others on this machine may read it; run: chmod 600 ${file}`,

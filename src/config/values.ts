@@ -41,11 +41,11 @@ export class SourceValues {
     const { path, kind, secret } = key;
     // Only a file has numbers, booleans and lists as such.
     const text = typeof raw === "string" && this.#source !== "file" ? raw.trim() : undefined;
-    const given = text === undefined ? raw : (kind.fromText?.(text) ?? text);
-    const value = kind.read(given);
+    const typed = text === undefined ? raw : (kind.fromText?.(text) ?? text);
+    const value = kind.read(typed);
     if (value === undefined) {
-      const shown = secret === true ? "" : `, not ${quoteShort(given)}`;
-      this.refuse(path, place, `${path} ${kind.advise?.(given) ?? `must be ${kind.allowed}${shown}`}`);
+      const shown = secret === true ? "" : `, not ${quoteShort(typed)}`;
+      this.refuse(path, place, `${path} ${kind.advise?.(typed) ?? `must be ${kind.allowed}${shown}`}`);
       return;
     }
     const whole = kind.isPath === true ? resolve(this.#base, String(value)) : value;

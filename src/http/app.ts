@@ -120,7 +120,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       };
       const begin = (request: ApiRequest): Reply | Promise<Reply> => {
         const caller = authenticate(request, route.access);
-        return caller instanceof Promise ? caller.then((found) => act(found, request)) : act(caller, request);
+        return caller instanceof Promise ? caller.then((known) => act(known, request)) : act(caller, request);
       };
       const refused =
         route.access === "publish" && route.body !== undefined

@@ -64,9 +64,9 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
         "The `Authorization` header is not `Bearer <token>`; send a token in that form.",
       );
     }
-    const found = service.tokens.authenticate(token);
+    const answer = service.tokens.authenticate(token);
     const enter = (principal: Principal | undefined): Caller => enterAs(principal, header, socket);
-    return found instanceof Promise ? found.then(enter) : enter(found);
+    return answer instanceof Promise ? answer.then(enter) : enter(answer);
   }
 
   function enterAs(principal: Principal | undefined, header: string, socket: CallerSocket): Caller {

@@ -89,8 +89,8 @@ In Node:
     const right = hmac.update(\`\${id}.\${timestamp}.\`).update(body).digest();
     const signatures = headers["webhook-signature"] ?? "";
     return signatures.split(" ").some((one) => {
-      const given = Buffer.from(one.replace(/^v1,/, ""), "base64");
-      return given.length === right.length && timingSafeEqual(given, right);
+      const sent = Buffer.from(one.replace(/^v1,/, ""), "base64");
+      return sent.length === right.length && timingSafeEqual(sent, right);
     });
   }
 

@@ -46,21 +46,21 @@ export async function subscriptionsFor(
   const application = listened.application ?? (await applicationOf(evreg));
   const subscription = listened.subscription ?? `listen-${listenerName()}`;
   const named = await listNamed(evreg, application, subscription);
-  const found: Subscription[] = [];
+  const subscriptions: Subscription[] = [];
   for (const action of new Set(listened.actions)) {
     const { ordered } = listened;
     const wanted = { application, subscription, action, ordered };
-    found.push(await ensure(evreg, wanted, [...named, ...found], signer));
+    subscriptions.push(await ensure(evreg, wanted, [...named, ...subscriptions], signer));
   }
   for (const other of named) {
-    if (other.mode !== "pull" || found.some(({ rowid }) => rowid === other.rowid)) continue;
+    if (other.mode !== "pull" || subscriptions.some(({ rowid }) => rowid === other.rowid)) continue;
     const expires =
       other.expires_after_ms === null ? "" : ", until nobody has taken any for the time it was made with";
     note(
       `The subscription ${nameOf(other)} goes on collecting events${expires}. Delete it: ${nextCommand(`subscriptions delete ${other.rowid}`)}`,
     );
   }
-  return found;
+  return subscriptions;
 }
 
 /** Lists the subscriptions of that name that the token may read. */
@@ -140,20 +140,20 @@ async function ensure(
   }
 }
 
-function mustFit(found: Subscription, { ordered }: Wanted): void {
-  if (found.mode !== "pull") {
+function mustFit(subscription: Subscription, { ordered }: Wanted): void {
+  if (subscription.mode !== "pull") {
     throw usageError(
-      `The subscription ${nameOf(found)} has a handler; give another name with --subscription.`,
+      `The subscription ${nameOf(subscription)} has a handler; give another name with --subscription.`,
     );
   }
-  if (ordered && !found.ordered) {
+  if (ordered && !subscription.ordered) {
     throw usageError(
-      `The subscription ${nameOf(found)} is not ordered; give another name with --subscription, or change it: ${nextCommand(`subscriptions update ${found.rowid} --ordered`)}.`,
+      `The subscription ${nameOf(subscription)} is not ordered; give another name with --subscription, or change it: ${nextCommand(`subscriptions update ${subscription.rowid} --ordered`)}.`,
     );
   }
-  if (!found.active) {
+  if (!subscription.active) {
     note(
-      `The subscription ${nameOf(found)} is paused: ${nextCommand(`subscriptions update ${found.rowid} --active`)}.`,
+      `The subscription ${nameOf(subscription)} is paused: ${nextCommand(`subscriptions update ${subscription.rowid} --active`)}.`,
     );
   }
 }

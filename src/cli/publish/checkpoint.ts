@@ -66,9 +66,9 @@ export class Checkpoint {
    */
   static async open(options: CheckpointOptions): Promise<Checkpoint> {
     const { source, dataId, target } = options;
-    const found = await readCheckpoint(options);
-    if (found !== undefined) {
-      return new Checkpoint(options, { ...found, target, byte: resumeOffset(found, options) });
+    const checkpoint = await readCheckpoint(options);
+    if (checkpoint !== undefined) {
+      return new Checkpoint(options, { ...checkpoint, target, byte: resumeOffset(checkpoint, options) });
     }
     const start = { ...columnsOf(NOTHING_SETTLED), digest: "", rejects_bytes: 0 };
     const created = { evreg_checkpoint: FORMAT_VERSION, seed: source.seed(), data_id: dataId, target };

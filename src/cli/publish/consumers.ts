@@ -18,18 +18,18 @@ export function attendance(
   elapsedMs: () => number,
 ): (delivery: Delivery) => Promise<boolean> {
   const known = new Map<number, Subscription | undefined>();
-  const isAttended = (found: Subscription | undefined): boolean => {
+  const isAttended = (subscription: Subscription | undefined): boolean => {
     // One that cannot be read may be of any mode.
-    if (found?.mode !== "pull") return true;
-    const { last_claim_at: last } = found;
+    if (subscription?.mode !== "pull") return true;
+    const { last_claim_at: last } = subscription;
     return last !== null && Date.parse(last) >= Date.parse(sinceIso) + elapsedMs() - ATTENDED_MS;
   };
   return async ({ subscription_id: id, status }) => {
     // A consumer has it now, or a pause holds it, which is said in other words.
     if (status === "delivering" || status === "held") return true;
     if (known.has(id) && isAttended(known.get(id))) return true;
-    const found = await subscriptions.get(id).catch(() => undefined);
-    known.set(id, found?.data);
-    return isAttended(found?.data);
+    const answer = await subscriptions.get(id).catch(() => undefined);
+    known.set(id, answer?.data);
+    return isAttended(answer?.data);
   };
 }

@@ -52,9 +52,9 @@ export async function publishOne(options: PublishOptions): Promise<(evreg: Evreg
     throw usageError("Name the action to publish, or give a file of events with --batch.");
   if (sample !== undefined && options.payload !== undefined)
     throw usageError("With --sample the payload is made up; leave it out.");
-  const given = sample === undefined ? [await givenPayload(options)] : undefined;
+  const ownPayload = sample === undefined ? [await givenPayload(options)] : undefined;
   return async (evreg) => {
-    const payloads = given ?? (await samplesOf(evreg, action, sample!));
+    const payloads = ownPayload ?? (await samplesOf(evreg, action, sample!));
     const events: Event[] = [];
     for (const payload of payloads) {
       // Each of several has its own.

@@ -109,7 +109,7 @@ interface RawRecord {
 const IGNORED_MEMBER = /^x-/;
 
 function recordsIn(file: RegistryFile, problems: Problem[]): RawRecord[] {
-  const found: RawRecord[] = [];
+  const records: RawRecord[] = [];
   for (const { value, place } of file.documents) {
     // An empty document of YAML.
     if (value === null) continue;
@@ -125,14 +125,14 @@ function recordsIn(file: RegistryFile, problems: Problem[]): RawRecord[] {
           problems.push({ place: place([name]), message: unknownMember(name, ["actions", "subscriptions"]) });
       } else if (Array.isArray(list)) {
         for (const [index, item] of (list as unknown[]).entries()) {
-          found.push({ kind, value: item, place: (path) => place([name, index, ...path]), file });
+          records.push({ kind, value: item, place: (path) => place([name, index, ...path]), file });
         }
       } else if (list !== null) {
         problems.push({ place: place([name]), message: `${name} must be a list` });
       }
     }
   }
-  return found;
+  return records;
 }
 
 /** Files that are the schema of an action of another file, and so declare nothing themselves. */

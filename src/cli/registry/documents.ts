@@ -127,21 +127,21 @@ const pairsOf = memoize((map: YAMLMap): ReadonlyMap<string, Pair> => {
 /** The line of a part, from 1; of a missing part, that of what it would be in. */
 function lineAt(document: Document, lines: LineCounter, path: FieldPath): number {
   let node: unknown = document.contents;
-  let found = node;
+  let inner = node;
   for (const step of path) {
     if (isAlias(node)) node = node.resolve(document);
     if (isMap(node)) {
       const pair = pairsOf(node).get(String(step));
       if (pair === undefined) break;
-      found = pair.key;
+      inner = pair.key;
       node = pair.value;
     } else if (isSeq(node)) {
       node = node.items[Number(step)];
       if (node === undefined) break;
-      found = node;
+      inner = node;
     } else break;
   }
-  return Math.max(1, lines.linePos(startOf(found as Node | null)).line);
+  return Math.max(1, lines.linePos(startOf(inner as Node | null)).line);
 }
 
 /** A file that declares, or one that such a file refers to. */
@@ -194,16 +194,16 @@ async function isDirectory(path: string): Promise<boolean> {
 /** Hidden ones, `node_modules` and schemas are left out, and links to folders are not followed. */
 async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true });
-  const found: string[] = [];
+  const paths: string[] = [];
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = join(folder, entry.name);
     if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
-    if (entry.isDirectory()) found.push(...(await filesIn(path)));
+    if (entry.isDirectory()) paths.push(...(await filesIn(path)));
     else if (REGISTRY_FILE.test(entry.name) && !SCHEMA_FILE.test(entry.name)) {
-      if (!(await isDirectory(path))) found.push(path);
+      if (!(await isDirectory(path))) paths.push(path);
     }
   }
-  return found;
+  return paths;
 }
 
 /**

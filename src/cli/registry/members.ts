@@ -178,14 +178,14 @@ export function validateMembers(
 
 /** A validator stops at the first mistake, so it is called again without that member. */
 function schemaErrors(kind: DeclaredKind, values: Values): readonly EvregError[] {
-  const found: EvregError[] = [];
+  const faults: EvregError[] = [];
   const remaining: Record<string, unknown> = { ...values };
   for (;;) {
     const fault = validatorOf(kind).validate(remaining);
-    if (fault === undefined) return found;
-    found.push(invalidField(fault.field, fault.message));
+    if (fault === undefined) return faults;
+    faults.push(invalidField(fault.field, fault.message));
     const [member] = pathNamed(fault.field);
-    if (member === undefined || !(member in remaining)) return found;
+    if (member === undefined || !(member in remaining)) return faults;
     delete remaining[member];
   }
 }

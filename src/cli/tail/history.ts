@@ -28,28 +28,30 @@ export class DeliveryHistory {
 
   /** Reads those created from a time on, oldest first. */
   async since(from: string, to: string | undefined): Promise<readonly ShownResult[]> {
-    const found: Delivery[] = [];
+    const deliveries: Delivery[] = [];
     let after: number | undefined;
     let isWhole = false;
-    while (found.length <= MAX_LISTED && !isWhole) {
+    while (deliveries.length <= MAX_LISTED && !isWhole) {
       const range = { from, ...(to === undefined || to <= from ? {} : { to }) };
       const page = { ...this.#query, ...range, limit: PAGE, ...(after === undefined ? {} : { after }) };
       const { data } = await this.#evreg.deliveries.list(page);
-      found.push(...data.filter(({ application }) => application === (this.#application ?? application)));
+      deliveries.push(
+        ...data.filter(({ application }) => application === (this.#application ?? application)),
+      );
       after = data.at(-1)?.rowid;
       isWhole = data.length < PAGE;
     }
-    if (found.length > MAX_LISTED) {
+    if (deliveries.length > MAX_LISTED) {
       note(
         `Only the last ${MAX_LISTED.toLocaleString("en")} from before are shown; all: ${nextCommand(`deliveries --from ${from} --all`)}`,
       );
     }
-    const told = found
+    const shown = deliveries
       .slice(0, MAX_LISTED)
       .toReversed()
       .flatMap((delivery) => resultIn(delivery) ?? []);
-    for (const { rowid, attempt } of told) this.#told.set(rowid, attempt);
-    return told;
+    for (const { rowid, attempt } of shown) this.#told.set(rowid, attempt);
+    return shown;
   }
 
   hasTold({ rowid, attempt }: DeliveryResult): boolean {

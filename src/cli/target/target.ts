@@ -65,9 +65,9 @@ export interface Address {
  * environment if it is not for another address, else the folder's own, else one in the configuration file.
  */
 export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promise<Target> {
-  const found = await findTarget(flags, needs.configFolder);
-  if (found.kind !== "folder") return found;
-  const { config } = found;
+  const target = await findTarget(flags, needs.configFolder);
+  if (target.kind !== "folder") return target;
+  const { config } = target;
   const isInFolder = config.database.url === undefined;
   if (isInFolder && needs.creates !== "folder" && !existsSync(config.data)) throw noFolder(config.data);
   if (needs.serverFor !== undefined) throw noServer(needs.serverFor, config.data);
@@ -118,16 +118,16 @@ export async function serverFor(
   if (url !== undefined && flags.data === undefined) {
     if (unnamedUrlPlace !== undefined && !isKnown(url, configFolder)) {
       const remedy = `name it with --url or EVREG_URL, name the file with --config or EVREG_CONFIG, or keep the server as a context: ${plainCommand(`context add NAME --url ${url}`)}`;
-      const found = `Only ${unnamedUrlPlace} names the server ${url}`;
-      await assertMeant({ found, inUse: contextInUse(configFolder), remedy }, mayBeMeant);
+      const sentence = `Only ${unnamedUrlPlace} names the server ${url}`;
+      await assertMeant({ found: sentence, inUse: contextInUse(configFolder), remedy }, mayBeMeant);
     }
     return { url, token: configured, allowInsecureToken };
   }
   const inUse = unnamedDataPlace === undefined ? undefined : contextInUse(configFolder);
   if (inUse !== undefined) {
     const remedy = `name it with --data or EVREG_DATA, or the file with --config or EVREG_CONFIG; if ${inUse} is meant, give --context ${inUse}.`;
-    const found = `Only ${unnamedDataPlace} names the data folder ${config.data}`;
-    await assertMeant({ found, inUse, remedy }, mayBeMeant);
+    const sentence = `Only ${unnamedDataPlace} names the data folder ${config.data}`;
+    await assertMeant({ found: sentence, inUse, remedy }, mayBeMeant);
   }
 
   const isNamed = loaded.places.has("data") && unnamedDataPlace === undefined;

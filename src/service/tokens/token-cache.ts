@@ -66,7 +66,7 @@ export class TokenCache {
     if (known !== undefined) return this.#admit(known);
     // Anything else was not made by evreg, so that the store need not be read.
     if (!isTokenForm(token)) return undefined;
-    return this.#find(hash).then((found) => (found === undefined ? undefined : this.#admit(found)));
+    return this.#find(hash).then((cached) => (cached === undefined ? undefined : this.#admit(cached)));
   }
 
   /** Uses the token of a principal again, without the token. `false` unless it is certain to hold still. */

@@ -37,7 +37,7 @@ export function FilterField(props: {
   const [wrong, setWrong] = useState("");
   useKeys([{ key: "/", what: "Filter", run: () => input.current?.focus() }]);
 
-  const given = names.filter(({ name }) => route.query[name] !== undefined);
+  const filled = names.filter(({ name }) => route.query[name] !== undefined);
   const change = (name: string, value: string | undefined): void =>
     goTo(linkTo(path, { ...route.query, after: undefined, [name]: value }));
   const add = (): void => {
@@ -59,7 +59,7 @@ export function FilterField(props: {
   return (
     <div>
       <div class="field">
-        {given.map(({ name, shown }) => (
+        {filled.map(({ name, shown }) => (
           <span class="tag" key={name}>
             <b>{name}</b> <span class="value">{shown?.(route.query[name] ?? "") ?? route.query[name]}</span>
             <button aria-label={`Remove the filter ${name}`} onClick={() => change(name, undefined)}>
@@ -79,7 +79,7 @@ export function FilterField(props: {
           onKeyDown={(event) => {
             if (event.key === "Enter") add();
             else if (event.key === "Escape") event.currentTarget.blur();
-            else if (event.key === "Backspace" && text === "") change(given.at(-1)?.name ?? "", undefined);
+            else if (event.key === "Backspace" && text === "") change(filled.at(-1)?.name ?? "", undefined);
           }}
         />
         <datalist id="filters">

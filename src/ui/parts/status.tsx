@@ -127,11 +127,11 @@ export function Status(props: {
 
 /** How many are in each state: glyphs with counts. */
 export function Counts({ counts }: { readonly counts: Readonly<Partial<Record<DeliveryStatus, number>>> }) {
-  const given = Object.entries(counts).filter(([, count]) => count > 0) as [DeliveryStatus, number][];
-  if (given.length === 0) return <span class="muted">none</span>;
+  const present = Object.entries(counts).filter(([, count]) => count > 0) as [DeliveryStatus, number][];
+  if (present.length === 0) return <span class="muted">none</span>;
   return (
     <span class="glyphs">
-      {given.map(([state, count]) => (
+      {present.map(([state, count]) => (
         <span key={state} title={`${count.toLocaleString("en")} ${state}`}>
           <Status state={state} word={false} />
           {count.toLocaleString("en")}

@@ -138,8 +138,8 @@ async function giveUp(delivery: Delivery, known: Subscription | undefined): Prom
 }
 
 /** `billing/invoices` */
-export function nameOf(of: Pick<Delivery, "application" | "subscription">): string {
-  return `${of.application}/${of.subscription}`;
+export function nameOf(delivery: Pick<Delivery, "application" | "subscription">): string {
+  return `${delivery.application}/${delivery.subscription}`;
 }
 
 /** It in a text. Each part stands by itself: in scripts that are written from right to left the two would change places. */

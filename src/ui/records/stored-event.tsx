@@ -21,11 +21,11 @@ const eventPath = (id: string | number): string => `/v1/events/${encodeURICompon
 async function readHead(path: string, signal: AbortSignal): Promise<Envelope<EventHead>> {
   const id = Number(path.split("/").at(-1));
   const list = withQuery("/v1/events", { after: id + 1, limit: 1, payloads: false });
-  const found = Number.isSafeInteger(id + 1)
+  const event = Number.isSafeInteger(id + 1)
     ? (await askJson<readonly EventHead[]>(list, { signal })).data[0]
     : undefined;
-  if (found?.rowid !== id) throw new ApiError(404, "There is no such event, or no more.");
-  return { data: found };
+  if (event?.rowid !== id) throw new ApiError(404, "There is no such event, or no more.");
+  return { data: event };
 }
 
 /** Reads a payload byte for byte as it is stored, for `useResource`. @param path that of its event */

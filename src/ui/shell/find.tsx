@@ -44,7 +44,7 @@ export function Find({ close }: { readonly close: () => void }) {
       })
     : [];
   const words = wanted.split(/\s+/);
-  const found = [
+  const hits = [
     ...numbered,
     ...goals.filter((goal) => words.every((word) => goal.text.toLowerCase().includes(word))),
   ].slice(0, MOST_SHOWN);
@@ -62,7 +62,7 @@ export function Find({ close }: { readonly close: () => void }) {
           role="combobox"
           aria-expanded="true"
           aria-controls="found"
-          aria-activedescendant={found[at] === undefined ? undefined : `found-${at}`}
+          aria-activedescendant={hits[at] === undefined ? undefined : `found-${at}`}
           aria-label="Find or go to"
           placeholder="A name, or the number of an event or delivery"
           {...EXACT}
@@ -74,13 +74,13 @@ export function Find({ close }: { readonly close: () => void }) {
             const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
             if (step !== 0) {
               event.preventDefault();
-              setAt((before) => Math.min(Math.max(0, before + step), found.length - 1));
-            } else if (event.key === "Enter") open(found[at]);
+              setAt((before) => Math.min(Math.max(0, before + step), hits.length - 1));
+            } else if (event.key === "Enter") open(hits[at]);
           }}
         />
       </div>
       <ul id="found" role="listbox" aria-label="Found">
-        {found.map((goal, index) => (
+        {hits.map((goal, index) => (
           <li
             key={goal.link}
             id={`found-${index}`}
@@ -94,7 +94,7 @@ export function Find({ close }: { readonly close: () => void }) {
           </li>
         ))}
       </ul>
-      {found.length === 0 && <p class="muted">Nothing has that name.</p>}
+      {hits.length === 0 && <p class="muted">Nothing has that name.</p>}
     </dialog>
   );
 }

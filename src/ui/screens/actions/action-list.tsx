@@ -120,7 +120,7 @@ export function ActionList({ route }: { readonly route: Route }) {
     shown.find(({ sort, head }) => sort !== undefined && head === route.query["sort"])?.head ?? BY_NAME;
   const all = list.answer?.data.filter((action) => matches(action, route.query));
   const worth = ({ action }: Action): number => worthOf(sorted, figuresOf(action));
-  const found = sorted === BY_NAME ? all : all?.toSorted((one, other) => worth(other) - worth(one));
+  const sortedActions = sorted === BY_NAME ? all : all?.toSorted((one, other) => worth(other) - worth(one));
   const isFiltered = FILTERS.some(({ name }) => route.query[name] !== undefined);
   const none = (
     <Empty
@@ -140,7 +140,7 @@ export function ActionList({ route }: { readonly route: Route }) {
       route={route}
       filters={FILTERS}
       plain="name"
-      of={partOf(found, list, route)}
+      of={partOf(sortedActions, list, route)}
       columns={shown}
       sorted={sorted}
       sortBy={sortBy}
@@ -156,10 +156,10 @@ export function ActionList({ route }: { readonly route: Route }) {
         )
       }
       over={
-        found !== undefined &&
-        found.length > 0 &&
+        sortedActions !== undefined &&
+        sortedActions.length > 0 &&
         !isFiltered &&
-        found.every(({ action }) => isReservedName(action)) &&
+        sortedActions.every(({ action }) => isReservedName(action)) &&
         none
       }
       empty={none}

@@ -40,9 +40,9 @@ export function CheckSchema({ action, subscribers, route }: PartProps) {
     forget();
   };
   const unreadable = useMemo(() => whyNoObject(text), [text]);
-  const found = useVerdict(name, text, { replay: REPLAY_EVENTS });
+  const trial = useVerdict(name, text, { replay: REPLAY_EVENTS });
   // What is shown belongs together: the differences are those of the schema that the verdict is about.
-  const checked = found?.text;
+  const checked = trial?.text;
   const rows = useMemo(
     () => (checked === undefined ? undefined : diffRows(action.schemaText, checked)),
     [action.schemaText, checked],
@@ -53,7 +53,7 @@ export function CheckSchema({ action, subscribers, route }: PartProps) {
   );
   const isChanged = rows?.some(({ sign }) => sign !== " ") ?? false;
   const isCurrent = checked === text;
-  const verdict = found?.verdict;
+  const verdict = trial?.verdict;
   const breaks = useMemo(() => inOrder(rows ?? [], verdict?.breaks ?? []), [rows, verdict]);
   // Breaks name their own.
   const touched = useMemo(() => {
@@ -111,12 +111,12 @@ export function CheckSchema({ action, subscribers, route }: PartProps) {
           <Say state="waiting" title="This is not JSON yet">
             {unreadable}
           </Say>
-        ) : found === undefined ? (
+        ) : trial === undefined ? (
           <Say state="pending" title="Checking…" />
         ) : (
           <VerdictSay
             verdict={verdict}
-            error={found.error}
+            error={trial.error}
             isChanged={isChanged}
             isCurrent={isCurrent}
             revision={action.revision}

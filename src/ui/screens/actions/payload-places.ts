@@ -78,8 +78,8 @@ export function placesFor(
   pointer: string,
 ): { readonly places: readonly string[]; readonly rest: string } {
   for (let end = pointer.length; ; end = pointer.lastIndexOf("/", end - 1)) {
-    const found = places.get(pointer.slice(0, end));
-    if (found !== undefined) return { places: [...found], rest: pointer.slice(end) };
+    const place = places.get(pointer.slice(0, end));
+    if (place !== undefined) return { places: [...place], rest: pointer.slice(end) };
     if (end <= 0) return { places: [], rest: pointer };
   }
 }
@@ -116,8 +116,8 @@ function firstAt(value: unknown, steps: readonly string[], pointer: string): str
   if (typeof value !== "object" || value === null) return undefined;
   if (step === "*" && Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
-      const found = firstAt(item, others, `${pointer}/${index}`);
-      if (found !== undefined) return found;
+      const inner = firstAt(item, others, `${pointer}/${index}`);
+      if (inner !== undefined) return inner;
     }
     return undefined;
   }

@@ -184,8 +184,8 @@ function Comparison(props: PartProps & { readonly first: number; readonly second
     () => (old === undefined || next === undefined ? undefined : diffRows(old.schemaText, next.schemaText)),
     [old, next],
   );
-  const found = useVerdict(action.action, next?.schemaText, { revision: first });
-  const verdict = found?.verdict;
+  const trial = useVerdict(action.action, next?.schemaText, { revision: first });
+  const verdict = trial?.verdict;
   const breaks = useMemo(() => inOrder(rows ?? [], verdict?.breaks ?? []), [rows, verdict]);
   const failed = before.error ?? after.error;
   if (failed !== undefined) return <Failed error={failed} />;
@@ -199,11 +199,11 @@ function Comparison(props: PartProps & { readonly first: number; readonly second
   const isOld = second !== action.revision && mayChange(action);
   return (
     <>
-      {found === undefined ? (
+      {trial === undefined ? (
         <Say state="pending" title={`Comparing revision ${first} with ${second}…`} />
-      ) : found.verdict === undefined ? (
+      ) : trial.verdict === undefined ? (
         <Say state="failed" title="Not compared">
-          {found.error?.message}
+          {trial.error?.message}
         </Say>
       ) : (
         <Say

@@ -86,14 +86,14 @@ export function touchedFields(
     // What only moved says the same.
     if (sign === " " || (removed.has(line.key) && added.has(line.key))) continue;
     const [places, schema] = sign === "-" ? [old, before] : [next, after];
-    const found = placesFor(places, line.pointer);
-    const [, keyword, index] = found.rest.split("/");
-    for (const place of found.places) {
+    const linePlaces = placesFor(places, line.pointer);
+    const [, keyword, index] = linePlaces.rest.split("/");
+    for (const place of linePlaces.places) {
       if (keyword === "required") {
         const name = index === undefined ? undefined : valueAt(schema, line.pointer);
         if (typeof name === "string") touched.add(pointerTo(place, name));
-      } else if (found.rest !== "/properties") touched.add(place);
-      if (found.rest === "") gone.add(place);
+      } else if (linePlaces.rest !== "/properties") touched.add(place);
+      if (linePlaces.rest === "") gone.add(place);
     }
   }
   return used.filter(

@@ -59,8 +59,8 @@ function OperationList(props: {
     [picked],
   );
   useKeys([{ key: "/", what: "Filter", run: () => input.current?.focus() }]);
-  const found = foundOperations(operations, search);
-  const tags = [...new Set(found.map(({ tags: [tag = ""] }) => tag))];
+  const shown = foundOperations(operations, search);
+  const tags = [...new Set(shown.map(({ tags: [tag = ""] }) => tag))];
   return (
     <section ref={list} class="stack list" aria-label="Operations">
       <header class="head">
@@ -87,14 +87,14 @@ function OperationList(props: {
         />
         <kbd>/</kbd>
       </div>
-      {found.length === 0 && <p class="muted">No operation has all of these words.</p>}
+      {shown.length === 0 && <p class="muted">No operation has all of these words.</p>}
       {tags.map((tag) => (
         <section key={tag} aria-label={tag}>
           <header>
             <h2>{capital(tag)}</h2>
           </header>
           <ul class="panel operations">
-            {found
+            {shown
               .filter(({ tags: [first] }) => first === tag)
               .map(({ operationId, method, path, summary }) => (
                 <li key={operationId}>

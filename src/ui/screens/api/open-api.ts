@@ -107,8 +107,8 @@ export function answersOf(
   { responses }: Operation,
 ): readonly { readonly status: string; readonly description: string; readonly schema: Schema | undefined }[] {
   return Object.entries(responses).map(([status, answer]) => {
-    const found = answer.$ref === undefined ? answer : document.components.responses[nameIn(answer.$ref)];
-    return { status, description: found?.description ?? "", schema: schemaIn(found) };
+    const described = answer.$ref === undefined ? answer : document.components.responses[nameIn(answer.$ref)];
+    return { status, description: described?.description ?? "", schema: schemaIn(described) };
   });
 }
 
@@ -122,8 +122,8 @@ const DEEPEST = 8;
 const ALSO: Readonly<Record<string, readonly string[]>> = { NewSubscription: ["handler"] };
 
 /** A value to begin with: what the schema gives as an example, else of each required member the simplest there is. */
-export function exampleOf(document: OpenApi, given: Schema, depth = 0): unknown {
-  const { schema } = resolved(document, given);
+export function exampleOf(document: OpenApi, whole: Schema, depth = 0): unknown {
+  const { schema } = resolved(document, whole);
   if (schema.examples !== undefined && schema.examples.length > 0) return schema.examples[0];
   if (schema.const !== undefined) return schema.const;
   if (schema.default !== undefined) return schema.default;
@@ -148,8 +148,8 @@ export function exampleOf(document: OpenApi, given: Schema, depth = 0): unknown 
 }
 
 /** What a value may be, in a few words: `integer from 1 to 500`, `full | producer`. */
-export function kindOf(document: OpenApi, given: Schema): string {
-  const { schema, name } = resolved(document, given);
+export function kindOf(document: OpenApi, whole: Schema): string {
+  const { schema, name } = resolved(document, whole);
   if (name !== undefined) return name;
   if (schema.enum !== undefined) return schema.enum.map((one) => JSON.stringify(one)).join(" | ");
   if (schema.const !== undefined) return JSON.stringify(schema.const);

@@ -21,8 +21,10 @@ export function headersWith(
   { parameters = [] }: Operation,
   values: RequestValues,
 ): Readonly<Record<string, string>> {
-  const given = parameters.filter(({ in: where, name }) => where === "header" && (values[name] ?? "") !== "");
-  return Object.fromEntries(given.map(({ name }) => [name, values[name]!]));
+  const headers = parameters.filter(
+    ({ in: where, name }) => where === "header" && (values[name] ?? "") !== "",
+  );
+  return Object.fromEntries(headers.map(({ name }) => [name, values[name]!]));
 }
 
 /** Writes the request for a shell. The token is a variable, never the token. */

@@ -116,9 +116,10 @@ function Way(props: {
   const { id, picked, linkOf } = props;
   const read = useResource<DeliveryWithAttempts>(`/v1/deliveries/${id}`, { everyMs: EVERY_MS });
   const delivery = read.answer?.data;
-  const of = delivery?.subscription_id;
-  const subscription = useResource<Subscription>(of === undefined ? undefined : `/v1/subscriptions/${of}`)
-    .answer?.data;
+  const subscriptionId = delivery?.subscription_id;
+  const subscription = useResource<Subscription>(
+    subscriptionId === undefined ? undefined : `/v1/subscriptions/${subscriptionId}`,
+  ).answer?.data;
   if (delivery === undefined) return <Waiting of={read} rows={2} />;
   return (
     <>

@@ -47,8 +47,8 @@ export function DoctorProblems() {
 
 /** `2 problems: disk, handlers (above)` */
 function countText(findings: readonly Finding[], status: "problem" | "warning"): string {
-  const of = findings.filter((finding) => finding.status === status);
-  if (of.length === 0) return "";
-  const names = of.map(({ check }) => (SAID_ABOVE.has(check) ? `${check} (above)` : check));
-  return `${of.length} ${status}${of.length === 1 ? "" : "s"}: ${names.join(", ")}`;
+  const matching = findings.filter((finding) => finding.status === status);
+  if (matching.length === 0) return "";
+  const names = matching.map(({ check }) => (SAID_ABOVE.has(check) ? `${check} (above)` : check));
+  return `${matching.length} ${status}${matching.length === 1 ? "" : "s"}: ${names.join(", ")}`;
 }

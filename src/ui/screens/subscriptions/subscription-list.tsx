@@ -55,7 +55,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
   });
   const list = first.answer === undefined ? first : later;
   const stateOf = (subscription: Subscription) => stateNow(subscription, now);
-  const found = (later.answer ?? first.answer)?.data
+  const shown = (later.answer ?? first.answer)?.data
     .filter(
       (subscription) =>
         state === undefined ||
@@ -120,7 +120,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
       route={route}
       filters={FILTERS}
       plain="application"
-      of={partOf(found, list, route)}
+      of={partOf(shown, list, route)}
       columns={columns}
       keyOf={({ rowid }) => rowid}
       link={({ rowid }) => linkTo(["subscriptions", rowid])}
