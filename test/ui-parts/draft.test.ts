@@ -9,7 +9,6 @@ import {
   fieldOf,
   newBody,
   type ReadSubscription,
-  spanText,
 } from "../../src/ui/screens/subscriptions/draft.ts";
 import { draftedRetries, waitsText } from "../../src/ui/screens/subscriptions/retry-words.ts";
 
@@ -114,17 +113,6 @@ test.each([
   const attempt = (): unknown => newBody(newDraft({ [field]: value }));
   expect(attempt).toThrow(ApiError);
   expect(attempt).toThrow(expect.objectContaining({ details: { field } }) as Error);
-});
-
-test("times are told in their largest unit without a rest", () => {
-  expect([0, 500, 90_000, 3_600_000, 129_600_000, 172_800_000].map(spanText)).toEqual([
-    "0s",
-    "500ms",
-    "90s",
-    "1h",
-    "36h",
-    "2d",
-  ]);
 });
 
 test("an answer's field is found in the form", () => {

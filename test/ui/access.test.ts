@@ -39,7 +39,7 @@ test("the first wrong field has the focus once a form was refused", async () => 
   await page.getByRole("button", { name: "Create it" }).click();
   await expect.poll(() => focused(page)).toBe("Timeout");
   const isSeen = (): Promise<boolean> =>
-    page.getByText("soon is no time such as").evaluate((words) => {
+    page.getByText("must be a time such as").evaluate((words) => {
       const { x, y, width, height } = words.getBoundingClientRect();
       return document.elementFromPoint(x + width / 2, y + height / 2) === words;
     });

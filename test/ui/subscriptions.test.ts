@@ -71,7 +71,7 @@ test("what is wrong stands beside its field, and what was typed is kept", async 
   await page.getByLabel("Filter").fill('{"type": "nothing"}');
   await page.getByLabel("Timeout").fill("soon");
   await page.getByRole("button", { name: "Create it" }).click();
-  await page.getByText("soon is no time such as").waitFor();
+  await page.getByText("must be a time such as").waitFor();
   await page.getByLabel("Timeout").fill("");
   await page.getByRole("button", { name: "Create it" }).click();
   await expect.poll(() => page.getByText("It must not be empty.").count()).toBe(3);

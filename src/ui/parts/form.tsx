@@ -106,7 +106,7 @@ export function TextField(
     readonly secret?: boolean;
     readonly list?: readonly string[];
     readonly type?: "url" | "datetime-local";
-    readonly mode?: "numeric" | "decimal";
+    readonly mode?: "numeric" | "decimal" | undefined;
   },
 ) {
   const { label, value, set, hint, error, placeholder, list } = props;

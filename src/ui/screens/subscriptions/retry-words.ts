@@ -1,5 +1,5 @@
 import { capital } from "../../parts/texts.ts";
-import { parseDurationMs } from "../../../domain/formats.ts";
+import { durationText, parseDurationMs } from "../../../domain/formats.ts";
 import {
   deactivationText,
   defaultRetries,
@@ -7,7 +7,7 @@ import {
   type RetryDefaults,
   retryWaitMs,
 } from "../../../domain/retry.ts";
-import { type Draft, spanText } from "./draft.ts";
+import type { Draft } from "./draft.ts";
 
 /** So many waits are named. */
 const NAMED_WAITS = 7;
@@ -15,7 +15,7 @@ const NAMED_WAITS = 7;
 /** `0s, 2s, 4s, 8s, 16s`: the wait before each retry there is. */
 export function waitsText(retries: number, waitsMs: readonly number[] | null): string {
   const named = Array.from({ length: Math.min(retries, NAMED_WAITS) }, (_, index) =>
-    spanText(retryWaitMs(index + 1, 0, waitsMs)),
+    durationText(retryWaitMs(index + 1, 0, waitsMs)),
   );
   return `${named.join(", ")}${retries > NAMED_WAITS ? " and so on" : ""}`;
 }

@@ -4,6 +4,7 @@ import { useResource } from "../../api/resource.ts";
 import { AreaField, ChoiceField, FieldGroup, TextField } from "../../parts/form.tsx";
 import type { Draft } from "./draft.ts";
 import { FilterTrial } from "./filter-trial.tsx";
+import { formOf } from "./plain-settings.ts";
 import { draftedRetries, waitsText } from "./retry-words.ts";
 
 /** What is wrong, and with which field; without a field, with all of it. */
@@ -154,50 +155,11 @@ export function SettingsFields(props: FormProps) {
             set={(choice) => change({ on_exhausted: choice })}
           />
         )}
-        {isPush && (
-          <TextField
-            label="Rate"
-            {...text("rate_limit")}
-            mode="decimal"
-            placeholder="no limit"
-            hint="Most attempts begun in a second."
-          />
-        )}
-        {isPush && (
-          <TextField
-            label="In flight"
-            {...text("max_in_flight")}
-            mode="numeric"
-            placeholder="what the server allows to each"
-            hint="Most attempts under way at a time."
-          />
-        )}
-        {isPush && (
-          <TextField
-            label="Timeout"
-            {...text("timeout_ms")}
-            placeholder="what the server gives each"
-            hint="Of one attempt, 100ms to 60s."
-          />
-        )}
-        {!isPush && (
-          <TextField
-            label="Expires"
-            {...text("expires_after_ms")}
-            placeholder="never"
-            hint="It is deleted once nobody has claimed from it for so long, 1h to 90d."
-          />
-        )}
+        <PlainFields fields={formOf(draft.mode, "Order and pace")} text={text} />
       </FieldGroup>
       {isPush && (
         <FieldGroup title="What is sent along">
-          <AreaField
-            label="Headers"
-            {...text("headers")}
-            rows={2}
-            placeholder="X-Team: billing"
-            hint="A line each. They are shown to all who may read this: credentials belong into the bearer."
-          />
+          <PlainFields fields={formOf(draft.mode, "What is sent along")} text={text} />
           <ChoiceField
             label="Bearer"
             value={draft.bearer}
@@ -221,6 +183,28 @@ export function SettingsFields(props: FormProps) {
           )}
         </FieldGroup>
       )}
+    </>
+  );
+}
+
+/** Fields as their descriptions have them. */
+function PlainFields({
+  fields,
+  text,
+}: {
+  readonly fields: ReturnType<typeof formOf>;
+  readonly text: (name: keyof Draft) => Pick<Parameters<typeof TextField>[0], "value" | "set" | "error">;
+}) {
+  return (
+    <>
+      {fields.map(({ name, title = name, kind, unset, form }) => {
+        const about = { label: title, placeholder: form?.example ?? unset ?? "", hint: form?.hint };
+        return kind.hasLines ? (
+          <AreaField key={name} {...about} {...text(name)} rows={2} />
+        ) : (
+          <TextField key={name} {...about} {...text(name)} mode={kind.inputMode} />
+        );
+      })}
     </>
   );
 }

@@ -1,18 +1,20 @@
 import type { ComponentChildren } from "preact";
+import { capital } from "../../parts/texts.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { retryDefaults } from "../../api/identity.ts";
 import { indentedLines } from "../../parts/json-tokens.ts";
 import { Lines } from "../../parts/json-view.tsx";
 import { isAhead } from "../../records/subscription-state.ts";
-import { numberText, Relative, Time } from "../../parts/time.tsx";
-import { type ReadSubscription, spanText } from "./draft.ts";
+import { Relative, Time } from "../../parts/time.tsx";
+import type { ReadSubscription } from "./draft.ts";
+import { formOf } from "./plain-settings.ts";
 import { retriesSentence, waitsText } from "./retry-words.ts";
 
 const BEARER_WORDS = { secret: "The secret", own: "A value of its own", none: "None" } as const;
 
 /** What a subscription is told, in words; with what goes for all where it says nothing. */
 export function SettingsList({ subscription }: { readonly subscription: ReadSubscription }) {
-  const { mode, max_retries: retries, rate_limit: rate, headers } = subscription;
+  const { mode, max_retries: retries } = subscription;
   const usual = retryDefaults();
   const waits = subscription.retry_schedule ?? usual.retry_schedule;
   const isPush = mode === "push";
@@ -25,20 +27,7 @@ export function SettingsList({ subscription }: { readonly subscription: ReadSubs
       </>,
     ],
     ["Order", <Order key="order" subscription={subscription} />],
-    ...(isPush
-      ? ([
-          ["Rate", rate === null ? <Unset words="No limit" /> : `At most ${numberText(rate)} a second`],
-          ["In flight", mostInFlight(subscription)],
-          [
-            "Timeout",
-            subscription.timeout_ms === null ? (
-              <Unset words="That of the server" />
-            ) : (
-              `${spanText(subscription.timeout_ms)} an attempt`
-            ),
-          ],
-        ] as const)
-      : []),
+    ...plainRows(subscription, "Order and pace"),
     [
       "Filter",
       subscription.filterText === null ? (
@@ -49,32 +38,11 @@ export function SettingsList({ subscription }: { readonly subscription: ReadSubs
     ],
     ...(isPush
       ? ([
-          [
-            "Headers",
-            headers === null ? (
-              <Unset words="None of its own" />
-            ) : (
-              Object.entries(headers).map(([name, value]) => (
-                <div key={name}>
-                  <code class="break">
-                    {name}: {value}
-                  </code>
-                </div>
-              ))
-            ),
-          ],
+          ...plainRows(subscription, "What is sent along"),
           ["Secret", <SecretTimes key="secret" until={subscription.previous_secret_until} />],
           ["Bearer", BEARER_WORDS[subscription.bearer]],
         ] as const)
       : ([
-          [
-            "Expires",
-            subscription.expires_after_ms === null ? (
-              <Unset words="Never" />
-            ) : (
-              `${spanText(subscription.expires_after_ms)} after the last claim`
-            ),
-          ],
           [
             "Last claim",
             subscription.last_claim_at === null ? (
@@ -102,11 +70,21 @@ function Unset({ words }: { readonly words: string }) {
   return <span class="muted">{words}</span>;
 }
 
-function mostInFlight({ max_in_flight: most }: Subscription): ComponentChildren {
-  return most === null ? (
-    <Unset words="As the server allows to each" />
-  ) : (
-    `At most ${numberText(most)} at a time`
+/** The settings of a group of the form, each as its description says it. */
+function plainRows(subscription: Subscription, group: string): (readonly [string, ComponentChildren])[] {
+  return formOf(subscription.mode, group).map(
+    ({ name, title = name, kind, unset = "none", words = String }) => {
+      const value = subscription[name];
+      if (value === null) return [title, <Unset key={name} words={capital(unset)} />];
+      const text = words(kind.write(value));
+      if (kind.hasLines !== true) return [title, capital(text)];
+      const lines = text.split("\n").map((line) => (
+        <div key={line}>
+          <code class="break">{line}</code>
+        </div>
+      ));
+      return [title, lines];
+    },
   );
 }
 
