@@ -95,9 +95,10 @@ export function objectText(field: keyof Draft, text: string): string {
 /** A member of the body with its value as JSON text. */
 type Member = readonly [name: string, json: string];
 
+const member = (name: string, value: unknown): Member => [name, JSON.stringify(value)];
+
 function membersOf(draft: Draft): readonly Member[] {
   const { mode, filter } = draft;
-  const member = (name: string, value: unknown): Member => [name, JSON.stringify(value)];
   const plain = PLAIN_SETTINGS.filter(({ only }) => only === undefined || only.mode === mode);
   const bearer =
     draft.bearer === "own" && draft.bearer_token !== ""
