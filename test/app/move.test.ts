@@ -406,8 +406,23 @@ describe("a move is refused", () => {
     const url = await newDatabase();
     const client = new Client({ connectionString: url });
     await client.connect();
-    await client.query("SELECT pg_advisory_lock(4523719)");
-    await expect(run(data, url)).rejects.toMatchObject(refusal("conflict", "Another move"));
+    const another = refusal(
+      "conflict",
+      "Another move into the database postgres://shown is under way, or was",
+    );
+    // One that is interrupted has let go of its place.
+    await expect(run(data, url, AbortSignal.abort())).rejects.toMatchObject({ code: "unavailable" });
+    await client.query("BEGIN; SELECT FROM arriving_evreg.turn FOR UPDATE");
+    await expect(run(data, url)).rejects.toMatchObject(another);
+    // Between two of its transactions a move has it by its lease; one that was killed, too.
+    await client.query("COMMIT");
+    const killed =
+      "INSERT INTO arriving_evreg.node (id, owner, serves, until, seen) VALUES ('killed', '{}', 0, ";
+    await client.query(`${killed} clock_timestamp() + interval '1 h', 0)`);
+    await expect(run(data, url)).rejects.toMatchObject(another);
+    await client.query("UPDATE arriving_evreg.node SET until = clock_timestamp()");
+    expect(await run(data, url)).toMatchObject({ finished: true });
+    expect((await client.query("SELECT FROM evreg.node")).rows).toEqual([]);
     await client.end();
   });
 

@@ -1,9 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { EvregError } from "../../domain/error.ts";
 import { fileTimestamp } from "../../runtime/clock.ts";
 import { DatabaseConnection, type DatabaseSetup, PostgresSql } from "../postgres/connection.ts";
 import { makeTables } from "../postgres/make-tables.ts";
 import { ARRIVING, LAST_MOVED, movedSchema } from "../postgres/moved-schema.ts";
-import { IS_LIVING } from "../postgres/nodes.ts";
+import { IS_LIVING, LEASE_END, LEASE_SECONDS } from "../postgres/nodes.ts";
 import { FORM, SCHEMA } from "../postgres/tables.ts";
 import type { Sql } from "../sql/sql.ts";
 import { keysOf, linesIn, MOVED_TABLES } from "./moved-tables.ts";
@@ -21,9 +22,6 @@ import {
 const STATEMENT_TIMEOUT_MS = 600_000;
 /** Publishing is stopped while a move waits for others to end their transactions. */
 const LOCK_TIMEOUT_MS = 10_000;
-
-/** The lock that keeps two moves from going into one database at once. */
-const LOCK_NUMBER = 4_523_719;
 
 const engine: MoveEngine = {
   checksum(sql, table, range) {
@@ -58,30 +56,33 @@ function transaction<T>(
   work: (sql: Sql) => Promise<T>,
 ): Promise<T> {
   return connection.transaction(begin, async (client) => {
-    const result = await work(new PostgresSql(client));
+    const result = await work(new PostgresSql(client, connection.prepares));
     await client.query("COMMIT");
     return result;
   });
 }
 
-function setupFor(url: string, schema: string): DatabaseSetup {
-  return { url, schema, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
+/** The address of a database, and whether it keeps statements. */
+type DatabaseAddress = Pick<DatabaseSetup, "url" | "prepares">;
+
+function setupFor(address: DatabaseAddress, schema: string): DatabaseSetup {
+  return { ...address, schema, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
 }
 
 /** @param where what messages call it: the address without a password */
-export function databasePlace(url: string, where: string): MovePlace {
+export function databasePlace(address: DatabaseAddress, where: string): MovePlace {
   return {
-    from: (act) => fromDatabase(url, where, act),
-    to: (source) => toDatabase(url, where, source),
+    from: (act) => fromDatabase(address, where, act),
+    to: (source) => toDatabase(address, where, source),
   };
 }
 
 async function withConnection<T>(
-  url: string,
+  address: DatabaseAddress,
   schema: string,
   act: (connection: DatabaseConnection) => Promise<T>,
 ): Promise<T> {
-  const connection = new DatabaseConnection(setupFor(url, schema));
+  const connection = new DatabaseConnection(setupFor(address, schema));
   try {
     return await act(connection);
   } finally {
@@ -98,11 +99,11 @@ async function schemaOf(sql: Sql): Promise<string | undefined> {
 }
 
 async function fromDatabase<T>(
-  url: string,
+  address: DatabaseAddress,
   where: string,
   act: (source: OpenSource) => Promise<T>,
 ): Promise<T> {
-  const place = await withConnection(url, SCHEMA, (connection) =>
+  const place = await withConnection(address, SCHEMA, (connection) =>
     transaction(connection, "BEGIN READ ONLY", async (sql) => {
       // Where there is no such schema, nothing in it is looked at.
       const schema = await schemaOf(sql);
@@ -113,7 +114,7 @@ async function fromDatabase<T>(
   );
   if (place === undefined) throw new EvregError("not_found", `The database ${where} holds no data of evreg.`);
   const { schema, isLive } = place;
-  return await withConnection(url, schema, (connection) => {
+  return await withConnection(address, schema, (connection) => {
     const begin = `BEGIN ISOLATION LEVEL REPEATABLE READ${isLive ? " READ ONLY" : ""}`;
     return transaction(connection, begin, async (sql) => {
       await sql.run("SET LOCAL idle_in_transaction_session_timeout = 0");
@@ -152,8 +153,18 @@ async function lockAll(sql: Sql, where: string): Promise<void> {
   throw new EvregError("conflict", `A server on the database ${where} has just started. Run this again.`);
 }
 
-async function toDatabase(url: string, where: string, source: SourceFacts): Promise<OpenTarget> {
-  await withConnection(url, SCHEMA, (connection) =>
+/**
+ * SQL by which a move alone writes to its target: by a row of its own, which ends with its lease, and within a transaction by the
+ * lock of `turn`. It changes no row where another one has either.
+ */
+const HOLD = `WITH free AS MATERIALIZED (
+    SELECT FROM turn WHERE NOT EXISTS (SELECT 1 FROM node WHERE id <> ?1 AND ${IS_LIVING}) FOR UPDATE SKIP LOCKED
+  )
+  INSERT INTO node (id, owner, serves, until, seen) SELECT ?1, '{}', 0, ${LEASE_END}, 0 FROM free
+  ON CONFLICT (id) DO UPDATE SET until = excluded.until`;
+
+async function toDatabase(address: DatabaseAddress, where: string, source: SourceFacts): Promise<OpenTarget> {
+  await withConnection(address, SCHEMA, (connection) =>
     transaction(connection, "BEGIN", async (sql) => {
       if ((await sql.value<string | null>(`SELECT to_regclass('${SCHEMA}.turn')::text`)) === null) {
         // One that is empty, which may have been made for evreg, makes room for the one that arrives.
@@ -170,21 +181,34 @@ async function toDatabase(url: string, where: string, source: SourceFacts): Prom
       );
     }),
   );
-  await makeTables(setupFor(url, ARRIVING));
-  const connection = new DatabaseConnection(setupFor(url, ARRIVING));
+  await makeTables(setupFor(address, ARRIVING));
+  const connection = new DatabaseConnection(setupFor(address, ARRIVING));
+  const mover = randomUUID();
   const alone = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
     transaction(connection, "BEGIN", async (sql) => {
-      // The connection holds it until it ends, and may have been made anew since the last time.
-      if ((await sql.value<0 | 1>("SELECT pg_try_advisory_lock(?)", LOCK_NUMBER)) === 0) {
-        throw new EvregError("conflict", `Another move into the database ${where} is under way.`);
+      if ((await sql.run(HOLD, mover)) === 0) {
+        throw new EvregError(
+          "conflict",
+          `Another move into the database ${where} is under way, or was killed a moment ago. Run this again in ${LEASE_SECONDS} s.`,
+        );
       }
       return await work(sql);
     });
+  let hasArrived = false;
+  const close = async (): Promise<void> => {
+    if (!hasArrived) {
+      const release = "DELETE FROM node WHERE id = ?";
+      await transaction(connection, "BEGIN", async (sql) => void (await sql.run(release, mover))).catch(
+        () => undefined,
+      );
+    }
+    await connection.close();
+  };
   try {
     const advice = `run DROP SCHEMA ${ARRIVING} CASCADE there`;
     await alone((sql) => identify(sql, source.dataId, `the database ${where}`, advice));
   } catch (error) {
-    await connection.close();
+    await close();
     throw error;
   }
   return {
@@ -196,7 +220,13 @@ async function toDatabase(url: string, where: string, source: SourceFacts): Prom
         await sql.run("SET LOCAL synchronous_commit = off");
         return await work(sql);
       }),
-    arrive: () => alone(async (sql) => void (await sql.run(`ALTER SCHEMA ${ARRIVING} RENAME TO ${SCHEMA}`))),
-    close: () => connection.close(),
+    async arrive() {
+      await alone(async (sql) => {
+        await sql.run("DELETE FROM node");
+        await sql.run(`ALTER SCHEMA ${ARRIVING} RENAME TO ${SCHEMA}`);
+      });
+      hasArrived = true;
+    },
+    close,
   };
 }

@@ -10,6 +10,8 @@ export interface NamedPlace {
   readonly place: string;
   /** The address of a database; `undefined` for a folder or file. */
   readonly url?: string;
+  /** Whether that database keeps prepared statements; by default it does. */
+  readonly prepares?: boolean;
 }
 
 /** What a move has done. */

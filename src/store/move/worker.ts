@@ -27,8 +27,8 @@ async function moveData(from: NamedPlace, to: NamedPlace, memory: SharedArrayBuf
   }
 }
 
-function placeOf({ place, url }: NamedPlace): MovePlace {
-  return url === undefined ? filePlace(place) : databasePlace(url, place);
+function placeOf({ place, url, prepares }: NamedPlace): MovePlace {
+  return url === undefined ? filePlace(place) : databasePlace({ url, prepares }, place);
 }
 
 function opensNothing(): never {

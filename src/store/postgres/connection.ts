@@ -64,11 +64,14 @@ export function withSslAsPostgres(url: string): string {
 
 /** One connection to the database, made anew where it was lost. */
 export class DatabaseConnection {
+  /** Whether statements are kept, see `DatabaseSetup`. */
+  readonly prepares: boolean;
   readonly #setup: DatabaseSetup;
   #client: Client | undefined;
   #opening: Promise<Client> | undefined;
 
   constructor(setup: DatabaseSetup) {
+    this.prepares = setup.prepares ?? true;
     this.#setup = setup;
   }
 
@@ -233,17 +236,17 @@ function parameterOf(value: SqlValue): unknown {
 export class PostgresReader implements ReaderConnection {
   protected readonly connection: DatabaseConnection;
   protected readonly key: Uint8Array | undefined;
-  protected readonly prepares: boolean;
 
   constructor(setup: DatabaseSetup, key: Uint8Array | undefined) {
-    this.prepares = setup.prepares ?? true;
     this.connection = new DatabaseConnection(setup);
     this.key = key;
   }
 
   answer<T>(read: (work: Work) => Promise<T>): Promise<T> {
     return this.connection.transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", async (client) => {
-      const result = await read(workOn(new PostgresSql(client, this.prepares), this.key, undefined));
+      const result = await read(
+        workOn(new PostgresSql(client, this.connection.prepares), this.key, undefined),
+      );
       await client.query("COMMIT");
       return result;
     });
@@ -310,7 +313,13 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
       return await this.connection.transaction("BEGIN", async (client) => {
         const turn = this.#turn === undefined ? await firstTurn(client) : await this.#nextTurn(client);
         const owns = (subscription: number): boolean => this.#shards.has(shardOf(subscription));
-        const own = workOn(new PostgresSql(client, this.prepares), this.key, bytes, owns, turn.version);
+        const own = workOn(
+          new PostgresSql(client, this.connection.prepares),
+          this.key,
+          bytes,
+          owns,
+          turn.version,
+        );
         const result = await work(own);
         const startedMs = performance.now();
         committing = { turn, own, result };
@@ -326,7 +335,7 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
 
   async #nextTurn(client: Client): Promise<Turn> {
     const { rows } = await client.query<Turn>({
-      ...(this.prepares ? { name: NEXT_TURN_NAME } : {}),
+      ...(this.connection.prepares ? { name: NEXT_TURN_NAME } : {}),
       text: NEXT_TURN,
       values: [this.#node],
     });
