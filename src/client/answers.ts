@@ -4,6 +4,7 @@ import type { StreamedEvent } from "../domain/stream.ts";
 import { bytesOf, type JsonNode, memberOf, nameOf, textOf, valueOf } from "../json/nodes.ts";
 import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
 import { MAX_NESTING, scanJson } from "../json/scanner.ts";
+import type { RecordMembers } from "../operations.ts";
 import { type Channel, foreignAnswer, type Received } from "./channel.ts";
 
 /** More than any envelope or record has. */
@@ -11,48 +12,28 @@ const MEMBERS = 64;
 /** More than any listing or batch has. */
 const RECORDS = 100_000;
 
-/** Some of what evreg's records have, each with its `typeof`, or several: enough to tell them from another program's. */
-const RECORD_MEMBERS = {
-  action: { rowid: "number", action: "string" },
-  revision: { revision: "number", action: "string" },
-  verdict: { compatible: "boolean" },
-  payloadVerdict: { action: "string", valid: "boolean" },
-  sample: { action: "string", seed: "number", payload: "object" },
-  types: { action: "string", source: "string" },
-  subscription: { rowid: "number", subscription: "string" },
-  handlerTest: { subscription_id: "number", outcome: "string" },
-  delivery: { rowid: "number", status: "string" },
-  replay: { rowid: "number", status: "string" },
-  replayCount: { subscription_id: "number", selection: "string" },
-  token: { rowid: "number", scopes: "object" },
-  signInCode: { code: "string|object" },
-  identity: { name: "string", scopes: "object" },
-  health: { instance: "string" },
-  stats: { range: "string", step_ms: "number" },
-} as const;
-
-/** A record without payloads: `{ data, … }`, parsed. Throws `unreachable` for anything else, and for a list. */
-export function jsonAnswer(
+/**
+ * A record without payloads, or a list of them: `{ data, … }`, parsed. An empty list says nothing of who made it, so that is
+ * found out. Throws `unreachable` for anything else.
+ * @param members what tells the record from another program's; `undefined` for a list
+ */
+export async function answerOf(
   received: Received,
-  kind: keyof typeof RECORD_MEMBERS,
-): { readonly data: unknown } {
-  const answer = parsedAnswer(received);
-  const record = Object(answer.data) as Readonly<Record<string, unknown>>;
-  const isOne = Object.entries(RECORD_MEMBERS[kind]).every(([name, types]) =>
-    types.split("|").includes(typeof record[name]),
-  );
-  if (!isOne || Array.isArray(record)) throw foreignAnswer(received);
-  return answer;
-}
-
-/** `{ data: [<record>, …] }`. An empty one says nothing of who made it, so that is found out. */
-export async function listAnswer(
-  received: Received,
+  members: RecordMembers | undefined,
   channel: Pick<Channel, "mustBeEvreg">,
 ): Promise<{ readonly data: unknown }> {
   const answer = parsedAnswer(received);
-  if (!Array.isArray(answer.data)) throw foreignAnswer(received);
-  if (answer.data.length === 0) await channel.mustBeEvreg(received);
+  const { data } = answer;
+  if (Array.isArray(data) !== (members === undefined)) throw foreignAnswer(received);
+  if (Array.isArray(data)) {
+    if (data.length === 0) await channel.mustBeEvreg(received);
+    return answer;
+  }
+  const record = Object(data) as Readonly<Record<string, unknown>>;
+  const isOne = Object.entries(members!).every(([name, types]) =>
+    types.split("|").includes(typeof record[name]),
+  );
+  if (!isOne) throw foreignAnswer(received);
   return answer;
 }
 

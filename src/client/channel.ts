@@ -13,13 +13,15 @@ const LONG_ANSWER_MS = 60 * 60_000;
 /** The longest time between two pieces of it. */
 const SILENCE_MS = 5 * 60_000;
 
+export type Method = "GET" | "POST" | "PUT" | "DELETE";
+
 interface Sent {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly body?: string | Uint8Array;
   /** What is asked of the answer beside its being right (RFC 7240). */
   readonly prefer?: "return=minimal" | undefined;
   /** Statuses that are answers here although they tell of a failure. */
-  readonly also?: readonly number[];
+  readonly also?: readonly number[] | undefined;
   /** Ends it; it then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** How much longer than others it may take, as the server waits for something. */
@@ -53,7 +55,7 @@ export interface Channel {
    * Answers a success, or a status in `also`. Throws the server's own refusal as the `EvregError` it was there, and
    * `unreachable` when no evreg answered.
    */
-  send(method: "GET" | "POST" | "PUT" | "DELETE", path: string, sent?: Sent): Promise<Received>;
+  send(method: Method, path: string, sent?: Sent): Promise<Received>;
   /**
    * Asks for an answer of any length that may be long in coming.
    * @param signal ends it
@@ -171,11 +173,6 @@ function queryString(query: Sent["query"] = {}): string {
     if (value !== undefined) parts.push(`${name}=${encodeURIComponent(value)}`);
   }
   return parts.length === 0 ? "" : `?${parts.join("&")}`;
-}
-
-/** `undefined` cannot be written as JSON; as `null` it is refused like any other body that is no object. */
-export function requestBody(input: unknown): string {
-  return JSON.stringify(input) ?? "null";
 }
 
 interface ServerAddress {

@@ -1,17 +1,18 @@
 import { createHash } from "node:crypto";
 import { EvregError } from "../domain/error.ts";
 import type { Backup } from "../domain/operations.ts";
-import type { ActionsPort, Evreg, ReplaysPort, SubscriptionsPort } from "../evreg.ts";
-import { jsonAnswer, listAnswer } from "./answers.ts";
+import type { Evreg } from "../evreg.ts";
+import { encodeJson } from "../json/raw-json.ts";
+import { type Operation, OPERATIONS, type Part } from "../operations.ts";
+import { answerOf } from "./answers.ts";
 import {
   type Channel,
   checkTarget,
   createChannel,
   foreignAnswer,
+  type Method,
   type Opened,
-  requestBody,
 } from "./channel.ts";
-import { encodeJson } from "../json/raw-json.ts";
 import { eventsOver } from "./events.ts";
 import { streamOver } from "./stream.ts";
 
@@ -39,31 +40,17 @@ const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 export function connect(options: ConnectOptions): Evreg {
   const { timeoutMs = TIMEOUT_MS, maxAnswerBytes = MAX_ANSWER_BYTES } = options;
   const channel = createChannel({ ...checkTarget(options), timeoutMs, maxAnswerBytes });
-  const calls = callsOver(channel);
-  const { record, list } = calls;
+  const calls = callsOver(channel, OPERATIONS);
   return {
-    actions: actionsOver(calls),
-    events: eventsOver(channel),
-    subscriptions: subscriptionsOver(calls),
-    deliveries: {
-      list: (query) => list("/v1/deliveries", query),
-      get: (id) => record("GET", `/v1/deliveries/${id}`, "delivery"),
-      retry: (id) => record("POST", `/v1/deliveries/${id}/retry`, "delivery"),
-      skip: (id) => record("POST", `/v1/deliveries/${id}/skip`, "delivery"),
+    ...calls,
+    events: { ...calls.events, ...eventsOver(channel) },
+    replays: {
+      ...calls.replays,
+      count(id, input) {
+        const counting = { ...input, dry_run: true };
+        return calls.replays.count(id, counting);
+      },
     },
-    replays: replaysOver(calls),
-    tokens: {
-      list: () => list("/v1/tokens"),
-      create: (input) => record("POST", "/v1/tokens", "token", { body: requestBody(input) }),
-      revoke: (id) => record("DELETE", `/v1/tokens/${id}`, "token"),
-      createCode: () => record("POST", "/v1/tokens/codes", "signInCode"),
-      exchangeCode: (input) => record("POST", "/v1/tokens/exchange", "token", { body: requestBody(input) }),
-    },
-    audit: { list: (query) => list("/v1/audit", query) },
-    // 503 is an answer here: it says what is wrong.
-    health: () => record("GET", "/health", "health", { also: [503] }),
-    stats: (query = {}) => record("GET", "/v1/stats", "stats", { query: { ...query } }),
-    whoami: () => record("GET", "/v1/whoami", "identity"),
     async metrics() {
       const received = await channel.send("GET", "/metrics");
       const { bytes } = received;
@@ -72,97 +59,50 @@ export function connect(options: ConnectOptions): Evreg {
       return text;
     },
     stream: (query, opening) => streamOver(channel, query, opening),
-    attention: (query) => list("/v1/attention", query),
-    nodes: () => list("/v1/nodes"),
-    doctor: () => list("/v1/doctor"),
     backup: (signal) => backupOver(channel, signal),
     close: () => channel.close(),
   };
 }
 
-/** What most calls are; the answer has the type of the port's promise. */
-interface Calls {
-  /** One record, told from another program's answer by its members. */
-  readonly record: <A>(
-    method: Parameters<Channel["send"]>[0],
-    path: string,
-    kind: Parameters<typeof jsonAnswer>[1],
-    sent?: Parameters<Channel["send"]>[2],
-  ) => Promise<A>;
-  readonly list: <A>(path: string, query?: object) => Promise<A>;
-  /** A list that answers a change. */
-  readonly post: <A>(path: string, sent: Parameters<Channel["send"]>[2]) => Promise<A>;
+/** The methods of the port that are in a table of operations. */
+type Calls<Table, Port> = {
+  readonly [Name in keyof Table & keyof Port]: Table[Name] extends Operation
+    ? Port[Name]
+    : Calls<Table[Name], Port[Name]>;
+};
+
+function callsOver<Table extends object>(channel: Channel, table: Table): Calls<Table, Evreg> {
+  const calls = Object.entries(table).map(([name, entry]: [string, Operation | object]) => [
+    name,
+    "target" in entry ? callOver(channel, entry) : callsOver(channel, entry),
+  ]);
+  // The table has the parts of each request in the order of its method's parameters.
+  return Object.fromEntries(calls) as Calls<Table, Evreg>;
 }
 
-function callsOver(channel: Channel): Calls {
-  return {
-    async record<A>(...[method, path, kind, sent]: Parameters<Calls["record"]>) {
-      return jsonAnswer(await channel.send(method, path, sent), kind) as A;
-    },
-    async list<A>(path: string, query: object = {}) {
-      return (await listAnswer(await channel.send("GET", path, { query: { ...query } }), channel)) as A;
-    },
-    async post<A>(path: string, sent: Parameters<Channel["send"]>[2]) {
-      return (await listAnswer(await channel.send("POST", path, sent), channel)) as A;
-    },
-  };
-}
-
-const actionPath = (name: string) => `/v1/actions/${encodeURIComponent(name)}`;
-
-function actionsOver({ record, list }: Calls): ActionsPort {
-  return {
-    list: (query) => list("/v1/actions", query),
-    create: (input, signal) => record("POST", "/v1/actions", "action", { body: requestBody(input), signal }),
-    get: (name) => record("GET", actionPath(name), "action"),
-    update: (name, input, options = {}, signal) =>
-      record("PUT", actionPath(name), "action", { body: requestBody(input), query: { ...options }, signal }),
-    revisions: (name, query) => list(`${actionPath(name)}/revisions`, query),
-    revision: (name, revision) => record("GET", `${actionPath(name)}/revisions/${revision}`, "revision"),
-    check: (name, candidate, signal) =>
-      record("POST", `${actionPath(name)}/check`, "verdict", { body: requestBody(candidate), signal }),
-    validate: (name, payload, signal) =>
-      record("POST", `${actionPath(name)}/validate`, "payloadVerdict", { body: payload.bytes, signal }),
-    sample: (name, query = {}) =>
-      record("GET", `${actionPath(name)}/sample`, "sample", { query: { ...query } }),
-    types: (name) => record("GET", `${actionPath(name)}/types`, "types"),
-  };
-}
-
-function subscriptionsOver({ record, list, post }: Calls): SubscriptionsPort {
-  const path = "/v1/subscriptions";
-  return {
-    list: (query) => list(path, query),
-    create: (input, signal) => record("POST", path, "subscription", { body: requestBody(input), signal }),
-    get: (id) => record("GET", `${path}/${id}`, "subscription"),
-    update: (id, input, signal) =>
-      record("PUT", `${path}/${id}`, "subscription", { body: requestBody(input), signal }),
-    rotateSecret: (id, input = {}) =>
-      record("POST", `${path}/${id}/rotate-secret`, "subscription", { body: requestBody(input) }),
-    test: (id, input, signal) =>
-      record("POST", `${path}/${id}/test`, "handlerTest", { body: encodeJson(input), signal }),
-    claim: (id, input = {}, signal) =>
-      post(`${path}/${id}/claims`, { body: requestBody(input), signal, waitsMs: input.wait_ms }),
-    finish: (id, input) => post(`${path}/${id}/finishes`, { body: requestBody(input) }),
-    attempts: (id, query) => list(`${path}/${id}/attempts`, query),
-    delete: (id) => record("DELETE", `${path}/${id}`, "subscription"),
-  };
-}
-
-const startPath = (subscription: number) => `/v1/subscriptions/${subscription}/replay`;
-
-function replaysOver({ record, list }: Calls): ReplaysPort {
-  const path = "/v1/replays";
-  return {
-    count: (subscription, input) =>
-      record("POST", startPath(subscription), "replayCount", {
-        body: requestBody({ ...input, dry_run: true }),
-      }),
-    start: (subscription, input) =>
-      record("POST", startPath(subscription), "replay", { body: requestBody(input) }),
-    list: (query) => list(path, query),
-    get: (id) => record("GET", `${path}/${id}`, "replay"),
-    cancel: (id) => record("POST", `${path}/${id}/cancel`, "replay"),
+/** One request, made of what it is called with. */
+function callOver(channel: Channel, { target, takes, record, also }: Operation) {
+  const [method, path] = target.split(" ") as [Method, string];
+  return async (...given: readonly unknown[]): Promise<object> => {
+    const parts: Partial<Record<Part, unknown>> = Object.fromEntries(
+      takes.map((part, at) => [part, given[at]]),
+    );
+    const { query, options = {}, signal } = parts;
+    const body = takes.includes("options") ? options : parts.body;
+    const hasBody = takes.includes("options") || takes.includes("body");
+    const received = await channel.send(
+      method,
+      path.replace(/:(name|id)/g, (_, part: Part) => encodeURIComponent(String(parts[part]))),
+      {
+        query: { ...(query as object | undefined) },
+        signal: signal as AbortSignal | undefined,
+        ...(hasBody ? { body: encodeJson(body) } : {}),
+        // Of a claim: the server waits so long for what is not there yet.
+        waitsMs: (options as { readonly wait_ms?: number }).wait_ms,
+        also,
+      },
+    );
+    return answerOf(received, record, channel);
   };
 }
 

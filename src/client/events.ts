@@ -1,16 +1,15 @@
-import type { Delivery } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
 import type { BatchItemError, BatchResult, Event, NewEvent, PageMeta } from "../domain/event.ts";
 import type { BatchItem } from "../domain/publish-body.ts";
-import type { Answer, EventsPort } from "../evreg.ts";
+import type { EventsPort } from "../evreg.ts";
 import { encodeJson, RawJson } from "../json/raw-json.ts";
-import { deprecationIn, eventAnswer, eventsAnswer, listAnswer, parsedAnswer } from "./answers.ts";
+import { deprecationIn, eventAnswer, eventsAnswer, parsedAnswer } from "./answers.ts";
 import { type Channel, foreignAnswer, type Received, refusal } from "./channel.ts";
 
 const PATH = "/v1/events";
 const MINIMAL = "return=minimal" as const;
 
-export function eventsOver(channel: Channel): EventsPort {
+export function eventsOver(channel: Channel): Omit<EventsPort, "deliveries"> {
   return {
     async publish(input) {
       const received = await channel.send("POST", PATH, { body: encodeJson(input) });
@@ -37,10 +36,6 @@ export function eventsOver(channel: Channel): EventsPort {
     },
     async get(id) {
       return eventAnswer(await channel.send("GET", `${PATH}/${id}`));
-    },
-    async deliveries(id) {
-      const received = await channel.send("GET", `${PATH}/${id}/deliveries`);
-      return (await listAnswer(received, channel)) as Answer<readonly Delivery[]>;
     },
   };
 }

@@ -16,7 +16,16 @@ import type { JsonSchema } from "../../domain/request.ts";
 import { ACTION } from "../../model/action.ts";
 import { field } from "../../model/field.ts";
 import { record, recordOf } from "../../model/schemas.ts";
-import { ENVELOPE_BYTES, many, one, operation, ref, type Route, SCHEMA_BODY_MAX_BYTES } from "./route.ts";
+import {
+  ENVELOPE_BYTES,
+  many,
+  one,
+  operation,
+  ref,
+  type Route,
+  targetOf,
+  SCHEMA_BODY_MAX_BYTES,
+} from "./route.ts";
 
 const number = { type: "integer", minimum: 1 };
 const mode = { type: "string", enum: COMPATIBILITY_MODES };
@@ -118,12 +127,12 @@ export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
 export const WARNINGS: JsonSchema = record({ warnings: { type: "array", items: ref("SchemaWarning") } });
 
 export const ACTION_ROUTES: readonly Route[] = [
-  operation("GET /v1/actions", "listActions", "List actions by name", {
+  operation("actions.list", "listActions", "List actions by name", {
     query: ACTION_QUERY,
     answer: ["The actions.", many("Action")],
     run: ({ parts }, { query }) => parts.actions(query),
   }),
-  operation("POST /v1/actions", "createAction", "Register an action with the schema of its payloads", {
+  operation("actions.create", "createAction", "Register an action with the schema of its payloads", {
     description:
       "Names that begin with `evreg.` are reserved for events of the service about itself: `evreg.delivery.failed`, " +
       "`evreg.subscription.blocked`, `evreg.subscription.deactivated` and `evreg.replay.finished` always exist, in " +
@@ -133,14 +142,12 @@ export const ACTION_ROUTES: readonly Route[] = [
     answer: ["The action.", one("Action", WARNINGS)],
     failures: [409],
     maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
-    run: (evreg, { body, signal }) => evreg.actions.create(body, signal),
   }),
-  operation("GET /v1/actions/:name", "getAction", "Get one action", {
+  operation("actions.get", "getAction", "Get one action", {
     answer: ["The action.", one("Action")],
     failures: [404],
-    run: (evreg, { name }) => evreg.actions.get(name),
   }),
-  operation("PUT /v1/actions/:name", "updateAction", "Apply a new schema, or change an action's settings", {
+  operation("actions.update", "updateAction", "Apply a new schema, or change an action's settings", {
     description:
       "A schema that breaks nobody whom the action's `compatibility` protects becomes the next revision. Any other is " +
       "refused with 409, a suggested name, and `details.changes`. Each change has the `revision` it breaks with, `side` " +
@@ -154,42 +161,28 @@ export const ACTION_ROUTES: readonly Route[] = [
     answer: ["The action.", one("Action", WARNINGS)],
     failures: [404, 409],
     maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
-    run: (evreg, { name, query, body, signal }) => evreg.actions.update(name, body, query, signal),
   }),
-  operation(
-    "GET /v1/actions/:name/revisions",
-    "listActionRevisions",
-    "List an action's schemas, newest first",
-    {
-      query: REVISION_QUERY,
-      answer: ["The revisions.", many("ActionRevision")],
-      failures: [404],
-      run: ({ parts }, { name, query }) => parts.revisions(name, query),
-    },
-  ),
-  operation("GET /v1/actions/:name/revisions/:id", "getActionRevision", "Get one schema of an action", {
+  operation("actions.revisions", "listActionRevisions", "List an action's schemas, newest first", {
+    query: REVISION_QUERY,
+    answer: ["The revisions.", many("ActionRevision")],
+    failures: [404],
+    run: ({ parts }, { name, query }) => parts.revisions(name, query),
+  }),
+  operation("actions.revision", "getActionRevision", "Get one schema of an action", {
     answer: ["The revision.", one("ActionRevision")],
     failures: [404],
-    run: (evreg, { id, name }) => evreg.actions.revision(name, id),
   }),
-  operation(
-    "POST /v1/actions/:name/check",
-    "checkAction",
-    "Check what a schema would break; changes nothing",
-    {
-      description:
-        "With `replay`, the action's last events are validated against it as well. Those that do not conform do not affect `compatible`.",
-      scope: "read",
-      body: SCHEMA_CANDIDATE,
-      answer: ["The verdict.", one("SchemaVerdict")],
-      failures: [404],
-      maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
-      run: (evreg, { name, body, signal }) => evreg.actions.check(name, body, signal),
-    },
-  ),
+  operation("actions.check", "checkAction", "Check what a schema would break; changes nothing", {
+    description:
+      "With `replay`, the action's last events are validated against it as well. Those that do not conform do not affect `compatible`.",
+    scope: "read",
+    body: SCHEMA_CANDIDATE,
+    answer: ["The verdict.", one("SchemaVerdict")],
+    failures: [404],
+    maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
+  }),
   {
-    method: "POST",
-    path: "/v1/actions/:name/validate",
+    ...targetOf("actions.validate"),
     operationId: "validatePayload",
     tag: "actions",
     summary: "Check a payload against an action's schema; stores nothing",
@@ -209,24 +202,17 @@ export const ACTION_ROUTES: readonly Route[] = [
       });
     },
   },
-  operation(
-    "GET /v1/actions/:name/sample",
-    "sampleAction",
-    "Make up a payload that conforms to an action's schema",
-    {
-      description:
-        "It is checked by the schema before it is answered. Values under `examples` and `default` are used as well. " +
-        "Where none is found the answer is 422.",
-      query: SAMPLE_QUERY,
-      answer: ["The payload.", one("ActionSample")],
-      failures: [404, 422],
-      run: (evreg, { name, query }) => evreg.actions.sample(name, query),
-    },
-  ),
-  operation("GET /v1/actions/:name/types", "getActionTypes", "Get TypeScript types of an action", {
+  operation("actions.sample", "sampleAction", "Make up a payload that conforms to an action's schema", {
+    description:
+      "It is checked by the schema before it is answered. Values under `examples` and `default` are used as well. " +
+      "Where none is found the answer is 422.",
+    query: SAMPLE_QUERY,
+    answer: ["The payload.", one("ActionSample")],
+    failures: [404, 422],
+  }),
+  operation("actions.types", "getActionTypes", "Get TypeScript types of an action", {
     description: "Of its payload, and of what a handler receives. The same schema gives the same file.",
     answer: ["The types.", one("ActionTypes")],
     failures: [404],
-    run: (evreg, { name }) => evreg.actions.types(name),
   }),
 ];

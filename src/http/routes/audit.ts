@@ -33,7 +33,7 @@ export const AUDIT_RECORDS: Readonly<Record<string, JsonSchema>> = {
 };
 
 export const AUDIT_ROUTE: Route = operation(
-  "GET /v1/audit",
+  "audit.list",
   "listAudit",
   "List who changed what, newest first",
   {
@@ -42,6 +42,5 @@ export const AUDIT_ROUTE: Route = operation(
       "Changes of actions, subscriptions and tokens, replays that were begun or cancelled, skipped deliveries, and restores. Kept for `retention.audit` of the configuration.",
     query: AUDIT_QUERY,
     answer: ["The changes.", many("AuditEntry")],
-    run: (evreg, { query }) => evreg.audit.list(query),
   },
 );

@@ -18,38 +18,24 @@ export const DELIVERY_RECORDS: Readonly<Record<string, JsonSchema>> = {
 };
 
 export const DELIVERY_ROUTES: readonly Route[] = [
-  operation("GET /v1/deliveries", "listDeliveries", "List deliveries, newest first", {
+  operation("deliveries.list", "listDeliveries", "List deliveries, newest first", {
     query: DELIVERY_QUERY,
     answer: ["The deliveries.", many("Delivery")],
-    run: (evreg, { query }) => evreg.deliveries.list(query),
   }),
-  operation("GET /v1/deliveries/:id", "getDelivery", "Get one delivery with its attempts", {
+  operation("deliveries.get", "getDelivery", "Get one delivery with its attempts", {
     answer: ["The delivery.", one("DeliveryWithAttempts")],
     failures: [404],
-    run: (evreg, { id }) => evreg.deliveries.get(id),
   }),
-  operation(
-    "POST /v1/deliveries/:id/retry",
-    "retryDelivery",
-    "Send a delivery again now, with all its retries",
-    {
-      description:
-        "It is sent even while its subscription is slowed. The subscription's filter is applied again, also to a delivery that it excluded.",
-      answer: ["The delivery, due now.", one("Delivery")],
-      failures: [404, 409],
-      run: (evreg, { id }) => evreg.deliveries.retry(id),
-    },
-  ),
-  operation(
-    "POST /v1/deliveries/:id/skip",
-    "skipDelivery",
-    "Give up a failing delivery, so that the next ones are sent",
-    {
-      description:
-        "For the delivery that blocks an ordered subscription, and for any other that waits for a retry. It ends as `failed`.",
-      answer: ["The delivery, failed.", one("Delivery")],
-      failures: [404, 409],
-      run: (evreg, { id }) => evreg.deliveries.skip(id),
-    },
-  ),
+  operation("deliveries.retry", "retryDelivery", "Send a delivery again now, with all its retries", {
+    description:
+      "It is sent even while its subscription is slowed. The subscription's filter is applied again, also to a delivery that it excluded.",
+    answer: ["The delivery, due now.", one("Delivery")],
+    failures: [404, 409],
+  }),
+  operation("deliveries.skip", "skipDelivery", "Give up a failing delivery, so that the next ones are sent", {
+    description:
+      "For the delivery that blocks an ordered subscription, and for any other that waits for a retry. It ends as `failed`.",
+    answer: ["The delivery, failed.", one("Delivery")],
+    failures: [404, 409],
+  }),
 ];

@@ -236,7 +236,7 @@ export const EVENT_ROUTES: readonly Route[] = [
       });
     },
   },
-  operation("GET /v1/events/:id/deliveries", "listEventDeliveries", "List the deliveries of one event", {
+  operation("events.deliveries", "listEventDeliveries", "List the deliveries of one event", {
     answer: ["The deliveries.", many("Delivery")],
     failures: [404],
     run: ({ parts }, { id }) => parts.eventDeliveries(id),

@@ -5,7 +5,7 @@ import { jsonReply } from "../response.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { field } from "../../model/field.ts";
 import { record } from "../../model/schemas.ts";
-import { failure, many, one, operation, ref, type Route } from "./route.ts";
+import { failure, many, one, operation, ref, type Route, targetOf } from "./route.ts";
 
 /** The answers of `/health`. */
 export const HEALTH_RECORDS: Readonly<Record<string, JsonSchema>> = {
@@ -26,8 +26,7 @@ export const HEALTH_RECORDS: Readonly<Record<string, JsonSchema>> = {
 const UNHEALTHY: JsonSchema = record({ data: ref("Health"), ...failure });
 
 export const HEALTH_ROUTE: Route = {
-  method: "GET",
-  path: "/health",
+  ...targetOf("health"),
   operationId: "getHealth",
   tag: "health",
   summary: "Check that the service commits and delivers",
@@ -102,13 +101,12 @@ const NODES_META: JsonSchema = record({
   answered_by: { ...field.text, description: "The node that answers." },
 });
 
-export const NODES_ROUTE: Route = operation("GET /v1/nodes", "listNodes", "List the servers on these data", {
+export const NODES_ROUTE: Route = operation("nodes", "listNodes", "List the servers on these data", {
   tag: "health",
   description:
     "One on a data folder; on a database each server and command that has it open. Each server sends the deliveries of its share of the subscriptions.",
   scope: "admin",
   answer: ["The nodes, in the order of their starts.", many("Node", NODES_META)],
-  run: (evreg) => evreg.nodes(),
 });
 
 /** The answer of the doctor. */
@@ -126,14 +124,13 @@ export const DOCTOR_RECORDS: Readonly<Record<string, JsonSchema>> = {
 
 const FINDINGS_META: JsonSchema = record({ time: field.timestamp });
 
-export const DOCTOR_ROUTE: Route = operation("GET /v1/doctor", "examine", "Diagnose the server", {
+export const DOCTOR_ROUTE: Route = operation("doctor", "examine", "Diagnose the server", {
   tag: "health",
   description:
     "Checks the store, its folder and disk, the clock, tokens that expire soon, failing handlers and the backlog. Each finding says what to do. The answer is 200 even if something is wrong. `meta.time` is the server's clock.",
   scope: "admin",
   answer: ["The findings, one for each check.", many("Finding", FINDINGS_META)],
   maxBytes: 0,
-  run: (evreg) => evreg.doctor(),
 });
 
 /** What needs a person. */
@@ -197,19 +194,13 @@ const ATTENTION_META: JsonSchema = record({
   time: field.timestamp,
 });
 
-export const ATTENTION_ROUTE: Route = operation(
-  "GET /v1/attention",
-  "listAttention",
-  "List what needs a person",
-  {
-    tag: "health",
-    description:
-      "Subscriptions that are deactivated, blocked, failing or slowed, those from which no consumer claims, what failed for good within a day, and pauses that hold deliveries or miss events. A subscription has one entry for its state at most, and one for what failed. What it costs does not grow with the deliveries there are.",
-    query: ATTENTION_QUERY,
-    answer: [
-      "The entries, the gravest first, and of each kind what has lasted longest.",
-      many("Attention", ATTENTION_META),
-    ],
-    run: (evreg, { query }) => evreg.attention(query),
-  },
-);
+export const ATTENTION_ROUTE: Route = operation("attention", "listAttention", "List what needs a person", {
+  tag: "health",
+  description:
+    "Subscriptions that are deactivated, blocked, failing or slowed, those from which no consumer claims, what failed for good within a day, and pauses that hold deliveries or miss events. A subscription has one entry for its state at most, and one for what failed. What it costs does not grow with the deliveries there are.",
+  query: ATTENTION_QUERY,
+  answer: [
+    "The entries, the gravest first, and of each kind what has lasted longest.",
+    many("Attention", ATTENTION_META),
+  ],
+});

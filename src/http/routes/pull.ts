@@ -7,7 +7,7 @@ import { jsonReply } from "../response.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { field } from "../../model/field.ts";
 import { record } from "../../model/schemas.ts";
-import { BODY_MAX_BYTES, many, operation, type Route } from "./route.ts";
+import { BODY_MAX_BYTES, many, operation, type Route, targetOf } from "./route.ts";
 
 /** What the results of a hundred deliveries may come to, each with a long answer. */
 const RESULTS_MAX_BYTES = 4 * 1024 * 1024;
@@ -49,8 +49,7 @@ export const PULL_RECORDS: Readonly<Record<string, JsonSchema>> = {
 
 export const PULL_ROUTES: readonly Route[] = [
   {
-    method: "POST",
-    path: "/v1/subscriptions/:id/claims",
+    ...targetOf("subscriptions.claim"),
     operationId: "claimDeliveries",
     tag: "subscriptions",
     summary: "Take deliveries of a pull subscription",
@@ -78,19 +77,13 @@ export const PULL_ROUTES: readonly Route[] = [
       );
     },
   },
-  operation(
-    "POST /v1/subscriptions/:id/finishes",
-    "finishDeliveries",
-    "Say what became of deliveries that were taken",
-    {
-      description:
-        "Each result is fenced by its lease, and stored once. A failed one is retried, and counts, as a failed attempt to reach a handler does.",
-      scope: "listen",
-      body: PULL_RESULTS,
-      maxBodyBytes: RESULTS_MAX_BYTES,
-      answer: ["An outcome for each, in order.", many("FinishedPull")],
-      failures: [404],
-      run: (evreg, { id, body }) => evreg.subscriptions.finish(id, body),
-    },
-  ),
+  operation("subscriptions.finish", "finishDeliveries", "Say what became of deliveries that were taken", {
+    description:
+      "Each result is fenced by its lease, and stored once. A failed one is retried, and counts, as a failed attempt to reach a handler does.",
+    scope: "listen",
+    body: PULL_RESULTS,
+    maxBodyBytes: RESULTS_MAX_BYTES,
+    answer: ["An outcome for each, in order.", many("FinishedPull")],
+    failures: [404],
+  }),
 ];

@@ -4,7 +4,7 @@ import { jsonReply } from "../response.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { REPLAY, REPLAY_COUNT } from "../../model/replay.ts";
 import { recordOf } from "../../model/schemas.ts";
-import { BODY_MAX_BYTES, many, one, operation, type Route } from "./route.ts";
+import { BODY_MAX_BYTES, many, one, operation, type Route, targetOf } from "./route.ts";
 
 /** Replays as they are answered. */
 export const REPLAY_RECORDS: Readonly<Record<string, JsonSchema>> = {
@@ -14,8 +14,7 @@ export const REPLAY_RECORDS: Readonly<Record<string, JsonSchema>> = {
 
 export const REPLAY_ROUTES: readonly Route[] = [
   {
-    method: "POST",
-    path: "/v1/subscriptions/:id/replay",
+    ...targetOf("replays.start"),
     operationId: "replaySubscription",
     tag: "replays",
     summary: "Send many past events to a subscription, in the background",
@@ -39,24 +38,21 @@ export const REPLAY_ROUTES: readonly Route[] = [
       return jsonReply(201, await evreg.replays.start(id, input as NewReplay));
     },
   },
-  operation("GET /v1/replays", "listReplays", "List replays, newest first", {
+  operation("replays.list", "listReplays", "List replays, newest first", {
     query: REPLAY_QUERY,
     answer: ["The replays.", many("Replay")],
-    run: (evreg, { query }) => evreg.replays.list(query),
   }),
-  operation("GET /v1/replays/:id", "getReplay", "Get one replay and its progress", {
+  operation("replays.get", "getReplay", "Get one replay and its progress", {
     answer: ["The replay.", one("Replay")],
     failures: [404],
-    run: (evreg, { id }) => evreg.replays.get(id),
   }),
   operation(
-    "POST /v1/replays/:id/cancel",
+    "replays.cancel",
     "cancelReplay",
     "Cancel a replay; deliveries that are due already are still sent",
     {
       answer: ["The cancelled replay.", one("Replay")],
       failures: [404, 409],
-      run: (evreg, { id }) => evreg.replays.cancel(id),
     },
   ),
 ];

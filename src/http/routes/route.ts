@@ -1,6 +1,7 @@
 import type { BodySchema, JsonSchema, QuerySchema } from "../../domain/request.ts";
 import type { Answer } from "../../evreg.ts";
 import { record } from "../../model/schemas.ts";
+import { type Operation, OPERATIONS } from "../../operations.ts";
 import type { LiveStreams } from "../live-streams.ts";
 import type { ApiRequest } from "../request.ts";
 import { PAGE_BYTES, type ResponseBudget } from "../response-budget.ts";
@@ -69,7 +70,7 @@ interface OperationInput {
   readonly signal?: AbortSignal;
 }
 
-interface OpenApiOperation extends Pick<Route, "description" | "query" | "body"> {
+interface OperationRoute extends Pick<Route, "description" | "query" | "body"> {
   /** By default the part of the path after `/v1/`. */
   readonly tag?: string;
   readonly access?: RouteAccess;
@@ -82,21 +83,49 @@ interface OpenApiOperation extends Pick<Route, "description" | "query" | "body">
   readonly maxBodyBytes?: number;
   /** The largest answer to a `GET`; 0 takes nothing from the budget. */
   readonly maxBytes?: number;
-  /** A list that may be long, or whose records are large, is answered by its pages. */
-  readonly run: (
+  /** By default the call of the port. A list that may be long, or whose records are large, is answered by its pages. */
+  readonly run?: (
     evreg: ServicePort,
     input: OperationInput,
   ) => Promise<Answer<object, object | undefined>> | AsyncIterable<readonly object[]>;
 }
 
+type Table = typeof OPERATIONS;
+
+/** `whoami`, `actions.get` */
+type OperationName = {
+  [Group in keyof Table]: Table[Group] extends Operation ? Group : `${Group}.${keyof Table[Group] & string}`;
+}[keyof Table];
+
+/** What is at such a name in the table, or in the port, which has its methods at the same names. */
+function at<T>(root: unknown, name: OperationName): T {
+  return name
+    .split(".")
+    .reduce((parent, step) => (parent as Readonly<Record<string, unknown>>)[step], root) as T;
+}
+
+export function targetOf(name: OperationName): Pick<Route, "method" | "path"> {
+  const [method, path] = at<Operation>(OPERATIONS, name).target.split(" ") as [Route["method"], string];
+  return { method, path };
+}
+
+/** The call of the port with what it takes of its request. */
+function callOf(name: OperationName): NonNullable<OperationRoute["run"]> {
+  const { takes } = at<Operation>(OPERATIONS, name);
+  return (evreg, input) => {
+    const given = takes.map((part) => input[part === "options" ? "body" : part]);
+    return at<(...all: readonly unknown[]) => Promise<Answer<object>>>(evreg, name)(...given);
+  };
+}
+
 /** A route that reads or changes records with one call of the port. */
 export function operation(
-  target: `${Route["method"]} /${string}`,
+  name: OperationName,
   operationId: string,
   summary: string,
-  { run, answer, status = 200, maxBodyBytes = BODY_MAX_BYTES, ...route }: OpenApiOperation,
+  { run = callOf(name), answer, status = 200, maxBodyBytes = BODY_MAX_BYTES, ...route }: OperationRoute,
 ): Route {
-  const [method, path] = target.split(" ") as [Route["method"], string];
+  const { method, path } = targetOf(name);
   const { body, access = "token", failures = [] } = route;
   const { scope = method === "GET" ? "read" : "write", maxBytes = method === "GET" ? PAGE_BYTES : 0 } = route;
   const replyTo = async (evreg: ServicePort, input: OperationInput): Promise<Reply> => {

@@ -93,10 +93,9 @@ export const STATS_RECORDS: Readonly<Record<string, JsonSchema>> = {
   }),
 };
 
-export const STATS_ROUTE: Route = operation("GET /v1/stats", "getStats", "Figures over time", {
+export const STATS_ROUTE: Route = operation("stats", "getStats", "Figures over time", {
   description:
     "What happened up to now, and what is unfinished. A token that is limited to applications gets the events of their actions and the deliveries of their subscriptions.",
   query: STATS_QUERY,
   answer: ["The figures.", one("Stats")],
-  run: (evreg, { query }) => evreg.stats(query),
 });

@@ -15,7 +15,7 @@ import { PULL_ROUTES } from "./pull.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { field } from "../../model/field.ts";
 import { record } from "../../model/schemas.ts";
-import { ENVELOPE_BYTES, many, one, operation, type Route } from "./route.ts";
+import { ENVELOPE_BYTES, many, one, operation, type Route, targetOf } from "./route.ts";
 
 const TEXTS: JsonSchema = { type: "object", additionalProperties: field.text };
 
@@ -89,13 +89,13 @@ const CANCELLED: JsonSchema = record({
 });
 
 export const SUBSCRIPTION_ROUTES: readonly Route[] = [
-  operation("GET /v1/subscriptions", "listSubscriptions", "List subscriptions", {
+  operation("subscriptions.list", "listSubscriptions", "List subscriptions", {
     query: SUBSCRIPTION_QUERY,
     answer: ["The subscriptions.", many("Subscription")],
     run: ({ parts }, { query }) => parts.subscriptions(query),
   }),
   operation(
-    "POST /v1/subscriptions",
+    "subscriptions.create",
     "createSubscription",
     "Send an action's events to a handler, or let consumers claim them",
     {
@@ -106,37 +106,27 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
         one("SubscriptionWithSecret", WARNINGS),
       ],
       failures: [404, 409],
-      run: (evreg, { body, signal }) => evreg.subscriptions.create(body, signal),
     },
   ),
-  operation("GET /v1/subscriptions/:id", "getSubscription", "Get one subscription", {
+  operation("subscriptions.get", "getSubscription", "Get one subscription", {
     answer: ["The subscription; `meta` if its mode is `pull`.", one("Subscription", CONSUMERS)],
     failures: [404],
-    run: (evreg, { id }) => evreg.subscriptions.get(id),
   }),
-  operation("PUT /v1/subscriptions/:id", "updateSubscription", "Change, pause or reactivate a subscription", {
+  operation("subscriptions.update", "updateSubscription", "Change, pause or reactivate a subscription", {
     description: "Pausing (`active: false`) holds its unfinished deliveries; reactivating resumes them.",
     body: SUBSCRIPTION_UPDATE,
     answer: ["The subscription; `meta` if a filter was given.", one("Subscription", WARNINGS)],
     failures: [404, 409],
-    run: (evreg, { id, body, signal }) => evreg.subscriptions.update(id, body, signal),
   }),
-  operation(
-    "POST /v1/subscriptions/:id/rotate-secret",
-    "rotateSubscriptionSecret",
-    "Give a subscription a new secret",
-    {
-      description:
-        "All subscriptions of its application and name get the same one. The previous secret stays valid for `overlap_ms`. Until then `webhook-signature` has a signature with each, and `X-Evreg-Signature` and `Authorization` use the previous one; afterwards all use the new one. During an overlap another rotation is refused (409), unless its `overlap_ms` is 0, which ends both earlier secrets at once.",
-      body: SECRET_ROTATION,
-      answer: ["The subscription with its new secret.", one("SubscriptionWithSecret", ROTATED)],
-      failures: [404, 409],
-      run: (evreg, { id, body }) => evreg.subscriptions.rotateSecret(id, body),
-    },
-  ),
+  operation("subscriptions.rotateSecret", "rotateSubscriptionSecret", "Give a subscription a new secret", {
+    description:
+      "All subscriptions of its application and name get the same one. The previous secret stays valid for `overlap_ms`. Until then `webhook-signature` has a signature with each, and `X-Evreg-Signature` and `Authorization` use the previous one; afterwards all use the new one. During an overlap another rotation is refused (409), unless its `overlap_ms` is 0, which ends both earlier secrets at once.",
+    body: SECRET_ROTATION,
+    answer: ["The subscription with its new secret.", one("SubscriptionWithSecret", ROTATED)],
+    failures: [404, 409],
+  }),
   {
-    method: "POST",
-    path: "/v1/subscriptions/:id/test",
+    ...targetOf("subscriptions.test"),
     operationId: "testSubscription",
     tag: "subscriptions",
     summary: "Send a subscription's handler one signed request, and see what comes back",
@@ -158,7 +148,7 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
   },
   ...PULL_ROUTES,
   operation(
-    "GET /v1/subscriptions/:id/attempts",
+    "subscriptions.attempts",
     "listSubscriptionAttempts",
     "List a subscription's last attempts, newest first",
     {
@@ -167,17 +157,15 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
       query: ATTEMPT_QUERY,
       answer: ["The attempts, each with its delivery and event.", many("SubscriptionAttempt")],
       failures: [404],
-      run: (evreg, { id, query }) => evreg.subscriptions.attempts(id, query),
     },
   ),
   operation(
-    "DELETE /v1/subscriptions/:id",
+    "subscriptions.delete",
     "deleteSubscription",
     "Delete a subscription and cancel its unfinished deliveries",
     {
       answer: ["The deleted subscription.", one("Subscription", CANCELLED)],
       failures: [404],
-      run: (evreg, { id }) => evreg.subscriptions.delete(id),
     },
   ),
 ];

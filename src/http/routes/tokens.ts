@@ -46,7 +46,7 @@ export const TOKEN_RECORDS: Readonly<Record<string, JsonSchema>> = {
 };
 
 const CREATE_CODE: Route = operation(
-  "POST /v1/tokens/codes",
+  "tokens.createCode",
   "createSignInCode",
   "Create a code that signs a browser in",
   {
@@ -56,22 +56,19 @@ const CREATE_CODE: Route = operation(
     status: 201,
     answer: ["The code; it is never shown again.", one("SignInCode")],
     failures: [409, 429],
-    run: (evreg) => evreg.tokens.createCode(),
   },
 );
 
 export const TOKEN_ROUTES: readonly Route[] = [
-  operation("GET /v1/tokens", "listTokens", "List tokens, without their secrets", {
+  operation("tokens.list", "listTokens", "List tokens, without their secrets", {
     scope: "admin",
     answer: ["The tokens' records.", many("Token")],
-    run: (evreg) => evreg.tokens.list(),
   }),
-  operation("POST /v1/tokens", "createToken", "Create a token", {
+  operation("tokens.create", "createToken", "Create a token", {
     scope: "admin",
     body: NEW_TOKEN,
     status: 201,
     answer: ["The token; it is never shown again.", one("TokenWithSecret")],
-    run: (evreg, { body }) => evreg.tokens.create(body),
   }),
   {
     ...CREATE_CODE,
@@ -83,7 +80,7 @@ export const TOKEN_ROUTES: readonly Route[] = [
       return jsonReply(201, { data: { code: null, expires_at: null } });
     },
   },
-  operation("POST /v1/tokens/exchange", "exchangeSignInCode", "Exchange a code for a token", {
+  operation("tokens.exchangeCode", "exchangeSignInCode", "Exchange a code for a token", {
     description:
       "The token is named `browser`, has the scopes of the one that the code was created with, and ends after 12 hours, or with that one if it ends sooner. A code that is exchanged again is refused, and ends the token that was given for it.",
     access: "open",
@@ -91,20 +88,18 @@ export const TOKEN_ROUTES: readonly Route[] = [
     status: 201,
     answer: ["The token; it is never shown again.", one("TokenWithSecret")],
     failures: [401],
-    run: (evreg, { body }) => evreg.tokens.exchangeCode(body),
   }),
-  operation("DELETE /v1/tokens/:id", "revokeToken", "Revoke a token", {
+  operation("tokens.revoke", "revokeToken", "Revoke a token", {
     description:
       "A token may revoke itself, whatever its scopes. The tokens of browsers that were signed in with it end with it.",
     scope: "admin",
     answer: ["The revoked token's record.", one("Token")],
     failures: [404, 409],
-    run: (evreg, { id }) => evreg.tokens.revoke(id),
   }),
 ];
 
 export const WHOAMI_ROUTE: Route = operation(
-  "GET /v1/whoami",
+  "whoami",
   "whoAmI",
   "Who the caller is, what it may do, and which data it uses",
   {
@@ -116,6 +111,5 @@ export const WHOAMI_ROUTE: Route = operation(
       one("Identity"),
     ],
     maxBytes: 0,
-    run: (evreg) => evreg.whoami(),
   },
 );
