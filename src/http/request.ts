@@ -1,6 +1,5 @@
 import type { H3Event } from "h3";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 import { EvregError } from "../domain/error.ts";
 import { malformedField, type QuerySchema } from "../domain/request.ts";
 import type { Principal } from "../domain/token.ts";
@@ -58,7 +57,8 @@ export class ApiRequest {
 
   /** Calls back once, when the answer is sent or the client has disconnected. */
   onFinished(callback: () => void): void {
-    onFinished(this.nodeResponse, callback);
+    if (this.isDisconnected) callback();
+    else this.nodeResponse.once("close", callback);
   }
 
   /** Whether the client is gone, so that nothing can be written to it. */
@@ -154,95 +154,115 @@ export class ApiRequest {
       const whole = request.readableLength === longest && !isEnding(request.socket) ? request.read() : null;
       if (whole !== null) return whole as Uint8Array;
     }
-    return this.#read(maxBytes, longest, declared !== undefined);
+    const reader = new BodyReader(this, this.#bodies, longest, maxBytes);
+    const body = await reader.read();
+    this.#reservation = reader.reservation;
+    return body;
+  }
+}
+
+/** Reads one body, see `ApiRequest.body`. */
+class BodyReader {
+  readonly #request: ApiRequest;
+  readonly #incoming: IncomingMessage;
+  readonly #budget: ByteBudget;
+  readonly #longest: number;
+  readonly #maxBytes: number;
+  readonly #result = Promise.withResolvers<Uint8Array>();
+  /** One buffer: a list of chunks of a byte each would take a hundred times their bytes. */
+  #bytes = Buffer.alloc(0);
+  #size = 0;
+  #isDone = false;
+  /** Of memory, for a body of more than `FREE_BYTES`. */
+  reservation: Reservation | undefined;
+
+  /** @param longest that it can be: its declared length, or `maxBytes` */
+  constructor(request: ApiRequest, budget: ByteBudget, longest: number, maxBytes: number) {
+    this.#request = request;
+    this.#incoming = request.nodeRequest;
+    this.#budget = budget;
+    this.#longest = longest;
+    this.#maxBytes = maxBytes;
   }
 
-  #read(maxBytes: number, longest: number, isDeclared: boolean): Promise<Uint8Array> {
-    const request = this.nodeRequest;
-    return new Promise((resolve, reject) => {
-      let only: Uint8Array | undefined;
-      let gathered: Buffer<ArrayBuffer> | undefined;
-      let size = 0;
-      let reservedBytes = FREE_BYTES;
-      let isDone = false;
-      const fail = (error: Error): void => {
-        isDone = true;
-        // Its bytes count as free from here on, so they are freed at once.
-        gathered?.buffer.transfer(0);
-        only = gathered = undefined;
-        this.#reservation?.release();
-        request.off("data", onData).pause();
-        reject(error);
-      };
-      const add = (chunk: Uint8Array): void => {
-        if (size === chunk.length) only = chunk;
-        else {
-          // Into one buffer: a list of chunks of a byte each would take a hundred times their bytes.
-          if (gathered === undefined || gathered.length < size) {
-            const newBytes = isDeclared ? longest : Math.max(2 * size, FREE_BYTES);
-            const larger = Buffer.allocUnsafeSlow(Math.min(newBytes, longest, reservedBytes));
-            larger.set(gathered ?? only ?? []);
-            gathered = larger;
-            only = undefined;
-          }
-          gathered.set(chunk, size - chunk.length);
-        }
-        this.#reservation?.transferred(chunk.length);
-      };
-      const granted = (reservation: Reservation): void => {
-        this.#reservation = reservation;
-        reservedBytes = maxBytes;
-        reservation.startTransfer(0);
-      };
-      const evict = (): void => {
-        if (isDone) this.disconnect();
-        else fail(this.#bodies.refused(this.claim(0)));
-      };
-      const onData = (chunk: Uint8Array): void => {
-        size += chunk.length;
-        if (size > maxBytes) return fail(tooLarge(maxBytes, size));
-        if (size <= reservedBytes) return add(chunk);
-        const claim = this.claim(longest, evict);
-        const immediate = this.#bodies.tryReserve(claim);
-        if (immediate !== undefined) {
-          granted(immediate);
-          return add(chunk);
-        }
-        request.pause();
-        void waitFor(claim, chunk);
-      };
-      const waitFor = async (claim: ByteClaim, chunk: Uint8Array): Promise<void> => {
-        try {
-          granted(await this.untilDisconnect((signal) => this.#bodies.reserve(claim, BODY_WAIT_MS, signal)));
-        } catch (error) {
-          if (!isDone) fail(error as Error);
-          return;
-        }
-        if (isDone) this.#reservation?.release();
-        else {
-          add(chunk);
-          request.resume();
-        }
-      };
-      const onEnd = (): void => {
-        // It was refused as too slow, and its end arrived before the connection's.
-        if (isEnding(request.socket)) return onClose();
-        if (isDone) return;
-        isDone = true;
-        // evreg works from here on, and the client waits.
-        this.#reservation?.endTransfer();
-        if (gathered !== undefined) resolve(gathered.subarray(0, size));
-        else if (only !== undefined) resolve(only);
-        else reject(new EvregError("malformed", "The request has no body; send a JSON object."));
-      };
-      // Comes in any case: after the end, or without one when the client disconnects.
-      const onClose = (): void => {
-        if (!isDone) fail(new ClientDisconnected("The connection ended before the request did."));
-      };
-      if (request.destroyed) onClose();
-      else request.on("data", onData).on("end", onEnd).on("close", onClose);
-    });
+  read(): Promise<Uint8Array> {
+    if (this.#incoming.destroyed) this.#onClose();
+    // It comes in any case: after the end, or without one when the client disconnects.
+    else this.#incoming.on("data", this.#onData).on("end", this.#onEnd).on("close", this.#onClose);
+    return this.#result.promise;
   }
+
+  readonly #onData = (chunk: Uint8Array): void => {
+    const size = this.#size + chunk.length;
+    if (size > this.#maxBytes) this.#fail(tooLarge(this.#maxBytes, size));
+    else if (size <= FREE_BYTES || this.reservation !== undefined) this.#add(chunk);
+    else void this.#reserveFor(chunk);
+  };
+
+  async #reserveFor(chunk: Uint8Array): Promise<void> {
+    const claim = this.#request.claim(this.#longest, () => this.#evict());
+    let reservation = this.#budget.tryReserve(claim);
+    if (reservation === undefined) {
+      this.#incoming.pause();
+      const wait = (signal: AbortSignal) => this.#budget.reserve(claim, BODY_WAIT_MS, signal);
+      try {
+        reservation = await this.#request.untilDisconnect(wait);
+      } catch (error) {
+        if (!this.#isDone) this.#fail(error as Error);
+        return;
+      }
+      if (this.#isDone) return reservation.release();
+      this.#incoming.resume();
+    }
+    this.reservation = reservation;
+    reservation.startTransfer(0);
+    this.#add(chunk);
+  }
+
+  /** Its client is too slow while others wait for memory. */
+  #evict(): void {
+    if (this.#isDone) this.#request.disconnect();
+    else this.#fail(this.#budget.refused(this.#request.claim(0)));
+  }
+
+  #add(chunk: Uint8Array): void {
+    const size = this.#size + chunk.length;
+    if (size > this.#bytes.length) {
+      const room = this.reservation === undefined ? FREE_BYTES : this.#longest;
+      const larger = Buffer.allocUnsafeSlow(Math.min(this.#longest, room));
+      larger.set(this.#bytes.subarray(0, this.#size));
+      this.#bytes = larger;
+    }
+    this.#bytes.set(chunk, this.#size);
+    this.#size = size;
+    this.reservation?.transferred(chunk.length);
+  }
+
+  #fail(error: Error): void {
+    this.#isDone = true;
+    // Its bytes count as free from here on, so they are freed at once.
+    this.#bytes.buffer.transfer(0);
+    this.reservation?.release();
+    this.#incoming.off("data", this.#onData).pause();
+    this.#result.reject(error);
+  }
+
+  readonly #onEnd = (): void => {
+    // It was refused as too slow, and its end arrived before the connection's.
+    if (isEnding(this.#incoming.socket)) return this.#onClose();
+    if (this.#isDone) return;
+    if (this.#size === 0) {
+      return this.#fail(new EvregError("malformed", "The request has no body; send a JSON object."));
+    }
+    this.#isDone = true;
+    // evreg works from here on, and the client waits.
+    this.reservation?.endTransfer();
+    this.#result.resolve(this.#bytes.subarray(0, this.#size));
+  };
+
+  readonly #onClose = (): void => {
+    if (!this.#isDone) this.#fail(new ClientDisconnected("The connection ended before the request did."));
+  };
 }
 
 function tooLarge(limit: number, size: number): EvregError {
@@ -290,34 +310,4 @@ function unsupported(message: string): EvregError {
 
 function quote(header: string): string {
   return JSON.stringify(header.slice(0, 100));
-}
-
-/** Connections have one listener each: node would warn of a leak if each request had its own. */
-const pendingOf = new WeakMap<Socket, Set<() => void>>();
-
-/**
- * Calls back once, when the answer is out or its connection closed. The answer's own `close` is not enough: not every
- * version of node emits it for an answer that waited behind others when its connection closed.
- */
-function onFinished(response: ServerResponse, callback: () => void): void {
-  const { socket } = response.req;
-  if (socket.destroyed || response.destroyed) {
-    callback();
-    return;
-  }
-  const pending = pendingOf.get(socket) ?? pendingAt(socket);
-  const finish = (): void => {
-    if (pending.delete(finish)) callback();
-  };
-  pending.add(finish);
-  response.once("close", finish);
-}
-
-function pendingAt(socket: Socket): Set<() => void> {
-  const pending = new Set<() => void>();
-  pendingOf.set(socket, pending);
-  socket.once("close", () => {
-    for (const finish of pending) finish();
-  });
-  return pending;
 }

@@ -1,15 +1,14 @@
 import type { H3 } from "h3";
 import { toNodeHandler } from "h3/node";
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from "node:http";
-import type { Server as HttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { type Certificate, type CertificateFiles, readCertificate } from "../runtime/certificate.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { localAddresses, urlOf } from "../runtime/local-addresses.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
 import { answerConnect, answerParserError, rawFailure } from "./connection-errors.ts";
-import { type ConnectionLimits, Connections, PipelineLimiter, isEnding } from "./connections.ts";
-import { listenAt, listenTlsAt } from "./listen.ts";
+import { type ConnectionLimits, Connections, isEnding, PipelinedRequests } from "./connections.ts";
+import { listenAt } from "./listen.ts";
 
 export interface ListenersOptions extends Omit<ServeOptions, "certificate"> {
   /** The files of https; both or none. */
@@ -77,10 +76,6 @@ export interface HttpLimits extends ConnectionLimits {
   /** How often the first two are checked as well; they end this much late at most. */
   readonly checkEveryMs: number;
   readonly maxHeaderBytes: number;
-  /** Pipelined requests of one connection that run, or whose answers are not read yet, at once. */
-  readonly maxRunning: number;
-  /** Pipelined requests that wait behind those; with more the connection ends. One read never holds as many. */
-  readonly maxWaiting: number;
 }
 
 const HTTP_LIMITS: HttpLimits = {
@@ -93,8 +88,6 @@ const HTTP_LIMITS: HttpLimits = {
   maxConnections: 4_096,
   maxOfAddress: 3_072,
   reserved: 64,
-  maxRunning: 32,
-  maxWaiting: 2_048,
 };
 
 const MAX_HEADERS = 100;
@@ -136,19 +129,12 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
   const { app, host, port, logger = silentLogger, clock = systemClock } = options;
   const limits = { ...HTTP_LIMITS, ...options.limits };
   const { certificate } = options;
-  const server: Server =
-    certificate === undefined
-      ? await listenAt(host, port, serverOptions(limits))
-      : await listenTlsAt(host, port, {
-          ...serverOptions(limits),
-          cert: certificate.cert,
-          key: certificate.key,
-        });
+  const server = await listenAt(host, port, serverOptions(limits), certificate);
   server.maxHeadersCount = MAX_HEADERS;
   server.on("error", (error) => logger.error({ err: error }, "the HTTP listener failed"));
   const warn = warnSometimes(logger, clock, limits.maxConnections);
   const connections = new Connections(server, limits, warn);
-  answerRequests(server, connections, limits, toNodeHandler(app));
+  answerRequests(server, connections, toNodeHandler(app));
   server.on("clientError", (error, socket) => {
     // What came on an encrypted connection and is no TLS cannot be answered.
     if (isTlsFailure(error)) socket.destroy();
@@ -159,7 +145,7 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
   const bound = server.address() as AddressInfo;
   return {
     url: urlOf(bound, certificate === undefined ? "http" : "https"),
-    useCertificate: ({ cert, key }) => (server as HttpsServer).setSecureContext({ cert, key }),
+    useCertificate: ({ cert, key }) => server.setSecureContext?.({ cert, key }),
     port: bound.port,
     addresses: localAddresses(bound),
     close: createClose(server, connections, clock),
@@ -197,12 +183,7 @@ function warnSometimes(logger: Logger, clock: Clock, maxConnections: number): ()
   };
 }
 
-function answerRequests(
-  server: Server,
-  connections: Connections,
-  limits: HttpLimits,
-  handle: RequestListener,
-): void {
+function answerRequests(server: Server, connections: Connections, handle: RequestListener): void {
   const start = (request: IncomingMessage, response: ServerResponse): void => {
     try {
       handle(request, response);
@@ -211,7 +192,7 @@ function answerRequests(
       rawFailure(response, 400, "The request's address or its `Host` header is not valid.");
     }
   };
-  const pipelines = new PipelineLimiter(start, limits);
+  const pipelined = new PipelinedRequests(start);
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     if (isEnding(request.socket)) return;
     const previous = connections.requestStarted(request, response);
@@ -219,7 +200,7 @@ function answerRequests(
       rawFailure(response, 503, TOO_MANY_CONNECTIONS, { "retry-after": "2" });
       return;
     }
-    pipelines.admit(request, response, previous);
+    pipelined.admit(request, response, previous);
   };
   server.on("request", onRequest);
   // `Expect: 100-continue`: the body reader says when to go on, so that a refused caller need not send its body.
