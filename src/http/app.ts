@@ -58,7 +58,6 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     requiresToken,
     responses,
     counts,
-    clock,
     streams,
     stopping,
   };

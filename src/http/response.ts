@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { pipeline, Readable } from "node:stream";
 import { asEvregError, type EvregError, HTTP_STATUS } from "../domain/error.ts";
 import { encodeJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -188,33 +187,14 @@ export class ChunkWriter {
 // oxlint-disable-next-line unicorn/no-thenable -- it is only ever given to h3
 export const ANSWERED: PromiseLike<never> = { then: () => ANSWERED };
 
-function send(
-  response: ServerResponse,
-  status: number,
-  headers: string[],
-  body: string | Uint8Array | Readable,
-): void {
-  response.writeHead(status, "", headers);
-  if (!(body instanceof Readable)) {
-    // The body goes in one write with the headers.
-    response.end(body);
-  } else if (response.req.method === "HEAD") {
-    body.destroy();
-    response.end();
-  } else {
-    // A failure on the way cannot be answered any more: the connection ends.
-    pipeline(body, response, () => {});
-  }
-}
-
 /** Written at once: whoever takes no more than this in `STALLED_MS` is cut off. */
-const PIECE_BYTES = 64 * 1024;
+const PIECE_BYTES = 256 * 1024;
 const STALLED_MS = 60_000;
 
-/** Writes a piece once the one before it was taken. A failure on the way ends the connection. */
+/** Writes a piece once the one before it was taken. A failure on the way cannot be answered any more: it ends the connection. */
 async function writeAsTaken(
   response: ServerResponse,
-  chunks: AsyncIterable<Uint8Array>,
+  chunks: Chunks | AsyncIterable<Uint8Array>,
   clock: Clock,
 ): Promise<void> {
   try {
@@ -331,16 +311,15 @@ export class Responder {
     for (const pair of reply.headers ?? []) headers.push(...pair);
     headers.push(...policyAt(path));
     const { nodeResponse } = request;
-    if (isByteStream(body) && body.bytes === undefined) {
-      nodeResponse.writeHead(status, "", headers);
-      if (method === "HEAD") nodeResponse.end();
-      else void writeAsTaken(nodeResponse, body.chunks, this.#clock);
-    } else if (isByteStream(body)) {
-      send(nodeResponse, status, headers, Readable.from(body.chunks, { objectMode: false }));
-    } else if (hasLongRemainder(nodeRequest)) {
-      headers.push("connection", "close");
-      send(nodeResponse, status, headers, lingering(nodeRequest, body, this.#clock));
-    } else send(nodeResponse, status, headers, whole(body));
+    const isRestUnread = typeof body === "string" && hasLongRemainder(nodeRequest);
+    if (isRestUnread) headers.push("connection", "close");
+    nodeResponse.writeHead(status, "", headers);
+    if (method === "HEAD") nodeResponse.end();
+    else if (isRestUnread) endOnceRead(nodeRequest, nodeResponse, body, this.#clock);
+    // In one write with the headers.
+    else if (typeof body === "string") nodeResponse.end(body);
+    else if (!isByteStream(body) && body.length === 1) nodeResponse.end(body[0]);
+    else void writeAsTaken(nodeResponse, isByteStream(body) ? body.chunks : body, this.#clock);
     return ANSWERED;
   }
 }
@@ -360,19 +339,6 @@ function isRoutine(method: string, path: string, status: number): boolean {
 /** Consumers of pull subscriptions ask as often as events come. */
 const OF_A_CONSUMER = /^\/v1\/subscriptions\/\d+\/(?:claims|finishes)$/;
 
-function whole(body: string | Chunks): string | Uint8Array | Readable {
-  if (typeof body === "string") return body;
-  return body.length === 1 ? body[0]! : Readable.from(body, { objectMode: false });
-}
-
-/** How much more of an unwanted body is taken off the wire, and for how long, so that its sender reads the answer. */
-const LINGER_MAX_BYTES = 8 * 1024 * 1024;
-const LINGER_MS = 2_000;
-
-/** So many at once; of more, nothing is taken, so that refusing many costs nobody else anything. */
-const LINGERING_MAX = 16;
-let lingeringNow = 0;
-
 /** A rest of this size is read away by node itself, and the connection stays usable. */
 const SMALL_REST_BYTES = 64 * 1024;
 
@@ -384,35 +350,20 @@ function hasLongRemainder(request: IncomingMessage): boolean {
   return request.headers["transfer-encoding"] !== undefined;
 }
 
+/** How long more of an unwanted body is taken off the wire, so that its sender reads the answer. */
+const LINGER_MS = 2_000;
+
 /**
- * The answer as a stream that ends only after the rest of the request's body was read away.
- *
- * Closing a socket with unread bytes in it resets the connection, and the caller would see the reset in place of the
- * answer (RFC 9112, 9.6). The answer itself goes out at once; only the close waits, within bounds.
+ * Sends the answer, and ends the connection only after the rest of the request's body was read away, or a moment later. A
+ * close with unread bytes would reset the connection, and the caller would see that in place of the answer (RFC 9112, 9.6).
  */
-function lingering(request: IncomingMessage, body: string | Chunks, clock: Clock): Readable {
-  const answer = new Readable({ read() {} });
-  if (typeof body === "string") answer.push(body);
-  else for (const piece of body) answer.push(piece);
-  let allowedBytes = LINGER_MAX_BYTES;
-  const isReadAway = lingeringNow < LINGERING_MAX;
-  if (isReadAway) lingeringNow += 1;
-  let finished = false;
-  const finish = (): void => {
-    if (isReadAway && !finished) lingeringNow -= 1;
-    finished = true;
-    cancelTimer();
-    // The listener for errors stays: node reports a client that leaves as one, a moment later.
-    request.off("data", onData).off("end", finish).off("close", finish);
-    if (!answer.destroyed) answer.push(null);
+function endOnceRead(request: IncomingMessage, response: ServerResponse, body: string, clock: Clock): void {
+  response.write(body);
+  const end = (): void => {
+    cancel();
+    response.end();
   };
-  const onData = (chunk: Uint8Array): void => {
-    allowedBytes -= chunk.length;
-    if (allowedBytes < 0) finish();
-  };
-  const cancelTimer = clock.setTimer(finish, LINGER_MS);
-  request.on("end", finish).on("close", finish).on("error", finish);
-  answer.on("close", finish);
-  if (isReadAway) request.on("data", onData).resume();
-  return answer;
+  const cancel = clock.setTimer(end, LINGER_MS);
+  // Node reports a client that leaves as an error, a moment later.
+  request.on("close", end).on("error", end).resume();
 }

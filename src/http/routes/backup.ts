@@ -1,9 +1,6 @@
 import type { Backup } from "../../domain/operations.ts";
 import type { Route } from "./route.ts";
 
-/** A caller that takes no chunk for this long is cut off, as it prevents other backups. */
-const STALLED_MS = 60_000;
-
 /** The registered type of SQLite files. */
 const MEDIA_TYPE = "application/vnd.sqlite3";
 
@@ -30,7 +27,7 @@ export const BACKUP_ROUTE: Route = {
     },
   },
   failures: [409],
-  async handle(evreg, request, { clock, stopping }) {
+  async handle(evreg, request, { stopping }) {
     const backup = await request.untilDisconnect((signal) =>
       evreg.backup(AbortSignal.any([signal, stopping])),
     );
@@ -41,11 +38,10 @@ export const BACKUP_ROUTE: Route = {
       stopping.removeEventListener("abort", cut);
       closeQuietly(backup);
     };
-    const cutStalled = (): (() => void) => clock.setTimer(cut, STALLED_MS);
     const digest = Buffer.from(backup.sha256, "hex").toString("base64");
     return {
       status: 200,
-      body: { bytes: backup.bytes, chunks: thenClosed(backup, cutStalled) },
+      body: { bytes: backup.bytes, chunks: thenClosed(backup) },
       mediaType: MEDIA_TYPE,
       // It exports all data.
       isLogged: true,
@@ -59,22 +55,17 @@ export const BACKUP_ROUTE: Route = {
   },
 };
 
-/** @param watch waits for the next chunk to be taken; what it returns ends the wait */
-async function* thenClosed(backup: Backup, watch: () => () => void): AsyncGenerator<Uint8Array> {
+async function* thenClosed(backup: Backup): AsyncGenerator<Uint8Array> {
   let remaining = backup.bytes;
-  let unwatch: (() => void) | undefined;
   try {
     for await (const piece of backup.content()) {
       remaining -= piece.length;
-      unwatch?.();
-      unwatch = watch();
       // A caller with its last byte may request the next backup at once.
       if (remaining === 0) closeQuietly(backup);
       yield piece;
       if (remaining === 0) return;
     }
   } finally {
-    unwatch?.();
     await backup.close();
   }
 }

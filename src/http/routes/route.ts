@@ -10,7 +10,6 @@ import { parseJson } from "../../json/raw-json.ts";
 import type { PublishCounts } from "../../metrics/counters.ts";
 import { omitUndefined } from "../../service/requests.ts";
 import type { Service, ServicePort } from "../../service/service.ts";
-import type { Clock } from "../../runtime/clock.ts";
 
 /** `open` needs no token, `publish` none where anonymous publishing is on, `token` always one. */
 export type RouteAccess = "open" | "publish" | "token";
@@ -200,7 +199,6 @@ export interface RouteContext {
   /** Large reads go through it. */
   readonly responses: ResponseBudget;
   readonly counts: PublishCounts;
-  readonly clock: Clock;
   readonly streams: LiveStreams;
   /** Aborted once the server is to stop, with what to say to whom would hold that up. */
   readonly stopping: AbortSignal;
