@@ -1,26 +1,26 @@
 // The operations of the port that are one request each. The server makes routes of this table, and the client its calls.
 
 /** What an operation takes of its request, in the order of its method's parameters; `options`: a body that may be left out. */
-export type Part = "name" | "id" | "query" | "body" | "options" | "signal";
+export type RequestPart = "name" | "id" | "query" | "body" | "options" | "signal";
 
 /** Some of what a record has, each with its `typeof`, or several: enough to tell it from what another program answers. */
 export type RecordMembers = Readonly<Record<string, string>>;
 
-export interface Operation {
+export interface PortOperation {
   /** Such as `GET /v1/actions/:name`. */
   readonly target: string;
-  readonly takes: readonly Part[];
+  readonly takes: readonly RequestPart[];
   /** Of the record that it answers; `undefined` for a list. */
   readonly record: RecordMembers | undefined;
   /** Statuses that are answers although they tell of a failure. */
   readonly also?: readonly number[];
 }
 
-function list(target: string, ...takes: readonly Part[]): Operation {
+function list(target: string, ...takes: readonly RequestPart[]): PortOperation {
   return { target, takes, record: undefined };
 }
 
-function one(record: RecordMembers, target: string, ...takes: readonly Part[]): Operation {
+function one(record: RecordMembers, target: string, ...takes: readonly RequestPart[]): PortOperation {
   return { target, takes, record };
 }
 

@@ -13,7 +13,7 @@ const LONG_ANSWER_MS = 60 * 60_000;
 /** The longest time between two pieces of it. */
 const SILENCE_MS = 5 * 60_000;
 
-export type Method = "GET" | "POST" | "PUT" | "DELETE";
+export type HttpMethod = "GET" | "POST" | "PUT" | "DELETE";
 
 interface Sent {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
@@ -55,7 +55,7 @@ export interface Channel {
    * Answers a success, or a status in `also`. Throws the server's own refusal as the `EvregError` it was there, and
    * `unreachable` when no evreg answered.
    */
-  send(method: Method, path: string, sent?: Sent): Promise<Received>;
+  send(method: HttpMethod, path: string, sent?: Sent): Promise<Received>;
   /**
    * Asks for an answer of any length that may be long in coming.
    * @param signal ends it

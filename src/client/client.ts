@@ -3,14 +3,14 @@ import { EvregError } from "../domain/error.ts";
 import type { Backup } from "../domain/operations.ts";
 import type { Evreg } from "../evreg.ts";
 import { encodeJson } from "../json/raw-json.ts";
-import { type Operation, OPERATIONS, type Part } from "../operations.ts";
+import { type PortOperation, OPERATIONS, type RequestPart } from "../operations.ts";
 import { answerOf } from "./answers.ts";
 import {
   type Channel,
   checkTarget,
   createChannel,
   foreignAnswer,
-  type Method,
+  type HttpMethod,
   type Opened,
 } from "./channel.ts";
 import { eventsOver } from "./events.ts";
@@ -66,13 +66,13 @@ export function connect(options: ConnectOptions): Evreg {
 
 /** The methods of the port that are in a table of operations. */
 type Calls<Table, Port> = {
-  readonly [Name in keyof Table & keyof Port]: Table[Name] extends Operation
+  readonly [Name in keyof Table & keyof Port]: Table[Name] extends PortOperation
     ? Port[Name]
     : Calls<Table[Name], Port[Name]>;
 };
 
 function callsOver<Table extends object>(channel: Channel, table: Table): Calls<Table, Evreg> {
-  const calls = Object.entries(table).map(([name, entry]: [string, Operation | object]) => [
+  const calls = Object.entries(table).map(([name, entry]: [string, PortOperation | object]) => [
     name,
     "target" in entry ? callOver(channel, entry) : callsOver(channel, entry),
   ]);
@@ -81,10 +81,10 @@ function callsOver<Table extends object>(channel: Channel, table: Table): Calls<
 }
 
 /** One request, made of what it is called with. */
-function callOver(channel: Channel, { target, takes, record, also }: Operation) {
-  const [method, path] = target.split(" ") as [Method, string];
+function callOver(channel: Channel, { target, takes, record, also }: PortOperation) {
+  const [method, path] = target.split(" ") as [HttpMethod, string];
   return async (...given: readonly unknown[]): Promise<object> => {
-    const parts: Partial<Record<Part, unknown>> = Object.fromEntries(
+    const parts: Partial<Record<RequestPart, unknown>> = Object.fromEntries(
       takes.map((part, at) => [part, given[at]]),
     );
     const { query, options = {}, signal } = parts;
@@ -92,7 +92,7 @@ function callOver(channel: Channel, { target, takes, record, also }: Operation) 
     const hasBody = takes.includes("options") || takes.includes("body");
     const received = await channel.send(
       method,
-      path.replace(/:(name|id)/g, (_, part: Part) => encodeURIComponent(String(parts[part]))),
+      path.replace(/:(name|id)/g, (_, part: RequestPart) => encodeURIComponent(String(parts[part]))),
       {
         query: { ...(query as object | undefined) },
         signal: signal as AbortSignal | undefined,

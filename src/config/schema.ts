@@ -252,16 +252,18 @@ const SCHEMA = {
   },
 } as const satisfies Readonly<Record<string, KeySchema | Readonly<Record<string, KeySchema>>>>;
 
-type Schema = typeof SCHEMA;
-type ValueOf<K> = K extends { readonly kind: Kind<infer T> } ? T : never;
+type ConfigSchema = typeof SCHEMA;
+type KeyValue<K> = K extends { readonly kind: Kind<infer T> } ? T : never;
 type WithDefault<S> = { [N in keyof S]: S[N] extends { readonly default: unknown } ? N : never }[keyof S];
-type Section<S> = { readonly [N in WithDefault<S>]: ValueOf<S[N]> } & {
-  readonly [N in Exclude<keyof S, WithDefault<S>>]?: ValueOf<S[N]>;
+type Section<S> = { readonly [N in WithDefault<S>]: KeyValue<S[N]> } & {
+  readonly [N in Exclude<keyof S, WithDefault<S>>]?: KeyValue<S[N]>;
 };
 
 /** The whole configuration, frozen. Each part of evreg gets only its slice. Keys without a default may be absent in their sections. */
 export type Config = {
-  readonly [N in keyof Schema]: Schema[N] extends KeySchema ? ValueOf<Schema[N]> : Section<Schema[N]>;
+  readonly [N in keyof ConfigSchema]: ConfigSchema[N] extends KeySchema
+    ? KeyValue<ConfigSchema[N]>
+    : Section<ConfigSchema[N]>;
 };
 
 export type DeliveryConfig = Config["delivery"];

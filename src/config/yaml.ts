@@ -11,7 +11,7 @@ import {
 /** Uses of anchors in a document. Anchors inside anchors multiply, so that more could fill the memory. */
 export const MAX_ALIASES = 10_000;
 
-interface Fault {
+interface YamlFault {
   readonly offset: number;
   readonly message: string;
 }
@@ -35,7 +35,7 @@ export function readYaml(
   // Errors after the first mostly follow from it: a file that is no YAML has hundreds.
   const [first, ...others] = documents.flatMap(({ errors, warnings }) => [...errors, ...warnings]);
   const more = others.length === 0 ? "" : `, and ${others.length.toLocaleString("en")} more`;
-  const faults: readonly Fault[] = [
+  const faults: readonly YamlFault[] = [
     ...(first === undefined ? [] : [{ offset: first.pos[0], message: `${first.message}${more}` }]),
     ...documents.flatMap(contentFaults),
   ];
@@ -50,8 +50,8 @@ export function readYaml(
  * Too many aliases, and duplicate keys: the reader's own search for those takes minutes for 100,000 of them, as its time
  * grows with the square of their number.
  */
-function contentFaults(document: Document): readonly Fault[] {
-  const faults: Fault[] = [];
+function contentFaults(document: Document): readonly YamlFault[] {
+  const faults: YamlFault[] = [];
   let aliases = 0;
   visit(document, {
     Map(_, { items }) {

@@ -304,7 +304,7 @@ const REQUEST_BYTES = 2 * 1024;
  */
 export class PipelinedRequests {
   readonly #start: (request: IncomingMessage, response: ServerResponse) => void;
-  readonly #waiting = new WeakMap<Socket, Waiting[]>();
+  readonly #waiting = new WeakMap<Socket, WaitingRequest[]>();
   #waitingBytes = 0;
 
   constructor(start: (request: IncomingMessage, response: ServerResponse) => void) {
@@ -333,8 +333,8 @@ export class PipelinedRequests {
     previous.once("close", () => this.#startNext(socket, waiting));
   }
 
-  #open(socket: Socket): Waiting[] {
-    const waiting: Waiting[] = [];
+  #open(socket: Socket): WaitingRequest[] {
+    const waiting: WaitingRequest[] = [];
     this.#waiting.set(socket, waiting);
     socket.once("close", () => {
       for (const { bytes } of waiting.splice(0)) this.#waitingBytes -= bytes;
@@ -342,7 +342,7 @@ export class PipelinedRequests {
     return waiting;
   }
 
-  #startNext(socket: Socket, waiting: Waiting[]): void {
+  #startNext(socket: Socket, waiting: WaitingRequest[]): void {
     const next = socket.destroyed ? undefined : waiting.shift();
     if (next === undefined) return;
     this.#waitingBytes -= next.bytes;
@@ -351,7 +351,7 @@ export class PipelinedRequests {
   }
 }
 
-interface Waiting {
+interface WaitingRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly bytes: number;

@@ -1,7 +1,7 @@
 import type { BodySchema, JsonSchema, QuerySchema } from "../../domain/request.ts";
 import type { Answer } from "../../evreg.ts";
 import { record } from "../../model/schemas.ts";
-import { type Operation, OPERATIONS } from "../../operations.ts";
+import { OPERATIONS, type PortOperation } from "../../operations.ts";
 import type { LiveStreams } from "../live-streams.ts";
 import type { ApiRequest } from "../request.ts";
 import { PAGE_BYTES, type ResponseBudget } from "../response-budget.ts";
@@ -93,7 +93,9 @@ type Table = typeof OPERATIONS;
 
 /** `whoami`, `actions.get` */
 type OperationName = {
-  [Group in keyof Table]: Table[Group] extends Operation ? Group : `${Group}.${keyof Table[Group] & string}`;
+  [Group in keyof Table]: Table[Group] extends PortOperation
+    ? Group
+    : `${Group}.${keyof Table[Group] & string}`;
 }[keyof Table];
 
 /** What is at such a name in the table, or in the port, which has its methods at the same names. */
@@ -104,13 +106,13 @@ function at<T>(root: unknown, name: OperationName): T {
 }
 
 export function targetOf(name: OperationName): Pick<Route, "method" | "path"> {
-  const [method, path] = at<Operation>(OPERATIONS, name).target.split(" ") as [Route["method"], string];
+  const [method, path] = at<PortOperation>(OPERATIONS, name).target.split(" ") as [Route["method"], string];
   return { method, path };
 }
 
 /** The call of the port with what it takes of its request. */
 function callOf(name: OperationName): NonNullable<OperationRoute["run"]> {
-  const { takes } = at<Operation>(OPERATIONS, name);
+  const { takes } = at<PortOperation>(OPERATIONS, name);
   return (evreg, input) => {
     const given = takes.map((part) => input[part === "options" ? "body" : part]);
     return at<(...all: readonly unknown[]) => Promise<Answer<object>>>(evreg, name)(...given);
