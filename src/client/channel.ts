@@ -127,8 +127,7 @@ export function createChannel(options: ChannelOptions): Channel {
       }
       const { status } = received;
       if ((status >= 200 && status < 300) || also.includes(status)) return received;
-      const refused = refusal(received);
-      throw refused === undefined ? foreignAnswer(received) : withAdvice(refused, options, path);
+      throw failureOf(received, options, path);
     },
     async open(path, signal, { query, headers: more = {}, silenceMs } = {}) {
       longAgent ??= new Agent({
@@ -152,8 +151,7 @@ export function createChannel(options: ChannelOptions): Channel {
       } catch (error) {
         throw unreachable(error, { origin, method: "GET", timeoutMs: LONG_ANSWER_MS, maxAnswerBytes });
       }
-      const failure = refusal(refused);
-      throw failure === undefined ? foreignAnswer(refused) : withAdvice(failure, options, path);
+      throw failureOf(refused, options, path);
     },
     async mustBeEvreg(received) {
       if (isEvreg) return;
@@ -242,6 +240,11 @@ function withRetryAfter(error: EvregError, headers: Received["headers"]): EvregE
   const waitMs = typeof value === "string" ? retryAfterMs(value, Date.now()) : undefined;
   if (waitMs !== undefined) error.retryAfterMs = waitMs;
   return error;
+}
+
+function failureOf(received: Received, to: ServerAddress, path: string): EvregError {
+  const refused = refusal(received);
+  return refused === undefined ? foreignAnswer(received) : withAdvice(refused, to, path);
 }
 
 /**

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { EvregError, invalidField, messageOf } from "../domain/error.ts";
 import {
   type ConsumerErrorCode,
@@ -8,7 +7,7 @@ import {
   type PullResult,
 } from "../domain/pull.ts";
 import type { SubscriptionsPort } from "../evreg.ts";
-import { PASSING } from "./stream.ts";
+import { Backoff, isPassing } from "./backoff.ts";
 
 export interface ConsumeOptions {
   /** Deliveries that may be under way at once; 1 unless told. */
@@ -51,7 +50,6 @@ export interface ConsumedDelivery extends PulledDelivery {
 
 type Subscriptions = Pick<SubscriptionsPort, "claim" | "finish">;
 
-const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 5_000;
 /** Leases are extended when so much of them is over. */
 const EXTEND_AFTER = 1 / 3;
@@ -207,7 +205,8 @@ class Consumer {
       ...(consumer === undefined ? {} : { consumer }),
       ...(signAs === undefined ? {} : { sign_as: signAs }),
     };
-    for (let waitMs = FIRST_WAIT_MS; !this.#isEnded; waitMs = Math.min(MAX_WAIT_MS, 2 * waitMs)) {
+    const backoff = new Backoff(MAX_WAIT_MS);
+    while (!this.#isEnded) {
       const askedMs = this.#now();
       try {
         const { data } = await this.#subscriptions.claim(this.#id, claim, this.#claimEnd.signal);
@@ -217,9 +216,9 @@ class Consumer {
         return;
       } catch (error) {
         if (this.#isEnded) return;
-        if (!(error instanceof EvregError) || !PASSING.has(error.code)) throw error;
+        if (!(error instanceof EvregError) || !isPassing(error)) throw error;
         disconnected?.(error);
-        await pause(Math.max(error.retryAfterMs ?? 0, waitMs * (0.5 + Math.random())), signal);
+        await backoff.pause(error, signal);
       }
     }
   }
@@ -308,7 +307,7 @@ class Consumer {
   }
 
   async #reportAll(): Promise<void> {
-    let waitMs = FIRST_WAIT_MS;
+    let backoff = new Backoff(MAX_WAIT_MS);
     // What is settled in this turn goes with the first.
     await Promise.resolve();
     while (this.#pending.length > 0) {
@@ -318,16 +317,14 @@ class Consumer {
         const { data } = await this.#subscriptions.finish(this.#id, { results });
         this.#pending.splice(0, batch.length);
         for (const [index, finished] of data.entries()) batch[index]!.resolve(finished);
-        waitMs = FIRST_WAIT_MS;
+        backoff = new Backoff(MAX_WAIT_MS);
       } catch (error) {
-        const isPassing = error instanceof EvregError && PASSING.has(error.code);
-        if (!isPassing || this.#now() > this.#endsAtMs) {
+        if (error instanceof EvregError && isPassing(error) && this.#now() <= this.#endsAtMs) {
+          this.#options.disconnected?.(error);
+          await backoff.pause(error);
+        } else {
           this.#pending.splice(0, batch.length);
           for (const { result, resolve } of batch) resolve(unreported(result));
-        } else {
-          this.#options.disconnected?.(error);
-          await pause(waitMs * (0.5 + Math.random()), undefined);
-          waitMs = Math.min(MAX_WAIT_MS, 2 * waitMs);
         }
       }
     }
@@ -338,8 +335,4 @@ class Consumer {
 /** Nobody knows what became of it, so its lease decides. */
 function unreported({ lease }: PullResult): FinishedPull {
   return { lease, outcome: "fenced", status: null, expires_at: null };
-}
-
-async function pause(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
-  await sleep(waitMs, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
 }

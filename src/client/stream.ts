@@ -1,24 +1,15 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { EvregError } from "../domain/error.ts";
 import type { StreamMessage, StreamQuery } from "../domain/stream.ts";
 import type { ChangeStream, StreamOptions } from "../evreg.ts";
 import { streamedEvent } from "./answers.ts";
+import { Backoff, isPassing } from "./backoff.ts";
 import { type Channel, foreignAnswer, type Opened } from "./channel.ts";
 import { EventStreamParser, type RawMessage } from "./event-stream.ts";
 
 const PATH = "/v1/stream";
 /** A server sends something every 15 seconds. */
 const SILENCE_MS = 45_000;
-const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 15_000;
-
-/** Failures after which the same request may well succeed. */
-export const PASSING: ReadonlySet<EvregError["code"]> = new Set([
-  "unreachable",
-  "unavailable",
-  "rate_limited",
-  "internal",
-]);
 
 /** A stream that the server sends; it is opened once before this answers, and again whenever it breaks. */
 export async function streamOver(
@@ -54,14 +45,14 @@ export async function streamOver(
   if (!ending.signal.aborted) opened = await open();
 
   async function* batches(): AsyncGenerator<readonly StreamMessage[], void, void> {
-    let waitMs = FIRST_WAIT_MS;
+    let backoff = new Backoff(MAX_WAIT_MS);
     try {
       while (!ending.signal.aborted) {
         let failure: EvregError;
         try {
           opened ??= await open();
           for await (const batch of messagesOf(opened)) {
-            waitMs = FIRST_WAIT_MS;
+            backoff = new Backoff(MAX_WAIT_MS);
             ({ id } = batch.at(-1)!);
             const shown = batch.filter(isShown);
             if (shown.length > 0) yield shown;
@@ -70,17 +61,12 @@ export async function streamOver(
         } catch (error) {
           if (ending.signal.aborted) return;
           failure = error instanceof EvregError ? error : broken("The stream broke.", PATH, error);
-          if (!PASSING.has(failure.code)) throw failure;
+          if (!isPassing(failure)) throw failure;
         }
         opened = undefined;
         if (ending.signal.aborted) return;
         disconnected?.(failure);
-        // Clients do not come all at once after a server has started again.
-        const jittered = waitMs * (0.5 + Math.random());
-        await sleep(Math.max(failure.retryAfterMs ?? 0, jittered), undefined, {
-          signal: ending.signal,
-        }).catch(() => undefined);
-        waitMs = Math.min(MAX_WAIT_MS, 2 * waitMs);
+        await backoff.pause(failure, ending.signal);
       }
     } finally {
       await close();

@@ -9,124 +9,26 @@ import type { Answer, EventsPort, Evreg, Published, SubscriptionsPort } from "..
 // What `evreg/client` is: all that a program needs to ask a server, and nothing that one is made of.
 
 export type { ConnectOptions } from "../client/client.ts";
+export { consume } from "../client/consume.ts";
+export type { ConsumedDelivery, ConsumeOptions, ConsumeReport } from "../client/consume.ts";
 export { EvregError } from "../domain/error.ts";
 export type { ErrorBody, ErrorDetails, EvregErrorCode } from "../domain/error.ts";
 export { RawJson } from "../json/raw-json.ts";
 export type * from "../evreg.ts";
-export type {
-  Action,
-  ActionRevision,
-  ActionSettings,
-  ActionUpdate,
-  Admission,
-  CheckedEvents,
-  Deprecation,
-  EventFailure,
-  NewAction,
-  PayloadError,
-  PayloadVerdict,
-  RevisionQuery,
-  SchemaCandidate,
-  SchemaVerdict,
-  SchemaWarning,
-  Schemata,
-  WarningMeta,
-} from "../domain/action.ts";
-export type { Backup } from "../domain/operations.ts";
-export type {
-  Attempt,
-  AttemptErrorCode,
-  AttemptQuery,
-  Delivery,
-  DeliveryCounts,
-  DeliveryQuery,
-  DeliveryStatus,
-  DeliveryWithAttempts,
-  SubscriptionAttempt,
-} from "../domain/delivery.ts";
-export { consume } from "../client/consume.ts";
-export type { ConsumedDelivery, ConsumeOptions, ConsumeReport } from "../client/consume.ts";
-export type {
-  ConsumerErrorCode,
-  FinishedPull,
-  NewClaim,
-  PulledDelivery,
-  PullOutcome,
-  PullResult,
-  PullResults,
-} from "../domain/pull.ts";
-export type {
-  BatchItemError,
-  BatchOptions,
-  BatchResult,
-  Event,
-  EventQuery,
-  NewEvent,
-  PageMeta,
-} from "../domain/event.ts";
-export type { HandlerTest } from "../domain/webhook.ts";
-export type { BatchItem } from "../domain/publish-body.ts";
-export type {
-  Attention,
-  AttentionMeta,
-  AttentionQuery,
-  AttentionReason,
-  Finding,
-  FindingsMeta,
-} from "../domain/operations.ts";
-export type { Health } from "../domain/operations.ts";
-export type {
-  NewReplay,
-  Replay,
-  ReplayCount,
-  ReplayQuery,
-  ReplaySelection,
-  ReplayStatus,
-} from "../domain/replay.ts";
-export type {
-  Bearer,
-  CancelledMeta,
-  ConsumersMeta,
-  NewSubscription,
-  SecretRotation,
-  Subscription,
-  SubscriptionMode,
-  SubscriptionQuery,
-  SubscriptionUpdate,
-  SubscriptionWithSecret,
-} from "../domain/subscription.ts";
-export type {
-  ActionFigures,
-  BacklogCause,
-  BacklogShare,
-  Figures,
-  Percentiles,
-  Stats,
-  StatsBacklog,
-  StatsBreakdown,
-  StatsQuery,
-  StatsRange,
-  StatsSeries,
-  SubscriptionFigures,
-} from "../domain/stats/stats.ts";
-export type {
-  DeliveryResult,
-  RecordChange,
-  StreamedEvent,
-  StreamGap,
-  StreamMessage,
-  StreamQuery,
-  StreamTopic,
-} from "../domain/stream.ts";
-export type {
-  Identity,
-  NewToken,
-  Principal,
-  Scope,
-  ScopeName,
-  Token,
-  TokenWithSecret,
-} from "../domain/token.ts";
+export type * from "../domain/action.ts";
+export type * from "../domain/audit.ts";
+export type * from "../domain/delivery.ts";
+export type * from "../domain/event.ts";
+export type * from "../domain/operations.ts";
+export type * from "../domain/publish-body.ts";
+export type * from "../domain/pull.ts";
+export type * from "../domain/replay.ts";
+export type * from "../domain/stats/stats.ts";
+export type * from "../domain/stream.ts";
+export type * from "../domain/subscription.ts";
+export type * from "../domain/subscription-settings.ts";
+export type * from "../domain/token.ts";
+export type * from "../domain/webhook.ts";
 
 /** An event to publish, its payload as an object or as the exact bytes of one (`RawJson`). */
 export interface EventInput extends Omit<NewEvent, "payload"> {
