@@ -112,7 +112,7 @@ function partsOf(item: BatchItem): Parts {
   if (!isPlain(item)) return { head: encodeJson(item), payload: NONE, tail: "" };
   const { action, payload, idempotency_key: key } = item;
   const tail = key === undefined ? "}" : `,"idempotency_key":${JSON.stringify(key)}}`;
-  return { head: headOf(action), payload: payload.bytes, tail };
+  return { head: `{"action":${JSON.stringify(action)},"payload":`, payload: payload.bytes, tail };
 }
 
 /** What no type allows is for the server to refuse, so it must get there as it is. */
@@ -122,13 +122,3 @@ function isPlain(item: unknown): item is NewEvent {
   const members = key === undefined ? 2 : 3;
   return typeof action === "string" && payload instanceof RawJson && Object.keys(item).length === members;
 }
-
-function headOf(action: string): string {
-  if (action !== lastHead.action) {
-    lastHead = { action, head: `{"action":${JSON.stringify(action)},"payload":` };
-  }
-  return lastHead.head;
-}
-
-/** Most events of a batch have the action of the one before. */
-let lastHead = { action: "", head: '{"action":"","payload":' };

@@ -7,20 +7,9 @@ import type { ConfigFile } from "./file.ts";
 import type { ConfigValue } from "./kinds.ts";
 import { type Found, isLoopbackHost, type ConfigProblem, SourceValues } from "./values.ts";
 
-/** The flags that set a key, by their names on the command line. Others in the same object are ignored. */
-export interface ConfigFlags {
-  readonly host?: string | undefined;
-  readonly port?: number | string | undefined;
-  readonly data?: string | undefined;
-  readonly database?: string | undefined;
-  readonly url?: string | undefined;
-  readonly token?: string | undefined;
-  readonly "log-level"?: string | undefined;
-  readonly "log-format"?: string | undefined;
-}
-
 export interface LoadOptions {
-  readonly flags?: ConfigFlags;
+  /** By their names on the command line; those that set no key are ignored. */
+  readonly flags?: object;
   readonly env: Environment;
   /** Where relative paths of flags and variables start, and where a file is looked for. */
   readonly cwd: string;
@@ -84,7 +73,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   };
 }
 
-function readFlags(flags: ConfigFlags, cwd: string): SourceValues {
+function readFlags(flags: object, cwd: string): SourceValues {
   const result = new SourceValues("flag", cwd);
   for (const key of CONFIG_KEYS) {
     const value = key.flag === undefined ? undefined : (flags as Record<string, unknown>)[key.flag];

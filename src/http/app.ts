@@ -184,20 +184,15 @@ function checkTarget(request: ApiRequest): void {
     if (nodeRequest.httpVersion === "1.0") return;
     throw new EvregError("malformed", "The request has no `Host` header.");
   }
-  if (host === lastHost) return;
   if (!AUTHORITY.test(host)) {
     throw new EvregError("malformed", "The `Host` header is not a host with or without a port.", {
       host: host.slice(0, 255),
     });
   }
-  lastHost = host;
 }
 
 /** A name, an IPv4 address or an IPv6 one in brackets, and a port (RFC 3986, 3.2; no percent-encoding, no user). */
 const AUTHORITY = /^(?:[\w.~!$&'()*+;=-]{1,255}|\[[\d:.A-Fa-f]{2,45}\])(?::\d{0,5})?$/;
-
-/** Nearly all requests have the host of the one before. */
-let lastHost = "";
 
 /** Node takes the first of several; a proxy in front may have used another (RFC 9112, 3.2). */
 function checkSingle(rawHeaders: readonly string[]): void {

@@ -1,6 +1,5 @@
 import type { Socket } from "node:net";
 import { EvregError } from "../domain/error.ts";
-import { TOKEN_LENGTH } from "../domain/token-secret.ts";
 import { LOCAL_OWNER, type Principal } from "../domain/token.ts";
 import type { ServicePort } from "../service/service.ts";
 import type { ApiRequest } from "./request.ts";
@@ -11,15 +10,6 @@ const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
 /** May ask for what is open to everyone, and nothing else. */
 const NOBODY: Principal = { name: "nobody", scopes: [] };
 const ANONYMOUS_PUBLISHER: Principal = { name: "anonymous", scopes: ["publish"] };
-
-/** Nearly every client writes it so, which needs no regular expression. */
-const USUAL = "Bearer ";
-
-function tokenOf(header: string): string | undefined {
-  if (header.length === USUAL.length + TOKEN_LENGTH && header.startsWith(USUAL))
-    return header.slice(USUAL.length);
-  return BEARER.exec(header)?.[1];
-}
 
 const CALLER = Symbol("last caller");
 
@@ -57,7 +47,7 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
   function byToken(header: string, socket: CallerSocket): Caller | Promise<Caller> {
     const last = socket[CALLER];
     if (last !== undefined && last.header === header && service.tokens.readmit(last.principal)) return last;
-    const token = tokenOf(header);
+    const token = BEARER.exec(header)?.[1];
     if (token === undefined) {
       throw new EvregError(
         "unauthorized",

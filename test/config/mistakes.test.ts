@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CONFIG_KEYS } from "../../src/config/schema.ts";
-import { loadConfig, type ConfigFlags } from "../../src/config/load.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { EvregError } from "../../src/domain/error.ts";
 
 let cwd: string;
@@ -15,7 +15,7 @@ afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 async function mistake(from: {
   file?: string;
   env?: Record<string, string>;
-  flags?: ConfigFlags;
+  flags?: object;
 }): Promise<string> {
   if (from.file !== undefined) writeFileSync(join(cwd, "evreg.config.yaml"), from.file);
   try {

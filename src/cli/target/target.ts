@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { type Context, Contexts } from "../../config/contexts.ts";
-import { type ConfigFlags, loadConfig, type LoadedConfig } from "../../config/load.ts";
+import { loadConfig, type LoadedConfig } from "../../config/load.ts";
 import type { Config } from "../../config/schema.ts";
 import { EvregError } from "../../domain/error.ts";
 import type { Evreg } from "../../evreg.ts";
@@ -258,7 +258,7 @@ export function contextFor(
 
 /** The configuration for one command; prints its warnings on stderr. `usage` lists every mistake in it. */
 export async function readSettings(
-  flags: ConfigFlags & { config?: string | undefined },
+  flags: Readonly<Record<string, unknown>> & { readonly config?: string | undefined },
 ): Promise<LoadedConfig> {
   const loaded = await loadConfig({ flags, env: process.env, cwd: process.cwd(), configFile: flags.config });
   for (const warning of loaded.warnings) note(`Warning: ${escapeControlKeepingLines(warning)}`);

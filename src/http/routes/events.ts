@@ -283,12 +283,8 @@ const WRITTEN: Record<keyof Event, true> = {
 void WRITTEN;
 
 function head({ rowid, action }: Event): string {
-  if (action !== lastAction.name) lastAction = { name: action, json: JSON.stringify(action) };
-  return `{"rowid":${rowid},"action":${lastAction.json},"payload":`;
+  return `{"rowid":${rowid},"action":${JSON.stringify(action)},"payload":`;
 }
-
-/** The events of an answer mostly have the same action. */
-let lastAction = { name: "", json: '""' };
 
 function tail(event: Event): string {
   const { revision, timestamped, deliveries, payload_bytes: bytes } = event;
