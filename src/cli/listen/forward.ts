@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, request } from "undici";
 import type { ConsumerErrorCode, PulledDelivery } from "../../domain/pull.ts";
 import { messageOf } from "../../domain/error.ts";
+import { networkErrorCode } from "../../runtime/network-error.ts";
 
 /** What came of one try on this machine. */
 export interface LocalResult {
@@ -56,7 +57,7 @@ export function forwardTo(url: URL): LocalAttempt {
       const isDelivered = status >= 200 && status <= 299;
       return { isDelivered, status, durationMs: durationMs(), ...(reason === "" ? {} : { reason }) };
     } catch (error) {
-      const errorCode = errorCodeOf(error);
+      const errorCode = networkErrorCode(error);
       const reason = messageOf(error);
       return { isDelivered: false, errorCode, reason, durationMs: durationMs(), isCut: signal.aborted };
     }
@@ -80,7 +81,7 @@ export function programAt({ host: name, hostname, port, protocol }: URL): LocalP
       await once(socket, "connect", { signal: AbortSignal.timeout(MAX_PROBE_MS) });
       return false;
     } catch (error) {
-      return errorCodeOf(error) === "connection_refused";
+      return networkErrorCode(error) === "connection_refused";
     } finally {
       socket.on("error", () => undefined).destroy();
     }
@@ -106,36 +107,4 @@ async function beginningOf(answer: AsyncIterable<Uint8Array>): Promise<string> {
     if (bytes >= REASON_BYTES) break;
   }
   return Buffer.concat(pieces).subarray(0, REASON_BYTES).toString("utf8");
-}
-
-const CODES: readonly (readonly [beginning: string, code: ConsumerErrorCode])[] = [
-  ["ECONNREFUSED", "connection_refused"],
-  ["ECONNRESET", "connection_reset"],
-  ["EPIPE", "connection_reset"],
-  ["UND_ERR_SOCKET", "connection_reset"],
-  ["ENOTFOUND", "dns_failed"],
-  ["EAI_", "dns_failed"],
-  ["UND_ERR_CONNECT_TIMEOUT", "timeout"],
-  ["UND_ERR_HEADERS_TIMEOUT", "timeout"],
-  ["UND_ERR_BODY_TIMEOUT", "timeout"],
-  ["HPE_", "protocol_error"],
-  ["ERR_TLS", "tls_failed"],
-  ["CERT_", "tls_failed"],
-  ["SELF_SIGNED", "tls_failed"],
-  ["DEPTH_ZERO_SELF_SIGNED", "tls_failed"],
-  ["UNABLE_TO_", "tls_failed"],
-];
-
-function errorCodeOf(error: unknown): ConsumerErrorCode {
-  if (!(error instanceof Error)) return "network_error";
-  if (error.name === "TimeoutError") return "timeout";
-  const { code: systemCode, errors } = error as {
-    readonly code?: unknown;
-    readonly errors?: readonly unknown[];
-  };
-  // An aborted request has a number as its code.
-  const code = typeof systemCode === "string" ? systemCode : "";
-  // Each address of a name has its own error.
-  if (code === "" && errors?.[0] !== undefined) return errorCodeOf(errors[0]);
-  return CODES.find(([beginning]) => code.startsWith(beginning))?.[1] ?? "network_error";
 }
