@@ -15,7 +15,7 @@ import { faultInFile } from "./schema-file.ts";
 import { setContext, setTarget } from "./target/next-command.ts";
 import type { TargetFlags } from "./target/next-command.ts";
 import type { Target, TargetNeeds } from "./target/target.ts";
-import { usageError } from "./usage-errors.ts";
+import { beforeDashes, usageError } from "./usage-errors.ts";
 
 /** Flags whose text may be more than ISO 8601, see `pastTime`. */
 const TAKES_PAST_TIMES = new Set(["from", "to"]);
@@ -110,8 +110,7 @@ export abstract class BaseCommand extends Command {
   /** oclif would take the last one of `--active --no-active`. */
   protected override async init(): Promise<void> {
     await super.init();
-    const end = this.argv.indexOf("--");
-    const words = new Set(end === -1 ? this.argv : this.argv.slice(0, end));
+    const words = new Set(beforeDashes(this.argv));
     // Spread, as a command that names no flags has none of its own, whatever the type says.
     for (const [name, flag] of Object.entries({ ...this.ctor.flags })) {
       const both = flag.type === "boolean" && words.has(`--${name}`) && words.has(`--no-${name}`);

@@ -5,7 +5,14 @@ import { listenForSigint } from "./io/interruption.ts";
 import { outputError, writeOut } from "./io/output.ts";
 import { isServer, logCrash, reportError } from "./report-error.ts";
 import { setTarget } from "./target/next-command.ts";
-import { EXIT, flagsFirst, asUsageError, unknownCommand, unknownFlagAmong } from "./usage-errors.ts";
+import {
+  beforeDashes,
+  EXIT,
+  flagsFirst,
+  asUsageError,
+  unknownCommand,
+  unknownFlagAmong,
+} from "./usage-errors.ts";
 
 /** The whole program: runs the command line and leaves with its exit code. @param commands loads the package's commands */
 export async function main(
@@ -65,7 +72,7 @@ function exitCodeOf(error: unknown, argv: readonly string[], config: Config | un
   if (isExit(error)) return error.oclif.exit;
   if (isClosedPipe(error)) return EXIT.done;
   const failure =
-    unknownSubject(error, argv, config) ?? wrongLine(error, argv, config) ?? goneFolder(error) ?? error;
+    unknownSubject(error, config) ?? wrongLine(error, argv, config) ?? goneFolder(error) ?? error;
   if (asEvregError(failure).code === "internal") logCrash(failure);
   return reportError(failure, { json: wantsJson(argv), command: commandOf(argv, config) });
 }
@@ -107,23 +114,17 @@ function isExit(error: unknown): error is { oclif: { exit: number } } {
 }
 
 /** oclif's complaints about words that are no command, and that it has no help for some. */
-function unknownSubject(
-  error: unknown,
-  argv: readonly string[],
-  config: Config | undefined,
-): EvregError | undefined {
+function unknownSubject(error: unknown, config: Config | undefined): EvregError | undefined {
   if (config === undefined || !(error instanceof Error) || !("oclif" in error)) return undefined;
   const subject = /^command (.+) not found\.?$/is.exec(error.message)?.[1];
   if (subject === undefined) return undefined;
-  return subject.startsWith("-") ? flagsFirst(argv, config) : unknownCommand(subject, config);
+  return subject.startsWith("-") ? flagsFirst() : unknownCommand(subject, config);
 }
 
 /** Read from the words themselves: a command line that could not be parsed must fail in the requested form too. */
 function wantsJson(argv: readonly string[]): boolean {
-  const end = argv.indexOf("--");
-  const words = end === -1 ? argv : argv.slice(0, end);
-  return words.some((word, at) => {
-    const output = word === "--output" ? words[at + 1] : word.replace(/^--output=/, "");
+  return beforeDashes(argv).some((word, at) => {
+    const output = word === "--output" ? argv[at + 1] : word.replace(/^--output=/, "");
     return word === "--json" || (word.startsWith("--output") && (output === "json" || output === "jsonl"));
   });
 }

@@ -78,25 +78,25 @@ function meantFlag(name: string, known: readonly string[]): string | undefined {
   return nearest(name, known) ?? (longer.length === 1 ? longer[0] : undefined);
 }
 
-/**
- * Reports unknown flags where oclif found another mistake first: it takes the word after an unknown flag for an argument.
- * @param argv the words of the command line
- * @param flags those that the command has
- */
+/** The words that flags may be among: those behind `--` are arguments. */
+export function beforeDashes(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf("--");
+  return end === -1 ? argv : argv.slice(0, end);
+}
+
+/** Reports flags that a command has not, where oclif found another mistake first: it takes the word behind one for an argument. */
 export function unknownFlagAmong(argv: readonly string[], flags: FlagShapes): EvregError | undefined {
   const names = new Set([...flagNames(flags), "help"]);
-  const chars = new Set(["h", ...Object.values(flags).map(({ char }) => char)]);
-  const takesNext = new Set<string>();
-  for (const [name, { type, char, aliases = [] }] of Object.entries(flags)) {
-    if (type === "option") for (const one of [name, ...aliases]) takesNext.add(`--${one}`).add(`-${char}`);
-  }
-  const end = argv.indexOf("--");
-  const unknown = argv
-    .slice(0, end === -1 ? undefined : end)
-    .filter((word, at, words) => /^--?[a-z]/i.test(word) && !takesNext.has(words[at - 1] ?? ""))
-    .map((word) => word.replace(/=.*$/s, ""))
-    .filter((word) => (word.startsWith("--") ? !names.has(word.slice(2)) : !chars.has(word.charAt(1))));
-  return unknown.length === 0 ? undefined : usageError(unknownFlags(unknown, flags));
+  const unknown = beforeDashes(argv)
+    .flatMap((word) => /^--([a-z][^=]*)/i.exec(word)?.[1] ?? [])
+    .filter((name) => !names.has(name));
+  if (unknown.length === 0) return undefined;
+  return usageError(
+    unknownFlags(
+      unknown.map((name) => `--${name}`),
+      flags,
+    ),
+  );
 }
 
 function flagNames(flags: FlagShapes): string[] {
@@ -214,30 +214,9 @@ function extraArguments(id: string, extra: string, all: AllCommands): EvregError
   return usageError(`Too many arguments: ${words}. ${plainCommand(name)} takes none${files}`);
 }
 
-/**
- * The refusal of a command line that begins with a flag. Values are not repeated, as one may be a token, and only flags
- * that the command has are put behind it.
- */
-export function flagsFirst(argv: readonly string[], commands: AllCommands): EvregError {
-  const advice = reordered(argv, commands);
+/** For a command line that begins with a flag. Values are not repeated, as one may be a token. */
+export function flagsFirst(): EvregError {
   return usageError(
-    `Name the command before its flags${advice === undefined ? `; ${plainCommand("--help")} lists the commands.` : `: ${advice}`}`,
+    `Name the command before its flags, as in ${plainCommand("events --data FOLDER")}; ${plainCommand("--help")} lists the commands.`,
   );
-}
-
-function reordered(argv: readonly string[], commands: AllCommands): string | undefined {
-  for (const at of argv.keys()) {
-    for (const end of [at + 2, at + 1]) {
-      const words = argv.slice(at, end);
-      const command = end <= argv.length ? commands.findCommand(words.join(":")) : undefined;
-      if (command === undefined) continue;
-      const flags = argv.slice(0, at).flatMap((word) => {
-        const name = /^--([^=]+)/.exec(word)?.[1] ?? "";
-        return Object.hasOwn(command.flags, name) ? flagForm(name, command.flags[name]!, "VALUE") : [];
-      });
-      const more = argv.length > end || Object.values(command.args).some(({ required }) => required === true);
-      return ["evreg", ...words, ...(more ? ["…"] : []), ...flags].join(" ");
-    }
-  }
-  return undefined;
 }

@@ -14,9 +14,12 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   ["a command mistyped as a hidden one", ["completed"], /no command "completed"; there are: (?!.*complete,)/],
   ["a mistyped verb", ["actions", "lst"], /no command "actions lst"; did you mean actions list\?/],
   ["a mistyped topic", ["event", "list"], /no command "event"; did you mean events list\?/],
-  ["flags with values before the command", ["--data", "x", "events"], /: evreg events --data FOLDER\n/],
-  ["a flag that the command has not", ["--url", "x", "serve"], /: evreg serve\n/],
-  ["a flag and no command", ["--bogus"], /flags; evreg --help lists the commands\.\n/],
+  [
+    "flags with values before the command",
+    ["--data", "x", "events"],
+    /, as in evreg events --data FOLDER; evreg --help lists the commands\.\n/,
+  ],
+  ["a flag and no command", ["--bogus"], /; evreg --help lists the commands\.\n/],
   ["a mistyped flag", ["events", "--acton", "x"], /no flag --acton here; did you mean --action\?/],
   [
     "what another listing calls status",
