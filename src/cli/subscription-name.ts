@@ -1,5 +1,4 @@
 import { Args, Flags } from "@oclif/core";
-import { NAME_LENGTH } from "../domain/names.ts";
 import { nearest } from "../domain/words/nearest.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Subscription } from "../domain/subscription.ts";
@@ -53,15 +52,14 @@ export function subscriptionNames(all: readonly SubscriptionNames[]): Candidate[
 }
 
 /**
- * The rowid of the subscription that was typed. A name is looked up among those that the caller may read, and compared as a
- * whole: names of applications may hold a slash, and names of subscriptions a slash or a number sign.
+ * The rowid of the subscription that was typed. A name is looked up among those that the caller may read.
  * `not_found` with the one that was probably meant; `usage` with the candidates where several have that name.
  */
 export async function subscriptionId(evreg: Evreg, typed: TypedSubscription): Promise<number> {
   if (typeof typed === "number") return typed;
   const name = typed.trim();
   try {
-    const named = await haveName(evreg, name);
+    const { data: named } = await evreg.subscriptions.list({ name });
     if (named.length === 1) return named[0]!.rowid;
     if (named.length > 1) throw ambiguous(name, named);
     throw unknown(name, (await evreg.subscriptions.list()).data);
@@ -71,18 +69,6 @@ export async function subscriptionId(evreg: Evreg, typed: TypedSubscription): Pr
     const message = `${error.message} Without that scope, give the subscription's ID and not its name.`;
     throw new EvregError(error.code, message, error.details, { cause: error });
   }
-}
-
-async function haveName(evreg: Evreg, name: string): Promise<readonly SubscriptionNames[]> {
-  const applications = [...name.matchAll(/\//g)]
-    .map(({ index }) => name.slice(0, index))
-    .filter((application) => application !== "" && Array.from(application).length <= NAME_LENGTH);
-  const named: SubscriptionNames[] = [];
-  for (const application of applications) {
-    const { data } = await evreg.subscriptions.list({ application });
-    named.push(...data.filter((one) => subscriptionOf(one) === name || fullName(one) === name));
-  }
-  return named;
 }
 
 function unknown(name: string, all: readonly SubscriptionNames[]): EvregError {

@@ -89,5 +89,10 @@ export const SUBSCRIPTION_QUERY = querySchema("SubscriptionQuery", {
       "Only those that get the events of this action. A pattern such as `order.*`: only those with this very pattern.",
   },
   active: { type: "boolean", description: "Only active ones, or only paused ones." },
+  name: {
+    type: "string",
+    description:
+      "Only those of this whole name: `APPLICATION/SUBSCRIPTION`, which several may have, or `APPLICATION/SUBSCRIPTION#ACTION`.",
+  },
 });
 export type SubscriptionQuery = QueryOf<typeof SUBSCRIPTION_QUERY>;

@@ -65,8 +65,8 @@ export async function* subscriptionPages(
   query: SubscriptionQuery,
 ): AsyncGenerator<readonly Subscription[], void, void> {
   const applications = access.readable();
-  const { application, action, active } = checkQuery(SUBSCRIPTION_QUERY, query);
-  const selection = omitUndefined<SubscriptionSelection>({ application, action, active, applications });
+  const { application, action, active, name } = checkQuery(SUBSCRIPTION_QUERY, query);
+  const selection = omitUndefined<SubscriptionSelection>({ application, action, active, name, applications });
   for await (const page of pagesOfCatalog(store.catalog, selection)) {
     yield page.map((subscription) => shownAt(clock.now(), subscription));
   }

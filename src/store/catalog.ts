@@ -144,6 +144,8 @@ export interface SubscriptionSelection {
   readonly application?: string;
   /** The name of the subscription. */
   readonly subscription?: string;
+  /** `APPLICATION/SUBSCRIPTION`, or that with `#ACTION` behind it. */
+  readonly name?: string;
   /** The name of an action selects the subscriptions that match it; a pattern selects those with this very pattern. */
   readonly action?: string;
   readonly active?: boolean;

@@ -254,6 +254,13 @@ export function subscriptionsContract(open: OpenEvreg): void {
       expect(await list({ active: true })).toEqual([1, 3]);
       expect(await list({ active: false })).toEqual([2]);
       expect(await list({ application: "billing", action: "user.created", active: true })).toEqual([1]);
+      expect(await list({ name: "billing/one" })).toEqual([1]);
+      expect(await list({ name: "billing/two#user.created", active: false })).toEqual([2]);
+      for (const name of ["billing", "one", "billing/one#any", "Billing/one", ""])
+        expect(await list({ name })).toEqual([]);
+      expect(
+        (await (await under.as(["read:shop"])).subscriptions.list({ name: "billing/one" })).data,
+      ).toEqual([]);
     });
 
     it("is empty at first", async () => {

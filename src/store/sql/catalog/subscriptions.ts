@@ -82,13 +82,16 @@ export async function listSubscriptions(
       AND (?3 IS NULL OR s.active = ?3)
       AND (?4 IS NULL OR s.application IN list(?4: name text))
       AND (?5 IS NULL OR s.subscription = ?5)
-      AND s.rowid > ?6
-      ORDER BY s.rowid LIMIT ?7`,
+      AND (?6 IS NULL OR s.application || '/' || s.subscription = ?6
+        OR s.application || '/' || s.subscription || '#' || s.action = ?6)
+      AND s.rowid > ?7
+      ORDER BY s.rowid LIMIT ?8`,
     query.application ?? null,
     query.action ?? null,
     query.active ?? null,
     query.applications === undefined ? null : JSON.stringify(query.applications),
     query.subscription ?? null,
+    query.name ?? null,
     query.after ?? 0,
     query.limit ?? Number.MAX_SAFE_INTEGER,
   );
