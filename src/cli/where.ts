@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { encodeJson, parseJson } from "../json/raw-json.ts";
 import { messageOf } from "../domain/error.ts";
-import { type OwnMember, ownMember, setMembers } from "./own-members.ts";
+import { MEMBER_SEARCH_FORM, memberSearch } from "../domain/words/member-search.ts";
 import { readSchema } from "./schema-file.ts";
 import { usageError } from "./usage-errors.ts";
 
@@ -15,9 +15,13 @@ const FORMS =
  * @throws `usage` for anything else
  */
 export async function whereSchema(flag: string, typed: readonly string[]): Promise<string> {
-  const members = typed.map(memberIn);
-  const own = members.filter((member) => member !== undefined);
-  if (own.length === typed.length) return encodeJson(schemaOf(exampleOf(flag, own, typed)));
+  if (typed.every(isMember)) {
+    const schema = memberSearch(typed);
+    if (schema !== undefined) return schema;
+    throw usageError(
+      `${flag}: ${MEMBER_SEARCH_FORM}; not ${typed.map((one) => JSON.stringify(one)).join(" ")}.`,
+    );
+  }
   const [only = "", ...others] = typed;
   if (others.length > 0) {
     throw usageError(
@@ -31,9 +35,8 @@ export async function whereSchema(flag: string, typed: readonly string[]): Promi
   return encodeJson(await readSchema(only, "filter"));
 }
 
-function memberIn(text: string): OwnMember | undefined {
-  if (text.trimStart().startsWith("{") || !text.includes("=") || existsSync(text)) return undefined;
-  return ownMember(text);
+function isMember(text: string): boolean {
+  return !text.trimStart().startsWith("{") && text.includes("=") && !existsSync(text);
 }
 
 function inlineSchema(flag: string, text: string): string {
@@ -43,29 +46,4 @@ function inlineSchema(flag: string, text: string): string {
   } catch (error) {
     throw usageError(`${flag}: is no JSON: ${messageOf(error)}`);
   }
-}
-
-/** A payload that holds these members and nothing else, with their values as they were typed. */
-function exampleOf(flag: string, members: readonly OwnMember[], typed: readonly string[]): object {
-  const places = members.map(({ path }) => JSON.stringify(path));
-  const twice = places.findIndex((place, at) => places.indexOf(place) !== at);
-  if (twice !== -1)
-    throw usageError(`${flag}: names ${typed[twice]!.replace(/=.*$/s, "")} twice; give it once.`);
-  const example = {};
-  if (setMembers(example, members, true)) return example;
-  throw usageError(`${flag}: of a list, name the items before an item as well, or give a JSON Schema.`);
-}
-
-/** What a payload must be to hold all that this one does. */
-function schemaOf(value: unknown): object {
-  if (Array.isArray(value)) return { type: "array", items: value.map(schemaOf), minItems: value.length };
-  if (!isPlain(value)) return { const: value };
-  const members = Object.entries(value);
-  const properties = Object.fromEntries(members.map(([name, member]) => [name, schemaOf(member)]));
-  return { type: "object", properties, required: Object.keys(value) };
-}
-
-/** Made by `setMembers` on the way to a member; a value that was typed is raw. */
-function isPlain(value: unknown): value is object {
-  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }

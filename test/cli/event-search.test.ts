@@ -60,7 +60,7 @@ test("--where takes members with their values, several of them, and a schema inl
 
 test("members become a schema that their payloads conform to, values as they were typed", async () => {
   expect(
-    JSON.parse(await whereSchema("--where", ["customer.id=7", 'items[0].sku="A-1"', "customer.name=Ann"])),
+    JSON.parse(await whereSchema("--where", ["customer.id=7", 'items[0].sku="A-1"', "/customer/name=Ann"])),
   ).toEqual({
     type: "object",
     properties: {
@@ -86,8 +86,8 @@ test.each([
   [["french"], 'or MEMBER=VALUE such as country=FR, which may be repeated. There is no file "french".'],
   [["country"], "takes a file with a JSON Schema"],
   [["country=FR", FRENCH], "takes one JSON Schema, or only MEMBER=VALUE where it is given more than once"],
-  [["country=FR", "country=DE"], "names country twice"],
-  [["items[1]=2"], "name the items before an item as well"],
+  [["country=FR", "country=DE"], 'each place once; not "country=FR" "country=DE".'],
+  [["items[0]=2", "items.a=2"], 'each place once; not "items[0]=2" "items.a=2".'],
   [["{"], "is no JSON"],
 ])("--where %j is refused", async (typed, told) => {
   const outcome = await served.run(["events", ...typed.flatMap((one) => ["--where", one])]);
