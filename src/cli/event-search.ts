@@ -1,6 +1,6 @@
 import type { PageMeta } from "../domain/event.ts";
 import type { Answer } from "../evreg.ts";
-import { liveLine } from "./io/progress.ts";
+import { type Progress, progressBar } from "./io/progress.ts";
 import { counted } from "./io/text.ts";
 
 type List<T> = (query: object) => Promise<Answer<readonly T[], Partial<PageMeta>>>;
@@ -14,7 +14,7 @@ export async function wholePage<T>(
   query: object,
   pageSize: number,
 ): Promise<Answer<readonly T[], Partial<PageMeta>>> {
-  const line = liveLine();
+  let line: Progress | undefined;
   const matching: T[] = [];
   let searched = 0;
   let next = {};
@@ -28,11 +28,13 @@ export async function wholePage<T>(
       if (meta.next === null || matching.length >= pageSize) {
         return { data: matching, meta: { ...meta, per_page: pageSize, searched } };
       }
-      line.update(`${counted(matching.length, "event")} matching in ${searched.toLocaleString("en")} so far`);
+      const text = `${counted(matching.length, "event")} found in ${searched.toLocaleString("en")} so far`;
+      line ??= await progressBar("{text}", { text });
+      line.update(0, 1, { text });
       next = { after: meta.next, limit: pageSize - matching.length };
     }
   } finally {
-    line.clear();
+    line?.stop();
   }
 }
 

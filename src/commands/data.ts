@@ -341,18 +341,18 @@ To stop publishing for a short time only, move twice: first while the server run
     });
     try {
       const onProgress: MoveOptions["onProgress"] = ({ same, rows }) =>
-        bar?.update(same, Math.max(rows, 1), {
+        bar.update(same, Math.max(rows, 1), {
           same: same.toLocaleString("en"),
           rows: rows.toLocaleString("en"),
         });
       const report = await move({ from, to, signal, onProgress });
-      bar?.stop();
+      bar.stop();
       const data = { from: from.place, to: to.place, ...report };
       await this.outputFor(flags).record({ data }, MOVE_RECORD);
       for (const line of movedNotes(data, to)) note(escapeControl(line));
       return EXIT.done;
     } catch (error) {
-      bar?.stop();
+      bar.stop();
       if (!signal.aborted) throw error;
       note("Interrupted. The same command goes on from here.");
       return EXIT.interrupted;

@@ -1,6 +1,7 @@
 import type { ChangeOf, Field, NewOf, RecordOf } from "../model/field.ts";
 import { bodyOf } from "../model/schemas.ts";
 import { SUBSCRIPTION, SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
+import { NAME_LENGTH } from "./names.ts";
 import { invalidField } from "./error.ts";
 import { type BodyOf, bodySchema, byAction, byApplication, type QueryOf, querySchema } from "./request.ts";
 
@@ -90,7 +91,8 @@ export const SUBSCRIPTION_QUERY = querySchema("SubscriptionQuery", {
   },
   active: { type: "boolean", description: "Only active ones, or only paused ones." },
   name: {
-    type: "string",
+    ...byApplication,
+    maxLength: 3 * NAME_LENGTH + 2,
     description:
       "Only those of this whole name: `APPLICATION/SUBSCRIPTION`, which several may have, or `APPLICATION/SUBSCRIPTION#ACTION`.",
   },

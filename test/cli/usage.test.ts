@@ -210,7 +210,7 @@ test("an error about flags repeats no token", async () => {
     NOWHERE,
   );
   expect(outcomes[0]?.stderr).toContain("--token and --token-file cannot be given together");
-  expect(outcomes[2]?.stderr).toContain("evreg events --token TOKEN");
+  expect(outcomes[2]?.stderr).toContain("Name the command before its flags");
   for (const { code, stderr } of outcomes) {
     expect(code).toBe(2);
     expect(stderr).not.toContain(token);

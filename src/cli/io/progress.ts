@@ -1,19 +1,31 @@
 import { type Delivery, DELIVERY_STATUSES } from "../../domain/delivery.ts";
 import { byteCount } from "../../domain/formats.ts";
 import type { Backup } from "../../domain/operations.ts";
-import { counted, truncate } from "./text.ts";
+import { note } from "./output.ts";
+import { counted } from "./text.ts";
 
 const SHOW_CURSOR = "\u001b[?25h";
 /** The bar turns wrapping off, as a wrapped bar cannot be redrawn. */
 const LINES_WRAP = "\u001b[?7h";
 const LINES_DO_NOT_WRAP = "\u001b[?7l";
 
+export interface Progress {
+  /** @param now the values of the format's placeholders */
+  update(value: number, total: number, now: object): void;
+  /** Writes a line above the bar. */
+  log(line: string): void;
+  stop(): void;
+}
+
+/** Where stderr is no terminal that can redraw a line. */
+const LINES_ONLY: Progress = { update: () => undefined, log: note, stop: () => undefined };
+
 /**
- * A bar on the terminal at stderr, with log lines above it; `undefined` unless stderr is one.
+ * A bar on the terminal at stderr, or only a text that changes, by its format.
  * @param shown the first values of the format's placeholders
  */
-export async function progressBar(format: string, shown: object) {
-  if (!process.stderr.isTTY) return undefined;
+export async function progressBar(format: string, shown: object): Promise<Progress> {
+  if (!process.stderr.isTTY || process.env["TERM"] === "dumb") return LINES_ONLY;
   const { default: progress } = await import("cli-progress");
   const bars = new progress.MultiBar(
     {
@@ -66,10 +78,10 @@ export async function* withProgress(backup: Backup, signal: AbortSignal): AsyncG
       done += piece.length;
       if (done - shownBytes < SHOW_EVERY_BYTES) continue;
       shownBytes = done;
-      bar?.update(done, bytes, shown(done));
+      bar.update(done, bytes, shown(done));
     }
   } finally {
-    bar?.stop();
+    bar.stop();
   }
 }
 
@@ -100,36 +112,6 @@ export class MovingRate {
     const first = this.#marks[0]!;
     if (atMs > first.atMs) this.perS = ((count - first.count) * 1_000) / (atMs - first.atMs);
   }
-}
-
-const CLEAR_LINE = "\r\u001b[K";
-
-/**
- * Shows on stderr how far something is: one line, redrawn in its place until it is cleared. Nothing where stderr is no
- * terminal that can redraw a line.
- */
-export function liveLine() {
-  const { stderr } = process;
-  const canRedraw = stderr.isTTY && process.env["TERM"] !== "dumb";
-  let shown = "";
-  const clear = (): void => {
-    process.off("exit", clear);
-    if (shown !== "") stderr.write(CLEAR_LINE);
-    shown = "";
-  };
-  return {
-    update(progress: string) {
-      if (!canRedraw) return;
-      // A line that fills the last cell may wrap, and a wrapped one cannot be redrawn.
-      const text = truncate(progress, Math.max(1, stderr.columns - 1));
-      if (text === shown) return;
-      // A second Ctrl-C ends the process at once; the line must not stay under the prompt all the same.
-      if (shown === "") process.once("exit", clear);
-      stderr.write(CLEAR_LINE + text);
-      shown = text;
-    },
-    clear,
-  };
 }
 
 /** `1 delivered, 2 waiting; 5 attempts so far` */

@@ -3,7 +3,6 @@ import { closeSync, fstatSync, ftruncateSync, openSync, realpathSync, writeSync 
 import { resolve } from "node:path";
 import { type ErrorBody, EvregError } from "../../domain/error.ts";
 import { systemReason } from "../io/files.ts";
-import { note } from "../io/output.ts";
 import { progressBar, MovingRate } from "../io/progress.ts";
 import { counted } from "../io/text.ts";
 import { encodeJson } from "../../json/raw-json.ts";
@@ -102,9 +101,9 @@ export async function bulkProgress(size: number | undefined, from: BulkState, no
   };
   const bar = await progressBar(format, shown(from));
   return {
-    update: (state: BulkState) => bar?.update(state.settledBytes, size ?? 1, shown(state)),
-    log: (line: string) => (bar === undefined ? note(line) : bar.log(line)),
-    stop: () => bar?.stop(),
+    update: (state: BulkState) => bar.update(state.settledBytes, size ?? 1, shown(state)),
+    log: bar.log,
+    stop: () => bar.stop(),
   };
 }
 

@@ -8,7 +8,7 @@ import type { Evreg } from "../../evreg.ts";
 import { readInput } from "../io/input.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, type Output, writeOut } from "../io/output.ts";
-import { liveLine, progressOf } from "../io/progress.ts";
+import { progressBar, progressOf } from "../io/progress.ts";
 import { escapeControl } from "../io/text.ts";
 import type { RawJson } from "../../json/raw-json.ts";
 import { blockingNotes, deprecationNote, pausedSubscriptionNotes, noteUndelivered } from "../notes.ts";
@@ -151,7 +151,7 @@ async function waitAndReport(
   options: PublishOptions,
 ): Promise<number> {
   const { timeoutS } = options;
-  const line = liveLine();
+  const line = await progressBar("{text}", { text: publishedText(events) });
   const startedMs = systemClock.monotonicMs();
   const elapsedMs = () => systemClock.monotonicMs() - startedMs;
   let polled: PollResult;
@@ -163,8 +163,7 @@ async function waitAndReport(
     for (const text of [waits, ...(await blockingNotes(evreg, open))]) {
       if (explained.has(text)) continue;
       explained.add(text);
-      line.clear();
-      note(text);
+      line.log(text);
     }
   };
   const read = async () => {
@@ -182,9 +181,9 @@ async function waitAndReport(
       waiting: async (deliveries, open) => {
         await explain(open);
         const what = events.length === 1 ? `Event ${events[0]!.rowid}: ` : "";
-        line.update(`${what}${progressOf(deliveries)}; waiting for ${namesOf(open)}`);
+        line.update(0, 1, { text: `${what}${progressOf(deliveries)}; waiting for ${namesOf(open)}` });
       },
-    }).finally(() => line.clear());
+    }).finally(() => line.stop());
   } catch (error) {
     return reportUnknown(error, events, options);
   }

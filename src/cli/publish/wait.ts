@@ -78,7 +78,7 @@ export async function pollReplay(replays: ReplaysPort, started: Replay): Promise
   try {
     for (let replay = started; ;) {
       if (replay.status !== "running") return replay;
-      bar?.update(replay.queued, Math.max(1, replay.total ?? 1), { counts: countsOf(replay) });
+      bar.update(replay.queued, Math.max(1, replay.total ?? 1), { counts: countsOf(replay) });
       try {
         await sleepFor(waitMs, undefined, { signal });
       } catch {
@@ -88,7 +88,7 @@ export async function pollReplay(replays: ReplaysPort, started: Replay): Promise
       replay = (await replays.get(replay.rowid)).data;
     }
   } finally {
-    bar?.stop();
+    bar.stop();
   }
 }
 
