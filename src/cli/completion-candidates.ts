@@ -6,7 +6,7 @@ import { ACTIONS } from "./views/actions.ts";
 import { REPLAYS } from "./views/replays.ts";
 import { TOKENS } from "./views/tokens.ts";
 import { type Candidate, type FlagValues, type NameKind, unquoted } from "./completion.ts";
-import { subscriptionNames } from "./subscription-name.ts";
+import { subscriptionNames } from "./subscriptions/name.ts";
 import { serverFor, tokenIn } from "./target/target.ts";
 
 /** The largest answer that is read at the press of a key. */

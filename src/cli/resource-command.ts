@@ -9,7 +9,7 @@ import { note, type Output } from "./io/output.ts";
 import type { Column } from "./io/table.ts";
 import { flagWords, escapeControl } from "./io/text.ts";
 import { nextCommand, plainCommand } from "./target/next-command.ts";
-import { subscriptionArg, subscriptionId, type TypedSubscription } from "./subscription-name.ts";
+import { subscriptionArg, subscriptionId, type TypedSubscription } from "./subscriptions/name.ts";
 import { usageError } from "./usage-errors.ts";
 
 /** What help shows of a command. */

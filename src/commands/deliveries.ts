@@ -5,7 +5,7 @@ import { note, type Output, writeOut } from "../cli/io/output.ts";
 import { noteStuckReason, noteUndelivered } from "../cli/notes.ts";
 import { RETRY_STATUSES, retryMany } from "../cli/publish/retry-many.ts";
 import { allFlag, listCommand, pageFlags, recordCommand } from "../cli/resource-command.ts";
-import { subscriptionFlag } from "../cli/subscription-name.ts";
+import { subscriptionFlag } from "../cli/subscriptions/name.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { DELIVERY_LIMITS, DELIVERY_STATUSES, type DeliveryWithAttempts } from "../domain/delivery.ts";

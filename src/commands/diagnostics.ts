@@ -3,7 +3,7 @@ import { styleText } from "node:util";
 import { TargetCommand, examples } from "../cli/base-command.ts";
 import { choiceFlag, definedOnly, numberFlag, textFlag } from "../cli/flags.ts";
 import { escapeControl, pad, textWidth, wrap } from "../cli/io/text.ts";
-import { subscriptionFlag, subscriptionId } from "../cli/subscription-name.ts";
+import { subscriptionFlag, subscriptionId } from "../cli/subscriptions/name.ts";
 import { setTarget, withTarget } from "../cli/target/next-command.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 import type { Column } from "../cli/io/table.ts";

@@ -11,7 +11,7 @@ import { forwardTo, type LocalAttempt, type LocalProgram, programAt } from "../c
 import { listen, replaySince } from "../cli/listen/listen.ts";
 import { listenReport } from "../cli/listen/report.ts";
 import { nameOf, noteOthers, scopeHint, signerOf, subscriptionsFor } from "../cli/listen/subscriptions.ts";
-import { secretOfFlag } from "../cli/subscription-name.ts";
+import { secretOfFlag } from "../cli/subscriptions/name.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
 import { PULL_LIMITS } from "../domain/pull.ts";

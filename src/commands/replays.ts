@@ -2,7 +2,7 @@ import { examples } from "../cli/base-command.ts";
 import { choiceFlag } from "../cli/flags.ts";
 import { notePaused } from "../cli/notes.ts";
 import { listCommand, pageFlags, recordCommand } from "../cli/resource-command.ts";
-import { subscriptionFlag } from "../cli/subscription-name.ts";
+import { subscriptionFlag } from "../cli/subscriptions/name.ts";
 import { type Replay, REPLAY_STATUSES } from "../domain/replay.ts";
 import type { Evreg } from "../evreg.ts";
 import { REPLAYS } from "../cli/views/replays.ts";

@@ -18,9 +18,9 @@ import { setFlag } from "../cli/own-members.ts";
 import { payloadFrom, samplesOf } from "../cli/publish/publish-one.ts";
 import { runReplay } from "../cli/publish/wait.ts";
 import { listCommand, recordCommand } from "../cli/resource-command.ts";
-import { subscribeToAll, whatWasMade } from "../cli/subscribe-many.ts";
-import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../cli/subscription-flags.ts";
-import { subscriptionArg, subscriptionId } from "../cli/subscription-name.ts";
+import { subscribeToAll, whatWasMade } from "../cli/subscriptions/several.ts";
+import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../cli/subscriptions/flags.ts";
+import { subscriptionArg, subscriptionId } from "../cli/subscriptions/name.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
 import { isPattern, matches } from "../domain/names.ts";
@@ -335,7 +335,10 @@ export class SubscriptionsDelete extends TargetCommand {
     if (typeof answer === "number") return answer;
     const output = this.outputFor(flags);
     await output.record(answer, SUBSCRIPTIONS.record);
-    output.note(`Deleted${cancelledText(answer.meta?.cancelled)}.`);
+    const cancelled = answer.meta?.cancelled ?? 0;
+    const many = `${cancelled.toLocaleString("en")} deliveries that waited were`;
+    const which = cancelled === 1 ? "1 delivery that waited was" : many;
+    output.note(cancelled === 0 ? "Deleted." : `Deleted; ${which} cancelled.`);
     return EXIT.done;
   }
 }
@@ -352,14 +355,6 @@ async function refusalToDelete(evreg: Evreg, id: number): Promise<number | undef
   );
   const question = `Delete subscription ${id}${named}, with the deliveries not finished yet?`;
   return refusalOf(question, "Nothing was deleted.");
-}
-
-/** @param cancelled `undefined` from a server that does not say */
-function cancelledText(cancelled = 0): string {
-  if (cancelled === 0) return "";
-  return cancelled === 1
-    ? "; 1 delivery that waited was cancelled"
-    : `; ${cancelled.toLocaleString("en")} deliveries that waited were cancelled`;
 }
 
 export class SubscriptionsRotateSecret extends TargetCommand {

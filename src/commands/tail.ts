@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { emptyListHint, examples, TargetCommand } from "../cli/base-command.ts";
 import { choiceFlag, definedOnly, numberFlag, textFlag } from "../cli/flags.ts";
 import { note, terminalWidth } from "../cli/io/output.ts";
-import { subscriptionFlag, subscriptionId } from "../cli/subscription-name.ts";
+import { subscriptionFlag, subscriptionId } from "../cli/subscriptions/name.ts";
 import { follow } from "../cli/tail/follow.ts";
 import { DeliveryHistory } from "../cli/tail/history.ts";
 import { eventLines, resultLines, type ShownResult } from "../cli/tail/records.ts";

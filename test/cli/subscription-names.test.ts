@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { pastTime } from "../../src/domain/formats.ts";
-import { subscriptionId, subscriptionNames } from "../../src/cli/subscription-name.ts";
+import { subscriptionId, subscriptionNames } from "../../src/cli/subscriptions/name.ts";
 import type { Delivery } from "../../src/domain/delivery.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { Replay } from "../../src/domain/replay.ts";

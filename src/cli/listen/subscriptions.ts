@@ -8,7 +8,7 @@ import { subscriptionOf } from "../views/deliveries.ts";
 import { note } from "../io/output.ts";
 import { escapeControl } from "../io/text.ts";
 import { commandWithOtherToken, nextCommand } from "../target/next-command.ts";
-import { subscriptionId, type TypedSubscription } from "../subscription-name.ts";
+import { subscriptionId, type TypedSubscription } from "../subscriptions/name.ts";
 import { usageError } from "../usage-errors.ts";
 
 /** What nobody listens to for so long is deleted by the server. */

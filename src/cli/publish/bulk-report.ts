@@ -102,7 +102,7 @@ export async function bulkProgress(size: number | undefined, from: BulkState, no
   const bar = await progressBar(format, shown(from));
   return {
     update: (state: BulkState) => bar.update(state.settledBytes, size ?? 1, shown(state)),
-    log: bar.log,
+    log: (line: string) => bar.log(line),
     stop: () => bar.stop(),
   };
 }

@@ -8,7 +8,7 @@ import { note, type Output } from "../io/output.ts";
 import { agreementTo } from "../io/prompts.ts";
 import { counted, escapeControl } from "../io/text.ts";
 import { notePaused, serverCommand } from "../notes.ts";
-import { subscriptionId, type TypedSubscription } from "../subscription-name.ts";
+import { subscriptionId, type TypedSubscription } from "../subscriptions/name.ts";
 import { nextCommand } from "../target/next-command.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import { pollReplay, whatBecomes } from "./wait.ts";

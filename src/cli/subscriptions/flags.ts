@@ -1,13 +1,13 @@
 import { Flags, type Interfaces } from "@oclif/core";
-import type { Schemata } from "../domain/action.ts";
-import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
-import { SUBSCRIPTION } from "../model/subscription.ts";
-import { choiceFlag, definedOnly, textFlag } from "./flags.ts";
-import { readInput } from "./io/input.ts";
-import { flagsOf, inputOf, NONE } from "./model-flags.ts";
-import { schemataOf } from "./schema-file.ts";
-import { usageError } from "./usage-errors.ts";
-import { whereSchema } from "./where.ts";
+import type { Schemata } from "../../domain/action.ts";
+import type { SubscriptionSettings } from "../../domain/subscription-settings.ts";
+import { SUBSCRIPTION } from "../../model/subscription.ts";
+import { choiceFlag, definedOnly, textFlag } from "../flags.ts";
+import { readInput } from "../io/input.ts";
+import { flagsOf, inputOf, NONE } from "../model-flags.ts";
+import { schemataOf } from "../schema-file.ts";
+import { usageError } from "../usage-errors.ts";
+import { whereSchema } from "../where.ts";
 
 const DELIVERY = { helpGroup: "DELIVERY" };
 

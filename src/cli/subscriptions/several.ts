@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
-import { EvregError } from "../domain/error.ts";
-import { isPattern } from "../domain/names.ts";
-import type { RetryDefaults } from "../domain/retry.ts";
-import type { NewSubscription, Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
-import type { Evreg } from "../evreg.ts";
-import { shellWord } from "../domain/formats.ts";
-import { escapeControl } from "./io/text.ts";
+import { EvregError } from "../../domain/error.ts";
+import { isPattern } from "../../domain/names.ts";
+import type { RetryDefaults } from "../../domain/retry.ts";
+import type { NewSubscription, Subscription, SubscriptionWithSecret } from "../../domain/subscription.ts";
+import type { Evreg } from "../../evreg.ts";
+import { shellWord } from "../../domain/formats.ts";
+import { escapeControl } from "../io/text.ts";
 
 /** What came of a subscription for each of several actions. */
 export interface Subscribed {
@@ -86,7 +86,7 @@ async function assertAsAsked(
   input: Omit<NewSubscription, "action">,
   retries: RetryDefaults | undefined,
 ): Promise<void> {
-  const { SUBSCRIPTION } = await import("./registry/members.ts");
+  const { SUBSCRIPTION } = await import("../registry/members.ts");
   const { bearer_token: token, ...asked } = { ...input, action: found.action };
   const settings: Readonly<Record<string, unknown>> =
     token === undefined ? asked : { ...asked, bearer: "own" };
@@ -106,16 +106,9 @@ async function assertAsAsked(
 /** Actions that are not to be seen come first, then patterns, which take more rights. */
 async function doubtfulFirst(evreg: Evreg, actions: readonly string[]): Promise<string[]> {
   const doubts = new Map<string, number>();
-  for (const action of actions) doubts.set(action, isPattern(action) ? 1 : await doubtOf(evreg, action));
-  return actions.toSorted((one, other) => doubts.get(other)! - doubts.get(one)!);
-}
-
-async function doubtOf(evreg: Evreg, action: string): Promise<number> {
-  try {
-    await evreg.actions.get(action);
-    return 0;
-  } catch (error) {
-    // A token may be allowed to create, and not to read.
-    return error instanceof EvregError && error.code === "forbidden" ? 0 : 2;
+  for (const action of actions) {
+    if (isPattern(action)) doubts.set(action, 1);
+    else doubts.set(action, (await evreg.actions.get(action).catch(() => undefined)) === undefined ? 2 : 0);
   }
+  return actions.toSorted((one, other) => doubts.get(other)! - doubts.get(one)!);
 }

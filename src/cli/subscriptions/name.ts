@@ -1,12 +1,12 @@
 import { Args, Flags } from "@oclif/core";
-import { nearest } from "../domain/words/nearest.ts";
-import { EvregError } from "../domain/error.ts";
-import type { Subscription } from "../domain/subscription.ts";
-import type { Evreg } from "../evreg.ts";
-import { subscriptionOf } from "./views/deliveries.ts";
-import type { Candidate } from "./completion.ts";
-import { rowidOf } from "./flags.ts";
-import { usageError } from "./usage-errors.ts";
+import { nearest } from "../../domain/words/nearest.ts";
+import { EvregError } from "../../domain/error.ts";
+import type { Subscription } from "../../domain/subscription.ts";
+import type { Evreg } from "../../evreg.ts";
+import { subscriptionOf } from "../views/deliveries.ts";
+import type { Candidate } from "../completion.ts";
+import { rowidOf } from "../flags.ts";
+import { usageError } from "../usage-errors.ts";
 
 type SubscriptionNames = Pick<Subscription, "rowid" | "application" | "subscription" | "action">;
 
