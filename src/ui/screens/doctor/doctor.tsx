@@ -8,6 +8,7 @@ import { CopyCommand } from "../../parts/copy.tsx";
 import { Failed, Waiting } from "../../parts/states.tsx";
 import { type State, Status } from "../../parts/status.tsx";
 import { Time } from "../../parts/time.tsx";
+import { Nodes } from "./nodes.tsx";
 
 const STATES: Readonly<Record<Finding["status"], State>> = {
   problem: "failed",
@@ -64,6 +65,7 @@ export function Doctor() {
           />
         ))
       )}
+      {answer !== undefined && <Nodes />}
     </div>
   );
 }
