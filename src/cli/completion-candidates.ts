@@ -7,7 +7,8 @@ import { REPLAYS } from "./views/replays.ts";
 import { TOKENS } from "./views/tokens.ts";
 import { type Candidate, type FlagValues, type NameKind, unquoted } from "./completion.ts";
 import { subscriptionNames } from "./subscriptions/name.ts";
-import { serverFor, tokenIn } from "./target/target.ts";
+import { readCredential } from "./io/prompts.ts";
+import { serverFor } from "./target/target.ts";
 
 /** The largest answer that is read at the press of a key. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
@@ -31,7 +32,7 @@ export async function candidatesFor(
   const file = typed("token-file");
   // Nobody types a token while a name is being completed.
   if (file === "-") return [];
-  const token = file === undefined ? typed("token") : await tokenIn(file);
+  const token = file === undefined ? typed("token") : await readCredential("token-file", file);
   const [url, data, context] = [typed("url"), typed("data"), typed("context")];
   const where = { url, data, context, token };
   const loaded = await loadConfig({

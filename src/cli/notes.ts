@@ -9,6 +9,7 @@ import { deactivationText, LEAST_BLOCKED_WAIT_MS, LONGEST_WAIT_MS, retriesText }
 import type { HandlerTest } from "../domain/webhook.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
+import { subscriptionOf } from "./views/deliveries.ts";
 import { note } from "./io/output.ts";
 import { counted, escapeControl, flagWords } from "./io/text.ts";
 import { nextCommand, plainCommand, serveCommand } from "./target/next-command.ts";
@@ -26,7 +27,7 @@ export async function noteStuckReason(evreg: Evreg, delivery: DeliveryWithAttemp
   if (tlsReason !== undefined) note(`The handler: ${TLS_REASON_WORDS[tlsReason]}.`);
   const needsReason = error === "address_refused" && refusal === undefined;
   if (isFinal(delivery.status) && !needsReason) return;
-  const subscription = await subscriptionOf(evreg, delivery.subscription_id);
+  const subscription = await readSubscription(evreg, delivery.subscription_id);
   if (subscription === undefined) return;
   const block = isFinal(delivery.status) ? undefined : blockBefore(delivery, subscription);
   if (block !== undefined) note(block);
@@ -37,7 +38,7 @@ export async function noteStuckReason(evreg: Evreg, delivery: DeliveryWithAttemp
 export async function blockingNotes(evreg: Evreg, deliveries: readonly Delivery[]): Promise<string[]> {
   const open = deliveries.filter(({ status }) => !isFinal(status)).slice(0, MAX_SUBSCRIPTIONS);
   const blocks = open.map(async (delivery) => {
-    const subscription = await subscriptionOf(evreg, delivery.subscription_id);
+    const subscription = await readSubscription(evreg, delivery.subscription_id);
     if (subscription === undefined) return undefined;
     return subscription.blocked_by === delivery.rowid
       ? ownBlock(delivery)
@@ -56,7 +57,7 @@ export async function pausedSubscriptionNotes(evreg: Evreg, action: string): Pro
 }
 
 /** A token may be allowed to publish, to write or to read deliveries, and not to read this. */
-async function subscriptionOf(evreg: Evreg, id: number): Promise<Subscription | undefined> {
+async function readSubscription(evreg: Evreg, id: number): Promise<Subscription | undefined> {
   return (await evreg.subscriptions.get(id).catch(() => undefined))?.data;
 }
 
@@ -105,7 +106,7 @@ const MAX_PAUSED = 20;
  */
 export async function notePaused(evreg: Evreg, subscriptions: Iterable<number>): Promise<void> {
   for (const id of [...new Set(subscriptions)].slice(0, MAX_PAUSED)) {
-    const subscription = await subscriptionOf(evreg, id);
+    const subscription = await readSubscription(evreg, id);
     if (subscription?.active === false) {
       note(
         `Subscription ${id} is paused: the replay waits until it is active again: ${nextCommand(`subscriptions update ${id} --active`)}`,
@@ -200,25 +201,21 @@ export async function leftBehindNote(
     const listed = await evreg.subscriptions.list({ action: pattern }).catch(() => undefined);
     return listed?.data ?? [];
   };
-  const following = successor === null ? [] : (await subscribersOf(successor)).map(nameOf);
+  const following = successor === null ? [] : (await subscribersOf(successor)).map(subscriptionOf);
   // A pattern is not about this action: without a successor there is nothing that its subscriber should do.
   const left = (await subscribersOf(action)).filter(
-    (one) => !following.includes(nameOf(one)) && (successor !== null || !isPattern(one.action)),
+    (one) => !following.includes(subscriptionOf(one)) && (successor !== null || !isPattern(one.action)),
   );
   const [first] = left;
   if (first === undefined) return undefined;
   const rest = left.length - MAX_LEFT_BEHIND;
-  const names = left.slice(0, MAX_LEFT_BEHIND).map((one) => `${nameOf(one)} (${one.rowid})`);
+  const names = left.slice(0, MAX_LEFT_BEHIND).map((one) => `${subscriptionOf(one)} (${one.rowid})`);
   const all = escapeControl(names.join(", ")) + (rest > 0 ? ` and ${rest} more` : "");
   if (successor === null) return `Still subscribed to ${action}: ${all}.`;
   const { application, subscription, mode, handler } = first;
   const where = mode === "pull" ? { mode } : { handler: handler ?? "URL" };
   const create = `subscriptions create${flagWords({ application, subscription, action: successor, ...where })}`;
   return `Still subscribed to ${action}, and not to ${successor}: ${all}. Subscribe the first: ${nextCommand(create)}`;
-}
-
-function nameOf({ application, subscription }: Subscription): string {
-  return `${application}/${subscription}`;
 }
 
 /** The warning for a publisher of a deprecated action. */
@@ -264,7 +261,7 @@ function blockingText(waitsMs: readonly number[] | null): string {
  * `undefined` where it has missed none, or where nobody knows.
  */
 export async function missedNote(evreg: Evreg, id: number): Promise<string | undefined> {
-  const subscription = await subscriptionOf(evreg, id);
+  const subscription = await readSubscription(evreg, id);
   if (subscription === undefined || subscription.active) return undefined;
   const { application, timestamped, ordered } = subscription;
   const answer = await evreg

@@ -2,6 +2,7 @@ import { createInterface } from "node:readline";
 import { createInterface as createQuestions } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { EXIT, usageError } from "../usage-errors.ts";
+import { readInput } from "./input.ts";
 import { interruption } from "./interruption.ts";
 import { note } from "./output.ts";
 
@@ -54,8 +55,23 @@ export async function agreementTo(
   throw usageError(`${what}, and there is no terminal to ask at; say so with --yes. ${nothing}`);
 }
 
+/**
+ * What a file holds that must not stand on a command line; `-` is stdin, and what is typed there is not shown.
+ * @param flag that names the file
+ * @throws EvregError `usage` for a file that cannot be read or holds nothing
+ */
+export async function readCredential(flag: string, path: string): Promise<string> {
+  const isTyped = path === "-" && process.stdin.isTTY;
+  const text = isTyped
+    ? await readHidden("Token (not shown as it is typed): ")
+    : Buffer.from(await readInput(path)).toString("utf8");
+  const credential = text.trim();
+  if (credential === "") throw usageError(`--${flag}: ${path === "-" ? "the input" : path} is empty.`);
+  return credential;
+}
+
 /** A line typed on the terminal without being shown there; empty when it ends before one (Ctrl-D). */
-export async function readHidden(prompt: string): Promise<string> {
+async function readHidden(prompt: string): Promise<string> {
   // Reading through it keeps the terminal from showing what is typed; what it would show itself goes nowhere.
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const terminal = createInterface({ input: process.stdin, output: nowhere, terminal: true });

@@ -3,7 +3,7 @@ import type { Schemata } from "../../domain/action.ts";
 import type { SubscriptionSettings } from "../../domain/subscription-settings.ts";
 import { SUBSCRIPTION } from "../../model/subscription.ts";
 import { choiceFlag, definedOnly, textFlag } from "../flags.ts";
-import { readInput } from "../io/input.ts";
+import { readCredential } from "../io/prompts.ts";
 import { flagsOf, inputOf, NONE } from "../model-flags.ts";
 import { schemataOf } from "../schema-file.ts";
 import { usageError } from "../usage-errors.ts";
@@ -80,9 +80,5 @@ export async function bearerOf(flags: {
 }): Promise<{ bearer?: "secret" | "none"; bearer_token?: string }> {
   const path = flags["bearer-token-file"];
   if (path === undefined) return flags.bearer === undefined ? {} : { bearer: flags.bearer };
-  const token = Buffer.from(await readInput(path))
-    .toString("utf8")
-    .trim();
-  if (token === "") throw usageError(`--bearer-token-file: ${path === "-" ? "the input" : path} is empty.`);
-  return { bearer_token: token };
+  return { bearer_token: await readCredential("bearer-token-file", path) };
 }

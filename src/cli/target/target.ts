@@ -5,9 +5,8 @@ import { loadConfig, type LoadedConfig } from "../../config/load.ts";
 import type { Config } from "../../config/schema.ts";
 import { EvregError } from "../../domain/error.ts";
 import type { Evreg } from "../../evreg.ts";
-import { readInput } from "../io/input.ts";
 import { note, stderrLogger } from "../io/output.ts";
-import { confirm, canAsk, readHidden } from "../io/prompts.ts";
+import { confirm, canAsk, readCredential } from "../io/prompts.ts";
 import { DATA_FILE } from "../../runtime/data-files.ts";
 import { findServer, readTokenFile, tokenFileOf } from "../../runtime/find-server.ts";
 import { escapeControlKeepingLines } from "../io/text.ts";
@@ -91,7 +90,7 @@ export function mustBeInFolder({ database }: Pick<Config, "database">, instead: 
 /** Finds the target without opening a data folder. */
 export async function findTarget(flags: TargetFlags, configFolder: string): Promise<Target | FolderTarget> {
   const tokenFile = flags["token-file"];
-  const token = tokenFile === undefined ? flags.token : await tokenIn(tokenFile);
+  const token = tokenFile === undefined ? flags.token : await readCredential("token-file", tokenFile);
   const loaded = await readSettings({ ...flags, token });
   const server = await serverFor({ ...flags, token }, loaded, configFolder, confirmTarget);
   if (server !== undefined) return connected(server);
@@ -209,17 +208,6 @@ function noServer(flag: string, data: string): Error {
   return usageError(
     `${flag} needs a server, and none is running on the data folder ${data}: only a server delivers, and shows what happens. Nothing was done. Start one with \`${serveCommand(wasForDevelopment ? " --dev" : "")}\`${flag.startsWith("--") ? `, name another with --url, or leave ${flag} out.` : " or name another with --url."}`,
   );
-}
-
-/** `usage` for a file that cannot be read or holds nothing. */
-export async function tokenIn(path: string): Promise<string> {
-  const isTyped = path === "-" && process.stdin.isTTY;
-  const text = isTyped
-    ? await readHidden("Token (not shown as it is typed): ")
-    : Buffer.from(await readInput(path)).toString("utf8");
-  const token = text.trim();
-  if (token === "") throw usageError(`--token-file: ${path === "-" ? "the input" : path} is empty.`);
-  return token;
 }
 
 /** Reads it for messages only, so mistakes in the files do not matter here. */
