@@ -66,9 +66,9 @@ export function renderTable<T>(
 }
 
 /**
- * The columns that a listing of this width has room for. Times become shorter; then empty columns go, and spare ones that say
- * the same of each record; then texts other than names are cut, and as many of the other spare columns go as it takes. What
- * people copy is cut last. Where nothing helps, all of them are answered: as blocks, nothing of a record is left out.
+ * The columns that a listing of this width has room for, by the first of its reductions that is narrow enough. Each is tried
+ * with times as they are, and then with shorter ones. What people copy is cut last. Where nothing helps, all columns are
+ * answered: as blocks, nothing of a record is left out.
  * @param today whose times are shown without their date, such as `2027-01-31` in UTC
  */
 export function columnsFor<T>(
@@ -82,33 +82,45 @@ export function columnsFor<T>(
     const rows = records.map((record) => tried.map((column) => cell(column, record)));
     return fitColumns(tried, rows, width) !== undefined;
   };
-  const filled = columns.filter((column) => records.some((record) => cell(column, record) !== NOTHING));
+  const timesIn = (kept: readonly Column<T>[]) => [
+    kept,
+    kept.map((column) => shortTime(column, today, false)),
+    kept.map((column) => shortTime(column, today, true)),
+  ];
+  const reductions = reductionsOf(columns, records);
+  return (
+    reductions.flatMap(({ kept, cuts }) => cuts.flatMap((cut) => timesIn(kept.map(cut)))).find(fits) ??
+    reductions.flatMap(({ kept }) => timesIn(kept)).findLast(fits) ??
+    columns
+  );
+}
+
+/** What is left of a listing that leaves something out, and how its texts may be cut then. */
+interface Reduction<T> {
+  readonly kept: readonly Column<T>[];
+  readonly cuts: readonly ((column: Column<T>) => Column<T>)[];
+}
+
+/** From the widest to the narrowest: each leaves out one column more than the one before, or cuts more. */
+function reductionsOf<T>(columns: readonly Column<T>[], records: readonly T[]): readonly Reduction<T>[] {
+  const isEmpty = (column: Column<T>) => records.every((record) => cell(column, record) === NOTHING);
+  const [empty, filled] = [columns.filter(isEmpty), columns.filter((column) => !isEmpty(column))];
   const spare = filled
     .filter(({ dropOrder }) => dropOrder !== undefined)
     .toSorted((one, other) => one.dropOrder! - other.dropOrder!);
-  const equal = spare.filter((column) => sameOfAll(column, records) !== undefined);
-  const without = (from: readonly Column<T>[], dropped: readonly Column<T>[]) =>
-    dropped.map((_, at) => from.filter((column) => !dropped.slice(0, at + 1).includes(column)));
-  const differing = filled.filter((column) => !equal.includes(column));
-  const lossless = [columns, filled, ...without(filled, equal)];
-  const fewer = without(
-    differing,
-    spare.filter((column) => !equal.includes(column)),
-  );
-  const timesIn = (chosen: readonly Column<T>[]) => [
-    chosen,
-    chosen.map((column) => shortTime(column, today, false)),
-    chosen.map((column) => shortTime(column, today, true)),
+  const isEqual = (column: Column<T>) => sameOfAll(column, records) !== undefined;
+  let kept = columns;
+  const without = (dropped: readonly Column<T>[], cuts: Reduction<T>["cuts"]): Reduction<T> => {
+    kept = kept.filter((column) => !dropped.includes(column));
+    return { kept, cuts };
+  };
+  return [
+    without([], [uncut]),
+    without(empty, [uncut]),
+    ...spare.filter(isEqual).map((column) => without([column], [uncut])),
+    without([], [namesUncut]),
+    ...spare.filter((column) => !isEqual(column)).map((column) => without([column], [uncut, namesUncut])),
   ];
-  const uncutIn = (chosen: readonly Column<T>[]) => timesIn(chosen).map((form) => form.map(uncut));
-  const cutIn = (chosen: readonly Column<T>[]) =>
-    timesIn(chosen).map((form) => form.map((column) => (column.keepWhole ? uncut(column) : column)));
-  const inOrder = [
-    ...lossless.flatMap(uncutIn),
-    ...cutIn(differing),
-    ...fewer.flatMap((chosen) => [...uncutIn(chosen), ...cutIn(chosen)]),
-  ];
-  return inOrder.find(fits) ?? [...lossless, ...fewer].flatMap(timesIn).findLast(fits) ?? columns;
 }
 
 /** What a column says of each of several records; `undefined` where they differ. */
@@ -121,6 +133,11 @@ export function sameOfAll<T>(column: Column<T>, [first, ...others]: readonly T[]
 function uncut<T>(column: Column<T>): Column<T> {
   const { shrinkTo: _, ...rest } = column;
   return rest;
+}
+
+/** What people copy is not cut, other texts are. */
+function namesUncut<T>(column: Column<T>): Column<T> {
+  return column.keepWhole === true ? uncut(column) : column;
 }
 
 /** Shows the time of the day where it is today, else to the minute; where the column allows it, without its year. */
