@@ -43,9 +43,8 @@ export function Overview({ route }: { readonly route: Route }) {
   const stats = useResource<Stats>(withQuery("/v1/stats", { range, by: "subscription", limit: MOST_ROWS }), {
     everyMs: EVERY_MS[range],
   });
-  const isLong = (stats.answer?.data.rows?.length ?? 0) > LONG_ROWS;
   const subscriptions = useResource<readonly Subscription[]>("/v1/subscriptions", {
-    everyMs: isLong ? LONG_EVERY_MS : SUBSCRIPTIONS_EVERY_MS,
+    everyMs: ({ length }) => (length > LONG_ROWS ? LONG_EVERY_MS : SUBSCRIPTIONS_EVERY_MS),
   });
   const figures = stats.answer?.data;
   const goWith = (query: Readonly<Record<string, string | undefined>>): void =>

@@ -48,14 +48,11 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
   const { application, action, active, state } = route.query;
   const path = withQuery("/v1/subscriptions", { application, action, active });
   const now = useNow();
-  const first = useResource<readonly Subscription[]>(path);
-  const isLong = (first.answer?.data.length ?? 0) > LONG_ROWS;
-  const later = useResource<readonly Subscription[]>(first.answer === undefined ? undefined : path, {
-    everyMs: isLong ? LONG_EVERY_MS : EVERY_MS,
+  const list = useResource<readonly Subscription[]>(path, {
+    everyMs: ({ length }) => (length > LONG_ROWS ? LONG_EVERY_MS : EVERY_MS),
   });
-  const list = first.answer === undefined ? first : later;
   const stateOf = (subscription: Subscription) => stateNow(subscription, now);
-  const shown = (later.answer ?? first.answer)?.data
+  const shown = list.answer?.data
     .filter(
       (subscription) =>
         state === undefined ||
@@ -64,13 +61,9 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
     )
     .toSorted(byName);
 
-  const figures = useFigures(isLong);
+  const figures = useFigures((list.answer?.data.length ?? 0) > LONG_ROWS);
   const columns: readonly Column<Subscription>[] = [
-    {
-      head: "Subscription",
-      grow: true,
-      cell: (one) => <SubscriptionName of={one} />,
-    },
+    { head: "Subscription", grow: true, cell: (one) => <SubscriptionName of={one} /> },
     { head: "State", cell: (subscription) => <Status state={stateOf(subscription)} /> },
     { head: "Action", wide: true, cell: ({ action: name }) => <code class="cut-text">{name}</code> },
     {
