@@ -13,7 +13,7 @@ import { HostNames } from "./dns/resolver.ts";
 import { Filters } from "./filters.ts";
 import type { Item } from "./lane.ts";
 import { capacityOf, processLimits } from "./limits.ts";
-import { PullDesk } from "./pull-desk.ts";
+import { WaitingConsumers } from "./waiting-consumers.ts";
 import type { EngineParts } from "./parts.ts";
 import { RequestBuilder } from "./request.ts";
 import { Schedule } from "./schedule.ts";
@@ -38,7 +38,7 @@ export class Engine {
   readonly #names: HostNames;
   readonly #sender: Sender;
   readonly #tests: HandlerTests;
-  readonly #pulls: PullDesk;
+  readonly #pulls: WaitingConsumers;
   /** Rings when the time has come for what the schedule waits for. */
   readonly #alarm: Alarm;
   /** When it stops waiting for what is under way. */
@@ -84,7 +84,7 @@ export class Engine {
     this.#tests = new HandlerTests({ clock, random, requests, sender });
     this.#attemptParts = { ...parts, requests, sender: this.#sender };
     this.#alarm = new Alarm(clock, () => this.#advance());
-    this.#pulls = new PullDesk({
+    this.#pulls = new WaitingConsumers({
       ...parts,
       calls: this.#calls,
       filters: this.#filters,
@@ -171,7 +171,7 @@ export class Engine {
    * What consumers of pull subscriptions call.
    * @throws EvregError `unavailable` while it does not run
    */
-  get pulls(): PullDesk {
+  get pulls(): WaitingConsumers {
     if (this.#isRunning) return this.#pulls;
     throw new EvregError("unavailable", "Nothing is given to consumers: the delivery engine is stopped.");
   }

@@ -263,7 +263,7 @@ class Publisher {
         return fault;
       case "failed":
         return outcome.error;
-      case "withheld":
+      case "left_out":
         return undefined;
       default:
         return outcome satisfies never;

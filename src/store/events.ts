@@ -7,7 +7,7 @@ import type { Claim, RecordClaim } from "./queue.ts";
 export interface EventStore {
   /**
    * Records each event with one delivery per active subscription of its action. Answers an outcome per event, in order.
-   * With `atomic`, one refused event makes all others `withheld`, and nothing is stored; it rejects with `too_large` for more than
+   * With `atomic`, one refused event makes all others `left_out`, and nothing is stored; it rejects with `too_large` for more than
    * `EVENT_LIMITS.atomicDeliveries`. Without, a batch that makes very many
    * deliveries takes several transactions, so that it delays no other call for long; if one fails after others were
    * committed, the remaining events are `failed`. With `claim`, the deliveries that the first recorded event makes for its
@@ -77,7 +77,7 @@ export type RecordOutcome =
   /** The action has a newer schema, or was retired: load it again, validate again. */
   | { readonly kind: "stale" }
   /** Another event of the atomic batch was refused. */
-  | { readonly kind: "withheld" }
+  | { readonly kind: "left_out" }
   /** The event was not stored, though others of the call were. */
   | { readonly kind: "failed"; readonly error: EvregError };
 

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { folderFindings } from "../../src/app/doctor-findings.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import { Filters } from "../../src/delivery/filters.ts";
-import { PullDesk } from "../../src/delivery/pull-desk.ts";
+import { WaitingConsumers } from "../../src/delivery/waiting-consumers.ts";
 import { RequestBuilder } from "../../src/delivery/request.ts";
 import { StoreCalls } from "../../src/delivery/store-calls.ts";
 import type { Health } from "../../src/domain/operations.ts";
@@ -76,7 +76,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const filters = new Filters({ logger, yielder: eventLoop, longChecks: offThread });
   const requests = new RequestBuilder("0.0.0-test");
   const parts = { clock, store: store.queue, calls, counts, logger, random, filters, requests };
-  const desk = new PullDesk({ ...parts, onStored: () => undefined, onReleased: () => desk.wake() });
+  const desk = new WaitingConsumers({ ...parts, onStored: () => undefined, onReleased: () => desk.wake() });
   const published = new PublishCounts();
   const streamed = new StreamCounts();
   const stats = new StatsRecorder({ store: store.stats, clock, logger });

@@ -1,11 +1,11 @@
 import { pointerSteps } from "../../json/pointer.ts";
 
 /** Names of members and places in lists. */
-type Steps = readonly (string | number)[];
+type MemberPath = readonly (string | number)[];
 
 /** What a payload must have somewhere. */
-interface Wanted {
-  readonly steps: Steps;
+interface WantedMember {
+  readonly steps: MemberPath;
   /** The value as JSON. */
   readonly value: string;
 }
@@ -24,7 +24,7 @@ export const MEMBER_SEARCH_FORM =
  *   JSON, or else a text
  */
 export function memberSearch(typed: readonly string[]): string | undefined {
-  const wanted = typed.flatMap((member): readonly Wanted[] => {
+  const wanted = typed.flatMap((member): readonly WantedMember[] => {
     const at = member.indexOf("=");
     const steps = at < 1 ? undefined : stepsOf(member.slice(0, at));
     return steps === undefined ? [] : [{ steps, value: valueOf(member.slice(at + 1)) }];
@@ -33,7 +33,7 @@ export function memberSearch(typed: readonly string[]): string | undefined {
 }
 
 /** Of `items[0].sku`, `["odd name"].x` or a JSON Pointer; `undefined` for what is no such path. */
-function stepsOf(path: string): Steps | undefined {
+function stepsOf(path: string): MemberPath | undefined {
   const steps: (string | number)[] = [];
   if (path.startsWith("/")) {
     // A number in the pointer is a place in a list.
@@ -71,7 +71,7 @@ function valueOf(text: string): string {
 }
 
 /** The schema of a place, with what is wanted in it; `undefined` where that cannot be true together. */
-function schemaOf(wanted: readonly Wanted[]): string | undefined {
+function schemaOf(wanted: readonly WantedMember[]): string | undefined {
   if (wanted.some(({ steps }) => steps.length === 0)) {
     return wanted.length === 1 ? `{"const":${wanted[0]!.value}}` : undefined;
   }

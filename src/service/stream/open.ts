@@ -19,7 +19,7 @@ export async function openStream(
   const { topics = ["events"], ...filters } = query;
   const checked = checkQuery(STREAM_QUERY, { ...filters, topics: [...topics].join(",") });
   const { action, subscription, status, payloads = false, since } = filters;
-  if (action !== undefined) checkHeard(action);
+  if (action !== undefined) checkPattern(action);
   const view = omitUndefined<View>({
     topics: new Set(checkTopics(checked.topics.split(","))),
     action,
@@ -35,7 +35,7 @@ export async function openStream(
 }
 
 /** A list of what cannot exist is empty; a stream of it would be silent for ever. */
-function checkHeard(action: string): void {
+function checkPattern(action: string): void {
   try {
     checkActionPattern("action", action);
   } catch (error) {

@@ -24,7 +24,7 @@ export interface Page {
 }
 
 /** What the store and the ring had when it was read. */
-interface Read extends NextPage {
+interface PageRead extends NextPage {
   /** The number of the last change. */
   readonly change: number;
 }
@@ -32,7 +32,7 @@ interface Read extends NextPage {
 interface KeptPage {
   /** The one in which its read began. */
   readonly epoch: number;
-  readonly read: Promise<Read>;
+  readonly read: Promise<PageRead>;
   /** `undefined` until it is the turn of the first reader that wants it. */
   page?: Page;
 }
@@ -89,7 +89,7 @@ export class SharedPages {
     this.#kept.clear();
   }
 
-  #read({ topics, action, applications, payloads }: View, after: number): Promise<Read> {
+  #read({ topics, action, applications, payloads }: View, after: number): Promise<PageRead> {
     if (!topics.has("events")) {
       const none = { events: [], through: after, isFull: false, removed: 0 };
       return Promise.resolve({ ...none, change: this.#ring.last });
@@ -104,7 +104,7 @@ export class SharedPages {
     return reading;
   }
 
-  #pageOf(view: View, from: Required<StreamPosition>, read: Read): { page: Page; bytes: number } {
+  #pageOf(view: View, from: Required<StreamPosition>, read: PageRead): { page: Page; bytes: number } {
     const { events, removed } = read;
     const event = Math.max(from.event, read.through);
     let { change } = from;

@@ -18,7 +18,7 @@ const SEEN_MS = 10;
 /** While it waits for others to take or give up shards, it looks at them this often. */
 const SHARE_MS = 500;
 
-interface Look {
+interface LookRow {
   readonly version: number;
   /** How many transactions others have written. */
   readonly writes: number;
@@ -168,7 +168,7 @@ export class Membership implements StoreNode {
   async #look(): Promise<void> {
     const { id, serves, onChange, onTime } = this.#options;
     const askedMs = performance.now();
-    const [look] = await this.#connection.rows<Look>(LOOK, [id]);
+    const [look] = await this.#connection.rows<LookRow>(LOOK, [id]);
     const answeredMs = performance.now();
     onTime(look!.nowMs, askedMs, answeredMs);
     const isChanged = look!.version !== this.#version || look!.writes !== this.#writes;

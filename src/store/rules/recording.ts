@@ -133,7 +133,7 @@ export class Recording<C extends EventCandidate> {
     for (const event of this.accepted.splice(before.accepted)) this.#byKey.delete(this.#keyOf(event));
     this.segments.splice(before.segments);
     this.#last = before.last;
-    return decisions.map((decision) => (isStored(decision) ? { kind: "withheld" } : decision));
+    return decisions.map((decision) => (isStored(decision) ? { kind: "left_out" } : decision));
   }
 
   #decideWhileFew(events: readonly C[]): readonly RecordDecision[] {

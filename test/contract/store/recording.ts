@@ -46,8 +46,8 @@ export function recordSuite(open: OpenStore): void {
       on.record([eventOf(action, "{}", "k"), stale], NOW, { atomic: true }),
       on.record([eventOf(action, "{}", "k"), stale]),
     ]);
-    expect(refused?.map(({ kind }) => kind)).toEqual(["withheld", "stale"]);
-    // The key of the withheld one is free.
+    expect(refused?.map(({ kind }) => kind)).toEqual(["left_out", "stale"]);
+    // The key of the one that was left out is free.
     expect(taken?.map(({ kind }) => kind)).toEqual(["recorded", "stale"]);
     expect(await on.rowids()).toHaveLength(2);
   });

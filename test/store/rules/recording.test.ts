@@ -95,7 +95,7 @@ describe("a call of several events", () => {
     const keyed = candidate({ idempotencyKey: "k", nowMs: NOW - 2 * CLOCK_TOLERANCE_MS });
     expect(recording.decide({ atomic: false, events: [candidate()] })).toEqual([recorded(11)]);
     expect(kinds(recording.decide({ atomic: true, events: [keyed, candidate({ revision: 1 })] }))).toEqual([
-      "withheld",
+      "left_out",
       "stale",
     ]);
     expect(recording.segments).toEqual([]);

@@ -27,7 +27,7 @@ interface PullRequest extends Required<Omit<NewClaim, "sign_as">> {
   readonly caller: unknown;
 }
 
-interface PullDeskParts extends PullParts {
+interface WaitingConsumersParts extends PullParts {
   /** Called when deliveries are due again whose lease has ended. */
   readonly onReleased: () => void;
 }
@@ -47,8 +47,8 @@ interface Waiter {
  * Where consumers wait for deliveries of pull subscriptions. One claim in the store is for the first caller of each
  * subscription, so callers of one are served in turn. What the engine is signalled, this is too.
  */
-export class PullDesk {
-  readonly #parts: PullDeskParts;
+export class WaitingConsumers {
+  readonly #parts: WaitingConsumersParts;
   readonly #attempts: PullAttempts;
   readonly #alarm: Alarm;
   /** Consumers by the rowid of their subscription, in the order in which they came. */
@@ -64,7 +64,7 @@ export class PullDesk {
   readonly #serving = new Set<Promise<void>>();
   #isClosed = false;
 
-  constructor(parts: PullDeskParts) {
+  constructor(parts: WaitingConsumersParts) {
     this.#parts = parts;
     this.#attempts = new PullAttempts(parts);
     this.#alarm = new Alarm(parts.clock, () => this.#advance());
