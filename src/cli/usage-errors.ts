@@ -214,7 +214,7 @@ function extraArguments(id: string, extra: string, all: AllCommands): EvregError
   return usageError(`Too many arguments: ${words}. ${plainCommand(name)} takes none${files}`);
 }
 
-/** For a command line that begins with a flag. Values are not repeated, as one may be a token. */
+/** The refusal of a command line that begins with a flag. Values are not repeated, as one may be a token. */
 export function flagsFirst(): EvregError {
   return usageError(
     `Name the command before its flags, as in ${plainCommand("events --data FOLDER")}; ${plainCommand("--help")} lists the commands.`,

@@ -19,7 +19,7 @@ export class Backoff {
 
   /** Waits as long as the failure asks for at least. Ends early, and without an error, with the signal. */
   async pause({ retryAfterMs = 0 }: EvregError, signal?: AbortSignal): Promise<void> {
-    // Not all callers at once, after a server has started again.
+    // Callers do not come all at once after a server has started again.
     const jitteredMs = this.#waitMs * (0.5 + Math.random());
     this.#waitMs = Math.min(this.#maxMs, 2 * this.#waitMs);
     const options = signal === undefined ? {} : { signal };

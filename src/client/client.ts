@@ -97,7 +97,7 @@ function callOver(channel: Channel, { target, takes, record, also }: PortOperati
         query: { ...(query as object | undefined) },
         signal: signal as AbortSignal | undefined,
         ...(hasBody ? { body: encodeJson(body) } : {}),
-        // Of a claim: the server waits so long for what is not there yet.
+        // The server waits so long for what a claim does not find yet.
         waitsMs: (options as { readonly wait_ms?: number }).wait_ms,
         also,
       },

@@ -8,7 +8,7 @@ import type { ConfigValue } from "./kinds.ts";
 import { type Found, isLoopbackHost, type ConfigProblem, SourceValues } from "./values.ts";
 
 export interface LoadOptions {
-  /** By their names on the command line; those that set no key are ignored. */
+  /** Flags by their names on the command line; those that set no key are ignored. */
   readonly flags?: object;
   readonly env: Environment;
   /** Where relative paths of flags and variables start, and where a file is looked for. */

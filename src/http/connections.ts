@@ -328,7 +328,7 @@ export class PipelinedRequests {
     const waiting = this.#waiting.get(socket) ?? this.#open(socket);
     waiting.push({ request, response, bytes });
     this.#waitingBytes += bytes;
-    // Not at once: node reads on after each message it has parsed, until it is through with what arrived together.
+    // The answer waits: node reads on after each message it has parsed, until it is through with what arrived together.
     process.nextTick(() => waiting.length > 0 && socket.pause());
     previous.once("close", () => this.#startNext(socket, waiting));
   }

@@ -173,7 +173,7 @@ class BodyReader {
   #bytes = Buffer.alloc(0);
   #size = 0;
   #isDone = false;
-  /** Of memory, for a body of more than `FREE_BYTES`. */
+  /** The memory of a body of more than `FREE_BYTES`. */
   reservation: Reservation | undefined;
 
   /** @param longest that it can be: its declared length, or `maxBytes` */

@@ -316,7 +316,7 @@ export class Responder {
     nodeResponse.writeHead(status, "", headers);
     if (method === "HEAD") nodeResponse.end();
     else if (isRestUnread) endOnceRead(nodeRequest, nodeResponse, body, this.#clock);
-    // In one write with the headers.
+    // The body goes in one write with the headers.
     else if (typeof body === "string") nodeResponse.end(body);
     else if (!isByteStream(body) && body.length === 1) nodeResponse.end(body[0]);
     else void writeAsTaken(nodeResponse, isByteStream(body) ? body.chunks : body, this.#clock);

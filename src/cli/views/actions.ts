@@ -42,7 +42,7 @@ export const ACTIONS = {
   label: ({ action, application }) => ({ value: action, about: application }),
 } satisfies RecordView<Action>;
 
-/** Of one that was just made or changed, whose schema is in a file of the person's own. */
+/** The members of one that was just made or changed, whose schema is in a file of the person's own. */
 export const ACTION_CHANGED = ACTIONS.record.filter(({ block }) => block !== true);
 
 /** @param changes what each revision changed, by its number */

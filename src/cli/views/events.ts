@@ -20,7 +20,7 @@ export const EVENTS = {
   none: () => `No events yet. Publish one: ${nextCommand("publish ACTION PAYLOAD")}`,
 } satisfies RecordView<Event>;
 
-/** The same with the counts of each event's deliveries. */
+/** The list with the counts of each event's deliveries. */
 export const LIST_WITH_DELIVERIES: readonly Column<Event>[] = EVENTS.list.toSpliced(-1, 0, {
   title: "DELIVERIES",
   value: ({ deliveries = {} }) => countsText(deliveries),
@@ -34,7 +34,7 @@ function countsText(counts: DeliveryCounts): string {
   return counted.map((status) => `${counts[status]} ${status}`).join(", ") || "none";
 }
 
-/** Without the payload, which the person who published it has just typed. */
+/** The members without the payload, which the person who published it has just typed. */
 export const PUBLISHED_RECORD = EVENTS.record.filter(({ block }) => block !== true);
 
 /** A listing shows how a payload begins; `events get` and `--json` show all of it. */

@@ -32,7 +32,7 @@ export function memberSearch(typed: readonly string[]): string | undefined {
   return wanted.length < typed.length ? undefined : schemaOf(wanted);
 }
 
-/** Of `items[0].sku`, `["odd name"].x` or a JSON Pointer; `undefined` for what is no such path. */
+/** The steps of `items[0].sku`, `["odd name"].x` or a JSON Pointer; `undefined` for what is no such path. */
 function stepsOf(path: string): MemberPath | undefined {
   const steps: (string | number)[] = [];
   if (path.startsWith("/")) {
