@@ -1,5 +1,5 @@
 import { Args, type Command, Flags } from "@oclif/core";
-import { COMPATIBILITY_MODES } from "../domain/action.ts";
+import { COMPATIBILITY_MODES } from "../model/action.ts";
 import { MINUTES_AND_UP, parseDurationMs, parseIsoTime, pastTime } from "../domain/formats.ts";
 import type { JsonSchema } from "../domain/request.ts";
 import { type FieldKind, Unreadable } from "../model/kinds.ts";

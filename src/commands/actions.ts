@@ -16,7 +16,8 @@ import { type About, listCommand, recordCommand } from "../cli/resource-command.
 import { leftBehindNote } from "../cli/notes.ts";
 import { readSchema } from "../cli/schema-file.ts";
 import { usageError } from "../cli/usage-errors.ts";
-import { type Action, COMPATIBILITY_AGAINST } from "../domain/action.ts";
+import type { Action } from "../domain/action.ts";
+import { COMPATIBILITY_AGAINST } from "../model/action.ts";
 import { ACTION_CHANGED, ACTIONS } from "../cli/views/actions.ts";
 
 /** What the changes of an action's schema are compared with. */

@@ -1,7 +1,7 @@
-import { NAME_LENGTH } from "./names.ts";
+import { ACTION, compatibility, schemata } from "../model/action.ts";
+import type { ChangeOf, NewOf, RecordOf } from "../model/field.ts";
+import { bodyOf } from "../model/schemas.ts";
 import {
-  actionName,
-  application,
   type BodyOf,
   bodySchema,
   type BodySchema,
@@ -16,34 +16,18 @@ import {
 export type Schemata = Readonly<Record<string, unknown>>;
 
 /** An event type: a name, the application that owns it, and the schema its payloads conform to. */
-export interface Action extends ActionSettings {
-  readonly rowid: number;
-  readonly action: string;
-  readonly application: string;
-  readonly schemata: Schemata;
-  /** Number of the schema in force, from 1. */
-  readonly revision: number;
-  /** ISO 8601 UTC: when it was created. */
-  readonly timestamped: string;
-}
+export interface Action extends RecordOf<typeof ACTION> {}
 
 /** What may change without a new revision. */
-export interface ActionSettings extends CompatibilityRule {
-  /** Publishers get a notice to move on; publishing continues. */
-  readonly deprecated: boolean;
-  /** Publishing is refused; reading and deliveries continue. */
-  readonly retired: boolean;
-  /** The action to publish to instead; only while it is deprecated or retired. */
-  readonly successor: string | null;
-}
+export type ActionSettings = Pick<Action, keyof CompatibilityRule | "deprecated" | "retired" | "successor">;
 
-export type NewAction = Pick<Action, "action" | "application" | "schemata"> & Partial<CompatibilityRule>;
+export type NewAction = NewOf<typeof ACTION>;
 
 /**
  * Any of what may change; what is left out stays as it is. A whole Action may be sent; the members that cannot change
  * must then agree with the one stored.
  */
-export type ActionUpdate = Partial<Action>;
+export type ActionUpdate = ChangeOf<typeof ACTION>;
 
 /** A schema that was applied. */
 export interface ActionRevision {
@@ -163,23 +147,14 @@ export function actionState({ deprecated, retired }: ActionSettings): "active" |
   return deprecated ? "deprecated" : "active";
 }
 
-/**
- * Whom a change of a schema must not break. `producer`: all that the old schema accepts is still accepted. `consumer`: who
- * was written for the old schema understands all that the new one accepts.
- */
-export const COMPATIBILITY_MODES = ["full", "producer", "consumer", "none"] as const;
-export type CompatibilityMode = (typeof COMPATIBILITY_MODES)[number];
+export type CompatibilityMode = Action["compatibility"];
 
-/** Which schemas a change is compared with: the one in force, or all revisions ("transitive" elsewhere). */
-export const COMPATIBILITY_AGAINST = ["last", "all"] as const;
-type CompatibilityAgainst = (typeof COMPATIBILITY_AGAINST)[number];
+export type CompatibilityRule = Pick<Action, "compatibility" | "compatibility_against">;
 
-export interface CompatibilityRule {
-  readonly compatibility: CompatibilityMode;
-  readonly compatibility_against: CompatibilityAgainst;
-}
-
-export const DEFAULT_RULE: CompatibilityRule = { compatibility: "full", compatibility_against: "last" };
+export const DEFAULT_RULE: CompatibilityRule = {
+  compatibility: ACTION.compatibility.new.default,
+  compatibility_against: ACTION.compatibility_against.new.default,
+};
 
 /** One thing a change would break. */
 export interface SchemaBreak {
@@ -223,86 +198,13 @@ export function sidesOf(mode: CompatibilityMode): readonly SchemaBreak["side"][]
 /** The member of a request that holds a schema, and the root of places in it: `schemata.properties.x`. */
 export type SchemaHolder = "schemata" | "filter" | "where";
 
-const schemata = {
-  type: "object",
-  description: "A JSON Schema Draft 7 document that payloads must conform to.",
-  examples: [
-    { type: "object", properties: { email: { type: "string", format: "email" } }, required: ["email"] },
-  ],
-} as const;
+export const NEW_ACTION = bodyOf(ACTION, "new", { title: "NewAction" });
 
-const compatibility = {
-  type: "string",
-  enum: COMPATIBILITY_MODES,
-  description:
-    "Whom a change of the schema must not break: producers (who publish), consumers (who read), both (full), or nobody in particular.",
-} as const;
-
-const compatibilityAgainst = {
-  type: "string",
-  enum: COMPATIBILITY_AGAINST,
-  description:
-    "What a change is compared with: the schema in force (last), or every revision there was (all, which others call transitive).",
-} as const;
-
-const state = {
-  deprecated: {
-    type: "boolean",
-    description: "True: whoever publishes is told to move on, by the header `Deprecation`.",
-  },
-  retired: {
-    type: "boolean",
-    description: "True: publishing is refused with 410. Reading and deliveries go on.",
-  },
-  successor: {
-    type: ["string", "null"],
-    minLength: 1,
-    maxLength: NAME_LENGTH,
-    pattern: actionName.pattern,
-    description:
-      "The action to publish to instead. Only while deprecated or retired; it is `null` again once neither is so.",
-    examples: ["user.created.v2"],
-  },
-} as const;
-
-const ofNewAction = {
-  action: actionName,
-  application,
-  schemata,
-  compatibility: { ...compatibility, default: DEFAULT_RULE.compatibility },
-  compatibility_against: { ...compatibilityAgainst, default: DEFAULT_RULE.compatibility_against },
-} as const;
-
-export const NEW_ACTION = bodySchema("NewAction", ofNewAction, ["action", "application", "schemata"]);
-
-export const ACTION_UPDATE: BodySchema = {
+export const ACTION_UPDATE = bodyOf(ACTION, "change", {
   title: "ActionUpdate",
   description:
     "What is to change; what is left out stays as it is. A whole Action may be sent: `action`, `rowid`, `revision` and `timestamped` must then agree with those stored.",
-  type: "object",
-  properties: {
-    schemata,
-    application,
-    compatibility: {
-      ...compatibility,
-      description: `${compatibility.description} It holds from now on, for a schema in the same body too; protecting less than before needs the scope admin.`,
-    },
-    compatibility_against: compatibilityAgainst,
-    ...state,
-    action: actionName,
-    rowid,
-    revision: rowid,
-    timestamped: { type: "string", format: "date-time" },
-  },
-  additionalProperties: false,
-};
-
-/** An action as a file declares it: a new one, and whether it goes on. */
-export const DECLARED_ACTION: BodySchema = {
-  ...NEW_ACTION,
-  title: "DeclaredAction",
-  properties: { ...ofNewAction, ...state },
-};
+});
 
 export const SCHEMA_CANDIDATE = bodySchema(
   "SchemaCandidate",

@@ -1,3 +1,4 @@
+import type { Fields } from "../model/field.ts";
 import { from, pageLimit, type QueryOf, querySchema, rowid, to } from "./request.ts";
 
 /** Who makes a change. */
@@ -67,43 +68,21 @@ export const AUDIT_QUERY = querySchema("AuditQuery", {
 });
 export type AuditQuery = QueryOf<typeof AUDIT_QUERY>;
 
-/** Members whose texts say little else than what they are for. Others may hold credentials: handlers, headers, filters. */
-const SHOWN_TEXTS = new Set([
-  "action",
-  "application",
-  "bearer",
-  "compatibility",
-  "compatibility_against",
-  "mode",
-  "on_exhausted",
-  "successor",
-]);
+/** Members whose texts are shown beside those that list their words. Others may hold credentials: handlers, headers, filters. */
+const NAMES = new Set(["action", "application", "successor"]);
 
-/** Members that follow from other changes, or that nobody sets. */
-const FOLLOWING = new Set([
-  "actionId",
-  "version",
-  "deprecatedMs",
-  "timestamped",
-  "failing_since",
-  "slowed_until",
-  "blocked_by",
-  "blocked_keys",
-  "last_claim_at",
-  "disabled_reason",
-  "previous_secret_until",
-]);
-
-/** The members of a record that have another value after a change. */
-export function changedMembers(before: object, after: object): readonly ChangedMember[] {
+/** The members of a record that have another value after a change, of those that somebody sets. */
+export function changedMembers(fields: Fields, before: object, after: object): readonly ChangedMember[] {
   const old = before as Readonly<Record<string, unknown>>;
   return Object.entries(after).flatMap(([member, value]) => {
-    if (FOLLOWING.has(member) || JSON.stringify(old[member]) === JSON.stringify(value)) return [];
-    return [{ member, before: shownValue(member, old[member]), after: shownValue(member, value) }];
+    const { [member]: field } = fields;
+    if (field?.change === undefined || JSON.stringify(old[member]) === JSON.stringify(value)) return [];
+    const isShown = NAMES.has(member) || "enum" in field.change;
+    return [{ member, before: shownValue(old[member], isShown), after: shownValue(value, isShown) }];
   });
 }
 
-function shownValue(member: string, value: unknown): ChangedMember["before"] {
+function shownValue(value: unknown, isShownText: boolean): ChangedMember["before"] {
   if (typeof value === "number" || typeof value === "boolean") return value;
-  return typeof value === "string" && SHOWN_TEXTS.has(member) ? value : null;
+  return typeof value === "string" && isShownText ? value : null;
 }

@@ -1,42 +1,104 @@
-import { COMPATIBILITY_AGAINST, COMPATIBILITY_MODES } from "../domain/action.ts";
-import { field, type Fields } from "./field.ts";
+import { actionName, application, rowid } from "../domain/request.ts";
+import { field, type Fields, inBodies } from "./field.ts";
+
+/**
+ * Whom a change of a schema must not break. `producer`: all that the old schema accepts is still accepted. `consumer`: who
+ * was written for the old schema understands all that the new one accepts.
+ */
+export const COMPATIBILITY_MODES = ["full", "producer", "consumer", "none"] as const;
+
+/** Which schemas a change is compared with: the one in force, or all revisions ("transitive" elsewhere). */
+export const COMPATIBILITY_AGAINST = ["last", "all"] as const;
+
+export const schemata = {
+  type: "object",
+  description: "A JSON Schema Draft 7 document that payloads must conform to.",
+  examples: [
+    { type: "object", properties: { email: { type: "string", format: "email" } }, required: ["email"] },
+  ],
+} as const;
+
+export const compatibility = {
+  type: "string",
+  enum: COMPATIBILITY_MODES,
+  description:
+    "Whom a change of the schema must not break: producers (who publish), consumers (who read), both (full), or nobody in particular.",
+} as const;
+
+const against = {
+  type: "string",
+  enum: COMPATIBILITY_AGAINST,
+  description:
+    "What a change is compared with: the schema in force (last), or every revision there was (all, which others call transitive).",
+} as const;
 
 /** An event type: a name, the application that owns it, and the schema its payloads conform to. */
 export const ACTION = {
-  rowid: { answer: field.rowid, title: "ID" },
-  action: { answer: field.text, title: "Action" },
-  application: { answer: field.text, title: "Application" },
+  rowid: { change: rowid, answer: field.rowid, title: "ID" },
+  action: { ...inBodies(actionName), isRequired: true, answer: field.text, title: "Action" },
+  application: { ...inBodies(application), isRequired: true, answer: field.text, title: "Application" },
   schemata: {
+    ...inBodies(schemata),
+    isRequired: true,
     answer: { type: "object", description: "JSON Schema Draft 7.", additionalProperties: true },
     title: "Schema",
   },
   revision: {
+    change: rowid,
     answer: { type: "integer", minimum: 1, description: "Number of the schema now in force." },
     title: "Revision",
   },
   compatibility: {
-    answer: {
-      type: "string",
-      enum: COMPATIBILITY_MODES,
-      description: "Whom a change of the schema must not break.",
+    new: { ...compatibility, default: "full" },
+    change: {
+      ...compatibility,
+      description: `${compatibility.description} It holds from now on, for a schema in the same body too; protecting less than before needs the scope admin.`,
     },
+    answer: { ...compatibility, description: "Whom a change of the schema must not break." },
     title: "Mode",
   },
   compatibility_against: {
+    new: { ...against, default: "last" },
+    change: against,
     answer: {
-      type: "string",
-      enum: COMPATIBILITY_AGAINST,
+      ...against,
       description: "Whether a change is compared with the last schema only or with all earlier ones.",
     },
   },
   deprecated: {
+    change: {
+      type: "boolean",
+      description: "True: whoever publishes is told to move on, by the header `Deprecation`.",
+    },
+    isDeclared: true,
     answer: { type: "boolean", description: "Answers to publishers say that they should move on." },
     title: "State",
   },
-  retired: { answer: { type: "boolean", description: "Publishing is refused." } },
+  retired: {
+    change: {
+      type: "boolean",
+      description: "True: publishing is refused with 410. Reading and deliveries go on.",
+    },
+    isDeclared: true,
+    answer: { type: "boolean", description: "Publishing is refused." },
+  },
   successor: {
+    change: {
+      type: ["string", "null"],
+      minLength: 1,
+      maxLength: actionName.maxLength,
+      pattern: actionName.pattern,
+      description:
+        "The action to publish to instead. Only while deprecated or retired; it is `null` again once neither is so.",
+      examples: ["user.created.v2"],
+    },
+    isDeclared: true,
     answer: { ...field.nullableText, description: "The action to publish to instead." },
     title: "Successor",
   },
-  timestamped: { answer: field.timestamp, title: "Created" },
+  timestamped: {
+    change: { type: "string", format: "date-time" },
+    answer: field.timestamp,
+    title: "Created",
+  },
 } as const satisfies Fields;

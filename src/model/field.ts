@@ -25,6 +25,8 @@ export interface Field {
   readonly answer?: JsonSchema;
   /** The body that creates a record must have it. */
   readonly isRequired?: true;
+  /** Registry files have it of a new record, too, though the body that creates one has it not. */
+  readonly isDeclared?: true;
   /** An answer may lack it. */
   readonly isOptional?: true;
   /** The value of a setting that stands for what all records have. */

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EXIT } from "../../src/cli/usage-errors.ts";
 import { HELP_TOPICS, helpOn } from "../../src/cli/help/topics.ts";
 import { CONFIG_KEYS } from "../../src/config/schema.ts";
-import { COMPATIBILITY_MODES } from "../../src/domain/action.ts";
+import { COMPATIBILITY_MODES } from "../../src/model/action.ts";
 import {
   ATTEMPT_ERROR_CODES,
   DELIVERY_STATUSES,

@@ -1,13 +1,14 @@
 import { checkActionName, checkActionPattern, checkLabel } from "../../domain/names.ts";
 import { nearest } from "../../domain/words/nearest.ts";
-import { DECLARED_ACTION, DEFAULT_RULE } from "../../domain/action.ts";
 import { asEvregError, type EvregError, invalidField } from "../../domain/error.ts";
 import { checkHandlerForm } from "../../domain/handler-url.ts";
 import type { BodySchema } from "../../domain/request.ts";
 import { defaultRetries, type RetryDefaults } from "../../domain/retry.ts";
 import { checkExtraHeaders } from "../../domain/subscription-settings.ts";
-import { checkForMode, NEW_SUBSCRIPTION } from "../../domain/subscription.ts";
-import type { Fields } from "../../model/field.ts";
+import { checkForMode } from "../../domain/subscription.ts";
+import { ACTION as ACTION_RECORD } from "../../model/action.ts";
+import type { Field, Fields } from "../../model/field.ts";
+import { bodyOf } from "../../model/schemas.ts";
 import { SUBSCRIPTION as SUBSCRIPTION_RECORD } from "../../model/subscription.ts";
 import { memoize } from "../../schema/memoize.ts";
 import { pathNamed } from "../../schema/pointers.ts";
@@ -37,30 +38,10 @@ export interface DeclaredKind {
   readonly body: BodySchema;
 }
 
-const noDefault: Default = () => undefined;
 const defaultTo =
   (value: unknown): Default =>
   () =>
     value;
-
-export const ACTION: DeclaredKind = {
-  noun: "action",
-  list: "actions",
-  identity: ["action"],
-  members: new Map([
-    ["application", noDefault],
-    ["schemata", noDefault],
-    ["compatibility", defaultTo(DEFAULT_RULE.compatibility)],
-    ["compatibility_against", defaultTo(DEFAULT_RULE.compatibility_against)],
-    // A deprecated or retired action stays so, unless the file says otherwise.
-    ["deprecated", noDefault],
-    ["retired", noDefault],
-    ["successor", noDefault],
-  ]),
-  references: [],
-  fields: {},
-  body: DECLARED_ACTION,
-};
 
 /**
  * What files can declare of a record: all that a new one may have. What a file leaves out is as in a new record.
@@ -70,16 +51,27 @@ function declarable(
   identity: readonly string[],
   fields: Fields,
   defaults: Readonly<Record<string, Default>>,
-): Pick<DeclaredKind, "identity" | "members" | "references" | "fields"> {
+): Pick<DeclaredKind, "identity" | "members" | "references" | "fields" | "body"> {
   const members = new Map<string, Default>();
   const references: string[] = [];
-  for (const [name, { new: schema, none }] of Object.entries(fields)) {
-    if (schema === undefined || identity.includes(name)) continue;
+  const declared: Record<string, Field> = {};
+  for (const [name, field] of Object.entries(fields)) {
+    const { new: schema = field.isDeclared && field.change, none } = field;
+    if (schema === undefined) continue;
+    declared[name] = { ...field, new: schema };
+    if (identity.includes(name)) continue;
     if (schema["writeOnly"] === true) references.push(`${name}_file`);
     else members.set(name, defaults[name] ?? defaultTo(none === undefined ? schema["default"] : none));
   }
-  return { identity, members, references, fields };
+  return { identity, members, references, fields, body: bodyOf(declared, "new", { title: "Declared" }) };
 }
+
+// A deprecated or retired action stays so, unless the file says otherwise.
+export const ACTION: DeclaredKind = {
+  noun: "action",
+  list: "actions",
+  ...declarable(["action"], ACTION_RECORD, {}),
+};
 
 export const SUBSCRIPTION: DeclaredKind = {
   noun: "subscription",
@@ -88,10 +80,9 @@ export const SUBSCRIPTION: DeclaredKind = {
     handler: ({ mode }) => (mode === "pull" ? null : undefined),
     max_retries: defaultRetries,
     // A pause by a person or by the handler stays, unless the file says otherwise.
-    active: noDefault,
+    active: () => undefined,
     on_exhausted: ({ ordered = false }) => (ordered === false ? null : "block"),
   }),
-  body: NEW_SUBSCRIPTION,
 };
 
 /** The values in a new record of the members that stay as they are unless a file says them. */

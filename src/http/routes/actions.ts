@@ -2,7 +2,6 @@ import {
   ACTION_QUERY,
   ACTION_UPDATE,
   ACTION_UPDATE_QUERY,
-  COMPATIBILITY_MODES,
   NEW_ACTION,
   PAYLOAD,
   REVISION_QUERY,
@@ -13,7 +12,7 @@ import { payloadSteps } from "../../domain/publish-body.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
 import { jsonReply } from "../response.ts";
 import type { JsonSchema } from "../../domain/request.ts";
-import { ACTION } from "../../model/action.ts";
+import { ACTION, COMPATIBILITY_MODES } from "../../model/action.ts";
 import { field } from "../../model/field.ts";
 import { record, recordOf } from "../../model/schemas.ts";
 import {

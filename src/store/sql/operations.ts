@@ -1,4 +1,6 @@
 import { type Actor, type AuditedChange, type ChangedMember, changedMembers } from "../../domain/audit.ts";
+import { ACTION } from "../../model/action.ts";
+import { SUBSCRIPTION } from "../../model/subscription.ts";
 import type { Action } from "../../domain/action.ts";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { Replay } from "../../domain/replay.ts";
@@ -95,7 +97,7 @@ export const OPERATIONS = {
     reviseAction: kept(
       audited("action.updated", reviseAction, {
         before: (sql, [{ action }]) => findAction(sql, action),
-        members: (after, before) => before && changedMembers(before, after),
+        members: (after, before) => before && changedMembers(ACTION, before, after),
       }),
     ),
     findRevision: read(findRevision),
@@ -260,6 +262,9 @@ function updatedMembers(
 ): readonly ChangedMember[] | undefined {
   // A new bearer value in the place of another changes no member.
   const isNewBearer = bearer?.kind === "own" && before.bearer === "own";
-  const members = [...changedMembers(before, after), ...(isNewBearer ? newValue("bearer_token", null) : [])];
+  const members = [
+    ...changedMembers(SUBSCRIPTION, before, after),
+    ...(isNewBearer ? newValue("bearer_token", null) : []),
+  ];
   return members.length === 0 ? undefined : members;
 }

@@ -1,7 +1,7 @@
+import { COMPATIBILITY_MODES } from "../../../model/action.ts";
 import { Button } from "../../parts/button.tsx";
 import {
   type Action,
-  COMPATIBILITY_MODES,
   type CompatibilityMode,
   type CompatibilityRule,
   isLooser,
