@@ -8,7 +8,8 @@ import { allFlag, listCommand, pageFlags, recordCommand } from "../cli/resource-
 import { subscriptionFlag } from "../cli/subscriptions/name.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
-import { DELIVERY_LIMITS, DELIVERY_STATUSES, type DeliveryWithAttempts } from "../domain/delivery.ts";
+import { DELIVERY_LIMITS, type DeliveryWithAttempts } from "../domain/delivery.ts";
+import { DELIVERY_STATUSES } from "../model/delivery.ts";
 import { BACKLOG_CAUSES } from "../domain/stats/stats.ts";
 import type { Evreg } from "../evreg.ts";
 import { ATTEMPT_LIST, DELIVERIES } from "../cli/views/deliveries.ts";

@@ -3,7 +3,8 @@ import { choiceFlag } from "../cli/flags.ts";
 import { notePaused } from "../cli/notes.ts";
 import { listCommand, pageFlags, recordCommand } from "../cli/resource-command.ts";
 import { subscriptionFlag } from "../cli/subscriptions/name.ts";
-import { type Replay, REPLAY_STATUSES } from "../domain/replay.ts";
+import type { Replay } from "../domain/replay.ts";
+import { REPLAY_STATUSES } from "../model/replay.ts";
 import type { Evreg } from "../evreg.ts";
 import { REPLAYS } from "../cli/views/replays.ts";
 

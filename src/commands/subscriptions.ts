@@ -24,7 +24,7 @@ import { subscriptionArg, subscriptionId } from "../cli/subscriptions/name.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
 import { isPattern, matches } from "../domain/names.ts";
-import { REPLAY_SELECTIONS } from "../domain/replay.ts";
+import { REPLAY_SELECTIONS } from "../model/replay.ts";
 import { type NewSubscription, SECRET_ROTATION, type SubscriptionMode } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { DURATION } from "../model/kinds.ts";

@@ -7,7 +7,7 @@ import { follow } from "../cli/tail/follow.ts";
 import { DeliveryHistory } from "../cli/tail/history.ts";
 import { eventLines, resultLines, type ShownResult } from "../cli/tail/records.ts";
 import { usageError } from "../cli/usage-errors.ts";
-import { DELIVERY_STATUSES } from "../domain/delivery.ts";
+import { DELIVERY_STATUSES } from "../model/delivery.ts";
 import { parseIsoTime, pastTime } from "../domain/formats.ts";
 import { isPattern } from "../domain/names.ts";
 import type { StreamedEvent } from "../domain/stream.ts";

@@ -1,26 +1,14 @@
+import {
+  type ATTEMPT,
+  type DELIVERY,
+  DELIVERY_STATUSES,
+  type DELIVERY_WITH_ATTEMPTS,
+} from "../model/delivery.ts";
+import type { RecordOf } from "../model/field.ts";
 import { BACKLOG_CAUSES } from "./stats/stats.ts";
 import { byAction, from, NO_NUL, pageLimit, type QueryOf, querySchema, rowid, to } from "./request.ts";
 
-/**
- * pending → delivering → delivered
- *              │  └────→ waiting → delivering …
- *              ├───────→ failed
- *              └───────→ filtered
- * held: its subscription is paused; it goes on when that is reactivated.
- * cancelled: its subscription was deleted before it was delivered.
- * filtered: its subscription's filter excluded it, and nothing was sent.
- */
-export const DELIVERY_STATUSES = [
-  "pending",
-  "delivering",
-  "waiting",
-  "held",
-  "delivered",
-  "failed",
-  "filtered",
-  "cancelled",
-] as const;
-export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+export type DeliveryStatus = Delivery["status"];
 
 /** Whether nothing more happens by itself. */
 export function isFinal(status: DeliveryStatus): boolean {
@@ -90,56 +78,9 @@ export function statusesBefore(cause: TransitionCause): ReadonlySet<DeliveryStat
 export type DeliveryCounts = Readonly<Partial<Record<DeliveryStatus, number>>>;
 
 /** One event on its way to one subscription. */
-export interface Delivery {
-  readonly rowid: number;
-  readonly event_id: number;
-  readonly subscription_id: number;
-  readonly application: string;
-  readonly subscription: string;
-  readonly action: string;
-  readonly status: DeliveryStatus;
-  /** Attempts started so far. */
-  readonly attempt: number;
-  /**
-   * ISO 8601 UTC; `null` when nothing is planned, or another one comes first in its order. A subscription that waits may attempt
-   * it later.
-   */
-  readonly next_attempt_at: string | null;
-  /** Why the last finished attempt failed: `HTTP 500`, `timeout`. `null` before the first and after a success. */
-  readonly last_error: string | null;
-  readonly timestamped: string;
-  readonly finished_at: string | null;
-}
+export interface Delivery extends RecordOf<typeof DELIVERY> {}
 
-export interface Attempt {
-  readonly attempt: number;
-  /** Who took it from a pull subscription; `null` for one that evreg sent. */
-  readonly consumer: string | null;
-  readonly started_at: string;
-  readonly duration_ms: number;
-  /**
-   * Parts of it: looking up the host's name, TCP with TLS, and from the request to the beginning of the answer. `null` where
-   * a connection was reused, or that part was not reached.
-   */
-  readonly dns_ms: number | null;
-  readonly connect_ms: number | null;
-  readonly first_byte_ms: number | null;
-  readonly outcome: "delivered" | "failed" | "returned";
-  readonly status_code: number | null;
-  readonly error_code: AttemptErrorCode | null;
-  /**
-   * What is wrong with the certificate, or the handshake, where the error is `tls_failed`; `null` in an attempt of an
-   * earlier version.
-   */
-  readonly tls_reason: TlsReason | null;
-  /** First 1 KiB of the answer as text; `null` when there was none. */
-  readonly response: string | null;
-  /**
-   * A sentence with the address and the rule, where the error is `address_refused`. `null` for callers without `admin` for
-   * all applications, as it shows what names stand for inside the operator's network.
-   */
-  readonly refusal: string | null;
-}
+export interface Attempt extends RecordOf<typeof ATTEMPT> {}
 
 /**
  * The attempt as those see it who may only name handlers, and must not learn what names stand for inside the operator's
@@ -162,42 +103,11 @@ export const ATTEMPT_QUERY = querySchema("AttemptQuery", {
 });
 export type AttemptQuery = QueryOf<typeof ATTEMPT_QUERY>;
 
-/** Why an attempt got no usable HTTP answer. A closed set: it is stored, listed and counted. */
-export const ATTEMPT_ERROR_CODES = [
-  "timeout",
-  "dns_failed",
-  "address_refused",
-  "connection_refused",
-  "connection_reset",
-  "tls_failed",
-  "protocol_error",
-  "interrupted",
-  "secret_unreadable",
-  "event_damaged",
-  "network_error",
-  "consumer_failed",
-] as const;
-export type AttemptErrorCode = (typeof ATTEMPT_ERROR_CODES)[number];
+export type AttemptErrorCode = NonNullable<Attempt["error_code"]>;
 
-/** Why TLS failed. A closed set, as the codes are. */
-export const TLS_REASONS = [
-  "expired",
-  "not_yet_valid",
-  "wrong_name",
-  "self_signed",
-  "unknown_authority",
-  "certificate_refused",
-  "handshake_failed",
-] as const;
-export type TlsReason = (typeof TLS_REASONS)[number];
+export type TlsReason = NonNullable<Attempt["tls_reason"]>;
 
-export interface DeliveryWithAttempts extends Delivery {
-  /**
-   * The key that orders it, where the subscription is ordered by key: `--key` and the query `key` find the delivery by it.
-   * Absent where it has none or a longer one.
-   */
-  readonly key?: string;
-  /** The attempts in order; of more than 100, the first 50 and the last 50. */
+export interface DeliveryWithAttempts extends Omit<RecordOf<typeof DELIVERY_WITH_ATTEMPTS>, "attempts"> {
   readonly attempts: readonly Attempt[];
 }
 

@@ -1,52 +1,16 @@
+import type { RecordOf } from "../model/field.ts";
+import { type REPLAY, type REPLAY_COUNT, REPLAY_SELECTIONS, REPLAY_STATUSES } from "../model/replay.ts";
 import { type BodyOf, bodySchema, pageLimit, type QueryOf, querySchema, rowid } from "./request.ts";
 
-/**
- * Which of a subscription's events a replay sends; `NEW_REPLAY` describes each. Deliveries that are not finished stay as
- * they are, but for those that `waiting` makes due.
- */
-export const REPLAY_SELECTIONS = ["failed", "waiting", "missed", "all"] as const;
-export type ReplaySelection = (typeof REPLAY_SELECTIONS)[number];
+export type ReplaySelection = Replay["selection"];
 
-/**
- * running → done
- *    ├────→ cancelled: by a person, or with its subscription.
- *    └────→ failed: it cannot continue; `reason` has the cause.
- */
-export const REPLAY_STATUSES = ["running", "done", "cancelled", "failed"] as const;
-export type ReplayStatus = (typeof REPLAY_STATUSES)[number];
+export type ReplayStatus = Replay["status"];
 
 /** A background job that sends many events of the past to one subscription. */
-export interface Replay {
-  readonly rowid: number;
-  readonly subscription_id: number;
-  readonly application: string;
-  readonly subscription: string;
-  readonly action: string;
-  readonly selection: ReplaySelection;
-  /** ISO 8601 UTC: when the events were published. */
-  readonly from: string;
-  readonly to: string;
-  readonly status: ReplayStatus;
-  /** Why it ended before it was done; `null` otherwise, and when a person cancelled it. */
-  readonly reason: string | null;
-  /**
-   * How many there were to send when it began, or those queued where more failed meanwhile; `null` until they are counted.
-   * Deliveries that finish meanwhile do not change it.
-   */
-  readonly total: number | null;
-  /** Queued for delivery so far. */
-  readonly queued: number;
-  /** How many of the total are gone, or were sent again by somebody else meanwhile. It is known once the replay is done. */
-  readonly skipped: number;
-  readonly timestamped: string;
-  readonly finished_at: string | null;
-}
+export interface Replay extends RecordOf<typeof REPLAY> {}
 
 /** What a replay would send if it started now. */
-export type ReplayCount = Pick<
-  Replay,
-  "subscription_id" | "application" | "subscription" | "action" | "selection" | "from" | "to"
-> & { readonly total: number };
+export interface ReplayCount extends RecordOf<typeof REPLAY_COUNT> {}
 
 export const REPLAY_LIMITS = { listDefault: 50, listMax: 500 } as const;
 

@@ -1,5 +1,5 @@
 import type { Schemata } from "./action.ts";
-import { REPLAY_SELECTIONS } from "./replay.ts";
+import { REPLAY_SELECTIONS } from "../model/replay.ts";
 import type { ValueOf } from "./request.ts";
 
 // What evreg publishes about itself: actions like any other to those who read and subscribe, that nobody else can create,

@@ -1,6 +1,7 @@
 import type { RawJson } from "../json/raw-json.ts";
 import type { Action } from "./action.ts";
-import { type AttemptErrorCode, DELIVERY_STATUSES, type DeliveryStatus } from "./delivery.ts";
+import type { AttemptErrorCode, DeliveryStatus } from "./delivery.ts";
+import { DELIVERY_STATUSES } from "../model/delivery.ts";
 import type { Event } from "./event.ts";
 import { parseDurationMs, parseIsoTime } from "./formats.ts";
 import type { Replay } from "./replay.ts";

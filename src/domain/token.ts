@@ -1,3 +1,5 @@
+import type { RecordOf } from "../model/field.ts";
+import type { TOKEN } from "../model/token.ts";
 import { invalidField } from "./error.ts";
 import { parseIsoTime } from "./formats.ts";
 import { checkLabel, LABEL_PATTERN, NAME_LENGTH } from "./names.ts";
@@ -10,14 +12,7 @@ export type ScopeName = (typeof SCOPE_NAMES)[number];
 /** `publish`, or limited to one application: `publish:billing`. `write` holds `listen`, and `admin` every other scope. */
 export type Scope = string;
 
-export interface Token {
-  readonly rowid: number;
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  readonly expires_at: string | null;
-  readonly last_used_at: string | null;
-  readonly timestamped: string;
-}
+export interface Token extends RecordOf<typeof TOKEN> {}
 
 /** Only the answer that creates a token holds it. */
 export interface TokenWithSecret extends Token {

@@ -1,4 +1,5 @@
-import { ATTEMPT_ERROR_CODES, type AttemptErrorCode } from "../domain/delivery.ts";
+import type { AttemptErrorCode } from "../domain/delivery.ts";
+import { ATTEMPT_ERROR_CODES } from "../model/delivery.ts";
 import { asEvregError, codeOfStatus, type EvregError, type EvregErrorCode } from "../domain/error.ts";
 import type { BatchResult } from "../domain/event.ts";
 import type { StreamGap } from "../domain/stream.ts";

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import { Counter, Gauge, Histogram as HistogramMetric, Registry } from "prom-client";
-import { ATTEMPT_ERROR_CODES } from "../domain/delivery.ts";
+import { ATTEMPT_ERROR_CODES } from "../model/delivery.ts";
 import type { Health } from "../domain/operations.ts";
 import { BUILD } from "../runtime/build.ts";
 import type { Clock } from "../runtime/clock.ts";

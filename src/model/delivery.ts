@@ -1,5 +1,51 @@
-import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES, TLS_REASONS } from "../domain/delivery.ts";
 import { field, type Fields } from "./field.ts";
+
+/**
+ * pending → delivering → delivered
+ *              │  └────→ waiting → delivering …
+ *              ├───────→ failed
+ *              └───────→ filtered
+ * held: its subscription is paused; it goes on when that is reactivated.
+ * cancelled: its subscription was deleted before it was delivered.
+ * filtered: its subscription's filter excluded it, and nothing was sent.
+ */
+export const DELIVERY_STATUSES = [
+  "pending",
+  "delivering",
+  "waiting",
+  "held",
+  "delivered",
+  "failed",
+  "filtered",
+  "cancelled",
+] as const;
+
+/** Why an attempt got no usable HTTP answer. A closed set: it is stored, listed and counted. */
+export const ATTEMPT_ERROR_CODES = [
+  "timeout",
+  "dns_failed",
+  "address_refused",
+  "connection_refused",
+  "connection_reset",
+  "tls_failed",
+  "protocol_error",
+  "interrupted",
+  "secret_unreadable",
+  "event_damaged",
+  "network_error",
+  "consumer_failed",
+] as const;
+
+/** Why TLS failed. A closed set, as the codes are. */
+export const TLS_REASONS = [
+  "expired",
+  "not_yet_valid",
+  "wrong_name",
+  "self_signed",
+  "unknown_authority",
+  "certificate_refused",
+  "handshake_failed",
+] as const;
 
 /** One event on its way to one subscription. */
 export const DELIVERY = {

@@ -1,4 +1,4 @@
-import { DELIVERY_STATUSES } from "../domain/delivery.ts";
+import { DELIVERY_STATUSES } from "./delivery.ts";
 import { field, type Fields } from "./field.ts";
 
 /** One occurrence of an action. */

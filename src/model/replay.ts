@@ -1,5 +1,17 @@
-import { REPLAY_SELECTIONS, REPLAY_STATUSES } from "../domain/replay.ts";
 import { field, type Fields } from "./field.ts";
+
+/**
+ * Which of a subscription's events a replay sends; `NEW_REPLAY` describes each. Deliveries that are not finished stay as
+ * they are, but for those that `waiting` makes due.
+ */
+export const REPLAY_SELECTIONS = ["failed", "waiting", "missed", "all"] as const;
+
+/**
+ * running → done
+ *    ├────→ cancelled: by a person, or with its subscription.
+ *    └────→ failed: it cannot continue; `reason` has the cause.
+ */
+export const REPLAY_STATUSES = ["running", "done", "cancelled", "failed"] as const;
 
 const REPLAYED = {
   subscription_id: { answer: field.rowid },

@@ -3,7 +3,7 @@ import { lengthOf } from "../faults/length.ts";
 import type { RunningServer } from "../../src/app/server.ts";
 import { defaultConfig } from "../../src/config/load.ts";
 import type { Schemata } from "../../src/domain/action.ts";
-import { ATTEMPT_ERROR_CODES } from "../../src/domain/delivery.ts";
+import { ATTEMPT_ERROR_CODES } from "../../src/model/delivery.ts";
 import { REFUSAL_REASONS } from "../../src/metrics/counters.ts";
 import { type Family, parseMetrics, valueOf } from "../support/prometheus.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";

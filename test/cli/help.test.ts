@@ -7,7 +7,7 @@ import { HELP_TOPICS, helpOn } from "../../src/cli/help/topics.ts";
 import { EXIT } from "../../src/cli/usage-errors.ts";
 import { CONFIG_KEYS } from "../../src/config/schema.ts";
 import { deliveryHeaders } from "../../src/delivery/request.ts";
-import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES, TLS_REASONS } from "../../src/domain/delivery.ts";
+import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES, TLS_REASONS } from "../../src/model/delivery.ts";
 import { EXIT_CODE } from "../../src/domain/error.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { runMany } from "../support/run-many.ts";

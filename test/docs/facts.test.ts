@@ -5,15 +5,10 @@ import { EXIT } from "../../src/cli/usage-errors.ts";
 import { HELP_TOPICS, helpOn } from "../../src/cli/help/topics.ts";
 import { CONFIG_KEYS } from "../../src/config/schema.ts";
 import { COMPATIBILITY_MODES } from "../../src/model/action.ts";
-import {
-  ATTEMPT_ERROR_CODES,
-  DELIVERY_STATUSES,
-  DELIVERY_TRANSITIONS,
-  isFinal,
-  TLS_REASONS,
-} from "../../src/domain/delivery.ts";
+import { DELIVERY_TRANSITIONS, isFinal } from "../../src/domain/delivery.ts";
+import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES, TLS_REASONS } from "../../src/model/delivery.ts";
 import { EXIT_CODE, HTTP_STATUS } from "../../src/domain/error.ts";
-import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
+import { REPLAY_SELECTIONS } from "../../src/model/replay.ts";
 import { SCOPE_NAMES } from "../../src/domain/token.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { serveHere, type TestServer } from "../support/server.ts";

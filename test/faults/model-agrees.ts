@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
+import { DELIVERY_STATUSES } from "../../src/model/delivery.ts";
 import { toIso } from "../../src/runtime/clock.ts";
 import type { LocalService } from "../support/local-service.ts";
 import { type Model, type ModelDelivery, type ModelSubscription, statusOf } from "./model.ts";

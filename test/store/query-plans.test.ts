@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { DeliverySelection, FinishOptions } from "../../src/store/queue.ts";
-import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
+import { DELIVERY_STATUSES } from "../../src/model/delivery.ts";
 import { BACKLOG_CAUSES } from "../../src/domain/stats/stats.ts";
-import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
+import { REPLAY_SELECTIONS } from "../../src/model/replay.ts";
 import type { EventSelection } from "../../src/store/events.ts";
 import { deleteEvents } from "../../src/store/sql/events/counts.ts";
 import { createAction } from "../../src/store/sql/catalog/actions.ts";

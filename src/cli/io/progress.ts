@@ -1,4 +1,5 @@
-import { type Delivery, DELIVERY_STATUSES } from "../../domain/delivery.ts";
+import type { Delivery } from "../../domain/delivery.ts";
+import { DELIVERY_STATUSES } from "../../model/delivery.ts";
 import { byteCount } from "../../domain/formats.ts";
 import type { Backup } from "../../domain/operations.ts";
 import { note } from "./output.ts";

@@ -1,6 +1,7 @@
 import { type Column, ID_COLUMN } from "../io/table.ts";
 import { nextCommand } from "../target/next-command.ts";
-import { DELIVERY_STATUSES, type DeliveryCounts } from "../../domain/delivery.ts";
+import type { DeliveryCounts } from "../../domain/delivery.ts";
+import { DELIVERY_STATUSES } from "../../model/delivery.ts";
 import type { Event } from "../../domain/event.ts";
 import { EVENT } from "../../model/event.ts";
 import { linesOf, listOf, type RecordView, type ShownMembers } from "./view.ts";

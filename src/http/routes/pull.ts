@@ -1,4 +1,4 @@
-import { DELIVERY_STATUSES } from "../../domain/delivery.ts";
+import { DELIVERY_STATUSES } from "../../model/delivery.ts";
 import { EvregError } from "../../domain/error.ts";
 import { NEW_CLAIM, type NewClaim, PULL_RESULTS } from "../../domain/pull.ts";
 import { WEBHOOK_HEADERS } from "../../domain/webhook.ts";

@@ -1,4 +1,5 @@
-import { ATTEMPT_ERROR_CODES, ATTEMPT_QUERY, TLS_REASONS } from "../../domain/delivery.ts";
+import { ATTEMPT_QUERY } from "../../domain/delivery.ts";
+import { ATTEMPT_ERROR_CODES, TLS_REASONS } from "../../model/delivery.ts";
 import { NEW_EVENT } from "../../domain/event.ts";
 import {
   NEW_SUBSCRIPTION,

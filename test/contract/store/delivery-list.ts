@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { type Delivery, DELIVERY_STATUSES, type DeliveryStatus } from "../../../src/domain/delivery.ts";
+import type { Delivery, DeliveryStatus } from "../../../src/domain/delivery.ts";
+import { DELIVERY_STATUSES } from "../../../src/model/delivery.ts";
 import type { Claim, DeliverySelection } from "../../../src/store/queue.ts";
 import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 

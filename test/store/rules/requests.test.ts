@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { DELIVERY_STATUSES, statusesBefore } from "../../../src/domain/delivery.ts";
+import { statusesBefore } from "../../../src/domain/delivery.ts";
+import { DELIVERY_STATUSES } from "../../../src/model/delivery.ts";
 import {
   checkReplayStart,
   checkRetry,

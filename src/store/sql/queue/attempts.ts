@@ -1,4 +1,5 @@
-import { type Attempt, type SubscriptionAttempt, TLS_REASONS } from "../../../domain/delivery.ts";
+import type { Attempt, SubscriptionAttempt } from "../../../domain/delivery.ts";
+import { TLS_REASONS } from "../../../model/delivery.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import type { Sql } from "../sql.ts";

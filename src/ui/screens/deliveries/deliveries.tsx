@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
-import { type Delivery, DELIVERY_STATUSES, type DeliveryWithAttempts } from "../../../domain/delivery.ts";
+import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
+import { DELIVERY_STATUSES } from "../../../model/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { may } from "../../api/identity.ts";
 import { useResource } from "../../api/resource.ts";

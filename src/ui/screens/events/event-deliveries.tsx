@@ -1,5 +1,6 @@
 import type { Query } from "../../api/request.ts";
-import { type Delivery, DELIVERY_STATUSES, type DeliveryWithAttempts } from "../../../domain/delivery.ts";
+import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
+import { DELIVERY_STATUSES } from "../../../model/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { useResource } from "../../api/resource.ts";
 import { Button } from "../../parts/button.tsx";

@@ -1,4 +1,5 @@
-import { type Replay, REPLAY_STATUSES, type ReplayStatus } from "../../../domain/replay.ts";
+import type { Replay, ReplayStatus } from "../../../domain/replay.ts";
+import { REPLAY_STATUSES } from "../../../model/replay.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { may } from "../../api/identity.ts";
 import { send, type Query } from "../../api/request.ts";

@@ -1,5 +1,6 @@
 import { Button, Segments } from "../../parts/button.tsx";
-import { type Delivery, DELIVERY_STATUSES, type DeliveryStatus, isFinal } from "../../../domain/delivery.ts";
+import { type Delivery, type DeliveryStatus, isFinal } from "../../../domain/delivery.ts";
+import { DELIVERY_STATUSES } from "../../../model/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { askJson, type Envelope, withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";

@@ -1,10 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
-import {
-  type Replay,
-  REPLAY_SELECTIONS,
-  type ReplayCount,
-  type ReplaySelection,
-} from "../../../domain/replay.ts";
+import type { Replay, ReplayCount, ReplaySelection } from "../../../domain/replay.ts";
+import { REPLAY_SELECTIONS } from "../../../model/replay.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { askJson, send, type ApiError } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
