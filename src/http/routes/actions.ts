@@ -10,21 +10,11 @@ import {
 } from "../../domain/action.ts";
 import { payloadSteps } from "../../domain/publish-body.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
-import { jsonReply } from "../response.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { ACTION, COMPATIBILITY_MODES } from "../../model/action.ts";
 import { field } from "../../model/field.ts";
 import { record, recordOf } from "../../model/schemas.ts";
-import {
-  ENVELOPE_BYTES,
-  many,
-  one,
-  operation,
-  ref,
-  type Route,
-  targetOf,
-  SCHEMA_BODY_MAX_BYTES,
-} from "./route.ts";
+import { many, one, operation, ref, type Route, SCHEMA_BODY_MAX_BYTES } from "./route.ts";
 
 const number = { type: "integer", minimum: 1 };
 const mode = { type: "string", enum: COMPATIBILITY_MODES };
@@ -180,27 +170,20 @@ export const ACTION_ROUTES: readonly Route[] = [
     failures: [404],
     maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
   }),
-  {
-    ...targetOf("actions.validate"),
-    operationId: "validatePayload",
-    tag: "actions",
-    summary: "Check a payload against an action's schema; stores nothing",
-    description:
-      "The body is the payload itself, without a member `payload` around it. A payload that breaks rules is answered with 200 as well: `valid` tells. An action that takes no events, such as a retired one, is refused as publishing to it is. A token with the scope `publish` is enough too.",
-    access: "token",
-    scope: "read",
-    body: PAYLOAD,
-    answers: { 200: { description: "The verdict.", schema: one("PayloadVerdict") } },
-    failures: [404, 410],
-    async handle(evreg, request, { limits }) {
-      const name = request.param("name");
-      const bytes = await request.body(limits.payloadBytes + ENVELOPE_BYTES);
-      const payload = await eventLoop.run(payloadSteps(bytes, limits));
-      return request.untilDisconnect(async (signal) => {
-        return jsonReply(200, await evreg.actions.validate(name, payload, signal));
-      });
+  operation(
+    "actions.validate",
+    "validatePayload",
+    "Check a payload against an action's schema; stores nothing",
+    {
+      description:
+        "The body is the payload itself, without a member `payload` around it. A payload that breaks rules is answered with 200 as well: `valid` tells. An action that takes no events, such as a retired one, is refused as publishing to it is. A token with the scope `publish` is enough too.",
+      scope: "read",
+      body: PAYLOAD,
+      readPayload: (bytes, limits) => eventLoop.run(payloadSteps(bytes, limits)),
+      answer: ["The verdict.", one("PayloadVerdict")],
+      failures: [404, 410],
     },
-  },
+  ),
   operation("actions.sample", "sampleAction", "Make up a payload that conforms to an action's schema", {
     description:
       "It is checked by the schema before it is answered. Values under `examples` and `default` are used as well. " +

@@ -33,7 +33,16 @@ import { brief } from "../../service/refusals.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { field } from "../../model/field.ts";
 import { record } from "../../model/schemas.ts";
-import { ENVELOPE_BYTES, failure, type HttpConfig, many, one, operation, ref, type Route } from "./route.ts";
+import {
+  payloadBodyMaxBytes,
+  failure,
+  type HttpConfig,
+  many,
+  one,
+  operation,
+  ref,
+  type Route,
+} from "./route.ts";
 
 /** @param failed with the members that every failure has */
 function batch(failed: boolean): JsonSchema {
@@ -132,7 +141,7 @@ export const EVENT_ROUTES: readonly Route[] = [
     },
     failures: [404, 409, 410],
     async handle(evreg, request, { limits }) {
-      const bytes = await request.body(limits.payloadBytes + ENVELOPE_BYTES);
+      const bytes = await request.body(payloadBodyMaxBytes(limits));
       const parsed = eventBodyOf(bytes, limits);
       const body = parsed instanceof Promise ? await parsed : parsed;
       const input = withKey(body, request.header(KEY_HEADER));

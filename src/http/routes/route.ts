@@ -80,6 +80,8 @@ interface OperationRoute extends Pick<Route, "description" | "query" | "body"> {
   readonly answer: readonly [description: string, schema: JsonSchema];
   readonly failures?: Route["failures"];
   readonly maxBodyBytes?: number;
+  /** How a body with a payload is read, by its bytes. */
+  readonly readPayload?: (bytes: Uint8Array, limits: HttpConfig["limits"]) => unknown;
   /** The largest answer to a `GET`; 0 takes nothing from the budget. */
   readonly maxBytes?: number;
   /** By default the call of the port. A list that may be long, or whose records are large, is answered by its pages. */
@@ -124,7 +126,14 @@ export function operation(
   name: OperationName,
   operationId: string,
   summary: string,
-  { run = callOf(name), answer, status = 200, maxBodyBytes = BODY_MAX_BYTES, ...route }: OperationRoute,
+  {
+    run = callOf(name),
+    answer,
+    status = 200,
+    maxBodyBytes = BODY_MAX_BYTES,
+    readPayload,
+    ...route
+  }: OperationRoute,
 ): Route {
   const { method, path } = targetOf(name);
   const { body, access = "token", failures = [] } = route;
@@ -148,13 +157,16 @@ export function operation(
     ...(access === "token" && scope !== null ? { scope } : {}),
     answers: { [status]: { description: answer[0], schema: answer[1] } },
     failures,
-    async handle(evreg, request, { responses }) {
-      const input = {
+    async handle(evreg, request, { responses, limits }) {
+      const given = {
         query: (route.query === undefined ? {} : request.query(route.query)) as never,
         id: path.includes(":id") ? request.id() : 0,
-        body: (body === undefined ? undefined : parseJson(await request.body(maxBodyBytes))) as never,
         name: path.includes(":name") ? request.param("name") : "",
       };
+      const mostBytes = readPayload === undefined ? maxBodyBytes : payloadBodyMaxBytes(limits);
+      const bytes = body === undefined ? undefined : await request.body(mostBytes);
+      const value = bytes && (await (readPayload?.(bytes, limits) ?? parseJson(bytes)));
+      const input = { ...given, body: value as never };
       if (maxBytes === 0) {
         return request.untilDisconnect((signal) => replyTo(evreg, { ...input, signal }));
       }
@@ -163,8 +175,10 @@ export function operation(
   };
 }
 
-/** What a publish body may hold beside its payload: names, a key, white space. */
-export const ENVELOPE_BYTES = 64 * 1024;
+/** The largest body with a payload: beside it there are names, a key and white space. */
+export function payloadBodyMaxBytes({ payloadBytes }: HttpConfig["limits"]): number {
+  return payloadBytes + 64 * 1024;
+}
 
 /** Tells who a caller is, and has the port for it. */
 export type HttpService = Pick<Service, "as" | "tokens">;

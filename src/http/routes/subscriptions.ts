@@ -9,14 +9,13 @@ import {
 } from "../../domain/subscription.ts";
 import { recordOf } from "../../model/schemas.ts";
 import { SUBSCRIPTION } from "../../model/subscription.ts";
-import { jsonReply } from "../response.ts";
 import { WARNINGS } from "./actions.ts";
 import { eventBodyOf } from "./events.ts";
 import { PULL_ROUTES } from "./pull.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { field } from "../../model/field.ts";
 import { record } from "../../model/schemas.ts";
-import { ENVELOPE_BYTES, many, one, operation, type Route, targetOf } from "./route.ts";
+import { many, one, operation, type Route } from "./route.ts";
 
 const TEXTS: JsonSchema = { type: "object", additionalProperties: field.text };
 
@@ -126,27 +125,19 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     answer: ["The subscription with its new secret.", one("SubscriptionWithSecret", ROTATED)],
     failures: [404, 409],
   }),
-  {
-    ...targetOf("subscriptions.test"),
-    operationId: "testSubscription",
-    tag: "subscriptions",
-    summary: "Send a subscription's handler one signed request, and see what comes back",
-    description:
-      "The body is that of `POST /v1/events`, with the subscription's action and no `idempotency_key`. The request is like that of a delivery, with `X-Evreg-Test: true`, an `event_id` of `0` and a new `webhook-id`. It is sent once, at once, also while the subscription is paused, and is stored nowhere. A handler that fails is answered with 200: `outcome` tells. Four at a time are sent, two of one token when it is alone; more get 429.",
-    access: "token",
-    scope: "write",
-    body: NEW_EVENT,
-    answers: { 200: { description: "The request and its answer.", schema: one("HandlerTest") } },
-    failures: [404],
-    async handle(evreg, request, { limits }) {
-      const id = request.id();
-      const bytes = await request.body(limits.payloadBytes + ENVELOPE_BYTES);
-      const input = await eventBodyOf(bytes, limits);
-      return request.untilDisconnect(async (signal) => {
-        return jsonReply(200, await evreg.subscriptions.test(id, input, signal));
-      });
+  operation(
+    "subscriptions.test",
+    "testSubscription",
+    "Send a subscription's handler one signed request, and see what comes back",
+    {
+      description:
+        "The body is that of `POST /v1/events`, with the subscription's action and no `idempotency_key`. The request is like that of a delivery, with `X-Evreg-Test: true`, an `event_id` of `0` and a new `webhook-id`. It is sent once, at once, also while the subscription is paused, and is stored nowhere. A handler that fails is answered with 200: `outcome` tells. Four at a time are sent, two of one token when it is alone; more get 429.",
+      body: NEW_EVENT,
+      readPayload: eventBodyOf,
+      answer: ["The request and its answer.", one("HandlerTest")],
+      failures: [404],
     },
-  },
+  ),
   ...PULL_ROUTES,
   operation(
     "subscriptions.attempts",
