@@ -162,10 +162,10 @@ export async function listNodes(work: Work): Promise<readonly Node[]> {
   return nodes.toSorted((one, other) => (one.started_at < other.started_at ? -1 : 1));
 }
 
-/** Says which settings of the nodes that run are not the same. */
+/** Says which settings of the nodes that run are not the same, in the order of their starts. */
 export async function disagreementsOf(work: Work): Promise<readonly string[]> {
   const rows = await work.rows<Pick<NodeRow, "owner">>(
-    `SELECT owner FROM node WHERE serves = 1 AND ${IS_LIVING} ORDER BY id`,
+    `SELECT owner FROM node WHERE serves = 1 AND ${IS_LIVING} ORDER BY owner ->> 'started_at'`,
   );
   const nodes = rows.map(({ owner }) => JSON.parse(owner) as Partial<SetNode>);
   return disagreements(nodes.filter((node): node is SetNode => node.settings !== undefined));
