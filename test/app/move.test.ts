@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -14,7 +15,7 @@ import { MOVED_TABLES } from "../../src/store/move/moved-tables.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { ONE_ACTION, writeOlderFile } from "../support/older-file.ts";
-import { type Cluster, startCluster } from "../support/postgres.ts";
+import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { type Changes, configFor } from "../support/server.ts";
 import { until } from "../support/until.ts";
@@ -27,17 +28,13 @@ const KEY: Changes = { encryption: { key: randomBytes(32).toString("base64") } }
 const OPEN: Changes = { auth: { mode: "off" }, delivery: LOOPBACK };
 
 let cluster: Cluster;
-let databases = 0;
 
 beforeAll(async () => {
-  cluster = await startCluster();
+  cluster = await sharedCluster();
 });
-afterAll(() => cluster.stop());
 
 async function newDatabase(): Promise<string> {
-  const name = `moved_${(databases += 1)}`;
-  await cluster.run(`CREATE DATABASE ${name}`);
-  return cluster.url(name);
+  return cluster.url(await cluster.newDatabase());
 }
 
 async function inDatabase(url: string, statement: string): Promise<readonly Record<string, unknown>[]> {
@@ -80,8 +77,22 @@ const event = (value: object, more: object = {}) => ({
   ...more,
 });
 
-/** A folder that has rows in every table, all of them made by those who use evreg. */
+let filled: string | undefined;
+afterAll(() => rmSync(filled!, { recursive: true }));
+
+/** A folder that has rows in every table, all of them made by those who use evreg. Each is a copy of one. */
 async function filledFolder(): Promise<string> {
+  if (filled === undefined) {
+    const data = await fill();
+    filled = mkdtempSync(join(tmpdir(), "evreg-filled-"));
+    cpSync(data, filled, { recursive: true });
+  }
+  const data = dataFolder();
+  cpSync(filled, data, { recursive: true });
+  return data;
+}
+
+async function fill(): Promise<string> {
   const data = dataFolder();
   await local(
     data,
@@ -368,7 +379,7 @@ describe("a move is refused", () => {
 
   test("to a place that has data", async () => {
     const data = await filledFolder();
-    const url = await cluster.emptyStore();
+    const url = cluster.url(await cluster.emptyStore());
     await expect(run(data, url)).rejects.toMatchObject(refusal("conflict", "has data of evreg already"));
     await expect(run(url, data)).rejects.toMatchObject(refusal("conflict", "has data already"));
     const moved = await newDatabase();
@@ -378,7 +389,8 @@ describe("a move is refused", () => {
   });
 
   test("to a place in which a move of other data was begun", async () => {
-    const [one, other] = [await filledFolder(), await filledFolder()];
+    const [one, other] = [await filledFolder(), dataFolder()];
+    await local(other, (evreg) => evreg.actions.create({ action: "a", application: "shop", schemata: {} }));
     const url = await newDatabase();
     await run(await backupOf(one), url);
     await expect(run(other, url)).rejects.toMatchObject(

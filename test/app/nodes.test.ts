@@ -1,15 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Client } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { RunningServer, StartOptions } from "../../src/app/server.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import type { Finding } from "../../src/domain/operations.ts";
 import { mintToken } from "../../src/domain/token-secret.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { SHARDS } from "../../src/store/rules/shards.ts";
-import { type Cluster, startCluster } from "../support/postgres.ts";
+import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { dataFolder, start } from "./setup.ts";
@@ -17,23 +14,14 @@ import { dataFolder, start } from "./setup.ts";
 // Several servers on one database.
 
 let cluster: Cluster;
-let folder: string;
 let database: string;
-let databases = 0;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "evreg-nodes-"));
-  cluster = await startCluster();
-});
-
-afterAll(async () => {
-  await cluster.stop();
-  rmSync(folder, { recursive: true });
+  cluster = await sharedCluster();
 });
 
 beforeEach(async () => {
-  database = `nodes_${(databases += 1)}`;
-  await cluster.run(`CREATE DATABASE ${database}`);
+  database = await cluster.emptyStore();
 });
 
 function serve(options: Partial<StartOptions> = { dev: true }): Promise<RunningServer> {
@@ -359,8 +347,6 @@ describe("several nodes", () => {
     const receiver = await subscribed(node, 2);
     for (const id of [1, 2]) expect((await publish(node, id)).status).toBe(201);
     await receiver.received(4);
-    const kept = await rows<{ n: number }>("SELECT count(*)::int AS n FROM pg_prepared_statements");
-    expect(kept[0]!.n).toBe(0);
     await receiver.close();
   });
 });

@@ -1,9 +1,6 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { RunningServer } from "../../src/app/server.ts";
 import type { DeliveryQuery } from "../../src/domain/delivery.ts";
 import type { EvregError } from "../../src/domain/error.ts";
@@ -11,7 +8,7 @@ import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "../store/owner.ts";
 import { newAction } from "../store/opened-store.ts";
-import { type Cluster, startCluster } from "../support/postgres.ts";
+import { type Cluster, sharedCluster, startCluster } from "../support/postgres.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { dataFolder, start } from "./setup.ts";
@@ -19,24 +16,10 @@ import { dataFolder, start } from "./setup.ts";
 // A server whose data are in PostgreSQL, and what happens when that goes away.
 
 let cluster: Cluster;
-let folder: string;
-let databases = 0;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "evreg-app-"));
-  cluster = await startCluster();
+  cluster = await sharedCluster();
 });
-
-afterAll(async () => {
-  await cluster.stop();
-  rmSync(folder, { recursive: true });
-});
-
-async function newDatabase(): Promise<string> {
-  const name = `data_${(databases += 1)}`;
-  await cluster.run(`CREATE DATABASE ${name}`);
-  return name;
-}
 
 function serve(url: string, onFatal?: (error: EvregError) => void): Promise<RunningServer> {
   return start(
@@ -73,7 +56,7 @@ async function subscribed(server: RunningServer) {
 
 describe("a server on PostgreSQL", () => {
   test("publishes, delivers, and finds everything again after a restart", async () => {
-    const url = cluster.url(await newDatabase());
+    const url = cluster.url(await cluster.emptyStore());
     const first = await serve(url);
     const receiver = await subscribed(first);
     for (const id of [1, 2, 3]) expect((await publish(first, id)).status).toBe(201);
@@ -102,7 +85,7 @@ describe("a server on PostgreSQL", () => {
   });
 
   test("writes no more once an older copy of the database has taken its place, and ends", async () => {
-    const name = await newDatabase();
+    const name = await cluster.emptyStore();
     const ended = Promise.withResolvers<EvregError>();
     const server = await serve(cluster.url(name), ended.resolve);
     await server.evreg.actions.create({ action: "order.placed", application: "shop", schemata: {} });
@@ -112,7 +95,7 @@ describe("a server on PostgreSQL", () => {
   });
 
   test("starts twice at once on an empty database", async () => {
-    const url = cluster.url(await newDatabase());
+    const url = cluster.url(await cluster.newDatabase());
     const [one, other] = await Promise.all([serve(url), serve(url)]);
     await one.evreg.actions.create({ action: "order.placed", application: "shop", schemata: {} });
     expect((await other.evreg.actions.list()).data.map(({ action }) => action)).toContain("order.placed");
@@ -127,7 +110,7 @@ describe("a server on PostgreSQL", () => {
   });
 
   test("delivers by a filter that has U+0000, also after a restart", async () => {
-    const url = cluster.url(await newDatabase());
+    const url = cluster.url(await cluster.emptyStore());
     const first = await serve(url);
     const receiver = await subscribed(first);
     await first.evreg.subscriptions.update(1, {
@@ -144,7 +127,7 @@ describe("a server on PostgreSQL", () => {
   });
 
   test("lists deliveries newest first, whatever the database knows of its tables", async () => {
-    const name = await newDatabase();
+    const name = await cluster.emptyStore();
     const server = await serve(cluster.url(name));
     const actions = Array.from({ length: 9 }, (_, n) => (n < 2 ? `b.${n}` : `a.${n}`));
     for (const action of actions) {
@@ -194,7 +177,8 @@ describe("a server on PostgreSQL", () => {
   });
 
   test("answers 503 while the database is away, and goes on by itself with all that was acknowledged", async () => {
-    const server = await serve(cluster.url(await newDatabase()));
+    const own = await startCluster();
+    const server = await serve(own.url(await own.newDatabase()));
     const receiver = await subscribed(server);
     const acknowledged: number[] = [];
     const tryToPublish = async (id: number): Promise<number> => {
@@ -220,13 +204,13 @@ describe("a server on PostgreSQL", () => {
         }),
       });
     for (let round = 0; round < 2; round += 1) {
-      await cluster.crash();
+      await own.crash();
       expect(await tryToPublish(10 + round)).toBe(503);
       const refused = await publishBatch();
       expect(refused.status).toBe(503);
       expect(refused.headers.get("retry-after")).toMatch(/^\d+$/);
       expect(await refused.json()).toMatchObject({ code: 503, details: { stored: false } });
-      await cluster.start();
+      await own.start();
       await until(
         "it takes events again",
         async () => (await tryToPublish(20 + acknowledged.length)) === 201,
@@ -241,6 +225,8 @@ describe("a server on PostgreSQL", () => {
       acknowledged.every((id) => ids().includes(id)),
     );
     await receiver.close();
+    await server.stop();
+    await own.stop();
   });
 });
 
@@ -285,7 +271,7 @@ describe("a commit whose answer is lost", () => {
   }
 
   test("is asked for: what was committed is acknowledged, once", async () => {
-    const link = await behindProxy(await newDatabase());
+    const link = await behindProxy(await cluster.emptyStore());
     link.cutAtCommit("after");
     const action = await newAction(store!, "order.placed");
     expect(action).toMatchObject({ action: "order.placed" });
@@ -293,7 +279,7 @@ describe("a commit whose answer is lost", () => {
   });
 
   test("is asked for: what was not committed is refused, and nothing of it is stored", async () => {
-    const link = await behindProxy(await newDatabase());
+    const link = await behindProxy(await cluster.emptyStore());
     link.cutAtCommit("before");
     await expect(newAction(store!, "order.placed")).rejects.toMatchObject({
       code: "unavailable",

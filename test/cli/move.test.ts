@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { commandLine } from "../support/command-line.ts";
-import { type Cluster, startCluster } from "../support/postgres.ts";
+import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { cleanEnv, STARTED_BY, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
 
@@ -15,8 +15,8 @@ let cluster: Cluster;
 let url: string;
 
 beforeAll(async () => {
-  cluster = await startCluster();
-  url = cluster.url("postgres").replace("postgres@", "postgres:s3cret@");
+  cluster = await sharedCluster();
+  url = cluster.url(await cluster.newDatabase()).replace("postgres@", "postgres:s3cret@");
   for (const name of ["data", "other"]) {
     mkdirSync(join(folder.path, name), { mode: 0o700 });
     const create = ["actions", "create", "order.created", "--application", "shop", "--schema", "-"];
@@ -24,10 +24,7 @@ beforeAll(async () => {
   }
 });
 
-afterAll(async () => {
-  await cluster.stop();
-  folder.remove();
-});
+afterAll(() => folder.remove());
 
 test.each([
   [["--from", "data"], "--to: name a folder, or the address of a database in EVREG_DATABASE_URL."],
@@ -45,7 +42,7 @@ test("a move says what is done, what to do next, and how long it took", async ()
   const env = { EVREG_DATABASE_URL: url };
   const first = await run(["move", "--from", "first.db"], { env });
   expect(first.code).toBe(0);
-  expect(first.stdout).toMatch(/^From +first\.db\nTo +postgres:\/\/postgres@127\.0\.0\.1:\d+\/postgres\n/);
+  expect(first.stdout).toMatch(/^From +first\.db\nTo +postgres:\/\/postgres@127\.0\.0\.1:\d+\/\w+\n/);
   expect(first.stdout).toMatch(/^Finished +no$/m);
   expect(first.stderr).toMatch(
     /Stop the server, and run: evreg move --from FOLDER --to postgres:\/\/postgres@/,
@@ -80,8 +77,7 @@ test("a move says what is done, what to do next, and how long it took", async ()
 });
 
 test("a move that is interrupted says so, and goes on with the next", async () => {
-  await cluster.run("CREATE DATABASE held");
-  const held = cluster.url("held");
+  const held = cluster.url(await cluster.newDatabase());
   await run(["backup", "other.db", "--data", "other"]);
   await run(["move", "--from", "other.db", "--to", held]);
   // The move waits there for as long as this holds a table.
@@ -93,7 +89,8 @@ test("a move that is interrupted says so, and goes on with the next", async () =
   const ended = new Promise((resolve) => child.once("close", resolve));
   let said = "";
   child.stderr.on("data", (text: Buffer) => (said += text.toString()));
-  const waiting = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+  const waiting =
+    "SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
   await until("it to wait", async () => (await watcher.query<{ n: number }>(waiting)).rows[0]!.n === 1);
   child.kill("SIGINT");
   // The signal is there long before the last table is.

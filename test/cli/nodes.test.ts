@@ -2,28 +2,28 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Finding } from "../../src/domain/operations.ts";
 import { runProgram, startProgram, temporaryFolder } from "../support/program.ts";
-import { type Cluster, startCluster } from "../support/postgres.ts";
+import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 
 // Several processes behind one address, as `evreg serve --nodes` starts them.
 
 const folder = temporaryFolder();
 let cluster: Cluster;
+let database: string;
 
 beforeAll(async () => {
-  cluster = await startCluster();
-  await cluster.run("CREATE DATABASE evreg");
+  cluster = await sharedCluster();
+  database = await cluster.newDatabase();
 });
-afterAll(async () => {
-  await cluster.stop();
-  folder.remove();
-});
+afterAll(() => folder.remove());
 
 interface NodeRecord {
   readonly id: string;
   readonly pid: number;
-  readonly status: string;
 }
+
+const SERVING =
+  "SELECT id, (owner::json->>'pid')::int AS pid FROM evreg.node WHERE ended IS NULL AND until > clock_timestamp()";
 
 test("a data folder takes one process", async () => {
   const refused = await runProgram(["serve", "--nodes", "2", "--data", folder.path]);
@@ -31,14 +31,15 @@ test("a data folder takes one process", async () => {
 });
 
 test("several serve behind one address, are started anew one by one, and again where one was killed", async () => {
-  const env = { EVREG_DATABASE_URL: cluster.url("evreg") };
+  const env = { EVREG_DATABASE_URL: cluster.url(database) };
   const server = await startProgram(folder.path, ["--dev", "--nodes", "2"], env);
-  const serving = async (): Promise<readonly NodeRecord[]> => {
-    const found = await runProgram(["nodes", "--json", "--data", folder.path]);
-    const { data } = JSON.parse(found.stdout) as { data: readonly NodeRecord[] };
-    return data.filter(({ status }) => status === "serving");
-  };
-  const first = await untilTwo(serving);
+  const serving = (): Promise<readonly NodeRecord[]> => cluster.query<NodeRecord>(SERVING, database);
+  await until("two serve", async () => (await serving()).length === 2);
+  const first = await serving();
+  const listed = await runProgram(["nodes", "--json", "--data", folder.path]);
+  const { data } = JSON.parse(listed.stdout) as { data: readonly object[] };
+  expect(data).toEqual(expect.arrayContaining(first.map((one) => expect.objectContaining(one) as object)));
+  expect(data.filter((one) => "status" in one && one.status === "serving")).toHaveLength(2);
   expect(first.map(({ pid }) => pid)).not.toContain(server.child.pid);
 
   process.kill(first[0]!.pid, "SIGKILL");
@@ -70,24 +71,23 @@ test("several serve behind one address, are started anew one by one, and again w
   for (const { pid } of [...first, ...before]) expect(pids).toContain(pid);
   const [left] = await cluster.query<{ nodes: number }>(
     "SELECT count(*)::int AS nodes FROM evreg.node WHERE ended IS NULL AND until > clock_timestamp() + interval '3 s'",
-    "evreg",
+    database,
   );
   expect(left!.nodes).toBe(0);
 });
 
 test("commands that only read make nothing in a database that is empty, and say so", async () => {
-  await cluster.run("CREATE DATABASE empty");
-  const env = { EVREG_DATABASE_URL: cluster.url("empty") };
+  const empty = await cluster.newDatabase();
+  const env = { EVREG_DATABASE_URL: cluster.url(empty) };
   const listed = await runProgram(["nodes", "--data", join(folder.path, "none")], { env });
   expect(listed).toMatchObject({ code: 3, stderr: expect.stringContaining("holds no data of evreg yet") });
-  const [database] = await findings(env);
-  expect(database).toMatchObject({ status: "warning", found: expect.stringContaining("holds no data") });
-  expect(await cluster.query("SELECT FROM pg_namespace WHERE nspname = 'evreg'", "empty")).toEqual([]);
+  const [finding] = await findings(env);
+  expect(finding).toMatchObject({ status: "warning", found: expect.stringContaining("holds no data") });
+  expect(await cluster.query("SELECT FROM pg_namespace WHERE nspname = 'evreg'", empty)).toEqual([]);
 });
 
 test("the doctor looks at a database also where no server runs, or the database does not", async () => {
-  await cluster.run("CREATE DATABASE filled");
-  const env = { EVREG_DATABASE_URL: cluster.url("filled") };
+  const env = { EVREG_DATABASE_URL: cluster.url(await cluster.newDatabase()) };
   const place = join(folder.path, "filled");
   const create = ["actions", "create", "order.created", "--application", "shop", "--schema", "-"];
   expect(await runProgram([...create, "--data", place], { env, input: "{}" })).toMatchObject({ code: 0 });
@@ -108,12 +108,6 @@ async function findings(env: Record<string, string>): Promise<readonly Finding[]
   const { stdout } = await runProgram(words, { env: { ...env, EVREG_PORT: "0" } });
   const { data } = JSON.parse(stdout) as { data: readonly Finding[] };
   return data.filter(({ check }) => check !== "port");
-}
-
-async function untilTwo(serving: () => Promise<readonly NodeRecord[]>): Promise<readonly NodeRecord[]> {
-  let found: readonly NodeRecord[] = [];
-  await until("two serve", async () => (found = await serving()).length === 2);
-  return found;
 }
 
 /** By a connection of its own: one that is kept may be closed just as it is used again. */

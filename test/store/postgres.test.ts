@@ -3,7 +3,7 @@ import { DatabaseConnection } from "../../src/store/postgres/connection.ts";
 import { databaseFailure, isLost } from "../../src/store/postgres/failure.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { storeContract } from "../contract/store.ts";
-import { type Cluster, startCluster } from "../support/postgres.ts";
+import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { ReusedStore } from "../support/reused-store.ts";
 import { testOwner } from "./owner.ts";
 
@@ -11,19 +11,16 @@ let cluster: Cluster;
 let reused: ReusedStore;
 
 beforeAll(async () => {
-  cluster = await startCluster();
+  cluster = await sharedCluster();
   reused = new ReusedStore(cluster);
 });
 
-afterAll(async () => {
-  await reused.end();
-  await cluster.stop();
-});
+afterAll(() => reused.end());
 
 const remove = (): void => undefined;
 
 async function openOwn() {
-  const url = await cluster.emptyStore();
+  const url = cluster.url(await cluster.emptyStore());
   const reopen = () => openPostgresStore({ url, owner: testOwner() });
   return { store: await reopen(), reopen, remove };
 }

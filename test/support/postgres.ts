@@ -26,7 +26,9 @@ const START_MS = 20_000;
 export interface Cluster {
   /** The address of a database. */
   url(database: string): string;
-  /** Makes a database with an empty store, which opens in a fraction of the time of a new one. */
+  /** Makes a database without any table, and answers its name. */
+  newDatabase(): Promise<string>;
+  /** Makes a database with an empty store, which opens in a fraction of the time of a new one, and answers its name. */
   emptyStore(): Promise<string>;
   /** Runs statements in a database. */
   run(text: string, database?: string): Promise<void>;
@@ -37,6 +39,13 @@ export interface Cluster {
   /** Starts it again. */
   start(): Promise<void>;
   stop(): Promise<void>;
+}
+
+let shared: Promise<Cluster> | undefined;
+
+/** The server of all test files that one process runs. It ends with the process, also where that is killed. */
+export function sharedCluster(): Promise<Cluster> {
+  return (shared ??= startCluster());
 }
 
 /** @param settings further settings, such as `max_connections=20` */
@@ -63,16 +72,21 @@ export async function startCluster(settings: readonly string[] = []): Promise<Cl
     ...settings,
   ];
   let server: ChildProcess;
+  let watch: ChildProcess | undefined;
   const url = (database: string): string => `postgres://postgres@127.0.0.1:${port}/${database}`;
-  const query = async <T extends object>(text: string, database: string): Promise<readonly T[]> => {
+  /** The connection to the database that was asked last. */
+  let last: { readonly database: string; readonly client: Client } | undefined;
+  const clientOf = async (database: string): Promise<Client> => {
+    if (last?.database === database) return last.client;
+    await last?.client.end();
     const client = new Client({ connectionString: url(database) });
+    client.on("error", () => (last = undefined));
     await client.connect();
-    try {
-      return (await client.query<T>(text)).rows;
-    } finally {
-      await client.end();
-    }
+    last = { database, client };
+    return client;
   };
+  const query = async <T extends object>(text: string, database: string): Promise<readonly T[]> =>
+    (await (await clientOf(database)).query<T>(text)).rows;
   const run = async (text: string, database = "postgres"): Promise<void> => {
     await query(text, database);
   };
@@ -81,16 +95,25 @@ export async function startCluster(settings: readonly string[] = []): Promise<Cl
       ...options,
       stdio: ["ignore", "ignore", "ignore"],
     });
+    watch = endWithThisProcess(server, folder);
     await started(server, () => run("SELECT 1"));
   };
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     if (server.exitCode !== null || server.signalCode !== null) return;
+    await last?.client.end();
+    last = undefined;
     const ended = new Promise((resolve) => server.once("exit", resolve));
+    watch?.kill("SIGKILL");
     server.kill(signal);
     await ended;
   };
   await start();
   let made = 0;
+  const newDatabase = async (template = "template1"): Promise<string> => {
+    const name = `data_${(made += 1)}`;
+    await run(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+    return name;
+  };
   let template: Promise<void> | undefined;
   const makeTemplate = async (): Promise<void> => {
     await run("CREATE DATABASE template_store");
@@ -106,12 +129,12 @@ export async function startCluster(settings: readonly string[] = []): Promise<Cl
     url,
     run,
     query,
+    newDatabase: () => newDatabase(),
     async emptyStore() {
       await (template ??= makeTemplate());
-      const name = `store_${(made += 1)}`;
-      await run(`CREATE DATABASE ${name} TEMPLATE template_store`);
+      const name = await newDatabase("template_store");
       await run("UPDATE evreg.data_identity SET id = replace(gen_random_uuid()::text, '-', '')", name);
-      return url(name);
+      return name;
     },
     start,
     // Its processes end at once, and the next start goes through its log, as after a crash. After SIGKILL they would go on for a
@@ -122,6 +145,17 @@ export async function startCluster(settings: readonly string[] = []): Promise<Cl
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** A shell waits until this process closes its input, whatever ends it, and then ends the server and removes its folder. */
+function endWithThisProcess(server: ChildProcess, folder: string): ChildProcess {
+  const script = 'cat; kill -INT "$1"; while kill -0 "$1"; do sleep 0.1; done; rm -rf "$2"';
+  const watch = spawn("/bin/sh", ["-c", script, "sh", String(server.pid), folder], {
+    stdio: ["pipe", "ignore", "ignore"],
+    detached: true,
+  });
+  watch.unref();
+  return watch;
 }
 
 async function started(server: ChildProcess, ask: () => Promise<void>): Promise<void> {

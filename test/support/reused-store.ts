@@ -47,7 +47,7 @@ export class ReusedStore {
   }
 
   async #make(): Promise<Store> {
-    const url = await this.#cluster.emptyStore();
+    const url = this.#cluster.url(await this.#cluster.emptyStore());
     // The services of tests are called so.
     const owner = { ...testOwner(), instance: "test" };
     const store = await openPostgresStore({ url, owner });
