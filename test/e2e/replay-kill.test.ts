@@ -27,7 +27,7 @@ afterAll(async () => {
   folder.remove();
 });
 
-test(
+test.skipIf(kills === 0)(
   "a replay continues after kill -9 of the server, while publishing goes on",
   { timeout: 2 * LONGEST_MS },
   async () => {

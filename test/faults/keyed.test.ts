@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { startProgram, temporaryFolder } from "../support/program.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { lengthOf, report, rounds } from "./length.ts";
+import { lengthOf, report } from "./length.ts";
 import { create } from "./load.ts";
 
 // The promise under test: in a subscription that is ordered by key, a key that fails blocks itself alone. The others keep
@@ -11,11 +11,10 @@ import { create } from "./load.ts";
 const { events, keys: KEYS } = lengthOf("faults/keyed");
 const BATCH = 250;
 const FAILING = 0;
-const ENDING_MS = rounds(60_000, 600_000);
+const ENDING_MS = 600_000;
 /** Of a rate that two cores take easily, with two deliveries of each. */
 const BATCH_EVERY_MS = 500;
-/** With few events chance alone may double the time. */
-const SLACK_MS = rounds(250, 20);
+const SLACK_MS = 20;
 
 const folder = temporaryFolder();
 let receiver: Receiver;
@@ -72,7 +71,7 @@ function p99(requests: readonly Seen[]): number {
   return sorted[Math.floor(sorted.length * 0.99)] ?? 0;
 }
 
-test(
+test.skipIf(events === 0)(
   `of ${events} events over ${KEYS} keys, those of one that fails hold up no others`,
   { timeout: 2 * ENDING_MS },
   async () => {

@@ -5,7 +5,7 @@ import { fileSql } from "../support/file-sql.ts";
 import { launchProgram, startProgram } from "../support/program.ts";
 import type { ReceivedRequest } from "../support/receiver.ts";
 import { finish, useFault } from "./fault.ts";
-import { lengthOf, report, rounds } from "./length.ts";
+import { lengthOf, report } from "./length.ts";
 import { create, publish } from "./load.ts";
 
 // The promise under test: an ordered subscription's handler never gets an event after a later one, however often either of
@@ -15,8 +15,8 @@ import { create, publish } from "./load.ts";
 const { kills: leastKills, subscriptions: KEYS, "events each": events } = lengthOf("faults/ordered");
 /** The last ones skip what fails twice; the others block. */
 const SKIPPING = Math.floor(KEYS / 4);
-const LONGEST_MS = rounds(150, 700);
-const ENDING_MS = rounds(60_000, 600_000);
+const LONGEST_MS = 700;
+const ENDING_MS = 600_000;
 
 interface Seen {
   readonly event: number;
@@ -38,9 +38,8 @@ const fault = useFault((count, request) => {
 });
 const { path, ledger } = fault;
 
-/** The first retry comes at once, and further ones after two seconds and more: so few fail twice, and in short none thrice. */
+/** The first retry comes at once, and further ones after two seconds and more: so few fail twice. */
 function answerTo(count: number): object | "reset" {
-  if (count > rounds(2, Number.POSITIVE_INFINITY)) return {};
   if (Math.random() > (count === 1 ? 0.15 : 0.05)) return {};
   const chance = Math.random();
   if (chance < 0.3) return "reset";
@@ -123,7 +122,7 @@ function tooEarly(requests: readonly Seen[]): number {
   }).length;
 }
 
-test(
+test.skipIf(leastKills === 0)(
   `after kill -9 with ${KEYS} ordered subscriptions of ${events} events each, none comes after a later one`,
   { timeout: 2 * ENDING_MS },
   async () => {
