@@ -2,7 +2,6 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { textWidth } from "../../src/cli/io/text.ts";
 import { commandLine } from "../support/command-line.ts";
 import { cleanEnv, STARTED_BY, temporaryFolder } from "../support/program.ts";
 import { serveHere } from "../support/server.ts";
@@ -122,21 +121,6 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(yes).toMatchObject({ code: 0, text: expect.stringContaining("order.created") });
   });
 
-  test("a listing fits into 40 columns", async () => {
-    const { code, text } = await shownOn(40, ["events"]);
-    expect(code).toBe(0);
-    expect(text).toContain("order.created");
-    for (const line of text.split("\n")) expect(textWidth(line)).toBeLessThanOrEqual(40);
-  });
-
-  test("--json is indented, and its values cannot control the terminal", async () => {
-    const { text } = await shownOn(80, ["events", "--json"]);
-    expect(text).toContain('\n  "data": [\n');
-    expect(text).toContain('"raw":"\\u009b31m"');
-    expect(text).not.toContain("\u009b");
-    expect(JSON.parse(text)).toMatchObject({ data: [{ payload: { raw: "\u009b31m" } }] });
-  });
-
   test("a token is prompted for, and not shown", async () => {
     const words = "context add prod --url http://127.0.0.1:9 --no-check --token-file -".split(" ");
     const { code, text } = await onTerminal(80, words, atPrompt("evreg_secret\r"));
@@ -160,27 +144,6 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     );
     expect(text.lastIndexOf("\u001b[?25h")).toBeGreaterThan(text.lastIndexOf("\u001b[?25l"));
   });
-
-  test(
-    "a page reports the total and the command for the next page, and the last one that there is none",
-    { timeout: 60_000 },
-    async () => {
-      const { run } = commandLine(folder.path, {});
-      const publish = ["publish", "--batch", "-"];
-      await run("actions create paged --application shop --schema -".split(" "), { input: "{}" });
-      await run(publish, { input: '{"action":"paged","payload":{}}\n'.repeat(4) });
-      const words = "events --action paged --limit 2 --order asc".split(" ");
-      const first = await shownOn(120, words);
-      const next = /^2 of 4 events shown\. Next page: evreg (events .+ --after \d+)$/m.exec(first.text)?.[1];
-      expect(next).toMatch(/^events --action paged --order asc --limit 2 --after \d+$/);
-      const second = await shownOn(120, (next ?? "").split(" "));
-      expect(second.text).toMatch(/2 of 4 events shown; no more behind\.\n$/);
-      const ids = [first, second].flatMap(({ text }) => text.match(/^ *\d+(?= +paged)/gm) ?? []);
-      expect(new Set(ids.map(Number)).size).toBe(4);
-      expect((await run(words)).stderr).toContain("2 of 4 events shown. Next page: ");
-      expect((await shownOn(120, [...words, "--json"])).text).not.toContain("Next page");
-    },
-  );
 
   test("of many breaks a terminal shows the first ten and how many there are, and a pipe shows all", async () => {
     const { run } = commandLine(folder.path, {});

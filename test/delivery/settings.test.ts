@@ -74,41 +74,6 @@ describe("a subscription with a rate limit", () => {
     await bench.untilDelivered(limited, 20);
   });
 
-  it("keeps the rate when other settings change", async () => {
-    const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 20 });
-    await bench.publish(limited, 300);
-    const engine = bench.engine();
-    engine.start();
-    await receiver.received(1);
-    for (let step = 0; step < 100; step += 1) {
-      engine.wake(await update(limited, { timeout_ms: 1_000 + step }));
-      await bench.advance(50, 10);
-    }
-    await until("those of five seconds", async () => {
-      await bench.advance(10, 10);
-      return receiver.requests.length >= 98;
-    });
-    expect(receiver.requests.length).toBeLessThanOrEqual(106);
-  });
-
-  it("continues from its last start after a change of the rate", async () => {
-    const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 0.1 });
-    await bench.publish(limited, 50);
-    const engine = bench.engine();
-    engine.start();
-    await bench.untilDelivered(limited, 1);
-    for (let step = 0; step < 20; step += 1) {
-      engine.wake(await update(limited, { rate_limit: step % 2 === 0 ? 0.2 : 0.1 }));
-      await bench.advance(100, 50);
-    }
-    expect(receiver.requests).toHaveLength(1);
-    engine.wake(await update(limited, { rate_limit: 0.2 }));
-    await bench.advance(8_000, 50);
-    await receiver.received(2);
-    await bench.untilDelivered(limited, 2);
-    expect(receiver.requests).toHaveLength(2);
-  });
-
   it("counts retries as well", async () => {
     receiver.answer = () => ({ status: 500 });
     const limited = await bench.subscribe(receiver.url, 20, { rate_limit: 2, retry_schedule: [0] });

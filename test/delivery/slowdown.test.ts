@@ -136,31 +136,6 @@ describe("a handler that sends Retry-After", () => {
 });
 
 describe("a handler that throttles without Retry-After", () => {
-  it("gets fewer and fewer attempts, then one with growing pauses, and all again once it accepts them", async () => {
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription, 100);
-    const engine = bench.engine();
-    engine.start();
-    await bench.untilDelivered(subscription, 100);
-    receiver.answer = () => ({ status: 503 });
-    await bench.publish(subscription, 2_000);
-    engine.wake();
-    await until("it to be slowed", async () => {
-      return (await bench.store.catalog.findSubscription(subscription.rowid))?.slowed_until !== null;
-    });
-    await settle();
-    // From 32 at a time to one.
-    const before = receiver.requests.length;
-    expect(before).toBeLessThan(100 + 150);
-    await bench.advance(10 * 60_000, 1_000);
-    const refused = receiver.requests.length - before;
-    expect(refused).toBeGreaterThanOrEqual(15);
-    expect(refused).toBeLessThanOrEqual(25);
-    receiver.answer = () => ({});
-    await bench.advance(31_000, 1_000);
-    await bench.untilDelivered(subscription, 500);
-  });
-
   it("keeps most of its speed when it throttles one of twenty", async () => {
     const subscription = await bench.subscribe(receiver.url, 20);
     let count = 0;

@@ -57,12 +57,6 @@ describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may
     expect(keptNames()).toHaveLength(keptCopies + 1);
   });
 
-  it("keeps the old data where files cannot have two names", async () => {
-    expect(restoreWith("link:error=EPERM")).toBeNull();
-    expect(await actions()).toEqual(["from.backup"]);
-    expect(keptNames()).toHaveLength(1);
-  });
-
   it("with a damaged log keeps that beside the old data, and a start refuses until it is repeated", async () => {
     const files = await crashed(async (connection) => {
       const write =
