@@ -8,7 +8,7 @@ import { RawJson } from "../../src/json/raw-json.ts";
 import { cleanEnv, startProgram, STARTED_BY, temporaryFolder } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { lengthOf, report, rounds } from "./length.ts";
+import { lengthOf, report } from "./length.ts";
 import { settled } from "./load.ts";
 
 // The promise under test: a listener loses nothing, whichever side dies or sleeps, and repeats only what was under way.
@@ -93,7 +93,7 @@ async function kill(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-test(
+test.skipIf(kills === 0)(
   `a listener and its server are killed ${kills} times: nothing is lost, and order is kept`,
   { timeout: 60_000 + kills * 10_000 },
   async () => {
@@ -106,7 +106,7 @@ test(
     try {
       for (let count = 0; count < kills; count += 1) {
         await progress();
-        await pause(Math.random() * rounds(50, 1_000));
+        await pause(Math.random() * 1_000);
         if (count % 2 === 0) {
           await server.end("SIGKILL");
           server = await startProgram(folder.path, ["--dev", "--port", new URL(url).port]);

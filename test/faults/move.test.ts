@@ -36,7 +36,6 @@ let url: string;
 let client: Client;
 
 beforeAll(async () => {
-  if (EVENTS === 0) return;
   for (const path of [data, node]) mkdirSync(path, { mode: 0o700 });
   const cluster = await sharedCluster();
   url = cluster.url(await cluster.newDatabase());
