@@ -282,11 +282,11 @@ describe("an ordered subscription", () => {
 
   it("keeps the order over restarts", async () => {
     const subscription = await subscribe();
-    const events = await bench.publish(subscription, 300);
+    const events = await bench.publish(subscription, 150);
     const delivered = async (): Promise<number> => (await bench.statuses(subscription))["delivered"] ?? 0;
-    for (let before = 0, start = 1; before < 300; before = await delivered(), start += 1) {
+    for (let before = 0, start = 1; before < 150; before = await delivered(), start += 1) {
       const engine = bench.engine();
-      const enough = Math.min(300, before + 20);
+      const enough = Math.min(150, before + 20);
       engine.start();
       await until("some more to be delivered", async () => (await delivered()) >= enough);
       await engine.stop(start % 2 === 0 ? 0 : 1_000);

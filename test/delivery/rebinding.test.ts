@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAddressGuard } from "../../src/delivery/address-guard.ts";
 import { HostNames } from "../../src/delivery/dns/resolver.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
@@ -10,7 +10,6 @@ import { type Canaries, startCanaries } from "../support/canaries.ts";
 import { type DnsRecord, type DnsServer, startDnsServer } from "../support/dns-server.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { lengthOf } from "../faults/length.ts";
-import { Bench } from "./engine-setup.ts";
 
 /** Stands for a public address: the one that is opened here. Its receiver shares its port with the canaries. */
 const HARMLESS = "127.77.7.7";
@@ -174,62 +173,4 @@ describe("rebinding", () => {
     // What was harmless was delivered: once for each name of the first three scenarios.
     expect(ended).toEqual({ "200": 3 * NAMES_EACH, address_refused: 27 * NAMES_EACH });
   }, 60_000);
-});
-
-describe("the engine", () => {
-  let bench: Bench;
-
-  beforeEach(async () => {
-    bench = await Bench.open();
-  });
-
-  afterEach(() => bench.close());
-
-  it("delivers to a name while it is public, and not where it points afterwards", async () => {
-    const before = canaries.accepted;
-    let round = 0;
-    dns.answer = (_name, type) => {
-      if (round === 0) return type === "A" ? [HARMLESS] : [];
-      return [bad[type][round % bad[type].length] ?? ""];
-    };
-    const send = () => bench.once({ allowNetworks: OPENED }, { dnsServers: [dns.address] });
-    const subscription = await bench.subscribe(`http://moving.test:${harmless.port}/hook`, 0);
-    await bench.publish(subscription);
-    await send();
-    expect((await bench.delivery(subscription)).status).toBe("delivered");
-    for (round = 1; round <= 20; round += 1) {
-      await bench.publish(subscription);
-      await send();
-      const { status, last_error } = await bench.delivery(subscription);
-      expect({ status, last_error }, `round ${round}`).toEqual({
-        status: "failed",
-        last_error: "address_refused",
-      });
-    }
-    expect(canaries.accepted).toBe(before);
-  });
-
-  it("keeps delivering while name servers of many other handlers never answer", async () => {
-    dns.answer = (name, type) => {
-      if (name.endsWith("dead.test")) return "silent";
-      return type === "A" ? [HARMLESS] : [];
-    };
-    const dead = await Promise.all(
-      Array.from({ length: 60 }, (_, index) => bench.subscribe(`http://h${index}.dead.test/`)),
-    );
-    const live = await bench.subscribe(`http://live.test:${harmless.port}/hook`);
-    const engine = bench.engine({ allowNetworks: OPENED, maxInFlight: 64 }, { dnsServers: [dns.address] });
-    engine.start();
-    await bench.publish(live);
-    engine.wake();
-    await bench.untilDelivered(live, 1);
-    for (const subscription of dead) await bench.publish(subscription, 5);
-    engine.wake();
-    await bench.advance(2_000);
-    await bench.publish(live, 30);
-    engine.wake();
-    // No look-up ends by itself: the clock stands still.
-    await bench.untilDelivered(live, 31);
-    await engine.stop(0);
-  });
 });
