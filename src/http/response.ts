@@ -352,6 +352,9 @@ function hasLongRemainder(request: IncomingMessage): boolean {
 
 /** How long more of an unwanted body is taken off the wire, so that its sender reads the answer. */
 const LINGER_MS = 2_000;
+/** How many of these are read away at once. Of more nothing is taken, so that refusing many costs nobody else anything. */
+const READ_AWAY_MAX = 16;
+let readAwayNow = 0;
 
 /**
  * Sends the answer, and ends the connection only after the rest of the request's body was read away, or a moment later. A
@@ -359,11 +362,17 @@ const LINGER_MS = 2_000;
  */
 function endOnceRead(request: IncomingMessage, response: ServerResponse, body: string, clock: Clock): void {
   response.write(body);
+  const isReadAway = readAwayNow < READ_AWAY_MAX;
+  if (isReadAway) readAwayNow += 1;
+  let isOver = false;
   const end = (): void => {
+    if (isReadAway && !isOver) readAwayNow -= 1;
+    isOver = true;
     cancel();
     response.end();
   };
   const cancel = clock.setTimer(end, LINGER_MS);
   // Node reports a client that leaves as an error, a moment later.
-  request.on("close", end).on("error", end).resume();
+  request.on("close", end).on("error", end);
+  if (isReadAway) request.resume();
 }
