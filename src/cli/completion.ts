@@ -125,41 +125,41 @@ function verbsOf(topic: string, commands: readonly CommandMeta[]): Candidate[] {
 
 /** @param before the words between the command's own and the one that is typed */
 function commandTarget(command: CommandMeta, before: readonly string[], typed: string): CompletionTarget {
-  const given: Record<string, string> = {};
+  const flagValues: Record<string, string> = {};
   let waiting: FlagMeta | undefined;
   let onlyArguments = false;
   const typedArgs: string[] = [];
   for (const word of before) {
     if (waiting !== undefined) {
-      given[waiting.name] = word;
+      flagValues[waiting.name] = word;
       waiting = undefined;
     } else if (onlyArguments || !/^-./.test(word)) typedArgs.push(word);
     else if (word === "--") onlyArguments = true;
     else {
       const { flag, value } = flagOf(word, command);
       if (flag === undefined) continue;
-      given[flag.name] = value ?? "";
+      flagValues[flag.name] = value ?? "";
       if (flag.type === "option" && value === undefined) waiting = flag;
     }
   }
-  if (waiting !== undefined) return flagValueTarget(waiting, "", given, typedArgs[0]);
+  if (waiting !== undefined) return flagValueTarget(waiting, "", flagValues, typedArgs[0]);
   if (!onlyArguments && typed.startsWith("-")) {
     const { flag, value } = flagOf(typed, command);
-    if (value === undefined) return wordsTarget(flagWords(command, given));
+    if (value === undefined) return wordsTarget(flagWords(command, flagValues));
     return flag === undefined
       ? NOTHING
-      : flagValueTarget(flag, typed.slice(0, typed.indexOf("=") + 1), given, typedArgs[0]);
+      : flagValueTarget(flag, typed.slice(0, typed.indexOf("=") + 1), flagValues, typedArgs[0]);
   }
   const args = Object.entries(command.args);
   const last = args.at(-1);
   const [name, arg] = args[typedArgs.length] ?? (last?.[1].multiple === true ? last : []);
-  if (name === undefined) return onlyArguments ? NOTHING : wordsTarget(flagWords(command, given));
+  if (name === undefined) return onlyArguments ? NOTHING : wordsTarget(flagWords(command, flagValues));
   if (arg?.options !== undefined) return wordsTarget(arg.options.map((value) => ({ value })));
   const kind = NAMES_NEW_RECORD.has(command.id)
     ? undefined
     : ARGUMENT_KINDS[`${command.id.split(":")[0]}.${name}`];
   if (kind === undefined) return NOTHING;
-  return kind === "files" ? { kind } : { kind: "names", of: kind, prefix: "", flags: given };
+  return kind === "files" ? { kind } : { kind: "names", of: kind, prefix: "", flags: flagValues };
 }
 
 function flagOf(
@@ -174,10 +174,11 @@ function flagOf(
   return { flag, value };
 }
 
-function flagWords(command: CommandMeta, given: FlagValues): Candidate[] {
+function flagWords(command: CommandMeta, flagValues: FlagValues): Candidate[] {
   const remaining = Object.values(command.flags).filter(
     (flag) =>
-      flag.hidden !== true && (!(flag.name in given) || (flag.type === "option" && flag.multiple === true)),
+      flag.hidden !== true &&
+      (!(flag.name in flagValues) || (flag.type === "option" && flag.multiple === true)),
   );
   const words: Candidate[] = [];
   for (const flag of remaining) {
@@ -199,11 +200,11 @@ function flagValueTarget(
   const { options } = flag;
   if (options !== undefined) return wordsTarget(options.map((option) => ({ value: `${prefix}${option}` })));
   const shown = [flag.helpValue ?? []].flat().join(" ");
-  const of = FLAG_KINDS[`${flag.name} ${shown}`];
-  if (of === "successor" && argument !== undefined) {
-    return { kind: "names", of, prefix, flags, except: argument };
+  const nameKind = FLAG_KINDS[`${flag.name} ${shown}`];
+  if (nameKind === "successor" && argument !== undefined) {
+    return { kind: "names", of: nameKind, prefix, flags, except: argument };
   }
-  if (of !== undefined) return { kind: "names", of, prefix, flags };
+  if (nameKind !== undefined) return { kind: "names", of: nameKind, prefix, flags };
   if (/\bFILE\b/.test(shown)) return { kind: "files" };
   return /\b(?:FOLDER|DIR)\b/.test(shown) ? { kind: "folders" } : NOTHING;
 }

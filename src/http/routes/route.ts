@@ -116,8 +116,8 @@ export function targetOf(name: OperationName): Pick<Route, "method" | "path"> {
 function callOf(name: OperationName): NonNullable<OperationRoute["run"]> {
   const { takes } = at<PortOperation>(OPERATIONS, name);
   return (evreg, input) => {
-    const given = takes.map((part) => input[part === "options" ? "body" : part]);
-    return at<(...all: readonly unknown[]) => Promise<Answer<object>>>(evreg, name)(...given);
+    const taken = takes.map((part) => input[part === "options" ? "body" : part]);
+    return at<(...all: readonly unknown[]) => Promise<Answer<object>>>(evreg, name)(...taken);
   };
 }
 

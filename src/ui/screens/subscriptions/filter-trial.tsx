@@ -38,10 +38,10 @@ async function tryFilter(action: string, filter: string): Promise<Trial> {
   const { data: last } = await askJson<readonly Listed[]>(withQuery("/v1/events", { action, limit }));
   const oldest = last.at(-1);
   if (oldest === undefined) return { events: [], warnings: [] };
-  const { data: found, meta } = await askJson<readonly Listed[], PageMeta>(
+  const { data: events, meta } = await askJson<readonly Listed[], PageMeta>(
     withQuery("/v1/events", { action, limit, where, from: oldest.timestamped, after: last[0]!.rowid + 1 }),
   );
-  const passing = new Set(found.map(({ rowid }) => rowid));
+  const passing = new Set(events.map(({ rowid }) => rowid));
   return {
     events: last.map(({ rowid, timestamped }) => ({ rowid, timestamped, passes: passing.has(rowid) })),
     warnings: (meta?.warnings ?? []).map(({ pointer, message }) => `${pointer || "The filter"} ${message}`),
