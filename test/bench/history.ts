@@ -18,6 +18,12 @@ export const HISTORY_ACTIONS: readonly { readonly action: string; readonly share
   { action: "refund.made", share: 1 },
 ];
 
+/** SQL of the place of event `n`'s action among them. Actions are mixed, as 37 and 100 have no common factor. */
+export const PLACE_OF_N = `CASE ${HISTORY_ACTIONS.map((_, place) => {
+  const below = HISTORY_ACTIONS.slice(0, place + 1).reduce((sum, { share }) => sum + share, 0);
+  return `WHEN n * 37 % 100 < ${below} THEN ${place}`;
+}).join(" ")} END`;
+
 /** Event `n`, from 1 to `events`, was published at `startMs + n * stepMs`. */
 export interface History {
   readonly events: number;

@@ -1,6 +1,7 @@
 import type { Scenario } from "./scenario.ts";
 import { backlog } from "./scenarios/backlog.ts";
 import { batch } from "./scenarios/batch.ts";
+import { filled } from "./scenarios/filled.ts";
 import { isolation } from "./scenarios/isolation.ts";
 import { latency } from "./scenarios/latency.ts";
 import { memory } from "./scenarios/memory.ts";
@@ -25,5 +26,6 @@ export const SCENARIOS: readonly Scenario[] = [
   slow,
   start,
   nodes,
+  filled,
   memory,
 ];

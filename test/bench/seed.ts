@@ -1,6 +1,6 @@
 import { type Client, createClient, type InArgs } from "@libsql/client";
 import { answerCalls } from "./calls.ts";
-import { HISTORY_ACTIONS, type History } from "./history.ts";
+import { HISTORY_ACTIONS, type History, PLACE_OF_N } from "./history.ts";
 import { ID_MARK } from "./request-bytes.ts";
 import { PAYLOAD } from "./workload.ts";
 
@@ -18,9 +18,9 @@ const PRAGMAS = [
   "PRAGMA cache_size = -262144",
 ];
 
-/** Numbers ?1 to ?2, and for each the place of its action: actions are mixed, as 37 and 100 have no common factor. */
+/** Numbers ?1 to ?2, and for each the place of its action. */
 const NUMBERS = `WITH RECURSIVE numbered (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbered WHERE n < ?2),
-  series AS (SELECT n, ?3 + n * ?4 AS at_ms, CASE ${placeCases()} END AS place FROM numbered)`;
+  series AS (SELECT n, ?3 + n * ?4 AS at_ms, ${PLACE_OF_N} AS place FROM numbered)`;
 
 const EVENTS = `${NUMBERS}
   INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
@@ -31,15 +31,6 @@ const DELIVERIES = `${NUMBERS}
   INSERT INTO delivery (rowid, event_id, subscription_id, state, attempt, created_ms, finished_ms,
     first_start_ms, first_duration_ms, first_status_code)
   SELECT n, n, history.subscription_id, 2, 1, at_ms, at_ms + 5, 2, 3, 200 FROM series JOIN temp.history USING (place)`;
-
-function placeCases(): string {
-  let below = 0;
-  const cases = HISTORY_ACTIONS.map(({ share }, place) => {
-    below += share;
-    return `WHEN n * 37 % 100 < ${below} THEN ${place}`;
-  });
-  return cases.join(" ");
-}
 
 async function notePlaces(client: Client): Promise<void> {
   await client.execute(

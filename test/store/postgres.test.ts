@@ -27,6 +27,15 @@ async function openOwn() {
 
 storeContract("PostgreSQL", openOwn, async () => ({ store: await reused.open(), remove }));
 
+it("has the rowid at the end of each index, as the embedded engine has, which is walked in that order", async () => {
+  const lacking = await cluster.query(
+    `SELECT indexname FROM pg_indexes WHERE schemaname = 'evreg' AND indexdef LIKE 'CREATE INDEX%' AND indexdef !~ '[(, ]rowid\\)'
+      AND tablename IN (SELECT table_name FROM information_schema.columns WHERE table_schema = 'evreg' AND column_name = 'rowid')`,
+    new URL(await cluster.emptyStore()).pathname.slice(1),
+  );
+  expect(lacking).toEqual([]);
+});
+
 it("makes one connection for all who ask at once", async () => {
   const connection = new DatabaseConnection({ url: cluster.url("postgres"), statementTimeoutMs: 10_000 });
   const ask = () => connection.rows<{ pid: number }>("SELECT pg_backend_pid() AS pid");

@@ -23,6 +23,9 @@ import { freePort } from "./free-port.ts";
 const NOBODY = 65_534;
 const START_MS = 20_000;
 
+/** Settings with which it keeps what it has acknowledged. */
+export const DURABLE = ["fsync=on", "full_page_writes=on", "shared_buffers=256MB", "max_wal_size=4GB"];
+
 export interface Cluster {
   /** The address of a database. */
   url(database: string): string;

@@ -1,13 +1,14 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { Client } from "pg";
-import { type Cluster, startCluster } from "../../support/postgres.ts";
+import { type Cluster, DURABLE, startCluster } from "../../support/postgres.ts";
 import { median } from "../latencies.ts";
 import { register } from "../registry.ts";
 import type { Rig } from "../rig.ts";
 import { atLeast, perSecond, type Row } from "../row.ts";
 import type { Scenario } from "../scenario.ts";
 import { type BenchServer, startServer } from "../server.ts";
-import { BATCH_ITEMS, batchBody, eventBody, PAUSED_ACTION, payloadOf, SCHEMA } from "../workload.ts";
+import { deliverSpread, subscribeSpread } from "../spread.ts";
+import { BATCH_ITEMS, batchBody, eventBody, PAUSED_ACTION, payloadOf } from "../workload.ts";
 
 const DURATION_MS = 2_000;
 const WARM_UP_MS = 500;
@@ -15,15 +16,6 @@ const BATCH_CONNECTIONS = 8;
 const CONNECTIONS = 64;
 const TARGET = 0.5;
 const MOST_NODES = 3;
-const SPREAD_ACTION = "parcel.moved";
-const SUBSCRIPTIONS = 24;
-/** Batches of which each event goes to all subscriptions. */
-const BATCHES = 4;
-const DELIVERIES = BATCHES * BATCH_ITEMS;
-const TIMEOUT_MS = 120_000;
-
-/** A PostgreSQL that keeps what it has acknowledged. */
-const DURABLE = ["fsync=on", "full_page_writes=on", "shared_buffers=256MB", "max_wal_size=4GB"];
 
 const INSERT = `INSERT INTO evreg.event (rowid, action_id, revision, timestamped_ms, payload)
   SELECT $2 + n, $3, 1, $4, convert_to(value, 'UTF8') FROM jsonb_array_elements_text($1) WITH ORDINALITY AS e (value, n)`;
@@ -143,42 +135,20 @@ async function publish(
   return ratePerS;
 }
 
-/** Deliveries a second by one node, by two, and so on. Each round of events goes to all subscriptions. */
+/** Deliveries a second by one node, by two, and so on. */
 async function deliveryRates(
   rig: Rig,
   first: BenchServer,
   newNode: () => Promise<BenchServer>,
 ): Promise<readonly number[]> {
-  await first.api("POST", "/v1/actions", { action: SPREAD_ACTION, application: "shop", schemata: SCHEMA });
-  const names = Array.from({ length: SUBSCRIPTIONS }, (_, index) => `spread-${index}`);
-  for (const subscription of names) {
-    const handler = await rig.handler("fast", subscription);
-    const created = { application: "shop", subscription, action: SPREAD_ACTION, handler };
-    await first.api("POST", "/v1/subscriptions", created);
-  }
-  const events = Array.from({ length: BATCH_ITEMS }, (_, item) => ({
-    action: SPREAD_ACTION,
-    payload: JSON.parse(payloadOf(item)) as object,
-  }));
+  await subscribeSpread(rig, first);
   const all = [first];
   const rates: number[] = [];
   for (let count = 1; count <= MOST_NODES; count += 1) {
     if (count > 1) all.push(await newNode());
     await evenlyShared(first, count);
     rig.options.say(`nodes: deliveries by ${count}`);
-    await rig.receiver.call("reset", { record: false });
-    const startedMs = performance.timeOrigin + performance.now();
-    for (let sent = 0; sent < BATCHES; sent += 1) {
-      await first.api("POST", "/v1/events/batch", { events });
-    }
-    let lastMs = startedMs;
-    for (const name of names) {
-      const path = `/fast/${name}`;
-      const wanted = { path, deliveries: DELIVERIES, timeoutMs: TIMEOUT_MS };
-      if (!(await rig.receiver.call("await", wanted))) throw new Error(`${name} did not get everything.`);
-      lastMs = Math.max(lastMs, (await rig.receiver.call("read", { path })).lastMs);
-    }
-    rates.push((DELIVERIES * SUBSCRIPTIONS) / ((lastMs - startedMs) / 1_000));
+    rates.push(await deliverSpread(rig, first));
   }
   for (const node of all) await node.stop();
   return rates;

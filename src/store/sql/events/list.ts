@@ -18,6 +18,11 @@ import { idRangesOf, loadLastNumbers, rangesAfter } from "./timeline.ts";
 
 type EventOrder = EventSelection["order"];
 
+/** The blocks that lie in a range as a whole, from the first one to before the end. */
+function wholeBlocks({ low, high }: RowidRange): { readonly first: number; readonly end: number } {
+  return { first: Math.ceil(low / BLOCK_ROWIDS), end: Math.floor((high + 1) / BLOCK_ROWIDS) };
+}
+
 /** The events of some actions, or of all: counted, and walked in order. */
 export class SelectedEvents {
   readonly #sql: Sql;
@@ -60,38 +65,52 @@ export class SelectedEvents {
   async rowidAt(ranges: readonly RowidRange[], before: number): Promise<number | undefined> {
     let rest = before;
     for (const range of ranges) {
-      const events = await this.#countRange(range);
+      // Nobody needs to know how many are in the last range.
+      const events = range === ranges.at(-1) ? Infinity : await this.#countRange(range);
       if (rest < events) return await this.#rowidWithin(range, rest);
       rest -= events;
     }
     return undefined;
   }
 
-  /** Halves the range until a block is left. */
+  /** Finds the last whole block before which no more are, and counts from there. */
   async #rowidWithin(range: RowidRange, before: number): Promise<number | undefined> {
-    let { low, high } = range;
+    const { low, high } = range;
+    const { first, end } = wholeBlocks(range);
+    let start = low;
     let rest = before;
-    while (high - low >= BLOCK_ROWIDS) {
-      const half = Math.floor((low + high) / 2 / BLOCK_ROWIDS) * BLOCK_ROWIDS;
-      const middle = half > low ? half : half + BLOCK_ROWIDS;
-      const events = await this.#countRange({ low, high: middle - 1 });
-      if (rest < events) high = middle - 1;
-      else {
-        rest -= events;
-        low = middle;
+    if (first < end) {
+      const actions = this.#actions ?? [ALL_ACTIONS];
+      const isIn = actions.length === 1 ? "= ?1 ->> 0" : "IN list(?1: id bigint)";
+      const head = await this.#countIndexed(low, first * BLOCK_ROWIDS - 1);
+      const block = await this.#sql.first<{ id: number; eventsBefore: number }>(
+        `SELECT max(block) AS id, max(upto - events) AS eventsBefore FROM (
+            SELECT c.block, sum(c.events) AS events, sum(sum(c.events)) OVER (ORDER BY c.block) AS upto
+            FROM event_count AS c WHERE c.action_id ${isIn} AND c.block BETWEEN ?2 AND ?3
+            GROUP BY c.block) AS blocks
+          WHERE upto - events <= ?4 HAVING count(*) > 0`,
+        JSON.stringify(actions),
+        first,
+        end - 1,
+        before - head,
+      );
+      if (block !== undefined) {
+        start = block.id * BLOCK_ROWIDS;
+        rest = before - head - block.eventsBefore;
       }
     }
-    return (await this.#rowids({ low, high }, "asc", 1, rest))[0];
+    const nearby = { low: start, high: Math.min(high, start + 2 * BLOCK_ROWIDS - 1) };
+    return (await this.#rowids(nearby, "asc", 1, rest))[0];
   }
 
   /** Adds up the counts of the range's whole blocks, and counts what is before and behind them. */
-  async #countRange({ low, high }: RowidRange): Promise<number> {
-    const first = Math.ceil(low / BLOCK_ROWIDS);
-    const end = Math.floor((high + 1) / BLOCK_ROWIDS);
+  async #countRange(range: RowidRange): Promise<number> {
+    const { low, high } = range;
+    const { first, end } = wholeBlocks(range);
     if (end <= first) return await this.#countIndexed(low, high);
     const blocks = await this.#sql.value<number>(
-      `SELECT coalesce(sum(c.events), 0) FROM list(?1: id bigint) AS a CROSS JOIN event_count AS c
-        WHERE c.action_id = a.id AND c.block BETWEEN ?2 AND ?3`,
+      `SELECT coalesce(sum((SELECT sum(c.events) FROM event_count AS c
+          WHERE c.action_id = a.id AND c.block BETWEEN ?2 AND ?3)), 0) FROM list(?1: id bigint) AS a`,
       JSON.stringify(this.#actions ?? [ALL_ACTIONS]),
       first,
       end - 1,
@@ -104,8 +123,8 @@ export class SelectedEvents {
     if (low > high) return 0;
     const actions = this.#actions === undefined ? "(SELECT rowid AS id FROM action)" : "list(?1: id bigint)";
     return await this.#sql.value(
-      `SELECT count(*) FROM ${actions} AS a
-        CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.id AND e.rowid BETWEEN ?2 AND ?3`,
+      `SELECT coalesce(sum((SELECT count(*) FROM event AS e INDEXED BY event_action
+          WHERE e.action_id = a.id AND e.rowid BETWEEN ?2 AND ?3)), 0) FROM ${actions} AS a`,
       this.#list,
       low,
       high,
@@ -197,7 +216,7 @@ export async function findEvent(work: Work, id: number): Promise<StoredEvent | u
 export async function listEvents(work: Work, query: EventSelection): Promise<EventPage> {
   const { after, order, limit, idempotencyKey: key } = query;
   const selected = await SelectedEvents.matching(work, query);
-  const time = await idRangesOf(work, "event", query.fromMs, query.toMs);
+  const time = await timeOf(work, query);
   const ranges = key === undefined ? time : await rangesWithKey(work, key, time);
   const isCounted = after === undefined || query.total !== false;
   const total = isCounted ? await selected.count(ranges) : 0;
@@ -214,6 +233,16 @@ export async function listEvents(work: Work, query: EventSelection): Promise<Eve
   const places = events.map(({ rowid }) => placeOf.get(rowid)!);
   const seen = isCut ? places.at(-1)! : ids.length;
   return { events, places, seen, last: ids[seen - 1], total, isCut };
+}
+
+/** All events go on to the end of the newest block, so that nobody counts what is in it. */
+async function timeOf(sql: Sql, { fromMs, toMs }: EventSelection): Promise<readonly RowidRange[]> {
+  const ranges = await idRangesOf(sql, "event", fromMs, toMs);
+  if (fromMs !== undefined || toMs !== undefined) return ranges;
+  return ranges.map(({ low, high }) => ({
+    low,
+    high: Math.ceil((high + 1) / BLOCK_ROWIDS) * BLOCK_ROWIDS - 1,
+  }));
 }
 
 /**

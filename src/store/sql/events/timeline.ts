@@ -9,7 +9,7 @@ const TABLES = {
 
 /**
  * Answers the rowids of what happened in `fromMs <= t < toMs`: rising ranges, more than one if the clock was set back. Times
- * rise with rowids between two clock steps, so a binary search finds each end in some twenty look-ups.
+ * rise with rowids between two clock steps, so a binary search finds each end in some twenty look-ups of one statement.
  */
 export async function idRangesOf(
   sql: Sql,
@@ -60,19 +60,20 @@ async function firstSince(
   ms: number,
 ): Promise<number> {
   const { time } = TABLES[table];
-  let low = start;
-  let high = end + 1;
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    const row = await sql.first<{ id: number; ms: number }>(
-      `SELECT rowid AS id, ${time} AS ms FROM ${table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid LIMIT 1`,
-      middle,
-      high,
-    );
-    if (row === undefined || row.ms >= ms) high = middle;
-    else low = row.id + 1;
-  }
-  return low;
+  return await sql.value<number>(
+    `WITH RECURSIVE half (low, high) AS (
+        SELECT ?1, ?2 + 1
+        UNION ALL
+        SELECT CASE WHEN e.${time} < ?3 THEN e.rowid + 1 ELSE h.low END,
+          CASE WHEN e.${time} < ?3 THEN h.high ELSE (h.low + h.high) / 2 END
+        FROM half AS h LEFT JOIN ${table} AS e
+          ON e.rowid = (SELECT min(rowid) FROM ${table} WHERE rowid >= (h.low + h.high) / 2 AND rowid < h.high)
+        WHERE h.low < h.high)
+      SELECT low FROM half WHERE low = high`,
+    start,
+    end,
+    ms,
+  );
 }
 
 export async function insertSegments(sql: Sql, segments: readonly TimelineSegment[]): Promise<void> {

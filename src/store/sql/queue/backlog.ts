@@ -154,7 +154,7 @@ async function countOf(
   const { id, isActive, isWaiting, waitEndMs } = receiver;
   // What was due all along could only be sent since its wait ended; what a person requested does not wait.
   return (await sql.first<CountedDeliveries>(
-    `SELECT count(*) AS pending, coalesce(sum(priority = ${REQUESTED} OR due_ms <= ?2), 0) AS now,
+    `SELECT count(*) AS pending, count(CASE WHEN priority = ${REQUESTED} OR due_ms <= ?2 THEN 1 END) AS now,
         (SELECT iif(d.priority = ${REQUESTED}, d.due_ms, max(d.due_ms, ?4)) ${PENDING_OF}
           AND (d.priority, d.due_ms) <= (${NORMAL}, ?2) AND NOT ${LEASE_OF("d")}
           ORDER BY d.priority, d.due_ms LIMIT 1) AS nowSinceMs,
