@@ -7,7 +7,7 @@ import type { ReaderConnection, WriterConnection } from "../thread/worker.ts";
 import { parameterType, translated, type PostgresStatement } from "./dialect.ts";
 import { shardOf } from "../rules/shards.ts";
 import { databaseFailure, isLost } from "./failure.ts";
-import { SCHEMA } from "./tables.ts";
+import { NEWEST_FORM, SCHEMA } from "./tables.ts";
 
 /** What a connection is made with. */
 export interface DatabaseSetup {
@@ -273,11 +273,13 @@ interface Turn {
   readonly version: number;
   /** Shards have changed their nodes so often. */
   readonly epoch: number;
+  /** The form of the tables. */
+  readonly form: number;
 }
 
 /** Locks the row of `turn`, and counts the transaction as one of this node. */
-const NEXT_TURN = `WITH locked AS MATERIALIZED (SELECT version, epoch FROM turn FOR UPDATE)
-  UPDATE writer SET writes = writes + 1 FROM locked WHERE node = $1 RETURNING writes, version, epoch`;
+const NEXT_TURN = `WITH locked AS MATERIALIZED (SELECT version, epoch, form FROM turn FOR UPDATE)
+  UPDATE writer SET writes = writes + 1 FROM locked WHERE node = $1 RETURNING writes, version, epoch, form`;
 const NEXT_TURN_NAME = nameOf(NEXT_TURN);
 
 /**
@@ -312,6 +314,12 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
     try {
       return await this.connection.transaction("BEGIN", async (client) => {
         const turn = this.#turn === undefined ? await firstTurn(client) : await this.#nextTurn(client);
+        if (turn.form > NEWEST_FORM) {
+          throw new EngineFailure(
+            "failed",
+            "a newer evreg has changed the tables, which this one does not know",
+          );
+        }
         const owns = (subscription: number): boolean => this.#shards.has(shardOf(subscription));
         const own = workOn(
           new PostgresSql(client, this.connection.prepares),
@@ -383,7 +391,9 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
 
 /** The turn of a node that begins to take part: nothing counts its transactions yet. */
 async function firstTurn(client: Client): Promise<Turn> {
-  const { rows } = await client.query<Turn>("SELECT 0 AS writes, version, -1 AS epoch FROM turn FOR UPDATE");
+  const { rows } = await client.query<Turn>(
+    "SELECT 0 AS writes, version, -1 AS epoch, form FROM turn FOR UPDATE",
+  );
   return rows[0]!;
 }
 

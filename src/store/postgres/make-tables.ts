@@ -5,7 +5,8 @@ import { EngineFailure } from "../sql/sql.ts";
 import { CONNECT_TIMEOUT_MS, type DatabaseSetup, withSslAsPostgres } from "./connection.ts";
 import { databaseFailure } from "./failure.ts";
 import { mustNotBeMoved } from "./moved-schema.ts";
-import { FORM, MAKE, SCHEMA } from "./tables.ts";
+import { END_DEAD } from "./nodes.ts";
+import { FORM, MAKE, NEWEST_FORM, SCHEMA, STEPS } from "./tables.ts";
 
 const OLDEST_SERVER = 140_000;
 
@@ -13,9 +14,12 @@ const OLDEST_SERVER = 140_000;
 const MADE_MEANWHILE: ReadonlySet<unknown> = new Set(["23505", "42P06", "42P07", "42723"]);
 const LOOK_AGAIN_MS = 500;
 
+/** Nobody waits longer for a start that changes the tables, which then ends. */
+const LOCK_TIMEOUT_MS = 3_000;
+
 /**
- * Makes evreg's tables where there are none, in one transaction.
- * @param needsData whether a database without them is refused, and left as it is
+ * Makes evreg's tables where there are none, or brings older ones to this evreg's form, in one transaction.
+ * @param needsData whether a database without them is refused, and one of an older form, and left as it is
  * @throws EvregError `usage` for a database that evreg cannot use, `not_found` for one without data; EngineFailure
  */
 export async function makeTables(setup: DatabaseSetup, needsData = false): Promise<void> {
@@ -80,14 +84,47 @@ async function makeOnce(
     if (turn === null) await client.query(MAKE);
     const { rows: turns } = await client.query<{ form: string }>("SELECT form FROM turn");
     const form = Number(turns[0]?.form);
-    if (form !== FORM) {
-      throw new EvregError(
-        "usage",
-        `The database has evreg's tables in form ${form}, and this evreg knows form ${FORM}. Use the evreg that wrote it, or a newer one.`,
-      );
+    if (form < FORM && needsData) {
+      const message = `The database has evreg's tables in form ${form}. The start of a server brings them to form ${FORM}, which this evreg needs.`;
+      throw new EvregError("usage", message);
+    }
+    if (form < FORM) await upgrade(client);
+    if (form > NEWEST_FORM) {
+      const message = `The database has evreg's tables in form ${form}, and this evreg knows them up to form ${NEWEST_FORM}. Use a newer one.`;
+      throw new EvregError("usage", message);
     }
     await client.query("COMMIT");
   } finally {
     await client.end().catch(() => undefined);
   }
+}
+
+/**
+ * Brings the tables to the form of this evreg under the nodes that work on them, all of which have to know it.
+ * @throws EvregError `usage` where one of them does not, or no step leads there
+ */
+async function upgrade(client: Client): Promise<void> {
+  await client.query(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
+  // From here on all who write wait, and who begins to take part.
+  const { rows: turns } = await client.query<{ form: string }>("SELECT form FROM turn FOR UPDATE");
+  // One that stood still takes part again only by a transaction, which finds the new form.
+  await client.query(END_DEAD);
+  const { rows: nodes } = await client.query<{ version: string }>(
+    `SELECT owner::jsonb ->> 'version' AS version FROM node
+      WHERE ended IS NULL AND (owner::jsonb ->> 'newest_form')::bigint < ${FORM}`,
+  );
+  if (nodes.length > 0) {
+    const versions = [...new Set(nodes.map(({ version }) => version))].join(", ");
+    const message = `Nodes of version ${versions} have the database, which do not know the tables of this evreg. Start a version between the two in the place of each, then this one; or stop them all.`;
+    throw new EvregError("usage", message);
+  }
+  for (let form = Number(turns[0]!.form) + 1; form <= FORM; form += 1) {
+    const step = STEPS[form];
+    if (step === undefined) {
+      const message = `The database has evreg's tables in form ${form - 1}, which this evreg cannot bring to form ${form}. Start an older version on it once.`;
+      throw new EvregError("usage", message);
+    }
+    await client.query(step);
+  }
+  await client.query(`UPDATE turn SET form = ${FORM}`);
 }

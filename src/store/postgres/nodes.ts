@@ -6,6 +6,7 @@ import { disagreements, type NodeSettings, type SetNode } from "../rules/node-se
 import { type Shard, type ShardChanges, SHARDS, shareShards } from "../rules/shards.ts";
 import { kept, type Work, write } from "../sql/operation.ts";
 import { releaseLeases } from "../sql/queue/leases.ts";
+import { NEWEST_FORM } from "./tables.ts";
 
 // Who works on the database, and which shards each node has. All of it changes only in transactions that have their turn, but for
 // the beats of `membership.ts`.
@@ -33,6 +34,10 @@ export const IS_SERVING = `ended IS NULL AND serves = 1
 /** SQL that is true of a node whose lease holds. */
 export const IS_LIVING = "ended IS NULL AND until > clock_timestamp()";
 
+/** Has nodes whose lease is over take part no more, unless they begin anew. */
+export const END_DEAD =
+  "UPDATE node SET ended = clock_timestamp() WHERE ended IS NULL AND until < clock_timestamp()";
+
 /** A node, as it says of itself. */
 export interface NodeIdentity extends Owner {
   readonly version: string;
@@ -44,7 +49,7 @@ export interface NodeIdentity extends Owner {
 
 /** Lets a node take part. Its first transaction makes the row that all its later ones count in. */
 export async function join(work: Work, { serves, ...owner }: NodeIdentity): Promise<string> {
-  const text = JSON.stringify({ ...owner, host: hostname() });
+  const text = JSON.stringify({ ...owner, host: hostname(), newest_form: NEWEST_FORM });
   await work.run(
     `INSERT INTO node (id, owner, serves, until, seen) VALUES (?, ?, ?, ${LEASE_END}, (SELECT version FROM turn))`,
     owner.instance,
@@ -75,9 +80,7 @@ async function share(work: Work, node: string, nowMs: number): Promise<Sharing> 
   await work.run(`DELETE FROM node WHERE ended < clock_timestamp() - interval '${FORGOTTEN_AFTER}'`);
   await work.run("DELETE FROM writer WHERE node NOT IN (SELECT id FROM node)");
   await work.run(`UPDATE node SET until = ${LEASE_END}, ended = NULL WHERE id = ?`, node);
-  await work.run(
-    "UPDATE node SET ended = clock_timestamp() WHERE ended IS NULL AND until < clock_timestamp()",
-  );
+  await work.run(END_DEAD);
   let changes = await work.run(
     "UPDATE shard SET node = NULL, leaving = 0 WHERE node IN (SELECT id FROM node WHERE ended IS NOT NULL)",
   );

@@ -4,8 +4,16 @@ import { TABLES } from "../sql/tables.ts";
 /** The schema of the database that everything of evreg is in. */
 export const SCHEMA = "evreg";
 
-/** The form of the tables that this evreg reads and writes. */
+/** The form of the tables that this evreg makes. */
 export const FORM = 3;
+/** It works on the next form as well, to which the first node of a newer evreg brings the tables. */
+export const NEWEST_FORM = FORM + 1;
+
+/**
+ * What brings the tables from the form before to each form. All who write wait for it, and nodes of an evreg that makes the form
+ * before work on the new one: so it is quick, it adds, and takes away only what they do not use.
+ */
+export const STEPS: Readonly<Record<number, string>> = {};
 
 /** The tables of `store/sql` in PostgreSQL's words. */
 function translatedTable(statement: string): string {
