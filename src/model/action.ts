@@ -45,7 +45,8 @@ export const ACTION = {
   },
   revision: {
     change: rowid,
-    answer: { type: "integer", minimum: 1, description: "Number of the schema now in force." },
+    answer: { type: "integer", minimum: 1 },
+    about: "Number of the schema now in force.",
     title: "Revision",
   },
   compatibility: {
@@ -54,16 +55,15 @@ export const ACTION = {
       ...compatibility,
       description: `${compatibility.description} It holds from now on, for a schema in the same body too; protecting less than before needs the scope admin.`,
     },
-    answer: { ...compatibility, description: "Whom a change of the schema must not break." },
+    answer: compatibility,
+    about: "Whom a change of the schema must not break.",
     title: "Mode",
   },
   compatibility_against: {
     new: { ...against, default: "last" },
     change: against,
-    answer: {
-      ...against,
-      description: "Whether a change is compared with the last schema only or with all earlier ones.",
-    },
+    answer: against,
+    about: "Whether a change is compared with the last schema only or with all earlier ones.",
   },
   deprecated: {
     change: {
@@ -71,7 +71,8 @@ export const ACTION = {
       description: "True: whoever publishes is told to move on, by the header `Deprecation`.",
     },
     isDeclared: true,
-    answer: { type: "boolean", description: "Answers to publishers say that they should move on." },
+    answer: { type: "boolean" },
+    about: "Answers to publishers say that they should move on.",
     title: "State",
   },
   retired: {
@@ -80,7 +81,8 @@ export const ACTION = {
       description: "True: publishing is refused with 410. Reading and deliveries go on.",
     },
     isDeclared: true,
-    answer: { type: "boolean", description: "Publishing is refused." },
+    answer: { type: "boolean" },
+    about: "Publishing is refused.",
   },
   successor: {
     change: {
@@ -93,7 +95,8 @@ export const ACTION = {
       examples: ["user.created.v2"],
     },
     isDeclared: true,
-    answer: { ...field.nullableText, description: "The action to publish to instead." },
+    answer: field.nullableText,
+    about: "The action to publish to instead.",
     title: "Successor",
   },
   timestamped: {

@@ -59,27 +59,24 @@ export const DELIVERY = {
     answer: {
       type: "string",
       enum: DELIVERY_STATUSES,
-      description:
-        "Final states are `delivered`, `failed`, `filtered` (the subscription's filter excluded it, and nothing was sent) and `cancelled`.",
     },
+    about:
+      "Final states are `delivered`, `failed`, `filtered` (the subscription's filter excluded it, and nothing was sent) and `cancelled`.",
     title: "Status",
   },
   attempt: {
-    answer: { ...field.count, description: "Number of attempts started so far." },
+    answer: field.count,
+    about: "Number of attempts started so far.",
     title: "Attempts",
   },
   next_attempt_at: {
-    answer: {
-      ...field.nullableTimestamp,
-      description: "`null` if no attempt is planned, or another delivery comes first in its order.",
-    },
+    answer: field.nullableTimestamp,
+    about: "`null` if no attempt is planned, or another delivery comes first in its order.",
     title: "Next attempt",
   },
   last_error: {
-    answer: {
-      ...field.nullableText,
-      description: "The error of the last finished attempt, such as `HTTP 500` or `timeout`.",
-    },
+    answer: field.nullableText,
+    about: "The error of the last finished attempt, such as `HTTP 500` or `timeout`.",
     title: "Last error",
   },
   timestamped: { answer: field.timestamp, title: "Created" },
@@ -90,11 +87,9 @@ export const DELIVERY = {
 export const DELIVERY_WITH_ATTEMPTS = {
   ...DELIVERY,
   key: {
-    answer: {
-      ...field.text,
-      description:
-        "Of a subscription that is ordered by key: its key, by which `key` finds it. Absent without one, and for one of more than 1,024 characters.",
-    },
+    answer: field.text,
+    about:
+      "Of a subscription that is ordered by key: its key, by which `key` finds it. Absent without one, and for one of more than 1,024 characters.",
     isOptional: true,
     title: "Key",
   },
@@ -111,34 +106,26 @@ export const DELIVERY_WITH_ATTEMPTS = {
 export const ATTEMPT = {
   attempt: { answer: { type: "integer", minimum: 1 }, title: "Attempt" },
   consumer: {
-    answer: {
-      ...field.nullableText,
-      description: "Who took it from a subscription of mode `pull`; `null` for one that evreg sent.",
-    },
+    answer: field.nullableText,
+    about: "Who took it from a subscription of mode `pull`; `null` for one that evreg sent.",
   },
   started_at: { answer: field.timestamp, title: "Started" },
   duration_ms: { answer: field.count, title: "ms" },
   dns_ms: {
-    answer: {
-      ...field.nullableCount,
-      description:
-        "Part of the duration: looking up the host's name. `null` if there was a connection already, or none was made, or the host is an address.",
-    },
+    answer: field.nullableCount,
+    about:
+      "Part of the duration: looking up the host's name. `null` if there was a connection already, or none was made, or the host is an address.",
     title: "DNS",
   },
   connect_ms: {
-    answer: {
-      ...field.nullableCount,
-      description:
-        "Part of the duration: connecting, TLS included. `null` if there was a connection already, or none was made.",
-    },
+    answer: field.nullableCount,
+    about:
+      "Part of the duration: connecting, TLS included. `null` if there was a connection already, or none was made.",
     title: "Connect",
   },
   first_byte_ms: {
-    answer: {
-      ...field.nullableCount,
-      description: "Part of the duration, on a new connection: from the request to the start of the answer.",
-    },
+    answer: field.nullableCount,
+    about: "Part of the duration, on a new connection: from the request to the start of the answer.",
     title: "First byte",
   },
   outcome: { answer: { type: "string", enum: ["delivered", "failed", "returned"] }, title: "Outcome" },
@@ -147,21 +134,17 @@ export const ATTEMPT = {
   tls_reason: {
     answer: {
       enum: [...TLS_REASONS, null],
-      description: "For `tls_failed`: what is wrong with the certificate, or the handshake.",
     },
+    about: "For `tls_failed`: what is wrong with the certificate, or the handshake.",
   },
   response: {
-    answer: {
-      ...field.nullableText,
-      description: "First 1 KiB of the answer. The request's secrets in it are replaced.",
-    },
+    answer: field.nullableText,
+    about: "First 1 KiB of the answer. The request's secrets in it are replaced.",
     title: "Body",
   },
   refusal: {
-    answer: {
-      ...field.nullableText,
-      description:
-        "For `address_refused`: the address, and the rule that refused it. `null` for tokens without `admin` for all applications.",
-    },
+    answer: field.nullableText,
+    about:
+      "For `address_refused`: the address, and the rule that refused it. `null` for tokens without `admin` for all applications.",
   },
 } as const satisfies Fields;

@@ -18,8 +18,8 @@ export const EVENT = {
     answer: {
       type: "integer",
       minimum: 1,
-      description: "The schema revision that the payload was checked by.",
     },
+    about: "The schema revision that the payload was checked by.",
     title: "Revision",
   },
   timestamped: { answer: field.timestamp, title: "Published" },
@@ -35,10 +35,8 @@ export const EVENT = {
     isOptional: true,
   },
   payload_bytes: {
-    answer: {
-      ...field.count,
-      description: "In a list with `payloads=false`: the bytes of its payload.",
-    },
+    answer: field.count,
+    about: "In a list with `payloads=false`: the bytes of its payload.",
     isOptional: true,
   },
 } as const satisfies Fields;

@@ -23,6 +23,8 @@ export interface Field {
   readonly new?: JsonSchema;
   readonly change?: JsonSchema;
   readonly answer?: JsonSchema;
+  /** What answers say of it. */
+  readonly about?: string;
   /** The body that creates a record must have it. */
   readonly isRequired?: true;
   /** Registry files have it of a new record, too, though the body that creates one has it not. */
@@ -44,7 +46,7 @@ export interface Field {
   /** The flag that stands for it alone. By default it is named like the member, without its unit. */
   readonly flag?: { readonly summary: string; readonly name?: string };
   /** Its place in the form of the page. */
-  readonly form?: { readonly group: string; readonly hint: string; readonly example?: string };
+  readonly form?: { readonly group: string; readonly hint?: string; readonly example?: string };
 }
 
 /** A kind of record, by its members. They are in the order in which answers have them. */
@@ -55,13 +57,11 @@ export function inBodies<const S extends JsonSchema>(schema: S): { readonly new:
   return { new: schema, change: schema };
 }
 
-/** A setting that is `null` where a record says nothing of it. */
-export function setting<const S extends JsonSchema, const A extends JsonSchema, const M extends Field>(
+/** A setting that is `null` where a record says nothing of it. Answers say its type, unless they say more. */
+export function setting<const S extends JsonSchema>(
   schema: S,
-  answer: A,
-  more: M,
-): { readonly new: S; readonly change: S; readonly answer: A; readonly none: null } & M {
-  return { new: schema, change: schema, answer, none: null, ...more };
+): { readonly new: S; readonly change: S; readonly answer: Pick<S, "type" & keyof S>; readonly none: null } {
+  return { ...inBodies(schema), answer: { type: schema["type"] } as never, none: null };
 }
 
 /** The members that have a property, such as `answer` or `none`. */

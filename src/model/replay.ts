@@ -20,16 +20,17 @@ const REPLAYED = {
   action: { answer: field.text, title: "Action" },
   selection: { answer: { type: "string", enum: REPLAY_SELECTIONS }, title: "Events" },
   from: {
-    answer: { ...field.timestamp, description: "Events published from this time on." },
+    answer: field.timestamp,
+    about: "Events published from this time on.",
     title: "From",
   },
-  to: { answer: { ...field.timestamp, description: "Events published before this time." }, title: "To" },
+  to: { answer: field.timestamp, about: "Events published before this time.", title: "To" },
 };
 
 /** What a replay would send. */
 export const REPLAY_COUNT = {
   ...REPLAYED,
-  total: { answer: { ...field.count, description: "Deliveries it would make due." }, title: "Total" },
+  total: { answer: field.count, about: "Deliveries it would make due.", title: "Total" },
 } as const satisfies Fields;
 
 /** A background job that sends many events of the past to one subscription. */
@@ -40,32 +41,30 @@ export const REPLAY = {
     answer: {
       type: "string",
       enum: REPLAY_STATUSES,
-      description: "`done`: all deliveries are due; `GET /v1/deliveries` shows how each of them went.",
     },
+    about: "`done`: all deliveries are due; `GET /v1/deliveries` shows how each of them went.",
     title: "Status",
   },
   reason: {
-    answer: { ...field.nullableText, description: "Why it ended before it was done." },
+    answer: field.nullableText,
+    about: "Why it ended before it was done.",
     title: "Reason",
   },
   total: {
-    answer: {
-      ...field.nullableCount,
-      description:
-        "Number of deliveries to send when it started, which those that finish meanwhile do not change, or as many as `queued` where more failed; `null` until they are counted.",
-    },
+    answer: field.nullableCount,
+    about:
+      "Number of deliveries to send when it started, which those that finish meanwhile do not change, or as many as `queued` where more failed; `null` until they are counted.",
     title: "Total",
   },
   queued: {
-    answer: { ...field.count, description: "Number of deliveries made due so far." },
+    answer: field.count,
+    about: "Number of deliveries made due so far.",
     title: "Queued",
   },
   skipped: {
-    answer: {
-      ...field.count,
-      description:
-        "How many of the total were deleted, or sent again by someone else, before their turn. Known once it is done.",
-    },
+    answer: field.count,
+    about:
+      "How many of the total were deleted, or sent again by someone else, before their turn. Known once it is done.",
     title: "Skipped",
   },
   timestamped: { answer: field.timestamp, title: "Begun" },

@@ -11,7 +11,9 @@ export function bodyOf(
   return {
     ...about,
     type: "object",
-    properties: schemasIn(fields, body),
+    properties: Object.fromEntries(
+      Object.entries(fields).flatMap(([name, field]) => (field[body] ? [[name, field[body]]] : [])),
+    ),
     ...(required.length === 0 ? {} : { required }),
     additionalProperties: false,
   };
@@ -19,14 +21,12 @@ export function bodyOf(
 
 /** The schema of a record as it is answered. */
 export function recordOf(fields: Fields, more: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
+  const answered = Object.entries(fields).flatMap(([name, { answer, about }]) => {
+    if (answer === undefined) return [];
+    return [[name, about === undefined ? answer : { ...answer, description: about }] as const];
+  });
   const optional = Object.keys(fields).filter((name) => fields[name]!.isOptional);
-  return record({ ...schemasIn(fields, "answer"), ...more }, optional);
-}
-
-function schemasIn(fields: Fields, place: "new" | "change" | "answer"): Record<string, JsonSchema> {
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([name, field]) => (field[place] ? [[name, field[place]]] : [])),
-  );
+  return record({ ...Object.fromEntries(answered), ...more }, optional);
 }
 
 /** The settings of a record that has none of its own. */

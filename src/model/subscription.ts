@@ -103,10 +103,8 @@ export const SUBSCRIPTION = {
       ...actionPattern,
       description: `The action whose events are delivered from now on; ${PATTERNS}`,
     },
-    answer: {
-      ...field.text,
-      description: "An action, `order.*` for all beneath order, or `*` for all but evreg's own.",
-    },
+    answer: field.text,
+    about: "An action, `order.*` for all beneath order, or `*` for all but evreg's own.",
     title: "Action",
   },
   mode: {
@@ -115,8 +113,8 @@ export const SUBSCRIPTION = {
     answer: {
       type: "string",
       enum: MODES,
-      description: "`push`: evreg sends its deliveries to its handler. `pull`: consumers claim them.",
     },
+    about: "`push`: evreg sends its deliveries to its handler. `pull`: consumers claim them.",
   },
   handler: {
     ...inBodies({
@@ -127,7 +125,8 @@ export const SUBSCRIPTION = {
         "Absolute https: URL, without user info and not inside the operator's network. Required for `push`, and not for `pull`.",
       examples: ["https://hooks.example.com/evreg"],
     }),
-    answer: { type: ["string", "null"], format: "uri", description: "`null` for `pull`." },
+    answer: { type: ["string", "null"], format: "uri" },
+    about: "`null` for `pull`.",
     only: { mode: "push", why: "consumers claim its deliveries" },
     title: "Handler",
   },
@@ -147,20 +146,15 @@ export const SUBSCRIPTION = {
     title: "State",
   },
   disabled_reason: {
-    answer: {
-      ...field.nullableText,
-      description: "Why evreg deactivated it; `null` while active, or if a person paused it.",
-    },
+    answer: field.nullableText,
+    about: "Why evreg deactivated it; `null` while active, or if a person paused it.",
     title: "Reason",
   },
   bearer: {
     new: { ...bearer, default: "secret" },
     change: bearer,
-    answer: {
-      ...bearer,
-      description:
-        "What deliveries send as `Authorization: Bearer`: the secret, a value of its own, or nothing.",
-    },
+    answer: bearer,
+    about: "What deliveries send as `Authorization: Bearer`: the secret, a value of its own, or nothing.",
     title: "Bearer",
   },
   bearer_token: inBodies({
@@ -172,120 +166,103 @@ export const SUBSCRIPTION = {
     description: "The value of its own for `bearer`, which need not be given beside it. It is never shown.",
   }),
   previous_secret_until: {
-    answer: {
-      ...field.nullableTimestamp,
-      description: "During a rotation of the secret: until when the previous one signs as well.",
-    },
+    answer: field.nullableTimestamp,
+    about: "During a rotation of the secret: until when the previous one signs as well.",
     title: "Old secret",
   },
   failing_since: {
-    answer: {
-      ...field.nullableTimestamp,
-      description: "The first failed attempt since the last success; `null` if the last attempt succeeded.",
-    },
+    answer: field.nullableTimestamp,
+    about: "The first failed attempt since the last success; `null` if the last attempt succeeded.",
     title: "Failing since",
   },
   slowed_until: {
-    answer: {
-      ...field.nullableTimestamp,
-      description:
-        "No attempt starts before this, unless a person requests it: the handler sent `Retry-After`, or keeps answering 429, 502, 503 or 504. It may be in the past.",
-    },
+    answer: field.nullableTimestamp,
+    about:
+      "No attempt starts before this, unless a person requests it: the handler sent `Retry-After`, or keeps answering 429, 502, 503 or 504. It may be in the past.",
     title: "Slowed until",
   },
   blocked_by: {
     answer: {
       type: ["integer", "null"],
       minimum: 1,
-      description:
-        "Rowid of the delivery that blocks an ordered subscription, or the first of several keys: it has used up its retries, and attempts go on. `null` if none does.",
     },
+    about:
+      "Rowid of the delivery that blocks an ordered subscription, or the first of several keys: it has used up its retries, and attempts go on. `null` if none does.",
     title: "Blocked by",
   },
   blocked_keys: {
     answer: {
       type: ["integer", "null"],
       minimum: 0,
-      description:
-        "Number of blocked keys of one that is ordered by key, `null` for any other. 1,000 stands for at least so many.",
     },
+    about:
+      "Number of blocked keys of one that is ordered by key, `null` for any other. 1,000 stands for at least so many.",
     title: "Blocked keys",
   },
   last_claim_at: {
-    answer: {
-      ...field.nullableTimestamp,
-      description: "To the minute: when a consumer last claimed from one of mode `pull`.",
-    },
+    answer: field.nullableTimestamp,
+    about: "To the minute: when a consumer last claimed from one of mode `pull`.",
     title: "Last claim",
   },
-  filter: setting(
-    {
+  filter: {
+    ...setting({
       type: ["object", "null"],
       description:
         "A JSON Schema Draft 7 document, held to the limits of an action's schema. Events whose payload does not conform to it are not sent; their delivery ends as `filtered`. It goes for all deliveries that have not begun.",
       examples: [{ properties: { country: { const: "FR" } }, required: ["country"] }],
-    },
-    { type: ["object", "null"], additionalProperties: true },
-    { title: "Filter" },
-  ),
-  rate_limit: setting(
-    {
+    }),
+    answer: { type: ["object", "null"], additionalProperties: true },
+    title: "Filter",
+  },
+  rate_limit: {
+    ...setting({
       type: ["number", "null"],
       minimum: 0.01,
       maximum: 10_000,
       description: "Most attempts begun in a second.",
       examples: [10],
-    },
-    { type: ["number", "null"] },
-    {
-      only: { mode: "push", why: "a consumer claims at the pace that it wants" },
-      kind: NUMBER,
-      title: "Rate limit",
-      words: (rate) => `${rate} a second`,
-      unset: "no limit",
-      flag: { summary: "Most attempts begun in a second, or none." },
-      form: { group: PACE, hint: "Most attempts begun in a second." },
-    },
-  ),
-  max_in_flight: setting(
-    {
+    }),
+    only: { mode: "push", why: "a consumer claims at the pace that it wants" },
+    kind: NUMBER,
+    title: "Rate limit",
+    words: (rate) => `${rate} a second`,
+    unset: "no limit",
+    flag: { summary: "Most attempts begun in a second, or none." },
+    form: { group: PACE },
+  },
+  max_in_flight: {
+    ...setting({
       type: ["integer", "null"],
       minimum: 1,
       maximum: 1_000,
       description: "Most attempts under way at a time; never more than the service allows to each.",
-    },
-    { type: ["integer", "null"] },
-    {
-      only: { mode: "push", why: "a consumer claims as many as it wants" },
-      kind: COUNT,
-      title: "In flight",
-      words: (count) => `at most ${count}`,
-      unset: "what the server allows to each",
-      flag: { summary: "Most attempts under way at a time, or none." },
-      form: { group: PACE, hint: "Most attempts under way at a time." },
-    },
-  ),
-  timeout_ms: setting(
-    {
+    }),
+    only: { mode: "push", why: "a consumer claims as many as it wants" },
+    kind: COUNT,
+    title: "In flight",
+    words: (count) => `at most ${count}`,
+    unset: "what the server allows to each",
+    flag: { summary: "Most attempts under way at a time, or none." },
+    form: { group: PACE },
+  },
+  timeout_ms: {
+    ...setting({
       type: ["integer", "null"],
       minimum: 100,
       maximum: SUBSCRIPTION_LIMITS.timeoutMaxMs,
       description: "How long one attempt may take, from looking the host up to the end of the answer.",
+    }),
+    only: { mode: "push", why: "a claim says how long its lease lasts" },
+    kind: DURATION,
+    title: "Timeout",
+    unset: "what the server gives each",
+    flag: {
+      summary: "How long one attempt may take, such as 500ms or 30s (100ms to 60s), or none.",
     },
-    { type: ["integer", "null"] },
-    {
-      only: { mode: "push", why: "a claim says how long its lease lasts" },
-      kind: DURATION,
-      title: "Timeout",
-      unset: "what the server gives each",
-      flag: {
-        summary: "How long one attempt may take, such as 500ms or 30s (100ms to 60s), or none.",
-      },
-      form: { group: PACE, hint: "Of one attempt, 100ms to 60s." },
-    },
-  ),
-  headers: setting(
-    {
+    form: { group: PACE, hint: "Of one attempt, 100ms to 60s." },
+  },
+  headers: {
+    ...setting({
       type: ["object", "null"],
       maxProperties: SUBSCRIPTION_LIMITS.headers,
       propertyNames: {
@@ -300,26 +277,23 @@ export const SUBSCRIPTION = {
       },
       description: `Sent with each delivery beside the service's own, which they cannot replace; at most ${SUBSCRIPTION_LIMITS.headersBytes} bytes of names and values together. They are shown: a credential belongs into \`bearer_token\`.`,
       examples: [{ "X-Team": "billing" }],
+    }),
+    answer: { type: ["object", "null"], additionalProperties: field.text },
+    kind: HEADER_LINES,
+    title: "Headers",
+    unset: "none of its own",
+    flag: {
+      name: "header",
+      summary: "Send this header with each delivery; may be repeated, and replaces those there are. Or none.",
     },
-    { type: ["object", "null"], additionalProperties: field.text },
-    {
-      kind: HEADER_LINES,
-      title: "Headers",
-      unset: "none of its own",
-      flag: {
-        name: "header",
-        summary:
-          "Send this header with each delivery; may be repeated, and replaces those there are. Or none.",
-      },
-      form: {
-        group: "What is sent along",
-        example: "X-Team: billing",
-        hint: "A line each. They are shown to all who may read this: credentials belong into the bearer.",
-      },
+    form: {
+      group: "What is sent along",
+      example: "X-Team: billing",
+      hint: "A line each. They are shown to all who may read this: credentials belong into the bearer.",
     },
-  ),
-  retry_schedule: setting(
-    {
+  },
+  retry_schedule: {
+    ...setting({
       type: ["array", "null"],
       minItems: 1,
       maxItems: SUBSCRIPTION_LIMITS.waits,
@@ -327,17 +301,15 @@ export const SUBSCRIPTION = {
       description:
         "The waits before retry 1, 2, … in milliseconds; the last one goes for all that follow. How many retries there are is for `max_retries` to say.",
       examples: [[0, 60_000, 3_600_000]],
+    }),
+    answer: { type: ["array", "null"], items: field.count },
+    kind: DURATIONS,
+    title: "Waits",
+    flag: {
+      summary:
+        "The waits before each retry, such as 0s,30s,10m,2h, each at most 7d; the last goes for all that follow. Or none.",
     },
-    { type: ["array", "null"], items: field.count },
-    {
-      kind: DURATIONS,
-      title: "Waits",
-      flag: {
-        summary:
-          "The waits before each retry, such as 0s,30s,10m,2h, each at most 7d; the last goes for all that follow. Or none.",
-      },
-    },
-  ),
+  },
   ordered: {
     new: { ...ordered, default: false },
     change: ordered,
@@ -351,49 +323,44 @@ export const SUBSCRIPTION = {
     none: false,
     title: "Ordered",
   },
-  on_exhausted: setting(
-    {
+  on_exhausted: {
+    ...setting({
       enum: ["block", "skip", null],
       description:
         "Of an ordered one, what becomes of a delivery that has used up its retries. block: it is tried on, and those behind it (of its key, where there is one) wait. skip: it has failed, and the next one is sent.",
-    },
-    {
+    }),
+    answer: {
       enum: ["block", "skip", null],
       description:
         "For an ordered one, when a delivery has used up its retries: `block` keeps trying and sends nothing after it (of its key), `skip` fails it and sends the next.",
     },
-    {
-      kind: CHOICE,
-      flag: {
-        summary:
-          "When an ordered one's delivery has used up its retries: block tries on (default), skip sends the next.",
-      },
+    kind: CHOICE,
+    flag: {
+      summary:
+        "When an ordered one's delivery has used up its retries: block tries on (default), skip sends the next.",
     },
-  ),
-  expires_after_ms: setting(
-    {
+  },
+  expires_after_ms: {
+    ...setting({
       type: ["integer", "null"],
       minimum: HOUR_MS,
       maximum: 90 * DAY_MS,
       description:
         "Of one of mode `pull`: it is deleted once nobody has claimed from it for so long. The first hour of a server counts for nothing.",
       examples: [86_400_000],
+    }),
+    only: { mode: "pull", why: "its deliveries need no consumer" },
+    kind: DURATION,
+    title: "Expires",
+    words: (span) => `${span} after the last claim`,
+    unset: "never",
+    flag: {
+      summary: "Delete one of mode pull once nobody has claimed from it for so long (1h to 90d), or none.",
     },
-    { type: ["integer", "null"] },
-    {
-      only: { mode: "pull", why: "its deliveries need no consumer" },
-      kind: DURATION,
-      title: "Expires",
-      words: (span) => `${span} after the last claim`,
-      unset: "never",
-      flag: {
-        summary: "Delete one of mode pull once nobody has claimed from it for so long (1h to 90d), or none.",
-      },
-      form: {
-        group: PACE,
-        hint: "It is deleted once nobody has claimed from it for so long, 1h to 90d.",
-      },
+    form: {
+      group: PACE,
+      hint: "It is deleted once nobody has claimed from it for so long, 1h to 90d.",
     },
-  ),
+  },
   timestamped: { answer: field.timestamp, title: "Created" },
 } as const satisfies Fields;

@@ -197,8 +197,12 @@ function PlainFields({
 }) {
   return (
     <>
-      {fields.map(({ name, title = name, kind, unset, form }) => {
-        const about = { label: title, placeholder: form?.example ?? unset ?? "", hint: form?.hint };
+      {fields.map(({ name, title = name, kind, schema, unset, form }) => {
+        const about = {
+          label: title,
+          placeholder: form?.example ?? unset ?? "",
+          hint: form?.hint ?? String(schema["description"]),
+        };
         return kind.hasLines ? (
           <AreaField key={name} {...about} {...text(name)} rows={2} />
         ) : (
