@@ -1,4 +1,5 @@
-import type { Fields } from "../model/field.ts";
+import type { AUDIT_ENTRY } from "../model/audit.ts";
+import type { Fields, RecordOf } from "../model/field.ts";
 import { from, pageLimit, type QueryOf, querySchema, rowid, to } from "./request.ts";
 
 /** Who makes a change. */
@@ -14,49 +15,13 @@ export interface Actor {
 /** A command that holds the data folder itself. */
 export const LOCAL_ACTOR: Actor = { name: "local", tokenId: null, address: null };
 
-/** What is kept of who changed what. */
-export const AUDITED_CHANGES = [
-  "action.created",
-  "action.updated",
-  "subscription.created",
-  "subscription.updated",
-  "subscription.secret_rotated",
-  "subscription.secret_used",
-  "subscription.deleted",
-  "token.created",
-  "token.revoked",
-  "replay.started",
-  "replay.cancelled",
-  "delivery.retried",
-  "delivery.skipped",
-  "data.restored",
-] as const;
-export type AuditedChange = (typeof AUDITED_CHANGES)[number];
-
-/** One member of a record that a change gave another value. */
-export interface ChangedMember {
-  readonly member: string;
-  /** Its value; `null` for one that is long or may hold a credential, and for none. */
-  readonly before: string | number | boolean | null;
-  readonly after: string | number | boolean | null;
-}
+export type AuditedChange = AuditEntry["change"];
 
 /** One change, as it was made. */
-export interface AuditEntry {
-  readonly rowid: number;
-  readonly timestamped: string;
-  readonly change: AuditedChange;
-  /** Rowid of what was changed; `null` for the data as a whole. */
-  readonly record_id: number | null;
-  /** What was changed, as people call it: an action, `billing/invoices#order.created`, a token's name. */
-  readonly name: string;
-  /** The token's name, or `local`. */
-  readonly by: string;
-  readonly token_id: number | null;
-  readonly address: string | null;
-  /** What an update changed; of a secret that was used who consumes; of a token its scopes, of a replay what it sends. Empty for all others. */
-  readonly members: readonly ChangedMember[];
-}
+export interface AuditEntry extends RecordOf<typeof AUDIT_ENTRY> {}
+
+/** One member of a record that a change gave another value. */
+export type ChangedMember = AuditEntry["members"][number];
 
 export const AUDIT_LIMITS = { listDefault: 50, listMax: 500 } as const;
 

@@ -46,11 +46,13 @@ interface JsonTypes {
 /** What a schema takes, so that nothing is described twice. */
 export type ValueOf<S> = S extends { readonly enum: readonly (infer E)[] }
   ? E
-  : S extends { readonly type: infer T }
-    ? TypedValue<S, T extends readonly (infer Each)[] ? Each : T>
-    : S extends { readonly properties: object }
-      ? BodyOf<S>
-      : unknown;
+  : S extends { readonly const: infer C }
+    ? C
+    : S extends { readonly type: infer T }
+      ? TypedValue<S, T extends readonly (infer Each)[] ? Each : T>
+      : S extends { readonly properties: object }
+        ? BodyOf<S>
+        : unknown;
 
 /** What a schema takes of each type that it names. */
 type TypedValue<S, T> = T extends "object"

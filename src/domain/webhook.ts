@@ -1,4 +1,5 @@
-import type { AttemptErrorCode, TlsReason } from "./delivery.ts";
+import type { RecordOf } from "../model/field.ts";
+import type { HANDLER_TEST } from "../model/handler-test.ts";
 import { SERVICE_EVENT_SCHEMAS } from "./service-events.ts";
 
 // What a handler receives. The engine sends exactly these headers and members, and the OpenAPI document publishes them.
@@ -43,37 +44,4 @@ function webhookBody(action: object, payload: object): Readonly<Record<string, u
 export const TEST_HEADER = "X-Evreg-Test";
 
 /** What one signed attempt outside the queue has shown. It is stored nowhere. */
-export interface HandlerTest {
-  readonly subscription_id: number;
-  readonly application: string;
-  readonly subscription: string;
-  readonly action: string;
-  /** The engine judges an attempt so: it is `delivered` for a status from 200 to 299. */
-  readonly outcome: "delivered" | "failed";
-  readonly error_code: AttemptErrorCode | null;
-  /** What is wrong with the certificate, or the handshake, where the error is `tls_failed`. */
-  readonly tls_reason: TlsReason | null;
-  /** The address and the rule, where the error is `address_refused` and the caller has `admin` for all applications. */
-  readonly refusal: string | null;
-  /** ISO 8601 UTC. */
-  readonly started_at: string;
-  readonly duration_ms: number;
-  /** Parts of it: looking up the host's name, TCP with TLS, and from the request to the beginning of the answer. */
-  readonly dns_ms: number | null;
-  readonly connect_ms: number | null;
-  readonly first_byte_ms: number | null;
-  readonly request: {
-    readonly method: "POST";
-    readonly url: string;
-    /** The headers without the bearer, and with only the beginnings of signatures. */
-    readonly headers: Readonly<Record<string, string>>;
-    readonly body: string;
-  };
-  /** `null` when no answer came. */
-  readonly response: {
-    readonly status_code: number;
-    readonly headers: Readonly<Record<string, string>>;
-    /** The first 1 KiB as text; `null` when there was none. */
-    readonly body: string | null;
-  } | null;
-}
+export interface HandlerTest extends RecordOf<typeof HANDLER_TEST> {}

@@ -36,10 +36,19 @@ export function noneOf<F extends Fields>(fields: F): Pick<RecordOf<F>, SettingOf
 }
 
 /** An object that has exactly these members. */
-export function record(
-  properties: Readonly<Record<string, JsonSchema>>,
-  optional: readonly string[] = [],
-): JsonSchema {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+export function record<
+  const P extends Readonly<Record<string, JsonSchema>>,
+  O extends keyof P & string = never,
+>(
+  properties: P,
+  optional: readonly O[] = [],
+): {
+  readonly type: "object";
+  readonly properties: P;
+  readonly required: readonly Exclude<keyof P & string, O>[];
+  readonly additionalProperties: false;
+} {
+  const names: readonly string[] = optional;
+  const required = Object.keys(properties).filter((name) => !names.includes(name)) as never;
   return { type: "object", properties, required, additionalProperties: false };
 }

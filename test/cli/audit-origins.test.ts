@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { AUDITED_CHANGES, type AuditedChange, type AuditEntry } from "../../src/domain/audit.ts";
+import type { AuditedChange, AuditEntry } from "../../src/domain/audit.ts";
+import { AUDITED_CHANGES } from "../../src/model/audit.ts";
 import { commandLine } from "../support/command-line.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { serveHere } from "../support/server.ts";

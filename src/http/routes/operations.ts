@@ -1,25 +1,16 @@
 import { HTTP_STATUS } from "../../domain/error.ts";
-import { ATTENTION_QUERY, ATTENTION_REASONS, NODE_STATUSES } from "../../domain/operations.ts";
+import { ATTENTION_QUERY } from "../../domain/operations.ts";
 import { PAGE_BYTES } from "../response-budget.ts";
 import { jsonReply } from "../response.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { field } from "../../model/field.ts";
-import { record } from "../../model/schemas.ts";
+import { ATTENTION, FINDING, HEALTH, NODE } from "../../model/operations.ts";
+import { record, recordOf } from "../../model/schemas.ts";
 import { failure, many, one, operation, ref, type Route, targetOf } from "./route.ts";
 
 /** The answers of `/health`. */
 export const HEALTH_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Health: record(
-    {
-      status: { enum: ["ok", "unavailable"] },
-      version: field.text,
-      reason: { ...field.text, description: "Why it is unavailable." },
-      store: { enum: ["ok", "unavailable"] },
-      engine: { enum: ["running", "failing", "stopped"] },
-      instance: { ...field.text, description: "New at each start." },
-    },
-    ["reason"],
-  ),
+  Health: recordOf(HEALTH),
 };
 
 /** The record, and the members that every failure has. */
@@ -77,23 +68,7 @@ export const METRICS_ROUTE: Route = {
 
 /** The answer of what has the data open. */
 export const NODE_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Node: record({
-    id: { ...field.text, description: "New at each start." },
-    host: field.text,
-    pid: field.count,
-    version: field.text,
-    status: {
-      enum: NODE_STATUSES,
-      description: "`visiting` is a command, which delivers nothing; what is `gone` ended without a word.",
-    },
-    started_at: field.timestamp,
-    seen_at: { ...field.timestamp, description: "Its last sign of life." },
-    shards: { ...field.count, description: "How many of the shards it has." },
-    leaving: {
-      ...field.count,
-      description: "How many of these it gives up once nothing of them is under way.",
-    },
-  }),
+  Node: recordOf(NODE),
 };
 
 const NODES_META: JsonSchema = record({
@@ -111,15 +86,7 @@ export const NODES_ROUTE: Route = operation("nodes", "listNodes", "List the serv
 
 /** The answer of the doctor. */
 export const DOCTOR_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Finding: record({
-    check: { ...field.text, description: "What was checked." },
-    status: {
-      enum: ["ok", "warning", "problem"],
-      description: "A `warning` becomes a problem later, or may be intended.",
-    },
-    found: field.text,
-    remedy: { ...field.nullableText, description: "What to do about it; `null` if all is well." },
-  }),
+  Finding: recordOf(FINDING),
 };
 
 const FINDINGS_META: JsonSchema = record({ time: field.timestamp });
@@ -135,54 +102,7 @@ export const DOCTOR_ROUTE: Route = operation("doctor", "examine", "Diagnose the 
 
 /** What needs a person. */
 export const ATTENTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Attention: record({
-    reason: {
-      enum: ATTENTION_REASONS,
-      description:
-        "The gravest first. `deactivated`: evreg gave up on its handler. `blocked`: a delivery that used up its retries holds up those behind it. `failing`: the last attempt failed. `failed`: deliveries failed for good within a day. `unclaimed`: deliveries of a pull subscription have been due for five minutes, and nobody claims from it. `slowed`: no attempt begins for now. `paused`: a person paused it, and it holds deliveries or has missed events.",
-    },
-    subscription_id: field.rowid,
-    application: field.text,
-    subscription: field.text,
-    action: field.text,
-    since: {
-      ...field.nullableTimestamp,
-      description:
-        "Of `blocked` and `failing` the first failure since the last success. Of `failed` the first within a day. Of `unclaimed` the later of the last claim and of when the oldest delivery became due. `null` if it is not known.",
-    },
-    until: {
-      ...field.nullableTimestamp,
-      description: "No attempt begins before this; `null` if one may.",
-    },
-    published_from: {
-      ...field.nullableTimestamp,
-      description:
-        "Of `failed`: when the oldest event was published whose delivery failed, so that a replay from there sends all of them. Of all that ever failed, where `at_least` says that not all were counted. `null` otherwise.",
-    },
-    deliveries: {
-      ...field.nullableCount,
-      description: "Deliveries that are held, wait (behind the one that blocks), or have failed.",
-    },
-    at_least: {
-      type: "boolean",
-      description: "Whether only so many deliveries were counted, and there may be more.",
-    },
-    delivery_id: {
-      type: ["integer", "null"],
-      minimum: 1,
-      description: "The delivery that blocks it, or that failed last.",
-    },
-    missed: {
-      ...field.nullableCount,
-      description:
-        "Events published since it was paused or deactivated, for which it has no delivery; `null` if that is not known.",
-    },
-    error: {
-      ...field.nullableText,
-      description: "The last error such as `HTTP 500`, or why it was deactivated.",
-    },
-    found: { ...field.text, description: "A sentence with all this." },
-  }),
+  Attention: recordOf(ATTENTION),
 };
 
 const ATTENTION_META: JsonSchema = record({

@@ -1,5 +1,4 @@
 import { ATTEMPT_QUERY } from "../../domain/delivery.ts";
-import { ATTEMPT_ERROR_CODES, TLS_REASONS } from "../../model/delivery.ts";
 import { NEW_EVENT } from "../../domain/event.ts";
 import {
   NEW_SUBSCRIPTION,
@@ -7,54 +6,15 @@ import {
   SUBSCRIPTION_QUERY,
   SUBSCRIPTION_UPDATE,
 } from "../../domain/subscription.ts";
-import { recordOf } from "../../model/schemas.ts";
+import { HANDLER_TEST } from "../../model/handler-test.ts";
 import { SUBSCRIPTION } from "../../model/subscription.ts";
 import { WARNINGS } from "./actions.ts";
 import { eventBodyOf } from "./events.ts";
 import { PULL_ROUTES } from "./pull.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { field } from "../../model/field.ts";
-import { record } from "../../model/schemas.ts";
+import { record, recordOf } from "../../model/schemas.ts";
 import { many, one, operation, type Route } from "./route.ts";
-
-const TEXTS: JsonSchema = { type: "object", additionalProperties: field.text };
-
-const HANDLER_TEST: JsonSchema = record({
-  subscription_id: field.rowid,
-  application: field.text,
-  subscription: field.text,
-  action: field.text,
-  outcome: { type: "string", enum: ["delivered", "failed"] },
-  error_code: { enum: [...ATTEMPT_ERROR_CODES, null] },
-  tls_reason: {
-    enum: [...TLS_REASONS, null],
-    description: "For `tls_failed`: what is wrong with the certificate, or the handshake.",
-  },
-  refusal: {
-    ...field.nullableText,
-    description: "For `address_refused`: the address and the rule; `null` without the scope `admin`.",
-  },
-  started_at: field.timestamp,
-  duration_ms: field.count,
-  dns_ms: field.nullableCount,
-  connect_ms: field.nullableCount,
-  first_byte_ms: field.nullableCount,
-  request: record({
-    method: { const: "POST" },
-    url: { type: "string", format: "uri" },
-    headers: { ...TEXTS, description: "Without the bearer; of signatures the first eight characters." },
-    body: field.text,
-  }),
-  response: {
-    ...record({
-      status_code: { type: "integer" },
-      headers: TEXTS,
-      body: { ...field.nullableText, description: "The first 1 KiB as text." },
-    }),
-    type: ["object", "null"],
-    description: "`null` if none came.",
-  },
-});
 
 /** Subscriptions as they are answered. */
 export const SUBSCRIPTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
@@ -66,7 +26,7 @@ export const SUBSCRIPTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
         "Signs the deliveries of all subscriptions of this application and name. Only the answer that creates one of them or rotates their secret shows it.",
     },
   }),
-  HandlerTest: HANDLER_TEST,
+  HandlerTest: recordOf(HANDLER_TEST),
 };
 
 const ROTATED: JsonSchema = record({

@@ -1,5 +1,6 @@
 import { subscriptionState } from "../../domain/words/attention.ts";
-import { type Attention, ATTENTION_REASONS, type AttentionReason } from "../../domain/operations.ts";
+import type { Attention, AttentionReason } from "../../domain/operations.ts";
+import { ATTENTION_REASONS } from "../../model/operations.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ATTENTION_REASONS } from "../../../src/domain/operations.ts";
+import { ATTENTION_REASONS } from "../../../src/model/operations.ts";
 import { byGravity, causeOf } from "../../../src/store/rules/attention.ts";
 
 const NOW = Date.parse("2026-01-02T00:00:00.000Z");
