@@ -1,4 +1,5 @@
 import { ACTION, compatibility, schemata } from "../model/action.ts";
+import type { ACTION_ANSWERS } from "../model/action-answers.ts";
 import type { ChangeOf, NewOf, RecordOf } from "../model/field.ts";
 import { bodyOf } from "../model/schemas.ts";
 import {
@@ -10,10 +11,13 @@ import {
   type QueryOf,
   querySchema,
   rowid,
+  type ValueOf,
 } from "./request.ts";
 
 /** A JSON Schema document of Draft 7. Only objects are taken: `true` as a schema describes nothing. */
 export type Schemata = Readonly<Record<string, unknown>>;
+
+type Answers = typeof ACTION_ANSWERS;
 
 /** An event type: a name, the application that owns it, and the schema its payloads conform to. */
 export interface Action extends RecordOf<typeof ACTION> {}
@@ -30,33 +34,16 @@ export type NewAction = NewOf<typeof ACTION>;
 export type ActionUpdate = ChangeOf<typeof ACTION>;
 
 /** A schema that was applied. */
-export interface ActionRevision {
-  readonly action: string;
-  readonly revision: number;
-  readonly schemata: Schemata;
-  /** `null` for the first, and for those applied before this was recorded. */
-  readonly admission: Admission | null;
-  /** ISO 8601 UTC, when it was applied. */
-  readonly timestamped: string;
-}
+export interface ActionRevision extends ValueOf<Answers["ActionRevision"]> {}
 
 /** How a schema came to replace the one before it. */
-export interface Admission {
-  /** Whom it was not to break: `none` where it was forced. */
-  readonly compatibility: CompatibilityMode;
-  /** How many breaks of the previous revision it has, for anybody. */
-  readonly breaks: number;
-}
+export type Admission = NonNullable<ActionRevision["admission"]>;
 
 /** A schema may have 256 KiB, so a page is kept small. */
 export const REVISION_LIMITS = { listDefault: 20, listMax: 50 } as const;
 
 /** Something legal that is probably a mistake: an unknown keyword, which checks nothing, or a type that no payload has. */
-export interface SchemaWarning {
-  /** JSON pointer into the schema, `""` for its root. */
-  readonly pointer: string;
-  readonly message: string;
-}
+export interface SchemaWarning extends ValueOf<Answers["SchemaWarning"]> {}
 
 export interface WarningMeta {
   readonly warnings: readonly SchemaWarning[];
@@ -73,38 +60,13 @@ export interface SchemaVerdict {
 }
 
 /** Whether publishing a payload would be refused for what is in it. */
-export interface PayloadVerdict {
-  readonly action: string;
-  /** The schema that it was checked by: the one in force. */
-  readonly revision: number;
-  readonly valid: boolean;
-  /** The broken rules, the first 20 of them; empty for a valid payload. */
-  readonly errors: readonly PayloadError[];
-}
+export interface PayloadVerdict extends ValueOf<Answers["PayloadVerdict"]> {}
 
-export interface PayloadError {
-  /** Where in the payload: `address.zip`, `items[2].sku`; `""` is all of it. */
-  readonly field: string;
-  /** The rest of a sentence that begins with the field. */
-  readonly message: string;
-  /** What is there, `null` if nothing is. */
-  readonly value: unknown;
-}
+export type PayloadError = PayloadVerdict["errors"][number];
 
-export interface CheckedEvents {
-  /** Fewer than requested where there are no more, or where time ran out. */
-  readonly checked: number;
-  readonly failed: number;
-  /** The first 100, newest event first. */
-  readonly failures: readonly EventFailure[];
-}
+export interface CheckedEvents extends ValueOf<Answers["CheckedEvents"]> {}
 
-export interface EventFailure {
-  /** Rowid of the event. */
-  readonly event: number;
-  readonly field: string;
-  readonly message: string;
-}
+export type EventFailure = CheckedEvents["failures"][number];
 
 export const CHECK_LIMITS = {
   /** Events validated by one check, and for how long. */
@@ -119,28 +81,13 @@ export const CHECK_LIMITS = {
 export const SEEDS = 1_000_000;
 
 /** A made-up payload that conforms to the schema in force. The same seed gives the same one for as long as the schema stays. */
-export interface ActionSample {
-  readonly action: string;
-  readonly revision: number;
-  readonly seed: number;
-  readonly payload: Readonly<Record<string, unknown>>;
-}
+export interface ActionSample extends ValueOf<Answers["ActionSample"]> {}
 
 /** Types for the code that publishes or receives an action. */
-export interface ActionTypes {
-  readonly action: string;
-  readonly revision: number;
-  /** A file of TypeScript, as `evreg actions types NAME` prints it. */
-  readonly source: string;
-}
+export interface ActionTypes extends ValueOf<Answers["ActionTypes"]> {}
 
 /** The notice to whoever publishes to a deprecated action. */
-export interface Deprecation {
-  readonly action: string;
-  /** ISO 8601 UTC to the second, as the `Deprecation` header has it. */
-  readonly since: string;
-  readonly successor: string | null;
-}
+export interface Deprecation extends ValueOf<Answers["Deprecation"]> {}
 
 export function actionState({ deprecated, retired }: ActionSettings): "active" | "deprecated" | "retired" {
   if (retired) return "retired";
@@ -157,30 +104,10 @@ export const DEFAULT_RULE: CompatibilityRule = {
 };
 
 /** One thing a change would break. */
-export interface SchemaBreak {
-  readonly side: "producer" | "consumer";
-  /** JSON pointer into the new schema, or into the old one for what is gone. */
-  readonly pointer: string;
-  /** What the old and the new schema say there; left out where one says nothing. Cut at 1 KiB. */
-  readonly was?: unknown;
-  readonly is?: unknown;
-  /** What changed, who breaks and how. */
-  readonly message: string;
-  /** What to do instead. */
-  readonly remedy: string;
-  /** `proven` when a payload was found that shows it. */
-  readonly certainty: "proven" | "cannot_prove";
-  /**
-   * That payload, unless it is too long: only the old schema accepts it or, where it is a consumer that breaks, only the
-   * new one.
-   */
-  readonly example?: unknown;
-}
+export type SchemaBreak = Omit<RevisionBreak, "revision">;
 
 /** A break of what a revision promised. */
-export interface RevisionBreak extends SchemaBreak {
-  readonly revision: number;
-}
+export interface RevisionBreak extends ValueOf<Answers["SchemaBreak"]> {}
 
 /** Whether another rule protects somebody less. */
 export function isLooser(from: CompatibilityRule, to: CompatibilityRule): boolean {

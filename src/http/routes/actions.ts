@@ -11,106 +11,15 @@ import {
 import { payloadSteps } from "../../domain/publish-body.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
 import type { JsonSchema } from "../../domain/request.ts";
-import { ACTION, COMPATIBILITY_MODES } from "../../model/action.ts";
-import { field } from "../../model/field.ts";
+import { ACTION } from "../../model/action.ts";
+import { ACTION_ANSWERS } from "../../model/action-answers.ts";
 import { record, recordOf } from "../../model/schemas.ts";
 import { many, one, operation, ref, type Route, SCHEMA_BODY_MAX_BYTES } from "./route.ts";
-
-const number = { type: "integer", minimum: 1 };
-const mode = { type: "string", enum: COMPATIBILITY_MODES };
-const schemata = { type: "object", description: "JSON Schema Draft 7.", additionalProperties: true };
-const successor = { ...field.nullableText, description: "The action to publish to instead." };
 
 /** Actions as they are answered, and the results of checking their schemas. */
 export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Action: recordOf(ACTION),
-  ActionRevision: record({
-    action: field.text,
-    revision: number,
-    schemata,
-    admission: {
-      ...record({
-        compatibility: { ...mode, description: "Whom it must not break; `none` if it was forced." },
-        breaks: { ...field.count, description: "How many breaks it has with the revision before it." },
-      }),
-      type: ["object", "null"],
-      description: "How it was accepted; `null` for the first revision, and for those of older files.",
-    },
-    timestamped: { ...field.timestamp, description: "When it was applied." },
-  }),
-  SchemaBreak: record(
-    {
-      revision: { ...number, description: "The revision it breaks with; the newest if there are several." },
-      side: { type: "string", enum: ["producer", "consumer"], description: "Who breaks." },
-      pointer: {
-        ...field.text,
-        description: "JSON pointer into the new schema, or into the old one for what was removed.",
-      },
-      was: { description: "What the old schema has there; absent if it has nothing." },
-      is: { description: "What the new schema has there; absent if it has nothing." },
-      message: field.text,
-      remedy: { ...field.text, description: "What to do instead." },
-      certainty: {
-        type: "string",
-        enum: ["proven", "cannot_prove"],
-        description: "`cannot_prove`: it may be harmless, but evreg cannot prove that.",
-      },
-      example: { description: "A payload that shows the break." },
-    },
-    ["was", "is", "example"],
-  ),
-  SchemaVerdict: record({
-    compatible: { type: "boolean", description: "Whether an update in that mode would be applied." },
-    breaks: { type: "array", items: ref("SchemaBreak") },
-    warnings: { type: "array", items: ref("SchemaWarning") },
-    replay: { oneOf: [ref("CheckedEvents"), { type: "null" }], description: "`null` unless requested." },
-  }),
-  CheckedEvents: record({
-    checked: {
-      ...field.count,
-      description: "Fewer than requested if there are no more, or if 20 seconds were not enough.",
-    },
-    failed: field.count,
-    failures: {
-      type: "array",
-      items: record({ event: field.rowid, field: field.text, message: field.text }),
-      description: "The first 100, newest event first.",
-    },
-  }),
-  PayloadVerdict: record({
-    action: field.text,
-    revision: { ...number, description: "Number of the schema in force, by which it was checked." },
-    valid: { type: "boolean", description: "Whether the payload conforms." },
-    errors: {
-      type: "array",
-      items: record({ field: field.text, message: field.text, value: {} }),
-      description:
-        "The first 20 broken rules, as `details.errors` of a refused event has them; empty if it is valid.",
-    },
-  }),
-  ActionSample: record({
-    action: field.text,
-    revision: number,
-    seed: {
-      ...field.count,
-      description: "The same seed gives the same payload while the schema stays the same.",
-    },
-    payload: { type: "object", additionalProperties: true },
-  }),
-  ActionTypes: record({
-    action: field.text,
-    revision: number,
-    source: { ...field.text, description: "A file of TypeScript, as `evreg actions types` prints it." },
-  }),
-  Deprecation: record({
-    action: field.text,
-    since: { ...field.timestamp, description: "To the second." },
-    successor,
-  }),
-  SchemaWarning: record({
-    pointer: { ...field.text, description: "JSON pointer into the schema." },
-    message: field.text,
-  }),
+  ...ACTION_ANSWERS,
 };
 
 export const WARNINGS: JsonSchema = record({ warnings: { type: "array", items: ref("SchemaWarning") } });
