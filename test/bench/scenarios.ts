@@ -9,8 +9,11 @@ import { nodes } from "./scenarios/nodes.ts";
 import { publish } from "./scenarios/publish.ts";
 import { reads } from "./scenarios/reads.ts";
 import { relay } from "./scenarios/relay.ts";
+import { schemas } from "./scenarios/schemas.ts";
+import { searches } from "./scenarios/searches.ts";
 import { slow } from "./scenarios/slow.ts";
 import { start } from "./scenarios/start.ts";
+import { streams } from "./scenarios/streams.ts";
 import { sustained } from "./scenarios/sustained.ts";
 
 /** In the order in which they run; the last one looks back at the others. */
@@ -22,8 +25,11 @@ export const SCENARIOS: readonly Scenario[] = [
   relay,
   latency,
   reads,
+  streams,
+  searches,
   isolation,
   slow,
+  schemas,
   start,
   nodes,
   filled,

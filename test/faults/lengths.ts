@@ -23,6 +23,7 @@ export const LENGTHS = {
   "faults/faketime": { changes: [0, 2] },
   "faults/move": { events: [0, 2_000_000], kills: [0, 3] },
   "faults/streams": { kills: [0, 20] },
+  "faults/model": { sequences: [10, 2_000] },
 
   "app/metrics": { scrapes: [40, 1_000] },
   "cli/output/contract": { "formats on a data folder": [1, 3] },
