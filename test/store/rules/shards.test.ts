@@ -1,10 +1,13 @@
 import { expect, test } from "vitest";
 import { type Shard, SHARDS, shardOf, shareShards } from "../../../src/store/rules/shards.ts";
+import { lengthOf } from "../../faults/length.ts";
+
+const { shards: COUNT, nodes: MAX_NODES } = lengthOf("store/rules/shards");
 
 /** Nodes that share shards as they do in a database, one turn after the other. */
 class Fleet {
   readonly nodes = new Set<string>();
-  shards = Array.from({ length: SHARDS }, (_, id) => ({ id, node: null as string | null, isLeaving: false }));
+  shards = Array.from({ length: COUNT }, (_, id) => ({ id, node: null as string | null, isLeaving: false }));
   /** Shards that have changed their node. */
   moved = 0;
   #named = 0;
@@ -61,9 +64,9 @@ test("each subscription belongs to one of the shards", () => {
   );
 });
 
-test("nodes have as many as each other, or one more", () => {
+test(`up to ${MAX_NODES} nodes have as many of ${COUNT} shards as each other, or one more`, () => {
   const fleet = new Fleet();
-  for (let joined = 0; joined < 40; joined += 1) {
+  for (let joined = 0; joined < MAX_NODES; joined += 1) {
     fleet.join();
     expect(fleet.settle()).toBeLessThanOrEqual(3);
     expect(Math.max(...fleet.counts) - Math.min(...fleet.counts)).toBeLessThanOrEqual(1);
@@ -78,11 +81,11 @@ test("a node that comes or goes moves no more than its share", () => {
   fleet.moved = 0;
   fleet.join();
   fleet.settle();
-  expect(fleet.moved).toBeLessThanOrEqual(Math.ceil(SHARDS / 11));
+  expect(fleet.moved).toBeLessThanOrEqual(Math.ceil(COUNT / 11));
   fleet.moved = 0;
   fleet.die(nodes[4]!);
   fleet.settle();
-  expect(fleet.moved).toBeLessThanOrEqual(Math.ceil(SHARDS / 10));
+  expect(fleet.moved).toBeLessThanOrEqual(Math.ceil(COUNT / 10));
 });
 
 test("under churn each shard has one node at most, and all are even again once it ends", () => {
@@ -90,7 +93,7 @@ test("under churn each shard has one node at most, and all are even again once i
   let seed = 7;
   const random = (below: number): number => (seed = (seed * 48_271) % 2_147_483_647) % below;
   for (let step = 0; step < 300; step += 1) {
-    if (fleet.nodes.size < 3 || (fleet.nodes.size < 20 && random(2) === 0)) fleet.join();
+    if (fleet.nodes.size < 3 || (fleet.nodes.size < MAX_NODES && random(2) === 0)) fleet.join();
     else fleet.die([...fleet.nodes][random(fleet.nodes.size)]!);
     fleet.turn();
     expect(fleet.shards.every(({ node }) => node === null || fleet.nodes.has(node))).toBe(true);
