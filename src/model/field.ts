@@ -69,8 +69,11 @@ type With<F, Property extends string> = keyof {
   [K in keyof F as F[K] extends { readonly [P in Property]: unknown } ? K : never]: unknown;
 };
 
+/** Each of its members is that of the description, so an editor leads from a record's member to what is said of it. */
 type ValuesIn<F, Place extends string> = {
-  readonly [K in With<F, Place>]: ValueOf<F[K] extends { readonly [P in Place]: infer S } ? S : never>;
+  readonly [K in keyof F as F[K] extends { readonly [P in Place]: unknown } ? K : never]: ValueOf<
+    F[K] extends { readonly [P in Place]: infer S } ? S : never
+  >;
 };
 
 /** A record as it is answered. */
