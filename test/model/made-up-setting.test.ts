@@ -1,30 +1,60 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-// A setting of subscriptions is one entry in their description. The program runs here as it is, with one entry more.
+// A setting of subscriptions is one entry in their description. The program runs here from a copy of its sources whose
+// description has one entry more, as a developer would write it.
 
-const fileHere = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
-const PROGRAM = fileHere("../../bin/dev.js");
+const ENTRY = `
+  jitter_ms: {
+    ...setting({ type: ["integer", "null"], minimum: 100, maximum: 60_000, description: "How they are spread." }),
+    only: { mode: "push", why: "a consumer claims when it wants" },
+    kind: DURATION,
+    title: "Jitter",
+    words: (span) => \`up to \${span}\`,
+    flag: { summary: "How far attempts are spread, such as 2s, or none." },
+    form: { group: PACE },
+  },
+} as const satisfies Fields;`;
+const END = "\n} as const satisfies Fields;";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 let folder = "";
+let copy = "";
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "evreg-setting-"));
+  copy = join(folder, "evreg");
+  for (const part of ["bin", "src", "package.json", "test/model"]) {
+    cpSync(join(ROOT, part), join(copy, part), { recursive: true });
+  }
+  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
+  const file = join(copy, "src/model/subscription.ts");
+  const description = readFileSync(file, "utf8");
+  expect(description.split(END)).toHaveLength(2);
+  writeFileSync(
+    file,
+    description.replace(END, () => ENTRY),
+  );
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
 function run(file: string, ...words: readonly string[]): string {
-  const options = ["--disable-warning=ExperimentalWarning", "--import", fileHere("made-up-setting-child.ts")];
-  // Threads have the setting as well.
-  const env = { ...process.env, NODE_OPTIONS: options.join(" "), XDG_CONFIG_HOME: folder };
-  return execFileSync(process.execPath, [file, ...words], { cwd: folder, env, encoding: "utf8" });
+  const env = {
+    ...process.env,
+    NODE_OPTIONS: "--disable-warning=ExperimentalWarning",
+    XDG_CONFIG_HOME: folder,
+  };
+  return execFileSync(process.execPath, [join(copy, file), ...words], { cwd: folder, env, encoding: "utf8" });
 }
 
+const PROGRAM = "bin/dev.js";
+
 test("it is in bodies, answers, flags and the page's form", () => {
-  expect(JSON.parse(run(fileHere("setting-places-child.ts")))).toEqual({
+  expect(JSON.parse(run("test/model/setting-places-child.ts"))).toEqual({
     schemas: ["NewSubscription", "SubscriptionUpdate", "Subscription"],
     refused: "jitter_ms",
     usage: "[--jitter DURATION]",

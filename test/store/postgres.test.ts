@@ -31,7 +31,7 @@ it("has the rowid at the end of each index, as the embedded engine has, which is
   const lacking = await cluster.query(
     `SELECT indexname FROM pg_indexes WHERE schemaname = 'evreg' AND indexdef LIKE 'CREATE INDEX%' AND indexdef !~ '[(, ]rowid\\)'
       AND tablename IN (SELECT table_name FROM information_schema.columns WHERE table_schema = 'evreg' AND column_name = 'rowid')`,
-    new URL(await cluster.emptyStore()).pathname.slice(1),
+    await cluster.emptyStore(),
   );
   expect(lacking).toEqual([]);
 });
