@@ -19,6 +19,9 @@ import { isReservedName } from "../domain/names.ts";
 
 type LogLevel = LoadedConfig["config"]["log"]["level"];
 
+/** Each takes some 100 MB of memory and connections of the database; a mistyped number would take the machine. */
+const MAX_PROCESSES = 64;
+
 export class Serve extends ConfigCommand {
   static override usage =
     "serve [--host ADDRESS] [--port NUMBER] [--database URL [--nodes NUMBER]] [--dev] [--log-level LEVEL] [--log-format auto|pretty|json] [--accept-loss]";
@@ -44,7 +47,7 @@ export class Serve extends ConfigCommand {
     ),
     nodes: numberFlag(
       "Processes that serve behind the one address, with a database; each sends its share. SIGHUP starts one after the other anew.",
-      { min: 1 },
+      { min: 1, max: MAX_PROCESSES },
     ),
     dev: Flags.boolean({
       summary: "For one's own machine: no token needed, http: and loopback handlers allowed, loopback only.",

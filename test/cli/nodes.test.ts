@@ -26,6 +26,8 @@ const SERVING =
   "SELECT id, (owner::json->>'pid')::int AS pid FROM evreg.node WHERE ended IS NULL AND until > clock_timestamp()";
 
 test("a data folder takes one process", async () => {
+  const tooMany = await runProgram(["serve", "--nodes", "10000", "--data", folder.path]);
+  expect(tooMany.stderr).toContain("--nodes: takes a number from 1 to 64, not 10000.");
   const refused = await runProgram(["serve", "--nodes", "2", "--data", folder.path]);
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("--nodes needs a database") });
 });
