@@ -291,27 +291,50 @@ function originOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
+interface PipelineLimits {
+  /** Requests of one connection that are worked on, or whose answers are not yet taken, at the same time. */
+  readonly maxRunning: number;
+  /** Requests that wait behind those. */
+  readonly maxWaiting: number;
+}
+
+/** Requests of all connections together that run beside another one of theirs: each may hold a small body and answer. */
+const ALL_BESIDE_MAX = 2_048;
+
 /** What the requests that wait on all connections take together, by the length of their headers and what node makes of one. */
 const ALL_WAITING_BYTES = 32 * 1024 * 1024;
 const REQUEST_BYTES = 2 * 1024;
 
+interface Pipeline {
+  running: number;
+  /** How many of them were started beside another. */
+  beside: number;
+  pauseDue: boolean;
+  readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
+}
+
 /**
- * Starts the requests of a connection one after the other, as each answer is out. Node would start all at once that arrived
- * together: hundreds, of which each may hold a body and an answer that its caller does not read. While some wait, nothing
- * more is read.
+ * Bounds what a caller can start that sends request after request and does not read the answers. Node stops reading from
+ * it once answers pile up, but by then it has handed over all that had arrived, and each would be worked on at once.
  *
  * A connection with one request at a time costs nothing here.
  */
-export class PipelinedRequests {
+export class PipelineLimiter {
   readonly #start: (request: IncomingMessage, response: ServerResponse) => void;
-  readonly #waiting = new WeakMap<Socket, WaitingRequest[]>();
+  readonly #pipelines = new WeakMap<Socket, Pipeline>();
+  readonly #limits: PipelineLimits;
+  #beside = 0;
   #waitingBytes = 0;
 
-  constructor(start: (request: IncomingMessage, response: ServerResponse) => void) {
+  constructor(start: (request: IncomingMessage, response: ServerResponse) => void, limits: PipelineLimits) {
     this.#start = start;
+    this.#limits = limits;
   }
 
-  /** @param previous the answer to the connection's request before this one */
+  /**
+   * Starts the request, now or when enough of those before it are answered. Beyond all bounds the connection is destroyed.
+   * @param previous the answer to the connection's request before this one
+   */
   admit(request: IncomingMessage, response: ServerResponse, previous: ServerResponse | undefined): void {
     // Answers go out in order: with this one out, all are.
     if (previous === undefined || previous.writableFinished) {
@@ -320,41 +343,62 @@ export class PipelinedRequests {
     }
     const { socket } = request;
     if (socket.destroyed) return;
+    const pipeline = this.#pipelines.get(socket) ?? this.#open(socket, previous);
+    if (pipeline.running < this.#limits.maxRunning && this.#beside < ALL_BESIDE_MAX) {
+      this.#run(pipeline, request, response);
+      return;
+    }
     const bytes = bytesOf(request);
-    if (this.#waitingBytes + bytes > ALL_WAITING_BYTES) {
+    const isFull = this.#waitingBytes + bytes > ALL_WAITING_BYTES;
+    if (isFull || pipeline.waiting.length >= this.#limits.maxWaiting) {
       socket.destroy();
       return;
     }
-    const waiting = this.#waiting.get(socket) ?? this.#open(socket);
-    waiting.push({ request, response, bytes });
+    pipeline.waiting.push([request, response]);
     this.#waitingBytes += bytes;
     // The answer waits: node reads on after each message it has parsed, until it is through with what arrived together.
-    process.nextTick(() => waiting.length > 0 && socket.pause());
-    previous.once("close", () => this.#startNext(socket, waiting));
+    if (pipeline.pauseDue) return;
+    pipeline.pauseDue = true;
+    process.nextTick(pauseIfWaiting, socket, pipeline);
   }
 
-  #open(socket: Socket): WaitingRequest[] {
-    const waiting: WaitingRequest[] = [];
-    this.#waiting.set(socket, waiting);
+  #open(socket: Socket, first: ServerResponse): Pipeline {
+    const pipeline: Pipeline = { running: 1, beside: 0, pauseDue: false, waiting: [] };
+    this.#pipelines.set(socket, pipeline);
+    first.once("close", () => this.#ended(socket, pipeline));
     socket.once("close", () => {
-      for (const { bytes } of waiting.splice(0)) this.#waitingBytes -= bytes;
+      for (const [request] of pipeline.waiting) this.#waitingBytes -= bytesOf(request);
+      pipeline.waiting.length = 0;
+      this.#beside -= pipeline.beside;
+      pipeline.beside = 0;
     });
-    return waiting;
+    return pipeline;
   }
 
-  #startNext(socket: Socket, waiting: WaitingRequest[]): void {
-    const next = socket.destroyed ? undefined : waiting.shift();
+  #run(pipeline: Pipeline, request: IncomingMessage, response: ServerResponse): void {
+    pipeline.running += 1;
+    pipeline.beside += 1;
+    this.#beside += 1;
+    response.once("close", () => {
+      // When the connection closed, all of its own were given back.
+      if (pipeline.beside > 0) {
+        pipeline.beside -= 1;
+        this.#beside -= 1;
+      }
+      this.#ended(request.socket, pipeline);
+    });
+    this.#start(request, response);
+  }
+
+  #ended(socket: Socket, pipeline: Pipeline): void {
+    pipeline.running -= 1;
+    if (socket.destroyed) return;
+    const next = pipeline.waiting.shift();
     if (next === undefined) return;
-    this.#waitingBytes -= next.bytes;
-    if (waiting.length === 0) socket.resume();
-    this.#start(next.request, next.response);
+    this.#waitingBytes -= bytesOf(next[0]);
+    this.#run(pipeline, ...next);
+    if (pipeline.waiting.length === 0) socket.resume();
   }
-}
-
-interface WaitingRequest {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly bytes: number;
 }
 
 /** What a request takes that waits. */
@@ -362,4 +406,9 @@ function bytesOf({ rawHeaders, url = "" }: IncomingMessage): number {
   let bytes = REQUEST_BYTES + url.length;
   for (const text of rawHeaders) bytes += text.length;
   return bytes;
+}
+
+function pauseIfWaiting(socket: Socket, pipeline: Pipeline): void {
+  pipeline.pauseDue = false;
+  if (pipeline.waiting.length > 0) socket.pause();
 }

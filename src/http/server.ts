@@ -7,7 +7,7 @@ import { type Clock, systemClock } from "../runtime/clock.ts";
 import { localAddresses, urlOf } from "../runtime/local-addresses.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
 import { answerConnect, answerParserError, rawFailure } from "./connection-errors.ts";
-import { type ConnectionLimits, Connections, isEnding, PipelinedRequests } from "./connections.ts";
+import { type ConnectionLimits, Connections, isEnding, PipelineLimiter } from "./connections.ts";
 import { listenAt } from "./listen.ts";
 
 export interface ListenersOptions extends Omit<ServeOptions, "certificate"> {
@@ -76,6 +76,10 @@ export interface HttpLimits extends ConnectionLimits {
   /** How often the first two are checked as well; they end this much late at most. */
   readonly checkEveryMs: number;
   readonly maxHeaderBytes: number;
+  /** Pipelined requests of one connection that run, or whose answers are not read yet, at once. */
+  readonly maxRunning: number;
+  /** Pipelined requests that wait behind those; with more the connection ends. One read never holds as many. */
+  readonly maxWaiting: number;
 }
 
 const HTTP_LIMITS: HttpLimits = {
@@ -88,6 +92,8 @@ const HTTP_LIMITS: HttpLimits = {
   maxConnections: 4_096,
   maxOfAddress: 3_072,
   reserved: 64,
+  maxRunning: 32,
+  maxWaiting: 2_048,
 };
 
 const MAX_HEADERS = 100;
@@ -134,7 +140,7 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
   server.on("error", (error) => logger.error({ err: error }, "the HTTP listener failed"));
   const warn = warnSometimes(logger, clock, limits.maxConnections);
   const connections = new Connections(server, limits, warn);
-  answerRequests(server, connections, toNodeHandler(app));
+  answerRequests(server, connections, limits, toNodeHandler(app));
   server.on("clientError", (error, socket) => {
     // What came on an encrypted connection and is no TLS cannot be answered.
     if (isTlsFailure(error)) socket.destroy();
@@ -183,7 +189,12 @@ function warnSometimes(logger: Logger, clock: Clock, maxConnections: number): ()
   };
 }
 
-function answerRequests(server: Server, connections: Connections, handle: RequestListener): void {
+function answerRequests(
+  server: Server,
+  connections: Connections,
+  limits: HttpLimits,
+  handle: RequestListener,
+): void {
   const start = (request: IncomingMessage, response: ServerResponse): void => {
     try {
       handle(request, response);
@@ -192,7 +203,7 @@ function answerRequests(server: Server, connections: Connections, handle: Reques
       rawFailure(response, 400, "The request's address or its `Host` header is not valid.");
     }
   };
-  const pipelined = new PipelinedRequests(start);
+  const pipelines = new PipelineLimiter(start, limits);
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     if (isEnding(request.socket)) return;
     const previous = connections.requestStarted(request, response);
@@ -200,7 +211,7 @@ function answerRequests(server: Server, connections: Connections, handle: Reques
       rawFailure(response, 503, TOO_MANY_CONNECTIONS, { "retry-after": "2" });
       return;
     }
-    pipelined.admit(request, response, previous);
+    pipelines.admit(request, response, previous);
   };
   server.on("request", onRequest);
   // `Expect: 100-continue`: the body reader says when to go on, so that a refused caller need not send its body.

@@ -8,7 +8,6 @@ import {
   type QuerySchema,
   shown,
 } from "../domain/request.ts";
-import { nearest } from "../domain/words/nearest.ts";
 import { memoize } from "../schema/memoize.ts";
 import { compileSchema } from "../schema/validate/compile.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
@@ -132,15 +131,16 @@ export function notFound(
   return new EvregError("not_found", `There is no ${record} ${quoted}.`, details);
 }
 
-/** @param catalog has the names among which the action that was probably meant is looked for, if the caller may read it */
+/** Says which action was probably meant, if the caller may read it. */
 export async function missingAction(
-  catalog: Pick<CatalogStore, "actionNames">,
+  catalog: Pick<CatalogStore, "nearestAction">,
   access: Access,
   name: string,
   field?: string,
 ): Promise<EvregError> {
-  const names = access.allowsSome("read") ? await catalog.actionNames(access.readable()) : [];
-  return notFound("action", name, { field, suggestion: nearest(name, names) });
+  const mayRead = access.allowsSome("read");
+  const suggestion = mayRead ? await catalog.nearestAction(name, access.readable()) : undefined;
+  return notFound("action", name, { field, suggestion });
 }
 
 /** Finds records of one kind for a principal. One that it may not read is as good as not there. */

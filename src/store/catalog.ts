@@ -17,8 +17,8 @@ export interface CatalogStore {
   findAction(name: string): Promise<StoredAction | undefined>;
   /** Lists actions by name, those after `after`. `applications` limits them to what a token may see. */
   listActions(query: ActionSelection): Promise<readonly Action[]>;
-  /** The names of all actions, or of those that these applications own. */
-  actionNames(applications: readonly string[] | undefined): Promise<readonly string[]>;
+  /** Of all actions, or of those that these applications own, the one that was probably meant by a name. */
+  nearestAction(name: string, applications: readonly string[] | undefined): Promise<string | undefined>;
   /**
    * Applies a change to an action. A schema or an application makes the next revision, settings make none. Answers `stale`
    * when the action was changed since `expectedVersion`, and `undefined` when there is none.

@@ -119,16 +119,6 @@ describe("listening", () => {
     expect(await (await fetch(`${listener.url}/here`)).text()).toBe("here");
   });
 
-  test("a port that is named is opened, and free again after the end", async () => {
-    const { port, ...first } = await serve();
-    await first.close(0);
-    for (let round = 0; round < 2; round += 1) {
-      const listener = await serve({ port });
-      expect(await (await fetch(`http://127.0.0.1:${port}/here`)).text()).toBe("here");
-      await listener.close(0);
-    }
-  });
-
   test("a port in use is refused with the address, and no other is chosen", async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
@@ -168,6 +158,15 @@ describe("listening", () => {
     expect([[`127.0.0.1:${port}`], [`[::1]:${port}`]]).toContainEqual(listener.addresses);
     expect(listener.url).toBe(`http://${listener.addresses[0]}`);
     expect(await (await fetch(`${listener.url}/here`)).text()).toBe("here");
+  });
+
+  test("of two servers on one port one listens, and the other reports why not", async () => {
+    const probe = await serve();
+    await probe.close(0);
+    const both = await Promise.allSettled([serve({ port: probe.port }), serve({ port: probe.port })]);
+    expect(both.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    const failed = both.find(({ status }) => status === "rejected") as PromiseRejectedResult;
+    expect(failed.reason).toMatchObject({ code: "conflict" });
   });
 });
 
@@ -308,28 +307,30 @@ async function fast(listener: HttpListener): Promise<void> {
   raw.destroy();
 }
 
-function countingApp(): { app: H3; release: () => void; started: () => number } {
+function countingApp(): { app: H3; release: () => void; started: () => number; full: Promise<void> } {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const { promise: full, resolve: fill } = Promise.withResolvers<void>();
   let started = 0;
   const app = new H3()
     .get("/slow/:n", async (event) => {
       started += 1;
+      if (started === 4) fill();
       await released;
       return event.context.params?.["n"];
     })
     .get("/fast", () => "fast");
-  return { app, release, started: () => started };
+  return { app, release, started: () => started, full };
 }
 
 describe("pipelined requests", () => {
-  test("are handled one after the other, and all are answered in order", async () => {
-    const { app, release, started } = countingApp();
-    const listener = await serve({ app });
+  test("a limited number is handled at once, and all are answered in order", async () => {
+    const { app, release, started, full } = countingApp();
+    const listener = await serve({ app, limits: { maxRunning: 4 } });
     const raw = await RawConnection.open(listener.port);
     raw.send(slow(2_000));
-    await until("the first to be under way", () => started() > 0);
+    await full;
     await fast(listener);
-    expect(started()).toBe(1);
+    expect(started()).toBe(4);
     release();
     for (let n = 0; n < 2_000; n += 1) expect((await raw.answer()).body).toBe(String(n));
     raw.send(GET("/fast"));
@@ -337,15 +338,25 @@ describe("pipelined requests", () => {
     raw.destroy();
   });
 
+  test("above the limit of waiting ones the connection is cut, and the others continue", async () => {
+    const { app, started } = countingApp();
+    const listener = await serve({ app, limits: { maxRunning: 4, maxWaiting: 8 } });
+    const raw = await RawConnection.open(listener.port);
+    raw.send(slow(100));
+    await raw.closed();
+    expect(started()).toBe(4);
+    await fast(listener);
+  });
+
   test("the last one's body is read although those before it waited", async () => {
-    const { app, release, started } = countingApp();
+    const { app, release, full } = countingApp();
     app.post("/echo", async (event) => (await event.req.text()).length);
-    const listener = await serve({ app });
+    const listener = await serve({ app, limits: { maxRunning: 4 } });
     const raw = await RawConnection.open(listener.port);
     const length = 1_000_000;
     raw.send(`${slow(10)}POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n`);
     raw.send("x".repeat(length));
-    await until("the first to be under way", () => started() > 0);
+    await full;
     release();
     for (let n = 0; n < 10; n += 1) expect((await raw.answer()).status).toBe(200);
     expect((await raw.answer()).body).toBe(String(length));

@@ -10,11 +10,11 @@ import type { SubscriptionPatch } from "../catalog.ts";
 import type { ClaimRequest, ConsumerRequest } from "../queue.ts";
 import {
   createAction,
-  actionNames,
   findAction,
   findRevision,
   listActions,
   listRevisions,
+  nearestAction,
   reviseAction,
 } from "./catalog/actions.ts";
 import {
@@ -93,7 +93,7 @@ export const OPERATIONS = {
     createAction: audited("action.created", createAction),
     findAction: read(findAction),
     listActions: read(listActions),
-    actionNames: read(actionNames),
+    nearestAction: read(nearestAction),
     reviseAction: kept(
       audited("action.updated", reviseAction, {
         before: (sql, [{ action }]) => findAction(sql, action),

@@ -13,6 +13,7 @@ import {
   DEFAULT_RULE,
   type Schemata,
 } from "../../../domain/action.ts";
+import { nearest } from "../../../domain/words/nearest.ts";
 import {
   SERVICE_APPLICATION,
   SERVICE_EVENT_NAMES,
@@ -85,15 +86,23 @@ export async function listActions(sql: Sql, query: ActionSelection): Promise<rea
   return rows.map(actionOf);
 }
 
-export async function actionNames(
+/** Names are compared letter by letter, so a registry with more is looked through in part. */
+const MAX_COMPARED_NAMES = 1_000;
+
+export async function nearestAction(
   sql: Sql,
+  name: string,
   applications: readonly string[] | undefined,
-): Promise<readonly string[]> {
+): Promise<string | undefined> {
   const rows = await sql.rows<{ action: string }>(
-    "SELECT action FROM action WHERE ?1 IS NULL OR application IN list(?1: name text)",
+    "SELECT action FROM action WHERE ?1 IS NULL OR application IN list(?1: name text) ORDER BY rowid LIMIT ?2",
     applications === undefined ? null : JSON.stringify(applications),
+    MAX_COMPARED_NAMES,
   );
-  return rows.map(({ action }) => action);
+  return nearest(
+    name,
+    rows.map(({ action }) => action),
+  );
 }
 
 export async function reviseAction(
