@@ -100,7 +100,7 @@ function listItem(item: unknown): string {
   return `${escapeControl(place)}: ${escapeControl(message)}`;
 }
 
-/** What a person is told: the message, and what was probably meant by the name of a record that is not there. */
+/** The message for a person: with what was probably meant by the name of a record that is not there. */
 export function messageFor({ code, message, details }: EvregError): string {
   const { record, suggestion, value } = details;
   if (code !== "not_found") return message;

@@ -162,18 +162,18 @@ export function actionsContract(open: OpenEvreg): void {
       await refusal(under.evreg.actions.get(name), "not_found");
     });
 
-    it("are told apart from what is there by what was probably meant, to whoever may read that", async () => {
+    it("that are not there are refused with what was probably meant, to whoever may read that", async () => {
       await under.evreg.actions.create(newAction({ action: "cart.emptied", application: "carts" }));
       const value = "cart.emtied";
-      const told = async (scopes: readonly Scope[], meant: object) => {
+      const refuse = async (scopes: readonly Scope[], meant: object) => {
         const evreg = await under.as(scopes);
         const missing = await refusal(evreg.actions.get(value), "not_found");
         expect(missing.details).toEqual({ record: "action", value, ...meant });
         const unpublished = await refusal(publish(evreg, newEvent({}, value)), "not_found");
         expect(unpublished.details).toEqual({ record: "action", field: "action", value, ...meant });
       };
-      await told(["read:carts", "publish"], { suggestion: "cart.emptied" });
-      await told(["read:shop", "publish"], {});
+      await refuse(["read:carts", "publish"], { suggestion: "cart.emptied" });
+      await refuse(["read:shop", "publish"], {});
       const unread = await refusal(under.evreg.events.get(999), "not_found");
       expect(unread.details).toEqual({ record: "event" });
     });

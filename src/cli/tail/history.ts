@@ -10,15 +10,15 @@ const MAX_LISTED = 1_000;
 const PAGE = 500;
 
 /**
- * What the store tells of deliveries from before a stream's memory begins: the last attempt of each. Knows what it has told, so
+ * What the store tells of deliveries from before a stream's memory begins: the last attempt of each. Knows what it has shown, so
  * that no result comes twice.
  */
 export class DeliveryHistory {
   readonly #evreg: Evreg;
   readonly #query: DeliveryQuery;
   readonly #application: string | undefined;
-  /** The last attempt of each delivery that was told. */
-  readonly #told = new Map<number, number>();
+  /** The last attempt of each delivery that was shown. */
+  readonly #shown = new Map<number, number>();
 
   constructor(evreg: Evreg, query: DeliveryQuery, application: string | undefined) {
     this.#evreg = evreg;
@@ -50,11 +50,11 @@ export class DeliveryHistory {
       .slice(0, MAX_LISTED)
       .toReversed()
       .flatMap((delivery) => resultIn(delivery) ?? []);
-    for (const { rowid, attempt } of shown) this.#told.set(rowid, attempt);
+    for (const { rowid, attempt } of shown) this.#shown.set(rowid, attempt);
     return shown;
   }
 
   hasTold({ rowid, attempt }: DeliveryResult): boolean {
-    return (this.#told.get(rowid) ?? -1) >= attempt;
+    return (this.#shown.get(rowid) ?? -1) >= attempt;
   }
 }

@@ -125,7 +125,7 @@ export function Split(props: {
 
 const READ_ROWS = 50;
 
-interface Record {
+interface DatedRecord {
   readonly rowid: number;
   readonly timestamped: string;
 }
@@ -138,7 +138,7 @@ interface Record {
  * @param options.isHeld whether something holds the rows where they are
  * @param options.isSearch whether it looks at records one by one, and says how far it has come
  */
-export function useParts<Row extends Record>(options: {
+export function useParts<Row extends DatedRecord>(options: {
   readonly what: What;
   readonly path: string | undefined;
   readonly query: Query;
