@@ -305,9 +305,11 @@ export class Audit {
         longestGapMs = Math.max(longestGapMs, endMs - beganMs);
         const faults = this.#faultsIn(sub, beganMs, endMs);
         const last = faults.at(-1);
-        if (last === undefined) unexplainedMs = Math.max(unexplainedMs, endMs - beganMs);
-        else recoveredMs = Math.max(recoveredMs, endMs - last.atMs);
-        if (endMs - (last?.atMs ?? beganMs) < 12_500) continue;
+        // What was delivered after a fault had recovered from it.
+        const stillMs = endMs - Math.max(beganMs, last?.atMs ?? beganMs);
+        if (last === undefined) unexplainedMs = Math.max(unexplainedMs, stillMs);
+        else recoveredMs = Math.max(recoveredMs, stillMs);
+        if (stillMs < 12_500) continue;
         this.#example(
           `${sub.name} stood still from ${new Date(beganMs).toISOString()} for ${endMs - beganMs} ms: ${faults.map(({ what, atMs }) => `${what} at +${atMs - beganMs} ms`).join(", ")}; its owners: ${this.#ownersIn(sub, beganMs, endMs)}`,
         );
