@@ -7,7 +7,7 @@ import { usageError } from "../cli/usage-errors.ts";
 import type { ActionRevision, Schemata } from "../domain/action.ts";
 import type { Evreg } from "../evreg.ts";
 import { differenceLine, differencesInShort, revisionColumns } from "../cli/views/actions.ts";
-import { differencesOf } from "../schema/pointers.ts";
+import { differencesOf } from "../schema/differences.ts";
 
 /** One of the two schemas: its name for a person, and for a program `{ revision }` or `{ file }`. */
 interface Side {

@@ -109,6 +109,18 @@ export type SchemaBreak = Omit<RevisionBreak, "revision">;
 /** A break of what a revision promised. */
 export interface RevisionBreak extends ValueOf<Answers["SchemaBreak"]> {}
 
+/** How the message of a break ends that is not proven. */
+export const UNPROVEN: Readonly<Record<SchemaBreak["side"], string>> = {
+  producer: "It cannot be proven that all a producer may send today is still accepted.",
+  consumer: "It cannot be proven that a consumer written for the old schema understands all that may come.",
+};
+
+/** Stands for what was not compared. */
+export function notCompared(side: SchemaBreak["side"], change: string, remedy: string): SchemaBreak {
+  const message = `${change} ${UNPROVEN[side]}`;
+  return { side, pointer: "", field: "", change, message, remedy, certainty: "cannot_prove" };
+}
+
 /** Whether another rule protects somebody less. */
 export function isLooser(from: CompatibilityRule, to: CompatibilityRule): boolean {
   const [before, after] = [sidesOf(from.compatibility), sidesOf(to.compatibility)];

@@ -29,8 +29,14 @@ export const ACTION_ANSWERS = {
         ...field.text,
         description: "JSON pointer into the new schema, or into the old one for what was removed.",
       },
+      field: {
+        ...field.text,
+        description:
+          "Where in a payload, as `customer.country` or `lines[0].sku`; empty for the payload itself. An index may stand for those after it.",
+      },
       was: { description: "What the old schema has there; absent if it has nothing." },
       is: { description: "What the new schema has there; absent if it has nothing." },
+      change: { ...field.text, description: "What changed: how `message` begins." },
       message: field.text,
       remedy: { ...field.text, description: "What to do instead." },
       certainty: {

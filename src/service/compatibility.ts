@@ -5,6 +5,7 @@ import {
   CHECK_LIMITS,
   type CompatibilityMode,
   type CompatibilityRule,
+  notCompared,
   type RevisionBreak,
   type SchemaBreak,
   type Schemata,
@@ -50,7 +51,7 @@ export async function breaksOf(
   const described = () => [...byKey.values()].map((one) => describeBreak(stored.revision, one));
   for await (const { revision, schemata } of revisions) {
     if (remaining <= 0 || byKey.size >= CHECK_LIMITS.breaks) {
-      return [...described(), ...sidesOf(mode).map((side) => notCompared(side, revision))];
+      return [...described(), ...sidesOf(mode).map((side) => revisionsLeftOut(side, revision))];
     }
     const { breaks, steps } = await compare(schemata, next, mode);
     remaining -= STEPS_PER_COMPARISON + JSON.stringify(schemata).length + nextLength + steps;
@@ -68,17 +69,13 @@ function keyOf({ side, pointer, message }: SchemaBreak): string {
 }
 
 /** Stands for the revisions up to this one. */
-function notCompared(side: SchemaBreak["side"], revision: number): RevisionBreak {
+function revisionsLeftOut(side: SchemaBreak["side"], revision: number): RevisionBreak {
   const which = revision === 1 ? "Revision 1 was" : `Revisions 1 to ${revision} were`;
-  const unknown =
-    side === "producer"
-      ? "all a producer may send by them is still accepted"
-      : "a consumer written for them understands all that may come";
   const most = CHECK_LIMITS.breaks.toLocaleString("en");
-  const message = `${which} not compared: it takes too many steps, or later ones have ${most} breaks already. It cannot be proven that ${unknown}.`;
+  const change = `${which} not compared: it takes too many steps, or later ones have ${most} breaks already.`;
   const remedy =
     "Fix what else breaks and check again, create the schema as a new version of the action, or have it compared with the last revision only (compatibility_against: last).";
-  return { revision, side, pointer: "", message, remedy, certainty: "cannot_prove" };
+  return { revision, ...notCompared(side, change, remedy) };
 }
 
 /** How a schema comes to replace the one in force. Breaks that were allowed are counted too. */

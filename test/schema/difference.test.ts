@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { differencesOf } from "../../src/schema/pointers.ts";
+import { differencesOf } from "../../src/schema/differences.ts";
 
 const added = (pointer: string, is: unknown) => ({ kind: "added", pointer, is });
 const removed = (pointer: string, was: unknown) => ({ kind: "removed", pointer, was });

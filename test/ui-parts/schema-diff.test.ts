@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import { placeInPayload } from "../../src/ui/screens/actions/payload-places.ts";
+import { placesIn } from "../../src/ui/screens/actions/payload-places.ts";
 import {
   changeInShort,
   diffRows,
@@ -10,7 +10,7 @@ import {
   sidesOfRows,
 } from "../../src/ui/screens/actions/schema-diff.ts";
 import { jsonLines } from "../../src/ui/screens/actions/schema-lines.ts";
-import { touchedFields, usedFields } from "../../src/ui/screens/actions/used-fields.ts";
+import { brokenFields, touchedFields, usedFields } from "../../src/ui/screens/actions/used-fields.ts";
 
 const text = (value: unknown): string => JSON.stringify(value);
 const said = ({ line }: DiffRow): string =>
@@ -125,33 +125,16 @@ describe("a break", () => {
     };
     const rows = diffRows(text(ORDER), text(next));
     const pins = pinsOf(rows, [
-      { pointer: "/required", message: 'The property "total" has become required.' },
-      { pointer: "/required", message: 'The property "lines" has become required.' },
-      { pointer: "/properties/id/type", message: "id must be an integer" },
-      { pointer: "/properties/gone/deep", message: "what has no line" },
+      { pointer: "/required", field: "total" },
+      { pointer: "/required", field: "lines" },
+      { pointer: "/properties/id/type", field: "id" },
+      { pointer: "/properties/gone/deep", field: "gone.deep" },
     ]);
     const lines = [...pins].map(([row, numbers]) => [said(rows[row]!), numbers]);
     expect(lines).toContainEqual(['"total"', [1]]);
     expect(lines).toContainEqual(['"lines",', [2]]);
     expect(lines).toContainEqual(['"type": "integer"', expect.arrayContaining([3])]);
     expect([...pins.values()].flat()).toHaveLength(4);
-  });
-
-  it("is shown in the payload, through references and lists", () => {
-    const payload = { id: "1", customer: { country: "IT" }, lines: [{ sku: 1 }] };
-    expect(placeInPayload([ORDER], payload, "/definitions/line/properties/sku/type")).toBe("/lines/0/sku");
-    expect(placeInPayload([ORDER], payload, "/properties/customer/properties/country/enum")).toBe(
-      "/customer/country",
-    );
-    expect(placeInPayload([ORDER], payload, "/required")).toBe("");
-    expect(placeInPayload([ORDER], { id: "1" }, "/properties/customer/properties/country")).toBe("");
-    expect(placeInPayload([{}, ORDER], payload, "/properties/customer/type")).toBe("/customer");
-  });
-
-  it("is looked for a bounded time in a schema that has itself in it", () => {
-    const tree: Record<string, unknown> = { properties: {} };
-    for (const name of "abcdefgh") (tree["properties"] as Record<string, unknown>)[name] = { $ref: "#" };
-    expect(placeInPayload([tree], { a: { b: {} } }, "/properties/b/$ref")).toBe("/a/b");
   });
 });
 
@@ -167,6 +150,22 @@ describe("the members that subscriptions look at", () => {
       "filter customer.country",
       "order customer.id",
     ]);
+  });
+
+  it("are looked for a bounded time in a schema that has itself in it", () => {
+    const tree: Record<string, unknown> = { properties: {} };
+    for (const name of "abcdefgh") (tree["properties"] as Record<string, unknown>)[name] = { $ref: "#" };
+    expect(placesIn(tree).get("")).toContain("/a/b");
+  });
+
+  it("are named where a break is about them, or about what they are in", () => {
+    const used = usedFields([subscription(filter, { key: "/lines/0/sku" })]);
+    const brokenBy = (field: string): readonly string[] => brokenFields(used, field).map((one) => one.field);
+    expect(brokenBy("customer.country")).toEqual(["customer.country"]);
+    expect(brokenBy("customer")).toEqual(["customer.country"]);
+    expect(brokenBy("lines[0].sku")).toEqual(["lines.0.sku"]);
+    expect(brokenBy("customer.id")).toEqual([]);
+    expect(brokenBy("")).toEqual([]);
   });
 
   it("are named where a change touches them, or takes away what they are in", () => {

@@ -3,7 +3,7 @@ import { escapeControlInJson, escapeControl } from "../io/text.ts";
 import { nextCommand } from "../target/next-command.ts";
 import { type Action, type ActionRevision, actionState } from "../../domain/action.ts";
 import { ACTION } from "../../model/action.ts";
-import type { Difference } from "../../schema/pointers.ts";
+import type { Difference } from "../../schema/differences.ts";
 import { linesOf, listOf, type RecordView, type ShownMembers } from "./view.ts";
 
 const STATE_COLORS = { active: "green", deprecated: "yellow", retired: "dim" } as const;

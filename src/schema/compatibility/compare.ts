@@ -1,4 +1,10 @@
-import { type CompatibilityMode, type SchemaBreak, type Schemata, sidesOf } from "../../domain/action.ts";
+import {
+  type CompatibilityMode,
+  notCompared,
+  type SchemaBreak,
+  type Schemata,
+  sidesOf,
+} from "../../domain/action.ts";
 import { runSync } from "../../runtime/yielding.ts";
 import { budget, StepsExceeded } from "../limits.ts";
 import { TextWitness } from "../patterns/search.ts";
@@ -140,17 +146,15 @@ function isTooMuch(error: unknown): boolean {
 function manyMore(side: BreakSide, count: number): SchemaBreak {
   const [noun, verb] = count === 1 ? ["place", "breaks"] : ["places", "break"];
   const who = side === "producer" ? "producers" : "consumers";
-  const message = `${count.toLocaleString("en")} more ${noun} ${verb} ${who}; the first ${MAX_BREAKS} are listed.`;
+  const change = `${count.toLocaleString("en")} more ${noun} ${verb} ${who}; the first ${MAX_BREAKS} are listed.`;
   const remedy = "Fix those and check again, or create the schema as a new version of the action.";
-  return { side, pointer: "", message, remedy, certainty: "cannot_prove" };
+  return { ...notCompared(side, change, remedy), message: change };
 }
 
 function tooLong(side: BreakSide): SchemaBreak {
-  const message =
-    side === "producer"
-      ? "The schemas take too many steps to compare. It cannot be proven that all a producer may send today is still accepted."
-      : "The schemas take too many steps to compare. It cannot be proven that a consumer written for the old schema understands all that may come.";
-  const remedy =
-    "Create the schema as a new version of the action, or apply it without a comparison (compatibility: none).";
-  return { side, pointer: "", message, remedy, certainty: "cannot_prove" };
+  return notCompared(
+    side,
+    "The schemas take too many steps to compare.",
+    "Create the schema as a new version of the action, or apply it without a comparison (compatibility: none).",
+  );
 }

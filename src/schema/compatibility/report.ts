@@ -1,4 +1,4 @@
-import type { SchemaBreak } from "../../domain/action.ts";
+import { type SchemaBreak, UNPROVEN } from "../../domain/action.ts";
 import { fieldName } from "../pointers.ts";
 import { pointerTo } from "../../json/pointer.ts";
 import { quoted, requirementOf, shortened } from "../validate/errors.ts";
@@ -30,12 +30,15 @@ export function breakOf(
   const change = changeOf(side, violation);
   const { was, is } = change;
   const isShort = payload !== undefined && JSON.stringify(payload.value).length <= MAX_EXAMPLE_CHARACTERS;
+  const what = whatChanged(change);
   return {
     side,
     pointer: pointerFor(change),
+    field: fieldOf(violation),
     ...(was === undefined ? {} : { was: shortened(was) }),
     ...(is === undefined ? {} : { is: shortened(is) }),
-    message: `${whatChanged(change)} ${whoBreaks(change, payload !== undefined)}`,
+    change: what,
+    message: `${what} ${whoBreaks(change, payload !== undefined)}`,
     remedy: remedyFor(change),
     certainty: payload === undefined ? "cannot_prove" : "proven",
     ...(isShort ? { example: payload.value } : {}),
@@ -84,6 +87,12 @@ function pointerFor({ side, keyword, violation, old, next, is }: SchemaChange): 
   return pointerTo(pointer, member);
 }
 
+/** The place in payloads: a property that is at fault, else what the keyword is about. */
+function fieldOf({ location, keyword, member, isRemoved }: Violation): string {
+  const path = pathTo(location) ?? pathTo(location.parent!) ?? [];
+  return fieldName(isRemoved === true || keyword === "required" ? [...path, member!] : path);
+}
+
 function whatChanged({ side, keyword, violation, was, is }: SchemaChange): string {
   const { location, member, isRemoved } = violation;
   const about = locationName(location);
@@ -120,11 +129,7 @@ function whatChanged({ side, keyword, violation, was, is }: SchemaChange): strin
 }
 
 function whoBreaks({ side, keyword, violation }: SchemaChange, isProven: boolean): string {
-  if (!isProven) {
-    return side === "producer"
-      ? "It cannot be proven that all a producer may send today is still accepted."
-      : "It cannot be proven that a consumer written for the old schema understands all that may come.";
-  }
+  if (!isProven) return UNPROVEN[side];
   if (side === "producer") {
     if (keyword === "required") return "A producer that does not send it is refused.";
     if (violation.isRemoved === true) return "A producer that sends it is refused.";

@@ -11,8 +11,10 @@ test("a break has its place, both sides, who breaks, a payload and a way out", (
     {
       side: "producer",
       pointer: "/required",
+      field: "email",
       was: ["id"],
       is: ["id", "email"],
+      change: 'The property "email" has become required.',
       message: 'The property "email" has become required. A producer that does not send it is refused.',
       remedy: 'Add "email" as an optional property.',
       certainty: "proven",
@@ -21,8 +23,10 @@ test("a break has its place, both sides, who breaks, a payload and a way out", (
     {
       side: "producer",
       pointer: "/properties/total/minimum",
+      field: "total",
       was: 0,
       is: 1,
+      change: "total must be at least 1; before, it had to be at least 0.",
       message:
         "total must be at least 1; before, it had to be at least 0. A producer that keeps to the old schema is refused.",
       remedy: "Leave minimum as it is, and add an optional property for what is new.",
@@ -30,6 +34,20 @@ test("a break has its place, both sides, who breaks, a payload and a way out", (
       example: { id: "text", total: 0 },
     },
   ]);
+});
+
+test("the field of a break is its place in payloads, through references, lists and names", () => {
+  const line = (sku: Json): Json => object({ sku });
+  const schema = (sku: Json, names: Json): Json => ({
+    ...object({ lines: { items: { $ref: "#/definitions/line" } }, labels: { propertyNames: names } }),
+    definitions: { line: line(sku) },
+  });
+  const old = schema(text, {});
+  const { breaks } = compare(old, schema({ type: "integer" }, { maxLength: 3 }));
+  expect(Object.fromEntries(breaks.map(({ pointer, field }) => [pointer, field]))).toEqual({
+    "/properties/labels/propertyNames/maxLength": "labels",
+    "/definitions/line/properties/sku/type": "lines[0].sku",
+  });
 });
 
 test("for a member that became required, the way out is to remove it from the list again", () => {

@@ -5,9 +5,10 @@ import { SubscriptionLink } from "../../records/delivery-acts.tsx";
 import { Copy } from "../../parts/copy.tsx";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { numberText } from "../../parts/time.tsx";
+import { pointerTo } from "../../../json/pointer.ts";
+import { type FieldPath, pathNamed } from "../../../schema/pointers.ts";
 import { Pieces, Pin } from "./diff-view.tsx";
-import { placeInPayload, valueAt } from "./payload-places.ts";
-import { jsonLines } from "./schema-lines.ts";
+import { type JsonLine, jsonLines } from "./schema-lines.ts";
 import { brokenFields, type UsedField, usedFields } from "./used-fields.ts";
 
 const SHOWN_BREAKS = 50;
@@ -15,12 +16,9 @@ const SHOWN_BREAKS = 50;
 /** What a schema would break: who, where, a payload that shows it, and what to do instead. */
 export function BreakList(props: {
   readonly breaks: readonly RevisionBreak[];
-  /** The schema that is compared, and the one it is compared with. */
-  readonly after: unknown;
-  readonly before: unknown;
   readonly subscribers: readonly Subscription[] | undefined;
 }) {
-  const { breaks, after, before, subscribers = [] } = props;
+  const { breaks, subscribers = [] } = props;
   const used = useMemo(() => usedFields(subscribers), [subscribers]);
   const [all, setAll] = useState(false);
   const shown = all ? breaks : breaks.slice(0, SHOWN_BREAKS);
@@ -29,13 +27,7 @@ export function BreakList(props: {
       {breaks.some(({ side }) => side === "consumer") && <Receivers subscribers={subscribers} />}
       <ol class="breaks">
         {shown.map((one, index) => (
-          <Break
-            key={`${one.pointer} ${one.message}`}
-            number={index + 1}
-            broken={one}
-            schemas={[after, before]}
-            used={used}
-          />
+          <Break key={`${one.pointer} ${one.message}`} number={index + 1} broken={one} used={used} />
         ))}
       </ol>
       {shown.length < breaks.length && (
@@ -85,35 +77,24 @@ export function UsedLines({ fields }: { readonly fields: readonly UsedField[] })
   );
 }
 
-/** "… has become required. A producer is refused." → the first sentence, and the others. */
-function sentences(message: string): readonly [string, string] {
-  const end = /[.!] (?=[A-Z])/.exec(message);
-  if (end === null) return [message.replace(/\.$/, ""), ""];
-  return [message.slice(0, end.index), message.slice(end.index + 2)];
-}
-
 function Break(props: {
   readonly number: number;
   readonly broken: RevisionBreak;
-  readonly schemas: readonly unknown[];
   readonly used: readonly UsedField[];
 }) {
-  const { number, broken, schemas } = props;
-  const [title, rest] = sentences(broken.message);
+  const { number, broken } = props;
+  const { change, message } = broken;
   return (
     <li id={`break-${number}`} tabIndex={-1}>
       <Pin number={number} to={`line-${number}`} label={`Where break ${number} is`} />
       <div class="body">
-        <h3 class="break">{title}</h3>
-        <p class="soft">
-          {rest}
-          {broken.certainty === "cannot_prove" && (
-            <span class="warn-text"> It may be harmless, but that cannot be proven.</span>
-          )}
+        <h3 class="break">{change.replace(/\.$/, "")}</h3>
+        <p class={broken.certainty === "cannot_prove" ? "warn-text" : "soft"}>
+          {message.slice(change.length)}
         </p>
         {broken.pointer !== "" && <code class="at">{broken.pointer}</code>}
-        <UsedLines fields={brokenFields(props.used, schemas, broken)} />
-        {broken.example !== undefined && <Witness broken={broken} schemas={schemas} isOpen={number === 1} />}
+        <UsedLines fields={brokenFields(props.used, broken.field)} />
+        {broken.example !== undefined && <Witness broken={broken} isOpen={number === 1} />}
         <p class="instead soft">
           <b>Instead</b> {broken.remedy}
         </p>
@@ -125,24 +106,15 @@ function Break(props: {
 const WHOLE_LINES = 16;
 const AROUND_LINES = 3;
 
-function Witness(props: {
-  readonly broken: RevisionBreak;
-  readonly schemas: readonly unknown[];
-  readonly isOpen: boolean;
-}) {
-  const { broken, schemas, isOpen } = props;
-  const { example, pointer } = broken;
+function Witness({ broken, isOpen }: { readonly broken: RevisionBreak; readonly isOpen: boolean }) {
+  const { example, field } = broken;
   const text = useMemo(() => JSON.stringify(example, null, 2), [example]);
   const lines = useMemo(() => jsonLines(text), [text]);
-  const at = useMemo(() => placeInPayload(schemas, example, pointer), [...schemas, example, pointer]);
-  const mark = Math.max(
-    0,
-    lines.findIndex((line) => line.pointer === at),
-  );
+  const path = useMemo(() => pathNamed(field), [field]);
+  const { mark, missing } = useMemo(() => markIn(lines, path), [lines, path]);
   const [isWhole, setWhole] = useState(isOpen && lines.length <= WHOLE_LINES);
   const first = isWhole ? 0 : Math.max(0, mark - AROUND_LINES);
   const shown = isWhole ? lines : lines.slice(first, mark + AROUND_LINES + 1);
-  const missing = missingName(broken, valueAt(example, at));
   return (
     <div class="witness">
       <header>
@@ -172,12 +144,12 @@ function Witness(props: {
   );
 }
 
-/** The name that has become required, and that the payload has not. */
-function missingName({ pointer, is, message }: RevisionBreak, value: unknown): string | undefined {
-  if (!pointer.endsWith("/required") || !Array.isArray(is)) return undefined;
-  const absent = is.filter((name) => typeof name === "string" && valueAt(value, `/${name}`) === undefined);
-  return (
-    (absent as string[]).find((name) => message.includes(JSON.stringify(name))) ??
-    (absent[0] as string | undefined)
-  );
+/** The line of a place, else that of the nearest around it, and the step that is not there. */
+function markIn(lines: readonly JsonLine[], path: FieldPath) {
+  for (let end = path.length; end > 0; end -= 1) {
+    const pointer = path.slice(0, end).reduce(pointerTo, "");
+    const mark = lines.findIndex((line) => line.pointer === pointer);
+    if (mark !== -1) return { mark, missing: path[end] };
+  }
+  return { mark: 0, missing: path[0] };
 }

@@ -58,7 +58,7 @@ export function CheckSchema({ action, subscribers, route }: PartProps) {
   // Breaks name their own.
   const touched = useMemo(() => {
     const fields = touchedFields(usedFields(subscribers ?? []), rows ?? [], before, after);
-    const named = new Set(breaks.flatMap((broken) => brokenFields(fields, [after, before], broken)));
+    const named = new Set(breaks.flatMap((broken) => brokenFields(fields, broken.field)));
     return fields.filter((field) => !named.has(field));
   }, [rows, subscribers, before, after, breaks]);
   const mayWrite = mayChange(action);
@@ -144,9 +144,7 @@ export function CheckSchema({ action, subscribers, route }: PartProps) {
           )}
         </div>
         <div class="stack">
-          {breaks.length > 0 && (
-            <BreakList breaks={breaks} before={before} after={after} subscribers={subscribers} />
-          )}
+          {breaks.length > 0 && <BreakList breaks={breaks} subscribers={subscribers} />}
           {verdict !== undefined && <Warnings warnings={verdict.warnings} />}
         </div>
       </div>

@@ -3,7 +3,15 @@ import { useMemo, useState } from "preact/hooks";
 import type { Piece } from "../../parts/json-tokens.ts";
 import { numberText } from "../../parts/time.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
-import { type DiffRow, type Fold, foldedRows, type Pins, pinsOf, sidesOfRows } from "./schema-diff.ts";
+import {
+  type BreakPlace,
+  type DiffRow,
+  type Fold,
+  foldedRows,
+  type Pins,
+  pinsOf,
+  sidesOfRows,
+} from "./schema-diff.ts";
 
 /** Each row is some twenty elements. */
 const SHOWN_ROWS = 1_500;
@@ -30,7 +38,7 @@ export function Pin(props: { readonly number: number; readonly to: string; reado
  */
 export function DiffView(props: {
   readonly rows: readonly DiffRow[];
-  readonly breaks: readonly { readonly pointer: string; readonly message: string }[];
+  readonly breaks: readonly BreakPlace[];
   readonly note: string;
   readonly route: Route;
 }) {

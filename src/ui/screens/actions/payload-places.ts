@@ -92,35 +92,3 @@ export function valueAt(root: unknown, pointer: string): unknown {
   }
   return value;
 }
-
-/**
- * Where a payload shows a break: the JSON pointer of the first value in it that the break's pointer is about. Where the value
- * is not there, that of the object which should have it.
- */
-export function placeInPayload(schemas: readonly unknown[], payload: unknown, pointer: string): string {
-  const known = schemas.map((schema) => placesFor(placesIn(schema), pointer));
-  const [nearest] = known.toSorted((one, other) => one.rest.length - other.rest.length);
-  for (const cut of [0, 1]) {
-    for (const place of nearest?.places ?? []) {
-      const steps = pointerSteps(place);
-      const at = firstAt(payload, steps.slice(0, Math.max(0, steps.length - cut)), "");
-      if (at !== undefined) return at;
-    }
-  }
-  return "";
-}
-
-function firstAt(value: unknown, steps: readonly string[], pointer: string): string | undefined {
-  const [step, ...others] = steps;
-  if (step === undefined) return value === undefined ? undefined : pointer;
-  if (typeof value !== "object" || value === null) return undefined;
-  if (step === "*" && Array.isArray(value)) {
-    for (const [index, item] of value.entries()) {
-      const inner = firstAt(item, others, `${pointer}/${index}`);
-      if (inner !== undefined) return inner;
-    }
-    return undefined;
-  }
-  if (!Object.hasOwn(value, step)) return undefined;
-  return firstAt((value as Json)[step], others, pointerTo(pointer, step));
-}

@@ -225,9 +225,7 @@ function Comparison(props: PartProps & { readonly first: number; readonly second
       )}
       <div class={breaks.length > 0 ? "cols even" : "stack"}>
         <DiffView rows={rows} breaks={breaks} note={`revision ${first} → ${second}`} route={route} />
-        {breaks.length > 0 && (
-          <BreakList breaks={breaks} before={old.schemata} after={next.schemata} subscribers={subscribers} />
-        )}
+        {breaks.length > 0 && <BreakList breaks={breaks} subscribers={subscribers} />}
       </div>
     </>
   );

@@ -1,4 +1,6 @@
 import { diffArrays } from "diff";
+import type { RevisionBreak } from "../../../domain/action.ts";
+import { pathNamed } from "../../../schema/pointers.ts";
 import { type JsonLine, jsonLines } from "./schema-lines.ts";
 
 /** A line of what two schemas say: of both, or of one. */
@@ -146,44 +148,43 @@ function endOfRun(rows: readonly DiffRow[], from: number): number {
 /** Where what somebody says of a schema is pinned: by index of the row, the numbers of what is said, from 1. */
 export type Pins = ReadonlyMap<number, readonly number[]>;
 
+/** Where a break is, in the schema and in payloads. */
+export type BreakPlace = Pick<RevisionBreak, "pointer" | "field">;
+
 /**
- * Finds the row of each break: a changed line at its pointer, rather one whose text its message quotes; else the line that
+ * Finds the row of each break: a changed line at its pointer, rather one with the name of its property; else the line that
  * the pointer names, or the nearest around it.
  */
-export function pinsOf(
-  rows: readonly DiffRow[],
-  breaks: readonly { readonly pointer: string; readonly message: string }[],
-): Pins {
+export function pinsOf(rows: readonly DiffRow[], breaks: readonly BreakPlace[]): Pins {
   const pins = new Map<number, number[]>();
-  for (const [number, { pointer, message }] of breaks.entries()) {
-    const at = rowFor(rows, pointer, message);
+  for (const [number, broken] of breaks.entries()) {
+    const at = rowOf(rows, broken);
     if (at !== -1) pins.set(at, [...(pins.get(at) ?? []), number + 1]);
   }
   return pins;
 }
 
 /** Breaks in the order of the rows that they are pinned to, so that their numbers rise. */
-export function inOrder<B extends { readonly pointer: string; readonly message: string }>(
-  rows: readonly DiffRow[],
-  breaks: readonly B[],
-): readonly B[] {
-  const placed = breaks.map((broken) => ({ broken, at: rowFor(rows, broken.pointer, broken.message) }));
+export function inOrder<B extends BreakPlace>(rows: readonly DiffRow[], breaks: readonly B[]): readonly B[] {
+  const placed = breaks.map((broken) => ({ broken, at: rowOf(rows, broken) }));
   return placed.toSorted((one, other) => one.at - other.at).map(({ broken }) => broken);
 }
 
-function rowFor(rows: readonly DiffRow[], pointer: string, message: string): number {
+const rowOf = (rows: readonly DiffRow[], { pointer, field }: BreakPlace): number =>
+  rowFor(rows, pointer, JSON.stringify(pathNamed(field).at(-1)));
+
+function rowFor(rows: readonly DiffRow[], pointer: string, name: string | undefined): number {
   let best = -1;
   let bestWorth = 0;
   for (const [index, { sign, line }] of rows.entries()) {
     const isAt = line.pointer === pointer;
     if (!isAt && !line.pointer.startsWith(`${pointer}/`)) continue;
-    const quoted = line.pieces.findLast(({ kind }) => kind === "string" || kind === "number")?.text;
-    const isQuoted = quoted !== undefined && message.includes(quoted);
-    const worth = (isQuoted ? 8 : 0) + (sign === " " ? 0 : 4) + (sign === "+" ? 2 : 0) + (isAt ? 1 : 0);
+    const isNamed = line.pieces.some(({ kind, text }) => kind === "string" && text === name);
+    const worth = (isNamed ? 8 : 0) + (sign === " " ? 0 : 4) + (sign === "+" ? 2 : 0) + (isAt ? 1 : 0);
     if (worth > bestWorth) [best, bestWorth] = [index, worth];
   }
   if (best !== -1 || pointer === "") return best === -1 && rows.length > 0 ? 0 : best;
-  return rowFor(rows, parentOf(pointer), message);
+  return rowFor(rows, parentOf(pointer), name);
 }
 
 /** What changed, in a few words: `+ customer.country and 2 more`. */

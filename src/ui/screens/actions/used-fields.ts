@@ -2,6 +2,7 @@ import type { Subscription } from "../../../domain/subscription.ts";
 import type { DiffRow } from "./schema-diff.ts";
 import { placesFor, placesIn, valueAt } from "./payload-places.ts";
 import { pointerSteps, pointerTo } from "../../../json/pointer.ts";
+import { pathNamed } from "../../../schema/pointers.ts";
 
 /** A member of payloads that a subscription looks at. */
 export interface UsedField {
@@ -47,25 +48,15 @@ function fieldName(place: string): string {
   return pointerSteps(place).join(".").replaceAll(".*", "[]");
 }
 
-/**
- * Keeps the fields that a break is about.
- * @param schemas the one compared, and the one it is compared with
- */
-export function brokenFields(
-  used: readonly UsedField[],
-  schemas: readonly unknown[],
-  { pointer, message }: { readonly pointer: string; readonly message: string },
-): readonly UsedField[] {
-  const known = used.length === 0 ? [] : schemas.map((schema) => placesFor(placesIn(schema), pointer));
-  const [nearest] = known.toSorted((one, other) => one.rest.length - other.rest.length);
-  return used.filter(({ place }) =>
-    nearest?.places.some((one) => {
-      if (one !== "" && (place === one || place.startsWith(`${one}/`))) return true;
-      // The message quotes the member of an object.
-      const end = place.lastIndexOf("/");
-      return place.slice(0, end) === one && message.includes(JSON.stringify(place.slice(end + 1)));
-    }),
-  );
+/** Keeps the fields that a break is about. @param broken its place in payloads: what is inside is broken, too */
+export function brokenFields(used: readonly UsedField[], broken: string): readonly UsedField[] {
+  const path = pathNamed(broken);
+  if (path.length === 0) return [];
+  return used.filter(({ place }) => {
+    const steps = pointerSteps(place);
+    // All places of a list are one.
+    return path.every((step, index) => steps[index] === String(step) || steps[index] === "*");
+  });
 }
 
 /** Keeps the fields that a change of the schema touches. */

@@ -1,0 +1,56 @@
+import { isDeepStrictEqual } from "node:util";
+import { pointerTo } from "../json/pointer.ts";
+import { isObject } from "./keywords.ts";
+import { childOf } from "./pointers.ts";
+
+/** One place where two schemas differ. */
+export type Difference =
+  /** `pointer` leads to it in the new schema. */
+  | { readonly kind: "added"; readonly pointer: string; readonly is: unknown }
+  /** `pointer` led to it in the old schema. */
+  | { readonly kind: "removed"; readonly pointer: string; readonly was: unknown }
+  | { readonly kind: "changed"; readonly pointer: string; readonly was: unknown; readonly is: unknown };
+
+/**
+ * The smallest parts that were added, removed or changed, in the order of the document. The order of members does not
+ * count, nor that of a list of scalars such as `required` or `enum`.
+ */
+export function differencesOf(before: unknown, after: unknown, pointer = ""): Difference[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  if (isObject(before) && isObject(after)) return inMembers(before, after, pointer);
+  if (Array.isArray(before) && Array.isArray(after)) {
+    if (before.length > 0 && after.length > 0 && [...before, ...after].every(isScalar)) {
+      return inSets(before, after, pointer);
+    }
+    return inMembers(before, after, pointer);
+  }
+  return [{ kind: "changed", pointer, was: before, is: after }];
+}
+
+/** Finds the differences of two objects or two lists. */
+function inMembers(before: object, after: object, pointer: string): Difference[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names].flatMap((name) => {
+    const place = pointerTo(pointer, name);
+    const [was, is] = [childOf(before, name), childOf(after, name)];
+    if (!Object.hasOwn(before, name)) return { kind: "added", pointer: place, is };
+    if (!Object.hasOwn(after, name)) return { kind: "removed", pointer: place, was };
+    return differencesOf(was, is, place);
+  });
+}
+
+function inSets(before: readonly unknown[], after: readonly unknown[], pointer: string): Difference[] {
+  const removed = before.flatMap((was, index): Difference[] =>
+    after.includes(was) ? [] : [{ kind: "removed", pointer: pointerTo(pointer, index), was }],
+  );
+  const added = after.flatMap((is, index): Difference[] =>
+    before.includes(is) ? [] : [{ kind: "added", pointer: pointerTo(pointer, index), is }],
+  );
+  // Only their order or number differs, which may matter after all, in a `default` for example.
+  if (removed.length + added.length === 0) return [{ kind: "changed", pointer, was: before, is: after }];
+  return [...removed, ...added];
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value !== "object" || value === null;
+}
