@@ -10,7 +10,7 @@ import { note, Output, type OutputFormat } from "./io/output.ts";
 import type { Column } from "./io/table.ts";
 import { escapeControl } from "./io/text.ts";
 import { messageFor } from "./report-error.ts";
-import { pathNamed } from "../schema/pointers.ts";
+import { pathNamed } from "../json/field-path.ts";
 import { faultInFile } from "./schema-file.ts";
 import { setContext, setTarget } from "./target/next-command.ts";
 import type { TargetFlags } from "./target/next-command.ts";

@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { RawJson } from "../json/raw-json.ts";
-import { childOf, type FieldPath, pathNamed } from "../schema/pointers.ts";
+import { childOf, type FieldPath, pathNamed } from "../json/field-path.ts";
 import { usageError } from "./usage-errors.ts";
 
 /** A member of a payload that a person sets. */

@@ -2,7 +2,7 @@ import type { SchemaHolder, Schemata } from "../domain/action.ts";
 import { asEvregError, EvregError } from "../domain/error.ts";
 import { parseJson } from "../json/raw-json.ts";
 import { SCHEMA_LIMITS } from "../schema/limits.ts";
-import { pathNamed } from "../schema/pointers.ts";
+import { pathNamed } from "../json/field-path.ts";
 import { pointerTo } from "../json/pointer.ts";
 import { readInput, textFault } from "./io/input.ts";
 import { setSchemaFile } from "./target/next-command.ts";

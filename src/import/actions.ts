@@ -3,7 +3,7 @@ import { EvregError } from "../domain/error.ts";
 import { checkNewActionName } from "../domain/names.ts";
 import { checkSchema } from "../schema/check.ts";
 import { isObject, type JsonObject } from "../schema/keywords.ts";
-import { fieldName, pathNamed, pathOf } from "../schema/pointers.ts";
+import { fieldName, pathNamed, pathOf } from "../json/field-path.ts";
 import { type Catalogue, type DocumentEvent, type SkippedMessage, refuse } from "./catalogue.ts";
 import { type Note, toDraft7, type Translated, type TranslateOptions } from "./draft7.ts";
 import { UnsupportedSchema } from "./source.ts";

@@ -1,5 +1,5 @@
 import { isObject } from "../schema/keywords.ts";
-import { childOf } from "../schema/pointers.ts";
+import { childOf } from "../json/field-path.ts";
 import { pointerSteps, pointerTo } from "../json/pointer.ts";
 
 /** Why something cannot be translated: a place in the source, and a sentence. */

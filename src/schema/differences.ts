@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { pointerTo } from "../json/pointer.ts";
 import { isObject } from "./keywords.ts";
-import { childOf } from "./pointers.ts";
+import { childOf } from "../json/field-path.ts";
 
 /** One place where two schemas differ. */
 export type Difference =

@@ -2,7 +2,7 @@ import type { SchemaHolder } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { isAnnotation, isObject, type JsonObject } from "./keywords.ts";
 import { SCHEMA_LIMITS } from "./limits.ts";
-import { fieldName, type FieldPath, pathOf } from "./pointers.ts";
+import { fieldName, type FieldPath, pathOf } from "../json/field-path.ts";
 import { pointerTo } from "../json/pointer.ts";
 import { shortened } from "./validate/errors.ts";
 

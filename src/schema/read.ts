@@ -6,7 +6,7 @@ import { budget, SCHEMA_LIMITS, VALIDATION_STEPS } from "./limits.ts";
 import { type SchemaDocument, SchemaNode } from "./node.ts";
 import { PatternCompiler } from "./patterns/compile.ts";
 import { PatternSyntaxError } from "./patterns/syntax.ts";
-import { childOf, pathOf, valueAt } from "./pointers.ts";
+import { childOf, pathOf, valueAt } from "../json/field-path.ts";
 import { pointerSteps, pointerTo } from "../json/pointer.ts";
 import { faultsIn } from "./validate/faults.ts";
 

@@ -5,7 +5,7 @@ import { checkBearerToken } from "../../domain/subscription.ts";
 import type { Field } from "../../model/field.ts";
 import { Unreadable } from "../../model/kinds.ts";
 import { readRegularFile } from "../io/input.ts";
-import { type FieldPath, pathNamed } from "../../schema/pointers.ts";
+import { type FieldPath, pathNamed } from "../../json/field-path.ts";
 import { usageError } from "../usage-errors.ts";
 import {
   type ParsedDocument,

@@ -18,7 +18,7 @@ import { JsonError } from "../../json/json-error.ts";
 import { readInput, readRegularFile, textFault } from "../io/input.ts";
 import { parseJson } from "../../json/raw-json.ts";
 import { memoize } from "../../schema/memoize.ts";
-import { type FieldPath } from "../../schema/pointers.ts";
+import { type FieldPath } from "../../json/field-path.ts";
 import { pointerSteps } from "../../json/pointer.ts";
 import { usageError } from "../usage-errors.ts";
 

@@ -6,7 +6,7 @@ import { type SkippedMessage, readCatalogue } from "../../import/catalogue.ts";
 import { readInput } from "../io/input.ts";
 import { note } from "../io/output.ts";
 import { counted, flagWords, escapeControl } from "../io/text.ts";
-import { pathOf } from "../../schema/pointers.ts";
+import { pathOf } from "../../json/field-path.ts";
 import { nextCommand } from "../target/next-command.ts";
 import { usageError } from "../usage-errors.ts";
 import { problemsError } from "./declarations.ts";

@@ -11,7 +11,7 @@ import type { Field, Fields } from "../../model/field.ts";
 import { bodyOf } from "../../model/schemas.ts";
 import { SUBSCRIPTION as SUBSCRIPTION_RECORD } from "../../model/subscription.ts";
 import { memoize } from "../../schema/memoize.ts";
-import { pathNamed } from "../../schema/pointers.ts";
+import { pathNamed } from "../../json/field-path.ts";
 import { compileSchema } from "../../schema/validate/compile.ts";
 
 export type Values = Readonly<Record<string, unknown>>;

@@ -5,7 +5,7 @@ import { isPattern } from "../../domain/names.ts";
 import type { RetryDefaults } from "../../domain/retry.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { checkSchema } from "../../schema/check.ts";
-import { pathNamed } from "../../schema/pointers.ts";
+import { pathNamed } from "../../json/field-path.ts";
 import { pointerSteps } from "../../json/pointer.ts";
 import { type Declarations, type Declared, keyOf, nameOf } from "./declarations.ts";
 import type { Problem } from "./documents.ts";

@@ -1,5 +1,5 @@
 import { type SchemaBreak, UNPROVEN } from "../../domain/action.ts";
-import { fieldName } from "../pointers.ts";
+import { fieldName } from "../../json/field-path.ts";
 import { pointerTo } from "../../json/pointer.ts";
 import { quoted, requirementOf, shortened } from "../validate/errors.ts";
 import { isCheckedFormat } from "../validate/formats.ts";

@@ -1,7 +1,7 @@
 import { Ajv } from "ajv";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
 import { budget, StepsExceeded, VALIDATION_STEPS } from "../limits.ts";
-import { fieldName } from "../pointers.ts";
+import { fieldName } from "../../json/field-path.ts";
 import type { SchemaDocument, SchemaNode } from "../node.ts";
 import { compilePatternsSteps, readSchemaSteps } from "../read.ts";
 import { addKeywords, PART, type PartTable } from "./ajv-keywords.ts";

@@ -2,7 +2,7 @@ import { ASSERTIONS_FIRST, type JsonObject } from "../keywords.ts";
 import { MAX_FAILURES, spend } from "../limits.ts";
 import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
-import type { FieldPath } from "../pointers.ts";
+import type { FieldPath } from "../../json/field-path.ts";
 import { quoted, requirementOf } from "./errors.ts";
 import { has, isAbout, isListed, matches, matchesKeyword } from "./evaluate.ts";
 import { firstEqual, firstRepeated, namesOf } from "./values.ts";

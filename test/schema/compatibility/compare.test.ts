@@ -37,15 +37,18 @@ test("a break has its place, both sides, who breaks, a payload and a way out", (
 });
 
 test("the field of a break is its place in payloads, through references, lists and names", () => {
-  const line = (sku: Json): Json => object({ sku });
-  const schema = (sku: Json, names: Json): Json => ({
-    ...object({ lines: { items: { $ref: "#/definitions/line" } }, labels: { propertyNames: names } }),
-    definitions: { line: line(sku) },
-  });
-  const old = schema(text, {});
-  const { breaks } = compare(old, schema({ type: "integer" }, { maxLength: 3 }));
+  const members = {
+    lines: { items: { $ref: "#/definitions/line" } },
+    labels: { propertyNames: { minLength: 1 } },
+  };
+  const old = { ...object(members), definitions: { line: object({ sku: text }) } };
+  const next = {
+    ...object({ ...members, labels: { propertyNames: { minLength: 2 } } }),
+    definitions: { line: object({ sku: { type: "integer" } }) },
+  };
+  const { breaks } = compare(old, next);
   expect(Object.fromEntries(breaks.map(({ pointer, field }) => [pointer, field]))).toEqual({
-    "/properties/labels/propertyNames/maxLength": "labels",
+    "/properties/labels/propertyNames/minLength": "labels",
     "/definitions/line/properties/sku/type": "lines[0].sku",
   });
 });

@@ -6,7 +6,7 @@ import { Copy } from "../../parts/copy.tsx";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { numberText } from "../../parts/time.tsx";
 import { pointerTo } from "../../../json/pointer.ts";
-import { type FieldPath, pathNamed } from "../../../schema/pointers.ts";
+import { type FieldPath, pathNamed } from "../../../json/field-path.ts";
 import { Pieces, Pin } from "./diff-view.tsx";
 import { type JsonLine, jsonLines } from "./schema-lines.ts";
 import { brokenFields, type UsedField, usedFields } from "./used-fields.ts";

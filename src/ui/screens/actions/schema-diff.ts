@@ -1,6 +1,6 @@
 import { diffArrays } from "diff";
 import type { RevisionBreak } from "../../../domain/action.ts";
-import { pathNamed } from "../../../schema/pointers.ts";
+import { pathNamed } from "../../../json/field-path.ts";
 import { type JsonLine, jsonLines } from "./schema-lines.ts";
 
 /** A line of what two schemas say: of both, or of one. */

@@ -2,7 +2,7 @@ import type { Subscription } from "../../../domain/subscription.ts";
 import type { DiffRow } from "./schema-diff.ts";
 import { placesFor, placesIn, valueAt } from "./payload-places.ts";
 import { pointerSteps, pointerTo } from "../../../json/pointer.ts";
-import { pathNamed } from "../../../schema/pointers.ts";
+import { pathNamed } from "../../../json/field-path.ts";
 
 /** A member of payloads that a subscription looks at. */
 export interface UsedField {

@@ -1,4 +1,4 @@
-import { pointerSteps } from "../json/pointer.ts";
+import { pointerSteps } from "./pointer.ts";
 
 export type FieldPath = readonly (string | number)[];
 
