@@ -1,6 +1,7 @@
 import { Flags } from "@oclif/core";
 import { RawJson } from "../json/raw-json.ts";
-import { childOf, type FieldPath, pathNamed } from "../json/field-path.ts";
+import { typedMember } from "../domain/words/member-search.ts";
+import { childOf, type FieldPath } from "../json/field-path.ts";
 import { usageError } from "./usage-errors.ts";
 
 /** A member of a payload that a person sets. */
@@ -10,10 +11,6 @@ export interface OwnMember {
   readonly value: RawJson;
 }
 
-const PLACE = /^(?:[^.[\]]+|\["(?:[^"\\]|\\.)*"\])(?:\.[^.[\]]+|\[\d+\]|\["(?:[^"\\]|\\.)*"\])*$/s;
-/** Members may be as deep as a payload. */
-const MAX_STEPS = 64;
-
 export const setFlag = Flags.custom<OwnMember>({
   helpValue: "MEMBER=VALUE",
   multiple: true,
@@ -21,36 +18,13 @@ export const setFlag = Flags.custom<OwnMember>({
   parse: (text) => Promise.resolve(ownMember(text)),
 });
 
-/**
- * Reads `customer.id=7`: a place as errors name it (`items[0].sku`, `["odd name"].x`), and JSON, or else a text.
- * @throws `usage` for any other text
- */
+/** @throws `usage` for what `typedMember` does not read */
 export function ownMember(text: string): OwnMember {
-  const at = text.indexOf("=");
-  const place = text.slice(0, Math.max(0, at));
-  const path = PLACE.test(place) ? pathIn(place) : undefined;
-  if (path !== undefined && path.length <= MAX_STEPS) return { path, value: valueIn(text.slice(at + 1)) };
+  const member = typedMember(text);
+  if (member !== undefined) return { path: member.path, value: RawJson.fromText(member.value) };
   throw usageError(
     `takes MEMBER=VALUE, such as total=12, customer.id=7 or 'items[0].sku="A-1"'; not ${JSON.stringify(text)}.`,
   );
-}
-
-function pathIn(place: string): FieldPath | undefined {
-  try {
-    return pathNamed(place);
-  } catch {
-    // Something is escaped that JSON does not know.
-    return undefined;
-  }
-}
-
-function valueIn(text: string): RawJson {
-  try {
-    JSON.parse(text);
-    return RawJson.fromText(text);
-  } catch {
-    return RawJson.fromValue(text);
-  }
 }
 
 /**

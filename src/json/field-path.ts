@@ -5,7 +5,7 @@ export type FieldPath = readonly (string | number)[];
 const IDENTIFIER = /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u;
 
 /** A step of a place as `fieldName` writes it. */
-const STEP = /\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|([^.[\]]+)/g;
+const STEP = /\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|(?:^|(?<=.)\.)([^.[\]"]+)/gs;
 
 /** Characters up to which a name in a place is written whole, and a place; of longer ones the beginning and the end. */
 const MAX_NAME_LENGTH = 128;
@@ -33,12 +33,19 @@ function shortName(name: string, maxLength: number): string {
   return `${name.slice(0, half).toWellFormed()}…${name.slice(1 - half).toWellFormed()}`;
 }
 
-/** The steps of what `fieldName` has written. */
+/** The steps of what `fieldName` has written; none for another text. */
 export function pathNamed(field: string): FieldPath {
-  return Array.from(field.matchAll(STEP), ([, index, quoted, name = ""]) => {
-    if (index !== undefined) return Number(index);
-    return quoted === undefined ? name : (JSON.parse(quoted) as string);
-  });
+  const steps = [...field.matchAll(STEP)];
+  if (steps.map(([whole]) => whole).join("") !== field) return [];
+  try {
+    return steps.map(([, index, quoted, name = ""]) => {
+      if (index !== undefined) return Number(index);
+      return quoted === undefined ? name : (JSON.parse(quoted) as string);
+    });
+  } catch {
+    // Something is escaped that JSON does not know.
+    return [];
+  }
 }
 
 /** The steps of a JSON pointer, taken in `document`: in a list a step is a number. */

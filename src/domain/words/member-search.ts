@@ -1,67 +1,37 @@
+import { type FieldPath, pathNamed } from "../../json/field-path.ts";
 import { pointerSteps } from "../../json/pointer.ts";
 
-/** Names of members and places in lists. */
-type MemberPath = readonly (string | number)[];
-
-/** What a payload must have somewhere. */
-interface WantedMember {
-  readonly steps: MemberPath;
+/** A member of a payload that somebody typed with its value. */
+export interface TypedMember {
+  readonly path: FieldPath;
   /** The value as JSON. */
   readonly value: string;
 }
 
-const STEP = /^(?:([^.[\]"]+)|\[(\d{1,3})\]|\[("(?:[^"\\]|\\.)*")\])/s;
+/** Members may be as deep as a payload. */
 const MOST_STEPS = 64;
-
-/** What a search by members takes. */
-export const MEMBER_SEARCH_FORM =
-  "takes members such as country=FR, customer.id=7 or /sender/login=ada, each place once";
+const MOST_ITEMS = 1_000;
+const INDEX = /^(?:0|[1-9]\d{0,2})$/;
 
 /**
- * The JSON Schema, as JSON, of the payloads that have all these members; `undefined` where one of them is none, or two are about
- * the same place.
- * @param typed each as `country=FR`, `customer.id=7`, `items[0].sku="A 1"`, `["odd name"].x=true` or `/customer/id=7`; a value is
- *   JSON, or else a text
+ * Reads `country=FR`, `customer.id=7`, `items[0].sku="A 1"`, `["odd name"].x=true` or `/customer/id=7`: a value is JSON, or else a
+ * text. `undefined` for any other text.
  */
-export function memberSearch(typed: readonly string[]): string | undefined {
-  const wanted = typed.flatMap((member): readonly WantedMember[] => {
-    const at = member.indexOf("=");
-    const steps = at < 1 ? undefined : stepsOf(member.slice(0, at));
-    return steps === undefined ? [] : [{ steps, value: valueOf(member.slice(at + 1)) }];
-  });
-  return wanted.length < typed.length ? undefined : schemaOf(wanted);
+export function typedMember(text: string): TypedMember | undefined {
+  const at = text.indexOf("=");
+  const place = text.slice(0, Math.max(0, at));
+  const path = place.startsWith("/") ? pathOfPointer(place) : pathNamed(place);
+  const isMember = typeof path[0] === "string" && path.length <= MOST_STEPS;
+  return isMember ? { path, value: jsonOf(text.slice(at + 1)) } : undefined;
 }
 
-/** The steps of `items[0].sku`, `["odd name"].x` or a JSON Pointer; `undefined` for what is no such path. */
-function stepsOf(path: string): MemberPath | undefined {
-  const steps: (string | number)[] = [];
-  if (path.startsWith("/")) {
-    // A number in the pointer is a place in a list.
-    steps.push(
-      ...pointerSteps(path).map((step) => (/^(?:0|[1-9]\d{0,2})$/.test(step) ? Number(step) : step)),
-    );
-  }
-  for (let rest = path.startsWith("/") ? "" : path; rest !== "";) {
-    const [whole, name, index, quoted] = STEP.exec(rest) ?? [];
-    const step = index === undefined ? (name ?? textIn(quoted)) : Number(index);
-    if (whole === undefined || step === undefined) return undefined;
-    steps.push(step);
-    rest = rest.slice(whole.length).replace(/^\./, "");
-  }
-  return steps.length > MOST_STEPS ? undefined : steps;
-}
-
-/** The text of a name in quotes, if it is JSON. */
-function textIn(quoted = ""): string | undefined {
-  try {
-    return JSON.parse(quoted) as string;
-  } catch {
-    return undefined;
-  }
+/** A number in a pointer is a place in a list. A payload is no list itself. */
+function pathOfPointer(pointer: string): FieldPath {
+  return pointerSteps(pointer).map((step, index) => (index > 0 && INDEX.test(step) ? Number(step) : step));
 }
 
 /** What was typed if that is JSON, so that no number is rounded; else that text as a string. */
-function valueOf(text: string): string {
+function jsonOf(text: string): string {
   try {
     JSON.parse(text);
     return text;
@@ -70,14 +40,27 @@ function valueOf(text: string): string {
   }
 }
 
+/** What a search by members takes. */
+export const MEMBER_SEARCH_FORM =
+  "takes members such as country=FR, customer.id=7 or /sender/login=ada, each place once";
+
+/**
+ * The JSON Schema, as JSON, of the payloads that have all these members; `undefined` where one of them is none, or two are about
+ * the same place.
+ */
+export function memberSearch(typed: readonly string[]): string | undefined {
+  const wanted = typed.flatMap((member) => typedMember(member) ?? []);
+  return wanted.length < typed.length ? undefined : schemaOf(wanted);
+}
+
 /** The schema of a place, with what is wanted in it; `undefined` where that cannot be true together. */
-function schemaOf(wanted: readonly WantedMember[]): string | undefined {
-  if (wanted.some(({ steps }) => steps.length === 0)) {
+function schemaOf(wanted: readonly TypedMember[]): string | undefined {
+  if (wanted.some(({ path }) => path.length === 0)) {
     return wanted.length === 1 ? `{"const":${wanted[0]!.value}}` : undefined;
   }
-  const inner = Map.groupBy(wanted, ({ steps: [step] }) => step);
+  const inner = Map.groupBy(wanted, ({ path: [step] }) => step);
   const schemas = [...inner].map(([step, all]) => {
-    const within = all.map(({ steps, value }) => ({ steps: steps.slice(1), value }));
+    const within = all.map(({ path, value }) => ({ path: path.slice(1), value }));
     return [step, schemaOf(within)] as const;
   });
   const isList = schemas.every(([step]) => typeof step === "number");
@@ -88,6 +71,7 @@ function schemaOf(wanted: readonly WantedMember[]): string | undefined {
     return `{"type":"object","properties":{${named.join()}},"required":${JSON.stringify([...inner.keys()])}}`;
   }
   const length = Math.max(...schemas.map(([place]) => Number(place))) + 1;
+  if (length > MOST_ITEMS) return undefined;
   const items = Array.from({ length }, (_, place) => new Map(schemas).get(place) ?? "{}");
   return `{"type":"array","items":[${items.join()}],"minItems":${length}}`;
 }
