@@ -30,13 +30,14 @@ interface LogRecord {
 type LogFields = Omit<LogRecord, "time" | "level" | "msg" | "pid">;
 type LogStyle = Parameters<typeof styleText>[0];
 
-const OUTCOMES: Readonly<Record<string, LogStyle>> = {
-  delivered: "green",
-  filtered: "dim",
-  "attempt failed, will be retried": "yellow",
-  "attempt cut short, delivery handed back": "yellow",
-  "delivery failed for good": "red",
-  "delivery failed for good, the handler is gone": "red",
+/** How the outcome of an attempt is shown, by the message that it is logged with, and what is said of it behind. */
+const OUTCOMES: Readonly<Record<string, readonly [style: LogStyle, ...notes: string[]]>> = {
+  delivered: ["green"],
+  filtered: ["dim"],
+  "attempt failed, will be retried": ["yellow"],
+  "attempt cut short, delivery handed back": ["yellow"],
+  "delivery failed for good": ["red", "failed for good"],
+  "delivery failed for good, the handler is gone": ["red", "failed for good", "subscription deactivated"],
 };
 
 const LEVELS: Readonly<Record<string, readonly [word: string, style: LogStyle]>> = {
@@ -78,11 +79,12 @@ export class LogLines {
   }
 
   #line(level: string, message: string, fields: LogFields): string {
-    if (OUTCOMES[message] !== undefined && fields.event !== undefined) return this.#attempt(message, fields);
+    const outcome = fields.event === undefined ? undefined : OUTCOMES[message];
+    if (outcome !== undefined) return this.#attempt(message, outcome, fields);
     return message === "request" ? this.#request(fields) : this.#other(level, message, fields);
   }
 
-  #attempt(message: string, fields: LogFields): string {
+  #attempt(message: string, [style, ...said]: (typeof OUTCOMES)[string], fields: LogFields): string {
     const { action, event, to, attempt = 1, status, error, durationMs, retryInMs, refusal, why } = fields;
     const results: string[] = [];
     if (status !== undefined) results.push(String(status));
@@ -96,10 +98,9 @@ export class LogLines {
     const notes: string[] = [];
     if (attempt > 1) notes.push(`attempt ${attempt}`);
     if (retryInMs !== undefined) notes.push(retryInMs <= 0 ? "again now" : `again in ${span(retryInMs)}`);
-    if (message.startsWith("delivery failed")) notes.push("failed for good");
-    if (message.endsWith("gone")) notes.push("subscription deactivated");
+    notes.push(...said);
     if (notes.length > 0) results.push(notes.join(", "));
-    return `${action}  #${event}  → ${to}  ${this.#styled(OUTCOMES[message]!, results.join("  "))}`;
+    return `${action}  #${event}  → ${to}  ${this.#styled(style, results.join("  "))}`;
   }
 
   #request({ method, path, status = 0, durationMs = 0, reason, by, address }: LogFields): string {
