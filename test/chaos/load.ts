@@ -3,7 +3,9 @@ import type { Fleet } from "./fleet.ts";
 import { type Action, ACTIONS, KEYS } from "./scene.ts";
 
 const TICK_MS = 20;
+/** A request is made again after so long, then after twice as long each time, as publishers do. */
 const AGAIN_MS = 200;
+const LONGEST_AGAIN_MS = 2_000;
 /** While so many events have no answer, no more are published. */
 const MAX_UNANSWERED = 4_000;
 const MAX_BATCH = 60;
@@ -91,7 +93,7 @@ export class ChaosLoad {
   }
 
   async #sendOne({ n, ...event }: Item): Promise<void> {
-    for (;;) {
+    for (let tries = 0; ; tries += 1) {
       const { status, body } = await this.#fleet.ask(this.#fleet.anyMember(), "POST", "/v1/events", event);
       if (status === 201 || status === 200) {
         return this.#acknowledge(n, (body as { data: { rowid: number } }).data.rowid);
@@ -102,13 +104,13 @@ export class ChaosLoad {
         return;
       }
       this.#checkRefusal(status, body);
-      await wait(AGAIN_MS);
+      await again(tries);
     }
   }
 
   async #sendBatch(items: readonly Item[]): Promise<void> {
     const events = items.map(({ n: _n, ...event }) => event);
-    for (;;) {
+    for (let tries = 0; ; tries += 1) {
       const { status, body } = await this.#fleet.ask(this.#fleet.anyMember(), "POST", "/v1/events/batch", {
         events,
       });
@@ -118,7 +120,7 @@ export class ChaosLoad {
         return;
       }
       this.#checkRefusal(status, body);
-      await wait(AGAIN_MS);
+      await again(tries);
     }
   }
 
@@ -134,4 +136,8 @@ export class ChaosLoad {
     if (this.findings.length < 20)
       this.findings.push(`publishing: ${status} ${JSON.stringify(body).slice(0, 400)}`);
   }
+}
+
+async function again(tries: number): Promise<void> {
+  await wait(Math.min(LONGEST_AGAIN_MS, AGAIN_MS * 2 ** tries));
 }
