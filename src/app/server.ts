@@ -109,7 +109,6 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       { createHttpApp },
       { openListeners },
       { Engine },
-      { ClockSteps },
       { ReplayRunner },
       { createRetention },
       { createSubscriptionExpiry },
@@ -158,14 +157,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       onEnded: (id) => void service.noteChanged("replay", id),
     });
     background.engine = engine;
-    const clockSteps = new ClockSteps({
-      store: store.queue,
-      node: store.node,
-      clock,
-      logger,
-      wake: () => engine.wake(),
-    });
-    clock.watch(clockSteps.noticed);
+    clock.watch((step) => engine.clockWasSet(step));
     background.replays = replays;
     const { events: retentionMs, audit: auditMs } = config.retention;
     const retention = createRetention({
@@ -198,7 +190,6 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
           "The server is being stopped, so there is no backup and nothing was written. Run it again once the server has started.",
         ),
       );
-      clockSteps.stop();
       const deadlineMs = config.shutdownGraceMs;
       // Results of attempts cannot be stored then, and nothing would hold the process alive to wait for them.
       const engineDeadlineMs = hasStoreFailed ? 0 : deadlineMs;
@@ -237,7 +228,6 @@ async function loadServerParts() {
     import("../http/app.ts"),
     import("../http/server.ts"),
     import("../delivery/engine.ts"),
-    import("../delivery/clock-steps.ts"),
     import("../delivery/replay-runner.ts"),
     import("../service/retention.ts"),
     import("../service/subscription-expiry.ts"),

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import type { DeliveryConfig } from "../../src/config/schema.ts";
-import { ClockSteps } from "../../src/delivery/clock-steps.ts";
 import { Engine } from "../../src/delivery/engine.ts";
 import type { EngineParts } from "../../src/delivery/parts.ts";
 import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
@@ -116,15 +115,7 @@ export class Bench {
       version: "1.2.3",
       ...parts,
     });
-    const wake = (): void => engine.wake();
-    const steps = new ClockSteps({
-      store: parts.store ?? this.store.queue,
-      node: this.store.node,
-      clock,
-      logger: this.log,
-      wake,
-    });
-    clock.watch(steps.noticed);
+    clock.watch((step) => engine.clockWasSet(step));
     this.#engines.push(engine);
     return engine;
   }
