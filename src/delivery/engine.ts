@@ -8,7 +8,7 @@ import { eventLoop } from "../runtime/yielding.ts";
 import type { AttemptResult, Claim, FinishOutcome, RecordClaim } from "../store/queue.ts";
 import { createAddressGuard } from "./address-guard.ts";
 import { logAttempt, type ShownAttempt, shownResult, startAttempt, withoutAttempt } from "./attempt.ts";
-import { HandlerTests } from "./handler-tests.ts";
+import { HandlerTests, MAX_TESTS } from "./handler-tests.ts";
 import { HostNames } from "./dns/resolver.ts";
 import { Filters } from "./filters.ts";
 import type { Item } from "./lane.ts";
@@ -81,7 +81,8 @@ export class Engine {
     const secureContext = ca === undefined ? undefined : trusting(ca);
     const sender = { clock, guard, allowHttp, timeoutMs, secureContext };
     this.#sender = new Sender({ ...sender, maxPerOrigin: maxInFlight });
-    this.#tests = new HandlerTests({ clock, random, requests, sender });
+    const testSender = new Sender({ ...sender, maxPerOrigin: MAX_TESTS, lifeMs: 0 });
+    this.#tests = new HandlerTests({ clock, random, requests, sender: testSender });
     this.#attemptParts = { ...parts, requests, sender: this.#sender };
     this.#alarm = new Alarm(clock, () => this.#advance());
     this.#pulls = new WaitingConsumers({

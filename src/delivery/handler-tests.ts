@@ -7,17 +7,18 @@ import type { SendResult } from "./exchange.ts";
 import type { EngineParts } from "./parts.ts";
 import type { RequestBuilder } from "./request.ts";
 import { redact } from "./redaction.ts";
-import { Sender, type SenderOptions } from "./sender.ts";
+import type { Sender } from "./sender.ts";
 
 /** No event has this rowid. */
 const NO_EVENT = 0;
 /** Tests under way at a time, of all callers. */
-const MAX_UNDER_WAY = 4;
+export const MAX_TESTS = 4;
 /** So much is shown of a signature: enough to compare it, too little to send it with. */
 const SHOWN_SIGNATURE = 8;
 
 interface HandlerTestParts extends Pick<EngineParts, "clock" | "random"> {
-  readonly sender: Omit<SenderOptions, "maxPerOrigin">;
+  /** Makes a connection for each request: one of the engine's would lack some of the times, and would be taken from the deliveries. */
+  readonly sender: Sender;
   readonly requests: RequestBuilder;
 }
 
@@ -32,22 +33,17 @@ interface HandlerTestRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-type HandlerTestResult = Omit<HandlerTest, "subscription_id" | "application" | "subscription" | "action">;
-
 /** Sends single signed requests outside the queue, each over a connection of its own. */
 export class HandlerTests {
   readonly #parts: HandlerTestParts;
-  readonly #sender: Sender;
-  readonly #places = new Shares(MAX_UNDER_WAY);
+  readonly #places = new Shares(MAX_TESTS);
 
   constructor(parts: HandlerTestParts) {
     this.#parts = parts;
-    // A connection of the engine's would lack some of the times, and would be taken from the deliveries.
-    this.#sender = new Sender({ ...parts.sender, maxPerOrigin: MAX_UNDER_WAY, lifeMs: 0 });
   }
 
   /** @throws `rate_limited` or `unavailable` while too many are under way, see `Shares` */
-  async send(request: HandlerTestRequest): Promise<HandlerTestResult> {
+  async send(request: HandlerTestRequest): Promise<HandlerTest> {
     this.#places.take(request.caller, "handler tests are under way");
     try {
       return await this.#test(request);
@@ -56,11 +52,11 @@ export class HandlerTests {
     }
   }
 
-  async #test({ subscription, action, payload, signal }: HandlerTestRequest): Promise<HandlerTestResult> {
+  async #test({ subscription, action, payload, signal }: HandlerTestRequest): Promise<HandlerTest> {
     const { clock, random, requests } = this.#parts;
     const startedAtMs = clock.now();
     const startMs = clock.monotonicMs();
-    const { settings, handler } = subscription;
+    const { subscriptionId, application, name, settings, handler } = subscription;
     const event = { eventId: NO_EVENT, action, payload, timestampedMs: startedAtMs };
     // Receivers drop what has an id that they had before.
     const webhookId = `evt_test_${Buffer.from(random.bytes(8)).toString("hex")}`;
@@ -79,6 +75,10 @@ export class HandlerTests {
     const { dnsMs = null, connectMs = null, firstByteMs = null } = sent.connection ?? {};
     const { statusCode = 0, errorCode = null, tlsReason = null, refusal, response } = sent;
     return {
+      subscription_id: subscriptionId,
+      application,
+      subscription: name,
+      action,
       outcome: statusCode >= 200 && statusCode < 300 ? "delivered" : "failed",
       error_code: errorCode,
       tls_reason: tlsReason,
@@ -94,8 +94,8 @@ export class HandlerTests {
           ? null
           : {
               status_code: statusCode,
-              headers: mapValues(sent.headers ?? {}, (value, name) => {
-                return name === "set-cookie" ? CENSOR : clean(value);
+              headers: mapValues(sent.headers ?? {}, (value, header) => {
+                return header === "set-cookie" ? CENSOR : clean(value);
               }),
               body: response === undefined ? null : clean(response),
             },
@@ -104,12 +104,12 @@ export class HandlerTests {
 
   /** Ends those under way, as `interrupted`. */
   close(): void {
-    this.#sender.close();
+    this.#parts.sender.close();
   }
 
   async #send(request: Parameters<Sender["send"]>[0], signal: AbortSignal | undefined): Promise<SendResult> {
     const answer = Promise.withResolvers<SendResult>();
-    const exchange = this.#sender.send(request, answer.resolve);
+    const exchange = this.#parts.sender.send(request, answer.resolve);
     const end = (): void => exchange?.abort();
     signal?.addEventListener("abort", end);
     if (signal?.aborted === true) end();

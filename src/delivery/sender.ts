@@ -18,7 +18,7 @@ interface SendRequest {
   readonly keepsHeaders?: boolean;
 }
 
-export interface SenderOptions {
+interface SenderOptions {
   readonly clock: Clock;
   readonly guard: AddressGuard;
   /** Whether a handler may have an `http:` URL; it may have been registered when that was allowed. */

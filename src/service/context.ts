@@ -60,7 +60,7 @@ export interface Background {
       readonly payload: Uint8Array;
       readonly caller: unknown;
       readonly signal: AbortSignal | undefined;
-    }): Promise<Omit<HandlerTest, "subscription_id" | "application" | "subscription" | "action">>;
+    }): Promise<HandlerTest>;
     /** @param claims what it has leased; none if it was refused */
     recorded(claim: RecordClaim, claims: readonly Claim[]): void;
     /** What consumers of pull subscriptions call. */

@@ -18,7 +18,7 @@ export async function testHandler(
   signal: AbortSignal | undefined,
 ): Promise<HandlerTest> {
   const { store, actions, payloads, limits, background } = context;
-  const { rowid: id, application, subscription } = tested;
+  const { rowid: id } = tested;
   checkNewEvent(input, limits.payloadBytes);
   if (input.idempotency_key !== undefined) {
     throw invalidField("idempotency_key", "must be left out, as a test is stored nowhere");
@@ -51,8 +51,6 @@ export async function testHandler(
     caller: access.caller,
     signal,
   });
-  const { refusal } = result;
-  // It shows what names stand for inside the operator's network.
-  const shown = access.allows("admin") ? refusal : null;
-  return { subscription_id: id, application, subscription, action, ...result, refusal: shown };
+  // A refusal shows what names stand for inside the operator's network.
+  return access.allows("admin") ? result : { ...result, refusal: null };
 }

@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from "vitest";
 import { createAddressGuard } from "../../src/delivery/address-guard.ts";
-import { HandlerTests } from "../../src/delivery/handler-tests.ts";
+import { HandlerTests, MAX_TESTS } from "../../src/delivery/handler-tests.ts";
 import { RequestBuilder } from "../../src/delivery/request.ts";
+import { Sender } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
@@ -23,13 +24,15 @@ function testsWith(allowNetworks: readonly string[] = ["127.0.0.0/8"]): HandlerT
     ownAddresses: () => [],
     resolve: () => Promise.resolve([{ address: "127.0.0.1", family: 4 }]),
   });
-  const sender = {
+  const sender = new Sender({
     clock: systemClock,
     guard,
     allowHttp: true,
     timeoutMs: 5_000,
     secureContext: trusting(TEST_CERTIFICATE),
-  };
+    maxPerOrigin: MAX_TESTS,
+    lifeMs: 0,
+  });
   const requests = new RequestBuilder("test");
   const tests = new HandlerTests({ clock: systemClock, random: systemRandom, requests, sender });
   cleanups.push(() => tests.close());

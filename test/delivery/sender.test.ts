@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createAddressGuard } from "../../src/delivery/address-guard.ts";
 import type { Resolve } from "../../src/delivery/dns/resolver.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
-import { Sender, type SenderOptions } from "../../src/delivery/sender.ts";
+import { Sender } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -29,7 +29,7 @@ async function receiverWith(options: Parameters<typeof startReceiver>[0] = {}): 
   return receiver;
 }
 
-interface SenderSetup extends Partial<Omit<SenderOptions, "guard">> {
+interface SenderSetup extends Partial<Omit<ConstructorParameters<typeof Sender>[0], "guard">> {
   allowNetworks?: readonly string[];
   ownAddresses?: readonly string[];
   resolve?: Resolve;
