@@ -3,34 +3,33 @@ import type { LookupFunction } from "node:net";
 import { type AddressRules, canonicalAddress, reachedAddresses } from "../domain/addresses.ts";
 import { EvregError } from "../domain/error.ts";
 import { isLocalAddress } from "../runtime/local-addresses.ts";
-import { lookupError, type Resolve } from "./dns/resolver.ts";
+import { type HostNames, lookupError } from "./dns/resolver.ts";
 
 /** Each address is checked, which takes the main thread a few microseconds. */
 const MAX_ADDRESSES = 256;
 /** One attempt must not connect to hundreds of addresses of a name. */
 const MAX_TRIED_OF_FAMILY = 4;
 
-export interface AddressGuard {
-  /** An `EvregError` when the address may not be connected to. */
-  check(address: string, port: number): EvregError | undefined;
-  /**
-   * `net.connect` to this port looks names up by it. It returns only checked addresses, and none when one of them is
-   * refused: a name with a public and a private address is a trap or a mistake, and nobody would notice one that fails only
-   * sometimes.
-   */
-  lookupFor(port: number): LookupFunction;
+interface AddressGuardParts {
+  readonly rules: AddressRules;
+  /** What this service listens on, see `isOwnListener`; read at each check. */
+  readonly ownAddresses: () => readonly string[];
+  readonly resolve: HostNames["resolve"];
 }
 
-export function createAddressGuard(parts: {
-  rules: AddressRules;
-  /** What this service listens on, see `isOwnListener`; read at each check. */
-  ownAddresses: () => readonly string[];
-  resolve: Resolve;
-}): AddressGuard {
-  const { rules, ownAddresses } = parts;
-  const resolve = shared(parts.resolve);
+/** Says which addresses connections may lead to. */
+export class AddressGuard {
+  readonly #parts: AddressGuardParts;
+  /** Attempts that need the same name at the same time share one look-up, as a name server may be slow. */
+  readonly #lookups = new Map<string, Promise<readonly LookupAddress[]>>();
 
-  function check(address: string, port: number): EvregError | undefined {
+  constructor(parts: AddressGuardParts) {
+    this.#parts = parts;
+  }
+
+  /** Answers an `EvregError` when the address may not be connected to. */
+  check(address: string, port: number): EvregError | undefined {
+    const { rules, ownAddresses } = this.#parts;
     const isOwn = isOwnListener(address, port, ownAddresses());
     const reason = isOwn ? "this service itself" : rules.refusal(address);
     if (reason === undefined) return undefined;
@@ -38,41 +37,43 @@ export function createAddressGuard(parts: {
     return notAllowed(address, `it is ${reason}.${setting}`);
   }
 
-  return {
-    check,
-    lookupFor: (port) => (hostname, options, callback) => {
+  /**
+   * `net.connect` to this port looks names up by it. It returns only checked addresses, and none when one of them is
+   * refused: a name with a public and a private address is a trap or a mistake, and nobody would notice one that fails only
+   * sometimes.
+   */
+  lookupFor(port: number): LookupFunction {
+    return (hostname, options, callback) => {
+      const failed = (error: Error): void => callback(error, "", 0);
       const decide = (addresses: readonly LookupAddress[]): void => {
         const refused =
           addresses.length > MAX_ADDRESSES
             ? notAllowed(hostname, `it has more than ${MAX_ADDRESSES} addresses.`)
-            : addresses.map(({ address }) => check(address, port)).find((each) => each !== undefined);
-        if (refused !== undefined) return callback(refused, "", 0);
+            : addresses.map(({ address }) => this.check(address, port)).find((each) => each !== undefined);
+        if (refused !== undefined) return failed(refused);
         const tried = [4, 6].flatMap((family) =>
           addresses.filter((each) => each.family === family).slice(0, MAX_TRIED_OF_FAMILY),
         );
         const [first] = tried;
-        if (first === undefined) return callback(lookupError(hostname, "ENOTFOUND"), "", 0);
+        if (first === undefined) return failed(lookupError(hostname, "ENOTFOUND"));
         if (options.all === true) return callback(null, tried);
         return callback(null, first.address, first.family);
       };
-      const failed = (error: Error): void => callback(error, "", 0);
-      resolve(hostname).then(decide, failed);
-    },
-  };
+      this.#addressesOf(hostname).then(decide, failed);
+    };
+  }
+
+  #addressesOf(hostname: string): Promise<readonly LookupAddress[]> {
+    const underWay = this.#lookups.get(hostname);
+    if (underWay !== undefined) return underWay;
+    const lookup = this.#parts.resolve(hostname).finally(() => this.#lookups.delete(hostname));
+    this.#lookups.set(hostname, lookup);
+    return lookup;
+  }
 }
 
 export function notAllowed(target: string, why: string): EvregError {
   return new EvregError("forbidden", `Deliveries to ${target} are not allowed: ${why}`);
-}
-
-/** Attempts that need the same name at the same time share one look-up, as a name server may be slow. */
-function shared(resolve: Resolve): Resolve {
-  const underWay = new Map<string, ReturnType<Resolve>>();
-  return (hostname) => {
-    const lookup = underWay.get(hostname) ?? resolve(hostname).finally(() => underWay.delete(hostname));
-    underWay.set(hostname, lookup);
-    return lookup;
-  };
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Subscription } from "../domain/subscription.ts";
 import { aheadMs, Alarm, type ClockStep, sleep } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { AttemptResult, Claim, FinishOutcome, RecordClaim } from "../store/queue.ts";
-import { createAddressGuard } from "./address-guard.ts";
+import { AddressGuard } from "./address-guard.ts";
 import { logAttempt, type ShownAttempt, shownResult, startAttempt, withoutAttempt } from "./attempt.ts";
 import { HandlerTests, MAX_TESTS } from "./handler-tests.ts";
 import { HostNames } from "./dns/resolver.ts";
@@ -76,7 +76,7 @@ export class Engine {
     this.#filters = new Filters({ ...parts, yielder: eventLoop });
     this.#names = new HostNames({ clock, withinMs: timeoutMs, servers: dnsServers });
     const { resolve } = this.#names;
-    const guard = createAddressGuard({ rules: createAddressRules(allowNetworks), ownAddresses, resolve });
+    const guard = new AddressGuard({ rules: createAddressRules(allowNetworks), ownAddresses, resolve });
     const requests = new RequestBuilder(version);
     const secureContext = ca === undefined ? undefined : trusting(ca);
     const sender = { clock, guard, allowHttp, timeoutMs, secureContext };

@@ -2,8 +2,8 @@ import type { LookupAddress } from "node:dns";
 import { networkInterfaces } from "node:os";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createAddressGuard, isOwnListener } from "../../src/delivery/address-guard.ts";
-import { HostNames, type Resolve } from "../../src/delivery/dns/resolver.ts";
+import { AddressGuard, isOwnListener } from "../../src/delivery/address-guard.ts";
+import { HostNames } from "../../src/delivery/dns/resolver.ts";
 import { Sender } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -28,12 +28,12 @@ const system = new HostNames({ clock: systemClock, withinMs: 5_000 });
 interface Setup {
   readonly allowNetworks?: readonly string[];
   readonly ownAddresses?: readonly string[];
-  readonly resolve?: Resolve;
+  readonly resolve?: HostNames["resolve"];
 }
 
 async function send(url: string, setup: Setup = {}): Promise<unknown> {
   const { allowNetworks = [], ownAddresses = [], resolve = system.resolve } = setup;
-  const guard = createAddressGuard({
+  const guard = new AddressGuard({
     rules: createAddressRules(allowNetworks),
     ownAddresses: () => ownAddresses,
     resolve,
@@ -54,7 +54,7 @@ async function send(url: string, setup: Setup = {}): Promise<unknown> {
   }
 }
 
-function answering(...rounds: readonly (readonly string[])[]): Resolve {
+function answering(...rounds: readonly (readonly string[])[]): HostNames["resolve"] {
   let round = 0;
   return async () => {
     const found: LookupAddress[] = (rounds[Math.min(round, rounds.length - 1)] ?? []).map((address) => ({
@@ -89,7 +89,7 @@ describe("the look-up of a name serves one connection", () => {
 
   it("and concurrent look-ups share it", async () => {
     let lookups = 0;
-    const guard = createAddressGuard({
+    const guard = new AddressGuard({
       rules: createAddressRules(["127.0.0.0/8"]),
       ownAddresses: () => [],
       resolve: () => {
@@ -108,7 +108,7 @@ describe("the look-up of a name serves one connection", () => {
   });
 
   it("and returns one address where one is wanted", async () => {
-    const guard = createAddressGuard({
+    const guard = new AddressGuard({
       rules: createAddressRules([]),
       ownAddresses: () => [],
       resolve: answering(["1.1.1.1"]),
@@ -121,7 +121,7 @@ describe("the look-up of a name serves one connection", () => {
 });
 
 function lookUp(addresses: readonly string[]): Promise<unknown[]> {
-  const guard = createAddressGuard({
+  const guard = new AddressGuard({
     rules: createAddressRules([]),
     ownAddresses: () => [],
     resolve: answering(addresses),

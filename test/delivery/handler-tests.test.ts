@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { createAddressGuard } from "../../src/delivery/address-guard.ts";
+import { AddressGuard } from "../../src/delivery/address-guard.ts";
 import { HandlerTests, MAX_TESTS } from "../../src/delivery/handler-tests.ts";
 import { RequestBuilder } from "../../src/delivery/request.ts";
 import { Sender } from "../../src/delivery/sender.ts";
@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 function testsWith(allowNetworks: readonly string[] = ["127.0.0.0/8"]): HandlerTests {
-  const guard = createAddressGuard({
+  const guard = new AddressGuard({
     rules: createAddressRules(allowNetworks),
     ownAddresses: () => [],
     resolve: () => Promise.resolve([{ address: "127.0.0.1", family: 4 }]),

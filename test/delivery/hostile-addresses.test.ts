@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createAddressGuard } from "../../src/delivery/address-guard.ts";
+import { AddressGuard } from "../../src/delivery/address-guard.ts";
 import { HostNames } from "../../src/delivery/dns/resolver.ts";
 import { Sender } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";
@@ -27,7 +27,7 @@ const names = new HostNames({
 
 beforeAll(async () => {
   canaries = await startCanaries();
-  const guard = createAddressGuard({
+  const guard = new AddressGuard({
     rules: createAddressRules([]),
     ownAddresses: () => [],
     resolve: names.resolve,

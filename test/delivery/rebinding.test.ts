@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createAddressGuard } from "../../src/delivery/address-guard.ts";
+import { AddressGuard } from "../../src/delivery/address-guard.ts";
 import { HostNames } from "../../src/delivery/dns/resolver.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
 import { Sender } from "../../src/delivery/sender.ts";
@@ -94,7 +94,7 @@ const SCENARIOS: Readonly<Record<string, (pick: (type: "A" | "AAAA") => string) 
 
 function newSender(): { readonly sender: Sender; readonly close: () => Promise<void> } {
   const names = new HostNames({ clock: systemClock, withinMs: 5_000, servers: [dns.address] });
-  const guard = createAddressGuard({
+  const guard = new AddressGuard({
     rules: createAddressRules(OPENED),
     ownAddresses: () => [],
     resolve: names.resolve,

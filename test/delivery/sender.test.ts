@@ -4,8 +4,8 @@ import timers from "node:timers/promises";
 import { createServer as createTlsServer } from "node:tls";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
-import { createAddressGuard } from "../../src/delivery/address-guard.ts";
-import type { Resolve } from "../../src/delivery/dns/resolver.ts";
+import { AddressGuard } from "../../src/delivery/address-guard.ts";
+import type { HostNames } from "../../src/delivery/dns/resolver.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
 import { Sender } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";
@@ -32,12 +32,12 @@ async function receiverWith(options: Parameters<typeof startReceiver>[0] = {}): 
 interface SenderSetup extends Partial<Omit<ConstructorParameters<typeof Sender>[0], "guard">> {
   allowNetworks?: readonly string[];
   ownAddresses?: readonly string[];
-  resolve?: Resolve;
+  resolve?: HostNames["resolve"];
 }
 
 function senderWith(setup: SenderSetup = {}): Sender {
   const { allowNetworks = LOOPBACK, ownAddresses = [], resolve = names({}), ...options } = setup;
-  const guard = createAddressGuard({
+  const guard = new AddressGuard({
     rules: createAddressRules(allowNetworks),
     ownAddresses: () => ownAddresses,
     resolve,
@@ -70,7 +70,7 @@ function untimed(result: SendResult): SendResult {
 }
 
 /** Names and the addresses they resolve to; others are not found. */
-function names(table: Readonly<Record<string, readonly string[]>>): Resolve {
+function names(table: Readonly<Record<string, readonly string[]>>): HostNames["resolve"] {
   return async (hostname) => {
     const found: LookupAddress[] = (table[hostname] ?? []).map((address) => ({
       address,
@@ -299,7 +299,7 @@ describe("the deadline", () => {
     const clock = new ManualClock();
     const receiver = await receiverWith();
     let answer: (() => void) | undefined;
-    const resolve: Resolve = () => {
+    const resolve: HostNames["resolve"] = () => {
       const lookUp = Promise.withResolvers<LookupAddress[]>();
       answer = () => lookUp.resolve([{ address: "127.0.0.1", family: 4 }]);
       return lookUp.promise;
@@ -357,7 +357,7 @@ describe("closing", () => {
   });
 });
 
-const slowResolve: Resolve = () => timers.setTimeout(40, [{ address: "127.0.0.1", family: 4 }]);
+const slowResolve: HostNames["resolve"] = () => timers.setTimeout(40, [{ address: "127.0.0.1", family: 4 }]);
 
 describe("timings of a request", () => {
   it("are reported for a request with a new connection, and for no other", async () => {

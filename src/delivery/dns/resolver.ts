@@ -12,9 +12,6 @@ import {
   RESOLVER_FILE,
 } from "./system-files.ts";
 
-/** Finds every address of a host name, or rejects with an error whose `syscall` is `getaddrinfo`, as `dns.lookup` does. */
-export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
-
 interface HostNamesOptions {
   readonly clock: Clock;
   /** How long one look-up may take, completions of the name included. */
@@ -79,7 +76,8 @@ export class HostNames {
     this.#searchList = cachedFile(clock, resolverFile, parseSearchList);
   }
 
-  readonly resolve: Resolve = async (hostname) => {
+  /** Finds every address of a host name, or rejects with an error whose `syscall` is `getaddrinfo`, as `dns.lookup` does. */
+  readonly resolve = async (hostname: string): Promise<readonly LookupAddress[]> => {
     const { clock, withinMs } = this.#options;
     const over = new AbortController();
     const late = sleep(clock, withinMs, over.signal).then(() =>
