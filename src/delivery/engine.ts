@@ -17,9 +17,8 @@ import { WaitingConsumers } from "./waiting-consumers.ts";
 import type { EngineParts } from "./parts.ts";
 import { RequestBuilder } from "./request.ts";
 import { Schedule } from "./schedule.ts";
-import { Sender } from "./sender.ts";
+import { Sender, trusting } from "./sender.ts";
 import { StoreCalls } from "./store-calls.ts";
-import { trusting } from "./tls-trust.ts";
 
 /** A lease is longer than the longest attempt by the wait before it starts and the time to store its result. */
 const LEASE_MARGIN_MS = 30_000;

@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 import { type buildConnector, Client, type Dispatcher } from "undici";
-import { type AttemptErrorCode, DELIVERY_LIMITS } from "../domain/delivery.ts";
+import { type AttemptErrorCode, DELIVERY_LIMITS, type TlsReason } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
 import type { AttemptResult, ConnectionTimes } from "../store/queue.ts";
 import { networkErrorCode } from "../runtime/network-error.ts";
 import { responseText } from "./redaction.ts";
-import { tlsReasonOf } from "./tls-trust.ts";
 
 /** How a request ended, in the words of an attempt's result: with the `statusCode` of an answer, or with an `errorCode`. */
 export interface SendResult extends Pick<
@@ -38,7 +37,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #connection: HandlerConnection | undefined;
   /** The times of the connection, where it was made for this request. */
-  #timing: (Omit<ConnectionTimes, "firstByteMs"> & { firstByteMs: number | undefined }) | undefined;
+  #timing: ConnectionTimes | undefined;
   #writtenAtMs = 0;
   #isSettled = false;
   #isEnded = false;
@@ -77,10 +76,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    const timing = this.#connection?.takeTiming();
-    if (timing === undefined) return;
-    this.#timing = { ...timing, firstByteMs: undefined };
-    this.#writtenAtMs = performance.now();
+    this.#timing = this.#connection?.takeTiming();
+    if (this.#timing !== undefined) this.#writtenAtMs = performance.now();
   }
 
   onResponseStart(
@@ -93,7 +90,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
       if (this.#informational > MAX_INFORMATIONAL) this.abort("protocol_error");
       return;
     }
-    if (this.#timing !== undefined) this.#timing.firstByteMs = performance.now() - this.#writtenAtMs;
+    if (this.#timing !== undefined) {
+      this.#timing = { ...this.#timing, firstByteMs: performance.now() - this.#writtenAtMs };
+    }
     const retryAfter: unknown = headers["retry-after"];
     this.#answer = { statusCode, ...(typeof retryAfter === "string" ? { retryAfter } : {}) };
     if (this.#keepsHeaders) this.#answer.headers = textsOf(headers);
@@ -156,14 +155,6 @@ function textsOf(headers: IncomingHttpHeaders): Record<string, string> {
   );
 }
 
-/** What it took to make a connection. */
-type ConnectionTiming = Omit<ConnectionTimes, "firstByteMs">;
-
-export type Connect = (
-  target: buildConnector.Options,
-  callback: (error: Error | null, socket: Socket | null, timing: ConnectionTiming | undefined) => void,
-) => Socket | undefined;
-
 /**
  * How many bytes may be read from a connection for one request, wherever in the answer they are: a parser bounds headers
  * and hands on the body, and reads on without end through a reason phrase, the extensions of chunks or trailers. It is more
@@ -176,21 +167,21 @@ export class HandlerConnection {
   #socket: Socket | undefined;
   #exchange: Exchange | undefined;
   /** There only while the request is written that it was made for. */
-  #timing: ConnectionTiming | undefined;
+  #timing: ConnectionTimes | undefined;
   /** When the connection was made, by `performance.now()`. */
   #madeAtMs = Infinity;
   #bytesBefore = 0;
 
   /** @param onClosed called when it is closed while it carries no request */
-  constructor(origin: string, connect: Connect, options: Client.Options, onClosed: () => void) {
+  constructor(
+    origin: string,
+    connect: buildConnector.connector,
+    options: Client.Options,
+    onClosed: () => void,
+  ) {
     this.#client = new Client(origin, {
       ...options,
-      connect: (target, callback) => {
-        this.#socket = connect(target, (error, socket, timing) => {
-          if (error !== null || socket === null) callback(error ?? new Error("no socket"), null);
-          else this.#connected(socket, timing, callback);
-        });
-      },
+      connect: (target, callback) => this.#connect(connect, target, callback),
     });
     this.#client.on("disconnect", () => {
       if (this.#exchange === undefined) onClosed();
@@ -212,7 +203,7 @@ export class HandlerConnection {
   }
 
   /** The request is about to be written. Answers how the connection was made, if it was made for it. */
-  takeTiming(): ConnectionTiming | undefined {
+  takeTiming(): ConnectionTimes | undefined {
     this.#bytesBefore = this.#socket?.bytesRead ?? 0;
     return this.#timing;
   }
@@ -229,9 +220,29 @@ export class HandlerConnection {
     this.#socket?.destroy();
   }
 
-  #connected(socket: Socket, timing: ConnectionTiming | undefined, callback: buildConnector.Callback): void {
+  #connect(
+    connect: buildConnector.connector,
+    target: buildConnector.Options,
+    callback: buildConnector.Callback,
+  ): void {
+    const startedMs = performance.now();
+    let resolvedMs: number | undefined;
+    // undici returns the socket although its types do not say so.
+    const connecting: unknown = connect(target, (...[error, socket]) => {
+      if (error !== null) return callback(error, null);
+      this.#madeAtMs = performance.now();
+      const dnsMs = resolvedMs === undefined ? undefined : resolvedMs - startedMs;
+      const connectMs = this.#madeAtMs - (resolvedMs ?? startedMs);
+      return this.#connected(socket, { dnsMs, connectMs, firstByteMs: undefined }, callback);
+    });
+    if (!(connecting instanceof Socket)) return;
+    this.#socket = connecting;
+    // It is not emitted where the host is an address.
+    connecting.once("lookup", () => (resolvedMs = performance.now()));
+  }
+
+  #connected(socket: Socket, timing: ConnectionTimes, callback: buildConnector.Callback): void {
     this.#socket = socket;
-    this.#madeAtMs = performance.now();
     this.#timing = timing;
     callback(null, socket);
     this.#timing = undefined;
@@ -245,4 +256,30 @@ export class HandlerConnection {
 /** The stored code for what Node, undici or the address guard reported when an attempt got no answer. */
 export function attemptErrorCode(error: unknown): AttemptErrorCode {
   return error instanceof EvregError ? "address_refused" : networkErrorCode(error);
+}
+
+/** What OpenSSL and Node call it. */
+const BY_CODE: Readonly<Record<string, TlsReason>> = {
+  CERT_HAS_EXPIRED: "expired",
+  CERT_NOT_YET_VALID: "not_yet_valid",
+  ERR_TLS_CERT_ALTNAME_INVALID: "wrong_name",
+  HOSTNAME_MISMATCH: "wrong_name",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "self_signed",
+  SELF_SIGNED_CERT_IN_CHAIN: "unknown_authority",
+  UNABLE_TO_GET_ISSUER_CERT: "unknown_authority",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "unknown_authority",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "unknown_authority",
+  CERT_UNTRUSTED: "unknown_authority",
+};
+
+/** Why TLS failed, of an error that `attemptErrorCode` calls `tls_failed`. */
+export function tlsReasonOf(error: unknown): TlsReason {
+  // The last of several addresses that is known says why, as for the code.
+  if (error instanceof AggregateError) {
+    const reasons = error.errors.map(tlsReasonOf);
+    return reasons.findLast((reason) => reason !== "certificate_refused") ?? "certificate_refused";
+  }
+  const { code = "" } = error as NodeJS.ErrnoException;
+  const isHandshake = /^(?:EPROTO$|ERR_SSL_|ERR_TLS_)/.test(code);
+  return BY_CODE[code] ?? (isHandshake ? "handshake_failed" : "certificate_refused");
 }

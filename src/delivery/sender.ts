@@ -1,11 +1,10 @@
-import { Socket } from "node:net";
-import type { SecureContext } from "node:tls";
+import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 import { LRUCache } from "lru-cache";
 import { buildConnector, type Client, type Dispatcher } from "undici";
 import { literalAddress } from "../domain/handler-url.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type AddressGuard, notAllowed } from "./address-guard.ts";
-import { attemptErrorCode, type Connect, HandlerConnection, Exchange, type SendResult } from "./exchange.ts";
+import { attemptErrorCode, HandlerConnection, Exchange, type SendResult } from "./exchange.ts";
 
 interface SendRequest {
   /** Absolute, `https:` or `http:`. */
@@ -46,6 +45,15 @@ const KEEP_ALIVE_MS = 30_000;
  */
 const LIFE_MS = 5 * 60_000;
 const MAX_ANSWER_HEADER_BYTES = 16 * 1_024;
+
+/**
+ * Trusts authorities beside those that Node trusts by itself (its own, NODE_EXTRA_CA_CERTS, NODE_USE_SYSTEM_CA). To be made
+ * once: reading some hundred certificates takes milliseconds.
+ * @param ca PEM
+ */
+export function trusting(ca: string): SecureContext {
+  return createSecureContext({ ca: [...getCACertificates("default"), ca] });
+}
 
 /**
  * Posts over HTTP/1.1. It follows no redirect, knows no proxy, always verifies certificates, decompresses nothing, and
@@ -128,7 +136,7 @@ export class Sender {
   }
 
   /** A connector for each origin, as the guard must know the port, which a look-up does not get. */
-  #connectorTo({ origin, port, literal }: Destination): Connect {
+  #connectorTo({ origin, port, literal }: Destination): buildConnector.connector {
     const { guard, allowHttp, timeoutMs, secureContext } = this.#options;
     const refusal =
       allowHttp || !origin.startsWith("http:")
@@ -145,21 +153,8 @@ export class Sender {
     return (target, callback) => {
       // The look-up that guards a connection never runs for a literal address.
       const refused = refusal ?? (literal === undefined ? undefined : guard.check(literal, port));
-      if (refused !== undefined) {
-        setImmediate(callback, refused, null, undefined);
-        return undefined;
-      }
-      const startedMs = performance.now();
-      let resolvedMs: number | undefined;
-      // undici returns the socket although its types do not say so.
-      const socket: unknown = connect(target, (...[error, connected]) => {
-        const dnsMs = resolvedMs === undefined ? undefined : resolvedMs - startedMs;
-        const connectMs = performance.now() - (resolvedMs ?? startedMs);
-        callback(error, connected, { dnsMs, connectMs });
-      });
-      if (!(socket instanceof Socket)) return undefined;
-      if (literal === undefined) socket.once("lookup", () => (resolvedMs = performance.now()));
-      return socket;
+      if (refused === undefined) return connect(target, callback);
+      setImmediate(callback, refused, null);
     };
   }
 }

@@ -2,14 +2,13 @@ import { afterEach, expect, test } from "vitest";
 import { AddressGuard } from "../../src/delivery/address-guard.ts";
 import { HandlerTests, MAX_TESTS } from "../../src/delivery/handler-tests.ts";
 import { RequestBuilder } from "../../src/delivery/request.ts";
-import { Sender } from "../../src/delivery/sender.ts";
+import { Sender, trusting } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
 import type { ClaimedSubscription } from "../../src/store/queue.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { TEST_CERTIFICATE } from "../support/tls-fixture.ts";
-import { trusting } from "../../src/delivery/tls-trust.ts";
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const PREVIOUS = `whsec_${Buffer.alloc(32, 9).toString("base64")}`;

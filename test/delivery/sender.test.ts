@@ -7,13 +7,12 @@ import { afterEach, describe, expect, it } from "vitest";
 import { AddressGuard } from "../../src/delivery/address-guard.ts";
 import type { HostNames } from "../../src/delivery/dns/resolver.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
-import { Sender } from "../../src/delivery/sender.ts";
+import { Sender, trusting } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type Answer, type Receiver, startReceiver } from "../support/receiver.ts";
 import { EXPIRED_CERTIFICATE, TEST_CERTIFICATE, TEST_KEY } from "../support/tls-fixture.ts";
-import { trusting } from "../../src/delivery/tls-trust.ts";
 import { until } from "../support/until.ts";
 
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];

@@ -1,7 +1,7 @@
 import { rootCertificates } from "node:tls";
 import { expect, it } from "vitest";
-import { attemptErrorCode } from "../../src/delivery/exchange.ts";
-import { tlsReasonOf, trusting } from "../../src/delivery/tls-trust.ts";
+import { attemptErrorCode, tlsReasonOf } from "../../src/delivery/exchange.ts";
+import { trusting } from "../../src/delivery/sender.ts";
 import { attemptErrorText } from "../../src/domain/words/attempts.ts";
 import { LogLines } from "../../src/runtime/log-lines.ts";
 import { startReceiver } from "../support/receiver.ts";
