@@ -4,12 +4,15 @@ import type { AttemptErrorCode } from "../domain/delivery.ts";
 import { isReservedHeader } from "../domain/subscription-settings.ts";
 import type { WebhookHeader } from "../domain/webhook.ts";
 import { toIso } from "../runtime/clock.ts";
-import type { Claim } from "../store/queue.ts";
+import type { Claim, ClaimedEvent } from "../store/queue.ts";
 
 interface SignedRequest {
   readonly headers: Record<string, string>;
   readonly body: Buffer;
 }
+
+/** What of a claim is sent. */
+type SentClaim = Pick<Claim, "event" | "subscription" | "attempt">;
 
 /** Builds and signs what is sent. */
 export class RequestBuilder {
@@ -26,99 +29,66 @@ export class RequestBuilder {
    * The request of an attempt that begins now; why nothing can be sent, where its event or its secret cannot be read.
    * @param webhookId instead of that of the event's delivery
    */
-  build(
-    { event, subscription, attempt }: Pick<Claim, "event" | "subscription" | "attempt">,
-    nowMs: number,
-    webhookId?: string,
-  ): SignedRequest | AttemptErrorCode {
-    const { eventId, action, payload, timestampedMs } = event;
-    const { subscriptionId, secret, previous, bearer, settings } = subscription;
+  build(claim: SentClaim, nowMs: number, webhookId?: string): SignedRequest | AttemptErrorCode {
+    const { event, subscription, attempt } = claim;
+    const { eventId, payload } = event;
+    const { secret } = subscription;
     if (secret === undefined) return "secret_unreadable";
     if (payload === undefined) return "event_damaged";
     let body = this.#last?.body;
     if (body === undefined || this.#last?.eventId !== eventId || this.#last.attempt !== attempt) {
-      body = deliveryBody({ eventId, action, payload, eventTimestampedMs: timestampedMs, attempt });
+      body = bodyOf(event, payload, attempt);
       // Tests of handlers have all the same number.
       this.#last = webhookId === undefined ? { eventId, attempt, body } : undefined;
     }
-    const headers = deliveryHeaders({
-      eventId,
-      subscriptionId,
-      action,
-      attempt,
-      body,
-      secret,
-      // Prefetched, it may be sent after the overlap's end.
-      previousSecret: previous !== undefined && nowMs < previous.untilMs ? previous.secret : undefined,
-      bearer,
-      extra: settings.headers,
-      nowMs,
-      version: this.#version,
-      ...(webhookId === undefined ? {} : { webhookId }),
-    });
-    return { headers, body };
+    return { headers: this.#headersOf(claim, secret, body, nowMs, webhookId), body };
   }
-}
 
-interface SignedDelivery {
-  readonly eventId: number;
-  readonly subscriptionId: number;
-  readonly action: string;
-  readonly attempt: number;
-  /** The exact bytes that are sent. */
-  readonly body: Uint8Array;
-  readonly secret: string;
-  /** The one before, while a rotation's overlap lasts. */
-  readonly previousSecret?: string | undefined;
-  /** Replaces the secret in `Authorization`; `null` for no such header. */
-  readonly bearer?: string | null | undefined;
-  /** The subscription's own headers; reserved names are omitted. */
-  readonly extra?: Readonly<Record<string, string>> | null;
-  readonly nowMs: number;
-  /** The version of evreg, for `User-Agent`. */
-  readonly version: string;
-  /** Replaces the id that the event's delivery has. */
-  readonly webhookId?: string;
-}
-
-/**
- * The headers of one attempt.
- *
- * `X-Evreg-Signature` is `sha256=<hex HMAC-SHA256 of the body>`, keyed with the UTF-8 bytes of the whole secret, `whsec_`
- * included. The `webhook-*` headers follow Standard Webhooks 1.0.0: the key is what follows `whsec_`, base64 decoded; the
- * signed text is `<id>.<timestamp>.<body>`; `webhook-id` names the delivery and is the same in each retry.
- *
- * During a rotation's overlap, `webhook-signature` holds a signature by each secret. `X-Evreg-Signature` and `Authorization`
- * can hold only one and use the previous secret, so that receivers that do not have the new one yet go on undisturbed.
- */
-export function deliveryHeaders(delivery: SignedDelivery): Record<string, string> {
-  const { eventId, subscriptionId, action, attempt, body, nowMs, version } = delivery;
-  const { secret, previousSecret, bearer } = delivery;
-  const webhookId = delivery.webhookId ?? `evt_${eventId}_${subscriptionId}`;
-  const timestamp = Math.floor(nowMs / 1_000);
-  const keys = signingKeys(secret);
-  const previousKeys = previousSecret === undefined ? undefined : signingKeys(previousSecret);
-  const { whole } = previousKeys ?? keys;
-  const signedPrefix = `${webhookId}.${timestamp}.`;
-  let signatures = `v1,${signed(keys.standard, signedPrefix, body, "base64")}`;
-  if (previousKeys !== undefined) {
-    signatures += ` v1,${signed(previousKeys.standard, signedPrefix, body, "base64")}`;
+  /**
+   * The headers of one attempt.
+   *
+   * `X-Evreg-Signature` is `sha256=<hex HMAC-SHA256 of the body>`, keyed with the UTF-8 bytes of the whole secret, `whsec_`
+   * included. The `webhook-*` headers follow Standard Webhooks 1.0.0: the key is what follows `whsec_`, base64 decoded; the
+   * signed text is `<id>.<timestamp>.<body>`; `webhook-id` names the delivery and is the same in each retry.
+   *
+   * During a rotation's overlap, `webhook-signature` holds a signature by each secret. `X-Evreg-Signature` and `Authorization`
+   * can hold only one and use the previous secret, so that receivers that do not have the new one yet go on undisturbed.
+   */
+  #headersOf(
+    { event, subscription, attempt }: SentClaim,
+    secret: string,
+    body: Buffer,
+    nowMs: number,
+    webhookId = `evt_${event.eventId}_${subscription.subscriptionId}`,
+  ): Record<string, string> {
+    const { previous, bearer, settings } = subscription;
+    // Prefetched, it may be sent after the overlap's end.
+    const previousSecret = previous !== undefined && nowMs < previous.untilMs ? previous.secret : undefined;
+    const keys = signingKeys(secret);
+    const previousKeys = previousSecret === undefined ? undefined : signingKeys(previousSecret);
+    const { whole } = previousKeys ?? keys;
+    const timestamp = Math.floor(nowMs / 1_000);
+    const signedPrefix = `${webhookId}.${timestamp}.`;
+    let signatures = `v1,${signed(keys.standard, signedPrefix, body, "base64")}`;
+    if (previousKeys !== undefined) {
+      signatures += ` v1,${signed(previousKeys.standard, signedPrefix, body, "base64")}`;
+    }
+    const headers: Record<string, string> = {
+      "Content-Type": "application/json",
+      "User-Agent": `evreg/${this.#version}`,
+      "X-Evreg-Event": event.action,
+      "X-Evreg-Delivery": `${event.eventId}_${attempt}`,
+      "X-Evreg-Signature": `sha256=${signed(whole, "", body, "hex")}`,
+      "webhook-id": webhookId,
+      "webhook-timestamp": String(timestamp),
+      "webhook-signature": signatures,
+    } satisfies Record<WebhookHeader | "Content-Type" | "User-Agent", string>;
+    if (bearer !== null) headers["Authorization"] = `Bearer ${bearer ?? previousSecret ?? secret}`;
+    for (const [name, value] of Object.entries(settings.headers ?? {})) {
+      if (!isReservedHeader(name)) headers[name] = value;
+    }
+    return headers;
   }
-  const headers: Record<string, string> = {
-    "Content-Type": "application/json",
-    "User-Agent": `evreg/${version}`,
-    "X-Evreg-Event": action,
-    "X-Evreg-Delivery": `${eventId}_${attempt}`,
-    "X-Evreg-Signature": `sha256=${signed(whole, "", body, "hex")}`,
-    "webhook-id": webhookId,
-    "webhook-timestamp": String(timestamp),
-    "webhook-signature": signatures,
-  } satisfies Record<WebhookHeader | "Content-Type" | "User-Agent", string>;
-  if (bearer !== null) headers["Authorization"] = `Bearer ${bearer ?? previousSecret ?? secret}`;
-  for (const [name, value] of Object.entries(delivery.extra ?? {})) {
-    if (!isReservedHeader(name)) headers[name] = value;
-  }
-  return headers;
 }
 
 interface SigningKeys {
@@ -149,23 +119,17 @@ function signed(key: KeyObject, prefix: string, body: Uint8Array, encoding: "hex
   return createHmac("sha256", key).update(prefix).update(body).digest(encoding);
 }
 
-interface DeliveryBody {
-  readonly eventId: number;
-  readonly action: string;
-  /** Well-formed JSON, as published. */
-  readonly payload: Uint8Array;
-  readonly eventTimestampedMs: number;
-  readonly attempt: number;
-}
-
 /**
  * The bytes a handler gets: the specification's members in its order, `event_id` a string, and the payload exactly as it
  * was published, which is never parsed and written again.
  */
-export function deliveryBody(body: DeliveryBody): Buffer {
-  const { payload } = body;
-  const head = `{"event_id":"${body.eventId}","action":${JSON.stringify(body.action)},"payload":`;
-  const tail = `,"timestamp":"${toIso(body.eventTimestampedMs)}","delivery_attempt":${body.attempt}}`;
+function bodyOf(
+  { eventId, action, timestampedMs }: ClaimedEvent,
+  payload: Uint8Array,
+  attempt: number,
+): Buffer {
+  const head = `{"event_id":"${eventId}","action":${JSON.stringify(action)},"payload":`;
+  const tail = `,"timestamp":"${toIso(timestampedMs)}","delivery_attempt":${attempt}}`;
   const headBytes = Buffer.byteLength(head);
   const bytes = Buffer.allocUnsafe(headBytes + payload.byteLength + tail.length);
   bytes.write(head, 0);

@@ -1,5 +1,5 @@
 import { Pool } from "undici";
-import { deliveryBody, deliveryHeaders } from "../../src/delivery/request.ts";
+import { signedRequest } from "../support/signed-request.ts";
 import { answerCalls } from "./calls.ts";
 import { payloadOf, WAITING_ACTION } from "./workload.ts";
 
@@ -26,17 +26,7 @@ async function post({ url, requests }: UndiciLoop): Promise<number> {
       const eventId = next + 1;
       const payload = payloads[next] ?? Buffer.alloc(0);
       next += 1;
-      const nowMs = Date.now();
-      const event = { eventId, action: WAITING_ACTION, attempt: 1 };
-      const body = deliveryBody({ ...event, payload, eventTimestampedMs: nowMs });
-      const headers = deliveryHeaders({
-        ...event,
-        subscriptionId: 1,
-        body,
-        secret: SECRET,
-        nowMs,
-        version: "0.1.0",
-      });
+      const { headers, body } = signedRequest({ eventId, action: WAITING_ACTION, payload, secret: SECRET });
       const answer = await pool.request({ path, method: "POST", headers, body });
       if (answer.statusCode !== 200) throw new Error(`The receiver answered ${answer.statusCode}.`);
       await answer.body.dump();

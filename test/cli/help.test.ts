@@ -6,11 +6,11 @@ import { afterAll, describe, expect, test } from "vitest";
 import { HELP_TOPICS, helpOn } from "../../src/cli/help/topics.ts";
 import { EXIT } from "../../src/cli/usage-errors.ts";
 import { CONFIG_KEYS } from "../../src/config/schema.ts";
-import { deliveryHeaders } from "../../src/delivery/request.ts";
 import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES, TLS_REASONS } from "../../src/model/delivery.ts";
 import { EXIT_CODE } from "../../src/domain/error.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { runMany } from "../support/run-many.ts";
+import { signedRequest } from "../support/signed-request.ts";
 
 test.each(HELP_TOPICS)(
   "help on %s fits into 80 columns, and narrower ones where it is prose",
@@ -53,15 +53,11 @@ describe("the examples of receivers accept what evreg signs, and nothing else", 
   const [secret, previousSecret, other] = [1, 2, 3].map(
     (fill) => `whsec_${Buffer.alloc(32, fill).toString("base64")}`,
   );
-  const body = Buffer.from('{"event_id":"1"}');
-  const sent = { eventId: 1, subscriptionId: 2, action: "a.b", attempt: 1, body, nowMs, version: "0.0.0" };
-  const headersOf = (more: object): Record<string, string> =>
-    Object.fromEntries(
-      Object.entries(deliveryHeaders({ ...sent, secret: secret!, ...more })).map(([name, value]) => [
-        name.toLowerCase(),
-        value,
-      ]),
-    );
+  const { body } = signedRequest({ secret: secret!, nowMs });
+  const headersOf = (more: object): Record<string, string> => {
+    const { headers } = signedRequest({ secret: secret!, nowMs, ...more });
+    return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  };
   const headers = headersOf({});
   const cases: readonly [headers: object, body: Buffer, secret: string, nowMs: number, genuine: boolean][] = [
     [headers, body, secret!, nowMs + 299_000, true],

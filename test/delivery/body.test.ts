@@ -1,16 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { deliveryBody } from "../../src/delivery/request.ts";
+import { signedRequest } from "../support/signed-request.ts";
 
-const body = (payload: string | Uint8Array, attempt = 1): Buffer =>
-  deliveryBody({
-    eventId: 42,
-    action: "user.created",
-    payload: Buffer.from(payload),
-    eventTimestampedMs: Date.parse("2026-11-21T10:00:00.007Z"),
-    attempt,
-  });
+const timestampedMs = Date.parse("2026-11-21T10:00:00.007Z");
+const body = (payload: string, attempt = 1): Buffer =>
+  signedRequest({ secret: "whsec_AAAA", payload, timestampedMs, attempt }).body;
 
-describe("deliveryBody", () => {
+describe("the body of a request", () => {
   it("has the specification's members in its order", () => {
     expect(body('{"a":1}', 2).toString()).toBe(
       '{"event_id":"42","action":"user.created","payload":{"a":1},"timestamp":"2026-11-21T10:00:00.007Z","delivery_attempt":2}',

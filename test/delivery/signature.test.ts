@@ -1,32 +1,29 @@
 import { createHmac } from "node:crypto";
 import { Webhook, WebhookVerificationError } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
-import { deliveryHeaders } from "../../src/delivery/request.ts";
 import { systemRandom } from "../../src/runtime/clock.ts";
+import { signedRequest } from "../support/signed-request.ts";
 
 const newSecret = (): string => `whsec_${Buffer.from(systemRandom.bytes(32)).toString("base64")}`;
 
 const secret = newSecret();
-const delivery: Parameters<typeof deliveryHeaders>[0] = {
-  eventId: 42,
-  subscriptionId: 7,
-  action: "user.created",
-  attempt: 3,
-  body: Buffer.from('{"event_id":"42","action":"user.created","payload":{"name":"Zoë"}}'),
-  secret,
-  nowMs: Date.now(),
-  version: "1.2.3",
-};
+const delivery = { secret, attempt: 3, nowMs: Date.now(), timestampedMs: 0 };
+
+/** The headers of the delivery, or of one that differs from it so. */
+function headersOf(change: Partial<Parameters<typeof signedRequest>[0]> = {}): Record<string, string> {
+  return signedRequest({ ...delivery, ...change }).headers;
+}
+
+const { body } = signedRequest(delivery);
 
 const verify = (key: string, bytes: Buffer, sent: Record<string, string>) => () =>
   new Webhook(key).verify(bytes, sent);
 
-const id = (change: Partial<typeof delivery>): string | undefined =>
-  deliveryHeaders({ ...delivery, ...change })["webhook-id"];
+const id = (change: Parameters<typeof headersOf>[0]): string | undefined => headersOf(change)["webhook-id"];
 
-describe("deliveryHeaders", () => {
+describe("the headers of a request", () => {
   it("has the specified headers under the service's own name", () => {
-    expect(deliveryHeaders(delivery)).toMatchObject({
+    expect(headersOf()).toMatchObject({
       "Content-Type": "application/json",
       Authorization: `Bearer ${secret}`,
       "X-Evreg-Event": "user.created",
@@ -37,23 +34,21 @@ describe("deliveryHeaders", () => {
 
   it("leaves out what a subscription of earlier had that it may not have", () => {
     const extra = { Proxy: "http://evil.example", "X-Team": "a" };
-    const headers = deliveryHeaders({ ...delivery, extra });
+    const headers = headersOf({ extra });
     expect([headers["Proxy"], headers["X-Team"]]).toEqual([undefined, "a"]);
   });
 
   it("signs the body with the whole secret as it is written", () => {
-    const hex = createHmac("sha256", secret).update(delivery.body).digest("hex");
-    expect(deliveryHeaders(delivery)["X-Evreg-Signature"]).toBe(`sha256=${hex}`);
+    const hex = createHmac("sha256", secret).update(body).digest("hex");
+    expect(headersOf()["X-Evreg-Signature"]).toBe(`sha256=${hex}`);
   });
 
   it("passes the verification of the Standard Webhooks library", () => {
-    const body = Buffer.from(delivery.body);
-    expect(new Webhook(secret).verify(body, deliveryHeaders(delivery))).toMatchObject({ event_id: "42" });
+    expect(new Webhook(secret).verify(body, headersOf())).toMatchObject({ event_id: "42" });
   });
 
   it("fails that verification for another body, another secret or another id", () => {
-    const headers = deliveryHeaders(delivery);
-    const body = Buffer.from(delivery.body);
+    const headers = headersOf();
     expect(verify(secret, Buffer.from(`${body.toString()} `), headers)).toThrow(WebhookVerificationError);
     expect(verify(newSecret(), body, headers)).toThrow(WebhookVerificationError);
     expect(verify(secret, body, { ...headers, "webhook-id": "evt_43_7" })).toThrow(WebhookVerificationError);
@@ -61,8 +56,7 @@ describe("deliveryHeaders", () => {
 
   it("verifies for receivers of the old and the new secret while both are in force", () => {
     const old = newSecret();
-    const headers = deliveryHeaders({ ...delivery, previousSecret: old });
-    const body = Buffer.from(delivery.body);
+    const headers = headersOf({ previousSecret: old });
     for (const key of [secret, old]) expect(new Webhook(key).verify(body, headers)).toBeDefined();
     expect(verify(newSecret(), body, headers)).toThrow(WebhookVerificationError);
     expect(headers["webhook-signature"]).toMatch(/^v1,\S{44} v1,\S{44}$/);
@@ -70,11 +64,8 @@ describe("deliveryHeaders", () => {
 
   it("signs with the old secret while both are in force where a header holds one value", () => {
     const old = newSecret();
-    const { Authorization, "X-Evreg-Signature": signature } = deliveryHeaders({
-      ...delivery,
-      previousSecret: old,
-    });
-    const byOld = deliveryHeaders({ ...delivery, secret: old });
+    const { Authorization, "X-Evreg-Signature": signature } = headersOf({ previousSecret: old });
+    const byOld = headersOf({ secret: old });
     expect({ Authorization, "X-Evreg-Signature": signature }).toEqual({
       Authorization: `Bearer ${old}`,
       "X-Evreg-Signature": byOld["X-Evreg-Signature"],
@@ -83,9 +74,9 @@ describe("deliveryHeaders", () => {
 
   it("contains the subscription's bearer value, or none, whichever secrets are in force", () => {
     for (const secrets of [{}, { previousSecret: newSecret() }]) {
-      const own = deliveryHeaders({ ...delivery, ...secrets, bearer: "mine" });
+      const own = headersOf({ ...secrets, bearer: "mine" });
       expect(own["Authorization"]).toBe("Bearer mine");
-      expect(deliveryHeaders({ ...delivery, ...secrets, bearer: null })).not.toHaveProperty("Authorization");
+      expect(headersOf({ ...secrets, bearer: null })).not.toHaveProperty("Authorization");
     }
   });
 
@@ -102,8 +93,6 @@ describe("deliveryHeaders", () => {
   });
 
   it("gives the timestamp in whole seconds of the attempt", () => {
-    expect(deliveryHeaders({ ...delivery, nowMs: 1_700_000_000_999 })["webhook-timestamp"]).toBe(
-      "1700000000",
-    );
+    expect(headersOf({ nowMs: 1_700_000_000_999 })["webhook-timestamp"]).toBe("1700000000");
   });
 });

@@ -1,11 +1,11 @@
 import addFormats from "ajv-formats";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
-import { deliveryBody, deliveryHeaders } from "../../src/delivery/request.ts";
 import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import { openApiDocument, openApiPath } from "../../src/http/openapi.ts";
 import { document, type Document, type Operation, routes } from "./conforming.ts";
 import { VERSION } from "./harness.ts";
+import { signedRequest } from "../support/signed-request.ts";
 
 function operations(): { path: string; method: string; operation: Operation }[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -163,11 +163,8 @@ describe("the document", () => {
 });
 
 describe("what handlers receive", () => {
-  const event = { eventId: 1, action: "a.b", attempt: 2 };
-  const payload = Buffer.from('{"n":1}');
-  const body = deliveryBody({ ...event, payload, eventTimestampedMs: 0 });
   const secret = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
-  const headers = deliveryHeaders({ ...event, subscriptionId: 3, body, secret, nowMs: 0, version: VERSION });
+  const { headers, body } = signedRequest({ secret });
   const { webhooks } = document;
 
   test("has the documented headers and no others", () => {

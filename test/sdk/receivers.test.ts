@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { deliveryBody, deliveryHeaders } from "../../src/delivery/request.ts";
 import { blocksOf, fileNamedBy, ROOT } from "../docs/documents.ts";
 import { freePort } from "../support/free-port.ts";
 import { cleanEnv, temporaryFolder } from "../support/program.ts";
+import { signedRequest } from "../support/signed-request.ts";
 import { until } from "../support/until.ts";
 
 // The receiver of docs/receivers.md, which stands on `evreg/webhook`, sent what the engine sends. Those that need no
@@ -59,28 +59,13 @@ async function startReceiver(command: string, words: readonly string[]) {
   return { url, port, told };
 }
 
-const BODY = deliveryBody({
-  eventId: 42,
-  action: "user.created",
-  payload: Buffer.from('{"name":"Zoë","id":7}'),
-  eventTimestampedMs: Date.UTC(2026, 0, 2),
-  attempt: 1,
-});
+const EVENT = { payload: '{"name":"Zoë","id":7}', timestampedMs: Date.UTC(2026, 0, 2) };
+const BODY = signedRequest({ ...EVENT, secret: SECRET }).body;
 
 function signed(change: { secret?: string; previousSecret?: string; agoMs?: number } = {}) {
   const { secret = SECRET, previousSecret, agoMs = 0 } = change;
-  return deliveryHeaders({
-    eventId: 42,
-    subscriptionId: 7,
-    action: "user.created",
-    attempt: 1,
-    body: BODY,
-    secret,
-    previousSecret,
-    bearer: null,
-    nowMs: Date.now() - agoMs,
-    version: "1.2.3",
-  });
+  const nowMs = Date.now() - agoMs;
+  return signedRequest({ ...EVENT, secret, previousSecret, bearer: null, nowMs }).headers;
 }
 
 async function statusOf(url: string, headers: Record<string, string>, body: Uint8Array = BODY) {

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { deliveryBody, deliveryHeaders } from "../../src/delivery/request.ts";
 import { verify, type VerifyOptions, WebhookError, type WebhookHeaders } from "../../src/sdk/webhook.ts";
+import { signedRequest } from "../support/signed-request.ts";
 
 // What the engine sends, held against what a receiver makes of it.
 
@@ -9,26 +9,10 @@ const NOW_MS = Date.UTC(2026, 0, 2, 3, 4, 5);
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const OLD = `whsec_${Buffer.alloc(32, 8).toString("base64")}`;
 const OTHER = `whsec_${Buffer.alloc(32, 9).toString("base64")}`;
-const BODY = deliveryBody({
-  eventId: 42,
-  action: "user.created",
-  payload: Buffer.from('{"name":"Zoë"}'),
-  eventTimestampedMs: NOW_MS,
-  attempt: 3,
-});
+const BODY = signedRequest({ secret: SECRET, attempt: 3, nowMs: NOW_MS }).body;
 
 function signed(previousSecret?: string): Record<string, string> {
-  const headers = deliveryHeaders({
-    eventId: 42,
-    subscriptionId: 7,
-    action: "user.created",
-    attempt: 3,
-    body: BODY,
-    secret: SECRET,
-    previousSecret,
-    nowMs: NOW_MS,
-    version: "1.2.3",
-  });
+  const { headers } = signedRequest({ secret: SECRET, previousSecret, attempt: 3, nowMs: NOW_MS });
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
