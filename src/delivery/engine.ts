@@ -15,6 +15,7 @@ import type { Item } from "./lane.ts";
 import { capacityOf, processLimits } from "./limits.ts";
 import { WaitingConsumers } from "./waiting-consumers.ts";
 import type { EngineParts } from "./parts.ts";
+import { PullAttempts } from "./pull-attempts.ts";
 import { RequestBuilder } from "./request.ts";
 import { Schedule } from "./schedule.ts";
 import { Sender, trusting } from "./sender.ts";
@@ -84,12 +85,17 @@ export class Engine {
     this.#tests = new HandlerTests({ clock, random, requests, sender: testSender });
     this.#attemptParts = { ...parts, requests, sender: this.#sender };
     this.#alarm = new Alarm(clock, () => this.#advance());
-    this.#pulls = new WaitingConsumers({
+    const attempts = new PullAttempts({
       ...parts,
       calls: this.#calls,
       filters: this.#filters,
       requests,
       onStored: (...ended) => this.#report(...ended),
+    });
+    this.#pulls = new WaitingConsumers({
+      ...parts,
+      calls: this.#calls,
+      attempts,
       onReleased: () => this.wake(),
     });
     counts.inFlight = () => this.#schedule.counts.items.sending;

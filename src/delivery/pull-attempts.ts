@@ -29,7 +29,7 @@ import type { StoreCalls } from "./store-calls.ts";
 /** Subscriptions whose secrets are known, to be redacted from what consumers say. */
 const MAX_KNOWN = 1_000;
 
-export interface PullParts extends Pick<EngineParts, "store" | "clock" | "random" | "counts"> {
+interface PullParts extends Pick<EngineParts, "store" | "clock" | "random" | "counts"> {
   readonly calls: StoreCalls;
   readonly filters: Filters;
   readonly requests: RequestBuilder;
@@ -94,11 +94,7 @@ export class PullAttempts {
    * @returns an outcome for each, in order
    * @throws EvregError `invalid` for a text that is no lease of this subscription; `unavailable`
    */
-  async finish(
-    from: Subscription,
-    results: readonly PullResult[],
-    leasedFor: (leaseMs: number) => void,
-  ): Promise<readonly FinishedPull[]> {
+  async finish(from: Subscription, results: readonly PullResult[]): Promise<readonly FinishedPull[]> {
     const names = results.map(({ lease }, index) => {
       const parsed = parseLease(lease);
       if (parsed?.subscriptionId === from.rowid) return parsed;
@@ -116,7 +112,7 @@ export class PullAttempts {
     const ends = held.filter(({ outcome }) => outcome !== "extended");
     await this.#finishAll(from, ends, finished);
     const extensions = held.filter(({ outcome }) => outcome === "extended");
-    await this.#extendAll(extensions, leasedFor, finished);
+    await this.#extendAll(extensions, finished);
     return finished;
   }
 
@@ -135,11 +131,7 @@ export class PullAttempts {
     }
   }
 
-  async #extendAll(
-    extensions: readonly HeldResult[],
-    leasedFor: (leaseMs: number) => void,
-    finished: FinishedPull[],
-  ): Promise<void> {
+  async #extendAll(extensions: readonly HeldResult[], finished: FinishedPull[]): Promise<void> {
     if (extensions.length === 0) return;
     const { clock, store } = this.#parts;
     const nowMs = clock.now();
@@ -152,7 +144,6 @@ export class PullAttempts {
     const areHeld = await store.extend(leases.map(({ result: _result, ...lease }) => lease));
     for (const [index, { result, untilMs }] of leases.entries()) {
       if (areHeld[index] !== true) continue;
-      leasedFor(untilMs - nowMs);
       const { lease } = result;
       const expires_at = toIso(untilMs);
       finished[result.index] = { lease, outcome: "stored", status: "delivering", expires_at };

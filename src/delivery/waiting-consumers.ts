@@ -1,10 +1,18 @@
 import { EvregError } from "../domain/error.ts";
-import type { FinishedPull, NewClaim, PulledDelivery, PullResult } from "../domain/pull.ts";
+import {
+  type FinishedPull,
+  type NewClaim,
+  PULL_LIMITS,
+  type PulledDelivery,
+  type PullResult,
+} from "../domain/pull.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import { Alarm } from "../runtime/clock.ts";
 import { Shares } from "../runtime/shares.ts";
 import type { Claim, ClaimedSubscription, ConsumerAnswer, PullConsumer } from "../store/queue.ts";
-import { PullAttempts, type PullParts } from "./pull-attempts.ts";
+import type { EngineParts } from "./parts.ts";
+import type { PullAttempts } from "./pull-attempts.ts";
+import type { StoreCalls } from "./store-calls.ts";
 
 /** How many consumers may wait at once. */
 const MAX_WAITING = 1_000;
@@ -27,7 +35,9 @@ interface PullRequest extends Required<Omit<NewClaim, "sign_as">> {
   readonly caller: unknown;
 }
 
-interface WaitingConsumersParts extends PullParts {
+interface WaitingConsumersParts extends Pick<EngineParts, "store" | "clock"> {
+  readonly calls: Pick<StoreCalls, "releaseExpired">;
+  readonly attempts: PullAttempts;
   /** Called when deliveries are due again whose lease has ended. */
   readonly onReleased: () => void;
 }
@@ -49,7 +59,6 @@ interface Waiter {
  */
 export class WaitingConsumers {
   readonly #parts: WaitingConsumersParts;
-  readonly #attempts: PullAttempts;
   readonly #alarm: Alarm;
   /** Consumers by the rowid of their subscription, in the order in which they came. */
   readonly #waiting = new Map<number, Set<Waiter>>();
@@ -66,7 +75,6 @@ export class WaitingConsumers {
 
   constructor(parts: WaitingConsumersParts) {
     this.#parts = parts;
-    this.#attempts = new PullAttempts(parts);
     this.#alarm = new Alarm(parts.clock, () => this.#advance());
   }
 
@@ -107,7 +115,10 @@ export class WaitingConsumers {
 
   /** Stores what became of some of them, see `PullAttempts`. */
   async finish(from: Subscription, results: readonly PullResult[]): Promise<readonly FinishedPull[]> {
-    const finished = await this.#attempts.finish(from, results, (leaseMs) => this.#leasedFor(leaseMs));
+    const finished = await this.#parts.attempts.finish(from, results);
+    for (const [index, { expires_at }] of finished.entries()) {
+      if (expires_at !== null) this.#leasedFor(results[index]!.lease_ms ?? PULL_LIMITS.leaseDefaultMs);
+    }
     // The next in an order may be taken now, and what failed at its time.
     this.wake();
     return finished;
@@ -255,7 +266,7 @@ export class WaitingConsumers {
     const isWanted = (): boolean => !waiter.isGone && !this.#isClosed;
     let deliveries: readonly PulledDelivery[];
     try {
-      deliveries = await this.#attempts.prepare(signed, nowMs, leaseMs, isWanted);
+      deliveries = await this.#parts.attempts.prepare(signed, nowMs, leaseMs, isWanted);
     } catch (error) {
       return waiter.answer.reject(error);
     }
