@@ -53,7 +53,7 @@ export class ItemCounts {
 /** One delivery in hand. */
 export interface Item {
   readonly lane: Lane;
-  /** There until its attempt begins or it has a result: its payload may be a view of the bytes of many. */
+  /** There while it is queued: its payload may be a view of the bytes of many. */
   claim: Claim | undefined;
   /** The bytes of its payload. An event that goes to several is counted several times. */
   readonly bytes: number;

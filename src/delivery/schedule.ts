@@ -33,7 +33,7 @@ type ItemEvent = { [S in ItemState]: keyof (typeof LIFE)[S] }[ItemState];
 type LeaseReservation = Pick<RecordClaim, "subscriptions">;
 
 /** What is to be done next. */
-export type ScheduleStep =
+type ScheduleStep =
   /** Begin an attempt: to be followed by `start` or `exclude`. */
   | { readonly do: "start"; readonly item: Item; readonly claim: Claim }
   /** Give the delivery back to the store, as if it had never been leased: to be followed by `stored`. */
@@ -59,7 +59,7 @@ export class Schedule {
   readonly #ring: Lane[] = [];
   /** Nothing has happened since there was nothing to start. */
   #isSettled = true;
-  readonly #dropped: Item[] = [];
+  readonly #dropped: (ScheduleStep & { readonly do: "drop" })[] = [];
   /** Deliveries that may be leased as they are made. */
   #reserved = 0;
   /** How many changes of subscriptions there were. What is leased is outdated if its lane was changed since that was asked for. */
@@ -96,7 +96,7 @@ export class Schedule {
     const item = mayStart ? this.#next(nowMs) : undefined;
     if (item !== undefined) return { do: "start", item, claim: item.claim! };
     const dropped = this.#dropped.shift();
-    if (dropped !== undefined) return { do: "drop", item: dropped, claim: takeClaim(dropped) };
+    if (dropped !== undefined) return dropped;
     if (this.#claims.isWanted(nowMs) && !this.#isClosed) {
       this.#claims.begin();
       return { do: "claim" };
@@ -278,7 +278,7 @@ export class Schedule {
     item.state = next;
     lane.counts.move(state, next, bytes);
     this.counts.move(state, next, bytes);
-    if (event !== "dropped") item.claim = undefined;
+    item.claim = undefined;
   }
 
   /** @returns before all changes, where any subscription may have been changed since */
@@ -294,10 +294,10 @@ export class Schedule {
       const isOutdated = this.#isClosed || lane.settling > 0 || lane.changedAt > asOf;
       const state = isOutdated ? "storing" : "queued";
       const bytes = event.payload?.byteLength ?? 0;
-      const item: Item = { lane, claim, bytes, leasedAtMs: nowMs, state };
+      const item: Item = { lane, claim: isOutdated ? undefined : claim, bytes, leasedAtMs: nowMs, state };
       lane.counts.add(state, bytes);
       this.counts.add(state, bytes);
-      if (isOutdated) this.#dropped.push(item);
+      if (isOutdated) this.#dropped.push({ do: "drop", item, claim });
       else {
         lane.applySettings(subscription.settings);
         lane.queued.push(item);
@@ -308,9 +308,10 @@ export class Schedule {
 
   #dropAll(lane: Lane): void {
     for (let [item] = lane.queued; item !== undefined; [item] = lane.queued) {
+      const claim = item.claim!;
       lane.hasBacklog = true;
       this.#move(item, "dropped");
-      this.#dropped.push(item);
+      this.#dropped.push({ do: "drop", item, claim });
     }
   }
 
@@ -394,10 +395,4 @@ export class Schedule {
     lane.isInRing = staysInRing && lane.queued.length > 0;
     if (lane.isInRing) this.#ring.push(lane);
   }
-}
-
-function takeClaim(item: Item): Claim {
-  const claim = item.claim!;
-  item.claim = undefined;
-  return claim;
 }

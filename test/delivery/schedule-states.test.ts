@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { array, assert, constantFrom, integer, property, tuple } from "fast-check";
 import { expect, it } from "vitest";
 import type { Item, Lane, WhyNot } from "../../src/delivery/lane.ts";
-import { LIFE, Schedule, type ScheduleStep } from "../../src/delivery/schedule.ts";
+import { LIFE, Schedule } from "../../src/delivery/schedule.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import type { AttemptResult, Claim, RecordClaim } from "../../src/store/queue.ts";
@@ -172,7 +172,7 @@ class Model {
     }
   }
 
-  #noteDropped(step: ScheduleStep): void {
+  #noteDropped(step: ReturnType<Schedule["step"]>): void {
     if (step.do !== "drop") return;
     this.#close(step.claim);
     this.#storing.push(step.item);
