@@ -59,7 +59,7 @@ export class Engine {
   #isSendDue = false;
 
   constructor(parts: EngineParts) {
-    const { clock, random, logger, config, version, ownAddresses, ca, dnsServers, counts } = parts;
+    const { clock, random, logger, config, version, ownAddresses, ca, counts } = parts;
     const { timeoutMs, allowHttp, allowNetworks } = config;
     const capacity = capacityOf(config, processLimits());
     const { inFlight: maxInFlight, perSubscription, boundBy } = capacity;
@@ -74,7 +74,7 @@ export class Engine {
     this.#schedule = new Schedule(maxInFlight, perSubscription);
     this.#calls = new StoreCalls(parts, config);
     this.#filters = new Filters({ ...parts, yielder: eventLoop });
-    this.#names = new HostNames({ clock, withinMs: timeoutMs, servers: dnsServers });
+    this.#names = new HostNames({ clock, withinMs: timeoutMs });
     const { resolve } = this.#names;
     const guard = new AddressGuard({ rules: createAddressRules(allowNetworks), ownAddresses, resolve });
     const requests = new RequestBuilder(version);

@@ -27,6 +27,4 @@ export interface EngineParts {
   readonly ownAddresses: () => readonly string[];
   /** PEM of certificate authorities to trust beside those that Node trusts. */
   readonly ca?: string | undefined;
-  /** DNS servers to use instead of the system's, as `address:port`. */
-  readonly dnsServers?: readonly string[];
 }

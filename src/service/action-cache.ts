@@ -1,10 +1,10 @@
 import { LRUCache } from "lru-cache";
 import type { Deprecation } from "../domain/action.ts";
 import { toIso } from "../runtime/clock.ts";
-import type { Yielder } from "../runtime/yielding.ts";
+import { eventLoop } from "../runtime/yielding.ts";
 import { compileSchemaSteps } from "../schema/validate/compile.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
-import { SOLE_NODE, type StoreNode } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
 import type { CompiledSchema } from "./payload-validator.ts";
 
 /** What publishing needs of an action. */
@@ -36,9 +36,7 @@ const MAX_COMPILED_BYTES = 128 * 1024 * 1024;
  * store then refuses the event as `stale`, and the caller says so and loads it again.
  */
 export class ActionCache {
-  readonly #catalog: Pick<CatalogStore, "findAction">;
-  readonly #yielder: Pick<Yielder, "run">;
-  readonly #node: Pick<StoreNode, "version">;
+  readonly #store: Pick<Store, "catalog" | "node">;
   readonly #loaded = new LRUCache<string, KeptAction>({
     maxSize: MAX_COMPILED_BYTES,
     sizeCalculation: ({ action }) => action.validator.bytes,
@@ -46,15 +44,8 @@ export class ActionCache {
   readonly #loading = new Map<string, Promise<LoadedAction | undefined>>();
   #changes = 0;
 
-  /** @param yielder shares the thread with what else runs long on it */
-  constructor(
-    catalog: Pick<CatalogStore, "findAction">,
-    yielder: Pick<Yielder, "run">,
-    node: Pick<StoreNode, "version"> = SOLE_NODE,
-  ) {
-    this.#catalog = catalog;
-    this.#yielder = yielder;
-    this.#node = node;
+  constructor(store: Pick<Store, "catalog" | "node">) {
+    this.#store = store;
   }
 
   /** @throws EvregError `unavailable` while nobody knows here what others have changed */
@@ -94,18 +85,19 @@ export class ActionCache {
 
   /** Rises with each change, by whomever. */
   #version(): number {
-    return this.#node.version() + this.#changes;
+    return this.#store.node.version() + this.#changes;
   }
 
   async #read(name: string): Promise<LoadedAction | undefined> {
-    const stored = await this.#catalog.findAction(name);
+    const { catalog } = this.#store;
+    const stored = await catalog.findAction(name);
     if (stored === undefined) return undefined;
     const { actionId, application, revision, isBuiltIn, retired, schemata } = stored;
-    const successor = await firstActiveSuccessor(this.#catalog, stored.successor);
+    const successor = await firstActiveSuccessor(catalog, stored.successor);
     // It compiles in steps: the largest schemas take 100 ms, and all of a server's may come at once after a start.
     const before = this.#loaded.get(name)?.action;
     const isSame = before?.actionId === actionId && before.revision === revision;
-    const validator = isSame ? before.validator : await this.#yielder.run(compileSchemaSteps(schemata));
+    const validator = isSame ? before.validator : await eventLoop.run(compileSchemaSteps(schemata));
     const deprecation = deprecationOf(stored, successor);
     const state = { isBuiltIn, takesEvents: !isBuiltIn && !retired, successor, deprecation };
     return { actionId, application, revision, schemata, validator, ...state };
@@ -125,7 +117,7 @@ const MAX_STEPS = 20;
 
 /** A successor and its successors, as far as they exist: at most 20, none twice. */
 export async function* chainFrom(
-  catalog: Pick<CatalogStore, "findAction">,
+  catalog: CatalogStore,
   successor: string | null,
 ): AsyncGenerator<{ readonly action: string; readonly isRetired: boolean }> {
   const seen = new Set<string>();
@@ -138,10 +130,7 @@ export async function* chainFrom(
   }
 }
 
-async function firstActiveSuccessor(
-  catalog: Pick<CatalogStore, "findAction">,
-  successor: string | null,
-): Promise<string | null> {
+async function firstActiveSuccessor(catalog: CatalogStore, successor: string | null): Promise<string | null> {
   for await (const { action, isRetired } of chainFrom(catalog, successor)) if (!isRetired) return action;
   return null;
 }

@@ -16,7 +16,7 @@ import type { SecretUses } from "./tokens/secret-uses.ts";
 import type { Feed } from "./stream/feed.ts";
 import type { StatsRecorder } from "./stats/recorder.ts";
 import type { StoredEvents } from "./stored-events.ts";
-import type { SchemaProducts } from "./validation-thread.ts";
+import type { ValidationThread } from "./validation-thread.ts";
 
 export interface ServiceContext {
   readonly store: Store;
@@ -32,7 +32,7 @@ export interface ServiceContext {
   readonly storedEvents: StoredEvents;
   readonly payloads: PayloadValidator;
   readonly schemaChecks: SchemaChecks;
-  readonly schemaProducts: SchemaProducts;
+  readonly schemaProducts: ValidationThread;
   readonly tokens: TokenCache;
   readonly secretUses: SecretUses;
   readonly counts: PublishCounts;

@@ -12,7 +12,6 @@ import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
 import type { StreamCounts } from "../metrics/counters.ts";
 import { toIso } from "../runtime/clock.ts";
-import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { AuditSelection } from "../store/history.ts";
 import type { AttentionSelection } from "../store/queue.ts";
@@ -49,7 +48,6 @@ type Made = "actions" | "feed" | "payloads" | "schemaChecks" | "secretUses" | "s
 
 export interface ServiceOptions extends Omit<ServiceContext, Made> {
   readonly version: string;
-  /** New at each start. */
   /** Names this process, anew at each start. */
   readonly instance: string;
   /** The instance that `/health` answers: several processes behind one address have the same. */
@@ -99,24 +97,16 @@ export function createService(options: ServiceOptions): Service {
   const { version, instance, server, offThread, streamed, metrics, environment, ...shared } = options;
   const { store, clock, logger, background } = shared;
   const retries = { ...retryDefaults(shared.delivery), disable_after_ms: shared.delivery.disableAfter };
-  const tokens = new TokenCache(store.tokens, clock, logger, store.node);
+  const tokens = new TokenCache(store, clock, logger);
   const payloads = new PayloadValidator(offThread);
-  const { others } = store.node;
-  const feed = new Feed({
-    events: store.events,
-    clock,
-    counts: streamed,
-    dataId: store.dataId,
-    instance,
-    others,
-  });
+  const feed = new Feed({ store, clock, counts: streamed, instance });
   const context: ServiceContext = {
     ...shared,
     feed,
     tokens,
     secretUses: new SecretUses(store, clock),
     payloads,
-    actions: new ActionCache(store.catalog, eventLoop, store.node),
+    actions: new ActionCache(store),
     storedEvents: new StoredEvents({ events: store.events, clock, payloads }),
     schemaChecks: new SchemaChecks(),
   };

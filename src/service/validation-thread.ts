@@ -50,26 +50,12 @@ const MAX_CHECKS_WAITING = 2_000;
 /** Tasks of one caller that may wait and take a second or two in the worst case. */
 const MAX_PRODUCTS_WAITING = 64;
 
-/** Makes things of schemas that were checked. */
-export interface SchemaProducts {
-  /**
-   * Takes milliseconds, and in the worst case some two seconds.
-   * @param signal takes the task out of the queue
-   * @throws EvregError `unavailable` when too many of the caller's wait, or the thread failed
-   */
-  make<K extends "comparison" | "sample" | "types">(
-    task: TaskOf<K>,
-    caller: unknown,
-    signal?: AbortSignal,
-  ): Promise<ThreadAnswers[K]>;
-}
-
 /**
  * Validates payloads on a thread of its own, which is started for the first of them; or compares schemas there, and makes
  * samples and types. It gets one task at a time, so that its end fails no other, and callers take turns. Not by piscina,
  * which starts its workers from a file of its own: the single executable has none.
  */
-export class ValidationThread implements OffThreadValidator, SchemaProducts {
+export class ValidationThread implements OffThreadValidator {
   readonly #clock: Clock;
   readonly #turns = new CallerTurns({ atOnce: 1, maxWaiting: MAX_PRODUCTS_WAITING });
   #thread: Worker | undefined;
@@ -94,6 +80,11 @@ export class ValidationThread implements OffThreadValidator, SchemaProducts {
     return this.#turns.run(caller, work, { signal, maxWaiting });
   }
 
+  /**
+   * Makes something of schemas that were checked. It takes milliseconds, and in the worst case some two seconds.
+   * @param signal takes the task out of the queue
+   * @throws EvregError `unavailable` when too many of the caller's wait, or the thread failed
+   */
   make<K extends "comparison" | "sample" | "types">(
     task: TaskOf<K>,
     caller: unknown,

@@ -80,7 +80,7 @@ export interface StoreChange {
   readonly version?: number | undefined;
 }
 
-export interface TokenStore {
+interface TokenStore {
   /** A browser's token uses its code: `unauthorized` for one that is too old, `conflict` for one that was used before. */
   create(input: TokenRecord, nowMs: number, by?: Actor): Promise<Token>;
   /** Finds a token by its SHA-256, in hex. */

@@ -12,7 +12,7 @@ import type { StreamCounts } from "../../metrics/counters.ts";
 import { type Clock, toIso } from "../../runtime/clock.ts";
 import { Shares } from "../../runtime/shares.ts";
 import type { EventBounds, EventStore } from "../../store/events.ts";
-import type { OtherNodes } from "../../store/store.ts";
+import type { OtherNodes, Store } from "../../store/store.ts";
 import { type Page, SharedPages } from "./pages.ts";
 import { type FeedChange, ChangeRing } from "./ring.ts";
 import { changeTopics, idAt, keyOf, type StreamSource, type View } from "./view.ts";
@@ -25,15 +25,11 @@ const PAUSE_OF_EACH_MS = 0.5;
 const NO_EVENTS: EventBounds = { last: 0, before: 0, removed: { event: 0, ms: 0 } };
 
 interface FeedOptions {
-  readonly events: Pick<EventStore, "next" | "bounds">;
+  readonly store: Store;
   readonly clock: Clock;
   readonly counts: StreamCounts;
-  /** See `Store.dataId`. */
-  readonly dataId: string;
   /** New at each start. */
   readonly instance: string;
-  /** Where others have the data open, too. */
-  readonly others?: OtherNodes | undefined;
 }
 
 /** After the last stream of changes, this node goes on hearing those of others for so long. */
@@ -48,7 +44,7 @@ export class Feed {
   readonly clock: Clock;
   readonly counts: StreamCounts;
   readonly source: StreamSource;
-  readonly #events: FeedOptions["events"];
+  readonly #events: EventStore;
   readonly #ring: ChangeRing;
   readonly pages: SharedPages;
   /** The readers, with who holds each. */
@@ -60,18 +56,19 @@ export class Feed {
   #epoch = 0;
   #lastWakeUpMs = -Infinity;
   #isPlanned = false;
+  /** Where others have the data open, too. */
   readonly #others: OtherNodes | undefined;
   /** Resolves once this node hears the changes of others; `undefined` while nobody needs them. */
   #hearing: Promise<void> | undefined;
 
-  constructor({ events, clock, counts, dataId, instance, others }: FeedOptions) {
-    this.#others = others;
-    this.#events = events;
+  constructor({ store, clock, counts, instance }: FeedOptions) {
+    this.#others = store.node.others;
+    this.#events = store.events;
     this.clock = clock;
     this.counts = counts;
-    this.source = { data: shortId(dataId), instance: shortId(instance) };
+    this.source = { data: shortId(store.dataId), instance: shortId(instance) };
     this.#ring = new ChangeRing(clock.now());
-    this.pages = new SharedPages(events, this.#ring, this.source);
+    this.pages = new SharedPages(store.events, this.#ring, this.source);
     counts.open = () => this.#open.size;
   }
 

@@ -3,10 +3,9 @@ import { hashToken, isTokenForm, TOKEN_LENGTH } from "../../domain/token-secret.
 import { type Principal, type Token, tokenEndMs } from "../../domain/token.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
-import { SOLE_NODE, type StoreNode, type TokenStore } from "../../store/store.ts";
+import type { Store } from "../../store/store.ts";
 
 interface CachedToken {
-  readonly rowid: number;
   readonly hash: string;
   /** One object while the token is cached, so that others can keep state by it. */
   readonly principal: Principal;
@@ -24,7 +23,7 @@ const FLUSH_AFTER_MS = 5_000;
  * several in one write.
  */
 export class TokenCache {
-  readonly #store: Pick<TokenStore, "find" | "list" | "recordUses">;
+  readonly #store: Store;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #known = new LRUCache<string, CachedToken>({
@@ -36,20 +35,13 @@ export class TokenCache {
   readonly #uses = new Map<number, number>();
   #flushPlanned = false;
   #revocations = 0;
-  readonly #node: Pick<StoreNode, "version">;
   /** What is known was read under this version. */
   #version = 0;
   /** Called after a token was revoked: what was begun with it may have to end. */
   onRevoked: () => void = () => {};
 
-  constructor(
-    store: Pick<TokenStore, "find" | "list" | "recordUses">,
-    clock: Clock,
-    logger: Logger,
-    node: Pick<StoreNode, "version"> = SOLE_NODE,
-  ) {
+  constructor(store: Store, clock: Clock, logger: Logger) {
     this.#store = store;
-    this.#node = node;
     this.#clock = clock;
     this.#logger = logger;
   }
@@ -86,7 +78,7 @@ export class TokenCache {
 
   /** Reads the token of this rowid. `undefined` for one that was revoked or has expired. */
   async valid(tokenId: number): Promise<Token | undefined> {
-    const token = (await this.#store.list()).find(({ rowid }) => rowid === tokenId);
+    const token = (await this.#store.tokens.list()).find(({ rowid }) => rowid === tokenId);
     return token !== undefined && tokenEndMs(token) > this.#clock.now() ? token : undefined;
   }
 
@@ -111,7 +103,7 @@ export class TokenCache {
   }
 
   #forgetOutdated(): void {
-    const version = this.#node.version();
+    const version = this.#store.node.version();
     if (version === this.#version) return;
     this.#version = version;
     this.evict();
@@ -130,7 +122,7 @@ export class TokenCache {
     const uses = [...this.#uses].map(([rowid, atMs]) => ({ rowid, atMs }));
     this.#uses.clear();
     try {
-      await this.#store.recordUses(uses);
+      await this.#store.tokens.recordUses(uses);
     } catch (error) {
       this.#logger.debug({ err: error }, "The last uses of tokens could not be stored.");
     }
@@ -138,7 +130,7 @@ export class TokenCache {
 
   async #find(hash: string): Promise<CachedToken | undefined> {
     const revocations = this.#revocations;
-    const token = await this.#store.find(hash);
+    const token = await this.#store.tokens.find(hash);
     // It may have been revoked while it was read.
     if (this.#revocations !== revocations) return this.#find(hash);
     if (token === undefined) return undefined;
@@ -146,7 +138,6 @@ export class TokenCache {
     const other = this.#known.get(hash);
     if (other !== undefined) return other;
     const known: CachedToken = {
-      rowid: token.rowid,
       hash,
       principal: {
         name: token.name,
@@ -165,7 +156,7 @@ export class TokenCache {
 
   #recordUse(known: CachedToken, nowMs: number): void {
     known.recordedAtMs = this.#clock.monotonicMs();
-    this.#uses.set(known.rowid, nowMs);
+    this.#uses.set(known.principal.tokenId!, nowMs);
     if (this.#flushPlanned) return;
     this.#flushPlanned = true;
     this.#clock.setTimer(() => {
