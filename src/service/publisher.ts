@@ -1,5 +1,12 @@
 import { asEvregError, EvregError, invalidField, tooLarge } from "../domain/error.ts";
-import { BATCH_OPTIONS, type BatchResult, type Event, EVENT_LIMITS, type NewEvent } from "../domain/event.ts";
+import {
+  BATCH_OPTIONS,
+  type BatchOptions,
+  type BatchResult,
+  type Event,
+  EVENT_LIMITS,
+  type NewEvent,
+} from "../domain/event.ts";
 import { NAME_LENGTH } from "../domain/names.ts";
 import { type BatchItem, checkIdempotencyKey, checkItemCount } from "../domain/publish-body.ts";
 import type { EventsPort, Published } from "../evreg.ts";
@@ -53,12 +60,6 @@ interface PublishRequest {
   explained: number;
 }
 
-interface BatchRequest {
-  readonly atomic: boolean;
-  /** Ends the long checks; what is stored by then stays. */
-  readonly signal?: AbortSignal | undefined;
-}
-
 export function publishing(
   context: ServiceContext,
   access: Access,
@@ -66,12 +67,7 @@ export function publishing(
   const publisher = new Publisher(context, access);
   return {
     publish: (input) => publisher.publish(input),
-    async publishBatch(items, options = {}, signal) {
-      const { atomic = false, minimal = false, data_id: dataId } = checkQuery(BATCH_OPTIONS, options);
-      if (dataId !== undefined && dataId !== context.store.dataId) throw otherData(dataId);
-      const result = await publisher.publishBatch(items, { atomic, signal });
-      return minimal ? { ...result, data: [] } : result;
-    },
+    publishBatch: (...batch) => publisher.publishBatch(...batch),
   };
 }
 
@@ -104,13 +100,21 @@ class Publisher {
     return deprecation === undefined ? { data: result, replayed } : { data: result, replayed, deprecation };
   }
 
-  async publishBatch(items: readonly BatchItem[], { atomic, signal }: BatchRequest): Promise<BatchResult> {
+  /** @param signal ends the long checks; what is stored by then stays */
+  async publishBatch(
+    items: readonly BatchItem[],
+    options: BatchOptions = {},
+    signal?: AbortSignal,
+  ): Promise<BatchResult> {
+    const { atomic = false, minimal = false, data_id: dataId } = checkQuery(BATCH_OPTIONS, options);
+    if (dataId !== undefined && dataId !== this.#context.store.dataId) throw otherData(dataId);
     this.#access.requireSome("publish");
     checkBatch(items);
     const caller = { caller: this.#access.caller, gone: signal };
     const all = items.map(begun);
     await this.#publishAll(all, { caller, isBatch: true, atomic, explained: EXPLAINED_ITEMS });
-    return batchResult(all);
+    const result = batchResult(all);
+    return minimal ? { ...result, data: [] } : result;
   }
 
   /** @throws EvregError `unavailable`, when nothing was stored */

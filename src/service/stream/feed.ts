@@ -15,7 +15,7 @@ import type { EventBounds, EventStore } from "../../store/events.ts";
 import type { OtherNodes, Store } from "../../store/store.ts";
 import { type Page, SharedPages } from "./pages.ts";
 import { type FeedChange, ChangeRing } from "./ring.ts";
-import { changeTopics, idAt, keyOf, type StreamSource, type View } from "./view.ts";
+import { changeTopics, idAt, keyOf, showsChanges, type StreamSource, type View } from "./view.ts";
 
 /** The pause between two wake-ups of all readers: the more there are, the fewer and larger are the writes. */
 const PAUSE_MS = 10;
@@ -132,7 +132,7 @@ export class Feed {
   async open(view: View, since: string | undefined, caller: unknown): Promise<ChangeStream> {
     this.#places.take(caller, "streams are open");
     try {
-      if (changeTopics(view).length > 0) await this.#hear();
+      if (showsChanges(view)) await this.#hear();
       const reader = new Reader(this, view, await this.#startOf(view, since));
       this.#open.set(reader, caller);
       this.#epoch += 1;
@@ -277,7 +277,7 @@ class Reader implements ChangeStream {
   }
 
   get showsChanges(): boolean {
-    return changeTopics(this.#view).length > 0;
+    return showsChanges(this.#view);
   }
 
   get id(): string {

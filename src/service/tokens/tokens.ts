@@ -33,11 +33,6 @@ const BROWSER_HOLDS_MS = 12 * 60 * 60_000;
 
 export function tokensPort(context: ServiceContext, access: Access): TokensPort {
   const { store, clock, random, tokens } = context;
-  /** Whoever made a code, at the address that it is used from. */
-  const actorOf = (principal: Principal): Actor => ({
-    ...new Access(principal).actor,
-    address: access.actor.address,
-  });
   return {
     async list() {
       access.require("admin");
@@ -68,9 +63,12 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
       const code = await store.tokens.find(hashCode(text));
       if (code === undefined) throw new EvregError("unauthorized", SIGN_IN_CODES.unknown);
       const maker = await makerOf(context, code);
-      const by = actorOf(maker);
+      // Whoever made the code, at the address that it is used from.
+      const by: Actor = { ...new Access(maker).actor, address: access.actor.address };
       try {
-        return { data: await browserToken(context, maker, code.rowid, by) };
+        const expiresAtMs = Math.min(clock.now() + BROWSER_HOLDS_MS, tokenEndMs(maker));
+        const record = { name: "browser", scopes: maker.scopes, expiresAtMs, parentId: code.rowid };
+        return { data: await minted(context, record, by) };
       } catch (error) {
         if (!(error instanceof EvregError) || error.code !== "conflict") throw error;
       }
@@ -114,16 +112,6 @@ async function makerOf({ tokens }: ServiceContext, code: CallerToken): Promise<P
     throw new EvregError("unauthorized", "The token that this code was made with holds no longer.");
   }
   return { name, scopes, expires_at: maker.expires_at, tokenId: parentId };
-}
-
-async function browserToken(
-  context: ServiceContext,
-  maker: Principal,
-  code: number,
-  by: Actor,
-): Promise<TokenWithSecret> {
-  const expiresAtMs = Math.min(context.clock.now() + BROWSER_HOLDS_MS, tokenEndMs(maker));
-  return minted(context, { name: "browser", scopes: maker.scopes, expiresAtMs, parentId: code }, by);
 }
 
 /**
