@@ -68,8 +68,11 @@ export class ClaimPlanner {
     return this.#atMs;
   }
 
-  /** Whether a claim is wanted, none is in progress, and results are stored as fast as they come. */
-  isWanted(nowMs: number): boolean {
+  /**
+   * Whether a claim begins: one is wanted, none is in progress, and results are stored as fast as they come. To be followed by
+   * `request`.
+   */
+  begins(nowMs: number): boolean {
     if (this.#atMs <= nowMs) {
       this.#atMs = Infinity;
       this.#isWanted = true;
@@ -87,12 +90,8 @@ export class ClaimPlanner {
       else this.#noteBacklog(lane, nowMs);
     }
     this.#freed.length = 0;
-    return this.#isWanted && !this.isBehind;
-  }
-
-  /** The claim that is wanted is being asked for. To be followed by `request`. */
-  begin(): void {
-    this.#isInProgress = true;
+    this.#isInProgress = this.#isWanted && !this.isBehind;
+    return this.#isInProgress;
   }
 
   /** The claim that is wanted; `undefined` without capacity. To be followed by `answered` or `failed`. */

@@ -97,10 +97,7 @@ export class Schedule {
     if (item !== undefined) return { do: "start", item, claim: item.claim! };
     const dropped = this.#dropped.shift();
     if (dropped !== undefined) return dropped;
-    if (this.#claims.isWanted(nowMs) && !this.#isClosed) {
-      this.#claims.begin();
-      return { do: "claim" };
-    }
+    if (!this.#isClosed && this.#claims.begins(nowMs)) return { do: "claim" };
     return { do: "wait", untilMs: this.#nextChangeAtMs(nowMs) };
   }
 
