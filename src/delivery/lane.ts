@@ -24,11 +24,11 @@ const MAX_FOR_FILTER = 256;
 const LAST_SHARE = 1 / 8;
 
 /**
- * Why a lane starts no attempt: it holds nothing, the pause that its handler asked for is not stored yet, it has as many under way
- * as its limit allows, or its rate allows none yet. It is derived, never stored. CONTRIBUTING.md draws how it changes, and a test holds
- * the schedule to that.
+ * Whether a lane starts attempts, and if not, why: the pause that its handler asked for is not stored yet, it holds nothing, it has
+ * as many under way as its limit allows, or its rate allows none yet. It is derived, never stored. CONTRIBUTING.md draws how it
+ * changes, and a test holds the schedule to that.
  */
-export type WhyNot = "empty" | "settling" | "full" | "paced";
+type LaneState = "ready" | "settling" | "empty" | "full" | "paced";
 
 /** Where a delivery in hand is; see `LIFE`. */
 export type ItemState = "queued" | "sending" | "storing" | "gone";
@@ -137,12 +137,11 @@ export class Lane {
     return this.queued.length + this.sending + this.#reserved;
   }
 
-  /** `undefined` if it starts an attempt. */
-  whyNot(nowMs: number): WhyNot | undefined {
+  state(nowMs: number): LaneState {
     if (this.settling > 0) return "settling";
     if (this.queued.length === 0) return "empty";
     if (this.#isAtLimit) return "full";
-    return this.#rateLimiter?.allows(nowMs) === false ? "paced" : undefined;
+    return this.#rateLimiter?.allows(nowMs) === false ? "paced" : "ready";
   }
 
   nextSlotMs(nowMs: number): number {

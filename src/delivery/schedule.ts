@@ -320,9 +320,9 @@ export class Schedule {
     for (let passed = 0; passed < this.#ring.length;) {
       const lane = this.#ring[0]!;
       const [head] = lane.queued;
-      const whyNot = lane.whyNot(nowMs);
-      if (whyNot === "paced") this.#slotAtMs = Math.min(this.#slotAtMs, lane.nextSlotMs(nowMs));
-      if (head === undefined || whyNot !== undefined) this.#endTurn(false);
+      const state = lane.state(nowMs);
+      if (state === "paced") this.#slotAtMs = Math.min(this.#slotAtMs, lane.nextSlotMs(nowMs));
+      if (head === undefined || state !== "ready") this.#endTurn(false);
       else if (nowMs - head.leasedAtMs > FAST_MS) this.#dropAll(lane);
       else if (lane.canStart(this.maxInFlight - sending, freeBytes, nowMs)) return head;
       else {

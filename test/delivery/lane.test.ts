@@ -148,9 +148,9 @@ describe("a handler that throttles", () => {
   it("is kept in memory until what it asked for is stored", () => {
     const lane = new Lane(1, 32);
     lane.settling += 1;
-    expect([lane.whyNot(NOW), lane.isIdle(NOW)]).toEqual(["settling", false]);
+    expect([lane.state(NOW), lane.isIdle(NOW)]).toEqual(["settling", false]);
     lane.settling -= 1;
-    expect([lane.whyNot(NOW), lane.isIdle(NOW)]).toEqual(["empty", true]);
+    expect([lane.state(NOW), lane.isIdle(NOW)]).toEqual(["empty", true]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { array, assert, constantFrom, integer, property, tuple } from "fast-check";
 import { expect, it } from "vitest";
-import type { Item, Lane, WhyNot } from "../../src/delivery/lane.ts";
+import type { Item, Lane } from "../../src/delivery/lane.ts";
 import { LIFE, Schedule } from "../../src/delivery/schedule.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
@@ -17,7 +17,7 @@ const SETTINGS: readonly SubscriptionSettings[] = [
   { ...NO_SETTINGS, rate_limit: 0.5, ordered: true },
 ];
 
-type LaneState = WhyNot | "ready";
+type LaneState = ReturnType<Lane["state"]>;
 
 interface Running {
   readonly item: Item;
@@ -116,7 +116,7 @@ class Model {
 
   /** Answers the state of both before and after it. */
   do(name: keyof Model["actions"], which: number, count: number): [LaneState, LaneState][] {
-    const before = this.#lanes.map((lane) => lane.whyNot(this.#nowMs) ?? "ready");
+    const before = this.#lanes.map((lane) => lane.state(this.#nowMs));
     this.actions[name](which, count);
     this.#giveBack();
     const { queued, sending, storing } = this.#schedule.counts.items;
@@ -127,7 +127,7 @@ class Model {
       expect(one! + other!, state).toBe(this.#schedule.counts.items[state]);
     }
     expect(sending).toBeLessThanOrEqual(MAX_IN_FLIGHT);
-    return this.#lanes.map((lane, index) => [before[index]!, lane.whyNot(this.#nowMs) ?? "ready"]);
+    return this.#lanes.map((lane, index) => [before[index]!, lane.state(this.#nowMs)]);
   }
 
   /** Lets all go on that waits; then each item must come to its end. */

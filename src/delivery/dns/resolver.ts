@@ -138,17 +138,12 @@ export class HostNames {
 
   async #ask(family: 4 | 6, name: string): Promise<DnsAnswer> {
     const answer = await answerOf(family, this.#resolver(), name);
-    return CONNECTION_FAILED.has(codeOf(answer.error)) ? this.#askAlone(family, name) : answer;
-  }
-
-  async #askAlone(family: 4 | 6, name: string): Promise<DnsAnswer> {
-    const resolver = this.#newResolver();
-    this.#single.add(resolver);
-    try {
-      return await answerOf(family, resolver, name);
-    } finally {
-      this.#single.delete(resolver);
-    }
+    if (!CONNECTION_FAILED.has(codeOf(answer.error))) return answer;
+    const alone = this.#newResolver();
+    this.#single.add(alone);
+    const second = await answerOf(family, alone, name);
+    this.#single.delete(alone);
+    return second;
   }
 
   #resolver(): Resolver {
