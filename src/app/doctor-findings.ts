@@ -1,7 +1,7 @@
 import { accessSync, constants, readdirSync, statfsSync, statSync } from "node:fs";
 import { release } from "node:os";
 import { join } from "node:path";
-import type { Config } from "../config/schema.ts";
+import type { Config } from "../config/keys.ts";
 import { isLoopbackHost } from "../config/values.ts";
 import { byteCount } from "../domain/formats.ts";
 import { type Finding, fine, problem, warning } from "../domain/operations.ts";

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import type { Config } from "../config/schema.ts";
+import type { Config } from "../config/keys.ts";
 import { isLoopbackHost } from "../config/values.ts";
 import { LOOPBACK_NETWORKS } from "../domain/addresses.ts";
 import { EvregError } from "../domain/error.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { folderFindings, transportFindings } from "../app/doctor-findings.ts";
-import type { Config } from "../config/schema.ts";
+import type { Config } from "../config/keys.ts";
 import { encryptionKeys } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
 import { byteCount } from "../domain/formats.ts";

@@ -2,7 +2,7 @@ import { Args, type Command, Flags } from "@oclif/core";
 import { COMPATIBILITY_MODES } from "../model/action.ts";
 import { MINUTES_AND_UP, parseDurationMs, parseIsoTime, pastTime } from "../domain/formats.ts";
 import type { JsonSchema } from "../domain/request.ts";
-import { type FieldKind, Unreadable } from "../model/kinds.ts";
+import { type FieldKind, Unreadable } from "../model/value-kinds.ts";
 import { systemClock, toIso } from "../runtime/clock.ts";
 import { usageError } from "./usage-errors.ts";
 

@@ -1,7 +1,7 @@
 import { Flags, type Interfaces } from "@oclif/core";
 import type { JsonSchema } from "../domain/request.ts";
 import type { Field, Fields } from "../model/field.ts";
-import { CHOICE, type FieldKind } from "../model/kinds.ts";
+import { CHOICE, type FieldKind } from "../model/value-kinds.ts";
 import { choiceFlag, flagValue } from "./flags.ts";
 
 /** What takes a setting away again. */

@@ -4,7 +4,7 @@ import type { StreamedEvent } from "../domain/stream.ts";
 import { bytesOf, type JsonNode, memberOf, nameOf, textOf, valueOf } from "../json/nodes.ts";
 import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
 import { MAX_NESTING, scanJson } from "../json/scanner.ts";
-import type { RecordMembers } from "../operations.ts";
+import type { RecordMembers } from "../api-operations.ts";
 import { type Channel, foreignAnswer, type Received } from "./channel.ts";
 
 /** More than any envelope or record has. */

@@ -3,7 +3,7 @@ import { EvregError } from "../domain/error.ts";
 import type { Backup } from "../domain/operations.ts";
 import type { Evreg } from "../evreg.ts";
 import { encodeJson } from "../json/raw-json.ts";
-import { type PortOperation, OPERATIONS, type RequestPart } from "../operations.ts";
+import { type PortOperation, OPERATIONS, type RequestPart } from "../api-operations.ts";
 import { answerOf } from "./answers.ts";
 import {
   type Channel,

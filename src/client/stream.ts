@@ -4,7 +4,7 @@ import type { ChangeStream, StreamOptions } from "../evreg.ts";
 import { streamedEvent } from "./answers.ts";
 import { Backoff, isPassing } from "./backoff.ts";
 import { type Channel, foreignAnswer, type Opened } from "./channel.ts";
-import { EventStreamParser, type RawMessage } from "./event-stream.ts";
+import { EventStreamParser, type RawMessage } from "./event-stream-parser.ts";
 
 const PATH = "/v1/stream";
 /** A server sends something every 15 seconds. */

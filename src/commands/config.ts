@@ -10,7 +10,7 @@ import type { Column } from "../cli/io/table.ts";
 import { escapeControl, escapeControlKeepingLines } from "../cli/io/text.ts";
 import { contextFor, readSettings } from "../cli/target/target.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
-import { type Config, CONFIG_KEYS } from "../config/schema.ts";
+import { type Config, CONFIG_KEYS } from "../config/keys.ts";
 import { exampleConfig, type ShownKey, shownKeys } from "../config/display.ts";
 import { EvregError } from "../domain/error.ts";
 import { deactivationText, retriesText, retryDefaults } from "../domain/retry.ts";

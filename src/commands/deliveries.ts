@@ -3,7 +3,7 @@ import { examples, TargetCommand } from "../cli/base-command.ts";
 import { choiceFlag, numberFlag, optionalRowidArg, rangeFlags, textFlag } from "../cli/flags.ts";
 import { note, type Output, writeOut } from "../cli/io/output.ts";
 import { noteStuckReason, noteUndelivered } from "../cli/notes.ts";
-import { RETRY_STATUSES, retryMany } from "../cli/publish/retry-many.ts";
+import { RETRY_STATUSES, retryMany } from "../cli/publish/retry-deliveries.ts";
 import { allFlag, listCommand, pageFlags, recordCommand } from "../cli/resource-command.ts";
 import { subscriptionFlag } from "../cli/subscriptions/name.ts";
 import { nextCommand } from "../cli/target/next-command.ts";

@@ -15,7 +15,7 @@ import { secretOfFlag } from "../cli/subscriptions/name.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
 import { PULL_LIMITS } from "../domain/pull.ts";
-import { DURATION } from "../model/kinds.ts";
+import { DURATION } from "../model/value-kinds.ts";
 import { systemClock } from "../runtime/clock.ts";
 
 /** Short, so that what a listener had that was killed comes again soon. */

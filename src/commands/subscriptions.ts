@@ -27,7 +27,7 @@ import { isPattern, matches } from "../domain/names.ts";
 import { REPLAY_SELECTIONS } from "../model/replay.ts";
 import { type NewSubscription, SECRET_ROTATION, type SubscriptionMode } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
-import { DURATION } from "../model/kinds.ts";
+import { DURATION } from "../model/value-kinds.ts";
 import { MODES, SUBSCRIPTION } from "../model/subscription.ts";
 import { SUBSCRIPTION_ATTEMPT_LIST } from "../cli/views/deliveries.ts";
 import {

@@ -1,6 +1,6 @@
-import type { ConfigValue } from "./kinds.ts";
+import type { ConfigValue } from "./value-kinds.ts";
 import type { LoadedConfig } from "./load.ts";
-import { type Config, CONFIG_KEYS, type ConfigKey } from "./schema.ts";
+import { type Config, CONFIG_KEYS, type ConfigKey } from "./keys.ts";
 import type { Source } from "./values.ts";
 
 /** One key of a configuration in force. */

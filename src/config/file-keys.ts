@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { type Document, isAlias, isMap, isScalar, type Node } from "yaml";
 import { nearest } from "../domain/words/nearest.ts";
 import type { ConfigFile } from "./file.ts";
-import { KEY_BY_PATH, SECTIONS } from "./schema.ts";
+import { KEY_BY_PATH, SECTIONS } from "./keys.ts";
 import { SourceValues } from "./values.ts";
 import { startOf } from "./yaml.ts";
 

@@ -2,9 +2,9 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { EvregError } from "../domain/error.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
-import { type Config, CONFIG_FILE_ENV, CONFIG_KEYS, KEY_BY_PATH } from "./schema.ts";
+import { type Config, CONFIG_FILE_ENV, CONFIG_KEYS, KEY_BY_PATH } from "./keys.ts";
 import type { ConfigFile } from "./file.ts";
-import type { ConfigValue } from "./kinds.ts";
+import type { ConfigValue } from "./value-kinds.ts";
 import { type Found, isLoopbackHost, type ConfigProblem, SourceValues } from "./values.ts";
 
 export interface LoadOptions {

@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { parseEncryptionKey } from "../domain/formats.ts";
-import { type ConfigValue, quoteShort } from "./kinds.ts";
-import type { Config, ConfigKey } from "./schema.ts";
+import { type ConfigValue, quoteShort } from "./value-kinds.ts";
+import type { Config, ConfigKey } from "./keys.ts";
 
 export type Source = "flag" | "environment" | "file";
 

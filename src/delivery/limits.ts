@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { totalmem } from "node:os";
-import type { DeliveryConfig } from "../config/schema.ts";
+import type { DeliveryConfig } from "../config/keys.ts";
 
 /**
  * How the last attempts of a subscription went: its handler answers soon, nothing is known yet, or it is slow, hangs or

@@ -1,4 +1,4 @@
-import type { DeliveryConfig } from "../config/schema.ts";
+import type { DeliveryConfig } from "../config/keys.ts";
 import type { DeliveryResult } from "../domain/stream.ts";
 import type { EngineCounts } from "../metrics/counters.ts";
 import type { Clock, Random } from "../runtime/clock.ts";

@@ -1,4 +1,4 @@
-import type { DeliveryConfig } from "../config/schema.ts";
+import type { DeliveryConfig } from "../config/keys.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
 import { type ClockStep, sleep } from "../runtime/clock.ts";
 import type {

@@ -1,5 +1,5 @@
 import type { JsonSchema, ValueOf } from "../domain/request.ts";
-import type { FieldKind } from "./kinds.ts";
+import type { FieldKind } from "./value-kinds.ts";
 
 /** What records are made of. */
 export const field = {

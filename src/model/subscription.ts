@@ -1,7 +1,7 @@
 import { actionPattern, application, label } from "../domain/request.ts";
 import { RETRY_DEFAULTS } from "../domain/retry.ts";
 import { field, type Fields, inBodies, setting } from "./field.ts";
-import { CHOICE, COUNT, DURATION, DURATIONS, HEADER_LINES, NUMBER } from "./kinds.ts";
+import { CHOICE, COUNT, DURATION, DURATIONS, HEADER_LINES, NUMBER } from "./value-kinds.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

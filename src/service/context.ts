@@ -1,4 +1,4 @@
-import type { Config, DeliveryConfig } from "../config/schema.ts";
+import type { Config, DeliveryConfig } from "../config/keys.ts";
 import type { HandlerTest } from "../domain/webhook.ts";
 import type { Health } from "../domain/operations.ts";
 import type { FinishedPull, NewClaim, PulledDelivery, PullResult } from "../domain/pull.ts";

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { CONFIG_KEYS } from "../../src/config/schema.ts";
+import { CONFIG_KEYS } from "../../src/config/keys.ts";
 import { runProgram, temporaryFolder, type Outcome } from "../support/program.ts";
 import { runMany } from "../support/run-many.ts";
 

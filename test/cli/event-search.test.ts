@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { searchLine, wholePage } from "../../src/cli/event-search.ts";
-import { whereSchema } from "../../src/cli/where.ts";
+import { whereSchema } from "../../src/cli/where-flag.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { useServed } from "./served.ts";
 

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import { HELP_TOPICS, helpOn } from "../../src/cli/help/topics.ts";
 import { EXIT } from "../../src/cli/usage-errors.ts";
-import { CONFIG_KEYS } from "../../src/config/schema.ts";
+import { CONFIG_KEYS } from "../../src/config/keys.ts";
 import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES, TLS_REASONS } from "../../src/model/delivery.ts";
 import { EXIT_CODE } from "../../src/domain/error.ts";
 import { temporaryFolder } from "../support/program.ts";

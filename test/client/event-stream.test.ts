@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { EventStreamParser } from "../../src/client/event-stream.ts";
+import { EventStreamParser } from "../../src/client/event-stream-parser.ts";
 import { encodeMessages } from "../../src/http/live-streams.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { loadConfig } from "../../src/config/load.ts";
-import { CONFIG_KEYS } from "../../src/config/schema.ts";
+import { CONFIG_KEYS } from "../../src/config/keys.ts";
 import { exampleConfig } from "../../src/config/display.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../../config.example.yaml", import.meta.url));

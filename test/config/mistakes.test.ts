@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { CONFIG_KEYS } from "../../src/config/schema.ts";
+import { CONFIG_KEYS } from "../../src/config/keys.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { EvregError } from "../../src/domain/error.ts";
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
-import type { DeliveryConfig } from "../../src/config/schema.ts";
+import type { DeliveryConfig } from "../../src/config/keys.ts";
 import { Engine } from "../../src/delivery/engine.ts";
 import type { EngineParts } from "../../src/delivery/parts.ts";
 import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";

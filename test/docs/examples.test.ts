@@ -4,7 +4,7 @@ import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, symlinkSync, w
 import { dirname, join } from "node:path";
 import { afterAll, describe, type ExpectStatic, test } from "vitest";
 import { parse } from "yaml";
-import { CONFIG_KEYS } from "../../src/config/schema.ts";
+import { CONFIG_KEYS } from "../../src/config/keys.ts";
 import { freePort } from "../support/free-port.ts";
 import { cleanEnv, runProgram, STARTED_BY, startProgram, temporaryFolder } from "../support/program.ts";
 import { type Block, blocksOf, fileNamedBy, PAGES, ROOT } from "./documents.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EXIT } from "../../src/cli/usage-errors.ts";
 import { HELP_TOPICS, helpOn } from "../../src/cli/help/topics.ts";
-import { CONFIG_KEYS } from "../../src/config/schema.ts";
+import { CONFIG_KEYS } from "../../src/config/keys.ts";
 import { COMPATIBILITY_MODES } from "../../src/model/action.ts";
 import { DELIVERY_TRANSITIONS, isFinal } from "../../src/domain/delivery.ts";
 import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES, TLS_REASONS } from "../../src/model/delivery.ts";

@@ -18,7 +18,7 @@ const MAX_FILES_PER_FOLDER = 24;
 const ROWS = [
   ["json", "runtime/yielding.ts"],
   ["domain"],
-  ["evreg.ts", "operations.ts", "metrics/counters.ts", "metrics/stats"],
+  ["evreg.ts", "api-operations.ts", "metrics/counters.ts", "metrics/stats"],
   ["client", "ui/api"],
   ["ui/parts"],
   ["ui/records"],

@@ -2,7 +2,7 @@ import { request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
 import { once } from "node:events";
 import { afterEach, expect, test } from "vitest";
-import { EventStreamParser, type RawMessage } from "../../src/client/event-stream.ts";
+import { EventStreamParser, type RawMessage } from "../../src/client/event-stream-parser.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { until } from "../support/until.ts";

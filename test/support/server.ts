@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { startServer } from "../../src/app/server.ts";
 import { defaultConfig } from "../../src/config/load.ts";
-import type { Config } from "../../src/config/schema.ts";
+import type { Config } from "../../src/config/keys.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { startProgram } from "./program.ts";
 

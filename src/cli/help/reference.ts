@@ -1,4 +1,4 @@
-import { CONFIG_FILE_ENV, CONFIG_KEYS, type ConfigKey, CONTEXT_ENV } from "../../config/schema.ts";
+import { CONFIG_FILE_ENV, CONFIG_KEYS, type ConfigKey, CONTEXT_ENV } from "../../config/keys.ts";
 import type { AttemptErrorCode, DeliveryStatus, TlsReason } from "../../domain/delivery.ts";
 
 const STATES_HEAD =

@@ -3,7 +3,7 @@ import { nearest } from "../../domain/words/nearest.ts";
 import { EvregError, invalidField, messageOf } from "../../domain/error.ts";
 import { checkBearerToken } from "../../domain/subscription.ts";
 import type { Field } from "../../model/field.ts";
-import { Unreadable } from "../../model/kinds.ts";
+import { Unreadable } from "../../model/value-kinds.ts";
 import { readRegularFile } from "../io/input.ts";
 import { type FieldPath, pathNamed } from "../../json/field-path.ts";
 import { usageError } from "../usage-errors.ts";

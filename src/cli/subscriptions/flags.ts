@@ -7,7 +7,7 @@ import { readCredential } from "../io/prompts.ts";
 import { flagsOf, inputOf, NONE } from "../model-flags.ts";
 import { schemataOf } from "../schema-file.ts";
 import { usageError } from "../usage-errors.ts";
-import { whereSchema } from "../where.ts";
+import { whereSchema } from "../where-flag.ts";
 
 const DELIVERY = { helpGroup: "DELIVERY" };
 

@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { type Context, Contexts } from "../../config/contexts.ts";
 import { loadConfig, type LoadedConfig } from "../../config/load.ts";
-import type { Config } from "../../config/schema.ts";
+import type { Config } from "../../config/keys.ts";
 import { EvregError } from "../../domain/error.ts";
 import type { Evreg } from "../../evreg.ts";
 import { note, stderrLogger } from "../io/output.ts";

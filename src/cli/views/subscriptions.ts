@@ -5,7 +5,7 @@ import { attemptErrorText } from "../../domain/words/attempts.ts";
 import type { HandlerTest } from "../../domain/webhook.ts";
 import type { Attention } from "../../domain/operations.ts";
 import type { Subscription, SubscriptionWithSecret } from "../../domain/subscription.ts";
-import { HEADER_LINES } from "../../model/kinds.ts";
+import { HEADER_LINES } from "../../model/value-kinds.ts";
 import { SUBSCRIPTION, SUBSCRIPTION_LIMITS } from "../../model/subscription.ts";
 import { subscriptionOf } from "./deliveries.ts";
 import { linesOf, listOf, type RecordView, type ShownMembers } from "./view.ts";

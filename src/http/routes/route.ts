@@ -1,7 +1,7 @@
 import type { BodySchema, JsonSchema, QuerySchema } from "../../domain/request.ts";
 import type { Answer } from "../../evreg.ts";
 import { record } from "../../model/schemas.ts";
-import { OPERATIONS, type PortOperation } from "../../operations.ts";
+import { OPERATIONS, type PortOperation } from "../../api-operations.ts";
 import type { LiveStreams } from "../live-streams.ts";
 import type { ApiRequest } from "../request.ts";
 import { PAGE_BYTES, type ResponseBudget } from "../response-budget.ts";

@@ -1,6 +1,6 @@
 import type { Bearer, Subscription, SubscriptionMode } from "../../../domain/subscription.ts";
 import type { JsonSchema } from "../../../domain/request.ts";
-import { COUNT, type FieldKind, Unreadable } from "../../../model/kinds.ts";
+import { COUNT, type FieldKind, Unreadable } from "../../../model/value-kinds.ts";
 import { ApiError } from "../../api/request.ts";
 import { PLAIN_SETTINGS, type PlainSetting } from "./plain-settings.ts";
 import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";

@@ -1,7 +1,7 @@
 import type { JsonSchema } from "../../../domain/request.ts";
 import type { SubscriptionMode } from "../../../domain/subscription.ts";
 import type { Field, SettingOf } from "../../../model/field.ts";
-import { CHOICE, type FieldKind } from "../../../model/kinds.ts";
+import { CHOICE, type FieldKind } from "../../../model/value-kinds.ts";
 import { SUBSCRIPTION } from "../../../model/subscription.ts";
 
 /** A setting that one text stands for. */

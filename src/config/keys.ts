@@ -16,7 +16,7 @@ import {
   SERVER_URL,
   TEXT,
   waits,
-} from "./kinds.ts";
+} from "./value-kinds.ts";
 
 /** What the schema says of one key. */
 interface KeySchema {
