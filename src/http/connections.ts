@@ -8,8 +8,8 @@ const NEWEST = Symbol("newest answer");
 const SEEN = Symbol("newest answer when an idle one was last looked for");
 const RESERVED = Symbol("in the reserve");
 
-/** A connection with the answer to its last request. */
-type Answering = Duplex & { [NEWEST]?: ServerResponse };
+/** A connection with the answer to its last request, and with the one whose turn it is, which node keeps there. */
+type Answering = Duplex & { [NEWEST]?: ServerResponse; _httpMessage?: ServerResponse | null };
 
 /** A connection as it was accepted; of an encrypted one, what lies below. */
 type Accepted = Socket & { [SEEN]?: ServerResponse; [RESERVED]?: true; encrypted?: Answering };
@@ -87,13 +87,13 @@ export class Connections {
   /**
    * Starts the idle timeout of connections with a request under way. With one that node starts for every request, each read
    * and write would set its timer anew: 4 % of what a publish costs here. Between requests, node's timeout for keep-alive
-   * runs. Who has sent a whole request waits for its answer however long that takes.
+   * runs. Who has sent a whole request waits for its answer however long that takes. Of pipelined ones it is that whose turn it is.
    */
   #limitIdle(): void {
     for (const socket of this.#open) {
-      const newest = this.newestOf(socket);
-      if (newest === undefined || newest.writableFinished) continue;
-      const isOwed = newest.req.complete && !newest.headersSent;
+      const { _httpMessage: answer } = socket as Answering;
+      if (!answer) continue;
+      const isOwed = answer.req.complete && !answer.headersSent;
       const timeoutMs = isOwed ? 0 : this.#limits.idleTimeoutMs;
       if ((socket.timeout ?? 0) !== timeoutMs) socket.setTimeout(timeoutMs);
     }

@@ -72,18 +72,21 @@ describe("a connection on which nothing crosses for too long", () => {
     },
   );
 
-  test("is closed when its caller does not read", async () => {
-    const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
-    const app = new H3().get("/large", () => {
-      arrive();
+  test.each([
+    ["one answer", ""],
+    ["the first of two answers", GET("/slow")],
+  ])("is closed when its caller does not read %s", async (_, next) => {
+    const { promise: closed, resolve: close } = Promise.withResolvers<void>();
+    const { app } = holdingApp();
+    app.get("/large", ({ runtime }) => {
+      runtime!.node!.res!.once("close", close);
       return "x".repeat(64 * 1024 * 1024);
     });
-    const listener = await serve({ app, limits });
-    const caller = connect(listener.port, "127.0.0.1").on("error", () => {});
-    caller.write(GET("/large"));
+    const { port } = await serve({ app, limits });
+    const caller = connect(port, "127.0.0.1").on("error", () => {});
+    caller.write(GET("/large") + next);
     caller.pause();
-    await arrived;
-    await listener.close(60_000);
+    await closed;
     caller.destroy();
   });
 
