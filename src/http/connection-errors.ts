@@ -20,10 +20,13 @@ export function answerParserError(
   else if (!open) lingeringClose(socket, failureText(error.code), clock);
   // The requests before this one were whole: their answers still go out, then the connection ends.
   else if (newest.req.complete) newest.shouldKeepAlive = false;
-  // The body of the newest broke. A failure may be written only when it is its turn and nothing of it is written.
-  else if (newest.socket === socket && !newest.headersSent)
-    lingeringClose(socket, failureText(error.code), clock);
-  else socket.destroy(error);
+  // The body of the newest broke. The requests before it were whole: it is answered when it is its turn.
+  else if (newest.socket === null) {
+    const again = (): void => process.nextTick(answerParserError, error, socket, newest, clock);
+    if (newest.listenerCount("socket") === 0) newest.once("socket", again);
+  }
+  // A failure may be written only where nothing of an answer is.
+  else lingeringClose(socket, newest.headersSent ? "" : failureText(error.code), clock);
 }
 
 /**

@@ -303,8 +303,8 @@ function slow(count: number): string {
   return Array.from({ length: count }, (_, n) => GET(`/slow/${n}`)).join("");
 }
 
-async function fast(listener: HttpListener): Promise<void> {
-  const raw = await RawConnection.open(listener.port);
+async function fast(port: number): Promise<void> {
+  const raw = await RawConnection.open(port);
   raw.send(GET("/fast"));
   expect((await raw.answer()).status).toBe(200);
   raw.destroy();
@@ -332,7 +332,7 @@ describe("pipelined requests", () => {
     const raw = await RawConnection.open(listener.port);
     raw.send(slow(2_000));
     await full;
-    await fast(listener);
+    await fast(listener.port);
     expect(started()).toBe(4);
     release();
     for (let n = 0; n < 2_000; n += 1) expect((await raw.answer()).body).toBe(String(n));
@@ -348,7 +348,28 @@ describe("pipelined requests", () => {
     raw.send(slow(100));
     await raw.closed();
     expect(started()).toBe(4);
-    await fast(listener);
+    await fast(listener.port);
+  });
+
+  test.each([
+    ["reads it", "/echo"],
+    ["does not", "/early"],
+  ])("those before one whose body is broken are answered, and then that one, which %s", async (_, path) => {
+    const { app, arrived, release } = holdingApp();
+    app.post("/early", () => "early").post("/echo", ({ req }) => req.text().catch(String));
+    const { port } = await serve({ app, limits: { maxRunning: 3 } });
+    const raw = await RawConnection.open(port);
+    const broken = `POST ${path} HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nno length\r\n`;
+    raw.send(GET("/slow") + GET("/fast") + broken);
+    await arrived;
+    // Each further piece is another error.
+    raw.send("more of it");
+    await fast(port);
+    release();
+    for (const body of ["done", "fast"]) expect((await raw.answer()).body).toBe(body);
+    if (path === "/early") expect((await raw.answer()).body).toBe("early");
+    else expect((await raw.answer()).status).toBe(400);
+    await raw.closed();
   });
 
   test("the last one's body is read although those before it waited", async () => {
