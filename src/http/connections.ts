@@ -3,6 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../runtime/clock.ts";
+import { callerKey, Shares } from "../runtime/shares.ts";
 
 const NEWEST = Symbol("newest answer");
 const SEEN = Symbol("newest answer when an idle one was last looked for");
@@ -294,18 +295,18 @@ function originOf({ remoteAddress, remotePort }: Socket): string {
 interface PipelineLimits {
   /** Requests of one connection that are worked on, or whose answers are not yet taken, at the same time. */
   readonly maxRunning: number;
-  /** Requests that wait behind those. */
-  readonly maxWaiting: number;
+  /** What the requests that wait behind those take on all connections together, see `bytesOf`. Callers share it. */
+  readonly maxWaitingBytes: number;
 }
 
 /** Requests of all connections together that run beside another one of theirs: each may hold a small body and answer. */
 const ALL_BESIDE_MAX = 2_048;
 
-/** What the requests that wait on all connections take together, by the length of their headers and what node makes of one. */
-const ALL_WAITING_BYTES = 32 * 1024 * 1024;
+/** What node makes of a request. */
 const REQUEST_BYTES = 2 * 1024;
 
 interface Pipeline {
+  readonly caller: unknown;
   running: number;
   /** How many of them were started beside another. */
   beside: number;
@@ -323,16 +324,17 @@ export class PipelineLimiter {
   readonly #start: (request: IncomingMessage, response: ServerResponse) => void;
   readonly #pipelines = new WeakMap<Socket, Pipeline>();
   readonly #limits: PipelineLimits;
+  readonly #waitingBytes: Shares;
   #beside = 0;
-  #waitingBytes = 0;
 
   constructor(start: (request: IncomingMessage, response: ServerResponse) => void, limits: PipelineLimits) {
     this.#start = start;
     this.#limits = limits;
+    this.#waitingBytes = new Shares(limits.maxWaitingBytes);
   }
 
   /**
-   * Starts the request, now or when enough of those before it are answered. Beyond all bounds the connection is destroyed.
+   * Starts the request, now or when enough of those before it are answered. Where it may not wait the connection is destroyed.
    * @param previous the answer to the connection's request before this one
    */
   admit(request: IncomingMessage, response: ServerResponse, previous: ServerResponse | undefined): void {
@@ -348,14 +350,11 @@ export class PipelineLimiter {
       this.#run(pipeline, request, response);
       return;
     }
-    const bytes = bytesOf(request);
-    const isFull = this.#waitingBytes + bytes > ALL_WAITING_BYTES;
-    if (isFull || pipeline.waiting.length >= this.#limits.maxWaiting) {
+    if (!this.#waitingBytes.tryTake(pipeline.caller, bytesOf(request))) {
       socket.destroy();
       return;
     }
     pipeline.waiting.push([request, response]);
-    this.#waitingBytes += bytes;
     // The answer waits: node reads on after each message it has parsed, until it is through with what arrived together.
     if (pipeline.pauseDue) return;
     pipeline.pauseDue = true;
@@ -363,11 +362,13 @@ export class PipelineLimiter {
   }
 
   #open(socket: Socket, first: ServerResponse): Pipeline {
-    const pipeline: Pipeline = { running: 1, beside: 0, pauseDue: false, waiting: [] };
+    // Whose token it is, if any, is known only once its request has begun.
+    const caller = callerKey({ address: addressOf(socket), token: undefined });
+    const pipeline: Pipeline = { caller, running: 1, beside: 0, pauseDue: false, waiting: [] };
     this.#pipelines.set(socket, pipeline);
     first.once("close", () => this.#ended(socket, pipeline));
     socket.once("close", () => {
-      for (const [request] of pipeline.waiting) this.#waitingBytes -= bytesOf(request);
+      for (const [request] of pipeline.waiting) this.#waitingBytes.release(caller, bytesOf(request));
       pipeline.waiting.length = 0;
       this.#beside -= pipeline.beside;
       pipeline.beside = 0;
@@ -395,7 +396,7 @@ export class PipelineLimiter {
     if (socket.destroyed) return;
     const next = pipeline.waiting.shift();
     if (next === undefined) return;
-    this.#waitingBytes -= bytesOf(next[0]);
+    this.#waitingBytes.release(pipeline.caller, bytesOf(next[0]));
     this.#run(pipeline, ...next);
     if (pipeline.waiting.length === 0) socket.resume();
   }

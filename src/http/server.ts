@@ -78,8 +78,8 @@ export interface HttpLimits extends ConnectionLimits {
   readonly maxHeaderBytes: number;
   /** Pipelined requests of one connection that run, or whose answers are not read yet, at once. */
   readonly maxRunning: number;
-  /** Pipelined requests that wait behind those; with more the connection ends. One read never holds as many. */
-  readonly maxWaiting: number;
+  /** What pipelined requests that wait behind those take together. Each caller has a share, and its connection ends beyond that. */
+  readonly maxWaitingBytes: number;
 }
 
 const HTTP_LIMITS: HttpLimits = {
@@ -93,7 +93,7 @@ const HTTP_LIMITS: HttpLimits = {
   maxOfAddress: 3_072,
   reserved: 64,
   maxRunning: 32,
-  maxWaiting: 2_048,
+  maxWaitingBytes: 32 * 1024 * 1024,
 };
 
 const MAX_HEADERS = 100;
