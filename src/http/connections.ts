@@ -302,6 +302,9 @@ interface PipelineLimits {
 /** Requests of all connections together that run beside another one of theirs: each may hold a small body and answer. */
 const ALL_BESIDE_MAX = 2_048;
 
+/** With so many waiting nothing more is read from their connection, and so it is not seen either whether its caller left. */
+const READ_ON_MAX = 256;
+
 /** What node makes of a request. */
 const REQUEST_BYTES = 2 * 1024;
 
@@ -356,7 +359,7 @@ export class PipelineLimiter {
     }
     pipeline.waiting.push([request, response]);
     // The answer waits: node reads on after each message it has parsed, until it is through with what arrived together.
-    if (pipeline.pauseDue) return;
+    if (pipeline.pauseDue || pipeline.waiting.length < READ_ON_MAX) return;
     pipeline.pauseDue = true;
     process.nextTick(pauseIfWaiting, socket, pipeline);
   }

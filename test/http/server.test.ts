@@ -367,6 +367,25 @@ describe("pipelined requests", () => {
     },
   );
 
+  test("a caller that leaves is noticed while more wait than run", async () => {
+    const { app } = countingApp();
+    const { promise: left, resolve: leave } = Promise.withResolvers<void>();
+    const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
+    app.get("/waiting", ({ runtime }) => {
+      runtime!.node!.res!.once("close", leave);
+      arrive();
+      return left;
+    });
+    const { port } = await serve({ app, limits: { maxRunning: 4 } });
+    const raw = await RawConnection.open(port);
+    raw.send(GET("/waiting") + slow(100));
+    await arrived;
+    // What arrived together was read by then.
+    await fast(port);
+    raw.destroy();
+    await left;
+  });
+
   test.each([
     ["reads it", "/echo"],
     ["does not", "/early"],
