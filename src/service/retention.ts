@@ -7,7 +7,7 @@ import { Rounds } from "./rounds.ts";
 
 export interface RetentionOptions {
   readonly events: Pick<EventStore, "removeExpired">;
-  readonly node: Pick<StoreNode, "hasDuties">;
+  readonly node: Pick<StoreNode, "hasDuties" | "isAlike">;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly audit: Pick<AuditStore, "removeExpired">;
@@ -29,7 +29,7 @@ const PAUSE_FACTOR = 4;
 const MIN_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 1_000;
 
-/** Removes events and kept changes that are too old, in rounds of small steps. */
+/** Removes events and kept changes that are too old, in rounds of small steps: nothing that any of several nodes would keep. */
 export function createRetention(options: RetentionOptions): Rounds {
   const { events, audit, node, clock, logger, retentionMs, auditMs } = options;
   /** All events before this time were scanned; those still there had an unfinished delivery then. */
@@ -61,6 +61,14 @@ export function createRetention(options: RetentionOptions): Rounds {
     if (removed.events > 0) logger.info(removed, "Events older than retention.events were removed.");
   }
 
+  /** What is removed is gone, and a node that starts with another value may be the one that is mistaken. */
+  async function isAgreed(setting: string): Promise<boolean> {
+    const isAlike = await node.isAlike(setting);
+    if (!isAlike)
+      logger.warn({}, `Nothing is removed for ${setting} while the nodes have different values of it.`);
+    return isAlike;
+  }
+
   async function inStep<T>(work: () => Promise<T>, stopping: AbortSignal): Promise<T> {
     const startedMs = clock.monotonicMs();
     const result = await work();
@@ -75,8 +83,9 @@ export function createRetention(options: RetentionOptions): Rounds {
     waitMs: (round) => (round === 0 ? 0 : ROUND_EVERY_MS),
     async work(stopping) {
       if (!node.hasDuties()) return;
-      if (retentionMs !== undefined) await removeEvents(retentionMs, stopping);
-      if (auditMs > 0) await removeAudit(stopping);
+      if (retentionMs !== undefined && (await isAgreed("retention.events")))
+        await removeEvents(retentionMs, stopping);
+      if (auditMs > 0 && (await isAgreed("retention.audit"))) await removeAudit(stopping);
     },
     failed: "Removing old events failed; it is tried again in a while.",
   });

@@ -51,6 +51,8 @@ export interface StoreNode {
   owns(subscription: number): boolean;
   /** Whether this process does what is to be done once, such as removing what is too old. */
   hasDuties(): boolean;
+  /** Whether all servers on the data have the same value of a setting, such as `retention.events`. */
+  isAlike(setting: string): Promise<boolean>;
   /** The others who have the data open; left out where there can be none. */
   readonly others?: OtherNodes;
 }
@@ -64,7 +66,12 @@ export interface OtherNodes {
 }
 
 /** The node of a store that one process has open. */
-export const SOLE_NODE: StoreNode = { version: () => 0, owns: () => true, hasDuties: () => true };
+export const SOLE_NODE: StoreNode = {
+  version: () => 0,
+  owns: () => true,
+  hasDuties: () => true,
+  isAlike: () => Promise.resolve(true),
+};
 
 /** What a store did besides what it was asked to do. A hint, which may be lost. */
 export interface StoreChange {

@@ -1,17 +1,23 @@
 import { Client } from "pg";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { RunningServer, StartOptions } from "../../src/app/server.ts";
+import { openLocal, type RunningServer, type StartOptions } from "../../src/app/server.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import type { Finding } from "../../src/domain/operations.ts";
 import { mintToken } from "../../src/domain/token-secret.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { SHARDS } from "../../src/store/rules/shards.ts";
+import { ManualClock } from "../support/manual-clock.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { configFor } from "../support/server.ts";
 import { until } from "../support/until.ts";
-import { dataFolder, start } from "./setup.ts";
+import { dataFolder, ORDER_PLACED, start } from "./setup.ts";
 
 // Several servers on one database.
+
+const HOUR_MS = 3_600_000;
+/** How often what is too old is removed. */
+const ROUND_MS = 300_000;
 
 let cluster: Cluster;
 let database: string;
@@ -336,6 +342,44 @@ describe("several nodes", () => {
     }
     await nodes[0]!.stop();
     expect(await settingsFinding(nodes[1]!)).toMatchObject({ status: "ok" });
+  });
+
+  test("remove nothing for a setting that they do not have alike", async () => {
+    const own = { database: { url: cluster.url(database) } };
+    const clock = new ManualClock(Date.now());
+    const warnings: string[] = [];
+    const warn = (_: object, message: string): void => void warnings.push(message);
+    const removing = await start(
+      dataFolder(),
+      { ...own, retention: { events: HOUR_MS } },
+      { clock, logger: { ...silentLogger, warn } },
+    );
+    await shared(SHARDS);
+    // Without a time of its own it keeps them for good. The first one goes on doing what is to be done once.
+    const keeping = await start(dataFolder(), own);
+    await shared(64, 64);
+    const past = await openLocal({
+      config: configFor(dataFolder(), own),
+      version: "1",
+      logger: silentLogger,
+      command: "publish",
+      clock: new ManualClock(Date.now() - 2 * HOUR_MS),
+    });
+    await past.actions.create(ORDER_PLACED);
+    await past.events.publish({ action: "order.placed", payload: RawJson.fromText('{"id":"old"}') });
+    await past.close();
+    const total = async (): Promise<number> => (await removing.evreg.events.list()).meta.total;
+    const line = "Nothing is removed for retention.events while the nodes have different values of it.";
+    await until("it to say so", async () => {
+      await clock.advance(ROUND_MS);
+      return warnings.includes(line);
+    });
+    expect(await total()).toBe(1);
+    await keeping.stop();
+    await until("the event to be gone", async () => {
+      await clock.advance(ROUND_MS);
+      return (await total()) === 0;
+    });
   });
 
   test("work without prepared statements, as behind a pooler", async () => {

@@ -45,6 +45,8 @@ const BEAT = `UPDATE ${SCHEMA}.node SET until = ${LEASE_END}, seen = $2 WHERE id
 const VERSION = `SELECT version FROM ${SCHEMA}.turn`;
 const WAITING_FOR = `SELECT count(*) AS nodes FROM ${SCHEMA}.node
   WHERE id <> $1 AND ${IS_LIVING} AND seen < $2`;
+const VALUES_OF = `SELECT count(DISTINCT coalesce(owner::jsonb -> 'settings' ->> $1, 'null')) AS count
+  FROM ${SCHEMA}.node WHERE serves = 1 AND ${IS_LIVING}`;
 
 const HEARD = `SELECT id, said FROM ${SCHEMA}.change WHERE id > $1 AND node <> $2 ORDER BY id LIMIT 10000`;
 
@@ -135,6 +137,11 @@ export class Membership implements StoreNode {
 
   hasDuties(): boolean {
     return this.#shards.has(0);
+  }
+
+  async isAlike(setting: string): Promise<boolean> {
+    const [values] = await this.#connection.rows<{ count: number }>(VALUES_OF, [setting]);
+    return values!.count < 2;
   }
 
   /**
