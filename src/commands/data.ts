@@ -380,7 +380,8 @@ function secondsText(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`;
 }
 
-function movedNotes({ from, to, finished, kept, took_ms: tookMs }: Moved, { url }: DataPlace): string[] {
+function movedNotes({ from, to, took_ms: tookMs, ...moved }: Moved, { url }: DataPlace): string[] {
+  const { finished, finished_before: finishedBefore, kept } = moved;
   if (!finished) {
     const own = url === undefined ? from : "FOLDER";
     return [
@@ -388,8 +389,11 @@ function movedNotes({ from, to, finished, kept, took_ms: tookMs }: Moved, { url 
     ];
   }
   const start = url === undefined ? `serve${flagWords({ data: to })}` : `serve, with EVREG_DATABASE_URL`;
+  const done = finishedBefore
+    ? `The move was finished before: all data are in ${to}, the same as in ${from}.`
+    : `All data are in ${to} now. That took ${secondsText(tookMs)}, for which nothing could be published.`;
   return [
-    `All data are in ${to} now. That took ${secondsText(tookMs)}, for which nothing could be published. What was in ${from} is kept as ${kept}, and no server opens it.`,
+    `${done} What was in ${from} is kept as ${kept}, and no server opens it.`,
     `Start a server on them: ${plainCommand(start)}`,
   ];
 }

@@ -368,6 +368,23 @@ function refusal(code: string, text: string): object {
   return { code, message: expect.stringContaining(text) as string };
 }
 
+test("a move that has finished is only compared when it is run again, and refused once the data have changed", async () => {
+  const data = await filledFolder();
+  const url = await newDatabase();
+  const back = join(dirname(data), "back");
+  const first = await run(data, url);
+  const same = { finished: true, finished_before: true, changed: 0, sha256: first.sha256, kept: first.kept };
+  expect(await run(data, url)).toMatchObject(same);
+  const returned = await run(url, back);
+  expect(await run(url, back)).toMatchObject({ ...same, kept: returned.kept });
+  await local(back, (evreg) => evreg.events.publish(event({ n: 3 })));
+  const before = contentOf(fileOf(back));
+  await expect(run(url, back)).rejects.toMatchObject(refusal("conflict", "have changed there since"));
+  expect(contentOf(fileOf(back))).toEqual(before);
+  await start(back, { ...OPEN, ...KEY });
+  await expect(run(url, back)).rejects.toMatchObject(refusal("conflict", "is in use by"));
+});
+
 describe("a move is refused", () => {
   test("from a folder that a server has", async () => {
     const data = dataFolder();

@@ -164,16 +164,17 @@ const HOLD = `WITH free AS MATERIALIZED (
   ON CONFLICT (id) DO UPDATE SET until = excluded.until`;
 
 async function toDatabase(address: DatabaseAddress, where: string, source: SourceFacts): Promise<OpenTarget> {
-  await withConnection(address, SCHEMA, (connection) =>
+  const isThere = await withConnection(address, SCHEMA, (connection) =>
     transaction(connection, "BEGIN", async (sql) => {
       if ((await sql.value<string | null>(`SELECT to_regclass('${SCHEMA}.turn')::text`)) === null) {
         // One that is empty, which may have been made for evreg, makes room for the one that arrives.
         await sql.run(`DROP SCHEMA IF EXISTS ${SCHEMA}`);
         const begun = await sql.value<string | null>(`SELECT to_regnamespace('${ARRIVING}')::text`);
         mustBeBegun(begun !== null, source, `the database ${where}`);
-        return;
+        return false;
       }
       const isSame = (await sql.value<string>("SELECT id FROM data_identity")) === source.dataId;
+      if (isSame && source.kept !== undefined) return true;
       const what = isSame ? "these data" : "data of evreg";
       throw new EvregError(
         "conflict",
@@ -181,6 +182,7 @@ async function toDatabase(address: DatabaseAddress, where: string, source: Sourc
       );
     }),
   );
+  if (isThere) return inDatabase(address, where);
   await makeTables(setupFor(address, ARRIVING));
   const connection = new DatabaseConnection(setupFor(address, ARRIVING));
   const mover = randomUUID();
@@ -214,6 +216,7 @@ async function toDatabase(address: DatabaseAddress, where: string, source: Sourc
   return {
     where,
     engine,
+    hasArrived: false,
     transaction: (work) =>
       alone(async (sql) => {
         // The last transaction waits for the disk, and with it all before it.
@@ -228,5 +231,18 @@ async function toDatabase(address: DatabaseAddress, where: string, source: Sourc
       hasArrived = true;
     },
     close,
+  };
+}
+
+/** The data of a database into which they were moved before. */
+function inDatabase(address: DatabaseAddress, where: string): OpenTarget {
+  const connection = new DatabaseConnection(setupFor(address, SCHEMA));
+  return {
+    where,
+    engine,
+    hasArrived: true,
+    transaction: (work) => transaction(connection, "BEGIN READ ONLY", work),
+    arrive: () => Promise.resolve(),
+    close: () => connection.close(),
   };
 }

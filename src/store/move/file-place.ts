@@ -149,10 +149,9 @@ function isNew(sql: SyncSql): boolean {
 async function toFolder(folder: string, source: SourceFacts): Promise<OpenTarget> {
   prepareFolder(folder);
   const file = dataFileOf(folder);
+  if (source.kept !== undefined && hasDataAt(file)) return inFolder(folder, file, source);
   const mustBeFree = (): void => {
-    if (!hasDataAt(file)) return;
-    const message = `The data folder ${folder} has data already, which a move leaves alone. Name another with --to.`;
-    throw new EvregError("conflict", message, { folder });
+    if (hasDataAt(file)) throw takenError(folder);
   };
   mustBeFree();
   const path = arrivingFile(folder);
@@ -174,14 +173,32 @@ async function toFolder(folder: string, source: SourceFacts): Promise<OpenTarget
     connection.close();
     throw error;
   }
+  return targetOf(folder, connection, () => {
+    mustBeFree();
+    withoutLog(connection.read, path);
+    move(path, file);
+  });
+}
+
+/** The data of a folder into which they were moved before. @throws EvregError `conflict` for others, and while a server has them */
+async function inFolder(folder: string, file: string, { dataId }: SourceFacts): Promise<OpenTarget> {
+  if ((await findServer(folder)) !== undefined) throw inUseError(folder);
+  const connection = WriteConnection.open(file, (sql) => {
+    mustHaveForm(sql, file);
+    if (dataIdentity(sql) !== dataId) throw takenError(folder);
+  });
+  return targetOf(folder, connection);
+}
+
+/** @param arrive has servers find the data; left out where they do */
+function targetOf(folder: string, connection: WriteConnection, arrive?: () => void): OpenTarget {
   return {
     where: folder,
     engine,
+    hasArrived: arrive === undefined,
     transaction: (work) => connection.write(work, "later"),
     arrive() {
-      mustBeFree();
-      withoutLog(connection.read, path);
-      move(path, file);
+      arrive?.();
       return Promise.resolve();
     },
     close() {
@@ -189,4 +206,9 @@ async function toFolder(folder: string, source: SourceFacts): Promise<OpenTarget
       return Promise.resolve();
     },
   };
+}
+
+function takenError(folder: string): EvregError {
+  const message = `The data folder ${folder} has data already, which a move leaves alone. Name another with --to.`;
+  return new EvregError("conflict", message, { folder });
 }

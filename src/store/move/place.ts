@@ -15,9 +15,9 @@ export interface OpenSource extends MoveSource {
   leave(): Promise<string>;
 }
 
-/** Where data are moved to, while it is open. Servers do not find them there. */
+/** Where data are moved to, while it is open. Servers do not find them there before they have arrived. */
 export interface OpenTarget extends MoveTarget {
-  /** Has servers find them. */
+  /** Has servers find them, unless they do. */
   arrive(): Promise<void>;
   close(): Promise<void>;
 }
@@ -33,7 +33,7 @@ export interface MovePlace {
    */
   from<T>(act: (source: OpenSource) => Promise<T>): Promise<T>;
   /**
-   * Opens the data that are to become those of the source, which may have been begun.
+   * Opens the data that are to become those of the source, which may have been begun, or are those already.
    * @throws EvregError `conflict` where there are others
    */
   to(source: SourceFacts): Promise<OpenTarget>;

@@ -14,10 +14,10 @@ async function moveData(from: NamedPlace, to: NamedPlace, memory: SharedArrayBuf
     const report = await placeOf(from).from(async (source) => {
       target = await placeOf(to).to(source);
       const pass = await makeSame(source, target, progress);
-      const { isAtRest, dataId: data_id } = source;
-      if (!isAtRest) return { data_id, ...pass, finished: false, kept: null };
-      await continueNumbers(source, target);
-      return { data_id, ...pass, finished: true, kept: await source.leave() };
+      const moved = { data_id: source.dataId, ...pass, finished_before: target.hasArrived };
+      if (!source.isAtRest) return { ...moved, finished: false, kept: null };
+      if (!target.hasArrived) await continueNumbers(source, target);
+      return { ...moved, finished: true, kept: await source.leave() };
     });
     // Until here neither place has data for servers: two of them must not serve the same.
     if (report.finished) await target!.arrive();
