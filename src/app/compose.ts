@@ -115,6 +115,7 @@ export async function compose(options: ComposeOptions) {
       shared,
     });
     clock.settle();
+    if (!serves) return opened;
     // The folder has no data, but says where the server of this machine is.
     mkdirSync(config.data, { recursive: true, mode: 0o700 });
     writeOwner(config.data, owner, logger);
@@ -159,7 +160,11 @@ export async function compose(options: ComposeOptions) {
     stats,
     metrics: metricsOf({ published, delivered, commits, streamed, store, engineState, clock, version }),
     environment: () => ({
-      findings: [programFinding(version), ...(options.findings?.() ?? []), ...dataFindings(config)],
+      findings: [
+        programFinding(version),
+        ...(options.findings?.() ?? []),
+        ...(serves || database === undefined ? dataFindings(config) : []),
+      ],
       clockShiftMs: Date.now() - (performance.timeOrigin + performance.now()),
       serves,
       encrypts: encryption !== undefined,

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Finding } from "../../src/domain/operations.ts";
@@ -86,6 +87,17 @@ test("commands that only read make nothing in a database that is empty, and say 
   const [finding] = await findings(env);
   expect(finding).toMatchObject({ status: "warning", found: expect.stringContaining("holds no data") });
   expect(await cluster.query("SELECT FROM pg_namespace WHERE nspname = 'evreg'", empty)).toEqual([]);
+});
+
+test("a command on a database makes no data folder", async () => {
+  const env = { EVREG_DATABASE_URL: cluster.url(await cluster.newDatabase()) };
+  const place = join(folder.path, "not-made");
+  const create = ["actions", "create", "order.created", "--application", "shop", "--schema", "-"];
+  expect(await runProgram([...create, "--data", place], { env, input: "{}" })).toMatchObject({ code: 0 });
+  const asked = await runProgram(["whoami", "--data", place], { env });
+  expect(asked.stdout).toMatch(/^On the data in +127\.0\.0\.1:\d+\/\w+$/m);
+  expect((await runProgram(["doctor", "--data", place], { env })).stdout).not.toContain("be written to");
+  expect(existsSync(place)).toBe(false);
 });
 
 test("the doctor looks at a database also where no server runs, or the database does not", async () => {

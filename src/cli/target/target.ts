@@ -16,7 +16,7 @@ import { nextCommand, plainCommand, serveCommand, type TargetFlags } from "./nex
 export interface Target {
   readonly evreg: Evreg;
   readonly kind: "remote" | "local";
-  /** The address or the data folder, for a person. */
+  /** The address, the data folder or the database, for a person. */
   readonly location: string;
   /** One text from run to run: a data folder is itself, whether a server has it or not and whatever that one's port. */
   readonly dataKey: string;
@@ -67,14 +67,21 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   const target = await findTarget(flags, needs.configFolder);
   if (target.kind !== "folder") return target;
   const { config } = target;
-  const isInFolder = config.database.url === undefined;
-  if (isInFolder && needs.creates !== "folder" && !existsSync(config.data)) throw noFolder(config.data);
+  const { url: database } = config.database;
+  if (database === undefined && needs.creates !== "folder" && !existsSync(config.data))
+    throw noFolder(config.data);
   if (needs.serverFor !== undefined) throw noServer(needs.serverFor, config.data);
-  const { openLocal } = await import("../../app/server.ts");
+  const { databaseName, openLocal } = await import("../../app/server.ts");
   const { command, version } = needs;
   const needsData = needs.creates === undefined;
   const evreg = await openLocal({ command, version, config, needsData, logger: stderrLogger });
-  return { evreg, kind: "local", location: config.data, dataKey: realpathSync(config.data) };
+  const location = database === undefined ? config.data : databaseName(database);
+  return {
+    evreg,
+    kind: "local",
+    location,
+    dataKey: database === undefined ? realpathSync(location) : location,
+  };
 }
 
 /**
