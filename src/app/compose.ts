@@ -20,7 +20,7 @@ import {
 import { DATA_FILE } from "../runtime/data-files.ts";
 import { findServer } from "../runtime/find-server.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { holdOwnerFile, type Owner, removeOwner, writeOwner } from "../runtime/owner-file.ts";
+import { holdOwnerFile, type Owner, writeOwner } from "../runtime/owner-file.ts";
 import type { Background } from "../service/context.ts";
 import type { Service } from "../service/service.ts";
 import type { Store, StoreChange } from "../store/store.ts";
@@ -116,13 +116,12 @@ export async function compose(options: ComposeOptions) {
     });
     clock.settle();
     if (!serves) return opened;
-    // The folder has no data, but says where the server of this machine is.
+    // The folder has no data, but says where the server of this machine is and, once that has ended, where its data are.
     mkdirSync(config.data, { recursive: true, mode: 0o700 });
     writeOwner(config.data, owner, logger);
     const letGo = group === undefined ? holdOwnerFile(config.data) : undefined;
     const close = async (): Promise<void> => {
       letGo?.();
-      if (group === undefined) removeOwner(config.data, owner.instance);
       await opened.close();
     };
     return { ...opened, close };

@@ -1,4 +1,4 @@
-import { accessSync, constants, readdirSync, statfsSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { release } from "node:os";
 import { join } from "node:path";
 import type { Config } from "../config/keys.ts";
@@ -26,7 +26,8 @@ const LEAST_BYTES = 4 * 1024 * 1024;
  * (see `store/libsql/files/data-folder.ts`).
  */
 export function folderFindings(folder: string): readonly Finding[] {
-  return [permissionsFinding(folder), ...readableFiles(folder), diskSpace(folder), sizes(folder)];
+  const found = [permissionsFinding(folder), ...readableFiles(folder), diskSpace(folder)];
+  return existsSync(join(folder, "evreg.db")) ? [...found, sizes(folder)] : found;
 }
 
 /** What is known of where the data are without reading them: a database has tools of its own for that. */

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Logger } from "../runtime/logger.ts";
-import { holdOwnerFile, removeOwner } from "../runtime/owner-file.ts";
+import { holdOwnerFile } from "../runtime/owner-file.ts";
 import { programWords } from "../runtime/process.ts";
 
 // Several servers in processes of their own behind one address, on a machine with many cores. The first process listens, hands each
@@ -70,7 +70,6 @@ export class Processes {
     await this.#replacing;
     await Promise.all([...this.#all].map((worker) => this.#end(worker)));
     letGo();
-    removeOwner(folder, this.#group);
     return 0;
   }
 

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Finding } from "../../src/domain/operations.ts";
@@ -114,6 +114,20 @@ test("the doctor looks at a database also where no server runs, or the database 
   });
   const [away] = await findings({ EVREG_DATABASE_URL: "postgres://postgres@127.0.0.1:1/evreg" });
   expect(away).toMatchObject({ status: "problem", found: expect.stringContaining("cannot be reached") });
+});
+
+test("the folder of a node that has stopped says that its data are in a database", async () => {
+  const place = join(folder.path, "of-a-node");
+  mkdirSync(place, { mode: 0o700 });
+  const env = { EVREG_DATABASE_URL: cluster.url(await cluster.newDatabase()) };
+  const node = await startProgram(place, [], env);
+  expect((await node.end("SIGTERM")).code).toBe(0);
+  const { code, stdout } = await runProgram(["doctor", "--data", place], { env: { EVREG_PORT: "0" } });
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^problem +data +The server of the data folder .* in the database 127\.0\.0\.1:/m);
+  expect(stdout).not.toContain("0 bytes");
+  // With the database it starts there again.
+  expect((await (await startProgram(place, [], env)).end("SIGTERM")).code).toBe(0);
 });
 
 /** What the doctor says of a database by a folder that no server has, but for the port that one could have. */
