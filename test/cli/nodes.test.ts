@@ -79,6 +79,41 @@ test("several serve behind one address, are started anew one by one, and again w
   expect(left!.nodes).toBe(0);
 });
 
+test("the log of those that go on says which node is dead, since when, and how many shards it had", async () => {
+  const shared = await cluster.newDatabase();
+  const env = { EVREG_DATABASE_URL: cluster.url(shared) };
+  const begin = (name: string) => {
+    mkdirSync(join(folder.path, name), { mode: 0o700 });
+    return startProgram(join(folder.path, name), ["--dev"], env);
+  };
+  const [killed, survivor] = [await begin("killed"), await begin("survivor")];
+  const heldBy = async ({ child: { pid } }: typeof killed): Promise<number> => {
+    const count = `SELECT count(*)::int AS n FROM evreg.shard JOIN evreg.node ON node.id = shard.node WHERE (owner::json->>'pid')::int = ${pid}`;
+    return (await cluster.query<{ n: number }>(count, shared))[0]!.n;
+  };
+  await until(
+    "both have shards",
+    async () => (await heldBy(killed)) === 64 && (await heldBy(survivor)) === 64,
+  );
+  await killed.end("SIGKILL");
+  await until("the other one has all", async () => {
+    // As if it had been silent for as long as a lease lasts.
+    await cluster.run(
+      `UPDATE evreg.node SET until = clock_timestamp() WHERE ended IS NULL AND (owner::json->>'pid')::int = ${killed.child.pid}`,
+      shared,
+    );
+    return (await heldBy(survivor)) === 128;
+  });
+  const { stderr } = await survivor.end("SIGTERM");
+  expect(stderr).toMatch(
+    new RegExp(
+      String.raw`process ${killed.child.pid}\) has given no sign of life since 20\S+Z: its 64 shards go to the others\.`,
+    ),
+  );
+  const listed = await runProgram(["nodes", "--data", join(folder.path, "survivor")], { env });
+  expect(listed.stdout).toMatch(new RegExp(String.raw`gone .*\(${killed.child.pid}\)`));
+});
+
 test("commands that only read make nothing in a database that is empty, and say so", async () => {
   const empty = await cluster.newDatabase();
   const env = { EVREG_DATABASE_URL: cluster.url(empty) };

@@ -189,7 +189,7 @@ export class Membership implements StoreNode {
       .catch(() => undefined)
       .finally(() => (this.#talking = undefined));
     const isOutOfShare = serves && (look!.nodes !== this.#nodes || look!.free > 0 || this.#isLeaving);
-    const isDue = look!.dead > 0 || look!.isEnded > 0 || isOutOfShare;
+    const isDue = (serves && look!.dead > 0) || look!.isEnded > 0 || isOutOfShare;
     if (isDue && answeredMs - this.#sharedAtMs >= SHARE_MS) this.#sharing ??= this.#share(look!.nodes);
   }
 

@@ -62,6 +62,8 @@ export async function join(work: Work, { serves, ...owner }: NodeIdentity): Prom
 
 /** What came of sharing the shards out. */
 export interface Sharing {
+  /** The nodes that were found dead, with the shards that each had. */
+  readonly dead: readonly Node[];
   /** The shards whose deliveries the node claims. */
   readonly shards: readonly number[];
   /** Whether it has got some, which it may have had before others took it for dead. */
@@ -80,7 +82,7 @@ async function share(work: Work, node: string, nowMs: number): Promise<Sharing> 
   await work.run(`DELETE FROM node WHERE ended < clock_timestamp() - interval '${FORGOTTEN_AFTER}'`);
   await work.run("DELETE FROM writer WHERE node NOT IN (SELECT id FROM node)");
   await work.run(`UPDATE node SET until = ${LEASE_END}, ended = NULL WHERE id = ?`, node);
-  await work.run(END_DEAD);
+  const dead = (await work.rows<NodeRow>(`${END_DEAD} RETURNING ${LISTED}`)).map(nodeOf);
   let changes = await work.run(
     "UPDATE shard SET node = NULL, leaving = 0 WHERE node IN (SELECT id FROM node WHERE ended IS NOT NULL)",
   );
@@ -101,7 +103,8 @@ async function share(work: Work, node: string, nowMs: number): Promise<Sharing> 
   const released = await releaseLeases(work, nowMs, { shards: anew, count: SHARDS });
   const own = (await loadShards(work)).filter((shard) => shard.node === node);
   const claimed = own.filter(({ isLeaving }) => !isLeaving).map(({ id }) => id);
-  return { shards: claimed, hasTaken: taken.length > 0, isLeaving: claimed.length < own.length, released };
+  const isLeaving = claimed.length < own.length;
+  return { dead, shards: claimed, hasTaken: taken.length > 0, isLeaving, released };
 }
 
 const NO_CHANGES: ShardChanges = { taken: [], leaving: [] };
@@ -149,20 +152,22 @@ interface NodeRow extends Pick<Node, "id" | "shards" | "leaving"> {
   readonly seenMs: number;
 }
 
+const LISTED = `id, owner, serves, NOT (${IS_LIVING}) AS isGone,
+  (extract(epoch FROM until) * 1000)::bigint - ${LEASE_SECONDS * 1_000} AS seenMs,
+  (SELECT count(*) FROM shard WHERE node = node.id) AS shards,
+  (SELECT count(*) FROM shard WHERE node = node.id AND leaving = 1) AS leaving`;
+
 export async function listNodes(work: Work): Promise<readonly Node[]> {
   const rows = await work.rows<NodeRow>(
-    `SELECT id, owner, serves, ended IS NOT NULL AS isGone,
-        (extract(epoch FROM until) * 1000)::bigint - ${LEASE_SECONDS * 1_000} AS seenMs,
-        (SELECT count(*) FROM shard WHERE node = node.id) AS shards,
-        (SELECT count(*) FROM shard WHERE node = node.id AND leaving = 1) AS leaving
-      FROM node WHERE ended IS NULL OR ended > clock_timestamp() - interval '${LISTED_FOR}'`,
+    `SELECT ${LISTED} FROM node WHERE ended IS NULL OR ended > clock_timestamp() - interval '${LISTED_FOR}'`,
   );
-  const nodes = rows.map(({ id, owner, serves, isGone, seenMs, shards, leaving }): Node => {
-    const { host, pid, version, started_at } = JSON.parse(owner) as NodeIdentity & Pick<Node, "host">;
-    const status = isGone === 1 ? "gone" : serves === 1 ? "serving" : "visiting";
-    return { id, host, pid, version, status, started_at, seen_at: toIso(seenMs), shards, leaving };
-  });
-  return nodes.toSorted((one, other) => (one.started_at < other.started_at ? -1 : 1));
+  return rows.map(nodeOf).toSorted((one, other) => (one.started_at < other.started_at ? -1 : 1));
+}
+
+function nodeOf({ id, owner, serves, isGone, seenMs, shards, leaving }: NodeRow): Node {
+  const { host, pid, version, started_at } = JSON.parse(owner) as NodeIdentity & Pick<Node, "host">;
+  const status = isGone === 1 ? "gone" : serves === 1 ? "serving" : "visiting";
+  return { id, host, pid, version, status, started_at, seen_at: toIso(seenMs), shards, leaving };
 }
 
 /** Says which settings of the nodes that run are not the same, in the order of their starts. */

@@ -98,7 +98,13 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const { instance: id } = owner;
   const share = async (): Promise<Sharing> => {
     const sharing = await node.share(id, clock.now());
-    const { released: deliveries } = sharing;
+    const { dead, released: deliveries } = sharing;
+    for (const { host, pid, seen_at, shards } of dead.filter((one) => one.shards > 0)) {
+      logger.warn(
+        { host, process: pid, seenAt: seen_at, shards },
+        `The node at ${host} (process ${pid}) has given no sign of life since ${seen_at}: its ${shards} shards go to the others.`,
+      );
+    }
     if (deliveries > 0)
       logger.info({ deliveries }, "Deliveries that were under way at a node that is gone are due again.");
     return sharing;
