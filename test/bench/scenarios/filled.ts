@@ -29,7 +29,7 @@ export const filled: Scenario = {
     const cluster = await startCluster(DURABLE);
     try {
       const empty = await databaseWith(rig, cluster, "empty", EMPTY_EVENTS);
-      const full = await databaseWith(rig, cluster, "full", rig.options.historyEvents);
+      const full = await databaseWith(rig, cluster, "filled", rig.options.historyEvents);
       await waitForHung(rig, full.server);
       return await measure(rig, empty, full);
     } finally {
