@@ -1,5 +1,5 @@
 import { Client } from "pg";
-import { ALL_ACTIONS, BLOCK_ROWIDS } from "../../src/store/sql/events/counts.ts";
+import { ALL_ACTIONS, BLOCK_SIZES } from "../../src/store/sql/events/counts.ts";
 import { HISTORY_ACTIONS, type History, PLACE_OF_N } from "./history.ts";
 import { ID_MARK } from "./request-bytes.ts";
 import { PAYLOAD } from "./workload.ts";
@@ -24,10 +24,12 @@ const DELIVERIES = `INSERT INTO delivery (rowid, event_id, subscription_id, stat
 
 /** What transactions of evreg do with each event, and the database does by itself after a while. */
 const AFTERWARDS = [
-  `INSERT INTO event_count (action_id, block, events)
-    SELECT coalesce(action_id, ${ALL_ACTIONS}), block, count(*)
-    FROM (SELECT action_id, rowid / ${BLOCK_ROWIDS} AS block FROM event) AS e
-    GROUP BY GROUPING SETS ((action_id, block), (block))`,
+  ...BLOCK_SIZES.map(
+    (size) => `INSERT INTO event_count (action_id, size, block, events)
+      SELECT coalesce(action_id, ${ALL_ACTIONS}), ${size}, block, count(*)
+      FROM (SELECT action_id, rowid / ${size} AS block FROM event) AS e
+      GROUP BY GROUPING SETS ((action_id, block), (block))`,
+  ),
   "SELECT setval(pg_get_serial_sequence('event', 'rowid'), max(rowid)) FROM event",
   "SELECT setval(pg_get_serial_sequence('delivery', 'rowid'), max(rowid)) FROM delivery",
   "VACUUM ANALYZE",

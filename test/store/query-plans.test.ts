@@ -177,7 +177,7 @@ describe("query plans", () => {
     await searchesOf(task);
   });
 
-  it("lists of events walk in order, or sort what is in one block", async () => {
+  it("lists of events walk in order, or sort what is close together", async () => {
     for (const query of [{}, { after: 2 }, { page: 2 }, { fromMs: 1, toMs: 9 }]) {
       await walksOf(events(query));
       await walksOf(events({ action: "a", ...query }));

@@ -1,38 +1,83 @@
+import type { RowidRange } from "../../events.ts";
 import type { Sql } from "../sql.ts";
 
-// How many events of each action are in each block of rowids is counted in the transaction that stores or deletes them. In the
-// table's key the blocks of an action are a run of rows, so the total of a range is the sum of a run, and a count of what the
-// index has before and behind it. A block without events has no count: the millions of blocks that a restore skips (see
-// `files/id-reservation.ts`) and those that retention has emptied must cost nothing.
+// How many events of each action are in each block of rowids is counted in the transaction that stores or deletes them. A range
+// consists of large blocks, small ones before and behind these, and single rowids at its ends, which the index counts. So its total
+// is the sum of a few runs of rows, however many events there are. A block without events has no count: the millions of blocks that
+// a restore skips (see `files/id-reservation.ts`) and those that retention has emptied must cost nothing.
 
-/** How many rowids a block has; this is part of the file format. */
-export const BLOCK_ROWIDS = 4_096;
+const SMALL = 1_024;
+const LARGE = 128 * SMALL;
+
+/** How many rowids the blocks have, the largest first; this is part of the form of the data. */
+export const BLOCK_SIZES = [LARGE, SMALL] as const;
 
 /** The number that stands for all actions together. */
 export const ALL_ACTIONS = 0;
 
-function blockOf(rowid: number): number {
-  return Math.floor(rowid / BLOCK_ROWIDS);
+/** Blocks of a size that follow each other, or the rowids from `first` to `last`, whose size is 1. */
+export interface BlockRun {
+  readonly size: number;
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Divides a range into blocks, each as large as fits, in their order. */
+export function blocksOf(range: RowidRange, sizes: readonly number[] = BLOCK_SIZES): readonly BlockRun[] {
+  const { low, high } = range;
+  if (low > high) return [];
+  const [size = 1, ...smaller] = sizes;
+  const first = Math.ceil(low / size);
+  const last = Math.floor((high + 1) / size) - 1;
+  if (first > last) return blocksOf(range, smaller);
+  return [
+    ...blocksOf({ low, high: first * size - 1 }, smaller),
+    { size, first, last },
+    ...blocksOf({ low: (last + 1) * size, high }, smaller),
+  ];
+}
+
+/** The rowids of blocks. */
+export function rangeOf({ size, first, last }: BlockRun): RowidRange {
+  return { low: first * size, high: (last + 1) * size - 1 };
+}
+
+interface CountedEvent {
+  readonly rowid: number;
+  readonly actionId: number;
+}
+
+/** A row of `event_count`: how many events of the action a block has. */
+type BlockCount = readonly [actionId: number, size: number, block: number, events: number];
+
+const BLOCK_COUNTS = "list(?: action_id bigint, size bigint, block bigint, events bigint) AS changed";
+
+/** Counts events by action and block. Each group has events of one action. */
+function countsOf(groups: Iterable<readonly CountedEvent[]>): readonly BlockCount[] {
+  const counts = new Map<string, BlockCount>();
+  for (const events of groups) {
+    const { actionId } = events[0]!;
+    const blocks = Map.groupBy(events, ({ rowid }) => Math.floor(rowid / SMALL));
+    for (const [small, { length }] of blocks) {
+      for (const size of BLOCK_SIZES) {
+        const block = Math.floor((small * SMALL) / size);
+        for (const action of [actionId, ALL_ACTIONS]) {
+          const key = `${action} ${size} ${block}`;
+          counts.set(key, [action, size, block, (counts.get(key)?.[3] ?? 0) + length]);
+        }
+      }
+    }
+  }
+  return [...counts.values()];
 }
 
 /** Adds stored events to the counts of their blocks. Each group has events of one action. */
-export async function countEvents(
-  sql: Sql,
-  groups: Iterable<readonly { readonly rowid: number; readonly actionId: number }[]>,
-): Promise<void> {
-  for (const events of groups) {
-    const blocks = Map.groupBy(events, ({ rowid }) => blockOf(rowid));
-    for (const [block, { length }] of blocks) await addCount(sql, events[0]!.actionId, block, length);
-  }
-}
-
-async function addCount(sql: Sql, actionId: number, block: number, events: number): Promise<void> {
+export async function countEvents(sql: Sql, groups: Iterable<readonly CountedEvent[]>): Promise<void> {
   await sql.run(
-    `INSERT INTO event_count (action_id, block, events) VALUES (?1, ?2, ?3), (${ALL_ACTIONS}, ?2, ?3)
-      ON CONFLICT (action_id, block) DO UPDATE SET events = event_count.events + excluded.events`,
-    actionId,
-    block,
-    events,
+    `INSERT INTO event_count (action_id, size, block, events)
+      SELECT action_id, size, block, events FROM ${BLOCK_COUNTS} WHERE true
+      ON CONFLICT (action_id, size, block) DO UPDATE SET events = event_count.events + excluded.events`,
+    JSON.stringify(countsOf(groups)),
   );
 }
 
@@ -40,12 +85,16 @@ async function addCount(sql: Sql, actionId: number, block: number, events: numbe
 export async function countStoredEvents(sql: Sql): Promise<void> {
   if ((await sql.first("SELECT 1 FROM event_count LIMIT 1")) !== undefined) return;
   await sql.run(
-    `INSERT INTO event_count (action_id, block, events)
-      SELECT action_id, rowid / ${BLOCK_ROWIDS}, count(*) FROM event INDEXED BY event_action GROUP BY 1, 2`,
+    `INSERT INTO event_count (action_id, size, block, events)
+      SELECT action_id, ${SMALL}, rowid / ${SMALL}, count(*) FROM event INDEXED BY event_action GROUP BY 1, 3`,
   );
   await sql.run(
-    `INSERT INTO event_count (action_id, block, events)
-      SELECT ${ALL_ACTIONS}, block, sum(events) FROM event_count GROUP BY block`,
+    `INSERT INTO event_count (action_id, size, block, events)
+      SELECT action_id, ${LARGE}, block * ${SMALL} / ${LARGE}, sum(events) FROM event_count GROUP BY 1, 3`,
+  );
+  await sql.run(
+    `INSERT INTO event_count (action_id, size, block, events)
+      SELECT ${ALL_ACTIONS}, size, block, sum(events) FROM event_count GROUP BY size, block`,
   );
 }
 
@@ -60,7 +109,7 @@ export async function isIndexWhole(sql: Sql, lastEvent: number): Promise<boolean
         `SELECT (SELECT count(*) FROM event NOT INDEXED WHERE rowid BETWEEN ?1 AND ?2) = (
           SELECT count(*) FROM action AS a CROSS JOIN event AS e INDEXED BY event_action
           WHERE e.action_id = a.rowid AND e.rowid BETWEEN ?1 AND ?2)`,
-        blockOf(lastEvent) * BLOCK_ROWIDS,
+        Math.floor(lastEvent / SMALL) * SMALL,
         lastEvent,
       )) === 1
     );
@@ -76,24 +125,21 @@ export async function isIndexWhole(sql: Sql, lastEvent: number): Promise<boolean
  * @param gone their rowids, as JSON
  */
 export async function deleteEvents(sql: Sql, gone: string): Promise<number> {
-  await sql.run(
-    `WITH gone (block, action_id) AS (
-        SELECT e.rowid / ${BLOCK_ROWIDS}, e.action_id
-        FROM (SELECT DISTINCT id FROM list(?1: id bigint) AS ids) AS g CROSS JOIN event AS e ON e.rowid = g.id
-      ), lost (block, action_id, events) AS (
-        SELECT block, action_id, count(*) FROM gone GROUP BY 1, 2
-        UNION ALL SELECT block, ${ALL_ACTIONS}, count(*) FROM gone GROUP BY 1
-      )
-      UPDATE event_count SET events = event_count.events - lost.events FROM lost
-      WHERE event_count.action_id = lost.action_id AND event_count.block = lost.block`,
+  const events = await sql.rows<CountedEvent>(
+    "SELECT e.rowid, e.action_id AS actionId FROM event AS e WHERE e.rowid IN list(?: id bigint)",
     gone,
+  );
+  const groups = Map.groupBy(events, ({ actionId }) => actionId);
+  const counts = JSON.stringify(countsOf(groups.values()));
+  await sql.run(
+    `UPDATE event_count SET events = event_count.events - changed.events FROM ${BLOCK_COUNTS}
+      WHERE event_count.action_id = changed.action_id AND event_count.size = changed.size AND event_count.block = changed.block`,
+    counts,
   );
   await sql.run(
     `DELETE FROM event_count WHERE events = 0
-        AND action_id IN (SELECT ${ALL_ACTIONS}
-          UNION SELECT e.action_id FROM list(?1: id bigint) AS g CROSS JOIN event AS e ON e.rowid = g.id)
-        AND block IN (SELECT id / ${BLOCK_ROWIDS} FROM list(?1: id bigint) AS ids)`,
-    gone,
+      AND (action_id, size, block) IN (SELECT action_id, size, block FROM ${BLOCK_COUNTS})`,
+    counts,
   );
   return await sql.run("DELETE FROM event WHERE rowid IN list(?: id bigint)", gone);
 }

@@ -11,30 +11,28 @@ import type {
 import { matchOf } from "../catalog/matching.ts";
 import { loadRemoved } from "../history/retention.ts";
 import type { Work } from "../operation.ts";
-import { isRowid, type Sql } from "../sql.ts";
-import { ALL_ACTIONS, BLOCK_ROWIDS } from "./counts.ts";
+import { isRowid, type Sql, walkedBy } from "../sql.ts";
+import { ALL_ACTIONS, BLOCK_SIZES, type BlockRun, blocksOf, rangeOf } from "./counts.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "./payloads.ts";
 import { idRangesOf, loadLastNumbers, rangesAfter } from "./timeline.ts";
 
 type EventOrder = EventSelection["order"];
 
-/** The blocks that lie in a range as a whole, from the first one to before the end. */
-function wholeBlocks({ low, high }: RowidRange): { readonly first: number; readonly end: number } {
-  return { first: Math.ceil(low / BLOCK_ROWIDS), end: Math.floor((high + 1) / BLOCK_ROWIDS) };
-}
+/** The events of several actions are sorted by themselves within so many rowids. */
+const PART_ROWIDS = 4_096;
 
 /** The events of some actions, or of all: counted, and walked in order. */
 export class SelectedEvents {
   readonly #sql: Sql;
   /** The rowids of the actions; `undefined` for all. */
   readonly #actions: readonly number[] | undefined;
-  /** The actions as JSON, which is `?1` in all statements here. */
+  /** The actions under which they are counted, as JSON, which is `?1` in all statements here. */
   readonly #list: string;
 
   constructor(sql: Sql, actions: readonly number[] | undefined) {
     this.#sql = sql;
     this.#actions = actions;
-    this.#list = JSON.stringify(actions ?? null);
+    this.#list = JSON.stringify(actions ?? [ALL_ACTIONS]);
   }
 
   static async matching(
@@ -56,78 +54,61 @@ export class SelectedEvents {
   }
 
   async count(ranges: readonly RowidRange[]): Promise<number> {
-    let events = 0;
-    for (const range of ranges) events += await this.#countRange(range);
-    return events;
+    return await this.#count(ranges.flatMap((range) => blocksOf(range)));
   }
 
   /** The rowid of the event before which so many others are, oldest first. */
   async rowidAt(ranges: readonly RowidRange[], before: number): Promise<number | undefined> {
+    const runs = ranges.flatMap((range) => blocksOf(range));
     let rest = before;
-    for (const range of ranges) {
-      // Nobody needs to know how many are in the last range.
-      const events = range === ranges.at(-1) ? Infinity : await this.#countRange(range);
-      if (rest < events) return await this.#rowidWithin(range, rest);
+    for (const run of runs) {
+      // Nobody needs to know how many are in the last ones.
+      const events = run === runs.at(-1) ? Infinity : await this.#count([run]);
+      if (rest < events) return await this.#rowidWithin(run, rest);
       rest -= events;
     }
     return undefined;
   }
 
-  /** Finds the last whole block before which no more are, and counts from there. */
-  async #rowidWithin(range: RowidRange, before: number): Promise<number | undefined> {
-    const { low, high } = range;
-    const { first, end } = wholeBlocks(range);
-    let start = low;
-    let rest = before;
-    if (first < end) {
-      const actions = this.#actions ?? [ALL_ACTIONS];
-      const isIn = actions.length === 1 ? "= ?1 ->> 0" : "IN list(?1: id bigint)";
-      const head = await this.#countIndexed(low, first * BLOCK_ROWIDS - 1);
-      const block = await this.#sql.first<{ id: number; eventsBefore: number }>(
-        `SELECT max(block) AS id, max(upto - events) AS eventsBefore FROM (
-            SELECT c.block, sum(c.events) AS events, sum(sum(c.events)) OVER (ORDER BY c.block) AS upto
-            FROM event_count AS c WHERE c.action_id ${isIn} AND c.block BETWEEN ?2 AND ?3
-            GROUP BY c.block) AS blocks
-          WHERE upto - events <= ?4 HAVING count(*) > 0`,
-        JSON.stringify(actions),
-        first,
-        end - 1,
-        before - head,
-      );
-      if (block !== undefined) {
-        start = block.id * BLOCK_ROWIDS;
-        rest = before - head - block.eventsBefore;
-      }
-    }
-    const nearby = { low: start, high: Math.min(high, start + 2 * BLOCK_ROWIDS - 1) };
-    return (await this.#rowids(nearby, "asc", 1, rest))[0];
-  }
-
-  /** Adds up the counts of the range's whole blocks, and counts what is before and behind them. */
-  async #countRange(range: RowidRange): Promise<number> {
-    const { low, high } = range;
-    const { first, end } = wholeBlocks(range);
-    if (end <= first) return await this.#countIndexed(low, high);
-    const blocks = await this.#sql.value<number>(
-      `SELECT coalesce(sum((SELECT sum(c.events) FROM event_count AS c
-          WHERE c.action_id = a.id AND c.block BETWEEN ?2 AND ?3)), 0) FROM list(?1: id bigint) AS a`,
-      JSON.stringify(this.#actions ?? [ALL_ACTIONS]),
-      first,
-      end - 1,
-    );
-    const before = await this.#countIndexed(low, first * BLOCK_ROWIDS - 1);
-    return before + blocks + (await this.#countIndexed(end * BLOCK_ROWIDS, high));
-  }
-
-  async #countIndexed(low: number, high: number): Promise<number> {
-    if (low > high) return 0;
-    const actions = this.#actions === undefined ? "(SELECT rowid AS id FROM action)" : "list(?1: id bigint)";
-    return await this.#sql.value(
-      `SELECT coalesce(sum((SELECT count(*) FROM event AS e INDEXED BY event_action
-          WHERE e.action_id = a.id AND e.rowid BETWEEN ?2 AND ?3)), 0) FROM ${actions} AS a`,
+  /** Finds the block before which no more are, and in it that of the next size. */
+  async #rowidWithin(run: BlockRun, before: number): Promise<number | undefined> {
+    const { size, first, last } = run;
+    if (size === 1) return (await this.#rowids({ low: first, high: last }, "asc", 1, before))[0];
+    const isIn = (this.#actions?.length ?? 1) === 1 ? "= ?1 ->> 0" : "IN list(?1: id bigint)";
+    const block = await this.#sql.first<{ id: number; eventsBefore: number }>(
+      `SELECT block AS id, upto - events AS eventsBefore FROM (
+          SELECT c.block, sum(c.events) AS events, sum(sum(c.events)) OVER (ORDER BY c.block) AS upto
+          FROM event_count AS c WHERE c.action_id ${isIn} AND c.size = ?2 AND c.block BETWEEN ?3 AND ?4
+          GROUP BY c.block) AS blocks
+        WHERE upto > ?5 ${walkedBy("block")} LIMIT 1`,
       this.#list,
-      low,
-      high,
+      size,
+      first,
+      last,
+      before,
+    );
+    if (block === undefined) return undefined;
+    const smaller = BLOCK_SIZES.filter((other) => other < size);
+    const [within] = blocksOf(rangeOf({ size, first: block.id, last: block.id }), smaller);
+    return await this.#rowidWithin(within!, before - block.eventsBefore);
+  }
+
+  /** Adds up the counts of blocks, and counts single rowids by an index. */
+  async #count(runs: readonly BlockRun[]): Promise<number> {
+    const { blocks = [], rowids = [] } = Object.groupBy(runs, ({ size }) => (size > 1 ? "blocks" : "rowids"));
+    const events =
+      this.#actions === undefined
+        ? "event AS e NOT INDEXED WHERE"
+        : "list(?1: id bigint) AS a CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.id AND";
+    return await this.#sql.value(
+      `SELECT (SELECT coalesce(sum((SELECT sum(c.events) FROM event_count AS c
+            WHERE c.action_id = a.id AND c.size = r.size AND c.block BETWEEN r.first AND r.last)), 0)
+          FROM list(?1: id bigint) AS a CROSS JOIN list(?2: size bigint, first bigint, last bigint) AS r)
+        + (SELECT coalesce(sum((SELECT count(*) FROM ${events} e.rowid BETWEEN r.first AND r.last)), 0)
+          FROM list(?3: first bigint, last bigint) AS r)`,
+      this.#list,
+      JSON.stringify(blocks.map(({ size, first, last }) => [size, first, last])),
+      JSON.stringify(rowids.map(({ first, last }) => [first, last])),
     );
   }
 
@@ -189,8 +170,8 @@ export class SelectedEvents {
     );
     if (first === null) return undefined;
     return order === "asc"
-      ? { low: first, high: Math.min(high, first + BLOCK_ROWIDS - 1) }
-      : { low: Math.max(low, first - BLOCK_ROWIDS + 1), high: first };
+      ? { low: first, high: Math.min(high, first + PART_ROWIDS - 1) }
+      : { low: Math.max(low, first - PART_ROWIDS + 1), high: first };
   }
 }
 
@@ -235,13 +216,13 @@ export async function listEvents(work: Work, query: EventSelection): Promise<Eve
   return { events, places, seen, last: ids[seen - 1], total, isCut };
 }
 
-/** All events go on to the end of the newest block, so that nobody counts what is in it. */
+/** All events go on to the end of the newest of the largest blocks, so that nobody counts what is in it. */
 async function timeOf(sql: Sql, { fromMs, toMs }: EventSelection): Promise<readonly RowidRange[]> {
   const ranges = await idRangesOf(sql, "event", fromMs, toMs);
   if (fromMs !== undefined || toMs !== undefined) return ranges;
   return ranges.map(({ low, high }) => ({
     low,
-    high: Math.ceil((high + 1) / BLOCK_ROWIDS) * BLOCK_ROWIDS - 1,
+    high: Math.ceil((high + 1) / BLOCK_SIZES[0]) * BLOCK_SIZES[0] - 1,
   }));
 }
 
