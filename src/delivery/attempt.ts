@@ -75,7 +75,7 @@ function withoutSecrets(sent: SendResult, subscription: ClaimedSubscription): Se
 }
 
 /** 200–299 accepts the delivery, and 410 says that the handler wants nothing any more. */
-function endingOf({ statusCode, errorCode }: SendResult): AttemptEnding {
+export function endingOf({ statusCode, errorCode }: SendResult): AttemptEnding {
   if (errorCode === "interrupted") return "interrupted";
   if (statusCode === undefined) return "failed";
   if (statusCode >= 200 && statusCode <= 299) return "delivered";

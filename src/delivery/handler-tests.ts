@@ -3,6 +3,7 @@ import { toIso } from "../runtime/clock.ts";
 import { CENSOR } from "../runtime/logger.ts";
 import { Shares } from "../runtime/shares.ts";
 import type { ClaimedSubscription } from "../store/queue.ts";
+import { endingOf } from "./attempt.ts";
 import type { SendResult } from "./exchange.ts";
 import type { EngineParts } from "./parts.ts";
 import type { RequestBuilder } from "./request.ts";
@@ -79,7 +80,7 @@ export class HandlerTests {
       application,
       subscription: name,
       action,
-      outcome: statusCode >= 200 && statusCode < 300 ? "delivered" : "failed",
+      outcome: endingOf(sent) === "delivered" ? "delivered" : "failed",
       error_code: errorCode,
       tls_reason: tlsReason,
       refusal: refusal === undefined ? null : clean(refusal),

@@ -208,7 +208,7 @@ export class RateLimiter {
     return this.#slotMs <= nowMs;
   }
 
-  /** The next slot is at most one gap and burst away: a clock that was set back makes nobody wait. */
+  /** The next slot is at most one gap and burst away, also where the rate was lower a moment ago. */
   #nextSlotMs(nowMs: number): number {
     return Math.max(nowMs, Math.min(this.#slotMs, nowMs + BURST_MS + this.#gapMs));
   }

@@ -164,13 +164,12 @@ export class StoreCalls {
     const { signal } = this.#finishStop;
     const unstored = { sinceMs: this.#parts.clock.monotonicMs() };
     this.#unstored.add(unstored);
-    for (let isLast = false; ; isLast = signal.aborted) {
-      const outcome = await this.#finishRetry.once(() => this.#finishOne(result), signal);
-      if (outcome === undefined && !isLast) continue;
-      this.#unstored.delete(unstored);
-      if (outcome === undefined) this.#giveUp();
-      return outcome;
-    }
+    const finish = (): Promise<FinishOutcome> => this.#finishOne(result);
+    const retry = this.#finishRetry;
+    const outcome = (await retry.untilAnswered(finish, signal)) ?? (await retry.once(finish, signal));
+    this.#unstored.delete(unstored);
+    if (outcome === undefined) this.#giveUp();
+    return outcome;
   }
 
   /** @throws EvregError `unavailable` */
