@@ -34,7 +34,7 @@ import { PayloadValidator } from "./payload-validator.ts";
 import { publishing } from "./publisher.ts";
 import { SchemaChecks } from "./schema-checks.ts";
 import { Feed } from "./stream/feed.ts";
-import { openStream } from "./stream/open.ts";
+import { viewOf } from "./stream/view.ts";
 import { checkQuery, omitUndefined, timeRange } from "./requests.ts";
 import { readStats } from "./stats/read.ts";
 import { StoredEvents } from "./stored-events.ts";
@@ -150,7 +150,9 @@ export function createService(options: ServiceOptions): Service {
           access.require("read");
           return metrics();
         },
-        stream: (query, opening) => openStream(context, access, query, opening),
+        async stream(query = {}, { signal } = {}) {
+          return feed.open(viewOf(access, query), query.since, access.caller, signal);
+        },
         async attention(query = {}) {
           const applications = access.readable(query.application);
           const { limit = ATTENTION_LIMITS.listDefault } = checkQuery(ATTENTION_QUERY, query);

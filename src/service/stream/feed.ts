@@ -127,15 +127,23 @@ export class Feed {
 
   /**
    * @param caller the same value for the same caller
+   * @param signal closes the stream
    * @throws `malformed` for a place that cannot be, `rate_limited` or `unavailable` when too many are open, see `Shares`
    */
-  async open(view: View, since: string | undefined, caller: unknown): Promise<ChangeStream> {
+  async open(
+    view: View,
+    since: string | undefined,
+    caller: unknown,
+    signal?: AbortSignal,
+  ): Promise<ChangeStream> {
     this.#places.take(caller, "streams are open");
     try {
       if (showsChanges(view)) await this.#hear();
       const reader = new Reader(this, view, await this.#startOf(view, since));
       this.#open.set(reader, caller);
       this.#epoch += 1;
+      if (signal?.aborted === true) this.closed(reader);
+      signal?.addEventListener("abort", () => this.closed(reader), { once: true });
       return reader;
     } catch (error) {
       this.#places.release(caller);

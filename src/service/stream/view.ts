@@ -1,14 +1,21 @@
 import type { DeliveryStatus } from "../../domain/delivery.ts";
-import { matches } from "../../domain/names.ts";
+import { EvregError } from "../../domain/error.ts";
+import { checkActionPattern, matches } from "../../domain/names.ts";
+import { malformedField } from "../../domain/request.ts";
 import {
+  checkTopics,
   cursorText,
+  STREAM_QUERY,
   type StreamedEvent,
   type StreamMessage,
   type StreamPosition,
+  type StreamQuery,
   type StreamTopic,
 } from "../../domain/stream.ts";
 import { RawJson } from "../../json/raw-json.ts";
 import type { StoredEvent } from "../../store/events.ts";
+import type { Access } from "../auth.ts";
+import { checkQuery, omitUndefined } from "../requests.ts";
 import type { NumberedChange } from "./ring.ts";
 
 /** What one stream shows. Streams with the same view share all that is made for them. */
@@ -20,6 +27,33 @@ export interface View {
   readonly subscription?: number;
   readonly status?: DeliveryStatus;
   readonly payloads: boolean;
+}
+
+/** What a query asks for, of what the principal may read. */
+export function viewOf(access: Access, query: StreamQuery): View {
+  const applications = access.readable(query.application);
+  const { topics = ["events"], ...filters } = query;
+  const checked = checkQuery(STREAM_QUERY, { ...filters, topics: [...topics].join(",") });
+  const { action, subscription, status, payloads = false } = filters;
+  if (action !== undefined) checkPattern(action);
+  return omitUndefined<View>({
+    topics: new Set(checkTopics(checked.topics.split(","))),
+    action,
+    applications,
+    subscription,
+    status,
+    payloads,
+  });
+}
+
+/** A list of what cannot exist is empty; a stream of it would be silent for ever. */
+function checkPattern(action: string): void {
+  try {
+    checkActionPattern("action", action);
+  } catch (error) {
+    if (!(error instanceof EvregError)) throw error;
+    throw malformedField("action", String(error.details["message"]), action);
+  }
 }
 
 /** Makes one text for all views that show the same. */
