@@ -118,7 +118,8 @@ export function shownResult(
     subscription: subscription.name,
     action: event.action,
     status: state === "pending" && hasFailed ? "waiting" : state,
-    attempt,
+    // No attempt was made of one that the filter excluded.
+    attempt: ending === "filtered" ? attempt - 1 : attempt,
     status_code: statusCode ?? null,
     error_code: errorCode ?? (ending === "interrupted" ? "interrupted" : null),
     duration_ms: ending === "filtered" ? null : durationMs,

@@ -323,10 +323,7 @@ export class Engine {
       logger.debug({ delivery, event: event.eventId, ...to }, "filtered");
     }
     this.#schedule.exclude(item);
-    void this.#store(item, withoutAttempt(claim, "filtered", clock.now()), {
-      ...claim,
-      attempt: claim.attempt - 1,
-    });
+    void this.#store(item, withoutAttempt(claim, "filtered", clock.now()), claim);
   }
 
   #send(item: Item, claim: Claim): void {

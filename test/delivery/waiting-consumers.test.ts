@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import type { PulledDelivery } from "../../src/domain/pull.ts";
+import type { DeliveryResult } from "../../src/domain/stream.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { EngineCounts } from "../../src/metrics/counters.ts";
 import type { Engine } from "../../src/delivery/engine.ts";
@@ -111,9 +112,14 @@ test("results count as those of a handler", async () => {
 });
 
 test("the filter's verdict is that of push, and what it excludes is not given", async () => {
+  const results: DeliveryResult[] = [];
+  await engine.stop(0);
+  engine = bench.engine({}, { onResult: (result) => results.push(result) });
+  engine.start();
   const settings = { filter: { required: ["b"] } };
   await bench.store.catalog.updateSubscription(subscription.rowid, { settings }, bench.clock.now());
   await bench.publish(subscription, 3);
   expect(await claim({ wait_ms: 0, max: 10 })).toEqual([]);
   expect(await bench.statuses(subscription)).toEqual({ filtered: 3 });
+  expect(results).toMatchObject(Array.from({ length: 3 }, () => ({ status: "filtered", attempt: 0 })));
 });
