@@ -129,20 +129,18 @@ export function shownResult(
 
 type LogLine = readonly [level: "debug" | "info" | "warn", message: string];
 
-/** `undefined` for a claim of which no attempt was made. */
-function logLine(ending: AttemptEnding, { state }: StoredOutcome): LogLine | undefined {
-  if (ending === "delivered") return ["debug", "delivered"];
+function logLine(ending: AttemptEnding, { state }: StoredOutcome): LogLine {
+  if (ending === "delivered" || ending === "filtered") return ["debug", ending];
   if (ending === "interrupted") return ["info", "attempt cut short, delivery handed back"];
-  if (ending !== "failed" && ending !== "gone") return undefined;
   if (state === "pending") return ["info", "attempt failed, will be retried"];
-  if (ending === "failed") return ["warn", "delivery failed for good"];
-  return ["warn", "delivery failed for good, the handler is gone"];
+  if (ending === "gone") return ["warn", "delivery failed for good, the handler is gone"];
+  return ["warn", "delivery failed for good"];
 }
 
 /**
- * One line for each attempt, once it is known what became of the delivery. Of the handler's URL only the origin is logged:
- * paths and queries of webhook addresses are often as good as a password. Successes come by the thousand each second, and are
- * for debugging.
+ * Logs each attempt, and what a filter excluded, once it is known what became of the delivery. Of the handler's URL only the
+ * origin is logged: paths and queries of webhook addresses are often as good as a password. Successes come by the thousand each
+ * second, and are for debugging.
  */
 export function logAttempt(
   logger: Logger,
@@ -153,10 +151,10 @@ export function logAttempt(
 ): void {
   const { deliveryId, event, subscription, attempt, failures } = attempted;
   const { statusCode, errorCode, tlsReason, refusal, durationMs, ending } = result;
-  const [usualLevel, message] = logLine(ending, outcome) ?? [];
+  const [usualLevel, message] = logLine(ending, outcome);
   // After a failure that was logged, the success is logged as well.
   const level = usualLevel === "debug" && failures > 0 ? "info" : usualLevel;
-  if (level === undefined || message === undefined || (level === "debug" && !logger.isDebugEnabled)) return;
+  if (level === "debug" && !logger.isDebugEnabled) return;
   const handler = destinationOf(subscription.handler ?? "")?.origin;
   const { retryAtMs } = outcome;
   const fields = {

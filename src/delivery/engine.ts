@@ -311,19 +311,12 @@ export class Engine {
   }
 
   #giveBack(item: Item, claim: Claim): void {
-    void this.#store(item, withoutAttempt(claim, "never started", this.#parts.clock.now()));
+    void this.#store(item, withoutAttempt(claim, "never started", this.#parts.clock.now()), claim);
   }
 
   #exclude(item: Item, claim: Claim): void {
-    const { logger, clock } = this.#parts;
-    const { deliveryId: delivery, event, subscription } = claim;
-    if (logger.isDebugEnabled) {
-      const { subscriptionId, application, name } = subscription;
-      const to = { subscription: subscriptionId, action: event.action, to: `${application}/${name}` };
-      logger.debug({ delivery, event: event.eventId, ...to }, "filtered");
-    }
     this.#schedule.exclude(item);
-    void this.#store(item, withoutAttempt(claim, "filtered", clock.now()), claim);
+    void this.#store(item, withoutAttempt(claim, "filtered", this.#parts.clock.now()), claim);
   }
 
   #send(item: Item, claim: Claim): void {
@@ -341,10 +334,9 @@ export class Engine {
     }
   }
 
-  /** @param attempt left out where it is of no interest to others, and nothing comes next */
-  async #store(item: Item, result: AttemptResult, attempt?: ShownAttempt): Promise<void> {
+  async #store(item: Item, result: AttemptResult, attempt: ShownAttempt): Promise<void> {
     const { clock } = this.#parts;
-    const isNextWanted = this.#isRunning && attempt !== undefined;
+    const isNextWanted = this.#isRunning && result.ending !== "never started";
     const reserved = isNextWanted ? this.#schedule.reserveNext(item.lane, clock.monotonicMs()) : undefined;
     const nextLeaseMs = this.#leaseMs;
     const outcome = await this.#calls.finish(reserved === undefined ? result : { ...result, nextLeaseMs });
@@ -353,12 +345,13 @@ export class Engine {
       const next = outcome?.kind === "stored" && outcome.next !== undefined ? [outcome.next] : [];
       this.#schedule.recorded(reserved, next, clock.monotonicMs());
     }
-    if (outcome !== undefined && attempt !== undefined) this.#report(attempt, result, outcome);
+    this.#report(attempt, result, outcome);
     this.#advance();
   }
 
-  #report(attempt: ShownAttempt, result: AttemptResult, outcome: FinishOutcome): void {
-    if (outcome.kind !== "stored") return;
+  #report(attempt: ShownAttempt, result: AttemptResult, outcome: FinishOutcome | undefined): void {
+    // One that goes back is as if it had never been claimed.
+    if (outcome?.kind !== "stored" || result.ending === "never started") return;
     const { clock, logger, onResult, onDeactivated } = this.#parts;
     const nowMs = clock.now();
     logAttempt(logger, attempt, result, outcome, nowMs);

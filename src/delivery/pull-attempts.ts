@@ -33,8 +33,12 @@ interface PullParts extends Pick<EngineParts, "store" | "clock" | "random" | "co
   readonly calls: StoreCalls;
   readonly filters: Filters;
   readonly requests: RequestBuilder;
-  /** Called with what was made of each result. */
-  readonly onStored: (attempt: ShownAttempt, result: AttemptResult, outcome: FinishOutcome) => void;
+  /** Called with what was made of each result; `undefined` for one that was given up. */
+  readonly onStored: (
+    attempt: ShownAttempt,
+    result: AttemptResult,
+    outcome: FinishOutcome | undefined,
+  ) => void;
 }
 
 /** A result of an attempt that is under way, with what the store says of that. */
@@ -205,9 +209,7 @@ export class PullAttempts {
 
   async #end(claim: Claim, result: AttemptResult): Promise<void> {
     const { calls, onStored } = this.#parts;
-    const outcome = await calls.finish(result);
-    // One that goes back is as if it had never been claimed.
-    if (outcome !== undefined && result.ending !== "never started") onStored(claim, result, outcome);
+    onStored(claim, result, await calls.finish(result));
   }
 
   #ended(
