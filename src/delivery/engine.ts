@@ -5,9 +5,9 @@ import { SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import { aheadMs, Alarm, type ClockStep, sleep } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
-import type { AttemptResult, Claim, FinishOutcome, RecordClaim } from "../store/queue.ts";
+import type { AttemptResult, Claim, RecordClaim } from "../store/queue.ts";
 import { AddressGuard } from "./address-guard.ts";
-import { logAttempt, type ShownAttempt, shownResult, startAttempt, withoutAttempt } from "./attempt.ts";
+import { type ShownAttempt, startAttempt, withoutAttempt } from "./attempt.ts";
 import { HandlerTests, MAX_TESTS } from "./handler-tests.ts";
 import { HostNames } from "./dns/resolver.ts";
 import { Filters } from "./filters.ts";
@@ -72,7 +72,7 @@ export class Engine {
     this.#parts = parts;
     this.#leaseMs = Math.max(timeoutMs, SUBSCRIPTION_LIMITS.timeoutMaxMs) + LEASE_MARGIN_MS;
     this.#schedule = new Schedule(maxInFlight, perSubscription);
-    this.#calls = new StoreCalls(parts, config);
+    this.#calls = new StoreCalls(parts);
     this.#filters = new Filters({ ...parts, yielder: eventLoop });
     this.#names = new HostNames({ clock, withinMs: timeoutMs });
     const { resolve } = this.#names;
@@ -85,13 +85,7 @@ export class Engine {
     this.#tests = new HandlerTests({ clock, random, requests, sender: testSender });
     this.#attemptParts = { ...parts, requests, sender: this.#sender };
     this.#alarm = new Alarm(clock, () => this.#advance());
-    const attempts = new PullAttempts({
-      ...parts,
-      calls: this.#calls,
-      filters: this.#filters,
-      requests,
-      onStored: (...ended) => this.#report(...ended),
-    });
+    const attempts = new PullAttempts({ ...parts, calls: this.#calls, filters: this.#filters, requests });
     this.#pulls = new WaitingConsumers({
       ...parts,
       calls: this.#calls,
@@ -334,28 +328,18 @@ export class Engine {
     }
   }
 
-  async #store(item: Item, result: AttemptResult, attempt: ShownAttempt): Promise<void> {
+  async #store(item: Item, result: AttemptResult, shown: ShownAttempt): Promise<void> {
     const { clock } = this.#parts;
     const isNextWanted = this.#isRunning && result.ending !== "never started";
     const reserved = isNextWanted ? this.#schedule.reserveNext(item.lane, clock.monotonicMs()) : undefined;
     const nextLeaseMs = this.#leaseMs;
-    const outcome = await this.#calls.finish(reserved === undefined ? result : { ...result, nextLeaseMs });
+    const stored = reserved === undefined ? result : { ...result, nextLeaseMs };
+    const outcome = await this.#calls.finish(stored, shown);
     this.#schedule.stored(item, outcome, aheadMs(clock));
     if (reserved !== undefined) {
       const next = outcome?.kind === "stored" && outcome.next !== undefined ? [outcome.next] : [];
       this.#schedule.recorded(reserved, next, clock.monotonicMs());
     }
-    this.#report(attempt, result, outcome);
     this.#advance();
-  }
-
-  #report(attempt: ShownAttempt, result: AttemptResult, outcome: FinishOutcome | undefined): void {
-    // One that goes back is as if it had never been claimed.
-    if (outcome?.kind !== "stored" || result.ending === "never started") return;
-    const { clock, logger, onResult, onDeactivated } = this.#parts;
-    const nowMs = clock.now();
-    logAttempt(logger, attempt, result, outcome, nowMs);
-    onResult?.(shownResult(attempt, result, outcome, nowMs));
-    if (outcome.deactivated !== undefined) onDeactivated?.(outcome.deactivated.subscriptionId);
   }
 }

@@ -12,13 +12,7 @@ import {
 import type { Subscription } from "../domain/subscription.ts";
 import { toIso } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
-import type {
-  AttemptResult,
-  Claim,
-  ClaimedSubscription,
-  FinishOutcome,
-  LeasedAttempt,
-} from "../store/queue.ts";
+import type { AttemptResult, Claim, ClaimedSubscription, LeasedAttempt } from "../store/queue.ts";
 import { type ShownAttempt, withoutAttempt } from "./attempt.ts";
 import type { Filters } from "./filters.ts";
 import type { EngineParts } from "./parts.ts";
@@ -33,12 +27,6 @@ interface PullParts extends Pick<EngineParts, "store" | "clock" | "random" | "co
   readonly calls: StoreCalls;
   readonly filters: Filters;
   readonly requests: RequestBuilder;
-  /** Called with what was made of each result; `undefined` for one that was given up. */
-  readonly onStored: (
-    attempt: ShownAttempt,
-    result: AttemptResult,
-    outcome: FinishOutcome | undefined,
-  ) => void;
 }
 
 /** A result of an attempt that is under way, with what the store says of that. */
@@ -69,25 +57,24 @@ export class PullAttempts {
   ): Promise<readonly PulledDelivery[]> {
     const prepared = new Map<Claim, PulledDelivery>();
     const ended: Promise<unknown>[] = [];
-    const end = (claim: Claim, ending: "never started" | "filtered"): void => {
-      ended.push(this.#end(claim, withoutAttempt(claim, ending, nowMs)));
+    const end = (claim: Claim, result: AttemptResult): void => {
+      ended.push(this.#parts.calls.finish(result, claim));
     };
     for (const claim of claims) {
       if (eventLoop.shouldYield()) await eventLoop.yield();
       const isExcluded = isWanted() && !(await this.#parts.filters.passes(claim));
-      if (!isWanted()) end(claim, "never started");
-      else if (isExcluded) end(claim, "filtered");
+      if (!isWanted()) end(claim, withoutAttempt(claim, "never started", nowMs));
+      else if (isExcluded) end(claim, withoutAttempt(claim, "filtered", nowMs));
       else {
         const delivery = this.#deliveryOf(claim, nowMs, nowMs + leaseMs);
-        if (typeof delivery === "string") {
-          ended.push(this.#end(claim, this.#unsendable(claim, delivery, nowMs)));
-        } else prepared.set(claim, delivery);
+        if (typeof delivery === "string") end(claim, this.#unsendable(claim, delivery, nowMs));
+        else prepared.set(claim, delivery);
       }
     }
     // The next in an order is given when these are stored.
     await Promise.all(ended.splice(0));
     if (isWanted()) return [...prepared.values()];
-    for (const claim of prepared.keys()) end(claim, "never started");
+    for (const claim of prepared.keys()) end(claim, withoutAttempt(claim, "never started", nowMs));
     await Promise.all(ended);
     return [];
   }
@@ -122,14 +109,15 @@ export class PullAttempts {
 
   async #finishAll(from: Subscription, ends: readonly HeldResult[], finished: FinishedPull[]): Promise<void> {
     if (ends.length === 0) return;
-    const { clock, calls } = this.#parts;
+    const { clock, calls, counts } = this.#parts;
     const nowMs = clock.now();
     const ended = ends.map((result) => this.#resultOf(result, from, nowMs));
-    const outcomes = await calls.finishTogether(ended);
+    const shown = ends.map(({ attempt }) => shownOf(attempt, from));
+    const outcomes = await calls.finishTogether(ended, shown);
     for (const [index, outcome] of outcomes.entries()) {
       const result = ends[index]!;
       if (outcome.kind === "fenced") continue;
-      this.#ended(result, from, ended[index]!, outcome);
+      if (result.outcome !== "released") counts.attempted(ended[index]!);
       const status = outcome.state === "pending" && result.outcome === "failed" ? "waiting" : outcome.state;
       finished[result.index] = { lease: result.lease, outcome: "stored", status, expires_at: null };
     }
@@ -195,6 +183,7 @@ export class PullAttempts {
     const known = this.#known.get(from.rowid);
     // After a restart its secrets are not known until the next claim, and no text is stored that might hold them.
     const text = reason === undefined || known === undefined ? undefined : textOf(reason, known);
+    // It has no latency: how long it waited for a consumer says nothing about evreg.
     const attempted = {
       ...claim,
       durationMs: Math.min(reported.duration_ms ?? longestMs, longestMs),
@@ -206,31 +195,11 @@ export class PullAttempts {
     const failed = { ending: "failed", jitter: this.#parts.random.fraction() } as const;
     return { ...attempted, ...(status === undefined ? { errorCode } : {}), ...failed };
   }
+}
 
-  async #end(claim: Claim, result: AttemptResult): Promise<void> {
-    const { calls, onStored } = this.#parts;
-    onStored(claim, result, await calls.finish(result));
-  }
-
-  #ended(
-    { attempt, outcome }: HeldResult,
-    from: Subscription,
-    result: AttemptResult,
-    stored: FinishOutcome,
-  ): void {
-    if (outcome === "released") return;
-    const { counts, onStored } = this.#parts;
-    // How long it waited for a consumer says nothing about evreg.
-    counts.attempted(result);
-    const { rowid: subscriptionId, application, subscription: name } = from;
-    const { eventId, action } = attempt;
-    const shown = {
-      ...attempt,
-      event: { eventId, action },
-      subscription: { subscriptionId, application, name },
-    };
-    onStored(shown, result, stored);
-  }
+function shownOf({ eventId, action, ...attempt }: LeasedAttempt, from: Subscription): ShownAttempt {
+  const { rowid: subscriptionId, application, subscription: name } = from;
+  return { ...attempt, event: { eventId, action }, subscription: { subscriptionId, application, name } };
 }
 
 function textOf(reason: string, known: ClaimedSubscription): string | undefined {

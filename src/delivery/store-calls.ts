@@ -9,6 +9,7 @@ import type {
   FinishOptions,
   FinishOutcome,
 } from "../store/queue.ts";
+import { logAttempt, type ShownAttempt, shownResult } from "./attempt.ts";
 import type { EngineParts } from "./parts.ts";
 
 type RetryParts = Pick<EngineParts, "clock" | "logger">;
@@ -74,15 +75,17 @@ export class StoreRetry {
   }
 }
 
-type FinishConfig = Pick<DeliveryConfig, "disableAfter" | "retrySchedule">;
-
 /** A server that cannot claim for so long does not do its work. */
 const LONG_FAILING_MS = 10_000;
 /** Far less than the time between the latest end of an attempt and the end of its lease. */
 const BEHIND_MS = 1_000;
 
-interface StoreCallsParts extends Pick<EngineParts, "clock" | "logger" | "counts"> {
+interface StoreCallsParts extends Pick<
+  EngineParts,
+  "clock" | "logger" | "counts" | "onResult" | "onDeactivated"
+> {
   readonly store: Pick<DeliveryQueue, "claim" | "finish" | "moveWaits" | "releaseExpired">;
+  readonly config: Pick<DeliveryConfig, "disableAfter" | "retrySchedule">;
 }
 
 /** What the engine asks of the store: claims, storing results, releasing expired leases, and moving waits with the clock. */
@@ -98,7 +101,8 @@ export class StoreCalls {
   readonly #unstored = new Set<{ readonly sinceMs: number }>();
   #givenUp = 0;
 
-  constructor(parts: StoreCallsParts, { disableAfter, retrySchedule }: FinishConfig) {
+  constructor(parts: StoreCallsParts) {
+    const { disableAfter, retrySchedule } = parts.config;
     this.#parts = parts;
     this.#finishOptions = {
       ...(disableAfter === 0 ? {} : { disableAfterMs: disableAfter }),
@@ -160,12 +164,12 @@ export class StoreCalls {
    * again because the store was unavailable for a while.
    * @returns what the store made of it; `undefined` when it was given up after `stopResults`
    */
-  async finish(result: AttemptResult): Promise<FinishOutcome | undefined> {
+  async finish(result: AttemptResult, shown: ShownAttempt): Promise<FinishOutcome | undefined> {
     const { signal } = this.#finishStop;
+    const retry = this.#finishRetry;
     const unstored = { sinceMs: this.#parts.clock.monotonicMs() };
     this.#unstored.add(unstored);
-    const finish = (): Promise<FinishOutcome> => this.#finishOne(result);
-    const retry = this.#finishRetry;
+    const finish = (): Promise<FinishOutcome> => this.#finishOne(result, shown);
     const outcome = (await retry.untilAnswered(finish, signal)) ?? (await retry.once(finish, signal));
     this.#unstored.delete(unstored);
     if (outcome === undefined) this.#giveUp();
@@ -173,9 +177,9 @@ export class StoreCalls {
   }
 
   /** @throws EvregError `unavailable` */
-  async #finishOne(result: AttemptResult): Promise<FinishOutcome> {
+  async #finishOne(result: AttemptResult, shown: ShownAttempt): Promise<FinishOutcome> {
     try {
-      const [outcome] = await this.finishTogether([result]);
+      const [outcome] = await this.finishTogether([result], [shown]);
       return outcome!;
     } catch (error) {
       if (error instanceof EvregError && error.code === "unavailable") throw error;
@@ -188,12 +192,16 @@ export class StoreCalls {
 
   /**
    * Stores results once: whoever reports them hears of a failure, and reports them again.
+   * @param shown of each, in order
    * @throws EvregError `unavailable`; some may be stored then, and are fenced the next time
    */
-  async finishTogether(results: readonly AttemptResult[]): Promise<readonly FinishOutcome[]> {
+  async finishTogether(
+    results: readonly AttemptResult[],
+    shown: readonly ShownAttempt[],
+  ): Promise<readonly FinishOutcome[]> {
     const { store, clock } = this.#parts;
     const outcomes = await store.finish(results, clock.now(), this.#finishOptions);
-    for (const [index, outcome] of outcomes.entries()) this.#report(results[index]!, outcome);
+    for (const [index, outcome] of outcomes.entries()) this.#report(results[index]!, shown[index]!, outcome);
     return outcomes;
   }
 
@@ -202,18 +210,27 @@ export class StoreCalls {
     this.#finishStop.abort();
   }
 
-  #report({ deliveryId, ending }: AttemptResult, outcome: FinishOutcome): void {
-    const { logger, counts } = this.#parts;
-    if (outcome.kind === "stored") {
-      const { state, deactivated } = outcome;
-      if (state !== "pending") counts.finished[state] += 1;
-      if (deactivated === undefined) return;
-      const { subscriptionId, reason } = deactivated;
-      logger.warn({ subscription: subscriptionId, reason }, "Subscription deactivated.");
-    } else if (ending !== "never started") {
-      // One that was never started has nothing to be stored.
-      logger.warn({ delivery: deliveryId }, "An attempt ended after its lease; its delivery had moved on.");
+  /** Counts, logs and tells what was made of a result. */
+  #report(result: AttemptResult, shown: ShownAttempt, outcome: FinishOutcome): void {
+    const { clock, logger, counts, onResult, onDeactivated } = this.#parts;
+    // One that goes back is as if it had never been claimed.
+    if (result.ending === "never started") return;
+    if (outcome.kind === "fenced") {
+      logger.warn(
+        { delivery: result.deliveryId },
+        "An attempt ended after its lease; its delivery had moved on.",
+      );
+      return;
     }
+    const { state, deactivated } = outcome;
+    const nowMs = clock.now();
+    if (state !== "pending") counts.finished[state] += 1;
+    logAttempt(logger, shown, result, outcome, nowMs);
+    onResult?.(shownResult(shown, result, outcome, nowMs));
+    if (deactivated === undefined) return;
+    const { subscriptionId, reason } = deactivated;
+    logger.warn({ subscription: subscriptionId, reason }, "Subscription deactivated.");
+    onDeactivated?.(subscriptionId);
   }
 
   #giveUp(): void {

@@ -73,12 +73,15 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   };
   const counts = new EngineCounts();
   const random = systemRandom;
-  const calls = new StoreCalls({ store: store.queue, clock, logger, counts }, { disableAfter: 0 });
+  const calls = new StoreCalls({ store: store.queue, clock, logger, counts, config: { disableAfter: 0 } });
   const filters = new Filters({ logger, yielder: eventLoop, longChecks: offThread });
   const requests = new RequestBuilder("0.0.0-test");
   const parts = { clock, store: store.queue, calls, counts, random, filters, requests };
-  const attempts = new PullAttempts({ ...parts, onStored: () => undefined });
-  const desk = new WaitingConsumers({ ...parts, attempts, onReleased: () => desk.wake() });
+  const desk = new WaitingConsumers({
+    ...parts,
+    attempts: new PullAttempts(parts),
+    onReleased: () => desk.wake(),
+  });
   const published = new PublishCounts();
   const streamed = new StreamCounts();
   const stats = new StatsRecorder({ store: store.stats, clock, logger });
