@@ -88,9 +88,8 @@ export class Engine {
     const attempts = new PullAttempts({ ...parts, calls: this.#calls, filters: this.#filters, requests });
     this.#pulls = new WaitingConsumers({
       ...parts,
-      calls: this.#calls,
       attempts,
-      onReleased: () => this.wake(),
+      releaseExpired: () => this.#releaseExpired(),
     });
     counts.inFlight = () => this.#schedule.counts.items.sending;
     counts.capacity = capacity;
@@ -263,10 +262,13 @@ export class Engine {
 
   /** Makes deliveries due again whose lease has expired. Nothing signals that, so it is the only thing done at intervals. */
   async #rescueLeases(): Promise<void> {
-    const released = await this.#calls.releaseExpired();
-    if (released > 0) this.wake();
+    await this.#releaseExpired();
     if (!this.#isRunning) return;
     this.#cancelRescue = this.#parts.clock.setTimer(() => void this.#rescueLeases(), this.#leaseMs / 4);
+  }
+
+  async #releaseExpired(): Promise<void> {
+    if ((await this.#calls.releaseExpired()) > 0) this.wake();
   }
 
   /** Claims while something may be due and there is capacity. */

@@ -12,7 +12,6 @@ import { Shares } from "../runtime/shares.ts";
 import type { Claim, ClaimedSubscription, ConsumerAnswer, PullConsumer } from "../store/queue.ts";
 import type { EngineParts } from "./parts.ts";
 import type { PullAttempts } from "./pull-attempts.ts";
-import type { StoreCalls } from "./store-calls.ts";
 
 /** How many consumers may wait at once. */
 const MAX_WAITING = 1_000;
@@ -36,10 +35,9 @@ interface PullRequest extends Required<Omit<NewClaim, "sign_as">> {
 }
 
 interface WaitingConsumersParts extends Pick<EngineParts, "store" | "clock"> {
-  readonly calls: Pick<StoreCalls, "releaseExpired">;
   readonly attempts: PullAttempts;
-  /** Called when deliveries are due again whose lease has ended. */
-  readonly onReleased: () => void;
+  /** Makes deliveries due again whose lease has ended. */
+  readonly releaseExpired: () => Promise<void>;
 }
 
 interface Waiter {
@@ -179,16 +177,15 @@ export class WaitingConsumers {
 
   /** Leases end after so long, unless their deliveries have ended. */
   #leasedFor(leaseMs: number): void {
-    const { clock, calls, onReleased } = this.#parts;
+    const { clock, releaseExpired } = this.#parts;
     const nowMs = clock.monotonicMs();
     const stepMs = Math.ceil((nowMs + leaseMs) / EXPIRY_STEP_MS) * EXPIRY_STEP_MS;
     if (this.#expiries.has(stepMs)) return;
     this.#expiries.add(stepMs);
-    const release = async (): Promise<void> => {
+    clock.setTimer(() => {
       this.#expiries.delete(stepMs);
-      if (!this.#isClosed && (await calls.releaseExpired()) > 0) onReleased();
-    };
-    clock.setTimer(() => void release(), stepMs - nowMs);
+      if (!this.#isClosed) void releaseExpired();
+    }, stepMs - nowMs);
   }
 
   #advance(): void {

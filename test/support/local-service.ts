@@ -77,10 +77,13 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const filters = new Filters({ logger, yielder: eventLoop, longChecks: offThread });
   const requests = new RequestBuilder("0.0.0-test");
   const parts = { clock, store: store.queue, calls, counts, random, filters, requests };
+  const releaseExpired = async (): Promise<void> => {
+    if ((await calls.releaseExpired()) > 0) desk.wake();
+  };
   const desk = new WaitingConsumers({
     ...parts,
     attempts: new PullAttempts(parts),
-    onReleased: () => desk.wake(),
+    releaseExpired,
   });
   const published = new PublishCounts();
   const streamed = new StreamCounts();
