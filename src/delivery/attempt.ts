@@ -63,9 +63,8 @@ export function startAttempt(
   };
   const request = requests.build(claim, startedAtMs);
   if (typeof request === "string") return finish({ errorCode: request });
-  const { timeout_ms: timeoutMs } = subscription.settings;
-  const post = { ...request, url: subscription.handler };
-  sender.send(timeoutMs === null ? post : { ...post, timeoutMs }, finish);
+  const { handler, settings } = subscription;
+  sender.send({ ...request, url: handler, timeoutMs: settings.timeout_ms }, finish);
 }
 
 function withoutSecrets(sent: SendResult, subscription: ClaimedSubscription): SendResult {

@@ -65,12 +65,11 @@ export class HandlerTests {
     const { headers, body } =
       typeof built === "string" ? { headers: {} as Record<string, string>, body: Buffer.alloc(0) } : built;
     headers[TEST_HEADER] = "true";
-    const { timeout_ms } = settings;
-    const timeout = timeout_ms === null ? {} : { timeoutMs: timeout_ms };
+    const { timeout_ms: timeoutMs } = settings;
     const sent: SendResult =
       typeof built === "string"
         ? { errorCode: built }
-        : await this.#send({ url: handler, headers, body, keepsHeaders: true, ...timeout }, signal);
+        : await this.#send({ url: handler, headers, body, keepsHeaders: true, timeoutMs }, signal);
     const durationMs = clock.monotonicMs() - startMs;
     const clean = (text: string): string => redact(text, subscription);
     const { dnsMs = null, connectMs = null, firstByteMs = null } = sent.connection ?? {};

@@ -11,8 +11,8 @@ interface SendRequest {
   readonly url: string;
   readonly headers: Record<string, string>;
   readonly body: Buffer;
-  /** Replaces the time that the sender gives a request. */
-  readonly timeoutMs?: number;
+  /** Replaces the time that the sender gives a request, unless it is `null`. */
+  readonly timeoutMs?: number | null;
   /** Whether the result has the answer's headers. */
   readonly keepsHeaders?: boolean;
 }
@@ -90,7 +90,8 @@ export class Sender {
    * @returns what can be aborted
    */
   send(request: SendRequest, done: (result: SendResult) => void): Exchange | undefined {
-    const { url, headers, body, timeoutMs = this.#options.timeoutMs, keepsHeaders } = request;
+    const { url, headers, body, keepsHeaders } = request;
+    const timeoutMs = request.timeoutMs ?? this.#options.timeoutMs;
     const destination = destinationOf(url);
     if (destination === undefined) {
       done({ errorCode: "protocol_error" });
