@@ -1,5 +1,6 @@
 import { TLS_REASON_WORDS } from "../domain/words/attempts.ts";
 import { retryAfterMs } from "../domain/retry.ts";
+import type { DeliveryStatus } from "../domain/delivery.ts";
 import type { DeliveryResult } from "../domain/stream.ts";
 import { toIso } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -101,14 +102,24 @@ export interface ShownAttempt extends Pick<Claim, "deliveryId" | "attempt" | "fa
   };
 }
 
+/** The status of a delivery after an attempt. What is to be sent again waits where it has failed. */
+export function statusAfter(
+  { ending }: AttemptResult,
+  failures: number,
+  { state }: StoredOutcome,
+): DeliveryStatus {
+  const hasFailed = failures > 0 || ending === "failed";
+  return state === "pending" && hasFailed ? "waiting" : state;
+}
+
 /** A result as others see it. */
 export function shownResult(
   { deliveryId, event, attempt, failures, subscription }: ShownAttempt,
-  { statusCode, errorCode, durationMs, ending }: AttemptResult,
-  { state }: StoredOutcome,
+  result: AttemptResult,
+  outcome: StoredOutcome,
   nowMs: number,
 ): DeliveryResult {
-  const hasFailed = failures > 0 || ending !== "interrupted";
+  const { statusCode, errorCode, durationMs, ending } = result;
   return {
     rowid: deliveryId,
     event_id: event.eventId,
@@ -116,7 +127,7 @@ export function shownResult(
     application: subscription.application,
     subscription: subscription.name,
     action: event.action,
-    status: state === "pending" && hasFailed ? "waiting" : state,
+    status: statusAfter(result, failures, outcome),
     // No attempt was made of one that the filter excluded.
     attempt: ending === "filtered" ? attempt - 1 : attempt,
     status_code: statusCode ?? null,

@@ -13,7 +13,7 @@ import type { Subscription } from "../domain/subscription.ts";
 import { toIso } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { AttemptResult, Claim, ClaimedSubscription, LeasedAttempt } from "../store/queue.ts";
-import { type ShownAttempt, withoutAttempt } from "./attempt.ts";
+import { type ShownAttempt, statusAfter, withoutAttempt } from "./attempt.ts";
 import type { Filters } from "./filters.ts";
 import type { EngineParts } from "./parts.ts";
 import type { RequestBuilder } from "./request.ts";
@@ -118,7 +118,7 @@ export class PullAttempts {
       const result = ends[index]!;
       if (outcome.kind === "fenced") continue;
       if (result.outcome !== "released") counts.attempted(ended[index]!);
-      const status = outcome.state === "pending" && result.outcome === "failed" ? "waiting" : outcome.state;
+      const status = statusAfter(ended[index]!, result.attempt.failures, outcome);
       finished[result.index] = { lease: result.lease, outcome: "stored", status, expires_at: null };
     }
   }

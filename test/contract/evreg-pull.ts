@@ -286,7 +286,13 @@ export function pullContract(open: OpenEvreg): void {
         const [taken] = await claim();
         expect(await finish("released", taken!)).toMatchObject({ outcome: "stored", status: "pending" });
         expect(await delivery(taken!)).toMatchObject({ status: "pending", attempt: 0, attempts: [] });
-        expect(await claim()).toMatchObject([{ attempt: 1 }]);
+        const [again] = await claim();
+        expect(again).toMatchObject({ attempt: 1 });
+        await finish("failed", again!);
+        await under.clock.advance(60_000);
+        const [retried] = await claim();
+        expect(await finish("released", retried!)).toMatchObject({ outcome: "stored", status: "waiting" });
+        expect(await delivery(retried!)).toMatchObject({ status: "waiting", attempt: 1 });
       });
 
       it("wait for what is published, or until their time is over", async () => {
