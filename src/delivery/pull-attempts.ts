@@ -129,16 +129,14 @@ export class PullAttempts {
     const nowMs = clock.now();
     // The first of several extensions of one lease counts.
     const first = new Map(extensions.toReversed().map((result) => [result.attempt.deliveryId, result]));
-    const leases = [...first.values()].map((result) => {
-      const { attempt, lease_ms: ms = PULL_LIMITS.leaseDefaultMs } = result;
-      return { result, deliveryId: attempt.deliveryId, claimId: attempt.claimId, untilMs: nowMs + ms };
+    const leases = [...first.values()].map(({ attempt: { deliveryId, claimId }, lease_ms: ms }) => {
+      return { deliveryId, claimId, untilMs: nowMs + (ms ?? PULL_LIMITS.leaseDefaultMs) };
     });
-    const areHeld = await store.extend(leases.map(({ result: _result, ...lease }) => lease));
-    for (const [index, { result, untilMs }] of leases.entries()) {
-      if (areHeld[index] !== true) continue;
-      const { lease } = result;
-      const expires_at = toIso(untilMs);
-      finished[result.index] = { lease, outcome: "stored", status: "delivering", expires_at };
+    const areHeld = await store.extend(leases);
+    for (const [at, { lease, index }] of [...first.values()].entries()) {
+      if (areHeld[at] !== true) continue;
+      const expires_at = toIso(leases[at]!.untilMs);
+      finished[index] = { lease, outcome: "stored", status: "delivering", expires_at };
     }
   }
 
