@@ -77,64 +77,54 @@ export function reasonDropped(keyword: string, schema: JsonObject): string {
   return `left out: ${shown} checks nothing${hint}`;
 }
 
-/** The members of an object that a schema of 2020-12, with those it applies to the same value, has evaluated. */
+/** The members of an object that a schema evaluates, with those it applies to the same value. */
 interface Evaluated {
-  readonly names: ReadonlySet<string>;
-  readonly patterns: ReadonlySet<string>;
+  readonly names: Set<string>;
+  readonly patterns: Set<string>;
   /** Whether no member is left. */
-  readonly all: boolean;
-  /** Whether it is the same for each value, whichever branches that value takes. */
-  readonly isSure: boolean;
+  all: boolean;
 }
-
-const ALL = "all";
-const NAME = "name ";
-const PATTERN = "pattern ";
-const TOO_MANY = "too many";
 
 /** Schemas that are visited: a chain of references can be longer than the stack. */
 const MAX_PLACES = 2_000;
 const BRANCHES = ["if", "then", "else"];
 const BRANCHES_INSIDE = ["anyOf", "oneOf", "dependentSchemas", "dependencies"];
 
-export function evaluatedBy(source: SourceDocument, pointer: string): Evaluated {
-  const always = new Set<string>();
-  const perhaps = new Set<string>();
+/**
+ * What a schema of 2020-12 evaluates of any value; `isSure` says whether that is all of it, whichever branches the value takes.
+ */
+export function evaluatedBy(source: SourceDocument, pointer: string): Evaluated & { isSure: boolean } {
+  const always: Evaluated = { names: new Set(), patterns: new Set(), all: false };
+  const perhaps: Evaluated = { names: new Set(), patterns: new Set(), all: false };
   const seen = new Set<string>();
-  const visit = (place: string, keywords: Set<string>): void => {
-    const key = `${keywords === always ? "always" : "perhaps"} ${place}`;
+  const visit = (place: string, evaluated: Evaluated): void => {
+    const key = `${evaluated === always ? "always" : "perhaps"} ${place}`;
     const schema = source.at(place);
-    if (seen.has(key) || !isObject(schema)) return;
+    if (seen.has(key) || seen.size > MAX_PLACES || !isObject(schema)) return;
     seen.add(key);
-    if (seen.size > MAX_PLACES) perhaps.add(TOO_MANY);
-    if (perhaps.has(TOO_MANY)) return;
     if (typeof schema["$ref"] === "string") {
-      visit(source.target(schema["$ref"], place), keywords);
+      visit(source.target(schema["$ref"], place), evaluated);
       if (source.dialectAt(place) === "draft-07") return;
     }
-    for (const name of keysOf(schema["properties"])) keywords.add(NAME + name);
-    for (const name of keysOf(schema["patternProperties"])) keywords.add(PATTERN + name);
+    for (const name of keysOf(schema["properties"])) evaluated.names.add(name);
+    for (const name of keysOf(schema["patternProperties"])) evaluated.patterns.add(name);
     const others =
       place === pointer ? ["additionalProperties"] : ["additionalProperties", "unevaluatedProperties"];
-    if (others.some((keyword) => schema[keyword] !== undefined)) keywords.add(ALL);
-    const below = (steps: readonly (string | number)[], into: Set<string>): void =>
+    evaluated.all ||= others.some((keyword) => schema[keyword] !== undefined);
+    const below = (steps: readonly (string | number)[], into: Evaluated): void =>
       visit(steps.reduce<string>(pointerTo, place), into);
-    for (const index of keysOf(schema["allOf"])) below(["allOf", index], keywords);
+    for (const index of keysOf(schema["allOf"])) below(["allOf", index], evaluated);
     for (const keyword of BRANCHES) if (schema[keyword] !== undefined) below([keyword], perhaps);
     for (const keyword of BRANCHES_INSIDE) {
       for (const step of keysOf(schema[keyword])) below([keyword, step], perhaps);
     }
   };
   visit(pointer, always);
-  const textsOf = (kind: string): ReadonlySet<string> =>
-    new Set([...always].filter((one) => one.startsWith(kind)).map((one) => one.slice(kind.length)));
-  const all = always.has(ALL);
-  return {
-    names: textsOf(NAME),
-    patterns: textsOf(PATTERN),
-    all,
-    isSure: all || [...perhaps].every((one) => always.has(one)),
-  };
+  const isSame =
+    !perhaps.all &&
+    [...perhaps.names].every((name) => always.names.has(name)) &&
+    [...perhaps.patterns].every((name) => always.patterns.has(name));
+  return { ...always, isSure: always.all || (isSame && seen.size <= MAX_PLACES) };
 }
 
 function keysOf(value: unknown): readonly string[] {
