@@ -1,21 +1,16 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import { type RunningServer, type StartOptions, startServer } from "../../src/app/server.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { type Changes, configFor } from "../support/server.ts";
 
-const undo: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).toReversed()) await step();
-});
-
 /** A path for a data folder that does not exist yet. */
 export function dataFolder(): string {
   const parent = mkdtempSync(join(tmpdir(), "evreg-app-"));
-  undo.push(() => rmSync(parent, { recursive: true, force: true }));
+  onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
   return join(parent, "data");
 }
 
@@ -31,13 +26,13 @@ export async function start(
     logger: silentLogger,
     ...options,
   });
-  undo.push(() => server.stop());
+  onTestFinished(() => server.stop());
   return server;
 }
 
 /** Closes the port after the test at the latest. */
 export function closing(evreg: Evreg): Evreg {
-  undo.push(() => evreg.close());
+  onTestFinished(() => evreg.close());
   return evreg;
 }
 
