@@ -4,7 +4,8 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { mintToken } from "../../src/domain/token-secret.ts";
 import { FORM } from "../../src/store/postgres/tables.ts";
-import { type Cluster, startCluster } from "../support/postgres.ts";
+import { lengthOf } from "../faults/length.ts";
+import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { PROGRAM, type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
@@ -12,10 +13,9 @@ import { until } from "../support/until.ts";
 // Nodes of two versions on one database. The newer ones are this build with tables of a later form.
 
 const ACTION = "order.placed";
-const SUBSCRIPTIONS = 8;
-const WORKERS = 6;
+const { subscriptions: SUBSCRIPTIONS, publishers: WORKERS, ...LENGTH } = lengthOf("e2e/rolling-upgrade");
 /** So many are published before, between and after all that is done. */
-const EVENTS_EACH = 400;
+const EVENTS_EACH = LENGTH["events each"];
 const LONGEST_MS = 600_000;
 /** As a proxy does, the publisher leaves out a node that refused, for so long. */
 const LEFT_OUT_MS = 5_000;
@@ -25,24 +25,21 @@ const folder = temporaryFolder();
 let cluster: Cluster;
 const started: RunningProgram[] = [];
 let database: string;
-let databases = 0;
 /** What starts the builds of the next form, and of the one after. */
 let next: readonly string[];
 let last: readonly string[];
 
 beforeAll(async () => {
-  cluster = await startCluster();
+  cluster = await sharedCluster();
   next = buildOf(FORM + 1);
   last = buildOf(FORM + 2);
 });
 beforeEach(async () => {
-  database = `upgrade_${(databases += 1)}`;
-  await cluster.run(`CREATE DATABASE ${database}`);
+  database = await cluster.newDatabase();
 });
-afterAll(async () => {
+afterAll(() => {
   // Those that a failed test has left.
   for (const { child } of started) child.kill("SIGKILL");
-  await cluster.stop();
   folder.remove();
 });
 
@@ -204,7 +201,8 @@ test(
       `rolling upgrade: ${asked} asked, ${acknowledged.size} stored, ${refused} refused\n`,
     );
     expect(asked - refused).toBe(acknowledged.size);
-    expect(refused).toBeLessThanOrEqual(asked / 100);
+    // Each publisher may be at each node just as that stops.
+    expect(refused).toBeLessThanOrEqual(Math.max(asked / 100, WORKERS * old.length));
     const stored = await cluster.query<{ rowid: number; n: number }>(
       "SELECT rowid::int AS rowid, (convert_from(payload, 'UTF8')::json ->> 'n')::int AS n FROM evreg.event",
       database,
@@ -231,9 +229,7 @@ test("no node works on tables that it does not know", { timeout: LONGEST_MS }, a
 
   // One that stood still while they changed ends when it goes on.
   old.child.kill("SIGSTOP");
-  await until("its lease is over", async () => {
-    return (await numberIn("SELECT count(*) FROM evreg.node WHERE until > clock_timestamp()")) === 0;
-  });
+  await cluster.run("UPDATE evreg.node SET until = clock_timestamp()", database);
   const newest = await startNode("last", last);
   expect(await formNow()).toBe(FORM + 2);
   old.child.kill("SIGCONT");

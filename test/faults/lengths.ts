@@ -32,6 +32,7 @@ export const LENGTHS = {
   "e2e/apply": { applications: [2, 20], "subscriptions each": [40, 100] },
   "e2e/github": { "event types": [4, 58] },
   "e2e/replay-kill": { events: [0, 100_000], kills: [0, 2] },
+  "e2e/rolling-upgrade": { "events each": [20, 400], subscriptions: [2, 8], publishers: [2, 6] },
   "json/scanner": { texts: [1_000, 20_000] },
   "schema/budget": { "event types": [4, 58] },
   "schema/compatibility/accepts": { schemas: [25, 3_000], "event types": [4, 58] },
