@@ -114,7 +114,7 @@ test("the log of those that go on says which node is dead, since when, and how m
       String.raw`process ${killed.child.pid}\) has given no sign of life since 20\S+Z: its 64 shards go to the others\.`,
     ),
   );
-  const listed = await runProgram(["nodes", "--data", join(folder.path, "survivor")], { env });
+  const listed = await run(["nodes", "--data", join(folder.path, "survivor")], { env });
   expect(listed.stdout).toMatch(new RegExp(String.raw`gone .*\(${killed.child.pid}\)`));
 });
 
@@ -132,10 +132,10 @@ test("a command on a database makes no data folder", async () => {
   const env = { EVREG_DATABASE_URL: cluster.url(await cluster.newDatabase()) };
   const place = join(folder.path, "not-made");
   const create = ["actions", "create", "order.created", "--application", "shop", "--schema", "-"];
-  expect(await runProgram([...create, "--data", place], { env, input: "{}" })).toMatchObject({ code: 0 });
-  const asked = await runProgram(["whoami", "--data", place], { env });
+  expect(await run([...create, "--data", place], { env, input: "{}" })).toMatchObject({ code: 0 });
+  const asked = await run(["whoami", "--data", place], { env });
   expect(asked.stdout).toMatch(/^On the data in +127\.0\.0\.1:\d+\/\w+$/m);
-  expect((await runProgram(["doctor", "--data", place], { env })).stdout).not.toContain("be written to");
+  expect((await run(["doctor", "--data", place], { env })).stdout).not.toContain("be written to");
   expect(existsSync(place)).toBe(false);
 });
 
@@ -161,7 +161,7 @@ test("the folder of a node that has stopped says that its data are in a database
   const env = { EVREG_DATABASE_URL: cluster.url(await cluster.newDatabase()) };
   const node = await startProgram(place, [], env);
   expect((await node.end("SIGTERM")).code).toBe(0);
-  const { code, stdout } = await runProgram(["doctor", "--data", place], { env: { EVREG_PORT: "0" } });
+  const { code, stdout } = await run(["doctor", "--data", place], { env: { EVREG_PORT: "0" } });
   expect(code).toBe(1);
   expect(stdout).toMatch(/^problem +data +The server of the data folder .* in the database 127\.0\.0\.1:/m);
   expect(stdout).not.toContain("0 bytes");
