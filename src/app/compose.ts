@@ -198,7 +198,7 @@ export function storeBegins(): Promise<void> {
   return nextTurn();
 }
 
-/** What makes text of them is loaded at the first request: not every server is scraped, and hardly a command needs it. */
+/** What makes text of them is loaded by servers at their start, and by the one command that needs it. */
 function metricsOf(sources: MetricSources): () => Promise<string> {
   let loading: Promise<{ metrics(): Promise<string> }> | undefined;
   return async () => {

@@ -231,6 +231,8 @@ async function loadServerParts() {
     import("../delivery/replay-runner.ts"),
     import("../service/retention.ts"),
     import("../service/subscription-expiry.ts"),
+    // For `metricsOf`: at the first scrape another build may have taken its place.
+    import("../metrics/registry.ts"),
   ]);
 }
 

@@ -1,8 +1,9 @@
-import { join } from "node:path";
+import { cpSync, rmSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { commandLine } from "../support/command-line.ts";
 import { parseMetrics, valueOf } from "../support/prometheus.ts";
-import { temporaryFolder } from "../support/program.ts";
+import { PROGRAM, startProgram, temporaryFolder } from "../support/program.ts";
 import { serveHere } from "../support/server.ts";
 
 const folder = temporaryFolder();
@@ -34,4 +35,21 @@ test("metrics prints those of the server, or without one those of the data folde
   } finally {
     await server.stop();
   }
+});
+
+test("a server answers with its metrics also once its program has been built anew", async () => {
+  const [root, copy] = [dirname(dirname(PROGRAM)), join(folder.path, "checkout")];
+  for (const name of ["bin", "dist", "package.json", "oclif.manifest.json"]) {
+    cpSync(join(root, name), join(copy, name), { recursive: true });
+  }
+  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+  const as = [process.execPath, join(copy, "bin/run.js")];
+  const server = await startProgram(join(folder.path, "built"), ["--dev"], {}, [], as);
+  rmSync(join(copy, "dist"), { recursive: true });
+  const answer = await fetch(`${server.url}/metrics`);
+  expect([answer.status, await answer.text()]).toEqual([
+    200,
+    expect.stringContaining("evreg_engine_running 1"),
+  ]);
+  await server.end("SIGTERM");
 });
