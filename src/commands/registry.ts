@@ -118,9 +118,16 @@ export class Export extends TargetCommand {
     const { format } = this.outputFor(flags);
     if (format === "jsonl") throw usageError("An export is one document: YAML, or JSON with --json.");
     const as = format === "json" ? "json" : "yaml";
-    const { exported, groupByApplication, registryOf, writeRegistry } =
+    const { application } = flags;
+    const { exported, groupByApplication, noteUnknown, registryOf, writeRegistry } =
       await import("../cli/registry/export.ts");
-    const registry = await this.withTarget(flags, (evreg) => registryOf(evreg, flags.application));
+    const registry = await this.withTarget(flags, async (evreg) => {
+      const found = await registryOf(evreg, application);
+      if (application !== undefined && groupByApplication(found).size === 0) {
+        noteUnknown(application, groupByApplication(await registryOf(evreg)).keys());
+      }
+      return found;
+    });
     await writeRegistry(exported(registry), groupByApplication(registry), as, flags);
   }
 }

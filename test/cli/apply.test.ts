@@ -257,6 +257,15 @@ test("export writes what apply reads, to stdout, a file or a folder", async () =
       "",
     ].join("\n"),
   });
+  const mistyped = await run(["export", "--application", `${application}x`]);
+  expect(mistyped).toEqual({
+    code: 0,
+    stdout: "actions: []\nsubscriptions: []\n",
+    stderr: `There is no application "${application}x" with an action or a subscription. Did you mean ${application}?\n`,
+  });
+  expect((await run(["export", "--application", "quite-another"])).stderr).toMatch(
+    new RegExp(`There is no application "quite-another" .* There are: .*${application}`),
+  );
   const asJson = await run(["export", ...only, "--json"]);
   expect(JSON.parse(asJson.stdout)).toEqual(JSON.parse(registry('["id"]', "one")));
   expect(await run(["export", ...only, "-o", "export.yaml"])).toMatchObject({ code: 0, stdout: "" });
