@@ -1,4 +1,5 @@
-import { isPattern } from "../domain/names.ts";
+import { isPattern, matches, patternsOf } from "../domain/names.ts";
+import { nearest } from "../domain/words/nearest.ts";
 import { TLS_REASON_WORDS } from "../domain/words/attempts.ts";
 import type { Action, Deprecation } from "../domain/action.ts";
 import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
@@ -222,6 +223,21 @@ export async function leftBehindNote(
 export function deprecationNote({ action, since, successor }: Deprecation): string {
   const instead = successor === null ? "" : `; publish to ${successor} instead`;
   return `Warning: ${escapeControl(`${action} is deprecated since ${since}${instead}.`)}`;
+}
+
+/** Says of each pattern that no action matches so far that this is so, as it may be misspelt. */
+export async function unmatchedNotes(evreg: Evreg, actions: readonly string[]): Promise<string[]> {
+  const patterns = actions.filter(isPattern);
+  // A token may be allowed to write and not to read.
+  const listed = patterns.length === 0 ? undefined : await evreg.actions.list().catch(() => undefined);
+  if (listed === undefined) return [];
+  const names = listed.data.map(({ action }) => action);
+  const unmatched = patterns.filter((pattern) => !names.some((name) => matches(pattern, name)));
+  return unmatched.map((pattern) => {
+    const meant = nearest(pattern, names.flatMap(patternsOf));
+    const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
+    return `No action that may be read here matches ${pattern} yet; those that are made later will.${hint}`;
+  });
 }
 
 /**

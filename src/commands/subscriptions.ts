@@ -12,7 +12,7 @@ import {
 import { interruption } from "../cli/io/interruption.ts";
 import { canAsk, refusalOf } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
-import { afterFailedTest, missedNote, noteFailing, retriesNote } from "../cli/notes.ts";
+import { afterFailedTest, missedNote, noteFailing, retriesNote, unmatchedNotes } from "../cli/notes.ts";
 import { usageOf } from "../cli/model-flags.ts";
 import { setFlag } from "../cli/own-members.ts";
 import { payloadFrom, samplesOf } from "../cli/publish/publish-one.ts";
@@ -138,14 +138,13 @@ export class SubscriptionsCreate extends TargetCommand {
     };
     const input = { application, subscription, action, ...optional };
     if (others.length > 0) return this.createAll(flags, flags.action, input);
-    let retries = "";
+    const notes = [secretNote(mode)];
     const output = await this.showRecord(flags, NEW_SUBSCRIPTION_RECORD, async (evreg) => {
       const answer = await evreg.subscriptions.create(input);
-      retries = await retriesNote(evreg, answer.data);
+      notes.push(await retriesNote(evreg, answer.data), ...(await unmatchedNotes(evreg, [action])));
       return answer;
     });
-    output.note(secretNote(mode));
-    output.note(retries);
+    for (const text of notes) output.note(text);
   }
 
   /** Where one is refused, those that were made are shown all the same: their secret is told only here. */
@@ -164,6 +163,8 @@ export class SubscriptionsCreate extends TargetCommand {
         if (output.format === "table") await output.record({ data: first }, [SECRET_LINE]);
         output.note(secretNote(input.mode));
         output.note(await retriesNote(evreg, first));
+        const made = created.map(({ action }) => action);
+        for (const text of await unmatchedNotes(evreg, made)) output.note(text);
       }
       const said = whatWasMade(subscribed);
       if (said !== undefined) output.note(said);
@@ -234,6 +235,7 @@ export class SubscriptionsUpdate extends TargetCommand {
       const answer = await evreg.subscriptions.update(id, change);
       if (RETRY_MEMBERS.some((member) => member in change)) notes.push(await retriesNote(evreg, answer.data));
       notes.push("active" in change && !active ? MISSES_FROM_NOW : missed);
+      if (action !== undefined) notes.push(...(await unmatchedNotes(evreg, [action])));
       return answer;
     });
     for (const text of notes) if (text !== undefined) output.note(text);

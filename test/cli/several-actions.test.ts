@@ -38,6 +38,19 @@ test("a pattern that the shell took for files, and one that is misspelt, are rec
   expect(nearest("Order.Creatd", ["order.created", "Order.Created"])).toBe("Order.Created");
 });
 
+test("of a pattern that no action matches so far it says so, and which was probably meant", async () => {
+  const line =
+    "No action that may be read here matches ordr.* yet; those that are made later will. Did you mean order.*?\n";
+  const made = await run(create("typo", "--action", "ordr.*"));
+  expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining(line) as string });
+  const several = await run(create("typos", "--action", "ordr.*", "--action", "order.*"));
+  expect(several.stderr.split(line)).toHaveLength(2);
+  const changed = await run(["subscriptions", "update", "billing/typo", "--action", "ordr.*"]);
+  expect(changed).toMatchObject({ code: 0, stderr: expect.stringContaining(line) as string });
+  const right = await run(["subscriptions", "update", "billing/typo", "--action", "order.*"]);
+  expect(right).toMatchObject({ code: 0, stderr: "" });
+});
+
 test("given again, it makes those that are missing, with the same secret", async () => {
   const first = await json<SubscriptionWithSecret>(create("mail", "--action", "order.*"));
   const { code, stdout, stderr } = await run(create("mail", ...BOTH));
