@@ -48,7 +48,8 @@ function asFlagError(
   if (mayBeFile && typeof typed === "string" && (typed === "-" || existsSync(typed))) {
     return new EvregError(error.code, faultInFile(typed, field, message), error.details);
   }
-  if (flag === undefined || inner.some((step) => typeof step === "string")) {
+  const names = inner.filter((step) => typeof step === "string");
+  if (flag === undefined || (mayBeFile && names.length > 0)) {
     const text = String(value);
     // A long value is reported by its beginning.
     const start = text.endsWith("…") ? text.slice(0, -1) : undefined;
@@ -56,7 +57,7 @@ function asFlagError(
     return isTyped ? usageError(error.message, error.details) : error;
   }
   const takesMore = message === ISO_TIME_EXPECTED && TAKES_PAST_TIMES.has(flag);
-  const rule = takesMore ? `${message}; ${OR_SHORTER_TIME}` : message;
+  const rule = [...names, takesMore ? `${message}; ${OR_SHORTER_TIME}` : message].join(": ");
   // A server returns a number as the text it was sent as.
   const shown = typeof typed === "number" ? typed : value;
   return usageError(`--${flag}: ${rule}`, { flag, message: rule, value: shown });

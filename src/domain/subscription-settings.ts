@@ -83,7 +83,10 @@ export function checkExtraHeaders(field: string, headers: Readonly<Record<string
     if (name.length > headerNameLength || !NAME.test(name)) {
       refuse(`must have a name of 1 to ${headerNameLength} letters, digits and - _ . ! # $ % & ' * + ^ | ~`);
     }
-    const hint = name.toLowerCase() === "authorization" ? "; a value of its own goes into bearer_token" : "";
+    const hint =
+      name.toLowerCase() === "authorization"
+        ? "; a value of its own goes into bearer_token, or --bearer-token-file"
+        : "";
     if (name === "__proto__") refuse("is a name that programs in JavaScript cannot keep; give it another");
     if (isReservedHeader(name)) refuse(`is a header that only the service itself sets${hint}`);
     if (value.length > headerValueLength) refuse(`must be at most ${headerValueLength} characters long`);

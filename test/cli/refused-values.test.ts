@@ -131,6 +131,32 @@ test("a schema that is too large is refused by its own limit, also where a serve
   expect(outcome.stderr).toMatch(/^Error: large\.json: must have at most 262,144 bytes as JSON, not /);
 });
 
+test("a refused header or bearer value is named by its flag, and its value is not repeated", async () => {
+  const create =
+    "subscriptions create --application x --subscription y --action a --handler https://example.com --url";
+  const words = [...create.split(" "), server.url];
+  const reserved = await run([
+    ...words,
+    "--header",
+    "X-A: b",
+    "--header",
+    "Authorization: Bearer credential",
+  ]);
+  expect(reserved).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(
+      /^Error: --header: Authorization: is a header that only the service itself sets; .*--bearer-token-file\nSee: /,
+    ),
+  });
+  writeFileSync(join(folder.path, "bearer"), "a credential");
+  const spaced = await run([...words, "--bearer-token-file", "bearer"]);
+  expect(spaced).toMatchObject({
+    code: 1,
+    stderr: "Error: --bearer-token-file: must be 1 to 1024 printable ASCII characters without spaces\n",
+  });
+  for (const { stderr } of [reserved, spaced]) expect(stderr).not.toContain("credential");
+});
+
 test("an invalid header is refused and not repeated", async () => {
   const line = ["subscriptions", "update", "1", "--header", "X-A: b", "--header", "Cookie=credential"];
   const outcome = await run([...line, "--url", server.url]);

@@ -1,5 +1,6 @@
 import { Flags, type Interfaces } from "@oclif/core";
 import type { Schemata } from "../../domain/action.ts";
+import { checkBearerToken } from "../../domain/subscription.ts";
 import type { SubscriptionSettings } from "../../domain/subscription-settings.ts";
 import { SUBSCRIPTION } from "../../model/subscription.ts";
 import { choiceFlag, definedOnly, textFlag } from "../flags.ts";
@@ -69,7 +70,6 @@ export const bearerFlags = {
   "bearer-token-file": textFlag(
     "A file (- for stdin) that holds the value Authorization: Bearer carries instead of the secret.",
     "FILE",
-    { member: "bearer_token" },
   ),
 };
 
@@ -80,5 +80,7 @@ export async function bearerOf(flags: {
 }): Promise<{ bearer?: "secret" | "none"; bearer_token?: string }> {
   const path = flags["bearer-token-file"];
   if (path === undefined) return flags.bearer === undefined ? {} : { bearer: flags.bearer };
-  return { bearer_token: await readCredential("bearer-token-file", path) };
+  return {
+    bearer_token: checkBearerToken("--bearer-token-file", await readCredential("bearer-token-file", path)),
+  };
 }
