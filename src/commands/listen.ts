@@ -13,13 +13,14 @@ import { listenReport } from "../cli/listen/report.ts";
 import { nameOf, noteOthers, scopeHint, signerOf, subscriptionsFor } from "../cli/listen/subscriptions.ts";
 import { secretOfFlag } from "../cli/subscriptions/name.ts";
 import { usageError } from "../cli/usage-errors.ts";
-import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
+import { durationRange, ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
 import { PULL_LIMITS } from "../domain/pull.ts";
 import { DURATION } from "../model/value-kinds.ts";
 import { systemClock } from "../runtime/clock.ts";
 
 /** Short, so that what a listener had that was killed comes again soon. */
 const LEASE = "15s";
+const LEASE_RANGE = { minimum: PULL_LIMITS.leaseMinMs, maximum: PULL_LIMITS.leaseMaxMs };
 const CONCURRENCY = 4;
 /** Supervisors kill some ten seconds after they ask for the end. */
 const GRACE_MS = 5_000;
@@ -77,7 +78,7 @@ It needs a token with the scopes listen and read, or one that may write. On a te
       { min: 1, max: PULL_LIMITS.claimMax },
     ),
     lease: textFlag(
-      `How long it may be silent before what it has comes again, 1s to 1h (default ${LEASE}).`,
+      `How long it may be silent before what it has comes again, ${durationRange(LEASE_RANGE)} (default ${LEASE}).`,
       "DURATION",
     ),
     max: numberFlag("End after so many events.", { min: 1 }),
@@ -89,8 +90,7 @@ It needs a token with the scopes listen and read, or one that may write. On a te
     if (since !== undefined && parseIsoTime(since) === undefined) {
       throw usageError(`--since: ${ISO_TIME_EXPECTED}; ${OR_SHORTER_TIME}. Not ${JSON.stringify(since)}.`);
     }
-    const { leaseMinMs: minimum, leaseMaxMs: maximum } = PULL_LIMITS;
-    const leaseMs = flagValue("lease", flags.lease ?? LEASE, DURATION, { minimum, maximum });
+    const leaseMs = flagValue("lease", flags.lease ?? LEASE, DURATION, LEASE_RANGE);
     const { attempt, program, what } = attemptOf(flags);
     const output = this.outputFor(flags);
     const prints = flags["forward-to"] === undefined && flags.exec === undefined;

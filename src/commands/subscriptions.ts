@@ -23,6 +23,7 @@ import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../cli/subscri
 import { subscriptionArg, subscriptionId } from "../cli/subscriptions/name.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
+import { durationText } from "../domain/formats.ts";
 import { isPattern, matches } from "../domain/names.ts";
 import { REPLAY_SELECTIONS } from "../model/replay.ts";
 import { type NewSubscription, SECRET_ROTATION, type SubscriptionMode } from "../domain/subscription.ts";
@@ -36,6 +37,8 @@ import {
   SECRET_LINE,
   SUBSCRIPTIONS,
 } from "../cli/views/subscriptions.ts";
+
+const OVERLAP = SECRET_ROTATION.properties.overlap_ms;
 
 function secretNote(mode?: SubscriptionMode): string {
   const who = mode === "pull" ? "A consumer" : "The handler";
@@ -374,7 +377,7 @@ export class SubscriptionsRotateSecret extends TargetCommand {
   static override args = { id: subscriptionArg };
   static override flags = {
     overlap: textFlag(
-      "How long the previous secret stays valid, such as 30m, 12h or 2d (default 24h, at most 30d).",
+      `How long the previous secret stays valid, such as 30m, 12h or 2d (default ${durationText(OVERLAP.default)}, at most ${durationText(OVERLAP.maximum)}).`,
       "TIME",
       { exclusive: ["expire-now"] },
     ),
@@ -398,7 +401,7 @@ export class SubscriptionsRotateSecret extends TargetCommand {
 
 function overlapOf(text: string | undefined): { overlap_ms?: number } {
   if (text === undefined) return {};
-  return { overlap_ms: flagValue("overlap", text, DURATION, SECRET_ROTATION.properties.overlap_ms) };
+  return { overlap_ms: flagValue("overlap", text, DURATION, OVERLAP) };
 }
 
 export class SubscriptionsReplay extends TargetCommand {

@@ -41,6 +41,17 @@ export function durationText(ms: number): string {
   return `${ms / length}${unit}`;
 }
 
+/** `100ms to 1m` */
+export function durationRange({
+  minimum,
+  maximum,
+}: {
+  readonly minimum: number;
+  readonly maximum: number;
+}): string {
+  return `${durationText(minimum)} to ${durationText(maximum)}`;
+}
+
 const SPAN_UNITS = [
   ["d", UNIT_MS.d],
   ["h", UNIT_MS.h],

@@ -1,3 +1,4 @@
+import { durationRange, durationText } from "../domain/formats.ts";
 import { actionPattern, application, label } from "../domain/request.ts";
 import { RETRY_DEFAULTS } from "../domain/retry.ts";
 import { field, type Fields, inBodies, setting } from "./field.ts";
@@ -25,6 +26,9 @@ export const SUBSCRIPTION_LIMITS = {
   /** More blocked keys are not counted. */
   blockedKeys: 1_000,
 } as const;
+
+const TIMEOUT_RANGE = { minimum: 100, maximum: SUBSCRIPTION_LIMITS.timeoutMaxMs } as const;
+const EXPIRY_RANGE = { minimum: HOUR_MS, maximum: 90 * DAY_MS } as const;
 
 /** A token of RFC 9110. */
 export const HEADER_NAME = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
@@ -248,8 +252,7 @@ export const SUBSCRIPTION = {
   timeout_ms: {
     ...setting({
       type: ["integer", "null"],
-      minimum: 100,
-      maximum: SUBSCRIPTION_LIMITS.timeoutMaxMs,
+      ...TIMEOUT_RANGE,
       description: "How long one attempt may take, from looking the host up to the end of the answer.",
     }),
     only: { mode: "push", why: "a claim says how long its lease lasts" },
@@ -257,9 +260,9 @@ export const SUBSCRIPTION = {
     title: "Timeout",
     unset: "what the server gives each",
     flag: {
-      summary: "How long one attempt may take, such as 500ms or 30s (100ms to 60s), or none.",
+      summary: `How long one attempt may take, such as 500ms or 30s (${durationRange(TIMEOUT_RANGE)}), or none.`,
     },
-    form: { group: PACE, hint: "Of one attempt, 100ms to 60s." },
+    form: { group: PACE, hint: `Of one attempt, ${durationRange(TIMEOUT_RANGE)}.` },
   },
   headers: {
     ...setting({
@@ -306,8 +309,7 @@ export const SUBSCRIPTION = {
     kind: DURATIONS,
     title: "Waits",
     flag: {
-      summary:
-        "The waits before each retry, such as 0s,30s,10m,2h, each at most 7d; the last goes for all that follow. Or none.",
+      summary: `The waits before each retry, such as 0s,30s,10m,2h, each at most ${durationText(SUBSCRIPTION_LIMITS.waitMaxMs)}; the last goes for all that follow. Or none.`,
     },
   },
   ordered: {
@@ -343,8 +345,7 @@ export const SUBSCRIPTION = {
   expires_after_ms: {
     ...setting({
       type: ["integer", "null"],
-      minimum: HOUR_MS,
-      maximum: 90 * DAY_MS,
+      ...EXPIRY_RANGE,
       description:
         "Of one of mode `pull`: it is deleted once nobody has claimed from it for so long. The first hour of a server counts for nothing.",
       examples: [86_400_000],
@@ -355,11 +356,11 @@ export const SUBSCRIPTION = {
     words: (span) => `${span} after the last claim`,
     unset: "never",
     flag: {
-      summary: "Delete one of mode pull once nobody has claimed from it for so long (1h to 90d), or none.",
+      summary: `Delete one of mode pull once nobody has claimed from it for so long (${durationRange(EXPIRY_RANGE)}), or none.`,
     },
     form: {
       group: PACE,
-      hint: "It is deleted once nobody has claimed from it for so long, 1h to 90d.",
+      hint: `It is deleted once nobody has claimed from it for so long, ${durationRange(EXPIRY_RANGE)}.`,
     },
   },
   timestamped: { answer: field.timestamp, title: "Created" },

@@ -1,4 +1,4 @@
-import { durationText, parseDurationMs } from "../domain/formats.ts";
+import { durationRange, durationText, parseDurationMs } from "../domain/formats.ts";
 import type { JsonSchema } from "../domain/request.ts";
 
 /** How people write the values of a field: in flags, in registry files, in forms. */
@@ -89,11 +89,11 @@ function numberOf(text: string): number {
 }
 
 function durationOf(text: string, schema: JsonSchema, place?: string): number {
-  const { minimum, maximum } = schema as { minimum: number; maximum: number };
+  const range = schema as { minimum: number; maximum: number };
   const ms = parseDurationMs(text);
-  if (ms !== undefined && ms >= minimum && ms <= maximum) return ms;
+  if (ms !== undefined && ms >= range.minimum && ms <= range.maximum) return ms;
   throw new Unreadable(
-    `must be a time such as 500ms, 30s or 2h, from ${durationText(minimum)} to ${durationText(maximum)}; not ${JSON.stringify(text)}`,
+    `must be a time such as 500ms, 30s or 2h, from ${durationRange(range)}; not ${JSON.stringify(text)}`,
     place,
   );
 }

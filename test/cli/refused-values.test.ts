@@ -101,6 +101,8 @@ const MISTAKEN: readonly (readonly [string, RegExp])[] = [
 test("a flag out of range is reported in its own words and units, before anything is requested", async () => {
   const nobody = ["--url", "http://127.0.0.1:9"];
   const outcomes = await Promise.all(MISTAKEN.map(([line]) => run([...line.split(" "), ...nobody])));
+  const help = await run(["subscriptions", "update", "--help"]);
+  expect(help.stdout).toContain("100ms to 1m");
   for (const [at, [line, told]] of MISTAKEN.entries()) {
     const expected = { code: 2, stdout: "", stderr: expect.stringMatching(told) as string };
     expect.soft(outcomes[at], line).toMatchObject(expected);
