@@ -39,8 +39,13 @@ export function readBody<T>(
   }
   const fault = validatorOf(schema).validate(members);
   if (fault === undefined) return members as T;
-  throw invalidField(fault.field, fault.message, isSecret(schema, fault.field) ? null : fault.value);
+  const unit =
+    IN_MILLISECONDS.test(fault.field) && fault.message.startsWith("must be") ? ", in milliseconds" : "";
+  throw invalidField(fault.field, fault.message + unit, isSecret(schema, fault.field) ? null : fault.value);
 }
+
+/** `timeout_ms`, `retry_schedule[0]`: who sends `"24h"`, or seconds, should learn what is meant. */
+const IN_MILLISECONDS = /(?:_ms|_schedule\[\d+\])$/;
 
 /** Whether a fault is in a member that is never shown, or that people put credentials into. */
 function isSecret(schema: BodySchema, field: string): boolean {

@@ -332,6 +332,17 @@ export function refusalsContract(open: OpenEvreg): void {
       }
     });
 
+    it("where a time cannot be, with its unit", async () => {
+      const times: readonly (readonly [object, string])[] = [
+        [{ timeout_ms: "24h" }, "timeout_ms: must be an integer or null, in milliseconds"],
+        [{ timeout_ms: 99 }, "timeout_ms: must be at least 100, in milliseconds"],
+        [{ retry_schedule: ["1m"] }, "retry_schedule[0]: must be an integer, in milliseconds"],
+      ];
+      for (const [members, message] of times) {
+        expect((await refusal(change(under.evreg, members as never), "invalid")).message).toBe(message);
+      }
+    });
+
     it("and nothing is made or changed", async () => {
       const { data } = await under.evreg.subscriptions.list();
       expect(data.map((record) => [record.subscription, record.handler, settingsIn(record)])).toEqual([
