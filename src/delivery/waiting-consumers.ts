@@ -190,23 +190,20 @@ export class WaitingConsumers {
 
   #advance(): void {
     if (this.#isClosed || this.#waiting.size === 0 || this.#claiming !== undefined) return;
-    if (this.#dueAtMs <= this.#parts.clock.monotonicMs()) this.#claiming = this.#run();
+    if (this.#dueAtMs <= this.#parts.clock.monotonicMs()) this.#claiming = this.#claim();
     else if (this.#dueAtMs !== Infinity) this.#alarm.at(this.#dueAtMs);
   }
 
-  /** Claims while something may be due for those who wait. */
-  async #run(): Promise<void> {
-    const { clock } = this.#parts;
-    while (!this.#isClosed && this.#waiting.size > 0 && this.#dueAtMs <= clock.monotonicMs()) {
-      // The claim is then for all who came in this turn, and includes all that became due in it.
-      await Promise.resolve();
-      await this.#claimOnce();
-    }
+  async #claim(): Promise<void> {
+    // The claim is then for all who came in this turn, and includes all that became due in it.
+    await Promise.resolve();
+    await this.#claimForAll();
     this.#claiming = undefined;
     this.#advance();
   }
 
-  async #claimOnce(): Promise<void> {
+  /** Claims for the first who waits of each subscription. */
+  async #claimForAll(): Promise<void> {
     const { clock, store } = this.#parts;
     this.#dueAtMs = Infinity;
     const nowMs = clock.monotonicMs();
@@ -232,8 +229,10 @@ export class WaitingConsumers {
     // Where nothing was due for the first of a subscription, nothing was for those behind it.
     for (const [id, head] of heads) {
       const own = claimed.get(id);
-      if (own !== undefined) this.#track(this.#serve(head, own, claimedAtMs));
-      else if (claims.length > 0) this.#tried(head);
+      if (own !== undefined) {
+        const serving = this.#serve(head, own, claimedAtMs).finally(() => this.#serving.delete(serving));
+        this.#serving.add(serving);
+      } else if (claims.length > 0) this.#tried(head);
       else for (const waiter of this.#waiting.get(id) ?? []) this.#tried(waiter);
     }
     if (claims.length > 0) this.#dueAtMs = -Infinity;
@@ -248,11 +247,6 @@ export class WaitingConsumers {
   #tried(waiter: Waiter): void {
     waiter.isTried = true;
     if (waiter.isOver) this.#answerNothing(waiter);
-  }
-
-  #track(serving: Promise<void>): void {
-    this.#serving.add(serving);
-    void serving.finally(() => this.#serving.delete(serving));
   }
 
   async #serve(waiter: Waiter, claims: readonly Claim[], nowMs: number): Promise<void> {
