@@ -18,7 +18,8 @@ import type { StatsRecorder } from "./stats/recorder.ts";
 import type { StoredEvents } from "./stored-events.ts";
 import type { ValidationThread } from "./validation-thread.ts";
 
-export interface ServiceContext {
+/** What the service is given. */
+export interface ServiceParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
@@ -28,18 +29,22 @@ export interface ServiceContext {
     DeliveryConfig,
     "allowHttp" | "allowNetworks" | "maxRetries" | "retrySchedule" | "disableAfter"
   >;
-  readonly actions: ActionCache;
-  readonly storedEvents: StoredEvents;
-  readonly payloads: PayloadValidator;
-  readonly schemaChecks: SchemaChecks;
   readonly schemaProducts: ValidationThread;
-  readonly tokens: TokenCache;
-  readonly secretUses: SecretUses;
   readonly counts: PublishCounts;
   /** What is published and refused, by action and subscription, over time. */
   readonly stats: StatsRecorder;
   readonly background: Background;
-  /** Is told what happens, for streams. */
+}
+
+/** That, and what the service makes itself. */
+export interface ServiceContext extends ServiceParts {
+  readonly actions: ActionCache;
+  readonly storedEvents: StoredEvents;
+  readonly payloads: PayloadValidator;
+  readonly schemaChecks: SchemaChecks;
+  readonly tokens: TokenCache;
+  readonly secretUses: SecretUses;
+  /** Takes what happens, for streams. */
   readonly feed: Feed;
 }
 

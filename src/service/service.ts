@@ -20,7 +20,7 @@ import type { StoreCondition } from "../store/store.ts";
 import { ActionCache } from "./action-cache.ts";
 import { actionPages, actionsPort, revisionPages } from "./actions.ts";
 import { Access } from "./auth.ts";
-import type { ServiceContext } from "./context.ts";
+import type { ServiceContext, ServiceParts } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
 import { diagnose, type ServiceEnvironment } from "./doctor/doctor.ts";
 import {
@@ -43,10 +43,7 @@ import { SecretUses } from "./tokens/secret-uses.ts";
 import { TokenCache } from "./tokens/token-cache.ts";
 import { bootstrapToken, tokensPort } from "./tokens/tokens.ts";
 
-/** What the service makes itself. */
-type Made = "actions" | "feed" | "payloads" | "schemaChecks" | "secretUses" | "storedEvents" | "tokens";
-
-export interface ServiceOptions extends Omit<ServiceContext, Made> {
+export interface ServiceOptions extends ServiceParts {
   readonly version: string;
   /** Names this process, anew at each start. */
   readonly instance: string;
