@@ -97,7 +97,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
   const comparing =
     (signal: AbortSignal | undefined): Compare =>
     (older, newer, mode) =>
-      schemaProducts.make({ kind: "comparison", older, newer, mode }, caller, signal);
+      schemaProducts.make("comparison", { older, newer, mode }, caller, signal);
 
   return {
     async list(query = {}) {
@@ -181,13 +181,13 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const { seed = Math.floor(context.random.fraction() * SEEDS) } = checkQuery(SAMPLE_QUERY, query);
       const stored = await readable(name);
       const { action, revision } = stored;
-      const made = await schemaProducts.make({ kind: "sample", schemata: stored.schemata, seed }, caller);
+      const made = await schemaProducts.make("sample", { schemata: stored.schemata, seed }, caller);
       if (made.payload === undefined) throw noSample(action, made.failure);
       return { data: { action, revision, seed, payload: made.payload } };
     },
     async types(name) {
       const stored = await readable(name);
-      const source = await schemaProducts.make({ kind: "types", action: actionOf(stored) }, caller);
+      const source = await schemaProducts.make("types", actionOf(stored), caller);
       return { data: { action: stored.action, revision: stored.revision, source } };
     },
   };

@@ -1,5 +1,4 @@
 import type { Worker } from "node:worker_threads";
-import type { Action, CompatibilityMode, Schemata } from "../domain/action.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { startThread } from "../runtime/process.ts";
@@ -9,39 +8,8 @@ import type {
   ValidationCaller,
   OffThreadValidator,
 } from "../schema/validate/compile.ts";
-import type { ComparisonResult } from "../schema/compatibility/compare.ts";
-import type { Sample } from "../schema/generate/generator.ts";
 import { CallerTurns } from "./caller-turns.ts";
-
-export type ThreadTask =
-  | {
-      readonly kind: "check";
-      /** The schema as JSON. */
-      readonly schemata: string;
-      readonly payload: Uint8Array;
-      readonly maxSteps: number;
-      readonly maxFailures: number;
-    }
-  | {
-      readonly kind: "comparison";
-      readonly older: Schemata;
-      readonly newer: Schemata;
-      readonly mode: CompatibilityMode;
-    }
-  | { readonly kind: "sample"; readonly schemata: Schemata; readonly seed: number }
-  | { readonly kind: "types"; readonly action: Action };
-
-export type TaskOf<K extends ThreadTask["kind"]> = Extract<ThreadTask, { kind: K }>;
-
-/** What the thread answers to a task of each kind. */
-interface ThreadAnswers {
-  readonly check: OffThreadResult;
-  readonly comparison: ComparisonResult;
-  /** The first sample of the seed. */
-  readonly sample: Sample;
-  /** A file of TypeScript. */
-  readonly types: string;
-}
+import type { ThreadWork } from "./validation-worker.ts";
 
 /** The thread ends after so long without work: few servers ever need it. */
 const IDLE_MS = 10_000;
@@ -73,9 +41,7 @@ export class ValidationThread implements OffThreadValidator {
     const work = (): Promise<OffThreadResult> => {
       const copy = new Uint8Array(payload);
       const text = JSON.stringify(schemata);
-      return this.#answerTo({ kind: "check", schemata: text, payload: copy, maxSteps, maxFailures }, [
-        copy.buffer,
-      ]);
+      return this.#answerTo("check", { schemata: text, payload: copy, maxSteps, maxFailures }, [copy.buffer]);
     };
     return this.#turns.run(caller, work, { signal, maxWaiting });
   }
@@ -86,24 +52,27 @@ export class ValidationThread implements OffThreadValidator {
    * @throws EvregError `unavailable` when too many of the caller's wait, or the thread failed
    */
   make<K extends "comparison" | "sample" | "types">(
-    task: TaskOf<K>,
+    kind: K,
+    task: Parameters<ThreadWork[K]>[0],
     caller: unknown,
     signal?: AbortSignal,
-  ): Promise<ThreadAnswers[K]> {
-    return this.#turns.run(caller, () => this.#answerTo<K>(task), { signal });
+  ): Promise<ReturnType<ThreadWork[K]>> {
+    return this.#turns.run(caller, () => this.#answerTo(kind, task), { signal });
   }
 
-  #answerTo<K extends keyof ThreadAnswers>(
-    task: TaskOf<K>,
+  #answerTo<K extends keyof ThreadWork>(
+    kind: K,
+    task: Parameters<ThreadWork[K]>[0],
     moved: ArrayBuffer[] = [],
-  ): Promise<ThreadAnswers[K]> {
+  ): Promise<ReturnType<ThreadWork[K]>> {
     this.#cancelEnd();
     const thread = (this.#thread ??= this.#start());
     // The process waits for an answer, and not for an idle thread.
     thread.ref();
     this.#running = Promise.withResolvers<unknown>();
-    thread.postMessage(task, moved);
-    return this.#running.promise.finally(() => this.#endWhenIdle()) as Promise<ThreadAnswers[K]>;
+    thread.postMessage({ kind, task }, moved);
+    const answer = this.#running.promise as Promise<ReturnType<ThreadWork[K]>>;
+    return answer.finally(() => this.#endWhenIdle());
   }
 
   #endWhenIdle(): void {

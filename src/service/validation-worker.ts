@@ -1,13 +1,13 @@
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
+import type { Action, CompatibilityMode, Schemata } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import { RawJson } from "../json/raw-json.ts";
 import { compare, type ComparisonResult } from "../schema/compatibility/compare.ts";
-import { Sampler } from "../schema/generate/generator.ts";
+import { type Sample, Sampler } from "../schema/generate/generator.ts";
 import { budget } from "../schema/limits.ts";
 import { typesFile } from "../schema/typescript/file.ts";
 import { compileSchema, type OffThreadResult, type Validator } from "../schema/validate/compile.ts";
-import type { TaskOf, ThreadTask } from "./validation-thread.ts";
 
 // The thread that checks payloads which take long, compares schemas, and makes samples and types, one at a time.
 
@@ -21,31 +21,48 @@ const validators = new LRUCache<string, Validator>({
   sizeCalculation: ({ bytes }) => bytes,
 });
 
-port.on("message", (task: ThreadTask) => {
-  port.postMessage(answerTo(task));
+interface PayloadCheck {
+  /** The schema as JSON. */
+  readonly schemata: string;
+  readonly payload: Uint8Array;
+  readonly maxSteps: number;
+  readonly maxFailures: number;
+}
+
+interface ComparedSchemas {
+  readonly older: Schemata;
+  readonly newer: Schemata;
+  readonly mode: CompatibilityMode;
+}
+
+/** What the thread does, by the name of each kind of task. */
+const work = {
+  check({ schemata, payload, maxSteps, maxFailures }: PayloadCheck): OffThreadResult {
+    const value = new RawJson(payload).value();
+    const failure = compiled(schemata).validate(value, maxSteps, maxFailures);
+    return { failure, isDecided: budget.left >= 0 };
+  },
+  comparison({ older, newer, mode }: ComparedSchemas): ComparisonResult {
+    try {
+      return compare(older, newer, { mode });
+    } catch (error) {
+      // An earlier version stored the older one, which is not valid: nothing was ever published under it, so nothing breaks.
+      if (error instanceof EvregError && error.code === "invalid") return { breaks: [], total: 0, steps: 0 };
+      throw error;
+    }
+  },
+  /** Makes the first sample of the seed. */
+  sample: ({ schemata, seed }: { readonly schemata: Schemata; readonly seed: number }): Sample =>
+    new Sampler(schemata).sample(seed, 0),
+  /** Makes a file of TypeScript. */
+  types: (action: Action): string => typesFile([action]),
+};
+
+export type ThreadWork = typeof work;
+
+port.on("message", ({ kind, task }: { kind: keyof ThreadWork; task: never }) => {
+  port.postMessage(work[kind](task));
 });
-
-function answerTo(task: ThreadTask): unknown {
-  if (task.kind === "check") return checked(task);
-  if (task.kind === "comparison") return compared(task);
-  return task.kind === "types" ? typesFile([task.action]) : new Sampler(task.schemata).sample(task.seed, 0);
-}
-
-function checked({ schemata, payload, maxSteps, maxFailures }: TaskOf<"check">): OffThreadResult {
-  const value = new RawJson(payload).value();
-  const failure = compiled(schemata).validate(value, maxSteps, maxFailures);
-  return { failure, isDecided: budget.left >= 0 };
-}
-
-function compared({ older, newer, mode }: TaskOf<"comparison">): ComparisonResult {
-  try {
-    return compare(older, newer, { mode });
-  } catch (error) {
-    // An earlier version stored the older one, which is not valid: nothing was ever published under it, so nothing breaks.
-    if (error instanceof EvregError && error.code === "invalid") return { breaks: [], total: 0, steps: 0 };
-    throw error;
-  }
-}
 
 function compiled(schemata: string): Validator {
   let validator = validators.get(schemata);

@@ -98,7 +98,7 @@ test("what the last revision still has is suggested to be kept, also against old
 test("the thread compares, and finds nothing broken of a schema that was never valid", async () => {
   const thread = new ValidationThread(local.clock);
   const compared = (older: Schemata, newer: Schemata) =>
-    thread.make({ kind: "comparison", older, newer, mode: "full" }, local);
+    thread.make("comparison", { older, newer, mode: "full" }, local);
   const { breaks } = await compared(having("a"), having("b"));
   expect(breaks.map(({ pointer }) => pointer)).toEqual(["/properties/a"]);
   for (const never of [{ type: "strin" }, { properties: { a: { pattern: "(?=a)" } } }]) {
@@ -110,12 +110,12 @@ test("the thread compares, and finds nothing broken of a schema that was never v
 test("a comparison that waits ends with its request", async () => {
   const thread = new ValidationThread(local.clock);
   const gone = new AbortController();
-  const task = { kind: "comparison", older: having("a"), newer: having("b"), mode: "full" } as const;
-  const running = thread.make(task, local);
-  const waiting = thread.make(task, local, gone.signal);
+  const task = { older: having("a"), newer: having("b"), mode: "full" } as const;
+  const running = thread.make("comparison", task, local);
+  const waiting = thread.make("comparison", task, local, gone.signal);
   gone.abort();
   await expect(waiting).rejects.toBe(gone.signal.reason);
-  await expect(thread.make(task, local, gone.signal)).rejects.toBe(gone.signal.reason);
+  await expect(thread.make("comparison", task, local, gone.signal)).rejects.toBe(gone.signal.reason);
   expect((await running).breaks).toHaveLength(1);
   await local.clock.advance(10_000);
 });
