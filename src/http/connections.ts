@@ -63,6 +63,8 @@ export class Connections {
   constructor(server: Server, limits: ConnectionLimits, refused: () => void) {
     this.#server = server;
     this.#limits = limits;
+    const closeIdle = server.closeIdleConnections.bind(server);
+    server.closeIdleConnections = () => this.#closeIdleOnceOut(closeIdle);
     const encrypts = "setSecureContext" in server;
     server.on("connection", (socket: Accepted) => {
       if (!this.#place(socket)) {
@@ -92,7 +94,7 @@ export class Connections {
    */
   #limitIdle(): void {
     for (const socket of this.#open) {
-      const { _httpMessage: answer } = socket as Answering;
+      const answer = answerInTurn(socket);
       if (!answer) continue;
       const isOwed = answer.req.complete && !answer.headersSent;
       const timeoutMs = isOwed ? 0 : this.#limits.idleTimeoutMs;
@@ -197,6 +199,16 @@ export class Connections {
   }
 
   /**
+   * Closes idle connections once there is no answer that is ended and not out yet. Node takes the connection of such a one for idle,
+   * and would cut it.
+   */
+  #closeIdleOnceOut(closeIdle: () => void): void {
+    const unsent = Array.from(this.#open, answerInTurn).find((answer) => answer?.writableEnded);
+    if (unsent) unsent.once("close", () => this.#closeIdleOnceOut(closeIdle));
+    else closeIdle();
+  }
+
+  /**
    * Has each connection end with the answer it is waiting for. Those between two requests the server closes itself, but
    * not those on which nothing was ever sent.
    */
@@ -216,6 +228,10 @@ export class Connections {
   destroyAll(): void {
     for (const socket of this.#open) socket.destroy();
   }
+}
+
+function answerInTurn({ _httpMessage: answer }: Answering): ServerResponse | null | undefined {
+  return answer;
 }
 
 /** The first idle one that was not used since the last look, else the first idle one. */

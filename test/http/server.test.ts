@@ -190,6 +190,25 @@ describe("closing", () => {
     await closed;
   });
 
+  test("an answer whose caller has not taken all of it yet is finished", async () => {
+    const bytes = 64 * 1024 * 1024;
+    const { app } = holdingApp();
+    app.get("/large", () => "x".repeat(bytes));
+    const listener = await serve({ app });
+    const idle = await RawConnection.open(listener.port);
+    idle.send(GET("/fast"));
+    await idle.answer();
+    const caller = connect(listener.port, "127.0.0.1");
+    caller.write(GET("/large"));
+    let received = 0;
+    const ended = new Promise((resolve) => caller.once("close", resolve));
+    await new Promise((resolve) => caller.once("readable", resolve));
+    const closed = listener.close(60_000);
+    caller.on("data", (chunk) => (received += chunk.length));
+    await Promise.all([closed, ended, idle.closed()]);
+    expect(received).toBeGreaterThan(bytes);
+  });
+
   test("an idle connection does not delay it", async () => {
     const { app } = holdingApp();
     const listener = await serve({ app });
