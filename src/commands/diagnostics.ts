@@ -77,7 +77,7 @@ export class AttentionList extends TargetCommand {
 export class Nodes extends TargetCommand {
   static override summary = "Show the servers on these data, and what share of the deliveries each has.";
   static override description =
-    "On a data folder there is one. On a database each server and command that has it open is listed, and for a day what ended without a word. STATUS is serving for a server, which sends the deliveries of its share of the subscriptions; visiting for a command such as this one, which delivers nothing and is gone once it has ended; and gone for what was killed, or lost the database. SEEN is the last sign of life. Needs a token with the scope admin.";
+    "On a data folder there is one. On a database each server and command that has it open is listed, and for a day what ended without a word. STATUS is serving for a server, which sends the deliveries of its share of the subscriptions, and says how many of its shards it gives up while what it has under way for them ends; visiting for a command such as this one, which delivers nothing and is gone once it has ended; and gone for what was killed, or lost the database. SEEN is the last sign of life. Needs a token with the scope admin.";
   static override examples = examples("evreg nodes", {
     "How many deliver, in a script":
       "evreg nodes --json | jq '[.data[] | select(.status == \"serving\")] | length'",
