@@ -93,13 +93,8 @@ export class Filters {
     compiled.compiling = undefined;
   }
 
-  async #passesLarge(
-    claim: Claim,
-    { buffer, byteOffset, byteLength }: Uint8Array,
-    filter: Schemata,
-  ): Promise<boolean> {
+  async #passesLarge(claim: Claim, payload: Uint8Array, filter: Schemata): Promise<boolean> {
     const { longChecks, logger } = this.#parts;
-    const payload = new Uint8Array(buffer, byteOffset, byteLength);
     try {
       const { failure, isDecided } = await longChecks.check(
         { schemata: filter, payload, maxSteps: FILTER_STEPS },

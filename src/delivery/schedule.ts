@@ -51,7 +51,7 @@ type ScheduleStep =
  * that was not started within a second is dropped: its handler has become slow.
  */
 export class Schedule {
-  readonly maxInFlight: number;
+  readonly #maxInFlight: number;
   readonly counts = new ItemCounts();
   readonly #lanes: Lanes;
   readonly #claims: ClaimPlanner;
@@ -79,7 +79,7 @@ export class Schedule {
 
   /** @param maxPerLane attempts that each subscription may have under way */
   constructor(maxInFlight: number, maxPerLane: number) {
-    this.maxInFlight = maxInFlight;
+    this.#maxInFlight = maxInFlight;
     this.#lanes = new Lanes(maxPerLane);
     this.#claims = new ClaimPlanner(this.#lanes, maxInFlight, this.counts);
   }
@@ -315,7 +315,7 @@ export class Schedule {
   /** The item that may be started. It stays the next one until `start` or `exclude`. */
   #next(nowMs: number): Item | undefined {
     const { sending } = this.counts.items;
-    if (this.#isSettled || sending >= this.maxInFlight) return undefined;
+    if (this.#isSettled || sending >= this.#maxInFlight) return undefined;
     const freeBytes = MAX_SENDING_BYTES - this.counts.bytes.sending;
     for (let passed = 0; passed < this.#ring.length;) {
       const lane = this.#ring[0]!;
@@ -324,7 +324,7 @@ export class Schedule {
       if (state === "paced") this.#slotAtMs = Math.min(this.#slotAtMs, lane.nextSlotMs(nowMs));
       if (head === undefined || state !== "ready") this.#endTurn(false);
       else if (nowMs - head.leasedAtMs > FAST_MS) this.#dropAll(lane);
-      else if (lane.canStart(this.maxInFlight - sending, freeBytes, nowMs)) return head;
+      else if (lane.canStart(this.#maxInFlight - sending, freeBytes, nowMs)) return head;
       else {
         // It leaves attempts or memory to others, and is checked again when the next attempt ends.
         this.#endTurn(true);
@@ -337,7 +337,7 @@ export class Schedule {
 
   get #mayReserve(): boolean {
     const { queued, sending } = this.counts.items;
-    const isFree = queued + sending + this.#reserved < this.maxInFlight * SHARES.reserved;
+    const isFree = queued + sending + this.#reserved < this.#maxInFlight * SHARES.reserved;
     return isFree && !this.#isClosed && !this.#claims.isBehind;
   }
 
