@@ -33,9 +33,8 @@ export function startAttempt(
   done: (result: AttemptResult, shown: ShownAttempt) => void,
 ): void {
   const { deliveryId, claimId, attempt, failures, subscription } = claim;
-  const { eventId, action, timestampedMs } = claim.event;
-  // What is kept while the answer is awaited: not the payload, which may be a view of the bytes of many.
-  const shown: ShownAttempt = { deliveryId, attempt, failures, event: { eventId, action }, subscription };
+  const { timestampedMs } = claim.event;
+  const shown = shownOf(claim);
   const startedAtMs = clock.now();
   const startMs = clock.monotonicMs();
   // Past its own retries, an attempt was requested by a person or follows a stop or crash.
@@ -110,6 +109,15 @@ export function statusAfter(
 ): DeliveryStatus {
   const hasFailed = failures > 0 || ending === "failed";
   return state === "pending" && hasFailed ? "waiting" : state;
+}
+
+/**
+ * What is kept of a claim while its attempt is under way and its result is stored: not the payload, which may be a view of the
+ * bytes of many.
+ */
+export function shownOf({ deliveryId, attempt, failures, event, subscription }: Claim): ShownAttempt {
+  const { eventId, action } = event;
+  return { deliveryId, attempt, failures, event: { eventId, action }, subscription };
 }
 
 /** A result as others see it. */

@@ -7,7 +7,7 @@ import { aheadMs, Alarm, type ClockStep, sleep } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { AttemptResult, Claim, RecordClaim } from "../store/queue.ts";
 import { AddressGuard } from "./address-guard.ts";
-import { type ShownAttempt, startAttempt, withoutAttempt } from "./attempt.ts";
+import { type ShownAttempt, shownOf, startAttempt, withoutAttempt } from "./attempt.ts";
 import { HandlerTests, MAX_TESTS } from "./handler-tests.ts";
 import { HostNames } from "./dns/resolver.ts";
 import { Filters } from "./filters.ts";
@@ -307,12 +307,14 @@ export class Engine {
   }
 
   #giveBack(item: Item, claim: Claim): void {
-    void this.#store(item, withoutAttempt(claim, "never started", this.#parts.clock.now()), claim);
+    const result = withoutAttempt(claim, "never started", this.#parts.clock.now());
+    void this.#store(item, result, shownOf(claim));
   }
 
   #exclude(item: Item, claim: Claim): void {
+    const result = withoutAttempt(claim, "filtered", this.#parts.clock.now());
     this.#schedule.exclude(item);
-    void this.#store(item, withoutAttempt(claim, "filtered", this.#parts.clock.now()), claim);
+    void this.#store(item, result, shownOf(claim));
   }
 
   #send(item: Item, claim: Claim): void {

@@ -13,7 +13,7 @@ import type { Subscription } from "../domain/subscription.ts";
 import { toIso } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { AttemptResult, Claim, ClaimedSubscription, LeasedAttempt } from "../store/queue.ts";
-import { type ShownAttempt, statusAfter, withoutAttempt } from "./attempt.ts";
+import { type ShownAttempt, shownOf, statusAfter, withoutAttempt } from "./attempt.ts";
 import type { Filters } from "./filters.ts";
 import type { EngineParts } from "./parts.ts";
 import type { RequestBuilder } from "./request.ts";
@@ -58,7 +58,7 @@ export class PullAttempts {
     const prepared = new Map<Claim, PulledDelivery>();
     const ended: Promise<unknown>[] = [];
     const end = (claim: Claim, result: AttemptResult): void => {
-      ended.push(this.#parts.calls.finish(result, claim));
+      ended.push(this.#parts.calls.finish(result, shownOf(claim)));
     };
     for (const claim of claims) {
       if (eventLoop.shouldYield()) await eventLoop.yield();
@@ -112,7 +112,7 @@ export class PullAttempts {
     const { clock, calls, counts } = this.#parts;
     const nowMs = clock.now();
     const ended = ends.map((result) => this.#resultOf(result, from, nowMs));
-    const shown = ends.map(({ attempt }) => shownOf(attempt, from));
+    const shown = ends.map(({ attempt }) => shownOfLease(attempt, from));
     const outcomes = await calls.finishTogether(ended, shown);
     for (const [index, outcome] of outcomes.entries()) {
       const result = ends[index]!;
@@ -195,7 +195,7 @@ export class PullAttempts {
   }
 }
 
-function shownOf({ eventId, action, ...attempt }: LeasedAttempt, from: Subscription): ShownAttempt {
+function shownOfLease({ eventId, action, ...attempt }: LeasedAttempt, from: Subscription): ShownAttempt {
   const { rowid: subscriptionId, application, subscription: name } = from;
   return { ...attempt, event: { eventId, action }, subscription: { subscriptionId, application, name } };
 }
