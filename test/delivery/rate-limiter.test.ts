@@ -74,7 +74,7 @@ describe("a rate", () => {
     expect(unhurried.allows(NOW)).toBe(true);
   });
 
-  it("delays nobody when the clock was set back", () => {
+  it("waits for one gap at most, however far away its slot is", () => {
     const limiter = new RateLimiter(1);
     startAt(limiter, [NOW]);
     expect(limiter.allowedAtMs(0, NOW - 3_600_000)).toBeLessThanOrEqual(NOW - 3_600_000 + 1_000);
