@@ -114,19 +114,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     const errorCode = attemptErrorCode(error);
-    const why =
-      errorCode === "tls_failed"
-        ? { tlsReason: tlsReasonOf(error) }
-        : error instanceof EvregError
-          ? { refusal: error.message }
-          : {};
-    this.#result({ errorCode, ...why });
+    const tlsReason = errorCode === "tls_failed" ? { tlsReason: tlsReasonOf(error) } : {};
+    const refusal = error instanceof EvregError ? { refusal: error.message } : {};
+    this.#result({ errorCode, ...tlsReason, ...refusal });
     this.#end(false);
   }
 
   #answered(cut: boolean): void {
     if (this.#answer === undefined) return this.#result({ errorCode: "protocol_error" });
-    const response = this.#readBytes === 0 ? undefined : responseText(Buffer.concat(this.#chunks), cut);
+    const response = responseText(Buffer.concat(this.#chunks), cut);
     this.#result({ ...this.#answer, ...(response === undefined ? {} : { response }) });
   }
 
