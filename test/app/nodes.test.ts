@@ -1,6 +1,7 @@
+import { join } from "node:path";
 import { Client } from "pg";
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { openLocal, type RunningServer, type StartOptions } from "../../src/app/server.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { openLocal, type RunningServer, startServer, type StartOptions } from "../../src/app/server.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import type { Finding } from "../../src/domain/operations.ts";
 import { mintToken } from "../../src/domain/token-secret.ts";
@@ -8,6 +9,7 @@ import { silentLogger } from "../../src/runtime/logger.ts";
 import { SHARDS } from "../../src/store/rules/shards.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
+import { temporaryFolder } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { configFor } from "../support/server.ts";
 import { until } from "../support/until.ts";
@@ -19,15 +21,12 @@ const HOUR_MS = 3_600_000;
 /** How often what is too old is removed. */
 const ROUND_MS = 300_000;
 
+const ACTION = "order.placed";
 let cluster: Cluster;
 let database: string;
 
 beforeAll(async () => {
   cluster = await sharedCluster();
-});
-
-beforeEach(async () => {
-  database = await cluster.emptyStore();
 });
 
 function serve(options: Partial<StartOptions> = { dev: true }): Promise<RunningServer> {
@@ -52,12 +51,12 @@ function shared(...shards: readonly number[]): Promise<void> {
 }
 
 /** Makes an action with so many subscriptions that a receiver gets, each at a path of its own. */
-async function subscribed({ evreg }: RunningServer, count: number): Promise<Receiver> {
+async function subscribed({ evreg }: RunningServer, count: number, action = ACTION): Promise<Receiver> {
   const receiver = await startReceiver();
-  await evreg.actions.create({ action: "order.placed", application: "shop", schemata: { type: "object" } });
+  await evreg.actions.create({ action, application: "shop", schemata: { type: "object" } });
   for (let number = 1; number <= count; number += 1) {
     await evreg.subscriptions.create({
-      action: "order.placed",
+      action,
       application: "shop",
       subscription: `hook-${number}`,
       handler: `${receiver.url}/${number}`,
@@ -66,11 +65,11 @@ async function subscribed({ evreg }: RunningServer, count: number): Promise<Rece
   return receiver;
 }
 
-function publish(server: RunningServer, id: number): Promise<Response> {
+function publish(server: RunningServer, id: number, action = ACTION): Promise<Response> {
   return fetch(`${server.url}/v1/events`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ action: "order.placed", payload: { id } }),
+    body: JSON.stringify({ action, payload: { id } }),
   });
 }
 
@@ -79,6 +78,10 @@ async function settingsFinding({ evreg }: RunningServer): Promise<Finding | unde
 }
 
 describe("several nodes", () => {
+  beforeEach(async () => {
+    database = await cluster.emptyStore();
+  });
+
   test("share the subscriptions evenly, and take over those of one that stops", async () => {
     const one = await serve();
     await shared(SHARDS);
@@ -102,29 +105,13 @@ describe("several nodes", () => {
     ).toEqual([]);
   });
 
-  test("send each event once, whoever took it, and all lists are the same", async () => {
-    const nodes = [await serve(), await serve()] as const;
-    await shared(64, 64);
-    const receiver = await subscribed(nodes[0], 6);
-    for (const id of [1, 2, 3, 4]) expect((await publish(nodes[id % 2]!, id)).status).toBe(201);
-    await receiver.received(24);
-    for (const { evreg } of nodes) {
-      await until("all are delivered", async () => {
-        return (await evreg.deliveries.list({ status: "delivered", limit: 100 })).data.length === 24;
-      });
-      expect((await evreg.events.list()).data.map(({ rowid }) => rowid)).toEqual([4, 3, 2, 1]);
-    }
-    expect(receiver.requests).toHaveLength(24);
-    await receiver.close();
-  });
-
   test("take over from one that is dead, also what it had under way", async () => {
     const node = await serve();
     await shared(SHARDS);
     const receiver = await subscribed(node, 1);
     // As after a SIGKILL: it has the shards and a delivery, and beats no more.
     await cluster.run(
-      `INSERT INTO evreg.node (id, owner, serves, until, seen) VALUES ('dead', '{}', 1, clock_timestamp() + interval '3 s', 0);
+      `INSERT INTO evreg.node (id, owner, serves, until, seen) VALUES ('dead', '{}', 1, clock_timestamp() + interval '1 h', 0);
        UPDATE evreg.shard SET node = 'dead'; UPDATE evreg.turn SET epoch = epoch + 1`,
       database,
     );
@@ -134,40 +121,10 @@ describe("several nodes", () => {
       database,
     );
     expect(receiver.requests).toHaveLength(0);
+    await rows("UPDATE evreg.node SET until = clock_timestamp() WHERE id = 'dead'");
     await receiver.received(1);
     expect(receiver.requests[0]!.headers["webhook-attempt"] ?? "2").toBe("2");
     await receiver.close();
-  });
-
-  test("stop sending what was paused, and know a new handler, before the change is answered", async () => {
-    const nodes = [await serve(), await serve()] as const;
-    await shared(64, 64);
-    // Of subscriptions that follow each other, one at least belongs to each node.
-    const receiver = await subscribed(nodes[0], 4);
-    const { data } = await nodes[0].evreg.subscriptions.list();
-    for (const { rowid } of data) {
-      await nodes[0].evreg.subscriptions.update(rowid, { rate_limit: 2 });
-    }
-    for (let id = 1; id <= 40; id += 1) await publish(nodes[0], id);
-    await receiver.received(8);
-    for (const { rowid } of data)
-      await nodes[rowid % 2]!.evreg.subscriptions.update(rowid, { active: false });
-    // What has begun by the answer may still arrive.
-    const begun = (await rows<{ n: number }>("SELECT count(*)::int AS n FROM evreg.lease"))[0]!.n;
-    const sent = receiver.requests.length;
-    await until("nothing is under way", async () => {
-      return (await rows<{ n: number }>("SELECT count(*)::int AS n FROM evreg.lease"))[0]!.n === 0;
-    });
-    expect(receiver.requests.length).toBeLessThanOrEqual(sent + begun);
-    const other = await startReceiver();
-    for (const { rowid } of data) {
-      await nodes[0].evreg.subscriptions.update(rowid, { active: true, handler: other.url });
-    }
-    const before = receiver.requests.length;
-    await other.received(8);
-    expect(receiver.requests.length).toBe(before);
-    await receiver.close();
-    await other.close();
   });
 
   test("refuse a token once its revocation is answered, whichever node did that", async () => {
@@ -211,58 +168,6 @@ describe("several nodes", () => {
     expect(answered).toEqual([]);
     await rows("DELETE FROM evreg.node WHERE id = 'silent'");
     await Promise.all(changes);
-    await receiver.close();
-  });
-
-  test("validate by a schema that another one has changed", async () => {
-    const nodes = [await serve(), await serve()] as const;
-    const receiver = await subscribed(nodes[0], 1);
-    expect((await publish(nodes[1], 1)).status).toBe(201);
-    const schemata = { type: "object", required: ["total"] };
-    await nodes[0].evreg.actions.update("order.placed", { schemata }, { compatibility: "none" });
-    expect((await publish(nodes[1], 2)).status).toBe(422);
-    await nodes[0].evreg.actions.update("order.placed", { retired: true });
-    expect((await publish(nodes[1], 3)).status).toBe(410);
-    await receiver.close();
-  });
-
-  test("run a replay at the node that has its subscription", async () => {
-    const nodes = [await serve(), await serve()] as const;
-    await shared(64, 64);
-    const receiver = await subscribed(nodes[0], 2);
-    for (const id of [1, 2, 3]) await publish(nodes[0], id);
-    await receiver.received(6);
-    for (const { rowid } of (await nodes[0].evreg.subscriptions.list()).data) {
-      await nodes[0].evreg.replays.start(rowid, { status: "all", from: new Date(0).toISOString() });
-    }
-    await receiver.received(12);
-    await receiver.close();
-  });
-
-  test("stream what happens at any of them", async () => {
-    const nodes = [await serve(), await serve()] as const;
-    await shared(64, 64);
-    const receiver = await subscribed(nodes[0], 4);
-    const stream = await nodes[1].evreg.stream({ topics: ["events", "deliveries", "subscriptions"] });
-    const seen: string[] = [];
-    const reading = (async () => {
-      for await (const { type } of stream) seen.push(type);
-    })();
-    await until("the stream has everything", () => Promise.resolve(seen.includes("ready")));
-    for (const id of [1, 2, 3]) await publish(nodes[0], id);
-    const { data } = await nodes[0].evreg.subscriptions.list();
-    await nodes[0].evreg.subscriptions.update(data[0]!.rowid, { max_retries: 3 });
-    const counts = (): object =>
-      Object.fromEntries(
-        ["event", "delivery", "subscription"].map((type) => [
-          type,
-          seen.filter((one) => one === type).length,
-        ]),
-      );
-    await expect.poll(counts, { timeout: 30_000 }).toMatchObject({ event: 3, delivery: 12, subscription: 1 });
-    expect(seen).not.toContain("gap");
-    await stream.close();
-    await reading;
     await receiver.close();
   });
 
@@ -392,5 +297,122 @@ describe("several nodes", () => {
     for (const id of [1, 2]) expect((await publish(node, id)).status).toBe(201);
     await receiver.received(4);
     await receiver.close();
+  });
+});
+
+describe("two nodes that go on", () => {
+  const folder = temporaryFolder();
+  let nodes: readonly [RunningServer, RunningServer];
+
+  function startNode(name: string): Promise<RunningServer> {
+    const config = configFor(join(folder.path, name), { database: { url: cluster.url(database) } });
+    return startServer({ config, dev: true, version: "1.2.3", logger: silentLogger });
+  }
+
+  beforeAll(async () => {
+    database = await cluster.emptyStore();
+    nodes = [await startNode("one"), await startNode("two")];
+    await shared(64, 64);
+  });
+  afterAll(async () => {
+    for (const node of nodes) await node.stop();
+    folder.remove();
+  });
+
+  test("stream what happens at any of them", async () => {
+    const action = "order.streamed";
+    const receiver = await subscribed(nodes[0], 4, action);
+    const stream = await nodes[1].evreg.stream({ topics: ["events", "deliveries", "subscriptions"] });
+    const seen: string[] = [];
+    const reading = (async () => {
+      for await (const { type } of stream) seen.push(type);
+    })();
+    await until("the stream has everything", () => Promise.resolve(seen.includes("ready")));
+    for (const id of [1, 2, 3]) await publish(nodes[0], id, action);
+    const { data } = await nodes[0].evreg.subscriptions.list({ action });
+    await nodes[0].evreg.subscriptions.update(data[0]!.rowid, { max_retries: 3 });
+    const counts = (): object =>
+      Object.fromEntries(
+        ["event", "delivery", "subscription"].map((type) => [
+          type,
+          seen.filter((one) => one === type).length,
+        ]),
+      );
+    await expect.poll(counts, { timeout: 30_000 }).toMatchObject({ event: 3, delivery: 12, subscription: 1 });
+    expect(seen).not.toContain("gap");
+    await stream.close();
+    await reading;
+    await receiver.close();
+  });
+
+  test("send each event once, whoever took it, and all lists are the same", async () => {
+    const action = "order.sent";
+    const receiver = await subscribed(nodes[0], 6, action);
+    for (const id of [1, 2, 3, 4]) expect((await publish(nodes[id % 2]!, id, action)).status).toBe(201);
+    await receiver.received(24);
+    for (const { evreg } of nodes) {
+      await until("all are delivered", async () => {
+        return (await evreg.deliveries.list({ action, status: "delivered", limit: 100 })).data.length === 24;
+      });
+      const numbers = (await evreg.events.list({ action })).data.map(({ rowid }) => rowid);
+      const first = numbers.at(-1)!;
+      expect(numbers).toEqual([first + 3, first + 2, first + 1, first]);
+    }
+    expect(receiver.requests).toHaveLength(24);
+    await receiver.close();
+  });
+
+  test("validate by a schema that another one has changed", async () => {
+    const action = "order.checked";
+    const receiver = await subscribed(nodes[0], 1, action);
+    expect((await publish(nodes[1], 1, action)).status).toBe(201);
+    const schemata = { type: "object", required: ["total"] };
+    await nodes[0].evreg.actions.update(action, { schemata }, { compatibility: "none" });
+    expect((await publish(nodes[1], 2, action)).status).toBe(422);
+    await nodes[0].evreg.actions.update(action, { retired: true });
+    expect((await publish(nodes[1], 3, action)).status).toBe(410);
+    await receiver.close();
+  });
+
+  test("run a replay at the node that has its subscription", async () => {
+    const action = "order.replayed";
+    const receiver = await subscribed(nodes[0], 2, action);
+    for (const id of [1, 2, 3]) await publish(nodes[0], id, action);
+    await receiver.received(6);
+    for (const { rowid } of (await nodes[0].evreg.subscriptions.list({ action })).data) {
+      await nodes[0].evreg.replays.start(rowid, { status: "all", from: new Date(0).toISOString() });
+    }
+    await receiver.received(12);
+    await receiver.close();
+  });
+
+  test("stop sending what was paused, and know a new handler, before the change is answered", async () => {
+    const action = "order.paused";
+    // Of subscriptions that follow each other, one at least belongs to each node.
+    const receiver = await subscribed(nodes[0], 4, action);
+    const { data } = await nodes[0].evreg.subscriptions.list({ action });
+    for (const { rowid } of data) {
+      await nodes[0].evreg.subscriptions.update(rowid, { rate_limit: 2 });
+    }
+    for (let id = 1; id <= 40; id += 1) await publish(nodes[0], id, action);
+    await receiver.received(8);
+    for (const { rowid } of data)
+      await nodes[rowid % 2]!.evreg.subscriptions.update(rowid, { active: false });
+    // What has begun by the answer may still arrive.
+    const begun = (await rows<{ n: number }>("SELECT count(*)::int AS n FROM evreg.lease"))[0]!.n;
+    const sent = receiver.requests.length;
+    await until("nothing is under way", async () => {
+      return (await rows<{ n: number }>("SELECT count(*)::int AS n FROM evreg.lease"))[0]!.n === 0;
+    });
+    expect(receiver.requests.length).toBeLessThanOrEqual(sent + begun);
+    const other = await startReceiver();
+    for (const { rowid } of data) {
+      await nodes[0].evreg.subscriptions.update(rowid, { active: true, handler: other.url });
+    }
+    const before = receiver.requests.length;
+    await other.received(8);
+    expect(receiver.requests.length).toBe(before);
+    await receiver.close();
+    await other.close();
   });
 });
