@@ -1,9 +1,8 @@
-import { createHash } from "node:crypto";
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import type { Plugin } from "vitest/config";
+import { keptScript } from "./thread-script.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** The threads' scripts, as `HOST` names them below `src`. */
@@ -62,13 +61,5 @@ async function bundle(source: string): Promise<{ file: string; inputs: string[] 
     write: false,
     outdir: "out",
   });
-  const text = outputFiles[0]!.text;
-  const folder = join(ROOT, "node_modules/.cache/threads");
-  const file = join(folder, `${createHash("sha256").update(text).digest("hex").slice(0, 16)}.cjs`);
-  mkdirSync(folder, { recursive: true });
-  // In one step: another run may start threads from it at this moment.
-  const unfinished = `${file}.${process.pid}`;
-  writeFileSync(unfinished, text);
-  renameSync(unfinished, file);
-  return { file, inputs: Object.keys(metafile.inputs) };
+  return { file: keptScript(outputFiles[0]!.text), inputs: Object.keys(metafile.inputs) };
 }
