@@ -101,11 +101,12 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
    */
   async function pulledFrom(id: number): Promise<Subscription> {
     requireChanging(access);
-    const subscription = await store.catalog.findSubscription(checkId(id));
-    if (subscription !== undefined) return pullable(id);
-    const deleted = existing(await store.catalog.findDeletedSubscription(id), "subscription", id);
-    access.require(scopeFor(deleted.mode), deleted.application);
-    return ofModePull(deleted);
+    const { catalog } = store;
+    const found =
+      (await catalog.findSubscription(checkId(id))) ?? (await catalog.findDeletedSubscription(id));
+    const subscription = existing(found, "subscription", id);
+    access.require(scopeFor(subscription.mode), subscription.application);
+    return ofModePull(subscription);
   }
 
   /**
