@@ -82,7 +82,8 @@ export async function startCluster(settings: readonly string[] = []): Promise<Cl
   const clientOf = async (database: string): Promise<Client> => {
     if (last?.database === database) return last.client;
     await last?.client.end();
-    const client = new Client({ connectionString: url(database) });
+    // Several may ask at once.
+    const client = new Client({ connectionString: url(database), pipeline: true });
     client.on("error", () => (last = undefined));
     await client.connect();
     last = { database, client };
