@@ -242,14 +242,14 @@ export class Engine {
 
   /** Whether what is known of subscriptions holds; it is forgotten once others have changed it. */
   #isCurrent(): boolean {
-    let version: number;
+    const { node } = this.#parts;
     try {
-      version = this.#parts.node.version();
+      node.version();
     } catch {
       // The node wakes it once it knows again.
       return false;
     }
-    this.#schedule.worksBy(version);
+    this.#schedule.changedByOthers(node.takeChanged());
     return true;
   }
 

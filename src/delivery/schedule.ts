@@ -64,9 +64,6 @@ export class Schedule {
   #reserved = 0;
   /** How many changes of subscriptions there were. What is leased is outdated if its lane was changed since that was asked for. */
   #changes = 0;
-  /** How many there were when all subscriptions may have been changed, by others up to this version; see `StoreNode.version`. */
-  #allChangedAt = 0;
-  #version = 0;
   /** How many there were by the claim in progress. */
   #claimAsOf = 0;
   /** What events and results that are being stored may lease, with how many changes there were by then. */
@@ -108,28 +105,14 @@ export class Schedule {
 
   /** A subscription was changed: no attempt starts any more by what it was, and older deliveries may be due again. */
   changed(subscription: Subscription): void {
-    const lane = this.#lanes.of(subscription.rowid);
-    this.#changes += 1;
-    lane.changedAt = this.#changes;
-    lane.hasBacklog = true;
-    lane.applySettings(subscription);
-    this.#dropAll(lane);
+    this.#forget(subscription.rowid);
+    this.#lanes.of(subscription.rowid).applySettings(subscription);
   }
 
-  /**
-   * Where the version is another one, others may have changed any subscription: no attempt starts any more by what was known before.
-   * @param version see `StoreNode.version`
-   */
-  worksBy(version: number): void {
-    if (version === this.#version) return;
-    this.#changes += 1;
-    this.#allChangedAt = this.#changes;
-    this.#version = version;
-    for (const lane of this.#lanes) {
-      lane.hasBacklog = true;
-      this.#dropAll(lane);
-    }
-    this.#claims.dueAt();
+  /** The same for subscriptions that others may have changed, whose settings come with the next claims. */
+  changedByOthers(subscriptions: readonly number[]): void {
+    for (const id of subscriptions) this.#forget(id);
+    if (subscriptions.length > 0) this.#claims.dueAt();
   }
 
   /**
@@ -147,11 +130,8 @@ export class Schedule {
    */
   claimed(answer: ClaimAnswer | undefined, nowMs: number, aheadMs = 0): void {
     if (answer === undefined) return this.#claims.failed();
-    // One that was asked for before others made changes may have been made after them. With many changes few others would.
-    const isBehind = (answer.version ?? 0) < this.#version;
-    const asOf = isBehind ? this.#unlessAllChanged(this.#claimAsOf) : this.#claimAsOf;
-    this.#claims.answered(answer, asOf, aheadMs);
-    this.#queue(answer.claims, asOf, nowMs);
+    this.#claims.answered(answer, this.#claimAsOf, aheadMs);
+    this.#queue(answer.claims, this.#claimAsOf, nowMs);
   }
 
   /**
@@ -176,7 +156,7 @@ export class Schedule {
 
   /** The event or the result is stored, or was refused. */
   recorded(reservation: LeaseReservation, claims: readonly Claim[], nowMs: number): void {
-    const asOf = this.#unlessAllChanged(this.#reservations.get(reservation) ?? 0);
+    const asOf = this.#reservations.get(reservation) ?? 0;
     this.#reservations.delete(reservation);
     this.#reserved -= reservation.subscriptions.length;
     for (const id of reservation.subscriptions) this.#lanes.of(id).endReservation();
@@ -278,9 +258,13 @@ export class Schedule {
     item.claim = undefined;
   }
 
-  /** @returns before all changes, where any subscription may have been changed since */
-  #unlessAllChanged(asOf: number): number {
-    return this.#allChangedAt > asOf ? -1 : asOf;
+  /** No attempt starts any more by what was leased of the subscription until now. */
+  #forget(subscription: number): void {
+    const lane = this.#lanes.of(subscription);
+    this.#changes += 1;
+    lane.changedAt = this.#changes;
+    lane.hasBacklog = true;
+    this.#dropAll(lane);
   }
 
   #queue(claims: readonly Claim[], asOf: number, nowMs: number): void {

@@ -167,12 +167,10 @@ export interface ClaimAnswer {
   readonly nextDueAtMs: number | undefined;
   /** The tiers with more that may be due than their limit allowed. */
   readonly limitedTiers: readonly number[];
-  /** It knows all changes up to this version, see `StoreNode.version`; 0 where that is left out. */
-  readonly version?: number | undefined;
 }
 
 /** `nextDueAtMs` is that of the subscriptions whose consumers claim. */
-export type ConsumerAnswer = Omit<ClaimAnswer, "limitedTiers" | "version">;
+export type ConsumerAnswer = Omit<ClaimAnswer, "limitedTiers">;
 
 /** One leased delivery with all that is needed to send it. */
 export interface Claim {

@@ -47,6 +47,8 @@ export interface StoreNode {
    * @throws EvregError `unavailable` while nobody knows here what others have changed
    */
   version(): number;
+  /** The subscriptions that were changed since this was asked last, maybe by this process. To be asked by the delivery engine alone. */
+  takeChanged(): readonly number[];
   /** Whether this process sends the deliveries of the subscription. */
   owns(subscription: number): boolean;
   /** Whether this process does what is to be done once, such as removing what is too old. */
@@ -68,6 +70,7 @@ export interface OtherNodes {
 /** The node of a store that one process has open. */
 export const SOLE_NODE: StoreNode = {
   version: () => 0,
+  takeChanged: () => [],
   owns: () => true,
   hasDuties: () => true,
   isAlike: () => Promise.resolve(true),

@@ -184,24 +184,19 @@ describe("prefetched deliveries", () => {
     expect(bench.order).toHaveLength(4);
   });
 
-  it("are dropped when others have made changes meanwhile, unless the claim came after those", () => {
-    bench.makeFast(1);
-    const claimed = (version: number): void => {
+  it("are dropped when others have changed their subscription since they were asked for", () => {
+    for (const subscription of [1, 2]) bench.makeFast(subscription);
+    const claimed = (change: () => void): void => {
       bench.schedule.request(bench.nowMs, 60_000);
-      bench.schedule.worksBy(7);
-      const answer = {
-        claims: claims(1, 1),
-        nextDueAtMs: undefined,
-        limitedTiers: [],
-        version,
-      };
+      change();
+      const answer = { claims: [...claims(1, 1), ...claims(2, 1)], nextDueAtMs: undefined, limitedTiers: [] };
       bench.schedule.claimed(answer, bench.nowMs);
       bench.advance();
     };
-    claimed(6);
-    expect([bench.dropped.length, bench.order.length]).toEqual([1, 0]);
-    claimed(7);
+    claimed(() => bench.schedule.changedByOthers([1]));
     expect([bench.dropped.length, bench.order.length]).toEqual([1, 1]);
+    claimed(() => undefined);
+    expect([bench.dropped.length, bench.order.length]).toEqual([1, 3]);
   });
 
   it("may end as they start, by the hundred", () => {

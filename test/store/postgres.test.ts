@@ -5,6 +5,7 @@ import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { storeContract } from "../contract/store.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { ReusedStore } from "../support/reused-store.ts";
+import { newAction } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
 
 let cluster: Cluster;
@@ -34,6 +35,27 @@ it("has the rowid at the end of each index, as the embedded engine has, which is
     await cluster.emptyStore(),
   );
   expect(lacking).toEqual([]);
+});
+
+it("knows which subscriptions another node has changed once that is answered, and of no others", async () => {
+  const { store: one, reopen } = await openOwn();
+  const other = await reopen();
+  const { action } = await newAction(one);
+  const named = { application: "x", action, handler: "https://h.example/", maxRetries: 1, active: true };
+  const subscription = { ...named, subscription: "s", secret: "s" };
+  const { rowid: id } = await one.catalog.createSubscription(subscription, 1);
+  const token = await one.tokens.create({ name: "t", scopes: ["admin"], hash: "h" }, 1);
+  const changes: readonly (readonly [() => Promise<unknown>, readonly number[]])[] = [
+    [() => one.catalog.updateSubscription(id, { active: false }, 2), [id]],
+    [() => one.catalog.rotateSecret(id, { secret: "r", overlapMs: 0 }, 2), [id]],
+    [() => one.catalog.deleteSubscription(id, 2), [id]],
+    [() => one.tokens.revoke(token.rowid, 2), []],
+  ];
+  for (const [change, changed] of changes) {
+    await change();
+    expect(other.node.takeChanged()).toEqual(changed);
+  }
+  for (const store of [one, other]) await store.close();
 });
 
 it("makes one connection for all who ask at once", async () => {

@@ -321,13 +321,7 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
           );
         }
         const owns = (subscription: number): boolean => this.#shards.has(shardOf(subscription));
-        const own = workOn(
-          new PostgresSql(client, this.connection.prepares),
-          this.key,
-          bytes,
-          owns,
-          turn.version,
-        );
+        const own = workOn(new PostgresSql(client, this.connection.prepares), this.key, bytes, owns);
         const result = await work(own);
         const startedMs = performance.now();
         committing = { turn, own, result };

@@ -18,8 +18,14 @@ const SEEN_MS = 10;
 /** While it waits for others to take or give up shards, it looks at them this often. */
 const SHARE_MS = 500;
 
-interface LookRow {
+/** What has changed since the version that a node works by. */
+interface Changes {
   readonly version: number;
+  /** The subscriptions, as JSON. */
+  readonly changed: string;
+}
+
+interface LookRow extends Changes {
   /** How many transactions others have written. */
   readonly writes: number;
   readonly nowMs: number;
@@ -32,17 +38,19 @@ interface LookRow {
   readonly hearers: number;
 }
 
-const LOOK = `SELECT version, extract(epoch FROM clock_timestamp()) * 1000 AS "nowMs",
-    (SELECT coalesce(sum(writes), 0) FROM ${SCHEMA}.writer WHERE node <> $1) AS writes,
+/** SQL of `Changes` since `$1`. */
+const CHANGES = `version,
+    (SELECT coalesce(json_agg(id), '[]') FROM ${SCHEMA}.changed_subscription WHERE version > $1) AS changed`;
+const LOOK = `SELECT ${CHANGES}, extract(epoch FROM clock_timestamp()) * 1000 AS "nowMs",
+    (SELECT coalesce(sum(writes), 0) FROM ${SCHEMA}.writer WHERE node <> $2) AS writes,
     (SELECT count(*) FROM ${SCHEMA}.node WHERE ${IS_SERVING}) AS nodes,
     (SELECT count(*) FROM ${SCHEMA}.node WHERE ended IS NULL AND until < clock_timestamp()) AS dead,
     (SELECT count(*) FROM ${SCHEMA}.shard WHERE node IS NULL) AS free,
-    (SELECT count(*) FROM ${SCHEMA}.node WHERE ended IS NULL AND hears = 1 AND id <> $1) AS hearers,
-    (SELECT count(*) FROM ${SCHEMA}.node WHERE id = $1 AND ended IS NOT NULL) AS "isEnded"
+    (SELECT count(*) FROM ${SCHEMA}.node WHERE ended IS NULL AND hears = 1 AND id <> $2) AS hearers,
+    (SELECT count(*) FROM ${SCHEMA}.node WHERE id = $2 AND ended IS NOT NULL) AS "isEnded"
   FROM ${SCHEMA}.turn`;
-const BEAT = `UPDATE ${SCHEMA}.node SET until = ${LEASE_END}, seen = $2 WHERE id = $1 AND ended IS NULL
-  RETURNING (SELECT version FROM ${SCHEMA}.turn) AS version`;
-const VERSION = `SELECT version FROM ${SCHEMA}.turn`;
+const BEAT = `UPDATE ${SCHEMA}.node SET until = ${LEASE_END}, seen = $2 WHERE id = $1 AND ended IS NULL RETURNING id`;
+const LEARN = `SELECT ${CHANGES} FROM ${SCHEMA}.turn`;
 const WAITING_FOR = `SELECT count(*) AS nodes FROM ${SCHEMA}.node
   WHERE id <> $1 AND ${IS_LIVING} AND seen < $2`;
 const VALUES_OF = `SELECT count(DISTINCT coalesce(owner::jsonb -> 'settings' ->> $1, 'null')) AS count
@@ -86,6 +94,8 @@ export class Membership implements StoreNode {
   /** The version that this node works by, and the one of which others know that it does. */
   #version = -1;
   #acknowledged = -1;
+  /** The subscriptions that were changed up to it, and that the engine has not taken. */
+  readonly #changed = new Set<number>();
   #writes = -1;
   #nodes = 0;
   #shards: ReadonlySet<number> = new Set();
@@ -110,6 +120,8 @@ export class Membership implements StoreNode {
   /** Looks for the first time, and goes on with it until `end`. */
   async begin(): Promise<void> {
     await this.#look();
+    // Nothing is leased yet.
+    this.#changed.clear();
     this.#running = this.#run();
   }
 
@@ -129,6 +141,12 @@ export class Membership implements StoreNode {
     );
     error.retryAfterMs = 1_000;
     throw error;
+  }
+
+  takeChanged(): readonly number[] {
+    const changed = [...this.#changed];
+    this.#changed.clear();
+    return changed;
   }
 
   owns(subscription: number): boolean {
@@ -175,12 +193,12 @@ export class Membership implements StoreNode {
   async #look(): Promise<void> {
     const { id, serves, onChange, onTime } = this.#options;
     const askedMs = performance.now();
-    const [look] = await this.#connection.rows<LookRow>(LOOK, [id]);
+    const [look] = await this.#connection.rows<LookRow>(LOOK, [this.#version, id]);
     const answeredMs = performance.now();
     onTime(look!.nowMs, askedMs, answeredMs);
     const isChanged = look!.version !== this.#version || look!.writes !== this.#writes;
     this.#writes = look!.writes;
-    this.#version = look!.version;
+    this.#workBy(look!);
     this.#hasHearers = look!.hearers > 0;
     if (isChanged) onChange();
     if (look!.version !== this.#acknowledged || answeredMs - this.#beatAtMs >= BEAT_MS) await this.#beat();
@@ -221,17 +239,22 @@ export class Membership implements StoreNode {
     const startedMs = performance.now();
     const wasValid = startedMs < this.#validUntilMs;
     const seen = this.#version;
-    let [now] = await this.#connection.rows<{ version: number }>(BEAT, [this.#options.id, seen]);
+    const [own] = await this.#connection.rows(BEAT, [this.#options.id, seen]);
     // Others have taken it for dead, and it has to take part again.
-    if (now === undefined) return;
+    if (own === undefined) return;
     this.#beatAtMs = startedMs;
     this.#acknowledged = seen;
     // Others have waited for it only from its beat on, and may have changed something meanwhile.
-    if (!wasValid) [now] = await this.#connection.rows<{ version: number }>(VERSION);
-    const isChanged = now!.version !== seen;
-    this.#version = now!.version;
+    const [changes] = await this.#connection.rows<Changes>(LEARN, [seen]);
+    this.#workBy(changes!);
+    const isChanged = this.#version !== seen;
     this.#validUntilMs = startedMs + LEASE_SECONDS * 1_000 - MARGIN_MS;
     if (isChanged || !wasValid) this.#options.onChange();
+  }
+
+  #workBy({ version, changed }: Changes): void {
+    this.#version = version;
+    for (const id of JSON.parse(changed) as number[]) this.#changed.add(id);
   }
 
   async #share(nodes: number): Promise<void> {

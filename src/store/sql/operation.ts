@@ -18,8 +18,6 @@ export interface Work extends Sql {
   readonly key: Uint8Array | undefined;
   /** Whether this process sends the deliveries of the subscription, where several have the data open. */
   readonly owns: (subscription: number) => boolean;
-  /** The version of what nodes keep in memory, by which it is done; see `StoreNode.version`. */
-  readonly version: number;
   /** What was done besides what was asked; it goes with the answer once that is committed. */
   readonly changes: StoreChange[];
 }
@@ -40,7 +38,6 @@ export function workOn<S extends Sql>(
   key: Uint8Array | undefined,
   bytes: ArrayBuffer | undefined,
   owns: Work["owns"] = () => true,
-  version = 0,
 ): Omit<Work, keyof Sql> & Pick<S, keyof Sql> {
   const brought = bytes === undefined ? NO_BYTES : new Uint8Array(bytes);
   const { rows, first, value, joined: joinedBytes, run, erase } = sql;
@@ -53,7 +50,6 @@ export function workOn<S extends Sql>(
     erase,
     key,
     owns,
-    version,
     bytes: brought,
     ...nothingTaken(),
   };

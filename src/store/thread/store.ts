@@ -267,7 +267,7 @@ function recordedClaims(
 }
 
 function claimAnswer(
-  { rows, nextDueAtMs, limitedTiers, version, ...reply }: ClaimReply,
+  { rows, nextDueAtMs, limitedTiers, ...reply }: ClaimReply,
   payloads: readonly Uint8Array[],
   subscriptionsOf: ClaimedSubscriptions,
 ): ClaimAnswer {
@@ -285,7 +285,7 @@ function claimAnswer(
     const subscription = subscriptions.get(subscriptionId)!;
     return { deliveryId, claimId, attempt, failures, isFromReplay, event, subscription };
   });
-  return { claims, nextDueAtMs, limitedTiers, version };
+  return { claims, nextDueAtMs, limitedTiers };
 }
 
 /** @param signal ends it before the next part; rejects with its reason */

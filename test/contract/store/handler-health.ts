@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { AttemptResult, Claim, FinishOutcome, AttemptEnding } from "../../../src/store/queue.ts";
 import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
-const NOTHING = { claims: [], nextDueAtMs: undefined, limitedTiers: [], version: expect.any(Number) };
+const NOTHING = { claims: [], nextDueAtMs: undefined, limitedTiers: [] };
 const RETRIED = { kind: "stored", state: "pending", retryAtMs: expect.any(Number) as number };
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -33,7 +33,7 @@ export async function claimDue(work: Work, call: ClaimRequest): Promise<ClaimRep
   };
   const { rows, ...due } = await selectDue(work, { ...call, mode: "push", quotaOf });
   const claimId = await lease(work, rows, nowMs, leaseMs);
-  return { ...due, rows: await claimedRows(work, rows, () => claimId), version: work.version };
+  return { ...due, rows: await claimedRows(work, rows, () => claimId) };
 }
 
 /** Leases due deliveries for those who take them. */
