@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Finding } from "../../src/domain/operations.ts";
 import { commandLine } from "../support/command-line.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
-import { startProgram, temporaryFolder } from "../support/program.ts";
+import { launchProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
 
 // Several processes behind one address, as `evreg serve --nodes` starts them.
@@ -37,9 +37,13 @@ test("a data folder takes one process", async () => {
 
 test("several serve behind one address, are started anew one by one, and again where one was killed", async () => {
   const env = { EVREG_DATABASE_URL: cluster.url(database) };
-  const server = await startProgram(folder.path, ["--dev", "--nodes", "2"], env);
+  const server = launchProgram(folder.path, ["--dev", "--nodes", "2"], env);
+  let log = "";
+  server.child.stderr!.on("data", (chunk: Buffer) => (log += chunk.toString()));
+  const url = await server.ready;
   const serving = (): Promise<readonly NodeRecord[]> => cluster.query<NodeRecord>(SERVING, database);
-  await until("two serve", async () => (await serving()).length === 2);
+  // Without any that listens, the port that the system has chosen would be another one from then on.
+  await until("two listen", () => log.split('"msg":"listening"').length === 3);
   const first = await serving();
   const listed = await run(["nodes", "--json", "--data", folder.path]);
   const { data } = JSON.parse(listed.stdout) as { data: readonly object[] };
@@ -60,7 +64,7 @@ test("several serve behind one address, are started anew one by one, and again w
   const answers: number[] = [];
   // Whoever comes meanwhile is answered by one of the others.
   const asking = (async () => {
-    while (!replaced.signal.aborted) answers.push(await statusOf(`${server.url}/v1/actions`));
+    while (!replaced.signal.aborted) answers.push(await statusOf(`${url}/v1/actions`));
   })();
   await until("both are new", async () => {
     const now = await serving();
