@@ -9,6 +9,9 @@ const NEWEST = Symbol("newest answer");
 const SEEN = Symbol("newest answer when an idle one was last looked for");
 const RESERVED = Symbol("in the reserve");
 
+/** How long a server that ends waits for the first byte on a connection. */
+const FIRST_BYTE_MS = 250;
+
 /** A connection with the answer to its last request, and with the one whose turn it is, which node keeps there. */
 type Answering = Duplex & { [NEWEST]?: ServerResponse; _httpMessage?: ServerResponse | null };
 
@@ -209,14 +212,18 @@ export class Connections {
   }
 
   /**
-   * Has each connection end with the answer it is waiting for. Those between two requests the server closes itself, but
-   * not those on which nothing was ever sent.
+   * Has each connection end with the answer it is waiting for. Those between two requests the server closes itself, but not those
+   * on which nothing was sent so far: the first request of one that was just accepted may be on its way.
    */
-  endAfterAnswers(): void {
+  endAfterAnswers(clock: Clock): void {
     this.#closing = true;
+    const silent = Array.from(this.#open).filter(({ bytesRead }) => bytesRead === 0);
+    const endSilent = (): void => {
+      for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
+    };
+    if (silent.length > 0) clock.setTimer(endSilent, FIRST_BYTE_MS);
     for (const socket of this.#open) {
       const response = this.newestOf(socket);
-      if (response === undefined && socket.bytesRead === 0) socket.destroy();
       if (response === undefined || response.writableFinished) continue;
       // The client learns of it, and node ends the connection after the answer.
       if (!response.headersSent) response.shouldKeepAlive = false;

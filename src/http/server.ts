@@ -225,7 +225,7 @@ function createClose(server: Server, connections: Connections, clock: Clock): Ht
   return (deadlineMs) => {
     closed ??= new Promise((resolve) => {
       server.close(() => resolve());
-      connections.endAfterAnswers();
+      connections.endAfterAnswers(clock);
     });
     return closed.then(clock.setTimer(() => connections.destroyAll(), deadlineMs));
   };

@@ -307,13 +307,20 @@ describe("ended connections", () => {
     raw.destroy();
   });
 
-  test("a connection on which nothing was sent does not delay closing", async () => {
-    const listener = await serve({ app: holdingApp().app, clock: new ManualClock() });
+  test("a request that comes on a new connection as the server ends is answered, and silence ends soon", async () => {
+    const clock = new ManualClock();
+    const listener = await serve({ app: holdingApp().app, clock });
     const silent = await RawConnection.open(listener.port);
+    const late = await RawConnection.open(listener.port);
     const other = await RawConnection.open(listener.port);
     other.send(GET("/fast"));
     await other.answer();
-    await listener.close(60_000);
+    const closed = listener.close(60_000);
+    late.send(GET("/fast"));
+    const { status, headers } = await late.answer();
+    expect([status, headers["connection"]]).toEqual([200, "close"]);
+    await clock.advance(250);
+    await closed;
     await silent.closed();
   });
 });
