@@ -18,6 +18,7 @@ export interface RetentionOptions {
 }
 
 const ROUND_EVERY_MS = 5 * 60_000;
+const DUTIES_EVERY_MS = 10_000;
 /** How often events that stayed for an unfinished delivery are scanned again; they may be millions. */
 const RESCAN_MS = 60 * 60_000;
 
@@ -35,10 +36,13 @@ export function createRetention(options: RetentionOptions): Rounds {
   /** All events before this time were scanned; those still there had an unfinished delivery then. */
   let scannedBeforeMs: number | undefined;
   let scannedAllMs = 0;
+  /** A node gets them some time after its start, or when another one ends. */
+  let hadDuties = false;
 
   async function removeAudit(stopping: AbortSignal): Promise<void> {
     const beforeMs = clock.now() - auditMs;
-    while (!stopping.aborted && (await inStep(() => audit.removeExpired(beforeMs), stopping)) > 0);
+    const step = (): Promise<number> => inStep(() => audit.removeExpired(beforeMs), stopping);
+    while (!stopping.aborted && (await isAgreed("retention.audit")) && (await step()) > 0);
   }
 
   async function removeEvents(olderThanMs: number, stopping: AbortSignal): Promise<void> {
@@ -50,7 +54,7 @@ export function createRetention(options: RetentionOptions): Rounds {
     const removed = { events: 0, deliveries: 0 };
     let next: number | undefined;
     do {
-      if (stopping.aborted) return;
+      if (stopping.aborted || !(await isAgreed("retention.events"))) return;
       const step = await inStep(() => events.removeExpired(range, next), stopping);
       removed.events += step.events;
       removed.deliveries += step.deliveries;
@@ -61,7 +65,7 @@ export function createRetention(options: RetentionOptions): Rounds {
     if (removed.events > 0) logger.info(removed, "Events older than retention.events were removed.");
   }
 
-  /** What is removed is gone, and a node that starts with another value may be the one that is mistaken. */
+  /** Asked before each step: what is removed is gone, and a node that starts with another value may be the one that is right. */
   async function isAgreed(setting: string): Promise<boolean> {
     const isAlike = await node.isAlike(setting);
     if (!isAlike)
@@ -80,12 +84,12 @@ export function createRetention(options: RetentionOptions): Rounds {
   return new Rounds({
     clock,
     logger,
-    waitMs: (round) => (round === 0 ? 0 : ROUND_EVERY_MS),
+    waitMs: (round) => (round === 0 ? 0 : hadDuties ? ROUND_EVERY_MS : DUTIES_EVERY_MS),
     async work(stopping) {
-      if (!node.hasDuties()) return;
-      if (retentionMs !== undefined && (await isAgreed("retention.events")))
-        await removeEvents(retentionMs, stopping);
-      if (auditMs > 0 && (await isAgreed("retention.audit"))) await removeAudit(stopping);
+      hadDuties = node.hasDuties();
+      if (!hadDuties) return;
+      if (retentionMs !== undefined) await removeEvents(retentionMs, stopping);
+      if (auditMs > 0) await removeAudit(stopping);
     },
     failed: "Removing old events failed; it is tried again in a while.",
   });

@@ -31,6 +31,10 @@ describe("removing old events", () => {
   let failures: Error[];
   let lines: { level: string; fields: object; message: string }[];
   let retention: Rounds;
+  /** What this node of several does, and whether the others have the same setting, now and once a step was made. */
+  let hasDuties: boolean;
+  let isAlike: boolean;
+  let isAlikeAfterStep: boolean;
 
   const keep =
     (level: string) =>
@@ -39,10 +43,11 @@ describe("removing old events", () => {
 
   function make(): Rounds {
     return createRetention({
-      node: SOLE_NODE,
+      node: { ...SOLE_NODE, hasDuties: () => hasDuties, isAlike: () => Promise.resolve(isAlike) },
       events: {
         removeExpired(range, next) {
           asked.push(range);
+          isAlike = isAlikeAfterStep;
           const failure = failures.shift();
           return failure === undefined ? store.events.removeExpired(range, next) : Promise.reject(failure);
         },
@@ -57,6 +62,7 @@ describe("removing old events", () => {
 
   beforeEach(async () => {
     [asked, failures, lines] = [[], [], []];
+    [hasDuties, isAlike, isAlikeAfterStep] = [true, true, true];
     folder = mkdtempSync(join(tmpdir(), "evreg-retention-"));
     const owner = {
       pid: process.pid,
@@ -102,6 +108,32 @@ describe("removing old events", () => {
     await clock.advance(5 * MINUTE_MS);
     await roundOver();
   }
+
+  it("ends within a round once a node has another setting, and goes on when all have the same", async () => {
+    await publish(2_500);
+    await clock.advance(HOUR_MS + 1);
+    isAlikeAfterStep = false;
+    retention.start();
+    await roundOver();
+    expect(asked).toHaveLength(1);
+    expect(await left()).toBeGreaterThan(0);
+    [isAlike, isAlikeAfterStep] = [true, true];
+    await nextRound();
+    expect(await left()).toBe(0);
+  });
+
+  it("begins soon after a node was given what only one of several does", async () => {
+    await publish(1);
+    await clock.advance(HOUR_MS + 1);
+    hasDuties = false;
+    retention.start();
+    await until("it to wait", () => clock.pending === 1);
+    hasDuties = true;
+    await clock.advance(10_000);
+    await until("it to begin", () => asked.length > 0);
+    await roundOver();
+    expect(await left()).toBe(0);
+  });
 
   it("runs at the start, removes what is older than the limit, and logs one line", async () => {
     await publish(2_500);
