@@ -325,7 +325,10 @@ interface PipelineLimits {
 /** Requests of all connections together that run beside another one of theirs: each may hold a small body and answer. */
 const ALL_BESIDE_MAX = 2_048;
 
-/** With so many waiting nothing more is read from their connection, and so it is not seen either whether its caller left. */
+/**
+ * With so many waiting nothing more is read from their connection, and so it is not seen either whether its caller left. Nor is it
+ * behind one with a body: node keeps of each what has arrived, and nobody reads it yet.
+ */
 const READ_ON_MAX = 256;
 
 /** What node makes of a request. */
@@ -382,7 +385,7 @@ export class PipelineLimiter {
     }
     pipeline.waiting.push([request, response]);
     // The answer waits: node reads on after each message it has parsed, until it is through with what arrived together.
-    if (pipeline.pauseDue || pipeline.waiting.length < READ_ON_MAX) return;
+    if (pipeline.pauseDue || (!hasBody(request) && pipeline.waiting.length < READ_ON_MAX)) return;
     pipeline.pauseDue = true;
     process.nextTick(pauseIfWaiting, socket, pipeline);
   }
@@ -426,6 +429,10 @@ export class PipelineLimiter {
     this.#run(pipeline, ...next);
     if (pipeline.waiting.length === 0) socket.resume();
   }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
 /** What a request takes that waits. */

@@ -207,6 +207,8 @@ function answerRequests(
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     if (isEnding(request.socket)) return;
     const previous = connections.requestStarted(request, response);
+    // That answer says that the connection ends with it (RFC 9112, 9.6).
+    if (previous?.shouldKeepAlive === false) return;
     if (connections.exceedsReserve(request)) {
       rawFailure(response, 503, TOO_MANY_CONNECTIONS, { "retry-after": "2" });
       return;

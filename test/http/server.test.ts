@@ -1,5 +1,5 @@
 import { connect, createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { H3 } from "h3";
 import { afterEach, describe, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
@@ -50,6 +50,8 @@ function holdingApp(): { app: H3; arrived: Promise<void>; release: () => void } 
 }
 
 const GET = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`;
+const POST = (path: string): string =>
+  `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 0\r\n\r\n`;
 
 describe("a connection on which nothing crosses for too long", () => {
   // By the machine's clock, so on a busy machine the steps of a test must not take as long.
@@ -188,6 +190,25 @@ describe("closing", () => {
     expect(answer.headers["connection"]).toBe("close");
     await raw.closed();
     await closed;
+  });
+
+  test("nothing that comes behind the last answer of a connection is done", async () => {
+    const { app, arrived, release } = holdingApp();
+    let done = 0;
+    app.post("/done", () => String((done += 1)));
+    const listener = await serve({ app });
+    const raw = await RawConnection.open(listener.port);
+    raw.send(GET("/slow"));
+    await arrived;
+    const closed = listener.close(60_000);
+    raw.send(POST("/done"));
+    // It has been read by then.
+    for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+    release();
+    expect((await raw.answer()).headers["connection"]).toBe("close");
+    await raw.closed();
+    await closed;
+    expect(done).toBe(0);
   });
 
   test("an answer whose caller has not taken all of it yet is finished", async () => {
@@ -410,6 +431,29 @@ describe("pipelined requests", () => {
     await fast(port);
     raw.destroy();
     await left;
+  });
+
+  test("while one with a body waits, no more is read", async () => {
+    const { promise: held, resolve: release } = Promise.withResolvers<string>();
+    const { promise: reading, resolve: read } = Promise.withResolvers<Socket>();
+    const { app } = holdingApp();
+    app.get("/held", ({ runtime }) => {
+      read(runtime!.node!.req.socket);
+      return held;
+    });
+    app.post("/body", ({ req }) => req.text().then(({ length }) => String(length)));
+    const { port } = await serve({ app, limits: { maxRunning: 1 } });
+    const raw = await RawConnection.open(port);
+    raw.send(GET("/held"));
+    const socket = await reading;
+    const head = "POST /body HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 60000\r\n\r\n";
+    raw.send((head + "x".repeat(60_000)).repeat(200));
+    for (let turn = 0; turn < 100; turn += 1) await fast(port);
+    expect(socket.bytesRead).toBeLessThan(1_000_000);
+    release("at last");
+    expect((await raw.answer()).body).toBe("at last");
+    for (let n = 0; n < 200; n += 1) expect((await raw.answer()).body).toBe("60000");
+    raw.destroy();
   });
 
   test.each([
