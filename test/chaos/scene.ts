@@ -39,7 +39,10 @@ interface Plan {
 export const KEYS = 100;
 /** A part of the events, and events a second whatever the rate. */
 export const ACTIONS = {
-  "bulk.sent": { part: 0.75 },
+  "bulk.one": { part: 0.1875 },
+  "bulk.two": { part: 0.1875 },
+  "bulk.three": { part: 0.1875 },
+  "bulk.four": { part: 0.1875 },
   "keyed.sent": { part: 0.25 },
   "steady.sent": { perSecond: 5 },
   "ordered.sent": { perSecond: 2 },
@@ -48,7 +51,10 @@ export const ACTIONS = {
 export type Action = keyof typeof ACTIONS;
 
 const PLANS: readonly Plan[] = [
-  { kind: "bulk", action: "bulk.sent", count: 1, failsEach: 10, delayMs: 20 },
+  // A handler of which every thirtieth attempt has no answer gets a few hundred events a second.
+  ...(["bulk.one", "bulk.two", "bulk.three", "bulk.four"] as const).map(
+    (action) => ({ kind: "bulk", action, count: 1, failsEach: 10, delayMs: 20 }) as const,
+  ),
   { kind: "keyed", action: "keyed.sent", count: 1, settings: { ordered: { key: "/key" } }, failsEach: 20 },
   { kind: "ordered", action: "ordered.sent", count: 4, settings: { ordered: true }, failsEach: 20 },
   { kind: "steady", action: "steady.sent", count: 12, failsEach: 0 },
@@ -77,8 +83,8 @@ export async function setScene(fleet: Fleet, receiver: ChaosReceiver): Promise<r
   }
   const subs: Sub[] = [];
   for (const { kind, action, count, settings = {}, failsEach, delayMs = 0 } of PLANS) {
-    for (let number = 1; number <= count; number += 1) {
-      const name = `${kind}-${number}`;
+    for (let made = 0; made < count; made += 1) {
+      const name = `${kind}-${subs.filter((sub) => sub.kind === kind).length + 1}`;
       receiver.answers(name, { status: failing(failsEach), delayMs });
       const rowid = await create("/v1/subscriptions", {
         application: "chaos",
