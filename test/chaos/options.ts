@@ -21,7 +21,7 @@ function faultsFrom(given: string | undefined): ReadonlySet<FaultKind> {
 
 export const SECONDS = numberFrom("CHAOS_SECONDS", 600);
 /** Events published each second. */
-export const RATE = numberFrom("CHAOS_RATE", 100);
+export const RATE = numberFrom("CHAOS_RATE", 1_000);
 /** Which faults there are. */
 export const CHAOS = faultsFrom(process.env["CHAOS_FAULTS"]);
 export const SEED = numberFrom("CHAOS_SEED", Math.ceil(Math.random() * 2 ** 31));
