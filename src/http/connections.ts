@@ -206,8 +206,8 @@ export class Connections {
    * and would cut it.
    */
   #closeIdleOnceOut(closeIdle: () => void): void {
-    const unsent = Array.from(this.#open, answerInTurn).find((answer) => answer?.writableEnded);
-    if (unsent) unsent.once("close", () => this.#closeIdleOnceOut(closeIdle));
+    const ended = Array.from(this.#open, answerInTurn).find((answer) => answer?.writableEnded);
+    if (ended) ended.once("close", () => this.#closeIdleOnceOut(closeIdle));
     else closeIdle();
   }
 
