@@ -242,14 +242,14 @@ export class Engine {
 
   /** Whether what is known of subscriptions holds; it is forgotten once others have changed it. */
   #isCurrent(): boolean {
-    const { node } = this.#parts;
+    let changed: readonly number[];
     try {
-      node.version();
+      changed = this.#parts.node.takeChanged();
     } catch {
       // The node wakes it once it knows again.
       return false;
     }
-    this.#schedule.changedByOthers(node.takeChanged());
+    this.#schedule.changedByOthers(changed);
     return true;
   }
 

@@ -47,7 +47,10 @@ export interface StoreNode {
    * @throws EvregError `unavailable` while nobody knows here what others have changed
    */
   version(): number;
-  /** The subscriptions that were changed since this was asked last, maybe by this process. To be asked by the delivery engine alone. */
+  /**
+   * The subscriptions that were changed since this was asked last, maybe by this process. To be asked by the delivery engine alone.
+   * @throws EvregError as `version`
+   */
   takeChanged(): readonly number[];
   /** Whether this process sends the deliveries of the subscription. */
   owns(subscription: number): boolean;

@@ -133,7 +133,12 @@ export class Membership implements StoreNode {
   }
 
   version(): number {
-    if (performance.now() < this.#validUntilMs) return this.#version;
+    this.#mustBeValid();
+    return this.#version;
+  }
+
+  #mustBeValid(): void {
+    if (performance.now() < this.#validUntilMs) return;
     const error = new EvregError(
       "unavailable",
       `This node has not reached the database for ${LEASE_SECONDS - MARGIN_MS / 1_000} s, so it does not know what others have changed.`,
@@ -144,6 +149,7 @@ export class Membership implements StoreNode {
   }
 
   takeChanged(): readonly number[] {
+    this.#mustBeValid();
     const changed = [...this.#changed];
     this.#changed.clear();
     return changed;
