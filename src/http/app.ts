@@ -6,7 +6,7 @@ import type { PublishCounts } from "../metrics/counters.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { ServicePort } from "../service/service.ts";
 import { type Caller, createAuthenticate } from "./auth.ts";
-import { clientAddress } from "./connections.ts";
+import { clientAddress } from "./caller-address.ts";
 import { LiveStreams } from "./live-streams.ts";
 import { OPENAPI_ROUTE, ROUTES } from "./openapi.ts";
 import { PAGE_PATH } from "./page-policy.ts";

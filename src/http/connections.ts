@@ -1,22 +1,18 @@
-import ipaddr from "ipaddr.js";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../runtime/clock.ts";
-import { callerKey, Shares } from "../runtime/shares.ts";
+import { addressOf } from "./caller-address.ts";
+import { currentAnswer, isBetweenRequests } from "./turns.ts";
 
-const NEWEST = Symbol("newest answer");
 const SEEN = Symbol("newest answer when an idle one was last looked for");
 const RESERVED = Symbol("in the reserve");
 
 /** How long a server that ends waits for the first byte on a connection. */
 const FIRST_BYTE_MS = 250;
 
-/** A connection with the answer to its last request, and with the one whose turn it is, which node keeps there. */
-type Answering = Duplex & { [NEWEST]?: ServerResponse; _httpMessage?: ServerResponse | null };
-
 /** A connection as it was accepted; of an encrypted one, what lies below. */
-type Accepted = Socket & { [SEEN]?: ServerResponse; [RESERVED]?: true; encrypted?: Answering };
+type Accepted = Socket & { [SEEN]?: ServerResponse; [RESERVED]?: true; encrypted?: Socket };
 
 export interface ConnectionLimits {
   /**
@@ -93,12 +89,12 @@ export class Connections {
   /**
    * Starts the idle timeout of connections with a request under way. With one that node starts for every request, each read
    * and write would set its timer anew: 4 % of what a publish costs here. Between requests, node's timeout for keep-alive
-   * runs. Who has sent a whole request waits for its answer however long that takes. Of pipelined ones it is that whose turn it is.
+   * runs. Who has sent a whole request waits for its answer however long that takes.
    */
   #limitIdle(): void {
     for (const socket of this.#open) {
-      const answer = answerInTurn(socket);
-      if (!answer) continue;
+      const answer = currentAnswer(socket);
+      if (answer === undefined || answer.writableFinished) continue;
       const isOwed = answer.req.complete && !answer.headersSent;
       const timeoutMs = isOwed ? 0 : this.#limits.idleTimeoutMs;
       if ((socket.timeout ?? 0) !== timeoutMs) socket.setTimeout(timeoutMs);
@@ -187,28 +183,21 @@ export class Connections {
     return (socket as Accepted)[RESERVED] === true && addressOf(socket) !== undefined && url !== "/health";
   }
 
-  /** Answers with the answer to the connection's request before this one, also once it is out. */
-  requestStarted(request: IncomingMessage, response: ServerResponse): ServerResponse | undefined {
-    const socket: Answering = request.socket;
-    const previous = socket[NEWEST];
-    socket[NEWEST] = response;
-    if (this.#closing) response.shouldKeepAlive = false;
-    return previous;
-  }
-
-  /** The answer to the last request of a connection, also once it is out. */
-  newestOf(socket: Answering): ServerResponse | undefined {
-    return socket[NEWEST];
-  }
-
   /**
    * Closes idle connections once there is no answer that is ended and not out yet. Node takes the connection of such a one for idle,
    * and would cut it.
    */
   #closeIdleOnceOut(closeIdle: () => void): void {
-    const ended = Array.from(this.#open, answerInTurn).find((answer) => answer?.writableEnded);
+    const ended = Array.from(this.#open, currentAnswer).find(
+      (answer) => answer?.writableEnded === true && !answer.writableFinished,
+    );
     if (ended) ended.once("close", () => this.#closeIdleOnceOut(closeIdle));
     else closeIdle();
+  }
+
+  /** Whether each connection ends with the answer it is waiting for. */
+  get isClosing(): boolean {
+    return this.#closing;
   }
 
   /**
@@ -223,11 +212,11 @@ export class Connections {
     };
     if (silent.length > 0) clock.setTimer(endSilent, FIRST_BYTE_MS);
     for (const socket of this.#open) {
-      const response = this.newestOf(socket);
-      if (response === undefined || response.writableFinished) continue;
+      const answer = currentAnswer(socket);
+      if (answer === undefined || answer.writableFinished) continue;
       // The client learns of it, and node ends the connection after the answer.
-      if (!response.headersSent) response.shouldKeepAlive = false;
-      else response.once("close", () => this.#server.closeIdleConnections());
+      answer.shouldKeepAlive = false;
+      if (answer.headersSent) answer.once("close", () => this.#server.closeIdleConnections());
     }
   }
 
@@ -237,10 +226,6 @@ export class Connections {
   }
 }
 
-function answerInTurn({ _httpMessage: answer }: Answering): ServerResponse | null | undefined {
-  return answer;
-}
-
 /** The first idle one that was not used since the last look, else the first idle one. */
 function findIdle(group: Set<Accepted>): Accepted | undefined {
   let used: Accepted | undefined;
@@ -248,9 +233,9 @@ function findIdle(group: Set<Accepted>): Accepted | undefined {
   for (const socket of group) {
     if (remaining === 0) break;
     remaining -= 1;
-    const answering: Answering = socket.encrypted ?? socket;
-    const newest = answering[NEWEST];
-    if (isEnding(answering) || (newest !== undefined && !newest.writableFinished)) continue;
+    const answering = socket.encrypted ?? socket;
+    if (isEnding(answering) || !isBetweenRequests(answering)) continue;
+    const newest = currentAnswer(answering);
     if (socket[SEEN] === newest) return socket;
     if (newest !== undefined) socket[SEEN] = newest;
     group.delete(socket);
@@ -290,159 +275,6 @@ export function isEnding(socket: Duplex): boolean {
 
 function ignore(): void {}
 
-/**
- * The owner of a connection: an IPv4 address, or the /64 network that an IPv6 one is of, as a whole one is given to each
- * customer. `undefined` for this machine itself, which may be a proxy in front of everybody.
- */
-export function addressOf({ remoteAddress }: Socket): string | undefined {
-  // The client has disconnected already.
-  if (remoteAddress === undefined) return "";
-  if (remoteAddress === "127.0.0.1" || remoteAddress === "::1") return undefined;
-  const address = ipaddr.process(remoteAddress);
-  if (!(address instanceof ipaddr.IPv6)) {
-    const text = address.toString();
-    return text === "127.0.0.1" ? undefined : text;
-  }
-  return address.parts.slice(0, 4).join(":");
-}
-
-/** The address of a connection, for people. */
-export function clientAddress({ remoteAddress: address }: Socket): string | undefined {
-  return address?.startsWith("::ffff:") === true ? address.slice("::ffff:".length) : address;
-}
-
 function originOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
-}
-
-interface PipelineLimits {
-  /** Requests of one connection that are worked on, or whose answers are not yet taken, at the same time. */
-  readonly maxRunning: number;
-  /** What the requests that wait behind those take on all connections together, see `bytesOf`. Callers share it. */
-  readonly maxWaitingBytes: number;
-}
-
-/** Requests of all connections together that run beside another one of theirs: each may hold a small body and answer. */
-const ALL_BESIDE_MAX = 2_048;
-
-/**
- * With so many waiting nothing more is read from their connection, and so it is not seen either whether its caller left. Nor is it
- * behind one with a body: node keeps of each what has arrived, and nobody reads it yet.
- */
-const READ_ON_MAX = 256;
-
-/** What node makes of a request. */
-const REQUEST_BYTES = 2 * 1024;
-
-interface Pipeline {
-  readonly caller: unknown;
-  running: number;
-  /** How many of them were started beside another. */
-  beside: number;
-  pauseDue: boolean;
-  readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
-}
-
-/**
- * Bounds what a caller can start that sends request after request and does not read the answers. Node stops reading from
- * it once answers pile up, but by then it has handed over all that had arrived, and each would be worked on at once.
- *
- * A connection with one request at a time costs nothing here.
- */
-export class PipelineLimiter {
-  readonly #start: (request: IncomingMessage, response: ServerResponse) => void;
-  readonly #pipelines = new WeakMap<Socket, Pipeline>();
-  readonly #limits: PipelineLimits;
-  readonly #waitingBytes: Shares;
-  #beside = 0;
-
-  constructor(start: (request: IncomingMessage, response: ServerResponse) => void, limits: PipelineLimits) {
-    this.#start = start;
-    this.#limits = limits;
-    this.#waitingBytes = new Shares(limits.maxWaitingBytes);
-  }
-
-  /**
-   * Starts the request, now or when enough of those before it are answered. Where it may not wait the connection is destroyed.
-   * @param previous the answer to the connection's request before this one
-   */
-  admit(request: IncomingMessage, response: ServerResponse, previous: ServerResponse | undefined): void {
-    // Answers go out in order: with this one out, all are.
-    if (previous === undefined || previous.writableFinished) {
-      this.#start(request, response);
-      return;
-    }
-    const { socket } = request;
-    if (socket.destroyed) return;
-    const pipeline = this.#pipelines.get(socket) ?? this.#open(socket, previous);
-    if (pipeline.running < this.#limits.maxRunning && this.#beside < ALL_BESIDE_MAX) {
-      this.#run(pipeline, request, response);
-      return;
-    }
-    if (!this.#waitingBytes.tryTake(pipeline.caller, bytesOf(request))) {
-      socket.destroy();
-      return;
-    }
-    pipeline.waiting.push([request, response]);
-    // The answer waits: node reads on after each message it has parsed, until it is through with what arrived together.
-    if (pipeline.pauseDue || (!hasBody(request) && pipeline.waiting.length < READ_ON_MAX)) return;
-    pipeline.pauseDue = true;
-    process.nextTick(pauseIfWaiting, socket, pipeline);
-  }
-
-  #open(socket: Socket, first: ServerResponse): Pipeline {
-    // Whose token it is, if any, is known only once its request has begun.
-    const caller = callerKey({ address: addressOf(socket), token: undefined });
-    const pipeline: Pipeline = { caller, running: 1, beside: 0, pauseDue: false, waiting: [] };
-    this.#pipelines.set(socket, pipeline);
-    first.once("close", () => this.#ended(socket, pipeline));
-    socket.once("close", () => {
-      for (const [request] of pipeline.waiting) this.#waitingBytes.release(caller, bytesOf(request));
-      pipeline.waiting.length = 0;
-      this.#beside -= pipeline.beside;
-      pipeline.beside = 0;
-    });
-    return pipeline;
-  }
-
-  #run(pipeline: Pipeline, request: IncomingMessage, response: ServerResponse): void {
-    pipeline.running += 1;
-    pipeline.beside += 1;
-    this.#beside += 1;
-    response.once("close", () => {
-      // When the connection closed, all of its own were given back.
-      if (pipeline.beside > 0) {
-        pipeline.beside -= 1;
-        this.#beside -= 1;
-      }
-      this.#ended(request.socket, pipeline);
-    });
-    this.#start(request, response);
-  }
-
-  #ended(socket: Socket, pipeline: Pipeline): void {
-    pipeline.running -= 1;
-    if (socket.destroyed) return;
-    const next = pipeline.waiting.shift();
-    if (next === undefined) return;
-    this.#waitingBytes.release(pipeline.caller, bytesOf(next[0]));
-    this.#run(pipeline, ...next);
-    if (pipeline.waiting.length === 0) socket.resume();
-  }
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
-}
-
-/** What a request takes that waits. */
-function bytesOf({ rawHeaders, url = "" }: IncomingMessage): number {
-  let bytes = REQUEST_BYTES + url.length;
-  for (const text of rawHeaders) bytes += text.length;
-  return bytes;
-}
-
-function pauseIfWaiting(socket: Socket, pipeline: Pipeline): void {
-  pipeline.pauseDue = false;
-  if (pipeline.waiting.length > 0) socket.pause();
 }

@@ -5,7 +5,8 @@ import { malformedField, type QuerySchema } from "../domain/request.ts";
 import type { Principal } from "../domain/token.ts";
 import type { ByteBudget, ByteClaim, Reservation } from "../runtime/byte-budget.ts";
 import { readQuery } from "../service/requests.ts";
-import { addressOf, isEnding } from "./connections.ts";
+import { addressOf } from "./caller-address.ts";
+import { isEnding } from "./connections.ts";
 
 /** The connection ended before the request did, so nobody can be answered. */
 export class ClientDisconnected extends Error {

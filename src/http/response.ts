@@ -5,7 +5,7 @@ import { encodeJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
-import { clientAddress } from "./connections.ts";
+import { clientAddress } from "./caller-address.ts";
 import { policyAt } from "./page-policy.ts";
 import { type ApiRequest, ClientDisconnected } from "./request.ts";
 

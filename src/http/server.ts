@@ -7,8 +7,9 @@ import { type Clock, systemClock } from "../runtime/clock.ts";
 import { localAddresses, urlOf } from "../runtime/local-addresses.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
 import { answerConnect, answerParserError, rawFailure } from "./connection-errors.ts";
-import { type ConnectionLimits, Connections, isEnding, PipelineLimiter } from "./connections.ts";
+import { type ConnectionLimits, Connections, isEnding } from "./connections.ts";
 import { listenAt } from "./listen.ts";
+import { newestAnswer, Turns } from "./turns.ts";
 
 export interface ListenersOptions extends Omit<ServeOptions, "certificate"> {
   /** The files of https; both or none. */
@@ -76,9 +77,7 @@ export interface HttpLimits extends ConnectionLimits {
   /** How often the first two are checked as well; they end this much late at most. */
   readonly checkEveryMs: number;
   readonly maxHeaderBytes: number;
-  /** Pipelined requests of one connection that run, or whose answers are not read yet, at once. */
-  readonly maxRunning: number;
-  /** What pipelined requests that wait behind those take together. Each caller has a share, and its connection ends beyond that. */
+  /** What requests take together that wait behind another one of their connection. Each caller has a share, and its connection ends beyond that. */
   readonly maxWaitingBytes: number;
 }
 
@@ -92,7 +91,6 @@ const HTTP_LIMITS: HttpLimits = {
   maxConnections: 4_096,
   maxOfAddress: 3_072,
   reserved: 64,
-  maxRunning: 32,
   maxWaitingBytes: 32 * 1024 * 1024,
 };
 
@@ -144,9 +142,9 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
   server.on("clientError", (error, socket) => {
     // What came on an encrypted connection and is no TLS cannot be answered.
     if (isTlsFailure(error)) socket.destroy();
-    else answerParserError(error, socket, connections.newestOf(socket), clock);
+    else answerParserError(error, socket, newestAnswer(socket), clock);
   });
-  server.on("connect", (_request, socket) => answerConnect(socket, connections.newestOf(socket), clock));
+  server.on("connect", (_request, socket) => answerConnect(socket, newestAnswer(socket), clock));
   // Where it really listens, which only the socket knows when `host` is a name or the port any free one.
   const bound = server.address() as AddressInfo;
   return {
@@ -196,6 +194,11 @@ function answerRequests(
   handle: RequestListener,
 ): void {
   const start = (request: IncomingMessage, response: ServerResponse): void => {
+    if (connections.isClosing) response.shouldKeepAlive = false;
+    if (connections.exceedsReserve(request)) {
+      rawFailure(response, 503, TOO_MANY_CONNECTIONS, { "retry-after": "2" });
+      return;
+    }
     try {
       handle(request, response);
     } catch {
@@ -203,17 +206,9 @@ function answerRequests(
       rawFailure(response, 400, "The request's address or its `Host` header is not valid.");
     }
   };
-  const pipelines = new PipelineLimiter(start, limits);
+  const turns = new Turns(start, limits.maxWaitingBytes);
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    if (isEnding(request.socket)) return;
-    const previous = connections.requestStarted(request, response);
-    // That answer says that the connection ends with it (RFC 9112, 9.6).
-    if (previous?.shouldKeepAlive === false) return;
-    if (connections.exceedsReserve(request)) {
-      rawFailure(response, 503, TOO_MANY_CONNECTIONS, { "retry-after": "2" });
-      return;
-    }
-    pipelines.admit(request, response, previous);
+    if (!isEnding(request.socket)) turns.admit(request, response);
   };
   server.on("request", onRequest);
   // `Expect: 100-continue`: the body reader says when to go on, so that a refused caller need not send its body.

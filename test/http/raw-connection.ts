@@ -89,6 +89,10 @@ export class RawConnection {
     this.#socket.pause();
   }
 
+  startReading(): void {
+    this.#socket.resume();
+  }
+
   #take(toHead: boolean): RawAnswer | undefined {
     const headEnd = this.#received.indexOf("\r\n\r\n");
     if (headEnd === -1) return undefined;
