@@ -97,7 +97,7 @@ export class ContextAdd extends BaseCommand {
     const output = this.outputFor(flags);
     if (you === undefined) await output.record({ data }, CONTEXT_RECORD);
     else if (output.format === "table") {
-      const target = { kind: "remote", location: data.url, dataKey: data.url, context: name } as const;
+      const target = { kind: "remote", location: data.url, context: name } as const;
       await output.record({ data: you }, identityColumns(target));
     } else await output.record({ data, meta: { you } }, CONTEXT_RECORD);
     if (!data.in_use)

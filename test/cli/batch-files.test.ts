@@ -138,6 +138,6 @@ test("a checkpoint belongs to the data, not to the address: for other data it is
     expect((await run(["restore", at("copy.db"), "--data", data, "--force"])).code).toBe(0);
     const refused = await run(words);
     expect(refused).toMatchObject({ code: 2, stdout: "" });
-    expect(refused.stderr).toContain("or the one from before a restore. Nothing was published.");
+    expect(refused.stderr).toContain("or of the data from before a restore. Nothing was published.");
   });
 });

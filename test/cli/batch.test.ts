@@ -44,14 +44,6 @@ function withBadLines(name: string): string {
   ].join("\n");
 }
 
-test("of an action that was mistyped in a file, the one that was probably meant is named once", async () => {
-  const name = await action("batch.meant");
-  const input = [line(name, 1), line("batch.meent", 2), line("batch.meent", 3)].join("\n");
-  const { code, stderr } = await run(["publish", "--batch", "-"], { input });
-  expect(code).toBe(7);
-  expect(stderr.match(/Did you mean batch\.meant\?/g)).toHaveLength(1);
-});
-
 test("a few broken rules of a line are printed, and all of them are saved among the rejects", async () => {
   const needed = ["a", "b", "c", "d", "e"];
   const schemata = { type: "object", required: needed };
@@ -81,21 +73,19 @@ test("refused lines are reported with number and reason, the others are publishe
   expect(await idsOf(name)).toEqual([1, 4, 6, 8]);
 });
 
-test("lines refused for the same reason are printed five times, then counted; JSON output has each", async () => {
+test("twenty refused lines are printed, and the others counted; JSON output has each", async () => {
   const name = await action("batch.alike");
-  const bad = Array.from({ length: 1_200 }, () => line("no.such", 1));
-  const input = [line(name, 1), ...bad, "{oops}"].join("\n");
+  const input = [line(name, 1), ...Array.from({ length: 1_200 }, () => line("no.such", 1))].join("\n");
   const [table, jsonl] = await Promise.all([
     run(["publish", "--batch", "-"], { input }),
     run(["publish", "--batch", "-", "--output", "jsonl"], { input }),
   ]);
   expect(table.code).toBe(7);
-  expect(toldLines(table.stderr)).toEqual([2, 3, 4, 5, 6, 1_202]);
-  const [alike, how, counts] = table.stderr.trimEnd().split("\n").slice(-3);
-  expect(alike).toMatch(/^1,195 more lines, up to line 1201: .*no\.such/);
-  expect(how).toBe("--output jsonl shows each refused line.");
-  expect(counts).toMatch(/^1 event published, 1,201 lines refused\./);
-  expect(jsonLines(jsonl.stderr)).toHaveLength(1_201);
+  expect(toldLines(table.stderr)).toEqual(Array.from({ length: 20 }, (_, at) => at + 2));
+  const [rest, counts] = table.stderr.trimEnd().split("\n").slice(-2);
+  expect(rest).toBe("1,180 more lines refused; --output jsonl shows each refused line.");
+  expect(counts).toMatch(/^1 event published, 1,200 lines refused\./);
+  expect(jsonLines(jsonl.stderr)).toHaveLength(1_200);
 });
 
 /** Lines 2 to 5 of these cannot be published, whoever finds out: the reader for 3 and 5, the service for 2 and 4. */

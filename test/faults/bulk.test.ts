@@ -107,7 +107,8 @@ test.skipIf(KILLS === 0)(
     const refused = EVENTS / BAD_EVERY;
     expect(kept).toMatchObject({ line: EVENTS + refused, accepted: EVENTS, refused });
     const lines = readFileSync(rejects, "utf8").trimEnd().split("\n");
-    expect(lines.map((line) => (JSON.parse(line) as { line: number }).line)).toEqual(
+    // What was refused after the last checkpoint before a kill is there once more.
+    expect([...new Set(lines.map((line) => (JSON.parse(line) as { line: number }).line))]).toEqual(
       Array.from({ length: refused }, (_, at) => 1 + at * (BAD_EVERY + 1)),
     );
 

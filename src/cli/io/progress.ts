@@ -86,35 +86,6 @@ export async function* withProgress(backup: Backup, signal: AbortSignal): AsyncG
   }
 }
 
-/** Long enough not to jump with each batch, short enough to show a server that slows down. */
-const WINDOW_MS = 10_000;
-/** So much time is between two marks at least, so that there are few of them. */
-const STEP_MS = 250;
-
-/** How fast a count grows, over the last ten seconds. */
-export class MovingRate {
-  readonly #nowMs: () => number;
-  /** Oldest first. */
-  readonly #marks: { readonly atMs: number; readonly count: number }[] = [];
-  /** 0 while too little is known. */
-  perS = 0;
-
-  constructor(nowMs: () => number) {
-    this.#nowMs = nowMs;
-  }
-
-  /** @param count the first one is where it begins */
-  reach(count: number): void {
-    const atMs = this.#nowMs();
-    const last = this.#marks.at(-1);
-    if (last !== undefined && atMs - last.atMs < STEP_MS) return;
-    this.#marks.push({ atMs, count });
-    while ((this.#marks[1]?.atMs ?? atMs) < atMs - WINDOW_MS) this.#marks.shift();
-    const first = this.#marks[0]!;
-    if (atMs > first.atMs) this.perS = ((count - first.count) * 1_000) / (atMs - first.atMs);
-  }
-}
-
 /** `1 delivered, 2 waiting; 5 attempts so far` */
 export function progressOf(deliveries: readonly Delivery[]): string {
   const counts = DELIVERY_STATUSES.map((status) => {

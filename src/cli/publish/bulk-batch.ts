@@ -148,10 +148,7 @@ export function withRetry(publish: PublishItems, options: RetryOptions): Publish
 /** Leaves out the advice for those who do not try again by themselves. */
 function reason({ code, message, details: { cause, status } }: EvregError): string {
   if (code !== "unreachable") return escapeControl(message);
-  if (typeof cause !== "string") return `The server did not answer (${String(status)}).`;
-  if (cause === "ECONNREFUSED") return "The server is not there any more (connection refused).";
-  const isBroken = cause !== "TimeoutError" && CONNECTION_BROKEN.has(cause);
-  return isBroken ? "The connection to the server broke." : `The server did not answer (${cause}).`;
+  return `The server did not answer (${String(cause ?? status)}).`;
 }
 
 function storeFailure({ errors }: BatchResult): EvregError | undefined {

@@ -71,7 +71,6 @@ function isBlank(bytes: Uint8Array): boolean {
 
 /** How much of a file is read at either end to recognise it, and how much is hashed at once. */
 const BLOCK_BYTES = 1024 * 1024;
-const RETURN = 0x0d;
 const SEED_LENGTH = 16;
 
 /** A file that a bulk publishes, and that a later run must recognise. */
@@ -115,15 +114,6 @@ export class BulkSource {
       this.#hashedBytes += block.length;
     }
     return this.#hash.copy().digest("base64url");
-  }
-
-  /** The end of the line that ended here, with a line break added since; `undefined` where the line became longer. */
-  lineEnd(at: number): number | undefined {
-    if (at === 0 || this.#read(at - 1, 1)[0] === NEWLINE) return at;
-    const [first, second] = this.#read(at, 2);
-    if (first === NEWLINE) return at + 1;
-    if (first === RETURN && second === NEWLINE) return at + 2;
-    return first === undefined ? at : undefined;
   }
 
   close(): void {

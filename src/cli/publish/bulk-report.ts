@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
-import { closeSync, fstatSync, ftruncateSync, openSync, realpathSync, writeSync } from "node:fs";
+import { appendFileSync, closeSync, openSync } from "node:fs";
 import { resolve } from "node:path";
 import { type ErrorBody, EvregError } from "../../domain/error.ts";
 import { systemReason } from "../io/files.ts";
-import { progressBar, MovingRate } from "../io/progress.ts";
+import { progressBar } from "../io/progress.ts";
 import { counted } from "../io/text.ts";
 import { encodeJson } from "../../json/raw-json.ts";
 import { mustNotBeDataFile } from "../../runtime/data-files.ts";
@@ -88,15 +88,15 @@ function fromLine(number: number, { path }: BulkFiles): string {
 export async function bulkProgress(size: number | undefined, from: BulkState, nowMs: () => number) {
   const counts = "{published} published{existing}, {refused} refused, {rate}/s";
   const format = size === undefined ? counts : `{bar} {percentage}% | ${counts} | {eta_formatted} left`;
-  const lines = new MovingRate(nowMs);
+  const startedMs = nowMs();
   const shown = (state: BulkState) => {
-    lines.reach(state.accepted + state.refused);
     const { accepted, replayed, refused } = sinceCheckpoint(from, state);
+    const elapsedS = (nowMs() - startedMs) / 1_000;
     return {
       published: accepted - replayed,
       existing: replayed === 0 ? "" : `, ${replayed} already there`,
       refused,
-      rate: Math.round(lines.perS).toLocaleString("en"),
+      rate: elapsedS === 0 ? 0 : Math.round((accepted + refused) / elapsedS).toLocaleString("en"),
     };
   };
   const bar = await progressBar(format, shown(from));
@@ -115,29 +115,19 @@ export async function bulkProgress(size: number | undefined, from: BulkState, no
 export class RejectFile {
   readonly #path: string;
   readonly #file: number;
-  #bytes: number;
 
   /**
-   * @param bytes how much of the file stays, when a bulk resumes
+   * @param continues whether what is in the file stays, as a bulk resumes
    * @throws EvregError `usage` for a path that cannot be written
    */
-  constructor(path: string, bytes: number) {
+  constructor(path: string, continues: boolean) {
     this.#path = path;
     mustNotBeDataFile(path);
     try {
-      this.#file = openSync(path, bytes === 0 ? "w" : "r+", 0o600);
+      this.#file = openSync(path, continues ? "a" : "w", 0o600);
     } catch (error) {
-      const isMissing = bytes > 0 && (error as NodeJS.ErrnoException).code === "ENOENT";
-      throw isMissing ? tooShort(path) : usageError(this.#unwritten(error));
+      throw usageError(this.#unwritten(error));
     }
-    if (fstatSync(this.#file).size < bytes) throw tooShort(path);
-    ftruncateSync(this.#file, bytes);
-    this.#bytes = bytes;
-  }
-
-  /** Length of the file, with all that was written. */
-  get bytes(): number {
-    return this.#bytes;
   }
 
   /** @throws EvregError `unavailable` */
@@ -151,13 +141,7 @@ export class RejectFile {
       ...(Array.isArray(errors) && errors.length > 1 ? { errors } : {}),
       ...(bytes === undefined ? {} : textOf(bytes)),
     };
-    const written = Buffer.from(`${encodeJson(record)}\n`);
-    this.#write(() => {
-      for (let at = 0; at < written.length;) {
-        at += writeSync(this.#file, written, at, written.length - at, this.#bytes + at);
-      }
-    });
-    this.#bytes += written.length;
+    this.#write(() => appendFileSync(this.#file, `${encodeJson(record)}\n`));
   }
 
   /** Has the disk hold what was added, so that a checkpoint may count it. @throws EvregError `unavailable` */
@@ -182,12 +166,6 @@ export class RejectFile {
   }
 }
 
-function tooShort(path: string): Error {
-  return usageError(
-    `--rejects: ${path} is missing or shorter than the checkpoint says. Give the file of the previous run, or start again with another --checkpoint.`,
-  );
-}
-
 function textOf(bytes: Uint8Array): object {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return isUtf8(buffer) ? { text: buffer.toString("utf8") } : { text_base64: buffer.toString("base64") };
@@ -198,64 +176,10 @@ export function assertDistinctPaths(files: Readonly<Record<string, string | unde
   const seen = new Map<string, string>();
   for (const [name, path] of Object.entries(files)) {
     if (path === undefined || path === "-") continue;
-    const real = realPath(path);
+    const real = resolve(path);
     const other = seen.get(real);
     if (other !== undefined)
       throw usageError(`${other} and ${name} name the same file, ${path}; give each its own.`);
     seen.set(real, name);
-  }
-}
-
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return resolve(path);
-  }
-}
-
-/** Lines with the same reason that are shown; further ones are counted. */
-const SHOWN_PER_REASON = 5;
-/** Names that are looked up for what they may have been meant as. */
-const MAX_MISSING = 20;
-/** Lines with reasons beyond this number are all shown: the summary must not grow with the file. */
-const MAX_REASONS = 1_000;
-
-/** Keeps a file of a million lines, all refused for one reason, from filling the screen. */
-export class ErrorSummary {
-  readonly #byReason = new Map<string, { lines: number; lastLine: number }>();
-
-  /** The first actions that are not there; they may have been mistyped. */
-  readonly missingActions = new Set<string>();
-
-  /** Counts a refused line; answers whether to show it. */
-  add(
-    line: number,
-    { error: reason, details: { record, value } }: Pick<ErrorBody, "error" | "details">,
-  ): boolean {
-    if (record === "action" && this.missingActions.size < MAX_MISSING) this.missingActions.add(String(value));
-    const known = this.#byReason.get(reason);
-    if (known === undefined) {
-      if (this.#byReason.size < MAX_REASONS) this.#byReason.set(reason, { lines: 1, lastLine: line });
-      return true;
-    }
-    known.lines += 1;
-    known.lastLine = line;
-    return known.lines <= SHOWN_PER_REASON;
-  }
-
-  /**
-   * A sentence for each reason with lines that were not shown, and how to see them.
-   * @param rejects the file that holds each of them, if one does
-   */
-  remaining(rejects: string | undefined): readonly string[] {
-    const counts = [...this.#byReason]
-      .filter(([, { lines }]) => lines > SHOWN_PER_REASON)
-      .map(([reason, { lines, lastLine }]) => {
-        return `${counted(lines - SHOWN_PER_REASON, "more line")}, up to line ${lastLine}: ${reason}`;
-      });
-    if (counts.length === 0) return counts;
-    const how = rejects === undefined ? "--output jsonl shows" : `${rejects} holds`;
-    return [...counts, `${how} each refused line.`];
   }
 }

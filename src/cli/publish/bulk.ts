@@ -1,24 +1,23 @@
 import { addAbortSignal } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ErrorBody, EvregError } from "../../domain/error.ts";
+import type { ErrorBody } from "../../domain/error.ts";
 import type { Evreg } from "../../evreg.ts";
 import { chunksOf, type Input, openInput } from "../io/input.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, type Output } from "../io/output.ts";
-import { escapeControlInJson, escapeControl } from "../io/text.ts";
+import { counted, escapeControlInJson, escapeControl } from "../io/text.ts";
 import { encodeJson } from "../../json/raw-json.ts";
 import { boundHeap } from "../../runtime/heap.ts";
 import { deprecationNote, noteUndelivered } from "../notes.ts";
-import { brokenRules, messageFor, wrongValue } from "../report-error.ts";
+import { brokenRules, wrongValue } from "../report-error.ts";
 import type { Target } from "../target/target.ts";
-import { EXIT, usageError } from "../usage-errors.ts";
+import { EXIT } from "../usage-errors.ts";
 import { MAX_LINE_BYTES, withRetry, type PublishItems } from "./bulk-batch.ts";
 import { BulkSource, readLines } from "./bulk-input.ts";
 import {
   assertDistinctPaths,
   type BulkFiles,
   bulkProgress,
-  ErrorSummary,
   RejectFile,
   sinceCheckpoint,
   summary,
@@ -49,7 +48,7 @@ interface OpenedBulk {
 /** A bulk whose file is open. */
 interface Bulk {
   /** Publishes it, prints the result and answers the exit code. */
-  readonly publish: (evreg: Evreg, target: Pick<Target, "dataKey">) => Promise<number>;
+  readonly publish: (evreg: Evreg, target: Pick<Target, "location">) => Promise<number>;
   /** Closes the file in any case: there may be no target to publish to. */
   readonly close: () => void;
 }
@@ -64,48 +63,38 @@ export async function openBulk(options: BulkPublishOptions): Promise<Bulk> {
   if (checkpointPath === undefined) {
     const input = await openInput(path);
     return {
-      publish: (evreg) =>
-        publishBulk(evreg, { input, checkpoint: undefined, publish: batchesOf(evreg) }, options),
+      publish: (evreg) => {
+        const publish: PublishItems = (items, how) => evreg.events.publishBatch(items, how);
+        return publishBulk(evreg, { input, checkpoint: undefined, publish }, options);
+      },
       close: () => void input.stream.destroy(),
     };
   }
   const source = new BulkSource(path);
   return {
-    publish: async (evreg, { dataKey: target }) => {
-      const dataId = await dataIdOf(evreg, target);
+    publish: async (evreg, { location: target }) => {
+      const { data_id: dataId } = (await evreg.whoami()).data;
       const checkpoint = await Checkpoint.open({ path: checkpointPath, source, dataId, target, nowMs });
       const input = await openInput(path, checkpoint.state.settledBytes);
-      const publish = pinDataId(dataId, batchesOf(evreg));
+      // A server that was away may come back with other data, without what the checkpoint counts.
+      const publish: PublishItems = (items, how) =>
+        evreg.events.publishBatch(items, { ...how, data_id: dataId });
       return publishBulk(evreg, { input, checkpoint, publish }, options);
     },
     close: () => source.close(),
   };
 }
 
-function batchesOf({ events }: Evreg): PublishItems {
-  return (items, how) => events.publishBatch(items, how);
-}
-
 async function publishBulk(evreg: Evreg, opened: OpenedBulk, options: BulkPublishOptions): Promise<number> {
   const { input, checkpoint } = opened;
   const from = checkpoint?.state ?? NOTHING_SETTLED;
   const rejects =
-    options.rejects === undefined
-      ? undefined
-      : new RejectFile(options.rejects, checkpoint?.rejectsBytes ?? 0);
+    options.rejects === undefined ? undefined : new RejectFile(options.rejects, from.settledLine > 0);
   if (from.settledLine > 0 && from.settledBytes !== input.size) {
     const line = from.settledLine.toLocaleString("en");
     note(escapeControl(`Continuing after line ${line} of ${options.path}, by ${options.checkpoint}.`));
   }
-  const errors = new ErrorSummary();
-  const outcome = await runBulk(opened, from, rejects, errors, options);
-  for (const action of errors.missingActions) {
-    // A batch is answered without suggestions.
-    const error: unknown = await evreg.actions.get(action).catch((failure: unknown) => failure);
-    if (!(error instanceof EvregError)) continue;
-    const meant = messageFor(error);
-    if (meant !== error.message) note(escapeControl(meant));
-  }
+  const outcome = await runBulk(opened, from, rejects, options);
   if (options.output.format === "table") {
     await noteUndelivered(evreg, "Deliveries", async () => {
       if (outcome.accepted === 0) return false;
@@ -120,7 +109,6 @@ async function runBulk(
   { input, checkpoint, publish }: OpenedBulk,
   from: BulkState,
   rejects: RejectFile | undefined,
-  errors: ErrorSummary,
   { path, atomic, concurrency, onError, output, rejects: rejectsPath }: BulkPublishOptions,
 ): Promise<BulkOutcome> {
   const { stream, size } = input;
@@ -129,6 +117,7 @@ async function runBulk(
   addAbortSignal(AbortSignal.any([signal, over.signal]), stream);
   const progress = await bulkProgress(size, from, nowMs);
   const { log } = progress;
+  let refused = 0;
   const warnedOf = new Set<string>();
   const publishWithNotes: PublishItems = async (items, how) => {
     const result = await publish(items, how);
@@ -153,7 +142,8 @@ async function runBulk(
       rejects?.add(line, error);
       const { number } = line;
       if (output.format !== "table") log(escapeControlInJson(encodeJson({ line: number, ...error })));
-      else if (errors.add(number, error)) log(refusalText(number, error));
+      else if (refused < MAX_SHOWN) log(refusalText(number, error));
+      refused += 1;
     },
     settled: (state) => {
       checkpoint?.note(state, rejects);
@@ -174,7 +164,10 @@ async function runBulk(
     progress.stop();
     stream.destroy();
     rejects?.close();
-    for (const text of errors.remaining(rejectsPath)) note(escapeControl(text));
+    if (output.format === "table" && refused > MAX_SHOWN) {
+      const how = rejectsPath === undefined ? "--output jsonl shows" : `${rejectsPath} holds`;
+      note(escapeControl(`${counted(refused - MAX_SHOWN, "more line")} refused; ${how} each refused line.`));
+    }
   }
 }
 
@@ -200,6 +193,8 @@ function countsOf({ accepted, refused, replayed }: BulkState): Readonly<Record<s
   return { accepted, published: accepted - replayed, rejected: refused, replayed };
 }
 
+/** Refused lines that are shown to a person: a file of a million of them must not fill the screen. */
+const MAX_SHOWN = 20;
 /** Rules shown for a refused line, beside the first. */
 const MAX_RULES = 3;
 
@@ -213,33 +208,4 @@ function refusalText(number: number, { error, details }: ErrorBody): string {
   return [`Line ${number}: ${escapeControl(error)}${wrong === undefined ? "" : `: ${wrong}`}`, ...lines].join(
     "\n",
   );
-}
-
-/**
- * Which data a bulk publishes to.
- * @param target the address or the data folder, for a person
- * @throws EvregError `usage` for a server that does not say; those of `whoami`
- */
-async function dataIdOf(evreg: Evreg, target: string): Promise<string> {
-  const { data_id: id } = (await evreg.whoami()).data as { data_id?: string };
-  if (id !== undefined) return id;
-  throw usageError(
-    `--checkpoint: the server at ${target} runs an older evreg, which does not say which data it has. Update that server, or leave --checkpoint out.`,
-  );
-}
-
-/**
- * Publishes to this data only. A server that was away may come back with other data, without what the checkpoint counts.
- * @throws EvregError also `usage` when it has other data
- */
-export function pinDataId(dataId: string, publish: PublishItems): PublishItems {
-  return (items, how) =>
-    publish(items, { ...how, data_id: dataId }).catch((error: unknown) => {
-      const isOther =
-        error instanceof EvregError && error.code === "conflict" && error.details["field"] === "data_id";
-      if (!isOther) throw error;
-      throw usageError(
-        "The server has other data than before: another data folder, or the one from before a restore. Nothing more was published. Run the same command again to see how to go on.",
-      );
-    });
 }

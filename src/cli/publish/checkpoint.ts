@@ -8,7 +8,6 @@ import type { BulkSource, Line } from "./bulk-input.ts";
 import type { RejectFile } from "./bulk-report.ts";
 import { type BulkState, NOTHING_SETTLED } from "./bulk-run.ts";
 
-/** Older ones said otherwise which file they were of. */
 const FORMAT_VERSION = 3;
 const SAVE_EVERY_MS = 500;
 /** Digits of a line's number in its key. With leading zeros keys grow as lines do, which suits an index. */
@@ -32,7 +31,6 @@ interface CheckpointFile {
   /** What the keys of its lines are made of. It stays when the file changes. */
   readonly seed: string;
   readonly data_id: string;
-  readonly target: string;
   readonly line: number;
   readonly byte: number;
   /** The digest of the file up to there. */
@@ -40,8 +38,6 @@ interface CheckpointFile {
   readonly accepted: number;
   readonly replayed: number;
   readonly refused: number;
-  /** Length of the file of refused lines. */
-  readonly rejects_bytes: number;
 }
 
 /**
@@ -65,14 +61,14 @@ export class Checkpoint {
    * @throws EvregError `usage` for one of another file or other data, and for what is no checkpoint; `unavailable`
    */
   static async open(options: CheckpointOptions): Promise<Checkpoint> {
-    const { source, dataId, target } = options;
-    const checkpoint = await readCheckpoint(options);
+    const { source, dataId } = options;
+    const checkpoint = await readCheckpoint(options.path);
     if (checkpoint !== undefined) {
-      return new Checkpoint(options, { ...checkpoint, target, byte: resumeOffset(checkpoint, options) });
+      assertContinues(checkpoint, options);
+      return new Checkpoint(options, checkpoint);
     }
-    const start = { ...columnsOf(NOTHING_SETTLED), digest: "", rejects_bytes: 0 };
-    const created = { evreg_checkpoint: FORMAT_VERSION, seed: source.seed(), data_id: dataId, target };
-    return new Checkpoint(options, { ...created, ...start });
+    const created = { evreg_checkpoint: FORMAT_VERSION, seed: source.seed(), data_id: dataId, digest: "" };
+    return new Checkpoint(options, { ...created, ...columnsOf(NOTHING_SETTLED) });
   }
 
   /** Where the bulk begins. */
@@ -81,18 +77,13 @@ export class Checkpoint {
     return { accepted, replayed, refused, settledLine: line, settledBytes: byte };
   }
 
-  get rejectsBytes(): number {
-    return this.#stored.rejects_bytes;
-  }
-
   /** The idempotency key of a line without one: the same for the same line of the same file, and for no other. */
   readonly keyOf = ({ number }: Line): string =>
     `bulk:${this.#stored.seed}:${String(number).padStart(LINE_DIGITS, "0")}`;
 
   /** Takes over the state, and saves it twice a second. @throws EvregError `unavailable` */
   note(state: BulkState, rejects?: RejectFile): void {
-    const rejectsBytes = rejects?.bytes ?? this.rejectsBytes;
-    this.#stored = { ...this.#stored, ...columnsOf(state), rejects_bytes: rejectsBytes };
+    this.#stored = { ...this.#stored, ...columnsOf(state) };
     if (this.#options.nowMs() - this.#savedAtMs >= SAVE_EVERY_MS) this.save(rejects);
   }
 
@@ -118,7 +109,7 @@ function columnsOf({ accepted, replayed, refused, settledLine, settledBytes }: B
 }
 
 /** The checkpoint in a file; `undefined` where there is no such file. */
-async function readCheckpoint({ path, source }: CheckpointOptions): Promise<CheckpointFile | undefined> {
+async function readCheckpoint(path: string): Promise<CheckpointFile | undefined> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
@@ -127,60 +118,35 @@ async function readCheckpoint({ path, source }: CheckpointOptions): Promise<Chec
     throw unreadable(path, error);
   }
   const stored = parsed(text);
-  if (stored === undefined) {
-    throw usageError(
-      `${path} is no checkpoint of publish --batch, and is left as it is. Name another file with --checkpoint.`,
-    );
-  }
-  if (stored.evreg_checkpoint < FORMAT_VERSION) {
-    throw usageError(
-      `The checkpoint ${path} is of an older evreg. Go on with that one, or name another file with --checkpoint: ${restartAdvice(source)}`,
-    );
-  }
-  return stored;
+  if (stored !== undefined) return stored;
+  throw usageError(
+    `${path} is no checkpoint of publish --batch, and is left as it is. Name another file with --checkpoint.`,
+  );
 }
 
 function parsed(text: string): CheckpointFile | undefined {
   try {
     const stored = JSON.parse(text) as CheckpointFile;
-    const { evreg_checkpoint: version, line, byte, accepted, replayed, refused } = stored;
-    if (version === 1 || version === 2) return stored;
-    const counts = [line, byte, accepted, replayed, refused, stored.rejects_bytes];
-    const texts = [stored.seed, stored.data_id, stored.target, stored.digest];
+    const { line, byte, accepted, replayed, refused, seed, data_id, digest } = stored;
     const isWhole =
-      counts.every((count) => Number.isSafeInteger(count) && count >= 0) &&
-      texts.every((one) => typeof one === "string");
-    return version === FORMAT_VERSION && isWhole ? stored : undefined;
+      [line, byte, accepted, replayed, refused].every((count) => Number.isSafeInteger(count) && count >= 0) &&
+      [seed, data_id, digest].every((one) => typeof one === "string");
+    return stored.evreg_checkpoint === FORMAT_VERSION && isWhole ? stored : undefined;
   } catch {
     return undefined;
   }
 }
 
-/**
- * Where in the file to resume.
- * @throws EvregError `usage` for a checkpoint of other data, or of a file whose published part is not as it was
- */
-function resumeOffset(stored: CheckpointFile, options: CheckpointOptions): number {
-  const { path, source, dataId, target } = options;
-  const isSame = source.digestOf(stored.byte) === stored.digest;
-  const offset = isSame ? source.lineEnd(stored.byte) : undefined;
-  if (offset === undefined) {
+/** @throws EvregError `usage` for a checkpoint of other data, or of a file whose published part is not as it was */
+function assertContinues(stored: CheckpointFile, { path, source, dataId, target }: CheckpointOptions): void {
+  if (source.digestOf(stored.byte) !== stored.digest) {
     throw usageError(
       `The checkpoint ${path} is of another file than ${source.path}, or that was changed before line ${(stored.line + 1).toLocaleString("en")}, up to which it is published. Give the file as it was; what comes after may have changed. To publish this file from its first line, name another file with --checkpoint. Lines that were published from another version of it are then stored again, unless they have an idempotency_key of their own.`,
     );
   }
   if (stored.data_id !== dataId) {
-    const whose =
-      stored.target === target
-        ? `is of other data than there is now at ${target}: another data folder was there, or the one from before a restore`
-        : `is of the data at ${stored.target}, and at ${target} there is other data`;
     throw usageError(
-      `The checkpoint ${path} ${whose}. Nothing was published. To go on with the data that the checkpoint is of, name where that is now (--url, --context or --data). To publish to the data at ${target}, name another file with --checkpoint: ${restartAdvice(source)}`,
+      `The checkpoint ${path} is of other data than there is at ${target}: of another server or data folder, or of the data from before a restore. Nothing was published. To go on with the data that it is of, name where that is (--url, --context or --data). To publish to this data, name another file with --checkpoint: ${source.path} is then published from its first line on. What of it is there already is not stored twice, unless the file has changed since; what a restore has lost is stored again.`,
     );
   }
-  return offset;
-}
-
-function restartAdvice({ path }: BulkSource): string {
-  return `${path} is then published from its first line on. What of it is there already is not stored twice, unless the file has changed since; what a restore has lost is stored again.`;
 }

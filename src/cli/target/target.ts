@@ -1,4 +1,4 @@
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Context, Contexts } from "../../config/contexts.ts";
 import { loadConfig, type LoadedConfig } from "../../config/load.ts";
@@ -18,8 +18,6 @@ export interface Target {
   readonly kind: "remote" | "local";
   /** The address, the data folder or the database, for a person. */
   readonly location: string;
-  /** One text from run to run: a data folder is itself, whether a server has it or not and whatever that one's port. */
-  readonly dataKey: string;
   /** The name of the context that led there, if one did. */
   readonly context?: string;
 }
@@ -50,8 +48,6 @@ export interface Address {
   readonly url: string;
   readonly token: string | undefined;
   readonly allowInsecureToken: boolean;
-  /** The folder of a server on a data folder. */
-  readonly folder?: string;
   /** The name of the context that it is of. */
   readonly context?: string;
 }
@@ -76,12 +72,7 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   const needsData = needs.creates === undefined;
   const evreg = await openLocal({ command, version, config, needsData, logger: stderrLogger });
   const location = database === undefined ? config.data : databaseName(database);
-  return {
-    evreg,
-    kind: "local",
-    location,
-    dataKey: database === undefined ? realpathSync(location) : location,
-  };
+  return { evreg, kind: "local", location };
 }
 
 /**
@@ -145,7 +136,7 @@ export async function serverFor(
   // It is on this machine, so nothing crosses a network, whichever address it listens at.
   const isSaid = loaded.places.get("remote.token")?.source === "environment";
   const token = flags.token ?? (isSaid ? (ours ?? own) : (own ?? ours));
-  return { url: server.url, token, allowInsecureToken: true, folder: config.data };
+  return { url: server.url, token, allowInsecureToken: true };
 }
 
 /** Whether it is the address of the context in use, or of any context where none is in use. */
@@ -194,11 +185,10 @@ function addressOf(
   };
 }
 
-async function connected({ token, context, folder, ...address }: Address): Promise<Target> {
+async function connected({ token, context, ...address }: Address): Promise<Target> {
   const { connect } = await import("../../client/client.ts");
   const evreg = connect(token === undefined ? address : { ...address, token });
-  const place = folder === undefined ? address.url : realpathSync(folder);
-  const target: Target = { evreg, kind: "remote", location: address.url, dataKey: place };
+  const target: Target = { evreg, kind: "remote", location: address.url };
   return context === undefined ? target : { ...target, context };
 }
 
