@@ -30,15 +30,11 @@ export interface HttpAppOptions {
 
 const MIB = 1024 * 1024;
 
-/** Four of the largest batches at once. Small claims are those of ordinary events. */
-const BODY_LIMITS: BudgetLimits = {
-  maxBytes: 64 * MIB,
-  maxWaiting: 256,
-  small: { claimBytes: 64 * 1024, maxBytes: 8 * MIB },
-};
+/** Four of the largest batches at once. */
+const BODY_LIMITS: BudgetLimits = { maxBytes: 64 * MIB, maxWaiting: 256 };
 
 const TOO_MANY_BODIES =
-  "Too many large request bodies are being received at once, and there is no memory for this one, or it came too slowly while others waited. Send it again in a moment; bodies up to 16 KiB are always accepted.";
+  "Too many large request bodies are being received at once, and there is no memory for this one. Send it again in a moment; bodies up to 16 KiB are always accepted.";
 
 /** The HTTP interface as an h3 app. Every path through it ends in the responder: one shape, one log line. */
 export function createHttpApp(options: HttpAppOptions): H3 {

@@ -31,8 +31,6 @@ export class ApiRequest {
   readonly #bodies: ByteBudget;
   /** Aborted when the answer is sent or the client has disconnected: one for all that is done until then. */
   #finished: AbortSignal | undefined;
-  /** Memory of a large body, until its request has ended: the answer often refers to the body. */
-  #reservation: Reservation | undefined;
   /** Which token it counts as in what callers share, once that is known; `undefined` without one. */
   token: number | undefined;
   /** Who makes it, once that is known. */
@@ -85,17 +83,9 @@ export class ApiRequest {
     this.nodeRequest.socket.destroy();
   }
 
-  /** The answer is being sent. The body's memory is released when it is out, or its client too slow. */
-  responseStarted(bytes: number): void {
-    const reservation = this.#reservation;
-    if (reservation === undefined) return;
-    reservation.startTransfer(bytes);
-    this.onFinished(() => reservation.release());
-  }
-
   /** A claim on memory for this client. */
-  claim(bytes: number, evict: () => void = () => this.disconnect()): ByteClaim {
-    return { bytes, caller: { address: addressOf(this.nodeRequest.socket), token: this.token }, evict };
+  claim(bytes: number): ByteClaim {
+    return { bytes, caller: { address: addressOf(this.nodeRequest.socket), token: this.token } };
   }
 
   /** @param name in lower case */
@@ -138,8 +128,7 @@ export class ApiRequest {
    * one as soon as it is passed. Beyond `FREE_BYTES` a body reserves memory for its declared length, or for `maxBytes`;
    * nothing more is read before that.
    * @throws EvregError `unsupported_media_type` unless it is plain JSON; `too_large` with `{ limit, size }`, where `size`
-   * is the declared length or what had arrived; `malformed` without a body; `unavailable` without memory, or when the
-   * client is too slow while others wait
+   * is the declared length or what had arrived; `malformed` without a body; `unavailable` without memory
    */
   async body(maxBytes: number): Promise<Uint8Array> {
     checkMediaType(this.header("content-type"), this.header("content-encoding"));
@@ -155,115 +144,53 @@ export class ApiRequest {
       const whole = request.readableLength === longest && !isEnding(request.socket) ? request.read() : null;
       if (whole !== null) return whole as Uint8Array;
     }
-    const reader = new BodyReader(this, this.#bodies, longest, maxBytes);
-    const body = await reader.read();
-    this.#reservation = reader.reservation;
-    return body;
-  }
-}
-
-/** Reads one body, see `ApiRequest.body`. */
-class BodyReader {
-  readonly #request: ApiRequest;
-  readonly #incoming: IncomingMessage;
-  readonly #budget: ByteBudget;
-  readonly #longest: number;
-  readonly #maxBytes: number;
-  readonly #result = Promise.withResolvers<Uint8Array>();
-  /** One buffer: a list of chunks of a byte each would take a hundred times their bytes. */
-  #bytes = Buffer.alloc(0);
-  #size = 0;
-  #isDone = false;
-  /** The memory of a body of more than `FREE_BYTES`. */
-  reservation: Reservation | undefined;
-
-  /** @param longest that it can be: its declared length, or `maxBytes` */
-  constructor(request: ApiRequest, budget: ByteBudget, longest: number, maxBytes: number) {
-    this.#request = request;
-    this.#incoming = request.nodeRequest;
-    this.#budget = budget;
-    this.#longest = longest;
-    this.#maxBytes = maxBytes;
+    return this.#readBody(longest, maxBytes);
   }
 
-  read(): Promise<Uint8Array> {
-    if (this.#incoming.destroyed) this.#onClose();
-    // It comes in any case: after the end, or without one when the client disconnects.
-    else this.#incoming.on("data", this.#onData).on("end", this.#onEnd).on("close", this.#onClose);
-    return this.#result.promise;
-  }
-
-  readonly #onData = (chunk: Uint8Array): void => {
-    const size = this.#size + chunk.length;
-    if (size > this.#maxBytes) this.#fail(tooLarge(this.#maxBytes, size));
-    else if (size <= FREE_BYTES || this.reservation !== undefined) this.#add(chunk);
-    else void this.#reserveFor(chunk);
-  };
-
-  async #reserveFor(chunk: Uint8Array): Promise<void> {
-    const claim = this.#request.claim(this.#longest, () => this.#evict());
-    let reservation = this.#budget.tryReserve(claim);
-    if (reservation === undefined) {
-      this.#incoming.pause();
-      const wait = (signal: AbortSignal) => this.#budget.reserve(claim, BODY_WAIT_MS, signal);
-      try {
-        reservation = await this.#request.untilDisconnect(wait);
-      } catch (error) {
-        if (!this.#isDone) this.#fail(error as Error);
-        return;
+  /**
+   * Memory of a large body is reserved until its request has ended: the answer often refers to the body.
+   * @param longest that it can be: its declared length, or `maxBytes`
+   */
+  async #readBody(longest: number, maxBytes: number): Promise<Uint8Array> {
+    const { socket } = this.nodeRequest;
+    let reservation: Reservation | undefined;
+    // One buffer: a list of chunks of a byte each would take a hundred times their bytes.
+    let bytes = Buffer.allocUnsafeSlow(Math.min(longest, FREE_BYTES));
+    let size = 0;
+    try {
+      // A caller that is refused within its body gets its answer on the same connection.
+      for await (const chunk of this.nodeRequest.iterator({ destroyOnReturn: false })) {
+        const piece = chunk as Uint8Array;
+        const sizeThen = size + piece.length;
+        if (sizeThen > maxBytes) throw tooLarge(maxBytes, sizeThen);
+        if (sizeThen > bytes.length) {
+          reservation = await this.#reserveForBody(longest);
+          const whole = Buffer.allocUnsafeSlow(longest);
+          whole.set(bytes.subarray(0, size));
+          bytes = whole;
+        }
+        bytes.set(piece, size);
+        size = sizeThen;
       }
-      if (this.#isDone) return reservation.release();
-      this.#incoming.resume();
+    } catch (error) {
+      // Its bytes count as free from here on, so they are freed at once.
+      bytes.buffer.transfer(0);
+      reservation?.release();
+      throw error instanceof EvregError ? error : new ClientDisconnected();
     }
-    this.reservation = reservation;
-    reservation.startTransfer(0);
-    this.#add(chunk);
+    // It came too late, and that was its answer.
+    if (isEnding(socket)) throw new ClientDisconnected();
+    if (size === 0) throw new EvregError("malformed", "The request has no body; send a JSON object.");
+    return bytes.subarray(0, size);
   }
 
-  /** Its client is too slow while others wait for memory. */
-  #evict(): void {
-    if (this.#isDone) this.#request.disconnect();
-    else this.#fail(this.#budget.refused(this.#request.claim(0)));
+  async #reserveForBody(bytes: number): Promise<Reservation> {
+    const reservation = await this.untilDisconnect((signal) =>
+      this.#bodies.reserve(this.claim(bytes), BODY_WAIT_MS, signal),
+    );
+    this.onFinished(() => reservation.release());
+    return reservation;
   }
-
-  #add(chunk: Uint8Array): void {
-    const size = this.#size + chunk.length;
-    if (size > this.#bytes.length) {
-      const room = this.reservation === undefined ? FREE_BYTES : this.#longest;
-      const larger = Buffer.allocUnsafeSlow(Math.min(this.#longest, room));
-      larger.set(this.#bytes.subarray(0, this.#size));
-      this.#bytes = larger;
-    }
-    this.#bytes.set(chunk, this.#size);
-    this.#size = size;
-    this.reservation?.transferred(chunk.length);
-  }
-
-  #fail(error: Error): void {
-    this.#isDone = true;
-    // Its bytes count as free from here on, so they are freed at once.
-    this.#bytes.buffer.transfer(0);
-    this.reservation?.release();
-    this.#incoming.off("data", this.#onData).pause();
-    this.#result.reject(error);
-  }
-
-  readonly #onEnd = (): void => {
-    // It was refused as too slow, and its end arrived before the connection's.
-    if (isEnding(this.#incoming.socket)) return this.#onClose();
-    if (this.#isDone) return;
-    if (this.#size === 0) {
-      return this.#fail(new EvregError("malformed", "The request has no body; send a JSON object."));
-    }
-    this.#isDone = true;
-    // evreg works from here on, and the client waits.
-    this.reservation?.endTransfer();
-    this.#result.resolve(this.#bytes.subarray(0, this.#size));
-  };
-
-  readonly #onClose = (): void => {
-    if (!this.#isDone) this.#fail(new ClientDisconnected("The connection ended before the request did."));
-  };
 }
 
 function tooLarge(limit: number, size: number): EvregError {

@@ -32,8 +32,6 @@ interface ByteStream {
   /** `undefined` for one that has no end, or whose end is not known yet. */
   readonly bytes: number | undefined;
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** The body where it is made part by part; only one of the two is read. */
-  readonly parts?: AsyncIterable<Part>;
 }
 
 export type HeaderPair = readonly [name: string, value: string];
@@ -86,22 +84,28 @@ export interface Part {
 /**
  * A document that is made part by part, as its caller takes it, so that it needs the memory of one part only. One of a single
  * part is whole at once. What fails in a later part ends the connection.
+ * @param nextPart makes room for a further part, once the one before is taken
  */
-export async function replyInParts(parts: AsyncGenerator<Part, void, void>): Promise<Reply> {
+export async function replyInParts(
+  parts: AsyncGenerator<Part, void, void>,
+  nextPart: () => Promise<void>,
+): Promise<Reply> {
   const first = await parts.next();
   const { body, isLast } = first.value!;
   if (isLast) return { status: 200, body };
-  async function* all(): AsyncGenerator<Part, void, void> {
-    yield { body, isLast };
-    yield* parts;
-  }
   async function* chunks(): AsyncGenerator<Uint8Array, void, void> {
-    for await (const part of all()) yield* chunksOf(part.body);
+    yield* chunksOf(body);
+    await nextPart();
+    for await (const part of parts) {
+      yield* chunksOf(part.body);
+      if (part.isLast) return;
+      await nextPart();
+    }
   }
-  return { status: 200, body: { bytes: undefined, chunks: chunks(), parts: all() } };
+  return { status: 200, body: { bytes: undefined, chunks: chunks() } };
 }
 
-export function chunksOf(body: string | Chunks): Chunks {
+function chunksOf(body: string | Chunks): Chunks {
   return typeof body === "string" ? [Buffer.from(body)] : body;
 }
 
@@ -282,7 +286,6 @@ export class Responder {
     const { body, status, release, isLogged = false } = reply;
     if (release !== undefined) request.onFinished(release);
     const bytes = sizeOf(body);
-    request.responseStarted(bytes);
     const { method, path, nodeRequest } = request;
     const level = !isLogged && isRoutine(method, path, status) ? "debug" : "info";
     if (level === "info" || this.#logger.isDebugEnabled) {

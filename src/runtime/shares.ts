@@ -48,9 +48,12 @@ export class Shares {
     return true;
   }
 
-  /** Gives back what `tryTake` took. */
-  release(caller: unknown, amount = 1): void {
-    const counted = this.#counted(amount);
+  /**
+   * Gives back what `tryTake` took.
+   * @param kept what the caller keeps of it
+   */
+  release(caller: unknown, amount = 1, kept = 0): void {
+    const counted = this.#counted(amount) - this.#counted(kept);
     const left = this.heldBy(caller) - counted;
     this.#used -= counted;
     if (left > 0) this.#held.set(caller, left);
