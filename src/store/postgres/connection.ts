@@ -50,6 +50,8 @@ const SETTINGS = [
   "enable_mergejoin = off",
   "enable_seqscan = off",
   "jit = off",
+  // The values change no plan. To plan anew for each takes longer than a list of 50: lists 1.34 times as many, single events 1.1.
+  "plan_cache_mode = force_generic_plan",
   // A server that stands still, or that no answer reaches, holds its turn for no longer. All others wait for that.
   "idle_in_transaction_session_timeout = 5000",
   "tcp_user_timeout = 5000",
