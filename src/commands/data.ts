@@ -381,7 +381,7 @@ function secondsText(ms: number): string {
 }
 
 function movedNotes({ from, to, took_ms: tookMs, ...moved }: Moved, { url }: DataPlace): string[] {
-  const { finished, finished_before: finishedBefore, kept } = moved;
+  const { finished, kept } = moved;
   if (!finished) {
     const own = url === undefined ? from : "FOLDER";
     return [
@@ -389,11 +389,8 @@ function movedNotes({ from, to, took_ms: tookMs, ...moved }: Moved, { url }: Dat
     ];
   }
   const start = url === undefined ? `serve${flagWords({ data: to })}` : `serve, with EVREG_DATABASE_URL`;
-  const done = finishedBefore
-    ? `The move was finished before: all data are in ${to}, the same as in ${from}.`
-    : `All data are in ${to} now. That took ${secondsText(tookMs)}, for which nothing could be published.`;
   return [
-    `${done} What was in ${from} is kept as ${kept}, and no server opens it.`,
+    `All data are in ${to} now. That took ${secondsText(tookMs)}, for which nothing could be published. What was in ${from} is kept as ${kept}, and no server opens it.`,
     `Start a server on them: ${plainCommand(start)}`,
   ];
 }

@@ -4,7 +4,7 @@ import { fileTimestamp } from "../../runtime/clock.ts";
 import { DatabaseConnection, type DatabaseSetup, PostgresSql } from "../postgres/connection.ts";
 import { makeTables } from "../postgres/make-tables.ts";
 import { ARRIVING, LAST_MOVED, movedSchema } from "../postgres/moved-schema.ts";
-import { IS_LIVING, LEASE_END, LEASE_SECONDS } from "../postgres/nodes.ts";
+import { IS_LIVING } from "../postgres/nodes.ts";
 import { FORM, SCHEMA } from "../postgres/tables.ts";
 import type { Sql } from "../sql/sql.ts";
 import { keysOf, linesIn, MOVED_TABLES } from "./moved-tables.ts";
@@ -153,96 +153,74 @@ async function lockAll(sql: Sql, where: string): Promise<void> {
   throw new EvregError("conflict", `A server on the database ${where} has just started. Run this again.`);
 }
 
-/**
- * SQL by which a move alone writes to its target: by a row of its own, which ends with its lease, and within a transaction by the
- * lock of `turn`. It changes no row where another one has either.
- */
-const HOLD = `WITH free AS MATERIALIZED (
-    SELECT FROM turn WHERE NOT EXISTS (SELECT 1 FROM node WHERE id <> ?1 AND ${IS_LIVING}) FOR UPDATE SKIP LOCKED
-  )
-  INSERT INTO node (id, owner, serves, until, seen) SELECT ?1, '{}', 0, ${LEASE_END}, 0 FROM free
-  ON CONFLICT (id) DO UPDATE SET until = excluded.until`;
-
 async function toDatabase(address: DatabaseAddress, where: string, source: SourceFacts): Promise<OpenTarget> {
-  const isThere = await withConnection(address, SCHEMA, (connection) =>
+  await withConnection(address, SCHEMA, (connection) =>
     transaction(connection, "BEGIN", async (sql) => {
-      if ((await sql.value<string | null>(`SELECT to_regclass('${SCHEMA}.turn')::text`)) === null) {
-        // One that is empty, which may have been made for evreg, makes room for the one that arrives.
-        await sql.run(`DROP SCHEMA IF EXISTS ${SCHEMA}`);
-        const begun = await sql.value<string | null>(`SELECT to_regnamespace('${ARRIVING}')::text`);
-        mustBeBegun(begun !== null, source, `the database ${where}`);
-        return false;
-      }
-      const isSame = (await sql.value<string>("SELECT id FROM data_identity")) === source.dataId;
-      if (isSame && source.kept !== undefined) return true;
-      const what = isSame ? "these data" : "data of evreg";
-      throw new EvregError(
-        "conflict",
-        `The database ${where} has ${what} already, which a move leaves alone. Name another with --to.`,
-      );
-    }),
-  );
-  if (isThere) return inDatabase(address, where);
-  await makeTables(setupFor(address, ARRIVING));
-  const connection = new DatabaseConnection(setupFor(address, ARRIVING));
-  const mover = randomUUID();
-  const alone = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
-    transaction(connection, "BEGIN", async (sql) => {
-      if ((await sql.run(HOLD, mover)) === 0) {
+      const begun = await sql.value<string | null>(`SELECT to_regnamespace('${ARRIVING}')::text`);
+      mustBeBegun(begun !== null, source, `the database ${where}`);
+      if ((await sql.value<string | null>(`SELECT to_regclass('${SCHEMA}.turn')::text`)) !== null) {
         throw new EvregError(
           "conflict",
-          `Another move into the database ${where} is under way, or was killed a moment ago. Run this again in ${LEASE_SECONDS} s.`,
+          `The database ${where} has data of evreg already, which a move leaves alone. Name another with --to.`,
         );
+      }
+      // One that is empty, which may have been made for evreg, makes room for the one that arrives.
+      await sql.run(`DROP SCHEMA IF EXISTS ${SCHEMA}`);
+    }),
+  );
+  await makeTables(setupFor(address, ARRIVING));
+  const connection = new DatabaseConnection(setupFor(address, ARRIVING));
+  try {
+    const alone = await takeOver(connection, where, source);
+    return {
+      where,
+      engine,
+      transaction: (work) =>
+        alone(async (sql) => {
+          // The last transaction waits for the disk, and with it all before it.
+          await sql.run("SET LOCAL synchronous_commit = off");
+          return await work(sql);
+        }),
+      arrive: () =>
+        alone(async (sql) => {
+          await sql.run("DELETE FROM node");
+          await sql.run(`ALTER SCHEMA ${ARRIVING} RENAME TO ${SCHEMA}`);
+        }),
+      close: () => connection.close(),
+    };
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+/**
+ * Makes this move the only one that writes to its target: it has the only row of `node`. Another move, which may have been killed,
+ * finds its own row gone, and ends.
+ * @returns does something in a transaction
+ */
+async function takeOver(
+  connection: DatabaseConnection,
+  where: string,
+  { dataId }: SourceFacts,
+): Promise<OpenTarget["transaction"]> {
+  const mover = randomUUID();
+  await transaction(connection, "BEGIN", async (sql) => {
+    await sql.run("SELECT FROM turn FOR UPDATE");
+    const advice = `run DROP SCHEMA ${ARRIVING} CASCADE there`;
+    await identify(sql, dataId, `the database ${where}`, advice);
+    await sql.run("DELETE FROM node");
+    const insert =
+      "INSERT INTO node (id, owner, serves, until, seen) VALUES (?, '{}', 0, clock_timestamp(), 0)";
+    await sql.run(insert, mover);
+  });
+  return (work) =>
+    transaction(connection, "BEGIN", async (sql) => {
+      const own = await sql.first("SELECT id FROM node WHERE id = ? FOR UPDATE", mover);
+      if (own === undefined) {
+        const message = `Another move into the database ${where} was begun since, and goes on in the place of this one.`;
+        throw new EvregError("conflict", message);
       }
       return await work(sql);
     });
-  let hasArrived = false;
-  const close = async (): Promise<void> => {
-    if (!hasArrived) {
-      const release = "DELETE FROM node WHERE id = ?";
-      await transaction(connection, "BEGIN", async (sql) => void (await sql.run(release, mover))).catch(
-        () => undefined,
-      );
-    }
-    await connection.close();
-  };
-  try {
-    const advice = `run DROP SCHEMA ${ARRIVING} CASCADE there`;
-    await alone((sql) => identify(sql, source.dataId, `the database ${where}`, advice));
-  } catch (error) {
-    await close();
-    throw error;
-  }
-  return {
-    where,
-    engine,
-    hasArrived: false,
-    transaction: (work) =>
-      alone(async (sql) => {
-        // The last transaction waits for the disk, and with it all before it.
-        await sql.run("SET LOCAL synchronous_commit = off");
-        return await work(sql);
-      }),
-    async arrive() {
-      await alone(async (sql) => {
-        await sql.run("DELETE FROM node");
-        await sql.run(`ALTER SCHEMA ${ARRIVING} RENAME TO ${SCHEMA}`);
-      });
-      hasArrived = true;
-    },
-    close,
-  };
-}
-
-/** The data of a database into which they were moved before. */
-function inDatabase(address: DatabaseAddress, where: string): OpenTarget {
-  const connection = new DatabaseConnection(setupFor(address, SCHEMA));
-  return {
-    where,
-    engine,
-    hasArrived: true,
-    transaction: (work) => transaction(connection, "BEGIN READ ONLY", work),
-    arrive: () => Promise.resolve(),
-    close: () => connection.close(),
-  };
 }

@@ -148,14 +148,9 @@ function isNew(sql: SyncSql): boolean {
 
 async function toFolder(folder: string, source: SourceFacts): Promise<OpenTarget> {
   prepareFolder(folder);
-  const file = dataFileOf(folder);
-  if (source.kept !== undefined && hasDataAt(file)) return inFolder(folder, file, source);
-  const mustBeFree = (): void => {
-    if (hasDataAt(file)) throw takenError(folder);
-  };
-  mustBeFree();
   const path = arrivingFile(folder);
   mustBeBegun(existsSync(path), source, `the data folder ${folder}`);
+  mustBeFree(folder);
   closeSync(openSync(path, "a", 0o600));
   const connection = WriteConnection.open(path, (sql) => {
     if (!isNew(sql)) mustHaveForm(sql, path);
@@ -173,32 +168,14 @@ async function toFolder(folder: string, source: SourceFacts): Promise<OpenTarget
     connection.close();
     throw error;
   }
-  return targetOf(folder, connection, () => {
-    mustBeFree();
-    withoutLog(connection.read, path);
-    move(path, file);
-  });
-}
-
-/** The data of a folder into which they were moved before. @throws EvregError `conflict` for others, and while a server has them */
-async function inFolder(folder: string, file: string, { dataId }: SourceFacts): Promise<OpenTarget> {
-  if ((await findServer(folder)) !== undefined) throw inUseError(folder);
-  const connection = WriteConnection.open(file, (sql) => {
-    mustHaveForm(sql, file);
-    if (dataIdentity(sql) !== dataId) throw takenError(folder);
-  });
-  return targetOf(folder, connection);
-}
-
-/** @param arrive has servers find the data; left out where they do */
-function targetOf(folder: string, connection: WriteConnection, arrive?: () => void): OpenTarget {
   return {
     where: folder,
     engine,
-    hasArrived: arrive === undefined,
     transaction: (work) => connection.write(work, "later"),
     arrive() {
-      arrive?.();
+      mustBeFree(folder);
+      withoutLog(connection.read, path);
+      move(path, dataFileOf(folder));
       return Promise.resolve();
     },
     close() {
@@ -208,7 +185,9 @@ function targetOf(folder: string, connection: WriteConnection, arrive?: () => vo
   };
 }
 
-function takenError(folder: string): EvregError {
+/** @throws EvregError `conflict` for a folder that has data */
+function mustBeFree(folder: string): void {
+  if (!hasDataAt(dataFileOf(folder))) return;
   const message = `The data folder ${folder} has data already, which a move leaves alone. Name another with --to.`;
-  return new EvregError("conflict", message, { folder });
+  throw new EvregError("conflict", message, { folder });
 }

@@ -19,8 +19,6 @@ export interface MoveReport extends PassResult {
   readonly data_id: string;
   /** Whether the data are at their new place; if not, what has changed since is still to be moved. */
   readonly finished: boolean;
-  /** Whether an earlier move had brought them there already, so that this one has only compared. */
-  readonly finished_before: boolean;
   /** The name under which the old place keeps them; `null` where the move is not finished. */
   readonly kept: string | null;
   readonly took_ms: number;

@@ -36,8 +36,6 @@ export interface MoveSource {
 export interface MoveTarget {
   /** What messages call it. */
   readonly where: string;
-  /** Whether these data were moved here before, so that they are only compared. */
-  readonly hasArrived: boolean;
   readonly engine: MoveEngine;
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
 }
@@ -59,8 +57,7 @@ export interface PassResult {
  * differ, the rows that differ are put right in one transaction, which is committed only when the checksums are the same. So a
  * pass that was cut off anywhere is begun again, and passes over what is the same; and one that has come to its end has shown that
  * all is.
- * @throws EvregError `invalid` for rows that the target cannot hold; `conflict` for data that were moved there before, and are others
- * by now
+ * @throws EvregError `invalid` for rows that the target cannot hold
  */
 export async function makeSame(
   source: MoveSource,
@@ -145,7 +142,6 @@ async function makeChunkSame(
         stored(),
       ]);
       if (before === checksum) return { checksum, changed: 0 };
-      if (target.hasArrived) throw changedSince(target);
       const changed = await putRight(source.sql, sql, table, range);
       if ((await stored()) !== checksum) throw new Error("what was stored is not the same");
       return { checksum, changed };
@@ -155,13 +151,6 @@ async function makeChunkSame(
     const message = `Rows of the table ${table.name} (after ${range.after.join(", ")}) cannot be moved to ${target.where}: ${messageOf(error)}. Nothing of them was stored there, and the data are as they were.`;
     throw new EvregError("invalid", message, { table: table.name, after: range.after }, { cause: error });
   }
-}
-
-function changedSince({ where }: MoveTarget): EvregError {
-  return new EvregError(
-    "conflict",
-    `These data were moved into ${where} before, and have changed there since, as when a server has them. There is nothing left to move.`,
-  );
 }
 
 /** @returns how many rows were different */

@@ -17,7 +17,7 @@ export interface OpenSource extends MoveSource {
 
 /** Where data are moved to, while it is open. Servers do not find them there before they have arrived. */
 export interface OpenTarget extends MoveTarget {
-  /** Has servers find them, unless they do. */
+  /** Has servers find them. */
   arrive(): Promise<void>;
   close(): Promise<void>;
 }
@@ -33,8 +33,8 @@ export interface MovePlace {
    */
   from<T>(act: (source: OpenSource) => Promise<T>): Promise<T>;
   /**
-   * Opens the data that are to become those of the source, which may have been begun, or are those already.
-   * @throws EvregError `conflict` where there are others
+   * Opens the data that are to become those of the source, which may have been begun.
+   * @throws EvregError `conflict` where there are data already, or those of another move
    */
   to(source: SourceFacts): Promise<OpenTarget>;
 }
@@ -47,7 +47,7 @@ export function mustBeBegun(isBegun: boolean, { kept }: SourceFacts, where: stri
   if (isBegun || kept === undefined) return;
   throw new EvregError(
     "conflict",
-    `The data were moved away already and are kept as ${kept}, and no move of them into ${where} was begun. Move them on from where they are now.`,
+    `The data were moved away already and are kept as ${kept}, and no move of them into ${where} is left to be finished. Use them where they are now, or move them on from there.`,
   );
 }
 

@@ -14,9 +14,9 @@ async function moveData(from: NamedPlace, to: NamedPlace, memory: SharedArrayBuf
     const report = await placeOf(from).from(async (source) => {
       target = await placeOf(to).to(source);
       const pass = await makeSame(source, target, progress);
-      const moved = { data_id: source.dataId, ...pass, finished_before: target.hasArrived };
+      const moved = { data_id: source.dataId, ...pass };
       if (!source.isAtRest) return { ...moved, finished: false, kept: null };
-      if (!target.hasArrived) await continueNumbers(source, target);
+      await continueNumbers(source, target);
       return { ...moved, finished: true, kept: await source.leave() };
     });
     // Until here neither place has data for servers: two of them must not serve the same.
