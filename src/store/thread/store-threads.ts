@@ -112,8 +112,8 @@ export interface StoreThreadsOptions {
 export const NOTHING_STORED: ErrorDetails = { stored: false };
 
 const TRY_AGAIN_MS = 1_000;
-const CHECK_EXTRA_BYTES = 64 * 1024;
-const CHECK_MAX_BYTES = 8 * 1024 * 1024;
+/** So much is written as a trial, so that there is room for a few writes when they are taken again. */
+const TRIAL_BYTES = 1024 * 1024;
 
 /**
  * The threads that have the data file open: one writes, and another one reads beside it where there is much to do. While the disk is full, writes are refused
@@ -127,11 +127,6 @@ export class StoreThreads {
   #status: "ok" | "full" | "failed" | "closed" = "closed";
   /** Why the store is not ok. */
   #reason = "";
-  /**
-   * How many bytes are written as a trial: more than the write that failed had, so that they do not fit into a gap which that
-   * left.
-   */
-  #checkBytes = 0;
   #cancelTrial: (() => void) | undefined;
 
   constructor(options: StoreThreadsOptions) {
@@ -165,9 +160,7 @@ export class StoreThreads {
   /** @throws EvregError `unavailable` while nothing can be committed, with `NOTHING_STORED` where that is certain */
   async write(batch: WriteBatch): Promise<Committed> {
     if (this.#status !== "ok") throw this.#unavailable(NOTHING_STORED);
-    // The size is read before the message takes the buffer away.
-    const size = batch.bytes?.byteLength ?? 0;
-    const committed = await this.#ask(() => this.#writer.request("write", batch, batch.bytes), size);
+    const committed = await this.#ask(() => this.#writer.request("write", batch, batch.bytes));
     if (committed.commit !== undefined) this.#options.commits?.committed(committed.commit);
     return committed;
   }
@@ -193,8 +186,7 @@ export class StoreThreads {
     });
   }
 
-  /** @param bytes how many go with a write */
-  async #ask<T>(ask: () => Promise<T>, bytes = 0): Promise<T> {
+  async #ask<T>(ask: () => Promise<T>): Promise<T> {
     if (this.#status === "failed" || this.#status === "closed") throw this.#unavailable();
     try {
       return await ask();
@@ -204,7 +196,7 @@ export class StoreThreads {
       if (error.kind === "in_use")
         throw new EvregError("unavailable", `The store is busy: ${message}.`, NOTHING_STORED);
       if (error.isFatal) this.#stop(message);
-      else this.#refuseWrites(message, bytes);
+      else this.#refuseWrites(message);
       throw this.#unavailable(error.kind === "full" || error.kind === "away" ? NOTHING_STORED : {});
     }
   }
@@ -217,11 +209,10 @@ export class StoreThreads {
     await this.#writer.close();
   }
 
-  #refuseWrites(reason: string, bytes: number): void {
+  #refuseWrites(reason: string): void {
     if (this.#status !== "ok") return;
     this.#status = "full";
     this.#reason = reason;
-    this.#checkBytes = Math.min(bytes + CHECK_EXTRA_BYTES, CHECK_MAX_BYTES);
     this.#options.logger.error({ reason }, "The store takes no writes for now.");
     this.#tryLater();
   }
@@ -232,7 +223,7 @@ export class StoreThreads {
 
   async #try(): Promise<void> {
     try {
-      for (const bytes of [this.#checkBytes, 0]) await this.#commitTrial(bytes);
+      for (const bytes of [TRIAL_BYTES, 0]) await this.#commitTrial(bytes);
     } catch (error) {
       if (!(error instanceof EngineFailure) || error.isFatal) this.#stop(messageOf(error));
       else if (this.#status === "full") this.#tryLater();
