@@ -1,5 +1,4 @@
-import { countStoredEvents, isIndexWhole } from "../sql/events/counts.ts";
-import { loadLastNumbers } from "../sql/events/timeline.ts";
+import { countStoredEvents } from "../sql/events/counts.ts";
 import { OPERATIONS } from "../sql/operations.ts";
 import { type Notice, prepareData, releasedNotice } from "../sql/prepare.ts";
 import { ALL, releaseLeases } from "../sql/queue/leases.ts";
@@ -24,12 +23,6 @@ async function prepare(
   // The file's lock proves that nobody works on its leases.
   notices.push(...releasedNotice(await connection.write((work) => releaseLeases(work, nowMs, ALL))));
   await connection.write(countStoredEvents);
-  const { event: last } = await loadLastNumbers(connection.read);
-  if (!(await isIndexWhole(connection.read, last))) {
-    const message =
-      "The data file is damaged: some of the last events are missing from lists and totals. `evreg doctor --deep` says what is damaged; restore a backup from before that.";
-    notices.push({ level: "warn", details: {}, message });
-  }
   return {
     operations: traitsOf(operations),
     reader: { path, file: connection.file, key: encryption?.key },

@@ -99,27 +99,6 @@ export async function countStoredEvents(sql: Sql): Promise<void> {
 }
 
 /**
- * Whether the index leads to all events from the last block on. Where it does not, lists and totals lack some, and nothing else
- * shows it.
- */
-export async function isIndexWhole(sql: Sql, lastEvent: number): Promise<boolean> {
-  try {
-    return (
-      (await sql.value<number>(
-        `SELECT (SELECT count(*) FROM event NOT INDEXED WHERE rowid BETWEEN ?1 AND ?2) = (
-          SELECT count(*) FROM action AS a CROSS JOIN event AS e INDEXED BY event_action
-          WHERE e.action_id = a.rowid AND e.rowid BETWEEN ?1 AND ?2)`,
-        Math.floor(lastEvent / SMALL) * SMALL,
-        lastEvent,
-      )) === 1
-    );
-  } catch {
-    // The engine has found the damage.
-    return false;
-  }
-}
-
-/**
  * Deletes events to which nothing refers any more, and subtracts them from the counts of their blocks. Answers how many there
  * were. Events are deleted nowhere else, as a count that does not follow stays wrong.
  * @param gone their rowids, as JSON
