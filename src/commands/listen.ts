@@ -3,15 +3,14 @@ import { examples, TargetCommand } from "../cli/base-command.ts";
 import { flagValue, numberFlag, OR_SHORTER_TIME, textFlag, timeFlag } from "../cli/flags.ts";
 import { interruption } from "../cli/io/interruption.ts";
 import { note } from "../cli/io/output.ts";
-import { canAsk } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { execute } from "../cli/listen/execute.ts";
 import { localUrl } from "../cli/listen/address.ts";
 import { forwardTo, type LocalAttempt, type LocalProgram, programAt } from "../cli/listen/forward.ts";
 import { listen, replaySince } from "../cli/listen/listen.ts";
 import { listenReport } from "../cli/listen/report.ts";
-import { nameOf, noteOthers, scopeHint, signerOf, subscriptionsFor } from "../cli/listen/subscriptions.ts";
-import { secretOfFlag } from "../cli/subscriptions/name.ts";
+import { nameOf, noteOthers, subscriptionsFor } from "../cli/listen/subscriptions.ts";
+import { secretOfFlag, subscriptionId } from "../cli/subscriptions/name.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { durationRange, ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
 import { PULL_LIMITS } from "../domain/pull.ts";
@@ -36,7 +35,7 @@ Two listeners of one name share its events, each gets a part: it is for a progra
 
 What it forwards is signed with the secret of its own subscription, which is shown when it is made. --secret-of signs with that of another one. Ctrl-C and SIGTERM end it: what is under way has five seconds, then it goes back to the server, and so does what was not begun.
 
-It needs a token with the scopes listen and read, or one that may write. On a terminal, r sends the last one again to the program, and q quits.`;
+It needs a token with the scopes listen and read, or one that may write.`;
   static override usage =
     "listen [--action NAME]... [--forward-to URL | --exec COMMAND | --print] [--since TIME] [--application NAME] [--subscription NAME] [--secret-of ID|NAME] [--ordered] [--concurrency NUMBER] [--lease DURATION] [--max NUMBER]";
   static override examples = examples("evreg listen", {
@@ -102,21 +101,16 @@ It needs a token with the scopes listen and read, or one that may write. On a te
       async (evreg) => {
         const wanted = { application, subscription, actions, ordered };
         const secretOf = flags["secret-of"];
-        const signer = secretOf === undefined ? undefined : await signerOf(evreg, secretOf);
-        const subscriptions = await subscriptionsFor(evreg, wanted, signer).catch(async (error: unknown) => {
-          const hint = await scopeHint(evreg, error, wanted);
-          if (hint !== undefined) note(hint);
-          throw error;
-        });
+        const signer =
+          secretOf === undefined
+            ? undefined
+            : (await evreg.subscriptions.get(await subscriptionId(evreg, secretOf))).data;
+        const subscriptions = await subscriptionsFor(evreg, wanted, signer);
         await noteOthers(evreg, subscriptions);
         if (since !== undefined) await replaySince(evreg, subscriptions, since);
-        const readsKeys = canAsk() && output.format === "table";
-        note(
-          `Listening: ${subscriptions.map(nameOf).join(", ")}. ${what}${readsKeys ? " r: last one again, q: quit." : ""}`,
-        );
+        note(`Listening: ${subscriptions.map(nameOf).join(", ")}. ${what}`);
         const taking = { concurrency, leaseMs, signAs: signer?.rowid, signal, graceMs: GRACE_MS, max };
-        const options = { attempt, program, report, readsKeys, ...taking };
-        await listen(evreg, subscriptions, options);
+        await listen(evreg, subscriptions, { attempt, program, report, ...taking });
       },
       { serverFor: "listen" },
     );

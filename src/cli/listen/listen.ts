@@ -1,12 +1,9 @@
-import { emitKeypressEvents } from "node:readline";
 import { consume, type ConsumedDelivery } from "../../client/consume.ts";
 import { EvregError } from "../../domain/error.ts";
-import type { FinishedPull, PulledDelivery } from "../../domain/pull.ts";
+import type { FinishedPull } from "../../domain/pull.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
 import { note } from "../io/output.ts";
-import { subscriptionOf } from "../views/deliveries.ts";
-import { shellWord } from "../../domain/formats.ts";
 import { escapeControl } from "../io/text.ts";
 import { nextCommand } from "../target/next-command.ts";
 import type { LocalAttempt, LocalProgram, LocalResult } from "./forward.ts";
@@ -27,8 +24,6 @@ export interface ListenOptions {
   readonly graceMs: number;
   /** Ends after so many events. */
   readonly max: number | undefined;
-  /** Whether keys are read: r sends the last one again, q quits. */
-  readonly readsKeys: boolean;
 }
 
 const UNAUTHORIZED = 401;
@@ -37,18 +32,7 @@ const UNAUTHORIZED = 401;
 export async function listen(
   evreg: Evreg,
   subscriptions: readonly Subscription[],
-  {
-    attempt,
-    program,
-    report,
-    concurrency,
-    leaseMs,
-    signAs,
-    signal,
-    graceMs,
-    max = Infinity,
-    readsKeys,
-  }: ListenOptions,
+  { attempt, program, report, concurrency, leaseMs, signAs, signal, graceMs, max = Infinity }: ListenOptions,
 ): Promise<void> {
   const ending = new AbortController();
   /** Aborted when what is still under way goes back. */
@@ -62,23 +46,17 @@ export async function listen(
   if (signal.aborted) end();
   /** Aborted when no more is to be taken for now. */
   let taking = new AbortController();
-  let last: PulledDelivery | undefined;
   let begun = 0;
   let isRefused = false;
   let failure: unknown;
-  const again = async (): Promise<void> => {
-    if (last === undefined) return note("There is none to send again yet.");
-    const delivery = last;
-    const result = await attempt(delivery, grace.signal);
-    if (isDown(result)) return note(`Not sent again: nothing answers at ${program!.name}.`);
-    await report({ delivery, result });
-  };
   const isDown = ({ errorCode }: LocalResult): boolean =>
     program !== undefined && errorCode === "connection_refused";
-  const stopKeys = readsKeys ? readKeys({ r: again, q: end }) : undefined;
   const connection = connectionNotes();
-  const givenUp = givenUpNotes(subscriptions);
-  const otherSecret = otherSecretNote(evreg);
+  const notes = new Set<string>();
+  const noteOnce = (text: string): void => {
+    if (!notes.has(text)) note(text);
+    notes.add(text);
+  };
 
   const handle = async (delivery: ConsumedDelivery, subscription: Subscription): Promise<void> => {
     const result = await attempt(delivery, grace.signal);
@@ -94,7 +72,6 @@ export async function listen(
       await delivery.release();
       return;
     }
-    last = delivery;
     const { status, errorCode, reason = "", durationMs: _ } = result;
     let finished: FinishedPull;
     if (result.isDelivered) {
@@ -110,10 +87,9 @@ export async function listen(
       finished = await delivery.fail(reason, why);
     }
     connection.answered();
-    if (status === UNAUTHORIZED && signAs === undefined)
-      await otherSecret.note(delivery.action, subscription);
+    if (status === UNAUTHORIZED && signAs === undefined) noteOnce(OTHER_SECRET);
     await report({ delivery, result, finished });
-    if (finished.status === "failed") givenUp.one(subscription);
+    if (finished.status === "failed") noteOnce(givenUpText(subscription, subscriptions));
   };
 
   const take = async (subscription: Subscription): Promise<void> => {
@@ -157,48 +133,19 @@ export async function listen(
     }
   } finally {
     clearTimeout(graceTimer);
-    stopKeys?.();
     signal.removeEventListener("abort", end);
-    givenUp.all();
   }
   if (failure !== undefined) throw failure;
 }
 
-/** Says of what is not tried again what to type: at the first, and at the end of how many. */
-function givenUpNotes(subscriptions: readonly Subscription[]) {
-  const counts = new Map<Subscription, number>();
-  const retry = (subscription: Subscription): string =>
-    nextCommand(`deliveries retry --status failed --subscription ${typedName(subscription, subscriptions)}`);
-  return {
-    one(subscription: Subscription): void {
-      const count = (counts.get(subscription) ?? 0) + 1;
-      counts.set(subscription, count);
-      if (count === 1) note(`What is given up is sent again with: ${retry(subscription)}`);
-    },
-    all(): void {
-      for (const [subscription, count] of counts) {
-        if (count > 1) note(`Given up: ${count.toLocaleString("en")} events. ${retry(subscription)}`);
-      }
-    },
-  };
-}
+/** Why a program that verifies signatures may answer 401. */
+const OTHER_SECRET =
+  "The program answers 401. If it verifies signatures: these are made with the secret of the listener's own subscription. To sign with the secret that the program knows, add --secret-of APPLICATION/SUBSCRIPTION, which takes the scope write for that application.";
 
-/** Says once why a program that verifies signatures answers 401. */
-function otherSecretNote(evreg: Evreg) {
-  let isNoted = false;
-  return {
-    async note(action: string, listened: Subscription): Promise<void> {
-      if (isNoted) return;
-      isNoted = true;
-      // A token may be allowed to listen and not to read.
-      const subscribed = await evreg.subscriptions.list({ action }).catch(() => undefined);
-      const handled = subscribed?.data.find(({ mode }) => mode === "push");
-      const name = handled === undefined ? "APPLICATION/SUBSCRIPTION" : subscriptionOf(handled);
-      note(
-        `The program answers 401. If it verifies signatures: these are made with the secret of ${nameOf(listened)}. To sign with the secret that it knows, add --secret-of ${shellWord(escapeControl(name))}, which takes the scope write for that application.`,
-      );
-    },
-  };
+/** Says of what is not tried again what to type. */
+function givenUpText(subscription: Subscription, all: readonly Subscription[]): string {
+  const name = typedName(subscription, all);
+  return `What is given up is sent again with: ${nextCommand(`deliveries retry --status failed --subscription ${name}`)}`;
 }
 
 /** Says once that the server is gone, and once that it is back. */
@@ -213,23 +160,6 @@ function connectionNotes() {
       if (isLost) note("The server answers again.");
       isLost = false;
     },
-  };
-}
-
-/** @returns what stops it */
-function readKeys(actions: Readonly<Record<string, () => unknown>>): () => void {
-  const { stdin } = process;
-  emitKeypressEvents(stdin);
-  stdin.setRawMode(true);
-  const onKey = (_text: string, key: { readonly name?: string; readonly ctrl?: boolean }): void => {
-    // Raw mode takes Ctrl-C from the terminal.
-    if (key.ctrl === true && key.name === "c") process.kill(process.pid, "SIGINT");
-    else void actions[key.name ?? ""]?.();
-  };
-  stdin.on("keypress", onKey).resume();
-  return () => {
-    stdin.off("keypress", onKey).pause();
-    stdin.setRawMode(false);
   };
 }
 

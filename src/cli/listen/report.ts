@@ -13,8 +13,7 @@ const ACTION_WIDTH = 20;
 export interface Reported {
   readonly delivery: PulledDelivery;
   readonly result: LocalResult;
-  /** `undefined` for one that was only sent again here. */
-  readonly finished?: FinishedPull;
+  readonly finished: FinishedPull;
 }
 
 export type ListenReport = (reported: Reported) => Promise<void>;
@@ -54,16 +53,15 @@ function answerOf({ isDelivered, status, errorCode, reason }: LocalResult): stri
     : ATTEMPT_ERROR_WORDS[errorCode];
 }
 
-function followsOf(finished: FinishedPull | undefined): string {
-  if (finished === undefined) return " (sent again here)";
+function followsOf(finished: FinishedPull): string {
   if (finished.outcome === "fenced") return " (too late: it is sent again)";
   if (finished.status === "waiting" || finished.status === "pending") return ", retried";
   return finished.status === "failed" ? ", given up" : "";
 }
 
-function colorOf({ isDelivered }: LocalResult, finished: FinishedPull | undefined): Color {
-  if (isDelivered) return finished?.outcome === "fenced" ? "yellow" : "green";
-  return finished?.status === "failed" ? "red" : "yellow";
+function colorOf({ isDelivered }: LocalResult, finished: FinishedPull): Color {
+  if (isDelivered) return finished.outcome === "fenced" ? "yellow" : "green";
+  return finished.status === "failed" ? "red" : "yellow";
 }
 
 function recordOf({ delivery, result, finished }: Reported, nowMs: number): object {
@@ -80,8 +78,8 @@ function recordOf({ delivery, result, finished }: Reported, nowMs: number): obje
     error_code: errorCode ?? null,
     reason: isDelivered ? null : (reason ?? null),
     duration_ms: durationMs,
-    stored: finished?.outcome === "stored",
-    delivery_status: finished?.status ?? null,
+    stored: finished.outcome === "stored",
+    delivery_status: finished.status,
     payload: new RawJson(payloadOf(delivery)),
   };
 }

@@ -1,14 +1,13 @@
 import { hostname, userInfo } from "node:os";
 import { EvregError } from "../../domain/error.ts";
-import { isPattern, NAME_LENGTH } from "../../domain/names.ts";
+import { NAME_LENGTH } from "../../domain/names.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { parseScope } from "../../domain/token.ts";
 import type { Evreg } from "../../evreg.ts";
 import { subscriptionOf } from "../views/deliveries.ts";
 import { note } from "../io/output.ts";
 import { escapeControl } from "../io/text.ts";
-import { commandWithOtherToken, nextCommand } from "../target/next-command.ts";
-import { subscriptionId, type TypedSubscription } from "../subscriptions/name.ts";
+import { nextCommand } from "../target/next-command.ts";
 import { usageError } from "../usage-errors.ts";
 
 /** What nobody listens to for so long is deleted by the server. */
@@ -48,17 +47,10 @@ export async function subscriptionsFor(
   const named = await listNamed(evreg, application, subscription);
   const subscriptions: Subscription[] = [];
   for (const action of new Set(listened.actions)) {
-    const { ordered } = listened;
-    const wanted = { application, subscription, action, ordered };
-    subscriptions.push(await ensure(evreg, wanted, [...named, ...subscriptions], signer));
-  }
-  for (const other of named) {
-    if (other.mode !== "pull" || subscriptions.some(({ rowid }) => rowid === other.rowid)) continue;
-    const expires =
-      other.expires_after_ms === null ? "" : ", until nobody has taken any for the time it was made with";
-    note(
-      `The subscription ${nameOf(other)} goes on collecting events${expires}. Delete it: ${nextCommand(`subscriptions delete ${other.rowid}`)}`,
-    );
+    const wanted = { application, subscription, action, ordered: listened.ordered };
+    const one = named.find((known) => known.action === action) ?? (await make(evreg, wanted, signer));
+    mustFit(one, wanted);
+    subscriptions.push(one);
   }
   return subscriptions;
 }
@@ -87,56 +79,24 @@ async function applicationOf(evreg: Evreg): Promise<string> {
   return [...own][0] ?? APPLICATION;
 }
 
-/** What to type when the token may not do it; `undefined` for any other error. */
-export async function scopeHint(
-  evreg: Evreg,
-  error: unknown,
-  { application, actions }: Listened,
-): Promise<string | undefined> {
-  if (!(error instanceof EvregError) || (error.code !== "forbidden" && error.code !== "not_found")) {
-    return undefined;
-  }
-  const { data } = await evreg.whoami();
-  const scopes = data.scopes.map((scope) => parseScope(scope)?.name);
-  if (error.code === "forbidden" && application !== undefined && error.details["scope"] !== "read") {
-    const own = await applicationOf(evreg);
-    return own === application ? undefined : `This token may listen with --application ${own}.`;
-  }
-  if (!scopes.some((name) => name === "read" || name === "write" || name === "admin")) {
-    return `To listen to an action takes the right to read it. Make a token that may do both: ${commandWithOtherToken("tokens create NAME --scope listen --scope read")}`;
-  }
-  const isAll = error.code === "forbidden" && actions.some((action) => isPattern(action));
-  return isAll ? "Name the actions that this token may read with --action." : undefined;
-}
-
 type Wanted = Pick<Subscription, "application" | "subscription" | "action" | "ordered">;
 
-/** @param named those that are known to have its name, and so its secret */
-async function ensure(
+async function make(
   { subscriptions }: Evreg,
   wanted: Wanted,
-  named: readonly Subscription[],
   signer: Subscription | undefined,
 ): Promise<Subscription> {
-  const known = named.find(({ action }) => action === wanted.action);
-  if (known !== undefined) {
-    mustFit(known, wanted);
-    return known;
-  }
+  const input = { ...wanted, mode: "pull", expires_after_ms: EXPIRES_AFTER_MS } as const;
   try {
-    const input = { ...wanted, mode: "pull", expires_after_ms: EXPIRES_AFTER_MS } as const;
-    const { data } = await subscriptions.create(input);
-    const { secret, ...created } = data;
-    const own = named.length === 0 ? `${secret} (shown only now)` : "the secret that all of this name have";
-    const signing = signer === undefined ? own : `the secret of ${nameOf(signer)}`;
+    const { secret, ...created } = (await subscriptions.create(input)).data;
+    const signing = signer === undefined ? `${secret} (shown only now)` : `the secret of ${nameOf(signer)}`;
     note(`Made the subscription ${nameOf(created)}. Its deliveries are signed with ${signing}.`);
     return created;
   } catch (error) {
+    // A token may be allowed to listen, and not to list what is there.
     const id = error instanceof EvregError && error.code === "conflict" ? error.details["rowid"] : undefined;
     if (typeof id !== "number") throw error;
-    const { data } = await subscriptions.get(id);
-    mustFit(data, wanted);
-    return data;
+    return (await subscriptions.get(id)).data;
   }
 }
 
@@ -151,31 +111,6 @@ function mustFit(subscription: Subscription, { ordered }: Wanted): void {
       `The subscription ${nameOf(subscription)} is not ordered; give another name with --subscription, or change it: ${nextCommand(`subscriptions update ${subscription.rowid} --ordered`)}.`,
     );
   }
-  if (!subscription.active) {
-    note(
-      `The subscription ${nameOf(subscription)} is paused: ${nextCommand(`subscriptions update ${subscription.rowid} --active`)}.`,
-    );
-  }
-}
-
-/**
- * The subscription whose secret is to sign, checked before anything is made.
- * @throws EvregError `not_found`; `forbidden` with the scope that the token lacks
- */
-export async function signerOf(evreg: Evreg, typed: TypedSubscription): Promise<Subscription> {
-  const { data: signer } = await evreg.subscriptions.get(await subscriptionId(evreg, typed));
-  const { data: caller } = await evreg.whoami();
-  const isAllowed = caller.scopes.some((scope) => {
-    const { name, application = signer.application } = parseScope(scope) ?? {};
-    return (name === "write" || name === "admin") && application === signer.application;
-  });
-  if (isAllowed) return signer;
-  const scope = `write:${signer.application}`;
-  throw new EvregError(
-    "forbidden",
-    `To sign with the secret of ${nameOf(signer)} takes the scope ${escapeControl(scope)}, which this token does not have. Nothing was made.`,
-    { scope },
-  );
 }
 
 /** Says where somebody else takes deliveries of it now. */
