@@ -12,7 +12,7 @@ import { escapeControl } from "./io/text.ts";
 import { messageFor } from "./report-error.ts";
 import { pathNamed } from "../json/field-path.ts";
 import { faultInFile } from "./schema-file.ts";
-import { setContext, setTarget } from "./target/next-command.ts";
+import { setTarget } from "./target/next-command.ts";
 import type { TargetFlags } from "./target/next-command.ts";
 import type { Target, TargetNeeds } from "./target/target.ts";
 import { beforeDashes, usageError } from "./usage-errors.ts";
@@ -157,7 +157,6 @@ export abstract class TargetCommand extends ConfigCommand {
     const { evreg, context, location } = target;
     try {
       if (context !== undefined) {
-        setContext(context, location);
         // Where a program reads stderr, it is left to errors.
         const isRead = this.outputFor(flags).format === "table" || process.stderr.isTTY;
         const { writes } = this.constructor as typeof TargetCommand;

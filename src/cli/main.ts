@@ -71,8 +71,7 @@ function loadConfig(plugin: Interfaces.Plugin): Promise<Config> {
 function exitCodeOf(error: unknown, argv: readonly string[], config: Config | undefined): number {
   if (isExit(error)) return error.oclif.exit;
   if (isClosedPipe(error)) return EXIT.done;
-  const failure =
-    unknownSubject(error, config) ?? wrongLine(error, argv, config) ?? goneFolder(error) ?? error;
+  const failure = unknownSubject(error, config) ?? wrongLine(error, argv, config) ?? error;
   if (asEvregError(failure).code === "internal") logCrash(failure);
   return reportError(failure, { json: wantsJson(argv), command: commandOf(argv, config) });
 }
@@ -87,13 +86,6 @@ function wrongLine(
   if (usage === undefined && !(error instanceof EvregError && error.code === "usage")) return undefined;
   const command = config?.findCommand((commandOf(argv, config) ?? "").replaceAll(" ", ":"));
   return (command === undefined ? undefined : unknownFlagAmong(argv, command.flags)) ?? usage;
-}
-
-/** Nothing can be found by a relative path once the folder it counts from is removed. */
-function goneFolder(error: unknown): EvregError | undefined {
-  if ((error as NodeJS.ErrnoException | undefined)?.syscall !== "uv_cwd") return undefined;
-  const message = "The folder that evreg was started in is not there any more. Start it in another.";
-  return new EvregError("usage", message, {}, { cause: error });
 }
 
 /** What nobody caught. It may have left things half done, so a server ends as well, and never as if all were well. */

@@ -1,7 +1,7 @@
 import { isPattern, matches, patternsOf } from "../domain/names.ts";
 import { nearest } from "../domain/words/nearest.ts";
 import { TLS_REASON_WORDS } from "../domain/words/attempts.ts";
-import type { Action, Deprecation } from "../domain/action.ts";
+import type { Deprecation } from "../domain/action.ts";
 import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
 import { spanText } from "../domain/formats.ts";
 import { handlerRefusal } from "../domain/handler-url.ts";
@@ -10,51 +10,22 @@ import { deactivationText, LEAST_BLOCKED_WAIT_MS, LONGEST_WAIT_MS, retriesText }
 import type { HandlerTest } from "../domain/webhook.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
-import { subscriptionOf } from "./views/deliveries.ts";
 import { note } from "./io/output.ts";
-import { counted, escapeControl, flagWords } from "./io/text.ts";
+import { counted, escapeControl } from "./io/text.ts";
 import { nextCommand, plainCommand, serveCommand } from "./target/next-command.ts";
 
 const STRICT = { allowHttp: false, allowNetworks: [] };
-/** Further subscriptions are not read: the first ones show the reason. */
-const MAX_SUBSCRIPTIONS = 5;
 
 /** Notes why a delivery is stuck, where its subscription shows it. For a person, on stderr. */
 export async function noteStuckReason(evreg: Evreg, delivery: DeliveryWithAttempts): Promise<void> {
-  const { last_error: error } = delivery;
   const refusal = delivery.attempts.at(-1)?.refusal ?? undefined;
   if (refusal !== undefined) note(`address_refused: ${escapeControl(refusal)}`);
   const tlsReason = delivery.attempts.at(-1)?.tls_reason ?? undefined;
   if (tlsReason !== undefined) note(`The handler: ${TLS_REASON_WORDS[tlsReason]}.`);
-  const needsReason = error === "address_refused" && refusal === undefined;
-  if (isFinal(delivery.status) && !needsReason) return;
+  if (isFinal(delivery.status)) return;
   const subscription = await readSubscription(evreg, delivery.subscription_id);
-  if (subscription === undefined) return;
-  const block = isFinal(delivery.status) ? undefined : blockBefore(delivery, subscription);
+  const block = subscription === undefined ? undefined : blockBefore(delivery, subscription);
   if (block !== undefined) note(block);
-  if (needsReason) note(refusedAddress(subscription));
-}
-
-/** Why deliveries of an event wait where their subscriptions are ordered, as sentences. */
-export async function blockingNotes(evreg: Evreg, deliveries: readonly Delivery[]): Promise<string[]> {
-  const open = deliveries.filter(({ status }) => !isFinal(status)).slice(0, MAX_SUBSCRIPTIONS);
-  const blocks = open.map(async (delivery) => {
-    const subscription = await readSubscription(evreg, delivery.subscription_id);
-    if (subscription === undefined) return undefined;
-    return subscription.blocked_by === delivery.rowid
-      ? ownBlock(delivery)
-      : blockBefore(delivery, subscription);
-  });
-  return (await Promise.all(blocks)).filter((block) => block !== undefined);
-}
-
-/** The paused subscriptions that an event of the action was not queued for, as sentences. */
-export async function pausedSubscriptionNotes(evreg: Evreg, action: string): Promise<string[]> {
-  const paused = await evreg.subscriptions.list({ action, active: false }).catch(() => undefined);
-  return (paused?.data ?? []).slice(0, MAX_SUBSCRIPTIONS).map(({ rowid, application, subscription }) => {
-    const name = escapeControl(`${application}/${subscription}`);
-    return `Subscription ${rowid} (${name}) is paused, so nothing is queued for it: ${nextCommand(`subscriptions update ${rowid} --active`)}. A replay then sends what was missed: ${plainCommand("subscriptions replay --help")}`;
-  });
 }
 
 /** A token may be allowed to publish, to write or to read deliveries, and not to read this. */
@@ -72,30 +43,7 @@ function blockBefore(
     return `Delivery ${rowid} waits behind another one with the same value at ${escapeControl(ordered.key)}. See what fails: ${nextCommand(`deliveries list --subscription ${id} --status waiting`)}`;
   }
   if (first === null || first === rowid || status === "delivering") return undefined;
-  return `Delivery ${rowid} waits behind delivery ${first}, which its subscription ${id}, an ordered one, is blocked by. ${waysOn(first)}`;
-}
-
-/** What somebody can do about a delivery that blocks, without the end of the sentence. */
-function waysOn(delivery: number): string {
-  return `See why: ${nextCommand(`deliveries get ${delivery}`)}. Go past it: ${nextCommand(`deliveries skip ${delivery}`)}`;
-}
-
-function ownBlock({ rowid }: Delivery): string {
-  return `Delivery ${rowid} has used up its retries, and its subscription, an ordered one, is blocked by it: it is tried until it is delivered. ${waysOn(rowid)}`;
-}
-
-/**
- * What callers learn whose attempts have no `refusal`. An address in the URL can be checked again; what a name stood for
- * then cannot.
- */
-function refusedAddress({ handler }: Subscription): string {
-  return `address_refused: ${whyRefused(handler)}. What the server itself listens on stays refused.`;
-}
-
-function whyRefused(handler: Subscription["handler"]): string {
-  const why = handler === null ? undefined : handlerRefusal(handler, { ...STRICT, allowHttp: true });
-  if (why !== undefined) return escapeControl(why);
-  return "the handler's host has an address that deliveries may not go to, or it is http: and not https:; the server's log tells which, as does this command with an admin token, and an operator can open it with delivery.allowNetworks or delivery.allowHttp";
+  return `Delivery ${rowid} waits behind delivery ${first}, which its subscription ${id}, an ordered one, is blocked by. See why: ${nextCommand(`deliveries get ${first}`)}. Go past it: ${nextCommand(`deliveries skip ${first}`)}`;
 }
 
 /** Further subscriptions are not read: the first ones show it. */
@@ -146,14 +94,9 @@ export async function serverCommand(evreg: Evreg): Promise<string> {
 }
 
 /** What to do after a handler was tried and did not accept. */
-export function afterFailedTest({ subscription_id: id, response, error_code: code }: HandlerTest): string {
-  const again = `then try it again: ${nextCommand(`subscriptions test ${id}`)}`;
+export function afterFailedTest({ response, error_code: code }: HandlerTest): string {
   if (response !== null) {
-    return `A handler must answer 200 to 299. See in its own log why it answered ${response.status_code}, ${again}`;
-  }
-  if (code === "connection_refused") {
-    const other = nextCommand(`subscriptions update ${id} --handler URL`);
-    return `Start the handler, or name its right address (${other}), ${again}`;
+    return `A handler must answer 200 to 299. See in its own log why it answered ${response.status_code}.`;
   }
   return `What ${code ?? "this"} means and what to do: ${plainCommand("help delivery-states")}`;
 }
@@ -184,39 +127,6 @@ export async function noteFailing(evreg: Evreg, subscription: Subscription): Pro
       `Send again what failed: ${nextCommand(`deliveries retry --status failed --subscription ${rowid}`)}`,
     );
   }
-}
-
-/** Subscribers named in one sentence. */
-const MAX_LEFT_BEHIND = 10;
-
-/**
- * The subscribers that an action leaves behind when it ends, as a sentence; `undefined` where there is none. Whoever gets its
- * successor too is not among them.
- */
-export async function leftBehindNote(
-  evreg: Evreg,
-  { action, successor }: Pick<Action, "action" | "successor">,
-): Promise<string | undefined> {
-  const subscribersOf = async (pattern: string): Promise<readonly Subscription[]> => {
-    // A token may be allowed to write and not to read.
-    const listed = await evreg.subscriptions.list({ action: pattern }).catch(() => undefined);
-    return listed?.data ?? [];
-  };
-  const following = successor === null ? [] : (await subscribersOf(successor)).map(subscriptionOf);
-  // A pattern is not about this action: without a successor there is nothing that its subscriber should do.
-  const left = (await subscribersOf(action)).filter(
-    (one) => !following.includes(subscriptionOf(one)) && (successor !== null || !isPattern(one.action)),
-  );
-  const [first] = left;
-  if (first === undefined) return undefined;
-  const rest = left.length - MAX_LEFT_BEHIND;
-  const names = left.slice(0, MAX_LEFT_BEHIND).map((one) => `${subscriptionOf(one)} (${one.rowid})`);
-  const all = escapeControl(names.join(", ")) + (rest > 0 ? ` and ${rest} more` : "");
-  if (successor === null) return `Still subscribed to ${action}: ${all}.`;
-  const { application, subscription, mode, handler } = first;
-  const where = mode === "pull" ? { mode } : { handler: handler ?? "URL" };
-  const create = `subscriptions create${flagWords({ application, subscription, action: successor, ...where })}`;
-  return `Still subscribed to ${action}, and not to ${successor}: ${all}. Subscribe the first: ${nextCommand(create)}`;
 }
 
 /** The warning for a publisher of a deprecated action. */

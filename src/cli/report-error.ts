@@ -1,20 +1,10 @@
-import { existsSync } from "node:fs";
 import { styleText } from "node:util";
 import type { PayloadError } from "../domain/action.ts";
 import { asEvregError, type ErrorDetails, type EvregError, exitCodeFor } from "../domain/error.ts";
 import { encodeJson } from "../json/raw-json.ts";
 import { type Logger, scrub } from "../runtime/logger.ts";
-import { MAX_FAILURES } from "../schema/limits.ts";
 import { flagWords, escapeControlInJson, escapeControl, escapeControlKeepingLines } from "./io/text.ts";
-import {
-  isOwnTokenReplaced,
-  nextCommand,
-  plainCommand,
-  renewContextCommand,
-  schemaFile,
-  serveCommand,
-  withTarget,
-} from "./target/next-command.ts";
+import { nextCommand, plainCommand, serveCommand, withTarget } from "./target/next-command.ts";
 
 /**
  * Prints a failure on stderr and answers its exit code. For a person: what happened, the details, what to do next. With
@@ -54,14 +44,10 @@ function detailLines(error: EvregError): string[] {
   for (const [name, value] of Object.entries(error.details)) {
     if (name === "errors" && Array.isArray(value)) {
       lines.push(...brokenRules(error.details).map((rule) => `- ${rule}`));
-      if (value.length >= MAX_FAILURES) lines.push("- and perhaps more: no more than these are looked for");
     } else if (name !== "value" && Array.isArray(value)) {
-      const items = value.filter((one) => !isMentioned(error, one));
-      const shown = name === "changes" ? breaksShown(items, process.stderr) : items;
-      for (const item of shown) {
+      for (const item of value.filter((one) => !isMentioned(error, one))) {
         lines.push(`- ${listItem(item)}`, ...breakDetails(Object(item) as object).map((line) => `  ${line}`));
       }
-      if (shown.length < items.length) lines.push(`- ${moreBreaks(items, shown)}`);
     } else if (name === "value") {
       const wrong = wrongValue(error.message, error.details);
       if (wrong !== undefined) lines.push(`value: ${wrong}`);
@@ -102,28 +88,17 @@ function listItem(item: unknown): string {
 
 /** The message for a person: with what was probably meant by the name of a record that is not there. */
 export function messageFor({ code, message, details }: EvregError): string {
-  const { record, suggestion, value } = details;
+  const { suggestion } = details;
   if (code !== "not_found") return message;
-  if (record === "action" && typeof value === "string" && existsSync(value)) {
-    return `${message} It is the name of a file here: put a pattern such as 'order.*' in quotes, or the shell puts names of files in its place.`;
-  }
   return typeof suggestion === "string" ? `${message} Did you mean ${suggestion}?` : message;
 }
-
-const NOBODY_THERE = new Set<unknown>(["ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
 
 /** What to do where only the command line knows; other messages say it themselves. */
 function nextStep({ code, details }: EvregError, command: string | undefined): string | undefined {
   const { record, suggestion, application = "NAME", cause, option } = details;
-  if (code === "unauthorized") {
-    if (isOwnTokenReplaced())
-      return "Leave out --token and --token-file: the token of the data folder itself is used then.";
-    const renew = renewContextCommand();
-    const once = "Give a token with --token-file FILE or EVREG_TOKEN.";
-    return renew === undefined ? once : `${once} Or for good: ${renew}`;
-  }
+  if (code === "unauthorized") return "Give a token with --token-file FILE or EVREG_TOKEN.";
   if (code === "conflict" && typeof suggestion === "string") {
-    const flags = flagWords({ application: String(application), schema: schemaFile() ?? "FILE" });
+    const flags = flagWords({ application: String(application), schema: "FILE" });
     return `As a new version: ${nextCommand(`actions create ${suggestion}${flags}`)}`;
   }
   if (code === "forbidden")
@@ -135,8 +110,6 @@ function nextStep({ code, details }: EvregError, command: string | undefined): s
   if (code === "unreachable" && cause === "ECONNREFUSED") {
     return `Start a server: ${serveCommand()}. Or name another with --url or --context.`;
   }
-  if (code === "unreachable" && NOBODY_THERE.has(cause))
-    return "Name another server with --url or --context.";
   if (code !== "usage") return undefined;
   if (option === "allowInsecureToken") return "To allow it: EVREG_ALLOW_INSECURE_TOKEN=true";
   return `See: ${plainCommand(`${command === undefined ? "" : `${command} `}--help`)}`;
@@ -144,18 +117,6 @@ function nextStep({ code, details }: EvregError, command: string | undefined): s
 
 /** Longest detail shown on a line of its own; a whole payload would push the message off the screen. */
 const LONGEST_DETAIL = 400;
-
-/** More breaks would push the first ones and the verdict off a terminal's screen. */
-const MAX_BREAKS_ON_TERMINAL = 10;
-
-/** The breaks of a list that are printed on a stream. */
-export function breaksShown<T>(breaks: readonly T[], { isTTY }: { readonly isTTY?: boolean }): readonly T[] {
-  return isTTY === true ? breaks.slice(0, MAX_BREAKS_ON_TERMINAL) : breaks;
-}
-
-export function moreBreaks(breaks: readonly unknown[], shown: readonly unknown[]): string {
-  return `and ${breaks.length - shown.length} more of ${breaks.length} breaks; --json has all`;
-}
 
 /** What a break has beside its message: a payload that shows it, and what could be done instead. */
 export function breakDetails({ example, remedy }: { example?: unknown; remedy?: unknown }): string[] {
@@ -178,7 +139,7 @@ export function brokenRule({ field = "", message = "", value }: Partial<PayloadE
 }
 
 /** A value as JSON on one line, so that the text "5" is not taken for a number; cut where it is long. */
-export function shortDetail(value: unknown): string {
+function shortDetail(value: unknown): string {
   const shown = escapeControlInJson(encodeJson(value));
   return shown.length > LONGEST_DETAIL ? `${shown.slice(0, LONGEST_DETAIL)}…` : shown;
 }

@@ -5,7 +5,6 @@ import { SCHEMA_LIMITS } from "../schema/limits.ts";
 import { pathNamed } from "../json/field-path.ts";
 import { pointerTo } from "../json/pointer.ts";
 import { readInput, textFault } from "./io/input.ts";
-import { setSchemaFile } from "./target/next-command.ts";
 
 /**
  * A schema from a file, JSON or YAML; `-` is stdin. What a schema may hold is checked by the service.
@@ -24,7 +23,6 @@ export async function readSchemaSource(
   readonly lineOf: () => Promise<(pointer: string) => number>;
 }> {
   const bytes = await readInput(path);
-  setSchemaFile(path);
   const lineOf = async () => (await import("./registry/documents.ts")).lineFinder(text(bytes));
   return { schemata: await schemataOf(path, bytes, member), lineOf };
 }

@@ -63,19 +63,8 @@ function unknownFlags(flags: readonly string[], known: FlagShapes): string {
   const names = flags.map((flag) => flag.replace(/=.*$/s, ""));
   const [only = ""] = names;
   if (names.length > 1) return `There are no flags ${names.join(", ")} here.`;
-  const meant = only.startsWith("--") ? meantFlag(only.slice(2), flagNames(known)) : undefined;
+  const meant = only.startsWith("--") ? nearest(only.slice(2), flagNames(known)) : undefined;
   return `There is no flag ${only} here${meant === undefined ? "." : `; did you mean --${meant}?`}`;
-}
-
-/** What one listing calls status is outcome in another. */
-const OTHER_WORDS: Readonly<Record<string, string>> = { outcome: "status", status: "outcome" };
-
-/** The one that was misspelled, or of which only the beginning was typed. */
-function meantFlag(name: string, known: readonly string[]): string | undefined {
-  const longer = known.filter((other) => other.startsWith(name));
-  const other = OTHER_WORDS[name];
-  if (other !== undefined && known.includes(other)) return other;
-  return nearest(name, known) ?? (longer.length === 1 ? longer[0] : undefined);
 }
 
 /** The words that flags may be among: those behind `--` are arguments. */
@@ -170,48 +159,36 @@ function plainSentence(message: string): string {
 /** The part of oclif's `Config` that lists the commands. */
 interface AllCommands {
   readonly commands: readonly Pick<Command.Loadable, "id" | "hidden">[];
-  findCommand(id: string): Pick<Command.Loadable, "args" | "flags"> | undefined;
 }
 
 /** The refusal of words that are no command: it names the one that was probably meant, else all. */
-export function unknownCommand(id: string, all: AllCommands): EvregError {
+export function unknownCommand(id: string, { commands }: AllCommands): EvregError {
   // A password may stand in an address that was typed in a wrong place; oclif has made its colons those of a command.
   const shown = withoutUserInfo(id);
-  const ids = all.commands.filter(({ hidden }) => !hidden).map((command) => command.id);
-  const verbsOf = (topic: string) => ids.filter((one) => one.startsWith(`${topic}:`)).map(afterTopic);
+  const words = shown.replace(/:(?!\/\/)/g, " ");
+  const ids = commands.filter(({ hidden }) => !hidden).map((command) => command.id);
+  const verbsOf = (topic: string) => ids.filter((one) => one.startsWith(`${topic}:`));
   // oclif takes the words behind a command without arguments for the rest of its name. Behind a bare topic, which lists,
   // they are rather a mistyped verb.
-  const [known] = ids
-    .filter((one) => shown.startsWith(`${one}:`) && verbsOf(one).length === 0)
-    .toSorted((a, b) => b.length - a.length);
-  if (known !== undefined) return extraArguments(known, shown.slice(known.length + 1), all);
-  const [topic = "", ...rest] = shown.split(":");
-  const verbs = verbsOf(topic);
-  if (rest.length > 0 && verbs.length > 0) {
-    const verb = nearest(rest[0] ?? "", verbs);
+  const known = ids.findLast((one) => shown.startsWith(`${one}:`) && verbsOf(one).length === 0);
+  if (known !== undefined) {
+    const name = known.replaceAll(":", " ");
+    return usageError(
+      `Too many arguments: ${words.slice(name.length + 1)}. ${plainCommand(name)} takes none.`,
+    );
+  }
+  const [topic = "", verb] = shown.split(":");
+  const verbs = verbsOf(topic).map((one) => one.slice(topic.length + 1));
+  if (verb !== undefined && verbs.length > 0) {
+    const meant = nearest(verb, verbs);
     const advice =
-      verb === undefined ? `${topic} has: ${verbs.join(", ")}.` : `did you mean ${topic} ${verb}?`;
-    return usageError(`There is no command ${JSON.stringify([topic, ...rest].join(" "))}; ${advice}`);
+      meant === undefined ? `${topic} has: ${verbs.join(", ")}.` : `did you mean ${topic} ${meant}?`;
+    return usageError(`There is no command ${JSON.stringify(words)}; ${advice}`);
   }
   const topics = [...new Set(ids.map((one) => one.split(":")[0]!))];
   const meant = nearest(topic, topics);
-  const whole = [meant, ...rest];
-  const command = ids.includes(whole.join(":")) ? whole.join(" ") : meant;
-  const advice = meant === undefined ? `there are: ${topics.join(", ")}.` : `did you mean ${command}?`;
+  const advice = meant === undefined ? `there are: ${topics.join(", ")}.` : `did you mean ${meant}?`;
   return usageError(`There is no command ${JSON.stringify(topic)}; ${advice}`);
-}
-
-function afterTopic(id: string): string {
-  return id.slice(id.indexOf(":") + 1);
-}
-
-function extraArguments(id: string, extra: string, all: AllCommands): EvregError {
-  const name = id.replaceAll(":", " ");
-  const words = extra.replace(/:(?!\/\/)/g, " ");
-  const { file } = all.findCommand(id)?.flags ?? {};
-  const files =
-    file === undefined ? "." : `; files go behind --file: ${plainCommand(`${name} --file ${words}`)}`;
-  return usageError(`Too many arguments: ${words}. ${plainCommand(name)} takes none${files}`);
 }
 
 /** The refusal of a command line that begins with a flag. Values are not repeated, as one may be a token. */

@@ -1,11 +1,11 @@
 import { relative, resolve, sep } from "node:path";
 import { examples, TargetCommand } from "../cli/base-command.ts";
 import { choiceFlag, definedOnly, modeFlag, numberFlag, schemaFlag, textArg } from "../cli/flags.ts";
-import { note, writeOut } from "../cli/io/output.ts";
+import { writeOut } from "../cli/io/output.ts";
 import { counted, escapeControl } from "../cli/io/text.ts";
 import { interruption } from "../cli/io/interruption.ts";
 import { payloadFrom } from "../cli/publish/publish-one.ts";
-import { breakDetails, breaksShown, brokenRule, moreBreaks } from "../cli/report-error.ts";
+import { breakDetails, brokenRule } from "../cli/report-error.ts";
 import { readSchemaSource } from "../cli/schema-file.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 import type { CheckedEvents, CompatibilityMode, SchemaVerdict } from "../domain/action.ts";
@@ -104,19 +104,9 @@ export class ActionsValidate extends TargetCommand {
         ? `Valid: it conforms to ${schema}.`
         : `Not valid: it does not conform to ${schema}.`;
       await writeOut([...errors.map(brokenRule), verdict].map((line) => `${line}\n`).join(""));
-      if (!valid && isEvent(payload.value()))
-        note(
-          "What was given looks like an event. Give its payload alone: the value of its member `payload`.",
-        );
     }
     return valid ? EXIT.done : EXIT.failed;
   }
-}
-
-/** Whether it has the members of an event to be published and no others, so that it hardly is a payload. */
-function isEvent(value: unknown): boolean {
-  if (typeof value !== "object" || value === null || !("payload" in value)) return false;
-  return Object.keys(value).every((name) => ["action", "payload", "idempotency_key"].includes(name));
 }
 
 /** The schema that was checked, and where its text is. */
@@ -138,13 +128,11 @@ const MAX_EVENTS_NAMED = 5;
 function verdictText(verdict: SchemaVerdict, checked: CheckedSchema): string {
   const place = (pointer: string) =>
     `${escapeControl(checked.file ?? "stdin")}:${checked.lineOf(pointer)}: ${escapeControl(pointer || "(root)")}`;
-  const shown = breaksShown(verdict.breaks, process.stdout);
   const lines = [
-    ...shown.flatMap((broken) => [
+    ...verdict.breaks.flatMap((broken) => [
       `${place(broken.pointer)}: ${escapeControl(broken.message)}`,
       ...breakDetails(broken).map((line) => `  ${line}`),
     ]),
-    ...(shown.length < verdict.breaks.length ? [`${moreBreaks(verdict.breaks, shown)}.`] : []),
     ...verdict.warnings.map(
       ({ pointer, message }) => `${place(pointer)}: Warning: ${escapeControl(message)}`,
     ),

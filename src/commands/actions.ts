@@ -1,5 +1,4 @@
 import { type Command, Flags } from "@oclif/core";
-import { isDeepStrictEqual } from "node:util";
 import { TargetCommand, examples } from "../cli/base-command.ts";
 import {
   definedOnly,
@@ -11,12 +10,11 @@ import {
   choiceFlag,
   requiredFlag,
 } from "../cli/flags.ts";
-import { note } from "../cli/io/output.ts";
 import { type About, listCommand, recordCommand } from "../cli/resource-command.ts";
-import { leftBehindNote } from "../cli/notes.ts";
+import { flagWords } from "../cli/io/text.ts";
+import { nextCommand } from "../cli/target/next-command.ts";
 import { readSchema } from "../cli/schema-file.ts";
 import { usageError } from "../cli/usage-errors.ts";
-import type { Action } from "../domain/action.ts";
 import { COMPATIBILITY_AGAINST } from "../model/action.ts";
 import { ACTION_CHANGED, ACTIONS } from "../cli/views/actions.ts";
 
@@ -125,19 +123,11 @@ export class ActionsUpdate extends TargetCommand {
     }
     const read = schema === undefined ? undefined : await readSchema(schema);
     const options = definedOnly({ compatibility: flags.compatibility });
-    let unchanged: Action | undefined;
     await this.showRecord(flags, ACTION_CHANGED, async ({ actions }) => {
-      // Whoever may write need not be allowed to read.
-      const before = await actions.get(args.name).catch(() => undefined);
       const old = number === undefined ? undefined : (await actions.revision(args.name, number)).data;
       const schemata = read ?? old?.schemata;
-      const answer = await actions.update(args.name, { ...settings, ...definedOnly({ schemata }) }, options);
-      if (isDeepStrictEqual(before?.data, answer.data)) unchanged = answer.data;
-      return answer;
+      return actions.update(args.name, { ...settings, ...definedOnly({ schemata }) }, options);
     });
-    if (unchanged !== undefined) {
-      note(`Nothing changed: ${unchanged.action} was like this already (revision ${unchanged.revision}).`);
-    }
   }
 }
 
@@ -145,7 +135,7 @@ export const ActionsDeprecate = endCommand("deprecated", "Not deprecated any mor
   usage: "actions deprecate NAME [--successor NAME | --undo]",
   summary: "Ask the publishers of an action to use another one.",
   description:
-    "Publishing still works. Each answer has the header Deprecation and names the successor, and evreg publish prints a warning. Subscribers that do not get the successor too are named.",
+    "Publishing still works. Each answer has the header Deprecation and names the successor, and evreg publish prints a warning.",
   examples: examples("evreg actions deprecate order.created --successor order.created.v2", {
     "Undo it": "evreg actions deprecate order.created --undo",
   }),
@@ -155,7 +145,7 @@ export const ActionsRetire = endCommand("retired", "Take events again.", {
   usage: "actions retire NAME [--successor NAME | --undo]",
   summary: "Refuse further events of an action.",
   description:
-    "Publishing is refused with 410 and the name of the successor. Only a request that repeats the idempotency key of an older event is answered with that event. Reading still works, and so do its deliveries, replays and subscriptions. Subscribers that do not get the successor too are named.",
+    "Publishing is refused with 410 and the name of the successor. Only a request that repeats the idempotency key of an older event is answered with that event. Reading still works, and so do its deliveries, replays and subscriptions.",
   examples: examples("evreg actions retire order.created --successor order.created.v2", {
     "Undo it": "evreg actions retire order.created --undo",
   }),
@@ -174,13 +164,14 @@ function endCommand(setting: "deprecated" | "retired", undone: string, about: Ab
     async run(): Promise<void> {
       const { args, flags } = await this.parse(EndCommand);
       const change = { [setting]: !flags.undo, ...definedOnly({ successor: flags.successor }) };
-      let leftBehind: string | undefined;
-      const output = await this.showRecord(flags, ACTION_CHANGED, async (evreg) => {
-        const answer = await evreg.actions.update(args.name, change);
-        if (!flags.undo) leftBehind = await leftBehindNote(evreg, answer.data);
-        return answer;
-      });
-      if (leftBehind !== undefined) output.note(leftBehind);
+      const output = await this.showRecord(flags, ACTION_CHANGED, ({ actions }) =>
+        actions.update(args.name, change),
+      );
+      if (!flags.undo) {
+        output.note(
+          `Who is subscribed to it: ${nextCommand(`subscriptions list${flagWords({ action: args.name })}`)}`,
+        );
+      }
     }
   }
   return Object.assign(EndCommand, about);

@@ -151,10 +151,10 @@ test("a breaking update suggests the command for a new version, and prints lists
   const refused = await run(["actions", "update", "a.alike", "--schema", schema]);
   expect(refused.code).toBe(5);
   expect(refused.stderr).toMatch(
-    /\nAs a new version: evreg actions create a\.alike\.v2 --application shop --schema strict\.json\n$/,
+    /\nAs a new version: evreg actions create a\.alike\.v2 --application shop --schema FILE\n$/,
   );
   expect((await run(["publish", "a.alike", "[1]"])).stderr).toMatch(
-    /"\[1\]" is no payload\. .*\n  value: \[1\]\n/,
+    /must be an object\. .*\n  value: \[1\]\n/,
   );
 });
 
@@ -180,14 +180,11 @@ test("a compatible schema may still refuse events with members that the old one 
   );
 });
 
-test("an update that changes nothing says so", async () => {
+test("an update that changes nothing makes no revision", async () => {
   await served.evreg.actions.create({ action: "a.same", application: "shop", schemata: SCHEMA });
   const update = ["actions", "update", "a.same", "--schema", "-"];
   const same = await run(update, { input: JSON.stringify(SCHEMA) });
-  expect(same).toMatchObject({
-    code: 0,
-    stderr: "Nothing changed: a.same was like this already (revision 1).\n",
-  });
+  expect(same).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Revision +1$/m), stderr: "" });
   const changed = await run([...update, "--compatibility", "none"], {
     input: JSON.stringify({ title: "x" }),
   });
@@ -264,38 +261,4 @@ test("validate takes a file, stdin or the object, and ends with 1 for a payload 
     stdout: "Valid: it conforms to the schema of a.checked (revision 1).\n",
   });
   expect(broken).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("cannot be read") });
-  const schema = file("strict.json", '{"type": "object", "required": ["id"]}');
-  await json(["actions", "create", "a.strict", "--application", "shop", "--schema", schema]);
-  const whole = await run([
-    "actions",
-    "validate",
-    "a.strict",
-    '{"action": "a.strict", "payload": {"id": 7}}',
-  ]);
-  expect(whole).toMatchObject({ code: 1, stderr: expect.stringContaining("Give its payload alone") });
-});
-
-test("an action that ends names the subscribers that do not get its successor", async () => {
-  const { evreg } = served;
-  for (const action of ["b.old", "b.new"]) {
-    await evreg.actions.create({ action, application: "shop", schemata: SCHEMA });
-  }
-  const subscribe = async (subscription: string, ...actions: string[]) => {
-    for (const action of actions) {
-      await evreg.subscriptions.create({ application: "books", subscription, action, mode: "pull" });
-    }
-  };
-  await subscribe("behind", "b.old");
-  await subscribe("moved", "b.old", "b.new");
-  await subscribe("all", "*");
-  const alone = await run(["actions", "deprecate", "b.old"]);
-  const named = await run(["actions", "retire", "b.old", "--successor", "b.new"]);
-  const undone = await run(["actions", "retire", "b.old", "--undo"]);
-  expect(alone.stderr).toMatch(
-    /^Still subscribed to b\.old: books\/(behind|moved) \(\d+\), books\/(behind|moved) \(\d+\)\.\n$/,
-  );
-  expect(named.stderr).toMatch(
-    /^Still subscribed to b\.old, and not to b\.new: books\/behind \(\d+\)\. Subscribe the first: evreg subscriptions create --application books --subscription behind --action b\.new --mode pull\n$/,
-  );
-  expect(undone).toMatchObject({ code: 0, stderr: "" });
 });

@@ -1,6 +1,5 @@
 import { afterEach, expect, test } from "vitest";
 import {
-  isOwnTokenReplaced,
   nextCommand,
   plainCommand,
   serveCommand,
@@ -65,14 +64,6 @@ test("a checkout's entry that was typed by its path is suggested by that path", 
     if (typed === undefined) delete process.env["_"];
     else process.env["_"] = typed;
   }
-});
-
-test("a folder's own token is replaced only where a folder and a token were typed", () => {
-  const areReplaced = [{ data: "mine" }, { token: "bad" }, { data: "mine", token: "bad" }].map((flags) => {
-    setTarget(flags);
-    return isOwnTokenReplaced();
-  });
-  expect(areReplaced).toEqual([false, false, true]);
 });
 
 test("a suggested restore has its folder and configuration, and no server or token, which it does not take", () => {

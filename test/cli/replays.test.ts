@@ -1,8 +1,6 @@
-import { spawn } from "node:child_process";
 import { afterAll, expect, test } from "vitest";
 import type { Replay, ReplayCount } from "../../src/domain/replay.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { cleanEnv, PROGRAM } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { useServed } from "./served.ts";
@@ -153,33 +151,9 @@ test("what blocks an ordered subscription is shown, and can be skipped", async (
   expect((await run(["deliveries", "skip", later])).stderr).toContain(
     "its subscription is ordered, and another delivery goes before it",
   );
-  const waited = await run(["publish", action, "{}", "--wait", "--timeout", "0"]);
-  expect(waited.stderr).toMatch(
-    new RegExp(`^Timed out .*\\. Delivery \\d+ waits behind delivery ${delivery}, .* ${skip}\\. See how`),
-  );
-  const endless = spawn(process.execPath, [PROGRAM, "publish", action, "{}", "--wait", "--json"], {
-    env: cleanEnv({ EVREG_DATA: served.data }),
-  });
-  let said = "";
-  endless.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
-  await until("it says why it waits", () => said.includes(skip));
-  endless.kill("SIGINT");
-  expect(said).toMatch(
-    new RegExp(
-      `^Event \\d+ is published; waiting for its deliveries\\.\nDelivery \\d+ waits behind delivery ${delivery}, which its subscription .* ${skip}\n$`,
-    ),
-  );
   await served.evreg.subscriptions.update(made.rowid, { active: false });
   const paused = await run(["subscriptions", "get", String(made.rowid)]);
   expect(paused.stdout).toContain(`delivery ${delivery}, which is held until it is active again; to go past`);
-  const unseen = await run(["publish", action, "{}", "--wait"]);
-  expect(unseen.stderr).toContain(
-    `Subscription ${made.rowid} (billing/blocked) is paused, so nothing is queued for it: evreg subscriptions update ${made.rowid} --active.`,
-  );
-  await served.evreg.subscriptions.create({ ...wanted, subscription: "beside" });
-  const seen = await run(["publish", action, "{}", "--wait"]);
-  expect(seen.stdout).toMatch(/ delivered /);
-  expect(seen.stderr).toContain("(billing/blocked) is paused, so nothing is queued for it");
   const skipped = await run(skip.split(" ").slice(1));
   expect(skipped).toMatchObject({ code: 0, stderr: "" });
   expect(skipped.stdout).toMatch(/^Status +failed$/m);

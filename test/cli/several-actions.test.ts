@@ -1,7 +1,4 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "vitest";
-import { nearest } from "../../src/domain/words/nearest.ts";
 import type { SubscriptionWithSecret } from "../../src/domain/subscription.ts";
 import { useServed } from "./served.ts";
 
@@ -25,17 +22,6 @@ test("where one action does not exist, none is made", async () => {
   expect(refused.stderr).toMatch(/^No subscription was made\.\nError: .*order\.creatd/);
   expect(refused.stderr).toContain("Did you mean order.created?");
   expect(await actionsOf("books")).toEqual([]);
-});
-
-test("a pattern that the shell took for files, and one that is misspelt, are recognized", async () => {
-  writeFileSync(join(served.folder, "order.json"), "{}");
-  const expanded = await run(create("files", "--action", "order.json"));
-  expect(expanded).toMatchObject({ code: 3, stdout: "" });
-  expect(expanded.stderr).toContain(
-    "It is the name of a file here: put a pattern such as 'order.*' in quotes",
-  );
-  expect(nearest("order.creatd", ["Order.Created", "order.created"])).toBe("order.created");
-  expect(nearest("Order.Creatd", ["order.created", "Order.Created"])).toBe("Order.Created");
 });
 
 test("of a pattern that no action matches so far it says so, and which was probably meant", async () => {

@@ -110,7 +110,7 @@ test("with --wait, a token that may only publish publishes, and only the wait fa
   expect(meta).toEqual({ outcome: "unknown" });
   expect(outcome.stderr).toMatch(
     new RegExp(
-      `^Event ${event.rowid} is published, so do not publish it again; .*needs the scope read.*--token-file FILE\\n`,
+      `^Event ${event.rowid} is published, so do not publish it again; .*needs the scope read.* evreg events deliveries ${event.rowid} --url `,
     ),
   );
 });

@@ -58,15 +58,6 @@ function atPrompt(keys: string) {
   return (text: string) => (text.includes("Token (") ? keys : undefined);
 }
 
-function thirtyOf(type: string): string {
-  const members = Array.from({ length: 30 }, (_, at) => [`p${at}`, { type }]);
-  return JSON.stringify({ properties: Object.fromEntries(members) });
-}
-
-function placesIn(shown: string): readonly string[] {
-  return shown.match(/\/properties\/p\d+\/type: /g) ?? [];
-}
-
 /** Types these keys when a yes or no is asked for. */
 function asking(keys: string) {
   return (text: string) => (text.includes("[y/N]") ? keys : undefined);
@@ -143,25 +134,6 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
       /701 events published, 1 line refused\. Fix those lines and publish them separately\.\r\n$/,
     );
     expect(text.lastIndexOf("\u001b[?25h")).toBeGreaterThan(text.lastIndexOf("\u001b[?25l"));
-  });
-
-  test("of many breaks a terminal shows the first ten and how many there are, and a pipe shows all", async () => {
-    const { run } = commandLine(folder.path, {});
-    const words = "--application shop --schema -".split(" ");
-    await run(["actions", "create", "many.breaks", ...words], { input: thirtyOf("string") });
-    writeFileSync(join(folder.path, "many.json"), thirtyOf("integer"));
-    for (const command of ["check", "update"]) {
-      const line = ["actions", command, "many.breaks", "--schema", "many.json"];
-      const { code, text } = await shownOn(200, line);
-      const piped = await run(line);
-      const all = `${piped.stdout}${piped.stderr}`;
-      expect([code, placesIn(text).length]).toEqual([5, 10]);
-      expect(text).toContain(
-        `and ${placesIn(all).length - 10} more of ${placesIn(all).length} breaks; --json has all`,
-      );
-      expect(placesIn(all).length).toBeGreaterThanOrEqual(30);
-      expect(all).not.toContain("--json has all");
-    }
   });
 
   test("waiting for deliveries shows progress, on a line that is removed at the end", async () => {

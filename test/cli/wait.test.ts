@@ -48,7 +48,7 @@ function follow(
       sleeps.push(delayMs);
       nowMs += delayMs;
     },
-    waiting: async (deliveries) => void told.push(progressOf(deliveries)),
+    waiting: (deliveries) => void told.push(progressOf(deliveries)),
   });
   return followed.then(({ end, deliveries }) => ({
     end,

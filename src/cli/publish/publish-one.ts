@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Delivery, isFinal } from "../../domain/delivery.ts";
 import { asEvregError, EvregError } from "../../domain/error.ts";
@@ -9,14 +8,13 @@ import { readInput } from "../io/input.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, type Output, writeOut } from "../io/output.ts";
 import { progressBar, progressOf } from "../io/progress.ts";
-import { escapeControl } from "../io/text.ts";
+import { escapeControl, someOf } from "../io/text.ts";
 import type { RawJson } from "../../json/raw-json.ts";
-import { blockingNotes, deprecationNote, pausedSubscriptionNotes, noteUndelivered } from "../notes.ts";
-import { shortDetail } from "../report-error.ts";
+import { deprecationNote, noteUndelivered } from "../notes.ts";
 import { DELIVERIES, subscriptionOf } from "../views/deliveries.ts";
 import { EVENTS, PUBLISHED_RECORD } from "../views/events.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { commandWithOtherToken, nextCommand } from "../target/next-command.ts";
+import { nextCommand } from "../target/next-command.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import type { OwnMember } from "../own-members.ts";
 import { attendance } from "./consumers.ts";
@@ -109,25 +107,17 @@ async function givenPayload({ payload, file }: Pick<PublishOptions, "payload" | 
   } catch (error) {
     const isForm = error instanceof EvregError && (error.code === "malformed" || error.code === "invalid");
     if (!isForm) throw error;
-    const how = `A payload is a JSON object, typed in quotes ('{"id": 1}') or read from a file`;
-    if (typed === undefined || isTypedObject(typed)) {
-      const message = `The payload cannot be read: ${error.message.replace(/\.$/, "")}. ${how}.`;
-      throw new EvregError(error.code, message, error.details);
-    }
-    const named = existsSync(typed) ? `; the file of that name is given by --file ${typed}` : "";
-    const message = `${shortDetail(typed)} is no payload. ${how} with --file FILE${named}.`;
+    const message = `The payload cannot be read: ${error.message.replace(/\.$/, "")}. A payload is a JSON object, typed in quotes ('{"id": 1}') or read from a file with --file FILE.`;
     throw new EvregError(error.code, message, error.details);
   }
 }
 
 /** The payload where one argument is the object itself, the name of its file, or - for stdin. */
 export function payloadFrom(argument: string): Promise<RawJson> {
-  const isFile = argument !== "-" && !isTypedObject(argument);
-  return givenPayload({ payload: isFile ? undefined : argument, file: isFile ? argument : undefined });
-}
-
-function isTypedObject(text: string): boolean {
-  return text.trimStart().startsWith("{");
+  const isTyped = argument === "-" || argument.trimStart().startsWith("{");
+  return givenPayload(
+    isTyped ? { payload: argument, file: undefined } : { payload: undefined, file: argument },
+  );
 }
 
 /** A payload that was made up is shown, one that was just typed is not. */
@@ -142,8 +132,8 @@ async function printEvents(
   return output.record({ data: only!, ...extra }, sample === undefined ? PUBLISHED_RECORD : EVENTS.record);
 }
 
-/** A shorter wait is nothing to speak of, and a delivery may wait behind another for a moment. */
-const EXPLAINED_AFTER_MS = 1_000;
+/** A shorter wait is nothing to speak of. */
+const NOTED_AFTER_MS = 1_000;
 
 async function waitAndReport(
   evreg: Evreg,
@@ -155,17 +145,7 @@ async function waitAndReport(
   const startedMs = systemClock.monotonicMs();
   const elapsedMs = () => systemClock.monotonicMs() - startedMs;
   let polled: PollResult;
-  const explained = new Set<string>();
-  // A program needs it, too: the number must not be lost with a command that is killed while it waits.
-  const explain = async (open: readonly Delivery[]): Promise<void> => {
-    if (elapsedMs() < EXPLAINED_AFTER_MS) return;
-    const waits = `${publishedText(events)}; waiting for ${events.length === 1 ? "its" : "their"} deliveries.`;
-    for (const text of [waits, ...(await blockingNotes(evreg, open))]) {
-      if (explained.has(text)) continue;
-      explained.add(text);
-      line.log(text);
-    }
-  };
+  let isNoted = false;
   const read = async () => {
     const deliveries = [];
     for (const { rowid } of events) deliveries.push(...(await evreg.events.deliveries(rowid)).data);
@@ -178,16 +158,21 @@ async function waitAndReport(
       nowMs: () => systemClock.monotonicMs(),
       sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }),
       isAwaited: attendance(evreg, events[0]!.timestamped, elapsedMs),
-      waiting: async (deliveries, open) => {
-        await explain(open);
-        const what = events.length === 1 ? `Event ${events[0]!.rowid}: ` : "";
-        line.update(0, 1, { text: `${what}${progressOf(deliveries)}; waiting for ${namesOf(open)}` });
+      waiting: (deliveries) => {
+        // A program needs it, too: the number must not be lost with a command that is killed while it waits.
+        if (!isNoted && elapsedMs() >= NOTED_AFTER_MS) {
+          line.log(
+            `${publishedText(events)}; waiting for ${events.length === 1 ? "its" : "their"} deliveries.`,
+          );
+          isNoted = true;
+        }
+        line.update(0, 1, { text: progressOf(deliveries) });
       },
     }).finally(() => line.stop());
   } catch (error) {
     return reportUnknown(error, events, options);
   }
-  return reportOutcome(evreg, polled, events, options);
+  return reportOutcome(polled, events, options);
 }
 
 /**
@@ -203,11 +188,7 @@ async function reportUnknown(
   const error = asEvregError(failure);
   if (error.code === "internal") throw error;
   const [{ rowid } = { rowid: 0 }] = events;
-  const words = `events deliveries ${rowid}`;
-  const look =
-    error.code === "forbidden"
-      ? `Look at them with one: ${commandWithOtherToken(words)}`
-      : `Look at them later: ${nextCommand(words)}`;
+  const look = `Look at them later: ${nextCommand(`events deliveries ${rowid}`)}`;
   note(
     `${publishedText(events)}, so do not publish ${events.length === 1 ? "it" : "them"} again; only the deliveries cannot be followed: ${escapeControl(error.message)} ${look}`,
   );
@@ -225,7 +206,6 @@ const NO_DELIVERY_SEEN =
   "No delivery to show: the action had no active subscription, or none that this token may read.";
 
 async function reportOutcome(
-  evreg: Evreg,
   polled: PollResult,
   events: readonly Event[],
   options: PublishOptions,
@@ -242,27 +222,21 @@ async function reportOutcome(
   const later = `See how it goes on: ${nextCommand(`events deliveries ${event!.rowid}`)}`;
   if (leftOut.size > 0 && output.format === "table") {
     note(
-      `Not waited for: ${namesOf([...leftOut])}. Nobody has claimed from there for a while; what waits there waits for a consumer.`,
+      `Not waited for: ${escapeControl(someOf([...leftOut].map(subscriptionOf)))}. Nobody has claimed from there for a while; what waits there waits for a consumer.`,
     );
   }
   switch (outcome) {
     case "none":
     case "delivered":
-      if (leftOut.size > 0) return EXIT.done;
-      for (const text of await pausedSubscriptionNotes(evreg, event!.action)) note(text);
       return EXIT.done;
     case "interrupted":
       note(`Interrupted. ${publishedText(events)} all the same. ${later}`);
       return EXIT.interrupted;
-    case "timeout": {
-      const blocks = await blockingNotes(evreg, deliveries);
-      const rest = blocks.length === 0 ? "A running server goes on with them." : `${blocks.join(". ")}.`;
-      const open = deliveries.filter(({ status }) => !isFinal(status));
+    case "timeout":
       note(
-        `Timed out after ${timeoutS} s, before the deliveries to ${namesOf(open)} had ended (${progressOf(deliveries)}). ${rest} ${later}`,
+        `Timed out after ${timeoutS} s (${progressOf(deliveries)}). A running server goes on with them. ${later}`,
       );
       return EXIT.failed;
-    }
     case "held": {
       const held = deliveries.find(({ status }) => status === "held");
       const resume = nextCommand(`subscriptions update ${held?.subscription_id} --active`);
@@ -294,15 +268,6 @@ function outcomeOf({ deliveries, leftOut, end }: PollResult): KnownOutcome {
   const awaited = deliveries.filter((delivery) => !leftOut.has(delivery));
   if (awaited.length === 0) return "none";
   return awaited.every(isSuccess) ? "delivered" : "failed";
-}
-
-/** Subscriptions named in a message. */
-const MAX_NAMED = 3;
-
-function namesOf(deliveries: readonly Delivery[]): string {
-  const names = [...new Set(deliveries.map(subscriptionOf))];
-  const rest = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
-  return escapeControl(names.slice(0, MAX_NAMED).join(", ")) + rest;
 }
 
 /** A delivery that its subscription's filter excluded has ended as it should. */

@@ -27,7 +27,7 @@ interface PollOptions {
   /** Whether an open one is worth waiting for; every one is unless told. */
   readonly isAwaited?: (delivery: Delivery) => Promise<boolean>;
   /** Called before each wait. */
-  readonly waiting?: (deliveries: readonly Delivery[], open: readonly Delivery[]) => Promise<void>;
+  readonly waiting?: (deliveries: readonly Delivery[]) => void;
 }
 
 export interface PollResult {
@@ -60,7 +60,7 @@ export async function pollDeliveries(
     if (open.every((delivery) => delivery.status === "held")) return { ...result, end: "held" };
     const remainingMs = endsAtMs - nowMs();
     if (remainingMs <= 0) return { ...result, end: "timeout" };
-    await options.waiting?.(deliveries, open);
+    options.waiting?.(deliveries);
     try {
       await sleep(Math.min(waitMs, remainingMs), signal);
     } catch {

@@ -44,36 +44,8 @@ export function programName(): string {
 let typed: TargetFlags = {};
 
 export function setTarget(flags: TargetFlags): void {
-  const { url, context: named, token, "token-file": tokenFile, data, config } = flags;
-  typed = { url, context: named, token, "token-file": tokenFile, data, config };
-  context = undefined;
-}
-
-/** The context that led to a server, and its address there. */
-let context: { readonly name: string; readonly url: string } | undefined;
-
-export function setContext(name: string, url: string): void {
-  context = { name, url };
-}
-
-let schema: string | undefined;
-
-/** What is read from stdin cannot be read again. */
-export function setSchemaFile(path: string): void {
-  schema = path === "-" ? undefined : path;
-}
-
-/** The file that the command took a schema from, if it can be read again. */
-export function schemaFile(): string | undefined {
-  return schema;
-}
-
-/** The command that gives the context this one acted on another token; `undefined` where it acted on none. */
-export function renewContextCommand(): string | undefined {
-  if (context === undefined) return undefined;
-  return escapeControl(
-    `${programName()} context add ${context.name}${flagWords({ url: context.url })} --token-file FILE --replace`,
-  );
+  const { url, context, token, "token-file": tokenFile, data, config } = flags;
+  typed = { url, context, token, "token-file": tokenFile, data, config };
 }
 
 /**
@@ -83,18 +55,6 @@ export function renewContextCommand(): string | undefined {
  */
 export function nextCommand(words: string): string {
   return escapeControl(`${programName()} ${words}${flagWords(typed)}`);
-}
-
-/** Names the next command where the token that was used cannot do it. */
-export function commandWithOtherToken(words: string): string {
-  const { token: _token, "token-file": _file, ...rest } = typed;
-  return escapeControl(`${programName()} ${words}${flagWords(rest)} --token-file FILE`);
-}
-
-/** Whether a data folder was typed, and a token in place of the folder's own. */
-export function isOwnTokenReplaced(): boolean {
-  const { data, token, "token-file": tokenFile } = typed;
-  return data !== undefined && (token ?? tokenFile) !== undefined;
 }
 
 /** The command that starts a server on the data folder this one acted on. @param flags more of it, such as ` --dev` */

@@ -65,13 +65,6 @@ describe.skipIf(process.platform === "win32")("in a shell", () => {
     });
   });
 
-  test("in a folder that was removed meanwhile, a command reports that", async () => {
-    const line = 'mkdir gone && cd gone && rmdir ../gone && "$@" actions get a.b 2>&1 >&3 | grep Error >&2';
-    expect((await inShell(`{ ${line}; } 3>&1`)).stderr).toBe(
-      "Error: The folder that evreg was started in is not there any more. Start it in another.\n",
-    );
-  });
-
   test("a folder on stdin is not taken for an empty file", async () => {
     expect(await inShell('"$@" publish --batch - < .')).toEqual({
       code: 2,
