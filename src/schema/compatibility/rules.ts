@@ -83,15 +83,12 @@ function noText(
 export const WIDER_FORMATS: ReadonlyMap<string, readonly string[]> = new Map([
   ["time", ["iso-time"]],
   ["date-time", ["iso-date-time"]],
-  ["uri", ["uri-reference", "uri-template", "iri", "iri-reference"]],
-  ["uri-reference", ["uri-template", "iri-reference"]],
-  ["iri", ["iri-reference", "uri-template"]],
-  ["iri-reference", ["uri-template"]],
-  ["json-pointer-uri-fragment", ["uri-reference", "uri-template", "iri-reference"]],
-  ["hostname", ["idn-hostname", "uri-reference", "uri-template", "iri-reference"]],
-  ["ipv4", ["hostname", "idn-hostname", "uri-reference", "uri-template", "iri-reference"]],
-  ["uuid", ["uri-reference", "uri-template", "iri-reference"]],
-  ["date", ["uri-reference", "uri-template", "iri-reference"]],
+  ["uri", ["uri-reference"]],
+  ["json-pointer-uri-fragment", ["uri-reference"]],
+  ["hostname", ["uri-reference"]],
+  ["ipv4", ["hostname", "uri-reference"]],
+  ["uuid", ["uri-reference"]],
+  ["date", ["uri-reference"]],
 ]);
 
 /** What a schema says about lists: the indexes that some schema distinguishes, and all that come after them. */

@@ -215,7 +215,6 @@ const formatted: fc.Arbitrary<Schema> = fc.record({
     "uri",
     "uri-reference",
     "uri-template",
-    "iri",
   ),
 });
 const scalars: fc.Arbitrary<Change> = fc

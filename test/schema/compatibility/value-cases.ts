@@ -166,7 +166,7 @@ export const VALUE_CASES: readonly RuleCase[] = [
     { ...text, format: "uri" },
     "/format",
   ),
-  ["another format", at({ ...text, format: "idn-email" }), at({ ...text, format: "hostname" })],
+  ["another format", at({ ...text, format: "email" }), at({ ...text, format: "hostname" })],
   ...everywhere("another format", { ...text, format: "date" }, { ...text, format: "date-time" }, "/format"),
   [
     "another format",
