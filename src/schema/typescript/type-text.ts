@@ -54,24 +54,10 @@ export function intersectionOf(types: readonly TypeText[]): TypeText {
   const known = parts.filter((part) => !isUnknown(part));
   // Beside a more specific type it would only allow any name to be read.
   const specific = known.filter((part) => part.text !== ANY_OBJECT.text);
-  const all = specific.length > 0 ? fewUnions(specific) : known;
+  const all = specific.length > 0 ? specific : known;
   if (all.length <= 1) return all[0] ?? UNKNOWN;
   const text = all.map((part) => (part.kind === "union" ? `(${part.text})` : part.text)).join(" & ");
   return { text, kind: "intersection", parts: all, isFlat: false };
-}
-
-/** Combinations that the unions in an intersection may multiply out to. The compiler gives up at 100,000. */
-const MAX_COMBINATIONS = 1_000;
-
-/** Leaves out the unions beyond that, which only makes a type wider. */
-function fewUnions(parts: readonly TypeText[]): readonly TypeText[] {
-  let combinations = 1;
-  return parts.filter((part) => {
-    const alternatives = part.kind === "union" ? part.parts.length : 1;
-    if (alternatives > 1 && combinations * alternatives > MAX_COMBINATIONS) return false;
-    combinations *= alternatives;
-    return true;
-  });
 }
 
 export function listOf(item: TypeText): TypeText {

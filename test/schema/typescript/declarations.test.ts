@@ -251,20 +251,6 @@ const ODD: readonly Record<string, unknown>[] = [
     },
     definitions: { 日本: text, "a b": text, "😀": text },
   },
-  // A million combinations, were they multiplied out.
-  {
-    properties: {
-      a: {
-        allOf: [0, 1, 2].map((n) => ({
-          anyOf: Array.from({ length: 100 }, (_, i) => ({
-            type: "object",
-            required: [`k${n}_${i}`],
-            properties: { [`k${n}_${i}`]: { const: i } },
-          })),
-        })),
-      },
-    },
-  },
   { properties: { a: { enum: Array.from({ length: 1_000 }, (_, index) => `value ${index}`) } } },
   Array.from({ length: 28 }, () => 0).reduce<Record<string, unknown>>(
     (inner) => ({ properties: { deep: inner } }),
