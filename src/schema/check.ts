@@ -91,8 +91,9 @@ function* contradictionSteps(
     const message = `no payload that the schema of ${action} allows conforms to this, so nothing is sent`;
     return pointer === undefined ? [] : [{ pointer, message }];
   } catch (error) {
-    // It takes too long, or an earlier version stored a schema that is not valid.
-    if (!(error instanceof StepsExceeded || error instanceof EvregError)) throw error;
+    // It takes too many steps or too much stack, or an earlier version stored a schema that is not valid.
+    const isExpected = [StepsExceeded, RangeError, EvregError].some((kind) => error instanceof kind);
+    if (!isExpected) throw error;
     return [];
   }
 }

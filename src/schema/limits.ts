@@ -14,12 +14,10 @@ export const SCHEMA_LIMITS = {
   patternLength: 1_024,
   /** Branches of one `oneOf` and items of one tuple: the only two lists that cannot be compiled in parts. */
   branches: 256,
-  /** Schemas once every `$ref` is replaced by its target; a recursive one counts once. */
-  expandedSubschemas: 500_000,
+  /** Schemas chained by `$ref`, `allOf` and the like, which are all checked for one value. */
+  chained: 2_000,
   /** Steps of building the automata of all patterns of a schema, some 8 bytes each. */
   automatonSteps: 1_800_000,
-  /** Bytes of call stack one level of a recursive payload may take. */
-  stackBytesPerLevel: 12 * 1024,
 } as const;
 
 /** Steps that the check of one value may take. A step is a subschema or a character of a pattern, and takes up to 25 ns. */

@@ -112,6 +112,7 @@ class SchemaReader {
       node.target = this.#resolve(node, node.schema["$ref"]);
     }
     this.#document.nodes = [...this.#nodes.values()];
+    refuseEndless(this.#document);
     return this.#document;
   }
 
@@ -214,4 +215,33 @@ class SchemaReader {
   #refuse(pointer: string, message: string, value?: unknown): Error {
     return refuseSchema(this.#schemata, pointer, message, value);
   }
+}
+
+const OPEN = -1;
+
+/** Refuses references by which the check of one value would never end, or chain more schemas than there is stack for. */
+function refuseEndless({ schemata, nodes }: SchemaDocument): void {
+  const lengths = new Map<SchemaNode, number>();
+  /** The longest chain of schemas that are checked for the same value as this one. */
+  const lengthFrom = (node: SchemaNode, before: number): number => {
+    const known = lengths.get(node);
+    if (known === OPEN) {
+      const message =
+        "refers back to itself without going deeper into the payload, so the check would never end";
+      throw refuseSchema(schemata, node.pointer, message);
+    }
+    if (before + (known ?? 0) > SCHEMA_LIMITS.chained) {
+      const most = SCHEMA_LIMITS.chained.toLocaleString("en");
+      throw refuseSchema(schemata, node.pointer, `chains more than ${most} references and alternatives`);
+    }
+    if (known !== undefined) return known;
+    lengths.set(node, OPEN);
+    let length = node.target === undefined ? 0 : lengthFrom(node.target, before + 1);
+    for (const { looksAt, node: inner } of node.subschemas) {
+      if (looksAt === "same") length = Math.max(length, lengthFrom(inner, before + 1));
+    }
+    lengths.set(node, length + 1);
+    return length + 1;
+  };
+  for (const node of nodes) lengthFrom(node, 0);
 }

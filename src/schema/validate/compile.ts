@@ -5,7 +5,6 @@ import { fieldName } from "../../json/field-path.ts";
 import type { SchemaDocument, SchemaNode } from "../node.ts";
 import { compilePatternsSteps, readSchemaSteps } from "../read.ts";
 import { addKeywords, PART, type PartTable } from "./ajv-keywords.ts";
-import { checkCallGraph } from "./call-graph.ts";
 import { type Failure, shortened, shortenedText } from "./errors.ts";
 import { faultsIn } from "./faults.ts";
 import { FORMATS } from "./formats.ts";
@@ -29,8 +28,6 @@ export interface Validator {
   validate(value: unknown, maxSteps?: number, maxFailures?: number): Failure | undefined;
   /** Whether the value conforms; `undefined` where the steps are not enough. */
   conforms(value: unknown, maxSteps: number): boolean | undefined;
-  /** Runs each of its functions once, a step each: V8 reads a function's code when it is first run, 1.5 ms for a large one. */
-  warmUpSteps(): Steps<void>;
 }
 
 /**
@@ -41,13 +38,10 @@ export function compileSchema(schemata: unknown): Validator {
   return runSync(compileSchemaSteps(schemata));
 }
 
-/** Compiles a schema in steps, and warms it up. */
 export function* compileSchemaSteps(schemata: unknown): Steps<Validator> {
   const document = yield* readSchemaSteps(schemata);
   yield;
-  const validator = yield* compileDocumentSteps(document);
-  yield* validator.warmUpSteps();
-  return validator;
+  return yield* compileDocumentSteps(document);
 }
 
 export function compileDocument(document: SchemaDocument): Validator {
@@ -66,7 +60,6 @@ export function* compileDocumentSteps(document: SchemaDocument): Steps<Validator
       return { field: "", message, value: null };
     },
     conforms: (value, maxSteps) => limited(() => table[0]!(value), maxSteps),
-    warmUpSteps: () => warmUp(table),
   };
 }
 
@@ -82,8 +75,6 @@ function bytesOf({ nodes, schemata, patterns }: SchemaDocument, table: PartTable
 
 function* compilePartsSteps(document: SchemaDocument): Steps<PartTable> {
   const parts = splitSchema(document);
-  yield;
-  checkCallGraph(document.schemata, parts);
   yield;
   const table: PartTable = [];
   // Ajv needs all patterns of a part without a yield, so they are compiled by then.
@@ -103,7 +94,7 @@ function* compilePartsSteps(document: SchemaDocument): Steps<PartTable> {
     code: { regExp: document.patterns.engine(), optimize: false },
   });
   addKeywords(ajv, table);
-  for (const { schema } of parts) {
+  for (const schema of parts) {
     yield;
     budget.left = VALIDATION_STEPS;
     table.push(ajv.compile({ [PART]: schema }));
@@ -111,26 +102,15 @@ function* compilePartsSteps(document: SchemaDocument): Steps<PartTable> {
   return table;
 }
 
-function* warmUp(table: PartTable): Steps<void> {
-  for (const part of table) {
-    yield;
-    // A part first counts its steps and ends there, so it calls no other.
-    budget.left = 0;
-    try {
-      part(null);
-    } catch (error) {
-      if (!(error instanceof StepsExceeded)) throw error;
-    }
-  }
-}
-
-/** Runs a check with a budget of steps; `undefined` where they are not enough. */
+/** Runs a check with a budget of steps; `undefined` where they, or the stack, are not enough. */
 function limited<T>(run: () => T, maxSteps: number): T | undefined {
   budget.left = maxSteps;
   try {
     return run();
   } catch (error) {
-    if (!(error instanceof StepsExceeded)) throw error;
+    // References may be chained by the hundred, at each level of a payload.
+    if (error instanceof RangeError) budget.left = -1;
+    else if (!(error instanceof StepsExceeded)) throw error;
     return undefined;
   }
 }

@@ -4,13 +4,7 @@ import { CALL, STEPS } from "./ajv-keywords.ts";
 import { isCheckedFormat } from "./formats.ts";
 
 /** A schema as Ajv gets it: draft-07 keywords that check something, every reference a call into the list of parts. */
-export interface SchemaPart {
-  /** Place in the document, as a JSON pointer. */
-  readonly pointer: string;
-  readonly schema: JsonObject | boolean;
-  /** Schemas run when it is run once, those of lists and maps of any length left aside. */
-  readonly weight: number;
-}
+type SchemaPart = JsonObject | boolean;
 
 /** A schema with more children is split: Ajv takes time with the square of their number. */
 const WIDTH = 32;
@@ -39,29 +33,25 @@ export function splitSchema(document: SchemaDocument): readonly SchemaPart[] {
 }
 
 interface Built {
-  readonly schema: JsonObject | boolean;
-  /** The weight of the part, see `SchemaPart`. */
-  readonly weight: number;
+  readonly schema: SchemaPart;
   /** What running it takes of the budget; what is run once for each item or member counts by itself. */
   readonly steps: number;
   /** Schemas that are compiled when it is. */
   readonly size: number;
 }
 
-const ONE = { weight: 1, steps: 1, size: 1 };
+const ONE = { steps: 1, size: 1 };
 
 class SchemaParts {
   readonly #parts: SchemaPart[] = [];
   readonly #numbers = new Map<SchemaNode, number>();
   readonly #waiting: SchemaNode[] = [];
-  /** Place of the part being built, for those split off it. */
-  #pointer = "";
 
   /** The part for a schema others refer to; it is built later, so that nothing recurses along references. */
   numberOf(node: SchemaNode): number {
     let number = this.#numbers.get(node);
     if (number === undefined) {
-      number = this.#parts.push({ pointer: node.pointer, schema: true, weight: 0 }) - 1;
+      number = this.#parts.push(true) - 1;
       this.#numbers.set(node, number);
       this.#waiting.push(node);
     }
@@ -70,37 +60,26 @@ class SchemaParts {
 
   finish(): readonly SchemaPart[] {
     for (let node = this.#waiting.shift(); node !== undefined; node = this.#waiting.shift()) {
-      this.#pointer = node.pointer;
-      this.#parts[this.#numbers.get(node)!] = this.#part(this.#build(node));
+      this.#parts[this.#numbers.get(node)!] = partOf(this.#build(node));
     }
     return this.#parts;
   }
 
+  /** Makes a schema a part of its own. */
   #add(built: Built): Built {
-    const number = this.#parts.push(this.#part(built)) - 1;
+    const number = this.#parts.push(partOf(built)) - 1;
     return { schema: { [CALL]: number }, ...ONE };
-  }
-
-  #part(built: Built): SchemaPart {
-    const { schema } = counted({ ...built, steps: built.steps + CALL_STEPS });
-    return { pointer: this.#pointer, schema, weight: built.weight + CALL_STEPS };
-  }
-
-  /** Makes a schema a part of its own. It stands for no more schemas than before. */
-  #apart(built: Built): Built {
-    return this.#add({ ...built, weight: built.weight - CALL_STEPS });
   }
 
   #build(node: SchemaNode): Built {
     if (typeof node.schema === "boolean") return { schema: node.schema, ...ONE };
     if (node.target !== undefined) return this.#refer(node.target);
     const schema: JsonObject = {};
-    let { weight, steps, size } = ONE;
+    let { steps, size } = ONE;
     for (const [keyword, value] of Object.entries(node.schema)) {
       if (!isAssertion(keyword) || (keyword === "format" && !isCheckedFormat(String(value)))) continue;
       schema[keyword] = value;
     }
-    weight += node.required.length >> 3;
     steps += NAME_STEPS * node.required.length;
     for (const [name, needed] of node.dependentNames) put(schema, "dependencies", name, needed);
     for (const {
@@ -111,17 +90,14 @@ class SchemaParts {
     } of node.subschemas) {
       if (looksAt === "nothing") continue;
       let built = this.#build(child);
-      if (built.size > SMALL_SIZE && size + built.size > MAX_PART_SIZE) built = this.#apart(built);
+      if (built.size > SMALL_SIZE && size + built.size > MAX_PART_SIZE) built = this.#add(built);
       size += built.size;
       if (keyword !== "properties" && looksAt === "inside") built = counted(built);
-      else {
-        weight += built.weight;
-        steps += built.steps + (keyword === "anyOf" || keyword === "oneOf" ? TRIAL_STEPS : 0);
-      }
+      else steps += built.steps + (keyword === "anyOf" || keyword === "oneOf" ? TRIAL_STEPS : 0);
       put(schema, keyword, step, built.schema);
     }
     rewriteProto(schema);
-    return { schema: this.#narrow(schema), weight, steps, size };
+    return { schema: this.#narrow(schema), steps, size };
   }
 
   /** A reference; to a small schema without any inside, such as `{ "type": "string" }`, the schema itself. */
@@ -167,6 +143,10 @@ class SchemaParts {
   }
 }
 
+function partOf(built: Built): SchemaPart {
+  return counted({ ...built, steps: built.steps + CALL_STEPS }).schema;
+}
+
 /** Has a schema count its steps when it is run. */
 function counted(built: Built): Built {
   const { schema, steps } = built;
@@ -175,7 +155,7 @@ function counted(built: Built): Built {
 }
 
 function sizes({ length }: readonly unknown[]): Omit<Built, "schema"> {
-  return { weight: length, steps: length, size: length };
+  return { steps: length, size: length };
 }
 
 function grouped<T>(list: readonly T[]): T[][] {
