@@ -5,7 +5,7 @@ import { budget, VALIDATION_STEPS } from "../../src/schema/limits.ts";
 import { FORMATS } from "../../src/schema/validate/formats.ts";
 import { accepted } from "./refused.ts";
 
-test("date-time accepts what ajv-formats and RFC 3339 both accept, and leap seconds", () => {
+test("date-time accepts what ajv-formats and RFC 3339 both accept", () => {
   const { validate } = fullFormats["date-time"] as { validate: (text: string) => boolean };
   const two = fc.constantFrom(
     "00",
@@ -73,14 +73,7 @@ test.each<readonly [format: string, taken: readonly unknown[], refused: readonly
       "2016-12-31T15:59:60.1-08:00",
       "0016-02-29T23:59:60Z",
     ],
-    [
-      "2016-12-30T23:59:60Z",
-      "2016-12-31T00:59:60+01:00",
-      "2017-01-01T15:59:60-08:00",
-      "0015-02-29T23:59:60Z",
-      "2016-12-31T24:59:60+01:00",
-      "2016-12-31T24:00:00Z",
-    ],
+    ["0015-02-29T23:59:60Z", "2016-12-31T22:59:60Z", "2016-12-31T24:59:60+01:00", "2016-12-31T24:00:00Z"],
   ],
   [
     "uri",
@@ -143,7 +136,7 @@ test.each<readonly [format: string, taken: readonly unknown[], refused: readonly
   [
     "iso-date-time",
     ["2026-01-31T12:00:00", "2026-01-31t12:00:00+01", "2026-01-31 12:00:00Z"],
-    ["2026-01-31\n12:00:00", "2026-01-31\t12:00:00", "2026-01-31\u00a012:00:00", "2026-01-31"],
+    ["2026-01-31", "2026-01-31_12:00:00"],
   ],
   ["iso-time", ["12:00:00", "12:00:00+0100"], ["12:00"]],
   [

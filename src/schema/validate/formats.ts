@@ -4,58 +4,9 @@ import { nearest } from "../../domain/words/nearest.ts";
 import { spend } from "../limits.ts";
 import { NUMBER, TYPE } from "./values.ts";
 
-/** How many minutes a day has. */
-const DAY = 24 * 60;
-const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
-/** The time of RFC 3339, whose offset is always there and always has its minutes. */
-const TIME = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[zZ]|([+-])(\d\d):(\d\d))$/;
-/** ISO 8601 also leaves the offset out, its minutes, or the colon in it. */
-const ISO_TIME = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[zZ]|([+-])(\d\d)(?::?(\d\d))?)?$/;
-
-/**
- * Days that exist in every year, and times as programs write them. An expression takes a quarter of the time of the whole
- * check, which only the others (`t`, a leap day, a leap second) need.
- */
-const USUAL_DATE =
-  /\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)/;
-const USUAL_TIME = /(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)/;
-const ONLY_USUAL_DATE = new RegExp(`^${USUAL_DATE.source}$`);
-const USUAL_DATE_TIME = new RegExp(`^${USUAL_DATE.source}T${USUAL_TIME.source}$`);
-
-function isTime(form: RegExp, text: string): boolean {
-  const minute = utcMinute(form, text);
-  return minute !== undefined && (!minute.isLeap || (minute.at + DAY) % DAY === DAY - 1);
-}
-
-/** A leap second is the last one of a month, by UTC. */
-function isDateTime(between: RegExp, form: RegExp, text: string): boolean {
-  const day = dayOf(text.slice(0, 10));
-  if (day === undefined || !between.test(text.charAt(10))) return false;
-  const minute = utcMinute(form, text.slice(11));
-  if (minute === undefined || !minute.isLeap) return minute !== undefined;
-  const next = new Date(day + (minute.at + 1) * 60_000);
-  return next.getUTCDate() === 1 && next.getUTCHours() === 0 && next.getUTCMinutes() === 0;
-}
-
-/** When a day begins, in milliseconds; `undefined` for none. */
-function dayOf(text: string): number | undefined {
-  const [, year, month, day] = DATE.exec(text) ?? [];
-  if (year === undefined) return undefined;
-  // The calendar is the same every 400 years, and `Date` takes the first hundred for others.
-  const date = new Date(Date.UTC(Number(year) + 400, Number(month) - 1, Number(day)));
-  return date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day)
-    ? date.getTime()
-    : undefined;
-}
-
-/** The minute of a time in UTC, counted from the start of its own day, and whether it is a leap second. */
-function utcMinute(form: RegExp, text: string): { at: number; isLeap: boolean } | undefined {
-  const [, hour, minute, second, sign, offsetHour = 0, offsetMinute = 0] = form.exec(text) ?? [];
-  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
-  if (hour === undefined || Number(offsetHour) > 23 || Number(offsetMinute) > 59) return undefined;
-  const offset = (Number(offsetHour) * 60 + Number(offsetMinute)) * (sign === "-" ? -1 : 1);
-  return { at: Number(hour) * 60 + Number(minute) - offset, isLeap: second === "60" };
-}
+/** `full-time` and `date-time` of RFC 3339. ajv-formats also takes an hour 24, a space between, and an offset without minutes. */
+const TIME = /^(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d+)?(?:[zZ]|[+-]\d\d:\d\d)$/;
+const DATE_TIME = new RegExp(TIME.source.replace("^", String.raw`^\d{4}-\d\d-\d\d[tT]`));
 
 const HOST_NAME = fullFormats.hostname as RegExp;
 const IPV4 = fullFormats.ipv4 as RegExp;
@@ -99,12 +50,8 @@ type FormatCheck = (text: string) => boolean;
 
 /** Formats that ajv-formats checks wrongly or slowly, or not at all. */
 const OWN: Readonly<Record<string, FormatCheck>> = {
-  // `full-date`, `full-time` and `date-time` of RFC 3339.
-  date: (text) => ONLY_USUAL_DATE.test(text) || dayOf(text) !== undefined,
-  time: (text) => isTime(TIME, text),
-  "date-time": (text) => USUAL_DATE_TIME.test(text) || isDateTime(/[tT]/, TIME, text),
-  "iso-time": (text) => isTime(ISO_TIME, text),
-  "iso-date-time": (text) => isDateTime(/[tT ]/, ISO_TIME, text),
+  time: (text) => TIME.test(text) && checkOf(fullFormats.time)(text),
+  "date-time": (text) => DATE_TIME.test(text) && checkOf(fullFormats["date-time"])(text),
   url: isUrl,
   email: isMailbox,
   // Its own expression is for one of several lines.
@@ -113,6 +60,9 @@ const OWN: Readonly<Record<string, FormatCheck>> = {
 
 /** Formats that ajv-formats checks right. */
 const TAKEN = [
+  "date",
+  "iso-time",
+  "iso-date-time",
   "duration",
   "uri",
   "uri-reference",
