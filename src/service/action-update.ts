@@ -1,17 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
-import {
-  type Action,
-  type ActionSettings,
-  type ActionUpdate,
-  isLooser,
-  type SchemaWarning,
-} from "../domain/action.ts";
+import { type Action, type ActionSettings, type ActionUpdate, isLooser } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { nextVersionName } from "../domain/names.ts";
 import type { ActionChange, CatalogStore, StoredAction } from "../store/catalog.ts";
 import { chainFrom } from "./action-cache.ts";
 import type { Access } from "./auth.ts";
-import { admissionOf, breaksOf, type Compare, historyWarnings } from "./compatibility.ts";
+import { admissionOf, breaksOf, type Compare } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
 import { actionOf, missingAction, notFound, omitUndefined, ownAction } from "./requests.ts";
 
@@ -29,8 +23,6 @@ interface Update {
 interface Updated {
   readonly action: Action;
   readonly isChanged: boolean;
-  /** About the rule for future changes. */
-  readonly warnings: readonly SchemaWarning[];
 }
 
 /** @throws as `ActionsPort.update` says */
@@ -77,12 +69,10 @@ async function revise(
     application: application === stored.application ? undefined : application,
     settings: hasNewSettings ? settings : undefined,
   });
-  if (Object.keys(change).length === 0) return { action: actionOf(stored), isChanged: false, warnings: [] };
+  if (Object.keys(change).length === 0) return { action: actionOf(stored), isChanged: false };
   const mustConform = hasNewSchema && !forced;
-  const comparesWithAll = settings.compatibility_against === "all" && stored.compatibility_against !== "all";
-  const changes =
-    mustConform || comparesWithAll ? await breaksOf(catalog, compare, stored, schemata, settings) : [];
-  if (mustConform && changes.length > 0) {
+  const changes = mustConform ? await breaksOf(catalog, compare, stored, schemata, settings) : [];
+  if (changes.length > 0) {
     const suggestion = await freeName(catalog, stored.action);
     throw new EvregError(
       "conflict",
@@ -90,13 +80,12 @@ async function revise(
       { changes, suggestion, application },
     );
   }
-  const warnings = historyWarnings(changes);
   const admission = await admissionOf(compare, stored, schemata, forced ? "none" : settings.compatibility);
   try {
     const named = { action: stored.action, expectedVersion: stored.version };
     const revised = await catalog.reviseAction({ ...named, ...change, admission }, clock.now(), access.actor);
     if (revised === undefined) throw notFound("action", stored.action);
-    return revised === "stale" ? revised : { action: revised, isChanged: true, warnings };
+    return revised === "stale" ? revised : { action: revised, isChanged: true };
   } finally {
     actions.changed();
   }

@@ -135,7 +135,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       if (updated.isChanged) {
         feed.changed({ topic: "actions", data: { change: "changed", record: updated.action } });
       }
-      return { data: updated.action, meta: { warnings: [...warnings, ...updated.warnings] } };
+      return { data: updated.action, meta: { warnings } };
     },
     async revisions(name, query = {}) {
       return { data: await allOf(revisionPages(context, access, name, query)) };

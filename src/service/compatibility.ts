@@ -9,7 +9,6 @@ import {
   type RevisionBreak,
   type SchemaBreak,
   type Schemata,
-  type SchemaWarning,
   sidesOf,
 } from "../domain/action.ts";
 import type { ComparisonResult } from "../schema/compatibility/compare.ts";
@@ -44,24 +43,25 @@ export async function breaksOf(
   stepsOverAll = STEPS_OVER_ALL,
 ): Promise<readonly RevisionBreak[]> {
   if (mode === "none") return [];
-  const byKey = new Map<string, FoundBreak>();
+  const byKey = new Map<string, RevisionBreak>();
   const nextLength = JSON.stringify(next).length;
   let remaining = stepsOverAll;
   const revisions = against === "last" ? [stored] : revisionsOf(catalog, stored.action);
-  const described = () => [...byKey.values()].map((one) => describeBreak(stored.revision, one));
   for await (const { revision, schemata } of revisions) {
     if (remaining <= 0 || byKey.size >= CHECK_LIMITS.breaks) {
-      return [...described(), ...sidesOf(mode).map((side) => revisionsLeftOut(side, revision))];
+      return [...byKey.values(), ...sidesOf(mode).map((side) => revisionsLeftOut(side, revision))];
     }
     const { breaks, steps } = await compare(schemata, next, mode);
     remaining -= STEPS_PER_COMPARISON + JSON.stringify(schemata).length + nextLength + steps;
-    for (const [key, broken] of new Map(breaks.map((one) => [keyOf(one), one]))) {
-      const before = byKey.get(key);
-      if (before === undefined) byKey.set(key, { broken, revision, older: 0 });
-      else before.older += 1;
+    for (const one of breaks) {
+      const key = keyOf(one);
+      if (byKey.has(key)) continue;
+      const message =
+        revision === stored.revision ? one.message : `Against revision ${revision}: ${one.message}`;
+      byKey.set(key, { revision, ...one, message });
     }
   }
-  return described();
+  return [...byKey.values()];
 }
 
 function keyOf({ side, pointer, message }: SchemaBreak): string {
@@ -97,33 +97,4 @@ async function* revisionsOf(catalog: CatalogStore, action: string): AsyncGenerat
     catalog.listRevisions(omitUndefined({ action, limit: READ_REVISIONS, after: last?.revision })),
   );
   for await (const page of pages) yield* page;
-}
-
-interface FoundBreak {
-  readonly broken: SchemaBreak;
-  /** The newest that it breaks with, and how many older ones. */
-  readonly revision: number;
-  older: number;
-}
-
-function describeBreak(last: number, { broken, revision, older }: FoundBreak): RevisionBreak {
-  if (revision === last) return { revision, ...broken };
-  const message = `Against ${named(revision, older)}: ${broken.message}`;
-  const remedy = `${broken.remedy} Where revision ${last} breaks with revision ${revision} here already, have changes compared with the last revision only (compatibility_against: last, --against last), or create the schema as a new version of the action.`;
-  return { revision, ...broken, message, remedy };
-}
-
-/** What is said of an action that is to be compared with all its revisions, while its own schema breaks with some. */
-export function historyWarnings(breaks: readonly RevisionBreak[]): SchemaWarning[] {
-  const revisions = new Set(breaks.map(({ revision }) => revision));
-  const [newest] = revisions;
-  if (newest === undefined) return [];
-  const message = `the schema in force breaks with ${named(newest, revisions.size - 1)} already, so that a change which leaves it so is refused when it is compared with all revisions; compatibility_against: last (--against last) compares with the last one only`;
-  return [{ pointer: "", message }];
-}
-
-/** `revision 8 and 3 older ones` */
-function named(revision: number, older: number): string {
-  const more = older === 0 ? "" : ` and ${older.toLocaleString("en")} older ${older === 1 ? "one" : "ones"}`;
-  return `revision ${revision}${more}`;
 }

@@ -127,9 +127,7 @@ export function actionHistoryContract(open: OpenEvreg): void {
       await actions.update(name, { schemata: withMore("a") });
       await actions.update(name, { schemata: USER_SCHEMA }, { compatibility: "none" });
       const otherA = { ...USER_SCHEMA, properties: { ...properties, a: { type: "integer" } } };
-      const { meta } = await actions.update(name, { compatibility_against: "all" });
-      const already = expect.stringContaining("the schema in force breaks with revision 2 already");
-      expect(meta?.warnings).toEqual([{ pointer: "", message: already }]);
+      await actions.update(name, { compatibility_against: "all" });
       const { details } = await refusal(actions.update(name, { schemata: otherA }), "conflict");
       const message = expect.stringMatching(/^Against revision 2: a must be an integer/) as string;
       const changed = { revision: 2, pointer: "/properties/a/type", was: "string", is: "integer", message };

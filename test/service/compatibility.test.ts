@@ -64,28 +64,13 @@ test("a break with several revisions is named once, with the newest of them", as
   ]);
   expect(breaks.map(({ message }) => message)).toEqual([
     expect.stringMatching(/^The property "a" is gone\./),
-    expect.stringMatching(/^Against revision 5 and 2 older ones: The property "b" is gone\./),
+    expect.stringMatching(/^Against revision 5: The property "b" is gone\./),
   ]);
 });
 
 const status = (...values: string[]): Schemata => ({
   type: "object",
   properties: { status: { enum: values } },
-});
-
-test("where the last revision may break with an older one already, it is said what to do then", async () => {
-  await withHistory([having("z"), status("a", "lost"), status("a")]);
-  const { breaks } = await judge({ ...status("a"), title: "New" });
-  expect(breaks.filter(({ pointer }) => pointer === "/properties/status/enum")).toMatchObject([
-    {
-      revision: 2,
-      side: "producer",
-      message: expect.stringMatching(/^Against revision 2: status must be "?/),
-      remedy: expect.stringMatching(
-        /Where revision 3 breaks with revision 2 here already, .* --against last\)/,
-      ),
-    },
-  ]);
 });
 
 test("what the last revision still has is suggested to be kept, also against older ones", async () => {
