@@ -27,8 +27,6 @@ import { checkQuery, missingAction, notFound } from "./requests.ts";
 
 /** How often a publish is tried again because its schema changed meanwhile. */
 const MAX_TRIES = 20;
-/** All broken rules are reported for so many items of a batch, the first one for the others. */
-const EXPLAINED_ITEMS = 20;
 
 /** An item ready for the store, with the action that checked it: one object, as a server has thousands at once. */
 interface ValidatedItem extends EventRecord {
@@ -56,8 +54,6 @@ interface PublishRequest {
   readonly isBatch: boolean;
   /** All or nothing. */
   readonly atomic: boolean;
-  /** All broken rules are reported for so many more refused items. */
-  explained: number;
 }
 
 export function publishing(
@@ -93,7 +89,7 @@ class Publisher {
     this.#access.requireSome("publish", nameIn(input));
     const { caller } = this.#access;
     const one = begun(input);
-    await this.#publishAll([one], { caller: { caller }, isBatch: false, atomic: false, explained: 1 });
+    await this.#publishAll([one], { caller: { caller }, isBatch: false, atomic: false });
     const { ready, result, isReplayed: replayed } = one;
     if (!isAccepted(result)) throw result!;
     const { deprecation } = ready!.action;
@@ -112,7 +108,7 @@ class Publisher {
     checkBatch(items);
     const caller = { caller: this.#access.caller, gone: signal };
     const all = items.map(begun);
-    await this.#publishAll(all, { caller, isBatch: true, atomic, explained: EXPLAINED_ITEMS });
+    await this.#publishAll(all, { caller, isBatch: true, atomic });
     const result = batchResult(all);
     return minimal ? { ...result, data: [] } : result;
   }
@@ -187,10 +183,10 @@ class Publisher {
   ): ValidatedItem | Promise<ValidatedItem> {
     this.#access.require("publish", action.application, item.action);
     if (!action.takesEvents) return validated(item, action, takesNoEvents(item.action, action));
-    const maxFailures = request.explained > 0 ? MAX_FAILURES : 1;
+    const maxFailures = request.isBatch ? 1 : MAX_FAILURES;
     const failure = this.#context.payloads.failureOf(action, item.payload, request.caller, maxFailures);
-    if (failure instanceof Promise) return failure.then((reason) => checked(item, action, reason, request));
-    return checked(item, action, failure, request);
+    if (failure instanceof Promise) return failure.then((reason) => checked(item, action, reason));
+    return checked(item, action, failure);
   }
 
   /**
@@ -302,15 +298,8 @@ function refuseOpen(all: readonly Publication[], why: (item: NewEvent) => EvregE
   for (const one of all) one.result ??= why(one.item as NewEvent);
 }
 
-function checked(
-  item: NewEvent,
-  action: LoadedAction,
-  failure: Failure | undefined,
-  request: PublishRequest,
-): ValidatedItem {
-  if (failure === undefined) return validated(item, action);
-  request.explained -= 1;
-  return validated(item, action, nonConforming(item, failure));
+function checked(item: NewEvent, action: LoadedAction, failure: Failure | undefined): ValidatedItem {
+  return validated(item, action, failure && nonConforming(item, failure));
 }
 
 /** @throws the fault, where no key could have been accepted before */

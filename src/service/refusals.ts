@@ -8,8 +8,7 @@ import { ownAction } from "./requests.ts";
 
 // What refused events are answered with.
 
-/** The refusals of a batch are in full up to so many bytes of JSON. Then each text and value is cut to `BRIEF_BYTES`. */
-const REFUSALS_BYTES = 1024 * 1024;
+/** Each text and value of a refusal in a batch is cut to so many bytes. */
 const BRIEF_BYTES = 256;
 
 /** What publishing to an action that takes no events is refused with, whatever is in them. */
@@ -55,22 +54,13 @@ export function schemaKeepsChanging(action: string): EvregError {
   );
 }
 
-/** The refusals of a batch by the places of its items. */
+/** The refusals of a batch by the places of its items: of each the first broken rule, in a few hundred bytes. */
 export function refusalsIn(results: readonly unknown[]): readonly BatchItemError[] {
-  const errors: BatchItemError[] = [];
-  let leftBytes = REFUSALS_BYTES;
-  for (const [index, failure] of results.entries()) {
-    if (!(failure instanceof EvregError)) continue;
-    const refusal = { index, ...failure.body() };
-    // Once one is cut, all after it are, so that nobody wonders why one in the middle is short.
-    if (leftBytes > 0) leftBytes -= jsonBytes(refusal) + 1;
-    errors.push(leftBytes > 0 ? refusal : brief(refusal));
-  }
-  return errors;
+  return results.flatMap((failure, index) => (failure instanceof EvregError ? [brief(index, failure)] : []));
 }
 
-/** A refusal of a few hundred bytes: the first broken rule, its texts cut. */
-export function brief({ index, error, details, code }: BatchItemError): BatchItemError {
+function brief(index: number, failure: EvregError): BatchItemError {
+  const { error, details, code } = failure.body();
   const first = Object.entries(details).filter(([name]) => name !== "errors");
   return {
     index,

@@ -331,36 +331,4 @@ describe("over HTTP", () => {
     stuck.destroy();
     await expect.poll(() => statusOf(list)).toBe(200);
   });
-
-  test("a batch whose long refusals do not fit is answered with short ones", async () => {
-    harness = await startHarness({ answers: { answerBytes: 6_000, smallBytes: 1_024 } });
-    const schemata = { additionalProperties: { type: "string" } };
-    await harness.owner.actions.create({ action: "a.b", application: "app", schemata });
-    const token = await harness.token("admin");
-    const bad = { action: "a.b", payload: { a: { b: "x".repeat(900) }, c: 1 } };
-    const body = JSON.stringify({ events: [{ action: "a.b", payload: {} }, bad, bad] });
-    const head = (line: string): string =>
-      `${line} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${token}\r\n`;
-    const post =
-      `${head("POST /v1/events/batch")}content-type: application/json\r\n` +
-      `content-length: ${body.length}\r\n\r\n${body}`;
-    const other = await connection();
-    const told = async (): Promise<object[]> => {
-      other.send(post);
-      const { status, body: text } = await other.answer();
-      expect(status, text).toBe(207);
-      const { meta, errors } = JSON.parse(text) as { meta: object; errors: { details: object }[] };
-      expect(meta).toEqual({ accepted: 1, rejected: 2, replayed: 0 });
-      return errors.map(({ details }) => details);
-    };
-    const { value, ...first } = { field: "a", message: "must be a string", value: bad.payload.a };
-    const errors = expect.arrayContaining([{ ...first, value }, expect.objectContaining({ field: "c" })]);
-    const whole = { ...first, value, errors };
-    const short = { ...first, value: `${JSON.stringify(value).slice(0, 253)}…` };
-    expect(await told()).toEqual([whole, whole]);
-    const stuck = await unread(token);
-    await expect.poll(told).toEqual([short, short]);
-    stuck.destroy();
-    await expect.poll(told).toEqual([whole, whole]);
-  });
 });

@@ -29,7 +29,6 @@ import {
 } from "../response.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
 import type { EventPart } from "../../service/events.ts";
-import { brief } from "../../service/refusals.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { field } from "../../model/field.ts";
 import { record } from "../../model/schemas.ts";
@@ -175,7 +174,7 @@ export const EVENT_ROUTES: readonly Route[] = [
       },
     },
     failures: [409],
-    async handle(evreg, request, { limits, counts, responses }) {
+    async handle(evreg, request, { limits, counts }) {
       const query = request.query(BATCH_QUERY) as { atomic?: boolean };
       const minimal = prefersMinimal(request.header("prefer"));
       const bytes = await request.body(EVENT_LIMITS.batchBytes);
@@ -185,11 +184,8 @@ export const EVENT_ROUTES: readonly Route[] = [
       );
       counts.countRefusedItems(result);
       if (eventLoop.shouldYield()) await eventLoop.yield();
-      const replyOf = (all: BatchResult): Reply => batchReply(all, minimal ? [MINIMAL_APPLIED] : []);
-      const whole = replyOf(result);
-      // The accepted events are no larger than the body, whose memory is reserved. The refusals may be far larger.
-      if (result.errors.length === 0) return whole;
-      return responses.tryReserve(request, whole) ?? replyOf({ ...result, errors: result.errors.map(brief) });
+      // The accepted events are no larger than the body, whose memory is reserved, and a refusal has a few hundred bytes.
+      return batchReply(result, minimal ? [MINIMAL_APPLIED] : []);
     },
   },
   {

@@ -248,7 +248,7 @@ export const failure = {
   details: {
     type: "object",
     description:
-      "For a wrong field: `{ field, message, value }`. For a payload that does not conform to its action's schema also `errors`, a list of the same form with the rules that it breaks: at most 20 rules and 16 KiB. Only the first rule is listed after the first 20 such items of a batch. Names of more than 128 characters in `field`, and a `field` of more than 2,048, are shortened in the middle with `…`; `message` and `value` are cut after 1 KiB. Refusals in a batch beyond 1 MiB, and those while too many large answers are being sent, have no `errors`, and each text is cut after 256 bytes.",
+      "For a wrong field: `{ field, message, value }`. For a payload that does not conform to its action's schema also `errors`, a list of the same form with the rules that it breaks: at most 20 rules and 16 KiB. Names of more than 128 characters in `field`, and a `field` of more than 2,048, are shortened in the middle with `…`; `message` and `value` are cut after 1 KiB. A refusal in a batch has no `errors`, and each text is cut after 256 bytes.",
     additionalProperties: true,
   },
   code: { type: "integer", description: "The HTTP status." },
