@@ -136,9 +136,9 @@ export class Import extends BaseCommand {
   static override summary = "Make registry files of what an OpenAPI or AsyncAPI document declares.";
   static override description = `Reads the webhooks of an OpenAPI 3.1 document or the messages of an AsyncAPI 3 one, as YAML or JSON, and writes their actions as files that evreg apply reads. Nothing is applied: look at them first.
 
-Each payload's schema becomes one of Draft 7 that accepts the same, with what it refers to in the document. stderr says with its line what is changed or checks nothing. A message whose schema would not mean the same is left out, and the exit code is 7; with --loosen those are imported too, and accept more.`;
+Each payload's schema becomes one of Draft 7 that accepts the same, with what it refers to in the document. stderr says with its line what is changed or checks nothing. A message whose schema would not mean the same is left out, and the exit code is 7.`;
   static override usage =
-    "import FILE|- [--application NAME] [--prefix NAME] [--loosen] [--output-file FILE | --output-dir DIR [--force]] [--json]";
+    "import FILE|- [--application NAME] [--prefix NAME] [--output-file FILE | --output-dir DIR [--force]] [--json]";
   static override examples = examples({
     "To look at": "evreg import openapi.yaml --application shop",
     "Into the folder of the registry, and what that would change":
@@ -153,21 +153,17 @@ Each payload's schema becomes one of Draft 7 that accepts the same, with what it
     ...FILE_FLAGS,
     application: textFlag("The application that owns the actions (default: the document's title).", "NAME"),
     prefix: textFlag("What each action's name begins with, before a dot.", "NAME"),
-    loosen: Flags.boolean({
-      summary: "Leave out what Draft 7 cannot say, where that accepts more than the document.",
-    }),
   };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(Import);
     const { format } = this.outputFor(flags);
     if (format === "jsonl") throw usageError("Registry files are one document: YAML, or JSON with --json.");
-    const { application, prefix, loosen } = flags;
+    const { application, prefix } = flags;
     const { importDocument } = await import("../cli/registry/import.ts");
     const isWhole = await importDocument(args.file, {
       application,
       prefix,
-      loosen,
       format: format === "json" ? "json" : "yaml",
       target: flags,
     });

@@ -5,7 +5,7 @@ import { checkSchema } from "../schema/check.ts";
 import { isObject, type JsonObject } from "../schema/keywords.ts";
 import { fieldName, pathNamed, pathOf } from "../json/field-path.ts";
 import { type Catalogue, type DocumentEvent, type SkippedMessage, refuse } from "./catalogue.ts";
-import { type Note, toDraft7, type Translated, type TranslateOptions } from "./draft7.ts";
+import { type Note, toDraft7, type Translated } from "./draft7.ts";
 import { UnsupportedSchema } from "./source.ts";
 
 /** An action as a registry file declares it. */
@@ -19,31 +19,28 @@ export interface ImportedAction {
   readonly notes: readonly Note[];
 }
 
-export interface ImportOptions extends TranslateOptions {
-  /** Goes before each name, with a dot. */
-  readonly prefix: string | undefined;
-}
-
-/** An action for each message that can be one, sorted by name, and why there is none for the others. */
+/**
+ * An action for each message that can be one, sorted by name, and why there is none for the others.
+ * @param prefix goes before each name, with a dot
+ */
 export function actionsIn(
   { source, messages, omitted }: Catalogue,
-  options: ImportOptions,
+  prefix: string | undefined,
 ): { readonly actions: readonly ImportedAction[]; readonly skipped: readonly SkippedMessage[] } {
   const others = [...omitted];
   const byName = new Map<string, ImportedAction[]>();
   for (const message of messages) {
     try {
-      const action = actionName(message, options.prefix);
+      const action = actionName(message, prefix);
       const { name, place, deprecated } = message;
-      const { schemata, notes } = checked(toDraft7(source, message.schema, options));
+      const { schemata, notes } = checked(toDraft7(source, message.schema));
       const was = { pointer: place, message: `named ${JSON.stringify(name)} in the document` };
       const allNotes = action.endsWith(name) ? notes : [was, ...notes];
       const imported = { action, schemata, deprecated, place, notes: allNotes };
       byName.set(action, [...(byName.get(action) ?? []), imported]);
     } catch (error) {
       if (!(error instanceof UnsupportedSchema)) throw error;
-      const way = error.isLoosenable ? "; --loosen leaves that out, so that more is accepted" : "";
-      others.push({ name: message.name, place: error.pointer, message: error.message + way });
+      others.push({ name: message.name, place: error.pointer, message: error.message });
     }
   }
   const actions: ImportedAction[] = [];

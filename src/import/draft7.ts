@@ -2,15 +2,7 @@ import { isAnnotation, isObject, type JsonObject } from "../schema/keywords.ts";
 import { SCHEMA_LIMITS } from "../schema/limits.ts";
 import { pointerSteps, pointerTo } from "../json/pointer.ts";
 import { type Dialect, type SourceDocument, UnsupportedSchema } from "./source.ts";
-import {
-  evaluatedBy,
-  holds,
-  isKept,
-  reasonDropped,
-  annotationProblem,
-  NEGATING,
-  STRUCTURE,
-} from "./vocabulary.ts";
+import { evaluatedBy, holds, isKept, reasonDropped, annotationProblem, STRUCTURE } from "./vocabulary.ts";
 
 /** What was changed or left out, with its place in the source. */
 export interface Note {
@@ -25,58 +17,38 @@ export interface Translated {
   readonly sourceOf: (path: readonly (string | number)[]) => string;
 }
 
-export interface TranslateOptions {
-  /** Drops what draft-07 cannot express, with a note, though the schema then accepts more. */
-  readonly loosen: boolean;
-}
-
 /**
  * A schema of draft-07 that accepts what one in a larger document accepts. What it refers to becomes `definitions`.
  * @throws `UnsupportedSchema` for what would not mean the same
  */
-export function toDraft7(source: SourceDocument, pointer: string, options: TranslateOptions): Translated {
-  return new Translation(source, options).run(pointer);
+export function toDraft7(source: SourceDocument, pointer: string): Translated {
+  return new Translation(source).run(pointer);
 }
 
 type Members = Map<string, unknown>;
-
-/** Where the translation is. */
-interface TranslationScope {
-  /** The place of the root, or of the definition. */
-  readonly container: string;
-  /** Whether it is inside a keyword by which the container may accept less where this accepts more. */
-  readonly isNegated: boolean;
-}
 
 /** Which items are evaluated depends on the payload beside these. */
 const BESIDE = ["$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"];
 
 class Translation {
   readonly #source: SourceDocument;
-  readonly #options: TranslateOptions;
   readonly #notes: Note[] = [];
-  /** Dropped constraints. */
-  readonly #dropped: (Note & TranslationScope)[] = [];
-  readonly #references: (TranslationScope & { readonly to: string })[] = [];
-  #scope: TranslationScope = { container: "", isNegated: false };
   readonly #places = new WeakMap<object, string>();
   /** Names of definitions, by the place in the source. */
   readonly #names = new Map<string, string>();
   #root = "";
   #count = 0;
 
-  constructor(source: SourceDocument, options: TranslateOptions) {
+  constructor(source: SourceDocument) {
     this.#source = source;
-    this.#options = options;
   }
 
   run(pointer: string): Translated {
     this.#root = this.#source.follow(pointer, "nothing");
-    const root = this.#container(this.#root);
+    const root = this.#schema(this.#root);
     // A definition may add others to the map while it is iterated.
     const definitions: [string, unknown][] = [];
-    for (const [place, name] of this.#names) definitions.push([name, this.#container(place)]);
-    this.#checkDropped();
+    for (const [place, name] of this.#names) definitions.push([name, this.#schema(place)]);
     if (isObject(root) && definitions.length > 0) root["definitions"] = Object.fromEntries(definitions);
     return {
       schemata: root,
@@ -91,12 +63,6 @@ class Translation {
         return path.slice(from).reduce<string>(pointerTo, place);
       },
     };
-  }
-
-  /** The root, or a definition. */
-  #container(place: string): unknown {
-    this.#scope = { container: place, isNegated: false };
-    return this.#schema(place);
   }
 
   #schema(pointer: string): unknown {
@@ -133,10 +99,7 @@ class Translation {
       } else if (misshaped !== undefined) {
         note(misshaped);
       } else if (holds(keyword, dialect) !== undefined) {
-        const outer = this.#scope;
-        this.#scope = { ...outer, isNegated: outer.isNegated || NEGATING.has(keyword) };
         entries.push([keyword, this.#inside(keyword, value, place, dialect)]);
-        this.#scope = outer;
       } else if (isKept(keyword, dialect)) entries.push([keyword, value]);
       else note(reasonDropped(keyword, schema));
     }
@@ -193,7 +156,7 @@ class Translation {
     if (!isSure) {
       const message =
         "unevaluatedProperties depends on which branches of anyOf, oneOf, if or dependentSchemas a payload takes";
-      return this.#dropConstraint(pointer, "unevaluatedProperties", message);
+      refuseConstraint(pointer, "unevaluatedProperties", message);
     }
     allow(members, "properties", names);
     allow(members, "patternProperties", patterns);
@@ -206,7 +169,7 @@ class Translation {
     if (rest === undefined || rest === true || members.has("items")) return;
     const beside = [...BESIDE, "contains"].find((keyword) => members.has(keyword));
     if (beside === undefined) members.set("items", rest);
-    else this.#dropConstraint(pointer, "unevaluatedItems", `unevaluatedItems depends on ${beside} beside it`);
+    else refuseConstraint(pointer, "unevaluatedItems", `unevaluatedItems depends on ${beside} beside it`);
   }
 
   #boundContains(members: Members, pointer: string): void {
@@ -214,16 +177,13 @@ class Translation {
     members.delete("minContains");
     members.delete("maxContains");
     if (!members.has("contains")) return;
-    const drop = (keyword: string) =>
-      this.#dropConstraint(pointer, keyword, `${keyword} counts the items that fit`);
-    if (max !== undefined) drop("maxContains");
+    const counting = max !== undefined ? "maxContains" : min !== 0 && min !== 1 ? "minContains" : undefined;
+    if (counting !== undefined) refuseConstraint(pointer, counting, `${counting} counts the items that fit`);
     if (min === 0) members.delete("contains");
-    else if (min !== 1) drop("minContains");
   }
 
   #reference(ref: string, from: string): string {
     const place = this.#source.follow(this.#source.target(ref, from), "nothing");
-    this.#references.push({ ...this.#scope, to: place });
     if (place === this.#root) return "#";
     let name = this.#names.get(place);
     if (name === undefined) {
@@ -232,31 +192,10 @@ class Translation {
     }
     return `#/definitions/${name}`;
   }
+}
 
-  /** @throws `UnsupportedSchema` unless constraints may be dropped */
-  #dropConstraint(schema: string, keyword: string, message: string): void {
-    const pointer = pointerTo(schema, keyword);
-    if (!this.#options.loosen)
-      throw new UnsupportedSchema(pointer, `${message}, which draft-07 cannot say`, true);
-    this.#dropped.push({ pointer, message, ...this.#scope });
-    this.#notes.push({ pointer, message: `left out, so that more is accepted: ${message}` });
-  }
-
-  /** Called last: all references must be known. */
-  #checkDropped(): void {
-    const negated = new Set<string>();
-    const isLess = ({ container, isNegated }: TranslationScope): boolean =>
-      isNegated || negated.has(container);
-    for (let before = -1; before < negated.size;) {
-      before = negated.size;
-      for (const reference of this.#references) if (isLess(reference)) negated.add(reference.to);
-    }
-    for (const { pointer, message, ...scope } of this.#dropped) {
-      if (!isLess(scope)) continue;
-      const why = "which draft-07 cannot say; left out inside not, if or oneOf, less would be accepted";
-      throw new UnsupportedSchema(pointer, `${message}, ${why}`);
-    }
-  }
+function refuseConstraint(schema: string, keyword: string, message: string): never {
+  throw new UnsupportedSchema(pointerTo(schema, keyword), `${message}, which draft-07 cannot say`);
 }
 
 /** A name that needs no escaping in a reference. */

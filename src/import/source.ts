@@ -5,13 +5,10 @@ import { pointerSteps, pointerTo } from "../json/pointer.ts";
 /** Why something cannot be translated: a place in the source, and a sentence. */
 export class UnsupportedSchema extends Error {
   readonly pointer: string;
-  /** Whether it is translated where it may come to accept more. */
-  readonly isLoosenable: boolean;
 
-  constructor(pointer: string, message: string, isLoosenable = false) {
+  constructor(pointer: string, message: string) {
     super(message);
     this.pointer = pointer;
-    this.isLoosenable = isLoosenable;
   }
 }
 

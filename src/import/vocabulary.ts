@@ -130,6 +130,3 @@ export function evaluatedBy(source: SourceDocument, pointer: string): Evaluated 
 function keysOf(value: unknown): readonly string[] {
   return typeof value === "object" && value !== null ? Object.keys(value) : [];
 }
-
-/** Inside these, a schema that accepts more may make the outer one accept less. */
-export const NEGATING: ReadonlySet<string> = new Set(["not", "if", "oneOf"]);

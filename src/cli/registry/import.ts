@@ -16,7 +16,6 @@ import { type ExportFormat, type RegistryTarget, writeRegistry } from "./export.
 export interface ImportChoices {
   readonly application: string | undefined;
   readonly prefix: string | undefined;
-  readonly loosen: boolean;
   readonly format: ExportFormat;
   readonly target: RegistryTarget;
 }
@@ -32,7 +31,7 @@ const MAX_LINES = 4;
  * @throws `usage` for a document that is not read, `invalid` where there is no action in it
  */
 export async function importDocument(path: string, choices: ImportChoices): Promise<boolean> {
-  const { loosen, format, target } = choices;
+  const { format, target } = choices;
   const name = path === "-" ? "stdin" : path;
   const typed = choices.prefix?.replace(/\.$/, "");
   const prefix =
@@ -50,7 +49,7 @@ export async function importDocument(path: string, choices: ImportChoices): Prom
   const application = named(subject, () =>
     checkLabel("application", choices.application ?? catalogue.title ?? ""),
   );
-  const { actions, skipped } = actionsIn(catalogue, { prefix, loosen });
+  const { actions, skipped } = actionsIn(catalogue, prefix);
   const placeOf = placesIn(document);
   const skippedLines = linesOfSkipped(skipped, placeOf);
   if (actions.length === 0) throw nothingImported(name, skippedLines);

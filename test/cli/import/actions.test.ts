@@ -10,7 +10,7 @@ function imported(text: string, prefix?: string) {
   expect(problems).toEqual([]);
   const placeOf = placesIn(documents[0]!);
   const catalogue = readCatalogue(documents[0]!.value, "doc.yaml");
-  const { actions, skipped } = actionsIn(catalogue, { prefix, loosen: false });
+  const { actions, skipped } = actionsIn(catalogue, prefix);
   return {
     title: catalogue.title,
     schemas: Object.fromEntries(actions.map(({ action, schemata }) => [action, schemata])),
