@@ -57,16 +57,15 @@ export interface RecordChange<T> {
 /** Something that a reader should know of its stream. */
 export interface StreamGap {
   /**
-   * `slow`: the reader was slower than what happened; nothing is missed, and the stream goes on where it stopped.
    * `overrun`: more happened than is kept. `restart`: the server has started since. `expired`: retention has removed events
    * after the place where the stream goes on. `other_data`: the id is of other data, or from before a restore.
    */
-  readonly reason: "slow" | "overrun" | "restart" | "expired" | "other_data";
+  readonly reason: "overrun" | "restart" | "expired" | "other_data";
   /** The topics that it is about. */
   readonly topics: readonly StreamTopic[];
   /** At most so many changes of these topics did not come; `null` if nobody knows. */
   readonly missed: number | null;
-  /** ISO 8601 UTC: all their changes since then follow. `null` if that is not known, or nothing is missed. */
+  /** ISO 8601 UTC: all their changes since then follow. `null` if that is not known. */
   readonly complete_since: string | null;
 }
 

@@ -51,7 +51,6 @@ export class StreamCounts {
   /** Messages that streams gave out, those of each stream by themselves. */
   messages = 0;
   readonly gaps: Record<StreamGap["reason"], number> = {
-    slow: 0,
     overrun: 0,
     restart: 0,
     expired: 0,

@@ -243,7 +243,7 @@ function addStreamMetrics({ counter, gauge }: Instruments, { streamed }: MetricS
   );
   counter(
     "evreg_stream_gaps_total",
-    "Gaps that streams reported, by reason; slow: the reader was too slow, and nothing is missed.",
+    "Gaps that streams reported, by reason.",
     ["reason"],
     () => streamed.gaps,
   );

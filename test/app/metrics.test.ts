@@ -231,7 +231,7 @@ describe("GET /metrics", () => {
       of: ["service", "subscription"],
       via: ["single", "batch", "service"],
       by: ["publish", "replay", "retry"],
-      reason: [...REFUSAL_REASONS, "slow", "overrun", "restart", "expired", "other_data"],
+      reason: [...REFUSAL_REASONS, "overrun", "restart", "expired", "other_data"],
       outcome: ["delivered", "failed", "filtered", "returned"],
       status_class: ["", "2xx", "3xx", "4xx", "5xx", "other"],
       error_code: ["", ...ATTEMPT_ERROR_CODES],

@@ -71,9 +71,7 @@ export async function follow<T>(evreg: Evreg, tail: Tail<T>): Promise<number> {
   }
 }
 
-const SENTENCES: Readonly<Record<StreamGap["reason"], string | undefined>> = {
-  // Everything comes, only later.
-  slow: undefined,
+const SENTENCES: Readonly<Record<StreamGap["reason"], string>> = {
   overrun: "The server no longer has all that happened in that time.",
   restart: "The server has started again meanwhile: what it did in between may be missing here.",
   expired: "Some of these events are older than the server keeps them; they are missing here.",
@@ -81,6 +79,5 @@ const SENTENCES: Readonly<Record<StreamGap["reason"], string | undefined>> = {
 };
 
 function noteGap({ reason }: StreamGap): void {
-  const sentence = SENTENCES[reason];
-  if (sentence !== undefined) note(`Gap: ${sentence}`);
+  note(`Gap: ${SENTENCES[reason]}`);
 }

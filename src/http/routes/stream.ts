@@ -7,7 +7,7 @@ const MESSAGES = [
   "`delivery`: the result of an attempt, or a delivery that ended without one",
   "`subscription`, `action`, `replay`: `change` (`created`, `changed` or `deleted`) and the `record`",
   "`ready`: what happened before has all come",
-  "`gap`: `reason` (`slow`: the reader was too slow, and nothing is missed; `overrun`, `restart`, `expired` or `other_data`: something is), `topics`, `missed` (at most so many; `null` if nobody knows) and `complete_since`",
+  "`gap`: `reason` (`overrun`, `restart`, `expired` or `other_data`), `topics`, `missed` (at most so many; `null` if nobody knows) and `complete_since`",
 ];
 
 export const STREAM_ROUTE: Route = {

@@ -240,9 +240,6 @@ export class Feed {
   }
 }
 
-/** How long a reader may take for what it gets, while more has come than one page, before it counts as slow. */
-const SLOW_MS = 2_000;
-
 /** Events after the reader's position were removed. */
 const EXPIRED: StreamGap = {
   reason: "expired",
@@ -271,9 +268,6 @@ class Reader implements ChangeStream {
   /** The reader knows that events up to this rowid may be missing. */
   #removed: number;
   #isReady = false;
-  /** How long it took what it got since it last had everything. */
-  #takingMs = 0;
-  #isSlow = false;
 
   constructor(feed: Feed, view: View, { position, gaps, removed }: ReaderStart) {
     this.#feed = feed;
@@ -298,7 +292,7 @@ class Reader implements ChangeStream {
   }
 
   async *batches(): AsyncGenerator<readonly StreamMessage[], void, void> {
-    const { clock, counts } = this.#feed;
+    const { counts } = this.#feed;
     try {
       for (const gap of this.#gapsAtStart) yield this.#gapMessage(gap);
       for (;;) {
@@ -309,9 +303,7 @@ class Reader implements ChangeStream {
         this.#position = page.to;
         if (page.messages.length > 0) {
           counts.messages += page.messages.length;
-          const startedMs = clock.monotonicMs();
           yield page.messages;
-          this.#takingMs += clock.monotonicMs() - startedMs;
         }
         if (page.isFull) continue;
         if (!this.#isReady) {
@@ -348,7 +340,7 @@ class Reader implements ChangeStream {
     return this.#feed.isOpen(this) ? page : undefined;
   }
 
-  #gapsBefore({ isFull, missed, removed }: Page): readonly StreamGap[] {
+  #gapsBefore({ missed, removed }: Page): readonly StreamGap[] {
     const gaps: StreamGap[] = [];
     if (removed > Math.max(this.#position.event, this.#removed)) {
       this.#removed = removed;
@@ -357,13 +349,6 @@ class Reader implements ChangeStream {
     const topics = changeTopics(this.#view);
     if (missed > 0) {
       gaps.push({ reason: "overrun", topics, missed, complete_since: this.#feed.changesCompleteSince });
-    }
-    if (!isFull) {
-      this.#takingMs = 0;
-      this.#isSlow = false;
-    } else if (this.#isReady && !this.#isSlow && this.#takingMs > SLOW_MS) {
-      this.#isSlow = true;
-      gaps.push({ reason: "slow", topics: [...this.#view.topics], missed: 0, complete_since: null });
     }
     return gaps;
   }
