@@ -20,11 +20,8 @@ export function answerParserError(
   else if (!open) lingeringClose(socket, failureText(error.code), clock);
   // The requests before this one were whole: their answers still go out, then the connection ends.
   else if (newest.req.complete) newest.shouldKeepAlive = false;
-  // The body of the newest broke. The requests before it were whole: it is answered when it is its turn.
-  else if (newest.socket === null) {
-    const again = (): void => process.nextTick(answerParserError, error, socket, newest, clock);
-    if (newest.listenerCount("socket") === 0) newest.once("socket", again);
-  }
+  // Nobody sends several requests at once of which the last is broken.
+  else if (newest.socket === null) socket.destroy();
   // A failure may be written only where nothing of an answer is.
   else lingeringClose(socket, newest.headersSent ? "" : failureText(error.code), clock);
 }
@@ -42,15 +39,9 @@ export function answerConnect(socket: Duplex, newest: ServerResponse | undefined
 }
 
 /** A failure answered before there was an app to answer it. */
-export function rawFailure(
-  response: ServerResponse,
-  status: number,
-  message: string,
-  headers: Readonly<Record<string, string>> = {},
-): void {
+export function rawFailure(response: ServerResponse, status: number, message: string): void {
   const body = failureBody(status, message);
   response.writeHead(status, {
-    ...headers,
     "content-type": "application/json",
     "content-length": Buffer.byteLength(body),
     "x-content-type-options": "nosniff",

@@ -1,18 +1,12 @@
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../runtime/clock.ts";
 import { addressOf } from "./caller-address.ts";
 import { currentAnswer, isBetweenRequests } from "./turns.ts";
 
-const SEEN = Symbol("newest answer when an idle one was last looked for");
-const RESERVED = Symbol("in the reserve");
-
 /** How long a server that ends waits for the first byte on a connection. */
 const FIRST_BYTE_MS = 250;
-
-/** A connection as it was accepted; of an encrypted one, what lies below. */
-type Accepted = Socket & { [SEEN]?: ServerResponse; [RESERVED]?: true; encrypted?: Socket };
 
 export interface ConnectionLimits {
   /**
@@ -22,67 +16,71 @@ export interface ConnectionLimits {
   readonly idleTimeoutMs: number;
   /** How often requests under way are looked for, whose idle timeout starts this much late at most. */
   readonly checkEveryMs: number;
-  /**
-   * One that is between two requests is closed for each that comes once there are more, and none is taken where there is no
-   * such one.
-   */
+  /** How many may be open; more are refused. */
   readonly maxConnections: number;
   /** How many one address may have, unless it is this machine's own. */
   readonly maxOfAddress: number;
-  /**
-   * Beside those, when no place can be made: so many for callers on this machine, and as many from elsewhere for `/health`. In
-   * the first, a new one takes the place of the one that came first, so that nobody on this machine can hoard them.
-   */
+  /** Beside `maxConnections` for callers on this machine, so that its commands reach a server that others have filled. */
   readonly reserved: number;
 }
 
 /**
  * The open connections of a server with the last answer of each, so that closing can end each after its answer. The answer
  * is stored on the connection itself: listeners, set entries or look-ups for each request would be noticeable.
- *
- * When all places are taken, an idle connection of the address with most connections is closed: about the longest idle
- * one, without recording the time of each request. A connection that was used since the last look is passed over once
- * (the clock algorithm of page caches).
  */
 export class Connections {
-  readonly #server: Server;
   readonly #limits: ConnectionLimits;
+  /** All of them; of an encrypted one, what lies below. */
+  readonly #accepted = new Set<Socket>();
+  readonly #ofAddress = new Map<string | undefined, number>();
+  /** Those on which requests come: of an encrypted one, the upper side once its handshake is done. */
   readonly #open = new Set<Socket>();
-  /** Connections by address, each in the order in which an idle one is looked for. */
-  readonly #places = new Map<string | undefined, Set<Accepted>>();
-  readonly #ownReserve = new Set<Accepted>();
-  readonly #healthReserve = new Set<Accepted>();
-  /** Connections in their TLS handshake, by address and port of the peer. */
-  readonly #handshaking = new Map<string, Accepted>();
-  #placed = 0;
   #idleCheck: NodeJS.Timeout | undefined;
   #closing = false;
 
   /** @param refused called for each connection that is refused */
   constructor(server: Server, limits: ConnectionLimits, refused: () => void) {
-    this.#server = server;
     this.#limits = limits;
-    const closeIdle = server.closeIdleConnections.bind(server);
-    server.closeIdleConnections = () => this.#closeIdleOnceOut(closeIdle);
+    // By it node closes connections when the server ends, also one whose answer is ended and not out yet. See `endAfterAnswers`.
+    server.closeIdleConnections = () => undefined;
     const encrypts = "setSecureContext" in server;
-    server.on("connection", (socket: Accepted) => {
-      if (!this.#place(socket)) {
+    server.on("connection", (socket: Socket) => {
+      if (!this.#accept(socket)) {
         socket.destroy();
         refused();
-        return;
-      }
-      this.#opened(socket);
-      if (encrypts) this.#handshake(socket);
-      else socket.setTimeout(limits.idleTimeoutMs);
+      } else if (!encrypts) this.#opened(socket);
     });
-    // Answers belong to the encrypted side. The socket below it counts until then.
-    server.on("secureConnection", (socket: Socket) => {
-      this.#opened(socket);
-      socket.setTimeout(limits.idleTimeoutMs);
-      const from = originOf(socket);
-      const below = this.#handshaking.get(from);
-      if (below !== undefined) below.encrypted = socket;
-      this.#handshaking.delete(from);
+    server.on("secureConnection", (socket: Socket) => this.#opened(socket));
+  }
+
+  /** Answers whether there is a place for it. */
+  #accept(socket: Socket): boolean {
+    const { maxConnections, maxOfAddress, reserved } = this.#limits;
+    const address = addressOf(socket);
+    const isOwn = address === undefined;
+    const held = this.#ofAddress.get(address) ?? 0;
+    if (this.#accepted.size >= maxConnections + (isOwn ? reserved : 0)) return false;
+    if (!isOwn && held >= maxOfAddress) return false;
+    this.#accepted.add(socket);
+    this.#ofAddress.set(address, held + 1);
+    socket.on("close", () => {
+      this.#accepted.delete(socket);
+      const left = this.#ofAddress.get(address)! - 1;
+      if (left > 0) this.#ofAddress.set(address, left);
+      else this.#ofAddress.delete(address);
+    });
+    return true;
+  }
+
+  #opened(socket: Socket): void {
+    socket.setTimeout(this.#limits.idleTimeoutMs);
+    this.#open.add(socket);
+    this.#idleCheck ??= setInterval(() => this.#limitIdle(), this.#limits.checkEveryMs).unref();
+    socket.on("close", () => {
+      this.#open.delete(socket);
+      if (this.#open.size > 0) return;
+      clearInterval(this.#idleCheck);
+      this.#idleCheck = undefined;
     });
   }
 
@@ -101,148 +99,38 @@ export class Connections {
     }
   }
 
-  #handshake(socket: Accepted): void {
-    const from = originOf(socket);
-    this.#handshaking.set(from, socket);
-    socket.on("close", () => {
-      if (this.#handshaking.get(from) === socket) this.#handshaking.delete(from);
-    });
-  }
-
-  #opened(socket: Socket): void {
-    this.#open.add(socket);
-    this.#idleCheck ??= setInterval(() => this.#limitIdle(), this.#limits.checkEveryMs).unref();
-    socket.on("close", () => {
-      this.#open.delete(socket);
-      if (this.#open.size > 0) return;
-      clearInterval(this.#idleCheck);
-      this.#idleCheck = undefined;
-    });
-  }
-
-  /** Gives it a place, or one that is made for it; answers whether there was one. */
-  #place(socket: Accepted): boolean {
-    const { maxConnections, maxOfAddress, reserved } = this.#limits;
-    const address = addressOf(socket);
-    const own = this.#places.get(address);
-    const isOver = address !== undefined && own !== undefined && own.size >= maxOfAddress;
-    if (isOver ? this.#closeIdle(own) : this.#placed < maxConnections || this.#closeIdleOfAny()) {
-      this.#enter(socket, this.#places.get(address) ?? new Set());
-      return true;
-    }
-    const isOwn = address === undefined;
-    const reserve = isOwn ? this.#ownReserve : this.#healthReserve;
-    const isFull = reserve.size >= reserved;
-    if (isFull && !this.#closeIdle(reserve) && !(isOwn && this.#closeFirst(reserve))) return false;
-    socket[RESERVED] = true;
-    this.#enter(socket, reserve);
-    return true;
-  }
-
-  #enter(socket: Accepted, group: Set<Accepted>): void {
-    const address = addressOf(socket);
-    group.add(socket);
-    if (socket[RESERVED] !== true) {
-      this.#places.set(address, group);
-      this.#placed += 1;
-    }
-    socket.on("close", () => this.#leave(socket, group, address));
-  }
-
-  #leave(socket: Accepted, group: Set<Accepted>, address: string | undefined): void {
-    if (!group.delete(socket) || socket[RESERVED] === true) return;
-    this.#placed -= 1;
-    if (group.size === 0) this.#places.delete(address);
-  }
-
-  #closeIdleOfAny(): boolean {
-    const bySize = [...this.#places.values()].toSorted((one, other) => other.size - one.size);
-    return bySize.some((group) => this.#closeIdle(group));
-  }
-
-  /** Closes one of them that is between two requests; answers whether there was any. */
-  #closeIdle(group: Set<Accepted>): boolean {
-    return this.#close(findIdle(group), group);
-  }
-
-  #closeFirst(group: Set<Accepted>): boolean {
-    const [first] = group;
-    return this.#close(first, group);
-  }
-
-  #close(socket: Accepted | undefined, group: Set<Accepted>): boolean {
-    if (socket === undefined) return false;
-    // Its place is free at once; its end comes later.
-    this.#leave(socket, group, addressOf(socket));
-    socket.destroy();
-    return true;
-  }
-
-  /** Whether this request may not be answered on its connection: it is in the reserve, for another purpose. */
-  exceedsReserve({ socket, url }: IncomingMessage): boolean {
-    return (socket as Accepted)[RESERVED] === true && addressOf(socket) !== undefined && url !== "/health";
-  }
-
-  /**
-   * Closes idle connections once there is no answer that is ended and not out yet. Node takes the connection of such a one for idle,
-   * and would cut it.
-   */
-  #closeIdleOnceOut(closeIdle: () => void): void {
-    const ended = Array.from(this.#open, currentAnswer).find(
-      (answer) => answer?.writableEnded === true && !answer.writableFinished,
-    );
-    if (ended) ended.once("close", () => this.#closeIdleOnceOut(closeIdle));
-    else closeIdle();
-  }
-
   /** Whether each connection ends with the answer it is waiting for. */
   get isClosing(): boolean {
     return this.#closing;
   }
 
   /**
-   * Has each connection end with the answer it is waiting for. Those between two requests the server closes itself, but not those
-   * on which nothing was sent so far: the first request of one that was just accepted may be on its way.
+   * Ends each connection with the answer it is waiting for, and those between two requests at once, but not those on which nothing
+   * was sent so far: the first request of one that was just accepted may be on its way.
    */
   endAfterAnswers(clock: Clock): void {
     this.#closing = true;
-    const silent = Array.from(this.#open).filter(({ bytesRead }) => bytesRead === 0);
+    const silent = Array.from(this.#accepted).filter(({ bytesRead }) => bytesRead === 0);
     const endSilent = (): void => {
       for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
     };
     if (silent.length > 0) clock.setTimer(endSilent, FIRST_BYTE_MS);
     for (const socket of this.#open) {
       const answer = currentAnswer(socket);
-      if (answer === undefined || answer.writableFinished) continue;
+      if (answer === undefined || isBetweenRequests(socket)) {
+        if (socket.bytesRead > 0) socket.destroy();
+        continue;
+      }
       // The client learns of it, and node ends the connection after the answer.
       answer.shouldKeepAlive = false;
-      if (answer.headersSent) answer.once("close", () => this.#server.closeIdleConnections());
+      if (answer.headersSent) answer.once("close", () => socket.destroySoon());
     }
   }
 
   /** Cuts every connection, also those that node has let go of, such as that of a `CONNECT`. */
   destroyAll(): void {
-    for (const socket of this.#open) socket.destroy();
+    for (const socket of this.#accepted) socket.destroy();
   }
-}
-
-/** The first idle one that was not used since the last look, else the first idle one. */
-function findIdle(group: Set<Accepted>): Accepted | undefined {
-  let used: Accepted | undefined;
-  let remaining = group.size;
-  for (const socket of group) {
-    if (remaining === 0) break;
-    remaining -= 1;
-    const answering = socket.encrypted ?? socket;
-    if (isEnding(answering) || !isBetweenRequests(answering)) continue;
-    const newest = currentAnswer(answering);
-    if (socket[SEEN] === newest) return socket;
-    if (newest !== undefined) socket[SEEN] = newest;
-    group.delete(socket);
-    group.add(socket);
-    used ??= socket;
-  }
-  return used;
 }
 
 /** How long a peer may take to read the last answer before its connection is destroyed. */
@@ -274,7 +162,3 @@ export function isEnding(socket: Duplex): boolean {
 }
 
 function ignore(): void {}
-
-function originOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
-}

@@ -96,8 +96,6 @@ const HTTP_LIMITS: HttpLimits = {
 
 const MAX_HEADERS = 100;
 
-const TOO_MANY_CONNECTIONS =
-  "Too many connections are open, and each has a request under way. Try again in a moment.";
 const WARN_EVERY_MS = 10_000;
 
 export interface ServeOptions {
@@ -195,10 +193,6 @@ function answerRequests(
 ): void {
   const start = (request: IncomingMessage, response: ServerResponse): void => {
     if (connections.isClosing) response.shouldKeepAlive = false;
-    if (connections.exceedsReserve(request)) {
-      rawFailure(response, 503, TOO_MANY_CONNECTIONS, { "retry-after": "2" });
-      return;
-    }
     try {
       handle(request, response);
     } catch {
