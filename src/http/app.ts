@@ -173,35 +173,9 @@ const FOLDERS: ReadonlySet<string> = new Set(["/", `${PAGE_PATH}/`]);
 /** Refuses `/v1/actions/`, which the router takes for `/v1/actions`: the caller may have meant a name that is empty. */
 function checkTarget(request: ApiRequest): void {
   if (request.path.endsWith("/") && !FOLDERS.has(request.path)) notFound(request);
-  const { nodeRequest } = request;
-  checkSingle(nodeRequest.rawHeaders);
-  const { host } = nodeRequest.headers;
-  if (host === undefined) {
-    if (nodeRequest.httpVersion === "1.0") return;
+  const { headers, httpVersion } = request.nodeRequest;
+  if (headers.host === undefined && httpVersion !== "1.0") {
     throw new EvregError("malformed", "The request has no `Host` header.");
-  }
-  if (!AUTHORITY.test(host)) {
-    throw new EvregError("malformed", "The `Host` header is not a host with or without a port.", {
-      host: host.slice(0, 255),
-    });
-  }
-}
-
-/** A name, an IPv4 address or an IPv6 one in brackets, and a port (RFC 3986, 3.2; no percent-encoding, no user). */
-const AUTHORITY = /^(?:[\w.~!$&'()*+;=-]{1,255}|\[[\d:.A-Fa-f]{2,45}\])(?::\d{0,5})?$/;
-
-/** Node takes the first of several; a proxy in front may have used another (RFC 9112, 3.2). */
-function checkSingle(rawHeaders: readonly string[]): void {
-  let hosts = 0;
-  let authorizations = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const { length } = rawHeaders[at]!;
-    if (length === 4 && rawHeaders[at]!.toLowerCase() === "host") hosts += 1;
-    else if (length === 13 && rawHeaders[at]!.toLowerCase() === "authorization") authorizations += 1;
-  }
-  if (hosts > 1) throw new EvregError("malformed", "The request has more than one `Host` header.");
-  if (authorizations > 1) {
-    throw new EvregError("malformed", "The request has more than one `Authorization` header; send one.");
   }
 }
 

@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import { EvregError } from "../domain/error.ts";
 import { LOCAL_OWNER, type Principal } from "../domain/token.ts";
 import type { ServicePort } from "../service/service.ts";
@@ -11,22 +10,12 @@ const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
 const NOBODY: Principal = { name: "nobody", scopes: [] };
 const ANONYMOUS_PUBLISHER: Principal = { name: "anonymous", scopes: ["publish"] };
 
-const CALLER = Symbol("last caller");
-
-/** Who sent the last request with a token on a connection. The next one mostly has the same, which need not be hashed then. */
-interface LastCaller extends Caller {
-  readonly header: string;
-}
-
 /** Who makes a request. */
 export interface Caller {
   readonly principal: Principal;
   /** All of its requests have this one. */
   readonly port: ServicePort;
 }
-
-/** The caller is stored on the connection itself, as `Connections` does with answers. */
-type CallerSocket = Socket & { [CALLER]?: LastCaller };
 
 const WITHOUT_TOKEN =
   "; whoever has none can do so on the server's machine, with the server stopped and --data naming its folder.";
@@ -44,9 +33,7 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
     return caller;
   }
 
-  function byToken(header: string, socket: CallerSocket): Caller | Promise<Caller> {
-    const last = socket[CALLER];
-    if (last !== undefined && last.header === header && service.tokens.readmit(last.principal)) return last;
+  function byToken(header: string): Caller | Promise<Caller> {
     const token = BEARER.exec(header)?.[1];
     if (token === undefined) {
       throw new EvregError(
@@ -55,16 +42,11 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
       );
     }
     const answer = service.tokens.authenticate(token);
-    const enter = (principal: Principal | undefined): Caller => enterAs(principal, header, socket);
-    return answer instanceof Promise ? answer.then(enter) : enter(answer);
+    return answer instanceof Promise ? answer.then(admitted) : admitted(answer);
   }
 
-  function enterAs(principal: Principal | undefined, header: string, socket: CallerSocket): Caller {
-    if (principal !== undefined) {
-      const caller: LastCaller = { header, ...callerOf(principal) };
-      socket[CALLER] = caller;
-      return caller;
-    }
+  function admitted(principal: Principal | undefined): Caller {
+    if (principal !== undefined) return callerOf(principal);
     throw new EvregError(
       "unauthorized",
       withoutToken
@@ -78,7 +60,7 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
     if (access === "open") return callerOf(NOBODY);
     const header = request.header("authorization");
     // A bad token is never taken for no token: whoever sends one means to be held to it.
-    if (header !== undefined) return byToken(header, request.nodeRequest.socket);
+    if (header !== undefined) return byToken(header);
     if (withoutToken) return callerOf(LOCAL_OWNER);
     if (access === "publish" && config.auth.anonymousPublish) return callerOf(ANONYMOUS_PUBLISHER);
     throw new EvregError(
