@@ -4,40 +4,15 @@ import type { StreamedEvent } from "../domain/stream.ts";
 import { bytesOf, type JsonNode, memberOf, nameOf, textOf, valueOf } from "../json/nodes.ts";
 import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
 import { MAX_NESTING, scanJson } from "../json/scanner.ts";
-import type { RecordMembers } from "../api-operations.ts";
-import { type Channel, foreignAnswer, type Received } from "./channel.ts";
+import { foreignAnswer, type Received } from "./channel.ts";
 
 /** More than any envelope or record has. */
 const MEMBERS = 64;
 /** More than any listing or batch has. */
 const RECORDS = 100_000;
 
-/**
- * A record without payloads, or a list of them: `{ data, … }`, parsed. An empty list says nothing of who made it, so that is
- * found out. Throws `unreachable` for anything else.
- * @param members what tells the record from another program's; `undefined` for a list
- */
-export async function answerOf(
-  received: Received,
-  members: RecordMembers | undefined,
-  channel: Pick<Channel, "mustBeEvreg">,
-): Promise<{ readonly data: unknown }> {
-  const answer = parsedAnswer(received);
-  const { data } = answer;
-  if (Array.isArray(data) !== (members === undefined)) throw foreignAnswer(received);
-  if (Array.isArray(data)) {
-    if (data.length === 0) await channel.mustBeEvreg(received);
-    return answer;
-  }
-  const record = Object(data) as Readonly<Record<string, unknown>>;
-  const isOne = Object.entries(members!).every(([name, types]) =>
-    types.split("|").includes(typeof record[name]),
-  );
-  if (!isOne) throw foreignAnswer(received);
-  return answer;
-}
-
-export function parsedAnswer(received: Received): { readonly data: unknown } {
+/** A record without payloads, or a list of them: `{ data, … }`, parsed. Throws `unreachable` for anything else. */
+export function answerOf(received: Received): { readonly data: unknown } {
   let value: unknown;
   try {
     value = JSON.parse(textOf(received.bytes, { start: 0, end: received.bytes.length }));

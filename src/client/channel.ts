@@ -62,8 +62,6 @@ export interface Channel {
    * @param more `silenceMs`: the longest time between two pieces
    */
   open(path: string, signal: AbortSignal, more?: OpenedBy): Promise<Opened>;
-  /** Throws `unreachable` unless it is an evreg that answered so. */
-  mustBeEvreg(received: Received): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -99,10 +97,9 @@ export function createChannel(options: ChannelOptions): Channel {
   const withBody = { ...common, "content-type": "application/json" };
   let closed: Promise<void> | undefined;
   let usedMs = performance.now();
-  let isEvreg = false;
   let longAgent: Agent | undefined;
 
-  const channel: Channel = {
+  return {
     async send(method, path, { query, body, prefer, also = [], signal, waitsMs = 0 } = {}) {
       const target = `${method} ${origin}${basePath}${path}`;
       let received: Received;
@@ -153,16 +150,8 @@ export function createChannel(options: ChannelOptions): Channel {
       }
       throw failureOf(refused, options, path);
     },
-    async mustBeEvreg(received) {
-      if (isEvreg) return;
-      const { bytes } = await channel.send("GET", "/v1/whoami");
-      const answer = parse(bytes) as { data?: { data_id?: unknown } } | null | undefined;
-      isEvreg = typeof answer?.data?.data_id === "string";
-      if (!isEvreg) throw foreignAnswer(received);
-    },
     close: () => (closed ??= Promise.all([agent.close(), longAgent?.destroy()]).then(() => undefined)),
   };
-  return channel;
 }
 
 function queryString(query: Sent["query"] = {}): string {

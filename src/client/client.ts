@@ -81,7 +81,7 @@ function callsOver<Table extends object>(channel: Channel, table: Table): Calls<
 }
 
 /** One request, made of what it is called with. */
-function callOver(channel: Channel, { target, takes, record, also }: PortOperation) {
+function callOver(channel: Channel, { target, takes, also }: PortOperation) {
   const [method, path] = target.split(" ") as [HttpMethod, string];
   return async (...given: readonly unknown[]): Promise<object> => {
     const parts: Partial<Record<RequestPart, unknown>> = Object.fromEntries(
@@ -102,7 +102,7 @@ function callOver(channel: Channel, { target, takes, record, also }: PortOperati
         also,
       },
     );
-    return answerOf(received, record, channel);
+    return answerOf(received);
   };
 }
 

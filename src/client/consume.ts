@@ -98,21 +98,6 @@ interface Pending {
   readonly resolve: (finished: FinishedPull) => void;
 }
 
-/** A machine that slept has a later time of day than its time of running says. */
-const SLEPT_MS = 1_000;
-
-/** Milliseconds for durations: a clock that is set back does not shorten them, and the time asleep counts. */
-function durationClock(): () => number {
-  let aheadMs = Date.now() - performance.now();
-  let asleepMs = 0;
-  return () => {
-    const aheadNowMs = Date.now() - performance.now();
-    if (aheadNowMs - aheadMs > SLEPT_MS) asleepMs += aheadNowMs - aheadMs;
-    if (aheadNowMs < aheadMs || aheadNowMs - aheadMs > SLEPT_MS) aheadMs = aheadNowMs;
-    return performance.now() + asleepMs;
-  };
-}
-
 class Consumer {
   readonly #subscriptions: Subscriptions;
   readonly #id: number;
@@ -131,9 +116,6 @@ class Consumer {
   #endsAtMs = Infinity;
   /** Ends the claim under way, a moment after the end. */
   readonly #claimEnd = new AbortController();
-  readonly #now = durationClock();
-  #tickMs = this.#now();
-  #sleptAtMs = -Infinity;
 
   constructor(subscriptions: Subscriptions, id: number, options: ConsumeOptions) {
     this.#subscriptions = subscriptions;
@@ -153,8 +135,8 @@ class Consumer {
       if (this.#isEnded) break;
       const delivery = this.#buffered.shift();
       if (delivery === undefined) continue;
-      if (this.#now() < this.#bufferedUntilMs) return this.#begin(delivery);
-      // This process slept: somebody else may have it.
+      if (performance.now() < this.#bufferedUntilMs) return this.#begin(delivery);
+      // It was not asked for in time: somebody else may have it.
       await this.#report({ lease: delivery.lease, outcome: "released" });
     }
     return undefined;
@@ -180,7 +162,7 @@ class Consumer {
       void this.#settle(held, { outcome: "failed", reason });
     }
     while (this.#held.size > 0) await this.#freed.promise;
-    this.#endsAtMs = this.#now() + LAST_TRIES_MS;
+    this.#endsAtMs = performance.now() + LAST_TRIES_MS;
     await this.#reporting;
     clearInterval(this.#extending);
     this.#options.signal?.removeEventListener("abort", this.#onEnd);
@@ -207,12 +189,10 @@ class Consumer {
     };
     const backoff = new Backoff(MAX_WAIT_MS);
     while (!this.#isEnded) {
-      const askedMs = this.#now();
       try {
         const { data } = await this.#subscriptions.claim(this.#id, claim, this.#claimEnd.signal);
         this.#buffered.push(...data);
-        // After a sleep nobody knows how long the answer has been here.
-        this.#bufferedUntilMs = (this.#hasSlept(askedMs) ? askedMs : this.#now()) + this.#leaseMs;
+        this.#bufferedUntilMs = performance.now() + this.#leaseMs;
         return;
       } catch (error) {
         if (this.#isEnded) return;
@@ -227,7 +207,7 @@ class Consumer {
     const lost = new AbortController();
     const held: Held = {
       delivery,
-      startedMs: this.#now(),
+      startedMs: performance.now(),
       isRunning: false,
       lost,
       settled: undefined,
@@ -271,7 +251,7 @@ class Consumer {
     const { lease } = held.delivery;
     const finished = await this.#report({
       lease,
-      duration_ms: Math.round(this.#now() - held.startedMs),
+      duration_ms: Math.round(performance.now() - held.startedMs),
       ...result,
     });
     this.#held.delete(held);
@@ -280,14 +260,7 @@ class Consumer {
     return finished;
   }
 
-  /** Whether this process stood still since then, as with a laptop that was closed. */
-  #hasSlept(sinceMs: number): boolean {
-    return this.#now() - this.#tickMs > 2 * this.#leaseMs * EXTEND_AFTER || this.#sleptAtMs >= sinceMs;
-  }
-
   #extend(): void {
-    if (this.#hasSlept(Infinity)) this.#sleptAtMs = this.#now();
-    this.#tickMs = this.#now();
     for (const held of this.#held) if (held.settled === undefined) void this.#extendOne(held);
   }
 
@@ -319,7 +292,7 @@ class Consumer {
         for (const [index, finished] of data.entries()) batch[index]!.resolve(finished);
         backoff = new Backoff(MAX_WAIT_MS);
       } catch (error) {
-        if (error instanceof EvregError && isPassing(error) && this.#now() <= this.#endsAtMs) {
+        if (error instanceof EvregError && isPassing(error) && performance.now() <= this.#endsAtMs) {
           this.#options.disconnected?.(error);
           await backoff.pause(error);
         } else {

@@ -8,19 +8,19 @@ export interface RawMessage {
   readonly id: string;
 }
 
-const [LF, CR, COLON, SPACE] = [0x0a, 0x0d, 0x3a, 0x20];
+const [LF, COLON, SPACE] = [0x0a, 0x3a, 0x20];
 
 /** A message beyond this is not evreg's: a payload has 16 MiB at most, and with carriage returns comes twice. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Takes an event stream apart (WHATWG HTML, 9.2.6). By bytes, as payloads are to stay what they are. Other than there, an id
- * without data is a message too: so the id moves on while nothing else comes. Of one that is cut off nothing is answered.
+ * Takes an event stream apart (WHATWG HTML, 9.2.6). By bytes, as payloads are to stay what they are. Other than there, lines end by LF alone, as evreg
+ * writes them, and an id without data is a message too: so the id moves on while nothing else comes. Of one that is cut off nothing is
+ * answered.
  */
 export class EventStreamParser {
   /** The beginning of a line. */
   #rest: Buffer[] = [];
-  #endedWithCr = false;
   #type = "";
   #id = "";
   #hasId = false;
@@ -32,22 +32,12 @@ export class EventStreamParser {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.length);
     const messages: RawMessage[] = [];
     let start = 0;
-    // The LF of a CRLF whose CR came before.
-    if (this.#endedWithCr && bytes[0] === LF) start = 1;
-    if (bytes.length > 0) this.#endedWithCr = false;
-    while (start < bytes.length) {
-      const end = lineEnd(bytes, start);
-      if (end === -1) {
-        this.#keep(bytes.subarray(start));
-        break;
-      }
+    for (let end = bytes.indexOf(LF); end !== -1; end = bytes.indexOf(LF, start)) {
       const message = this.#line(this.#whole(bytes.subarray(start, end)));
       if (message !== undefined) messages.push(message);
-      const isCr = bytes[end] === CR;
       start = end + 1;
-      if (isCr && start === bytes.length) this.#endedWithCr = true;
-      else if (isCr && bytes[start] === LF) start += 1;
     }
+    if (start < bytes.length) this.#keep(bytes.subarray(start));
     return messages;
   }
 
@@ -94,12 +84,6 @@ export class EventStreamParser {
     if (!isMessage) return undefined;
     return { type, id: this.#id, data: lines.length === 1 ? lines[0]! : joined(lines) };
   }
-}
-
-function lineEnd(bytes: Buffer, start: number): number {
-  const lf = bytes.indexOf(LF, start);
-  const cr = bytes.subarray(start, lf === -1 ? bytes.length : lf).indexOf(CR);
-  return cr === -1 ? lf : start + cr;
 }
 
 const BREAK = Buffer.of(LF);

@@ -3,7 +3,7 @@ import type { BatchItemError, BatchResult, Event, NewEvent, PageMeta } from "../
 import type { BatchItem } from "../domain/publish-body.ts";
 import type { EventsPort } from "../evreg.ts";
 import { encodeJson, RawJson } from "../json/raw-json.ts";
-import { deprecationIn, eventAnswer, eventsAnswer, parsedAnswer } from "./answers.ts";
+import { deprecationIn, eventAnswer, eventsAnswer } from "./answers.ts";
 import { type Channel, foreignAnswer, type Received, refusal } from "./channel.ts";
 
 const PATH = "/v1/events";
@@ -31,7 +31,6 @@ export function eventsOver(channel: Channel): Omit<EventsPort, "deliveries"> {
     async list(query = {}, signal) {
       const received = await channel.send("GET", PATH, { query: { ...query }, signal });
       const { data, rest } = eventsAnswer(received);
-      if (data.length === 0) await channel.mustBeEvreg(received);
       return { data: data as readonly Event[], meta: rest["meta"] as PageMeta };
     },
     async get(id) {
@@ -54,19 +53,12 @@ function batchResult(received: Received, items: readonly BatchItem[]): BatchResu
 function batchParts(received: Received): ReturnType<typeof eventsAnswer> {
   let parts: ReturnType<typeof eventsAnswer>;
   try {
-    // Without events the common way is the faster one.
-    const isMinimal = received.headers["preference-applied"] === MINIMAL;
-    parts = isMinimal ? minimalAnswer(received) : eventsAnswer(received);
+    parts = eventsAnswer(received);
   } catch (error) {
     throw refusal(received) ?? error;
   }
   if (!Array.isArray(parts.rest["errors"])) throw foreignAnswer(received);
   return parts;
-}
-
-function minimalAnswer(received: Received): ReturnType<typeof eventsAnswer> {
-  const { data: _, ...rest } = parsedAnswer(received);
-  return { data: [], rest };
 }
 
 const BEFORE = '{"events":[';

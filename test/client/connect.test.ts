@@ -199,22 +199,6 @@ describe("another server", () => {
     expect(error.message).toContain(url);
   });
 
-  test("an empty list is not mistaken for evreg's answer", async () => {
-    const url = await other((_, response) => {
-      response.setHeader("content-type", "application/json").end('{"data":[]}');
-    });
-    const evreg = client({ url });
-    const { actions, events, subscriptions, tokens, deliveries, replays } = evreg;
-    const lists = [actions, events, subscriptions, tokens, deliveries, replays].map((port) => port.list());
-    const asked = [...lists, actions.get("a.b"), evreg.whoami()].map((call) => failure(call));
-    for (const error of await Promise.all(asked)) {
-      expect(error).toMatchObject({
-        code: "unreachable",
-        message: expect.stringContaining("but not as evreg answers"),
-      });
-    }
-  });
-
   test("a redirect is not followed, and its target is named", async () => {
     const url = await other((_, response) => {
       response.writeHead(301, { location: "https://evreg.example/v1/events/1" }).end();

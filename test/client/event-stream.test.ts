@@ -23,20 +23,13 @@ const MESSAGES = [
   ["x", "2", "\u{1f600}\u2028"],
 ];
 
-test("a stream is taken apart by lines, whichever way they end", () => {
-  for (const end of ["\n", "\r\n", "\r"]) {
-    expect(parsed([STREAM.replaceAll("\n", end)]), JSON.stringify(end)).toEqual(MESSAGES);
+test("a stream is taken apart by lines, wherever its pieces begin", () => {
+  expect(parsed([STREAM])).toEqual(MESSAGES);
+  const bytes = Buffer.from(STREAM);
+  for (let at = 0; at <= bytes.length; at += 1) {
+    expect(parsed([bytes.subarray(0, at), bytes.subarray(at)])).toEqual(MESSAGES);
   }
-});
-
-test("a stream is the same wherever its pieces begin", () => {
-  for (const end of ["\n", "\r\n", "\r"]) {
-    const bytes = Buffer.from(STREAM.replaceAll("\n", end));
-    for (let at = 0; at <= bytes.length; at += 1) {
-      expect(parsed([bytes.subarray(0, at), bytes.subarray(at)])).toEqual(MESSAGES);
-    }
-    expect(parsed([...bytes].map((byte) => Uint8Array.of(byte)))).toEqual(MESSAGES);
-  }
+  expect(parsed([...bytes].map((byte) => Uint8Array.of(byte)))).toEqual(MESSAGES);
 });
 
 test("a message that never ends is not collected for ever", () => {
