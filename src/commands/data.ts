@@ -280,6 +280,13 @@ const MIGRATION_RECORD: readonly Column<MigrationShown>[] = [
       pending.map(({ version, name }) => `${version} (${name})`).join(", ") || "nothing",
     color: ({ pending }) => (pending.length > 0 ? "yellow" : "green"),
   },
+  {
+    title: "Room",
+    value: ({ room }) =>
+      room &&
+      `it takes up to ${byteCount(room.needed_bytes)} on the disk; ${byteCount(room.free_bytes)} are free`,
+    color: ({ room }) => (room && room.free_bytes < room.needed_bytes ? "red" : undefined),
+  },
   { title: "Done now", value: ({ applied }) => applied?.join(", ") || undefined },
   { title: "Copy", value: ({ copy }) => copy },
 ];

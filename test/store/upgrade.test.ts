@@ -98,7 +98,8 @@ describe.each([10, 21] as const)("a file of form %i", (form) => {
     writeOlderFile(file(), form);
     const before = readFileSync(file());
     const pending = [{ version: FORM, name: expect.any(String) as string }];
-    const status = { file: file(), exists: true, current: form, latest: FORM, pending };
+    const room = { needed_bytes: expect.any(Number) as number, free_bytes: expect.any(Number) as number };
+    const status = { file: file(), exists: true, current: form, latest: FORM, pending, room };
     expect(inspectMigrations(scratch.path)).toEqual(status);
     expect(await migrate(scratch.path, { dryRun: true })).toEqual({ ...status, applied: [] });
     expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);
@@ -252,6 +253,22 @@ describe.skipIf(small === undefined)(
   () => {
     const folder = small?.path ?? "";
     const onDisk = join(folder, "evreg.db");
+
+    it("is not upgraded without the room that it says is needed, by a dry run too, and nothing is left", async () => {
+      const filler = "INSERT INTO filler VALUES (randomblob(12000000))";
+      writeOlderFile(onDisk, 10, "CREATE TABLE filler (x)", filler, "DROP TABLE filler");
+      const before = readFileSync(onDisk);
+      const message = expect.stringMatching(
+        /no room .* takes up to 3\d MB on its disk, and 1[89] MB are free/,
+      );
+      const refusal = { code: "unavailable", message: message as unknown };
+      await expect(migrate(folder, { dryRun: true })).rejects.toMatchObject(refusal);
+      await expect(migrate(folder)).rejects.toMatchObject(refusal);
+      await expect(open(folder)).rejects.toMatchObject(refusal);
+      expect(readdirSync(folder)).toEqual(["evreg.db"]);
+      expect(readFileSync(onDisk).equals(before)).toBe(true);
+      rmSync(onDisk);
+    });
 
     it("leaves no part of a new one where the disk becomes full", async () => {
       writeOlderFile(onDisk, 21, ONE_ACTION, ONE_REVISION);

@@ -22,7 +22,7 @@ import {
   restoreAdvice,
   unfinishedCopy,
 } from "./files/data-folder.ts";
-import { KEPT_AS } from "./files/older-forms.ts";
+import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/older-forms.ts";
 import { acceptLoss } from "./files/restore.ts";
 import { FORM, FORM_NAME } from "./files/schema.ts";
 import { createStore } from "../thread/store.ts";
@@ -179,6 +179,8 @@ export interface MigrationStatus {
   readonly latest: number;
   /** What is to be done: one step that brings the file to the latest form, or none. */
   readonly pending: readonly { readonly version: number; readonly name: string }[];
+  /** The room that the upgrade needs at most; absent where there is nothing to do. */
+  readonly room?: UpgradeRoom;
   /** The forms that the file was brought to now; none for a dry run. */
   readonly applied?: readonly number[];
   /** Where the file is as it was before. */
@@ -203,7 +205,8 @@ export function inspectMigrations(folder: string): MigrationStatus {
     }
   }
   const pending = current === FORM ? [] : [{ version: FORM, name: FORM_NAME }];
-  return { file, exists, current, latest: FORM, pending };
+  const room = upgradeRoom(file, current);
+  return { file, exists, current, latest: FORM, pending, ...(room === undefined ? {} : { room }) };
 }
 
 /**
@@ -219,7 +222,10 @@ export async function migrate(
   }: Partial<Pick<OpenOptions, "encryption" | "acceptsLoss" | "logger">> & { readonly dryRun?: boolean } = {},
 ): Promise<MigrationStatus> {
   const before = inspectMigrations(folder);
-  if (dryRun) return { ...before, applied: [] };
+  if (dryRun) {
+    mustHaveUpgradeRoom(before.file, before.current);
+    return { ...before, applied: [] };
+  }
   const started_at = toIso(systemClock.now());
   const owner = { pid: process.pid, command: "migrate", instance: randomUUID(), started_at };
   await (await openLibsqlStore({ logger: silentLogger, ...options, folder, owner })).close();

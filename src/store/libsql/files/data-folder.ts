@@ -22,7 +22,7 @@ import { DATA_FILE, OWN_FILE_NAME } from "../../../runtime/data-files.ts";
 import { makeFolder, sizeOf, syncFolderOf, withFile } from "../../../runtime/files.ts";
 import { assertNotForeignLink, describeOwner, ownerFileOf, readOwner } from "../../../runtime/owner-file.ts";
 import { mustNotBeMoved } from "./moved-file.ts";
-import { isKnownForm, unknownForm } from "./older-forms.ts";
+import { isKnownForm, mustHaveUpgradeRoom, unknownForm } from "./older-forms.ts";
 import { FORM, formOf } from "./schema.ts";
 
 export function dataFileOf(folder: string): string {
@@ -113,6 +113,7 @@ export function prepareFile(
       { version: form, latest: FORM },
     );
   }
+  mustHaveUpgradeRoom(path, form);
   if (needsData && !hasDataAt(path)) {
     throw new EvregError(
       "not_found",

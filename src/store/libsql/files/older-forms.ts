@@ -1,6 +1,10 @@
+import { realpathSync, statfsSync } from "node:fs";
+import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { EVENT_LIMITS } from "../../../domain/event.ts";
+import { byteCount } from "../../../domain/formats.ts";
 import { WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
+import { sizeOf } from "../../../runtime/files.ts";
 import { eventChecksum } from "../../sql/events/payloads.ts";
 import { DELIVERY_STATE } from "../../sql/queue/delivery-state.ts";
 import type { SyncSql } from "../statements.ts";
@@ -109,6 +113,40 @@ export function unknownForm(code: "usage" | "invalid", what: string, form: numbe
 
 /** How the name of an older file goes on which an upgrade has replaced. */
 export const KEPT_AS = `before-v${FORM}`;
+
+/** Room on the disk of a data file, in bytes. */
+export interface UpgradeRoom {
+  readonly needed_bytes: number;
+  readonly free_bytes: number;
+}
+
+/**
+ * The new file takes so many times the room of the old one, which stays. Payloads of form 21 get longer in it, by how much
+ * depends on the names of their members.
+ */
+const SHARE_OF_FILE = 2;
+/** So many bytes more are for what does not grow with the file. */
+const EXTRA_BYTES = 8 * 1024 * 1024;
+
+/** Answers the room that an upgrade needs; `undefined` for a file that needs none. */
+export function upgradeRoom(path: string, form: number): UpgradeRoom | undefined {
+  if (form === 0 || form >= FORM) return undefined;
+  const { bavail, bsize } = statfsSync(dirname(realpathSync(path)));
+  const bytes = sizeOf(path) + sizeOf(`${path}-wal`);
+  return { needed_bytes: Math.ceil(bytes * SHARE_OF_FILE) + EXTRA_BYTES, free_bytes: bavail * bsize };
+}
+
+/** @throws EvregError `unavailable` before anything is changed */
+export function mustHaveUpgradeRoom(path: string, form: number): void {
+  const room = upgradeRoom(path, form);
+  if (room === undefined || room.free_bytes >= room.needed_bytes) return;
+  throw new EvregError(
+    "unavailable",
+    `There is no room to bring the data file ${path} from form ${form} to ${FORM}: beside the file that is kept, that takes up to ${byteCount(room.needed_bytes)} on its disk, and ${byteCount(room.free_bytes)} are free. ` +
+      "Nothing was changed. Make room, or move the data folder to a larger disk.",
+    { file: path, ...room },
+  );
+}
 
 // In form 21 a member's name that the schema has, too, is with its quotes and its colon a control character, or two characters
 // that begin with one: JSON contains none of them as it is. Names are numbered as their revision's row in `payload_names` has
