@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import { budget, VALIDATION_STEPS } from "../../src/schema/limits.ts";
 import { lengthOf } from "../faults/length.ts";
-import { expressionOf, PatternCompiler } from "../../src/schema/patterns/compile.ts";
+import { expressionOf, nativePattern, PatternCompiler } from "../../src/schema/patterns/compile.ts";
 import { PatternSyntaxError } from "../../src/schema/patterns/syntax.ts";
 import { accepted, refused } from "./refused.ts";
 
@@ -103,6 +103,32 @@ describe("a pattern means what ECMA-262 says", () => {
       }),
       { numRuns: lengthOf("schema/pattern").patterns, seed: 23 },
     );
+  });
+});
+
+describe("JavaScript's own expressions are used only where they cannot backtrack", () => {
+  test.each(["^A-[0-9]{8}$", "^[a-z]+$", "^\\d{3}-\\d*", "^[\\w\\-]{1,64}$", "^ab?$", "^é.$", "^$"])(
+    "%s",
+    (pattern) => {
+      expect(nativePattern(pattern)).toEqual(new RegExp(pattern, "u"));
+    },
+  );
+
+  test.each([
+    "[a-z]+$",
+    "^a*b$",
+    "^a+a+$",
+    "^(a+)+$",
+    "^a|b$",
+    "^(?:a){2}$",
+    "^a{1,3}b$",
+    "^a+?b",
+    "^\\w+\\d+$",
+    "^\\bfoo$",
+    "^(a)\\1$",
+    "^[a-\\d]$",
+  ])("not %s", (pattern) => {
+    expect(nativePattern(pattern)).toBeUndefined();
   });
 });
 

@@ -5,6 +5,30 @@ import { SCHEMA_LIMITS, spend, StepBudget, StepsExceeded } from "../limits.ts";
 import { type Automaton, END_TEXT, kindsOf, type AutomatonState, startOf, UNANCHORED } from "./automaton.ts";
 import { PatternSyntaxError, toRe2Syntax } from "./syntax.ts";
 
+const ESCAPE = String.raw`\\[dDwWsS^$\\.*+?()[\]{}|/]`;
+const CHARACTER = String.raw`[^^$\\.*+?()[\]{}|/\ud800-\udfff]`;
+const CLASS = String.raw`\[(?:${ESCAPE}|\\-|[^\\[\]\ud800-\udfff])+\]`;
+const ATOM = `(?:[.]|${CHARACTER}|${ESCAPE}|${CLASS})`;
+/** `^`, atoms each once or counted, and at most one that may repeat freely, in the last place. */
+const STRAIGHT = new RegExp(
+  String.raw`^\^(?:${ATOM}(?:\{\d{1,3}\})?)*(?:${ATOM}(?:[*+?]|\{\d{1,3},\d{0,3}\}))?\$?$`,
+);
+
+/**
+ * V8's own expression for a pattern in which it never backtracks, so that it takes linear time too, such as
+ * `^A-[0-9]{8}$`; `undefined` for all others.
+ * @param pattern one that `toRe2Syntax` has taken
+ */
+export function nativePattern(pattern: string): RegExp | undefined {
+  if (!STRAIGHT.test(pattern)) return undefined;
+  try {
+    return new RegExp(pattern, "u");
+  } catch {
+    // Such as `[a-\d]`, which only the older dialect has.
+    return undefined;
+  }
+}
+
 /** Some 30 ms on a slow machine. RE2 itself only bounds how often something is repeated, to a thousand times. */
 const MAX_INSTRUCTIONS = 20_000;
 /** `\p{L}` has some 700 ranges of characters; to tell those of `^\p{L}{1000}$` apart takes 10 ms. */
@@ -152,11 +176,13 @@ export class PatternCompiler {
         "takes too many states to be checked fast; begin it with ^ or shorten its counted repetitions",
       );
     }
-    this.#instructions += expression.re2Input.prog.numInst();
+    const native = nativePattern(pattern);
+    if (native === undefined) this.#instructions += expression.re2Input.prog.numInst();
+    const engine = native ?? expression;
     return {
       test(text) {
         spend(STEPS_PER_TEST + text.length * (NOT_ASCII.test(text) ? STEPS_PER_OTHER_UNIT : 1));
-        return expression.test(text);
+        return engine.test(text);
       },
       // Ajv shares one expression among all with the same text.
       toString: () => `re2:${pattern}`,
