@@ -1,6 +1,5 @@
 import { Contexts } from "../config/contexts.ts";
 import { loadConfig } from "../config/load.ts";
-import { isReservedName, patternsOf } from "../domain/names.ts";
 import type { Evreg } from "../evreg.ts";
 import { ACTIONS } from "./views/actions.ts";
 import { REPLAYS } from "./views/replays.ts";
@@ -62,15 +61,6 @@ export async function candidatesFor(
 const NAMES: Readonly<Record<Exclude<NameKind, "context">, (evreg: Evreg) => Promise<readonly Candidate[]>>> =
   {
     action: async (evreg) => (await evreg.actions.list()).data.map(ACTIONS.label),
-    pattern: async (evreg) => {
-      const { data } = await evreg.actions.list();
-      const patterns = [...new Set(data.flatMap(({ action }) => patternsOf(action)))].toSorted();
-      return [...data.map(ACTIONS.label), ...patterns.map((value) => ({ value, about: "a pattern" }))];
-    },
-    successor: async (evreg) => {
-      const { data } = await evreg.actions.list();
-      return data.filter(({ action, retired }) => !retired && !isReservedName(action)).map(ACTIONS.label);
-    },
     application: async (evreg) => {
       const [actions, subscriptions] = await Promise.all([evreg.actions.list(), evreg.subscriptions.list()]);
       const names = [...actions.data, ...subscriptions.data].map(({ application }) => application);

@@ -17,15 +17,7 @@ export interface Candidate {
 }
 
 /** What is named by numbers or names that only a server knows, or by those of the user's contexts. */
-export type NameKind =
-  | "action"
-  | "pattern"
-  | "successor"
-  | "application"
-  | "subscription"
-  | "token"
-  | "replay"
-  | "context";
+export type NameKind = "action" | "application" | "subscription" | "token" | "replay" | "context";
 
 /** What can stand where the cursor is. */
 export type CompletionTarget =
@@ -36,8 +28,6 @@ export type CompletionTarget =
       readonly of: NameKind;
       readonly prefix: string;
       readonly flags: FlagValues;
-      /** The command's first argument, quoted as it is typed: nothing is its own successor. */
-      readonly except?: string;
     }
   | { readonly kind: "files" }
   | { readonly kind: "folders" };
@@ -62,8 +52,8 @@ const ARGUMENT_KINDS: Readonly<Record<string, NameKind | "files">> = {
 /** Flags by name and the value that their help shows. */
 const FLAG_KINDS: Readonly<Record<string, NameKind>> = {
   "action NAME": "action",
-  "action PATTERN": "pattern",
-  "successor NAME": "successor",
+  "action PATTERN": "action",
+  "successor NAME": "action",
   "application NAME": "application",
   "subscription ID|NAME": "subscription",
   "context NAME": "context",
@@ -128,12 +118,12 @@ function commandTarget(command: CommandMeta, before: readonly string[], typed: s
   const flagValues: Record<string, string> = {};
   let waiting: FlagMeta | undefined;
   let onlyArguments = false;
-  const typedArgs: string[] = [];
+  let typedArgs = 0;
   for (const word of before) {
     if (waiting !== undefined) {
       flagValues[waiting.name] = word;
       waiting = undefined;
-    } else if (onlyArguments || !/^-./.test(word)) typedArgs.push(word);
+    } else if (onlyArguments || !/^-./.test(word)) typedArgs += 1;
     else if (word === "--") onlyArguments = true;
     else {
       const { flag, value } = flagOf(word, command);
@@ -142,17 +132,17 @@ function commandTarget(command: CommandMeta, before: readonly string[], typed: s
       if (flag.type === "option" && value === undefined) waiting = flag;
     }
   }
-  if (waiting !== undefined) return flagValueTarget(waiting, "", flagValues, typedArgs[0]);
+  if (waiting !== undefined) return flagValueTarget(waiting, "", flagValues);
   if (!onlyArguments && typed.startsWith("-")) {
     const { flag, value } = flagOf(typed, command);
     if (value === undefined) return wordsTarget(flagWords(command, flagValues));
     return flag === undefined
       ? NOTHING
-      : flagValueTarget(flag, typed.slice(0, typed.indexOf("=") + 1), flagValues, typedArgs[0]);
+      : flagValueTarget(flag, typed.slice(0, typed.indexOf("=") + 1), flagValues);
   }
   const args = Object.entries(command.args);
   const last = args.at(-1);
-  const [name, arg] = args[typedArgs.length] ?? (last?.[1].multiple === true ? last : []);
+  const [name, arg] = args[typedArgs] ?? (last?.[1].multiple === true ? last : []);
   if (name === undefined) return onlyArguments ? NOTHING : wordsTarget(flagWords(command, flagValues));
   if (arg?.options !== undefined) return wordsTarget(arg.options.map((value) => ({ value })));
   const kind = NAMES_NEW_RECORD.has(command.id)
@@ -190,20 +180,12 @@ function flagWords(command: CommandMeta, flagValues: FlagValues): Candidate[] {
   return [...words, { value: "--help", about: "Show help." }];
 }
 
-function flagValueTarget(
-  flag: FlagMeta,
-  prefix: string,
-  flags: FlagValues,
-  argument: string | undefined,
-): CompletionTarget {
+function flagValueTarget(flag: FlagMeta, prefix: string, flags: FlagValues): CompletionTarget {
   if (flag.type !== "option") return NOTHING;
   const { options } = flag;
   if (options !== undefined) return wordsTarget(options.map((option) => ({ value: `${prefix}${option}` })));
   const shown = [flag.helpValue ?? []].flat().join(" ");
   const nameKind = FLAG_KINDS[`${flag.name} ${shown}`];
-  if (nameKind === "successor" && argument !== undefined) {
-    return { kind: "names", of: nameKind, prefix, flags, except: argument };
-  }
   if (nameKind !== undefined) return { kind: "names", of: nameKind, prefix, flags };
   if (/\bFILE\b/.test(shown)) return { kind: "files" };
   return /\b(?:FOLDER|DIR)\b/.test(shown) ? { kind: "folders" } : NOTHING;

@@ -40,10 +40,7 @@ export class Complete extends Command {
     const names = namesFor(target.of, target.flags, this.config.configDir).catch(() => []);
     const words = await Promise.race([names, late.promise]);
     clearTimeout(timer);
-    const except = target.except === undefined ? undefined : unquoted(target.except);
-    return words
-      .filter(({ value }) => value !== except)
-      .map(({ value, about }) => ({ value: `${target.prefix}${value}`, about }));
+    return words.map(({ value, about }) => ({ value: `${target.prefix}${value}`, about }));
   }
 }
 

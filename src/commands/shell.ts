@@ -5,16 +5,14 @@ import { terminalWidth, writeOut } from "../cli/io/output.ts";
 import { unknownCommand, usageError } from "../cli/usage-errors.ts";
 import { shellWord } from "../domain/formats.ts";
 import { programCommand } from "../runtime/process.ts";
-import { nearest } from "../domain/words/nearest.ts";
 
 /** Each asks `evreg complete` at every press of the key, so none grows old with the program. */
 export const SCRIPTS = {
   bash: `# Completion of evreg's command lines for bash. In ~/.bashrc:
 #   source <(evreg completion bash)
 _evreg() {
-  local line=\${COMP_LINE:0:COMP_POINT} found value about answer
+  local line=\${COMP_LINE:0:COMP_POINT} found value answer
   local whole=\${line##*[[:space:]]}
-  local -a values=() told=()
   COMPREPLY=()
   while IFS= read -r found; do
     case $found in
@@ -22,14 +20,10 @@ _evreg() {
       :folders) compopt -o dirnames 2>/dev/null; return ;;
     esac
     value=\${found%%$'\\t'*}
-    about=\${found#*$'\\t'}
     # Bash replaces only what stands behind the last : or = of a word. A name may hold what the shell would act on.
     printf -v answer %q "\${value:\${#whole}-\${#2}}"
-    values+=("$answer")
-    told+=("$value\${about:+  ($about)}")
+    COMPREPLY+=("$answer")
   done < <("$1" complete line -- "$line" 2>/dev/null)
-  # 63: the candidates are only listed, not put into the line.
-  if [[ \${COMP_TYPE-} == 63 && \${#values[@]} -gt 1 ]]; then COMPREPLY=("\${told[@]}"); else COMPREPLY=("\${values[@]}"); fi
 }
 complete -F _evreg evreg
 `,
@@ -153,10 +147,6 @@ export class Help extends Command {
   }
 
   #unknown(name: string): Error {
-    const meant = nearest(name, HELP_TOPICS);
-    if (meant !== undefined) {
-      return usageError(`There is no help on ${JSON.stringify(name)}; did you mean evreg help ${meant}?`);
-    }
     const { message } = unknownCommand(name, this.config);
     return usageError(`${message} Beside commands, evreg help has: ${HELP_TOPICS.join(", ")}.`);
   }

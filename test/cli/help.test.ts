@@ -124,7 +124,7 @@ test("help exists for commands, topics of commands and topics of its own", async
   expect(mistyped).toMatchObject({
     code: 2,
     stdout: "",
-    stderr: expect.stringContaining("evreg help signatures?"),
+    stderr: expect.stringContaining("evreg help has: getting-started, delivery-states, signatures"),
   });
   expect(command?.stdout).toMatch(/^Create a token\./);
   expect(commands?.stdout).toContain("tokens revoke");
