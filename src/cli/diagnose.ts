@@ -9,6 +9,7 @@ import { EvregError } from "../domain/error.ts";
 import { byteCount } from "../domain/formats.ts";
 import { type Finding, fine, problem, warning } from "../domain/operations.ts";
 import type { Evreg } from "../evreg.ts";
+import { serverCommand } from "./notes.ts";
 import { writeBackup } from "./io/files.ts";
 import { exitOnSignal, interruption } from "./io/interruption.ts";
 import { stderrLogger } from "./io/output.ts";
@@ -88,14 +89,7 @@ function clocks(serverMs: number, sentMs: number, answeredMs: number): Finding {
 async function integrity(evreg: Evreg): Promise<readonly Finding[]> {
   const { loadFileChecks } = await import("../app/server.ts");
   const { fileTask } = await loadFileChecks();
-  let folder: string;
-  try {
-    folder = await mkdtemp(join(tmpdir(), "evreg-doctor-"));
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const sentence = `The server's data was not looked through: no copy of it can be put into ${tmpdir()}: ${code ?? message}.`;
-    return [warning("integrity", sentence, "Set TMPDIR to a folder that can be written to.")];
-  }
+  const folder = await mkdtemp(join(tmpdir(), "evreg-doctor-"));
   try {
     const backup = await evreg.backup();
     try {
@@ -124,8 +118,6 @@ function serverRemedy({ code }: EvregError): string {
   if (code === "not_found") return "Bring the server to this version of evreg; an older one has no doctor.";
   return "Start the server, or name the right one with --url.";
 }
-
-const PORT_ANSWERS_WITHIN_MS = 2_000;
 
 /** Findings on a data folder without a server. The data are read only where that changes nothing. */
 async function folderTargetFindings(
@@ -181,11 +173,8 @@ async function folderTargetFindings(
     const form = fine("form", `The data file has schema version ${status.current}, the latest.`);
     const evreg = await app.openLocal({ command: "doctor", version, config, logger: stderrLogger });
     try {
-      const [{ data }, tokens] = [await evreg.doctor(), await evreg.tokens.list()];
-      const hasToken = tokens.data.length > 0 || config.auth.mode === "off";
-      const [server, ...others] = about;
-      const start = hasToken ? server! : notRunning(folder, TOKENLESS_START);
-      return [start, ...others, ...data, ...whole, form];
+      const server = notRunning(folder, `Start one: \`${await serverCommand(evreg)}\`.`);
+      return [server, ...about.slice(1), ...(await evreg.doctor()).data, ...whole, form];
     } finally {
       await evreg.close();
     }
@@ -226,9 +215,6 @@ async function inDatabase(config: Config, version: string): Promise<readonly Fin
   }
 }
 
-const TOKENLESS_START =
-  "Start one: the folder holds no token, so none but `evreg serve --dev` has served it, which needs none and allows http: handlers on this machine; `evreg serve` makes the first token.";
-
 function notRunning(folder: string, remedy: string): Finding {
   return warning("server", `No server runs on ${folder}: nothing is delivered.`, remedy);
 }
@@ -248,34 +234,14 @@ async function portFinding({ host, port }: Config): Promise<Finding> {
   });
   const where = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   if (refused === undefined) return fine("port", `A server can listen at ${where}.`);
-  const other = refused.code === "EADDRINUSE" ? await evregAt(host, port) : undefined;
-  if (other !== undefined) {
-    return warning(
-      "port",
-      `The evreg that listens at ${where} has another data folder.`,
-      `To act on it, give --url ${other}; for a server on this folder, name another port with --port.`,
-    );
-  }
-  const why = refused.code === "EADDRINUSE" ? "another program listens there" : (refused.code ?? "refused");
+  const why =
+    refused.code === "EADDRINUSE" ? "another server or program listens there" : (refused.code ?? "refused");
   const sentence = `A server could not listen at ${where}: ${why}.`;
-  return warning("port", sentence, "Name another with --port or --host.");
-}
-
-/** The address of an evreg that listens there. One that does not speak http looks like any other program. */
-async function evregAt(host: string, port: number): Promise<string | undefined> {
-  const { isLoopbackHost } = await import("../config/values.ts");
-  const { connect } = await import("../client/client.ts");
-  const name = isLoopbackHost(host) ? host : "127.0.0.1";
-  const url = `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
-  const evreg = connect({ url, timeoutMs: PORT_ANSWERS_WITHIN_MS });
-  try {
-    const { data } = await evreg.health();
-    return typeof data?.version === "string" ? url : undefined;
-  } catch {
-    return undefined;
-  } finally {
-    await evreg.close();
-  }
+  return warning(
+    "port",
+    sentence,
+    "Name another with --port or --host; to act on an evreg that listens there, --url.",
+  );
 }
 
 /** The part of a file check that says what is wrong. */
