@@ -4,13 +4,12 @@ import { choiceFlag, definedOnly, numberFlag, textFlag } from "../cli/flags.ts";
 import { note, terminalWidth } from "../cli/io/output.ts";
 import { subscriptionFlag, subscriptionId } from "../cli/subscriptions/name.ts";
 import { follow } from "../cli/tail/follow.ts";
-import { DeliveryHistory } from "../cli/tail/history.ts";
-import { eventLines, resultLines, type ShownResult } from "../cli/tail/records.ts";
+import { eventLines, resultLines } from "../cli/tail/records.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { DELIVERY_STATUSES } from "../model/delivery.ts";
 import { parseIsoTime, pastTime } from "../domain/formats.ts";
 import { isPattern } from "../domain/names.ts";
-import type { StreamedEvent } from "../domain/stream.ts";
+import type { DeliveryResult, StreamedEvent } from "../domain/stream.ts";
 import type { Evreg } from "../evreg.ts";
 import { systemClock } from "../runtime/clock.ts";
 
@@ -70,7 +69,7 @@ export class DeliveriesTail extends TargetCommand {
   static override summary = "Show what becomes of deliveries, an attempt a line.";
   static override description = `A line for each: its time in UTC, the action and ID of its event, the subscription, what became of it unless it was delivered, what the handler answered, and how long that took. ${ENDS}
 
-With --since it begins with what the server remembers: the last 10,000 results since its start. What was before that is taken from the list of deliveries, which has the last attempt of each.`;
+With --since it begins with what the server remembers: the last 10,000 results since its start. evreg deliveries lists what was before that.`;
   static override usage =
     "deliveries tail [--since TIME] [--action PATTERN] [--application NAME] [--subscription ID|NAME] [--status STATUS] [--max NUMBER]";
   static override examples = examples("evreg deliveries tail", {
@@ -110,25 +109,14 @@ With --since it begins with what the server remembers: the last 10,000 results s
       const typed = flags.subscription;
       const subscription = typed === undefined ? undefined : await subscriptionId(evreg, typed);
       const filters = definedOnly({ action, subscription, status });
-      const history = new DeliveryHistory(evreg, filters, application);
-      let hasBegun = since === undefined;
-      return follow<ShownResult>(evreg, {
+      return follow<DeliveryResult>(evreg, {
         query: { topics: ["deliveries"], ...filters, ...definedOnly({ application, since }) },
         max,
         output: this.outputFor(flags),
-        recordOf: (message) =>
-          message.type === "delivery" && !history.hasTold(message.data) ? message.data : undefined,
+        recordOf: (message) => (message.type === "delivery" ? message.data : undefined),
         line: resultLines(terminalWidth()),
         waiting: "Waiting for deliveries; Ctrl-C ends.",
-        fill: async ({ complete_since: until }) => {
-          if (hasBegun || since === undefined) return [];
-          hasBegun = true;
-          return history.since(since, until ?? undefined);
-        },
-        ready: async () => {
-          hasBegun = true;
-          await noteUnknownAction(evreg, action);
-        },
+        ready: () => noteUnknownAction(evreg, action),
       });
     };
     return this.withTarget(flags, act, { serverFor: "deliveries tail" });

@@ -7,7 +7,8 @@ import { cleanEnv, STARTED_BY, temporaryFolder } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { serveHere } from "../support/server.ts";
 import { until } from "../support/until.ts";
-import { resultLines, type ShownResult } from "../../src/cli/tail/records.ts";
+import { resultLines } from "../../src/cli/tail/records.ts";
+import type { DeliveryResult } from "../../src/domain/stream.ts";
 import { useServed } from "./served.ts";
 
 const TIME = String.raw`\d\d:\d\d:\d\dZ`;
@@ -24,7 +25,7 @@ test("at 80 columns the error of an attempt is whole, and its time left out wher
     status_code: null,
     error_code: "connection_refused",
     duration_ms: 6,
-  } as unknown as ShownResult;
+  } as unknown as DeliveryResult;
   expect(resultLines(80)(result)).toBe(
     "10:20:30Z  order.created  #72  → billing/invoices  waiting  connection_refused\n",
   );
@@ -108,7 +109,7 @@ describe("following what happens", () => {
     }
   });
 
-  test("results of deliveries come as they are stored, and those of the past from the list where it must be", async () => {
+  test("results of deliveries come as they are stored, and those that the server remembers", async () => {
     const receiver = await startReceiver();
     receiver.answer = ({ path }) => ({ status: path.endsWith("down") ? 400 : 204 });
     for (const subscription of ["up", "down"]) {
@@ -135,7 +136,7 @@ describe("following what happens", () => {
       "1",
     ];
     const again = await served.run([...failed, "--from", "2026-01-01", "--output", "jsonl"]);
-    expect(again.stderr).toContain("Gap: ");
+    expect(again.stderr).toContain("Gap: The server no longer has all");
     expect(JSON.parse(again.stdout)).toMatchObject({ status: "failed", subscription: "down", attempt: 1 });
     await receiver.close();
   });

@@ -15,15 +15,13 @@ export interface Tail<T> {
   readonly line: (record: T) => string;
   /** What to say once all that was there is shown and nothing more comes for now. */
   readonly waiting: string;
-  /** Called with a gap; answers records to show in its place. */
-  readonly fill?: (gap: StreamGap) => Promise<readonly T[]>;
   /** Called when the stream is ready for the first time. */
   readonly ready?: () => Promise<void>;
 }
 
 /** Shows what a stream brings, a line each, until somebody has seen enough. Answers the exit code. */
 export async function follow<T>(evreg: Evreg, tail: Tail<T>): Promise<number> {
-  const { query, max = Infinity, output, recordOf, line, fill, ready } = tail;
+  const { query, max = Infinity, output, recordOf, line, ready } = tail;
   const signal = interruption();
   let isBroken = false;
   let isReady = false;
@@ -52,7 +50,6 @@ export async function follow<T>(evreg: Evreg, tail: Tail<T>): Promise<number> {
         if (message.type === "gap") {
           await show(records.splice(0));
           noteGap(message.data);
-          if (fill !== undefined) await show(await fill(message.data));
         } else if (message.type === "ready" && !isReady) {
           isReady = true;
           await show(records.splice(0));

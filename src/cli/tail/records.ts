@@ -1,4 +1,4 @@
-import { type Delivery, type DeliveryStatus, isFinal } from "../../domain/delivery.ts";
+import type { DeliveryStatus } from "../../domain/delivery.ts";
 import type { DeliveryResult, StreamedEvent } from "../../domain/stream.ts";
 import { type Cell, type Color, GrowingColumns } from "../io/growing-columns.ts";
 
@@ -26,12 +26,8 @@ export function eventLines(width: number | undefined): (event: StreamedEvent) =>
     ]);
 }
 
-/** A result as it came, or what a listing tells of one that came before. */
-export type ShownResult = Omit<DeliveryResult, "duration_ms" | "status_code" | "error_code"> &
-  Partial<DeliveryResult> & { readonly last_error?: string | null };
-
 /** `12:03:11Z  order.created  #72  → billing/invoices  waiting  500  12 ms` */
-export function resultLines(width: number | undefined): (result: ShownResult) => string {
+export function resultLines(width: number | undefined): (result: DeliveryResult) => string {
   // At 80 columns what became of it has room for the longest error.
   const limits = width === undefined || width > 90 ? [18, 22] : [13, 20];
   const columns = new GrowingColumns([Infinity, limits[0]!, Infinity, limits[1]!], width);
@@ -58,19 +54,11 @@ const COLORS: Partial<Record<DeliveryStatus, Color>> = {
   cancelled: "dim",
 };
 
-function outcomeOf(result: ShownResult): string {
-  const { status, status_code: code, error_code: error, duration_ms: ms, last_error: before } = result;
-  const answer = code ?? error ?? before?.replace(/^HTTP /, "");
+function outcomeOf(result: DeliveryResult): string {
+  const { status, status_code: code, error_code: error, duration_ms: ms } = result;
+  const answer = code ?? error;
   // An answer that delivered says so.
   const word = status === "delivered" && typeof code === "number" ? undefined : status;
   const parts = [word, answer, ms === null || ms === undefined ? undefined : `${ms.toLocaleString("en")} ms`];
   return parts.filter((part) => part !== undefined && part !== null).join("  ");
-}
-
-/** What a listing tells of the last attempt; `undefined` of one that has had none, or has one under way. */
-export function resultIn(delivery: Delivery): ShownResult | undefined {
-  const { status, attempt, finished_at: finished, timestamped } = delivery;
-  const isWaiting = status === "waiting" || (status === "held" && attempt > 0);
-  if (!isFinal(status) && !isWaiting) return undefined;
-  return { ...delivery, timestamped: finished ?? timestamped };
 }
