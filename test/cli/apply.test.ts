@@ -233,23 +233,6 @@ test("all mistakes are reported at once with their places, before the server is 
   expect(await run(["apply"])).toMatchObject({ code: 2 });
 });
 
-test("apply says of a pattern that it subscribes to that no action matches it", async () => {
-  const declared = JSON.parse(registry("[]", "one", "two")) as { subscriptions: { action: string }[] };
-  declared.subscriptions[0]!.action = `${application}.*`;
-  declared.subscriptions[1]!.action = `${application}x.*`;
-  const path = file(JSON.stringify(declared));
-  const { code, stderr } = await run(["apply", "-f", path, "--secrets-file", "/dev/null"]);
-  const lines = stderr.split("\n").filter((line) => line.startsWith("No action"));
-  expect([code, lines]).toEqual([
-    0,
-    [
-      expect.stringContaining(
-        `matches ${application}x.* yet; those that are made later will. Did you mean ${application}.*?`,
-      ),
-    ],
-  ]);
-});
-
 test("export writes what apply reads, to stdout, a file or a folder", async () => {
   const path = file(registry('["id"]', "one"));
   await run(["apply", "-f", path, "--secrets-file", "/dev/null"]);

@@ -1,9 +1,8 @@
 import { isUtf8 } from "node:buffer";
-import { constants, fstatSync } from "node:fs";
+import { fstatSync } from "node:fs";
 import { open } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { EvregError } from "../../domain/error.ts";
-import { firstBadUtf8 } from "../../json/json-error.ts";
 import { usageError } from "../usage-errors.ts";
 
 export interface Input {
@@ -14,8 +13,6 @@ export interface Input {
 
 /** Bytes of what is read whole; some devices never end. */
 const MAX_BYTES = 256 * 1024 * 1024;
-/** With it the opening of a pipe does not wait for somebody to write into it. Windows has neither. */
-const NON_BLOCKING = process.platform === "win32" ? 0 : constants.O_NONBLOCK;
 
 /**
  * A file argument's whole content; `-` is stdin. A pipe is read to its end, as a shell's `<(command)` is one.
@@ -24,26 +21,6 @@ const NON_BLOCKING = process.platform === "win32" ? 0 : constants.O_NONBLOCK;
 export async function readInput(path: string, maxBytes = MAX_BYTES): Promise<Uint8Array> {
   const { stream } = await openInput(path);
   return readWhole(stream, path, maxBytes);
-}
-
-/**
- * The whole content of a file that nobody named: one found in a folder, or that another refers to. A pipe or device is
- * refused: it is there by mistake, and reading it might never end.
- */
-export async function readRegularFile(path: string): Promise<Uint8Array> {
-  try {
-    const file = await open(path, constants.O_RDONLY | NON_BLOCKING);
-    const stat = await file.stat();
-    if (stat.isFile()) return await readWhole(file.createReadStream(), path, MAX_BYTES);
-    await file.close();
-    throw stat.isDirectory()
-      ? usageError(`${path} is a folder; name a file.`)
-      : usageError(
-          `${path} is no file but a pipe or a device, and is not waited for. Remove it, or name it by itself.`,
-        );
-  } catch (error) {
-    throw unreadable(path, error);
-  }
 }
 
 async function readWhole(stream: Readable, path: string, maxBytes: number): Promise<Uint8Array> {
@@ -116,30 +93,11 @@ function nameOf(path: string): string {
   return path === "-" ? "The standard input" : path;
 }
 
-const NEWLINE = 0x0a;
-/** Beside plain ones, a mark at the beginning tells which of its bytes comes first. */
-const UTF_16_MARKS = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])];
-
 /**
  * Why a file is not read as text, as the rest of a sentence about it; `undefined` for UTF-8. A YAML parser would put
  * replacement characters in, and complain of those.
  */
 export function textFault(bytes: Uint8Array): string | undefined {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  if (UTF_16_MARKS.some((mark) => text.subarray(0, mark.length).equals(mark))) {
-    return "this is UTF-16; save it as UTF-8";
-  }
-  const nul = text.indexOf(0);
-  if (nul >= 0) {
-    return `this is no text in UTF-8: line ${lineOf(text, nul)} has a byte that is zero; if it is UTF-16, save it as UTF-8`;
-  }
-  if (isUtf8(text)) return undefined;
-  return `this is no text in UTF-8 from line ${lineOf(text, firstBadUtf8(text))} on; if it is text in another encoding, save it as UTF-8`;
-}
-
-function lineOf(text: Buffer, offset: number): number {
-  let line = 1;
-  for (let end = text.indexOf(NEWLINE); end >= 0 && end < offset; end = text.indexOf(NEWLINE, end + 1))
-    line += 1;
-  return line;
+  const isText = isUtf8(bytes) && !bytes.includes(0);
+  return isText ? undefined : "this is no text in UTF-8; save it as UTF-8";
 }

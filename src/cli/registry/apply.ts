@@ -4,7 +4,6 @@ import { interruption } from "../io/interruption.ts";
 import { writeOut } from "../io/output.ts";
 import { agreementTo } from "../io/prompts.ts";
 import { counted } from "../io/text.ts";
-import { unmatchedNotes } from "../notes.ts";
 import { usageError } from "../usage-errors.ts";
 import { type Declarations, problemsError } from "./declarations.ts";
 import { type ApplyOptions, executePlan, withBreaks } from "./execute.ts";
@@ -33,14 +32,7 @@ export async function apply(evreg: Evreg, declared: Declarations, options: Apply
   }
   const run = isToRun ? await runOf(evreg, plan, options) : undefined;
   await printResult(plan, run, options);
-  if (run !== undefined) await noteUnmatched(evreg, plan, options);
   return exitCodeOf(plan, run, options);
-}
-
-async function noteUnmatched(evreg: Evreg, { steps }: Plan, { output }: ApplyOptions): Promise<void> {
-  const created = steps.filter(({ operation, noun }) => operation === "create" && noun === "subscription");
-  const actions = created.map(({ body }) => String(body["action"]));
-  for (const text of await unmatchedNotes(evreg, actions)) output.note(text);
 }
 
 /** The exit code where a person does not agree to what the plan deletes. */

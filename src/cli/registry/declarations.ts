@@ -4,7 +4,7 @@ import { EvregError, invalidField, messageOf } from "../../domain/error.ts";
 import { checkBearerToken } from "../../domain/subscription.ts";
 import type { Field } from "../../model/field.ts";
 import { Unreadable } from "../../model/value-kinds.ts";
-import { readRegularFile } from "../io/input.ts";
+import { readInput } from "../io/input.ts";
 import { type FieldPath, pathNamed } from "../../json/field-path.ts";
 import { usageError } from "../usage-errors.ts";
 import {
@@ -261,9 +261,7 @@ function problemOf(error: unknown, placeOf: Declared["place"]): Problem {
 }
 
 async function schemaIn(path: string, { folder, within }: RegistryFile): Promise<ParsedDocument> {
-  const bytes = await inField("schemata", async () =>
-    readRegularFile(await referredFile(path, folder, within)),
-  );
+  const bytes = await inField("schemata", async () => readInput(await referredFile(path, folder, within)));
   const { documents, problems } = parseDocuments(path, bytes);
   const [document, more] = documents;
   const message = 'holds no schema: a JSON Schema is one object such as {"type": "object"}';
@@ -287,7 +285,7 @@ async function bearerTokenOf(
   values["bearer"] = "own";
   return inField("bearer_token_file", async () => {
     const real = await referredFile(path, own ?? folder, own ?? within);
-    const token = Buffer.from(await readRegularFile(real)).toString("utf8");
+    const token = Buffer.from(await readInput(real)).toString("utf8");
     return checkBearerToken("bearer_token_file", token.trim());
   });
 }

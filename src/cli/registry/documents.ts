@@ -15,7 +15,7 @@ import {
 } from "yaml";
 import { MAX_ALIASES, readYaml, startOf } from "../../config/yaml.ts";
 import { JsonError } from "../../json/json-error.ts";
-import { readInput, readRegularFile, textFault } from "../io/input.ts";
+import { readInput, textFault } from "../io/input.ts";
 import { parseJson } from "../../json/raw-json.ts";
 import { memoize } from "../../schema/memoize.ts";
 import { type FieldPath } from "../../json/field-path.ts";
@@ -178,7 +178,7 @@ export async function readFiles(
       const path = name === "-" ? process.cwd() : await realpath(name).catch(() => resolve(name));
       const folder = name === "-" ? path : dirname(resolve(name));
       const within = isFolder ? await realpath(start) : await realpath(folder).catch(() => folder);
-      const bytes = isFolder ? await readRegularFile(name) : await readInput(name);
+      const bytes = await readInput(name);
       const read = parseDocuments(name === "-" ? "stdin" : name, bytes);
       problems.push(...read.problems);
       files.push({ name, path, folder, within, documents: read.documents });

@@ -4,7 +4,7 @@ import { nextVersionName } from "../../domain/names.ts";
 import type { NewSubscription, SubscriptionWithSecret } from "../../domain/subscription.ts";
 import type { ActionsPort, Evreg } from "../../evreg.ts";
 import type { Output } from "../io/output.ts";
-import { type Plan, type Registry, stateCalls, type Step } from "./plan.ts";
+import { type Plan, type Registry, stateSteps, type Step } from "./plan.ts";
 
 export interface ApplyOptions {
   readonly dryRun: boolean;
@@ -85,14 +85,13 @@ export async function executePlan(
   const possible = force ? steps : steps.filter(({ breaks }) => breaks.length === 0);
   const actions = possible.filter(({ noun }) => noun === "action");
   await runAll(actions.filter(hasBody));
-  for (const { step, body, isLast } of stateCalls(actions)) {
+  for (const step of stateSteps(actions)) {
     if (isStopped || signal.aborted) break;
     const partlyDone = stateless.get(step);
     if (outcomes.get(step)?.result === "failed" || (hasBody(step) && partlyDone === undefined)) continue;
     await trying(step, async () => {
-      const { data } = await evreg.actions.update(step.name, body);
-      if (isLast)
-        outcomes.set(step, { result: "done", rowid: data.rowid, warnings: partlyDone?.warnings ?? [] });
+      const { data } = await evreg.actions.update(step.name, step.state);
+      outcomes.set(step, { result: "done", rowid: data.rowid, warnings: partlyDone?.warnings ?? [] });
     });
   }
   await runAll(possible.filter(({ noun, operation }) => noun === "subscription" && operation !== "delete"));

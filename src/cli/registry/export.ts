@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { lstatSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join, resolve } from "node:path";
@@ -113,8 +112,6 @@ export type ExportFormat = "yaml" | "json";
 
 /** Others may read it as far as the umask lets them. */
 const FOLDER_MODE = 0o777;
-/** Bytes of a file's name that every file system allows, with the extension. */
-const MAX_NAME_LENGTH = 200;
 
 /** Characters that act on a terminal are escaped, which changes no value. */
 export function exportText(registry: ExportedRegistry, format: ExportFormat): string {
@@ -156,7 +153,7 @@ export async function writeExports(
   await withWriteError(folder, () => makeFolder(resolve(folder), FOLDER_MODE));
   const files = exportFiles(registries, format);
   const existing = await withWriteError(folder, () => readdir(folder));
-  for (const name of files.keys()) mustBeRegular(join(folder, name));
+  for (const name of files.keys()) await withWriteError(name, () => mustBeRegular(join(folder, name)));
   const written: string[] = [];
   const unchanged: string[] = [];
   for (const [name, text] of files) {
@@ -199,30 +196,17 @@ function exportFiles(
   registries: ReadonlyMap<string, ExportedRegistry>,
   format: ExportFormat,
 ): ReadonlyMap<string, string> {
-  const files = new Map<string, string>();
-  for (const [application, registry] of registries) {
-    const stem = fileStem(application);
-    // Some file systems take Shop and shop for one.
-    const taken = [...files.keys()].map((name) => name.toLowerCase());
-    const isTaken = taken.includes(`${stem}.${format}`.toLowerCase());
-    const name = isTaken ? `${stem}-${digest(application)}` : stem;
-    files.set(`${name}.${format}`, exportText(registry, format));
-  }
-  return files;
+  const named = [...registries].map(([application, registry]) => {
+    return [`${fileStem(application)}.${format}`, exportText(registry, format)] as const;
+  });
+  return new Map(named);
 }
 
-/** An application's name is any text. What could be a path, a hidden file or a schema's becomes `%2F`, a space a dash. */
+/** An application's name is any text. What could be a path, a hidden file or a schema's becomes `%2F`. */
 function fileStem(application: string): string {
-  const stem = application
-    .replaceAll(" ", "-")
+  return application
     .replace(/[^A-Za-z0-9._-]/gu, (character) => encodeURIComponent(character))
     .replace(/^\.|\.(?=schema$)/gi, "%2E");
-  if (stem.length <= MAX_NAME_LENGTH) return stem;
-  return `${stem.slice(0, MAX_NAME_LENGTH - 17)}-${digest(application)}`;
-}
-
-function digest(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 
 async function withWriteError<T>(path: string, act: () => T | Promise<T>): Promise<T> {

@@ -242,31 +242,18 @@ function stateProblems(declared: readonly Declared[], existing: readonly Action[
   });
 }
 
-/** One change of a state; they are made one after the other. */
-interface StateCall {
-  readonly step: Step;
-  readonly body: Values;
-  /** Whether the step has no further call. */
-  readonly isLast: boolean;
+/**
+ * The steps with a state, in such an order that no successor is retired when it is named: actions that are in use again come
+ * first, then each action after those that name it.
+ */
+export function stateSteps(steps: readonly Step[]): Step[] {
+  const changing = steps.filter(({ state }) => Object.keys(state).length > 0);
+  const inUse = changing.filter(({ state }) => (state["successor"] ?? null) === null && !isEnded(state));
+  return [...inUse, ...namingFirst(changing.filter((step) => !inUse.includes(step)))];
 }
 
-/**
- * The calls in such an order that no successor is retired, or leads back, when it is named. First, actions that are in use
- * again or get another successor lose the one they have; then each action comes after those that name it.
- */
-export function stateCalls(steps: readonly Step[]): StateCall[] {
-  const changing = steps.filter(({ state }) => Object.keys(state).length > 0);
-  const ended = changing.filter(({ state }) => state["deprecated"] !== true && state["retired"] !== true);
-  const cleared = ended.filter(({ state }) => (state["successor"] ?? null) === null);
-  const rest = changing.filter((step) => !cleared.includes(step));
-  const losing = rest.filter(({ changes }) =>
-    changes.some(({ member, from }) => member === "successor" && typeof from === "string"),
-  );
-  return [
-    ...cleared.map((step) => ({ step, body: step.state, isLast: true })),
-    ...losing.map((step) => ({ step, body: { successor: null }, isLast: false })),
-    ...namingFirst(rest).map((step) => ({ step, body: step.state, isLast: true })),
-  ];
+function isEnded(state: Values): boolean {
+  return state["deprecated"] === true || state["retired"] === true;
 }
 
 function namingFirst(steps: readonly Step[]): Step[] {
