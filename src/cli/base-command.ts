@@ -15,7 +15,7 @@ import { faultInFile } from "./schema-file.ts";
 import { setTarget } from "./target/next-command.ts";
 import type { TargetFlags } from "./target/next-command.ts";
 import type { Target, TargetNeeds } from "./target/target.ts";
-import { beforeDashes, usageError } from "./usage-errors.ts";
+import { usageError } from "./usage-errors.ts";
 
 /** Flags whose text may be more than ISO 8601, see `pastTime`. */
 const TAKES_PAST_TIMES = new Set(["from", "to"]);
@@ -107,17 +107,6 @@ export abstract class BaseCommand extends Command {
 
   /** Answers the exit code of the process, if it is not 0. */
   abstract override run(): Promise<number | void>;
-
-  /** oclif would take the last one of `--active --no-active`. */
-  protected override async init(): Promise<void> {
-    await super.init();
-    const words = new Set(beforeDashes(this.argv));
-    // Spread, as a command that names no flags has none of its own, whatever the type says.
-    for (const [name, flag] of Object.entries({ ...this.ctor.flags })) {
-      const both = flag.type === "boolean" && words.has(`--${name}`) && words.has(`--no-${name}`);
-      if (both) throw usageError(`--${name} and --no-${name}: give one of them.`);
-    }
-  }
 
   protected outputFor(flags: OutputChoice): Output {
     return new Output(flags.json === true ? "json" : (flags.output ?? "table"));

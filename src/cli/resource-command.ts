@@ -117,8 +117,7 @@ export function listCommand<T extends { readonly rowid: number }>(
         const answer = await wholePage(read, query, (query as { limit?: number }).limit ?? pageSize ?? 0);
         const { data: records, meta = {} } = answer;
         await output.list(answer, columns?.(query) ?? resource.list, async () => {
-          if (hasFilters(query))
-            return pastTheLastPage(plural, meta) ?? emptyListHint(`No ${noun} matches.`, evreg, query);
+          if (hasFilters(query)) return emptyListHint(`No ${noun} matches.`, evreg, query);
           const isAll = target.kind === "local" || (await readsAll(evreg));
           return isAll ? resource.none() : noneReadable(plural);
         });
@@ -166,16 +165,6 @@ export const allFlag = Flags.boolean({
   summary: "All of them, however many, one JSON record a line.",
   exclusive: ["json", "limit"],
 });
-
-/** What to say of a page that is empty, though there are records. */
-function pastTheLastPage(
-  plural: string,
-  { page = 1, per_page = 1, total = 0 }: Partial<PageMeta>,
-): string | undefined {
-  const last = Math.ceil(total / per_page);
-  if (last === 0 || page <= last) return undefined;
-  return `There is no page ${page}: of ${total.toLocaleString("en")} ${plural} the last is --page ${last}.`;
-}
 
 interface ShownPage {
   readonly shown: number;

@@ -1,13 +1,9 @@
 import { Flags } from "@oclif/core";
 import { TargetCommand, examples } from "../cli/base-command.ts";
 import { definedOnly, expiry, textArg, textFlag } from "../cli/flags.ts";
-import { note } from "../cli/io/output.ts";
-import { escapeControl } from "../cli/io/text.ts";
 import { listCommand, recordCommand } from "../cli/resource-command.ts";
-import { nextCommand } from "../cli/target/next-command.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { parseScope, SCOPE_NAMES } from "../domain/token.ts";
-import type { Evreg } from "../evreg.ts";
 import { NEW_TOKEN_RECORD, SCOPE_MAY, TOKENS } from "../cli/views/tokens.ts";
 import { systemClock } from "../runtime/clock.ts";
 
@@ -53,28 +49,15 @@ A scope can be limited to one application, such as publish:shop. admin:shop may 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(TokensCreate);
     const expires_at = flags.expires === undefined ? undefined : expiry(flags.expires, systemClock.now());
-    const [answer, unknown] = await this.withTarget(
+    const input = { name: args.name, scopes: flags.scope, ...definedOnly({ expires_at }) };
+    const answer = await this.withTarget(
       flags,
-      async (evreg) => {
-        const created = await evreg.tokens.create({
-          name: args.name,
-          scopes: flags.scope,
-          ...definedOnly({ expires_at }),
-        });
-        // A token may be created before its application. The token must be printed whatever happens here.
-        const missing = await unknownApplications(evreg, created.data.scopes).catch(() => []);
-        return [created, missing] as const;
-      },
+      ({ tokens }) => tokens.create(input),
       // A folder that is only the default one would be made wherever this is typed, for a token that opens nothing.
       { creates: flags.data !== undefined || Boolean(process.env["EVREG_DATA"]) ? "folder" : "data" },
     );
     const output = this.outputFor(flags);
     await output.record(answer, NEW_TOKEN_RECORD);
-    for (const application of unknown) {
-      note(
-        `Warning: no action and no subscription has the application ${escapeControl(JSON.stringify(application))} yet. If that is a slip, revoke the token (${nextCommand(`tokens revoke ${answer.data.rowid}`)}) and create it anew; ${nextCommand("actions")} lists the applications.`,
-      );
-    }
     output.note("The token is shown only now; only a hash of it is kept.");
   }
 }
@@ -85,18 +68,6 @@ function checkedScope(text: string): string {
   throw usageError(
     `publish, read, listen, write or admin, each optionally limited as publish:APPLICATION; not ${JSON.stringify(text)}.`,
   );
-}
-
-/** The applications of scopes that no visible action or subscription has. */
-async function unknownApplications(evreg: Evreg, scopes: readonly string[]): Promise<string[]> {
-  const named = new Set(scopes.flatMap((scope) => parseScope(scope)?.application ?? []));
-  const unknown: string[] = [];
-  for (const application of named) {
-    if ((await evreg.actions.list({ application })).data.length > 0) continue;
-    if ((await evreg.subscriptions.list({ application })).data.length > 0) continue;
-    unknown.push(application);
-  }
-  return unknown;
 }
 
 export const TokensRevoke = recordCommand(TOKENS, "revoke", {

@@ -232,19 +232,6 @@ test("a context's token is sent to its own address only", async () => {
   expect(open).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("unencrypted") });
 });
 
-test("where a context's token is no longer valid, the command that replaces it is printed", async () => {
-  const { data } = await harness.owner.tokens.create({ name: "brief", scopes: ["read"] });
-  writeFileSync(join(folder.path, "brief.token"), data.token);
-  await run(add("brief --token-file brief.token --use"));
-  await harness.owner.tokens.revoke(data.rowid);
-  const [acting, typed] = await run(["actions"], ["actions", "--url", harness.url]);
-  expect(acting).toMatchObject({ code: 4, stdout: "" });
-  expect(acting?.stderr).toContain(
-    `evreg context add brief --url ${harness.url} --token-file FILE --replace\n`,
-  );
-  expect(typed?.stderr).not.toContain("brief");
-});
-
 /** What a token of that scope is told of no subscriptions. */
 async function toldOfNone(scope: "read" | "read:nobody"): Promise<string> {
   const { data } = await harness.owner.tokens.create({ name: "hedge", scopes: [scope] });

@@ -95,7 +95,6 @@ const MISTAKEN: readonly (readonly [string, RegExp])[] = [
     "subscriptions update 1 --header none --header X-A:b",
     /^Error: --header: takes NAME: VALUE; number 1 of these has no name and colon\./,
   ],
-  ["subscriptions update 1 --ordered --no-ordered", /^Error: --ordered and --no-ordered: give one of them\./],
 ];
 
 test("a flag out of range is reported in its own words and units, before anything is requested", async () => {
