@@ -132,6 +132,13 @@ function commandOf(argv: readonly string[], config: Config | undefined): string 
   return config?.findTopic(words[0] ?? "")?.name;
 }
 
-function flush(): Promise<void> {
-  return new Promise((resolve) => process.stdout.write("", () => process.stderr.write("", () => resolve())));
+/** How long the end of the process waits for a reader of stderr that takes nothing: it may be a log that has stopped. */
+const MAX_FLUSH_MS = 1_000;
+
+async function flush(): Promise<void> {
+  await new Promise<void>((resolve) => process.stdout.write("", () => resolve()));
+  await new Promise<void>((resolve) => {
+    process.stderr.write("", () => resolve());
+    setTimeout(resolve, MAX_FLUSH_MS);
+  });
 }

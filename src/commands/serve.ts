@@ -158,7 +158,6 @@ export class Serve extends ConfigCommand {
     logger.info(typeof reason === "string" ? { signal: reason } : {}, "stopping");
     await server.stop();
     logger.info({}, "stopped");
-    await logger.flush();
     if (typeof reason === "string") return EXIT.done;
     throw reason;
   }

@@ -1,6 +1,4 @@
-import * as fs from "node:fs";
 import type { DestinationStream, LoggerOptions, pino as Pino } from "pino";
-import { blockThread, systemClock } from "./clock.ts";
 
 export interface Logger {
   /** Whether `debug` writes anything; without, frequent events need not compose a line. */
@@ -39,36 +37,29 @@ export interface LogTarget {
   hasColors?(): boolean;
 }
 
-/** A log that may buffer lines for a moment. */
-export interface FlushableLogger extends Logger {
-  /** Resolves once all lines are written, or dropped as the reader takes none. */
-  flush(): Promise<void>;
+/** A log whose level can be changed. */
+export interface LevelledLogger extends Logger {
   setLevel(level: LogOptions["level"]): void;
 }
 
-/** Beyond this many buffered characters new lines are dropped: a log reader that has stopped must not fill the memory. */
-const MAX_BUFFERED_CHARACTERS = 8 * 1024 * 1024;
-/** How long the end of the process waits for a reader that takes nothing. */
-const MAX_FLUSH_MS = 1_000;
-/** A full pipe is tried again after so long. */
-const RETRY_MS = 20;
-const STDERR = 2;
+/** Beyond this many buffered bytes new lines are dropped: a log reader that has stopped must not fill the memory. */
+const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
 
 /** Members whose values are never logged, not even by mistake. */
 const SECRET_NAMES = ["authorization", "token", "bearer_token", "secret", "password", "cookie"];
 
 /**
- * A `Logger` by pino, to stderr: on a terminal for people and at once, elsewhere as JSON from a buffer, so that a slow reader
- * does not hold up requests. The buffer is written out when the process ends.
+ * A `Logger` by pino, to stderr: on a terminal for people, elsewhere as JSON. Node buffers what a slow reader of a pipe has not
+ * taken, so that it does not hold up requests. Pino's own destination is not used: its `flushSync` tries for ever when the reader
+ * has just gone away or has stopped, and the process would never end.
  */
-export async function createLogger(options: LogOptions, target?: LogTarget): Promise<FlushableLogger> {
+export async function createLogger(
+  options: LogOptions,
+  target: LogTarget = stderr(),
+): Promise<LevelledLogger> {
   const { default: pino } = await import("pino");
-  const { isTTY } = target ?? process.stderr;
-  const isForPeople = options.format === "pretty" || (options.format === "auto" && isTTY === true);
-  const direct = isForPeople ? await linesForPeople(target) : target;
-  const buffered = direct === undefined ? new BufferedStderr() : undefined;
-  if (buffered !== undefined) process.once("exit", () => buffered.flushSync());
-  const logger = pino(pinoOptions(options, pino), direct ?? buffered);
+  const isForPeople = options.format === "pretty" || (options.format === "auto" && target.isTTY === true);
+  const logger = pino(pinoOptions(options, pino), isForPeople ? await linesForPeople(target) : target);
   return {
     get isDebugEnabled() {
       return logger.isLevelEnabled("debug");
@@ -80,7 +71,6 @@ export async function createLogger(options: LogOptions, target?: LogTarget): Pro
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
-    flush: async () => buffered?.flush(),
   };
 }
 
@@ -103,83 +93,26 @@ function pinoOptions(
   };
 }
 
-/**
- * Writes lines to stderr from a buffer, one write at a time. Pino's own destination is not used: its `flushSync` tries for ever
- * when the reader has just gone away or has stopped, and the process would never end.
- */
-class BufferedStderr implements DestinationStream {
-  #waiting = "";
-  /** What a full pipe has left of the last write. */
-  #rest: Buffer = Buffer.alloc(0);
-  #isWriting = false;
-  /** Called at the end of the write under way, if it was the last one. */
-  #onIdle: () => void = () => undefined;
-
-  write(line: string): void {
-    if (this.#waiting.length + line.length > MAX_BUFFERED_CHARACTERS) return;
-    this.#waiting += line;
-    if (!this.#isWriting) this.#writeNext();
-  }
-
-  /** Resolves once all is written, or after `MAX_FLUSH_MS`. */
-  async flush(): Promise<void> {
-    if (!this.#isWriting) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#onIdle = resolve;
-    const timer = setTimeout(resolve, MAX_FLUSH_MS);
-    await promise;
-    clearTimeout(timer);
-  }
-
-  /**
-   * Writes what waits, for a process that ends at once: a write under way may come later. What a stopped reader does not take
-   * within `MAX_FLUSH_MS` is dropped.
-   */
-  flushSync(): void {
-    const endMs = systemClock.monotonicMs() + MAX_FLUSH_MS;
-    let rest = this.#take();
-    while (rest.length > 0) {
-      try {
-        rest = rest.subarray(fs.writeSync(STDERR, rest));
-      } catch (error) {
-        if (!isFull(error) || systemClock.monotonicMs() > endMs) return;
-        blockThread(RETRY_MS);
-      }
-    }
-  }
-
-  #take(): Buffer {
-    const taken = Buffer.concat([this.#rest, Buffer.from(this.#waiting)]);
-    this.#rest = Buffer.alloc(0);
-    this.#waiting = "";
-    return taken;
-  }
-
-  #writeNext(): void {
-    const taken = this.#take();
-    this.#isWriting = taken.length > 0;
-    if (!this.#isWriting) return this.#onIdle();
-    fs.write(STDERR, taken, (error, written) => {
-      if (error === null || isFull(error)) this.#rest = taken.subarray(written);
-      // After any other failure the reader is gone, which is no reason to stop serving.
-      if (isFull(error)) setTimeout(() => this.#writeNext(), RETRY_MS).unref();
-      else this.#writeNext();
-    });
-  }
+function stderr(): LogTarget {
+  const { stderr: stream } = process;
+  // A reader that is gone is no reason to stop serving.
+  stream.on("error", () => undefined);
+  return {
+    isTTY: stream.isTTY,
+    hasColors: () => stream.isTTY && stream.hasColors(),
+    write(line) {
+      if (stream.writableLength <= MAX_BUFFERED_BYTES) stream.write(line);
+    },
+  };
 }
 
-function isFull(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "EAGAIN";
-}
-
-async function linesForPeople(target: LogTarget | undefined): Promise<DestinationStream> {
+async function linesForPeople(target: LogTarget): Promise<DestinationStream> {
   const { LogLines } = await import("./log-lines.ts");
-  const lines = new LogLines((target ?? process.stderr).hasColors?.() ?? false);
-  const write = target === undefined ? writeToTerminal : (text: string) => target.write(text);
+  const lines = new LogLines(target.hasColors?.() ?? false);
   return {
     write(line) {
       const text = lines.text(escapeControls(line));
-      if (text !== "") write(text);
+      if (text !== "") target.write(text);
     },
   };
 }
@@ -191,12 +124,4 @@ function escapeControls(line: string): string {
       code === undefined && !/^\\[bfr]$/.test(escape) ? escape : `\\${escape}`,
     )
     .replace(/[\u007f-\u009f]/g, (character) => `\\\\u00${character.charCodeAt(0).toString(16)}`);
-}
-
-function writeToTerminal(text: string): void {
-  try {
-    fs.writeSync(STDERR, text);
-  } catch {
-    // The terminal is gone or full (EIO, EAGAIN): the line is dropped, and the service continues.
-  }
 }
