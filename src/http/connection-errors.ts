@@ -26,18 +26,6 @@ export function answerParserError(
   else lingeringClose(socket, newest.headersSent ? "" : failureText(error.code), clock);
 }
 
-/**
- * `CONNECT` makes a server a proxy, which this one is not.
- * @param newest the answer to the connection's last request before this one
- */
-export function answerConnect(socket: Duplex, newest: ServerResponse | undefined, clock: Clock): void {
-  // An answer before it is still to come, and node no longer sends those of this connection: the one to this must not be
-  // taken for it.
-  if (newest !== undefined && !newest.writableFinished) socket.destroy();
-  const headers = "allow: GET, HEAD, POST, PUT, DELETE, OPTIONS\r\n";
-  lingeringClose(socket, rawAnswer(405, "CONNECT is not possible here.", headers), clock);
-}
-
 /** A failure answered before there was an app to answer it. */
 export function rawFailure(response: ServerResponse, status: number, message: string): void {
   const body = failureBody(status, message);
@@ -52,7 +40,13 @@ export function rawFailure(response: ServerResponse, status: number, message: st
 }
 
 function failureText(code: string | undefined): string {
-  return rawAnswer(...describe(code));
+  const [status, message] = describe(code);
+  const body = failureBody(status, message);
+  return (
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\n` +
+    `content-length: ${Buffer.byteLength(body)}\r\nx-content-type-options: nosniff\r\ncache-control: no-store\r\n` +
+    `connection: close\r\n\r\n${body}`
+  );
 }
 
 function describe(code: string | undefined): [status: number, message: string] {
@@ -74,13 +68,4 @@ function describe(code: string | undefined): [status: number, message: string] {
 
 function failureBody(status: number, message: string): string {
   return JSON.stringify({ error: message, details: {}, code: status });
-}
-
-function rawAnswer(status: number, message: string, headers = ""): string {
-  const body = failureBody(status, message);
-  return (
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\n` +
-    `content-length: ${Buffer.byteLength(body)}\r\nx-content-type-options: nosniff\r\ncache-control: no-store\r\n` +
-    `${headers}connection: close\r\n\r\n${body}`
-  );
 }

@@ -127,7 +127,7 @@ export class Connections {
     }
   }
 
-  /** Cuts every connection, also those that node has let go of, such as that of a `CONNECT`. */
+  /** Cuts every connection. */
   destroyAll(): void {
     for (const socket of this.#accepted) socket.destroy();
   }
@@ -144,8 +144,6 @@ const ending = new WeakSet<Duplex>();
  * the answer (RFC 9112, 9.6).
  */
 export function lingeringClose(socket: Duplex, text: string, clock: Clock): void {
-  // Node takes its own listener off a `CONNECT` socket, and a peer that resets would then end the process.
-  socket.on("error", ignore);
   if (socket.destroyed || ending.has(socket)) return;
   ending.add(socket);
   socket.once(
@@ -160,5 +158,3 @@ export function lingeringClose(socket: Duplex, text: string, clock: Clock): void
 export function isEnding(socket: Duplex): boolean {
   return ending.has(socket);
 }
-
-function ignore(): void {}

@@ -49,30 +49,15 @@ export function seeOther(location: string): Reply {
   return { status: 303, body: "", mediaType: "text/plain", headers };
 }
 
-function replyWith(name: string, { bytes, gzipped, digest }: PageFile, request: ApiRequest): Reply {
-  // Weak, as both encodings have it.
-  const tag = `W/"${digest}"`;
-  const headers: readonly HeaderPair[] = [
-    ["vary", "accept-encoding"],
-    ["etag", tag],
-  ];
+function replyWith(name: string, { bytes, gzipped }: PageFile, request: ApiRequest): Reply {
+  const headers: readonly HeaderPair[] = [["vary", "accept-encoding"]];
   const cacheControl = HASHED.test(name) ? "public, max-age=31536000, immutable" : "no-cache";
   const mediaType = MEDIA_TYPES[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream";
-  if (isKnown(tag, request.header("if-none-match"))) {
-    return { status: 304, body: "", cacheControl, headers };
-  }
   if (!takesGzip(request.header("accept-encoding"))) {
     return { status: 200, body: [bytes], mediaType, cacheControl, headers };
   }
   const encoded: readonly HeaderPair[] = [...headers, ["content-encoding", "gzip"]];
   return { status: 200, body: [gzipped], mediaType, cacheControl, headers: encoded };
-}
-
-function isKnown(tag: string, known: string | undefined): boolean {
-  const opaque = tag.slice(2);
-  return (
-    known === "*" || (known?.split(",").some((one) => one.trim().replace(/^W\//, "") === opaque) ?? false)
-  );
 }
 
 function takesGzip(accepted: string | undefined): boolean {

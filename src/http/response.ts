@@ -309,7 +309,7 @@ export class Responder {
       String(bytes),
     ];
     // An answer without content has no type and no length. All are in one list first: one that grows is copied.
-    if (status === 204 || status === 304) headers.length -= 4;
+    if (status === 204) headers.length -= 4;
     else if (isByteStream(body) && body.bytes === undefined) headers.length -= 2;
     for (const pair of reply.headers ?? []) headers.push(...pair);
     headers.push(...policyAt(path));

@@ -6,7 +6,7 @@ import { type Certificate, type CertificateFiles, readCertificate } from "../run
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { localAddresses, urlOf } from "../runtime/local-addresses.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
-import { answerConnect, answerParserError, rawFailure } from "./connection-errors.ts";
+import { answerParserError, rawFailure } from "./connection-errors.ts";
 import { type ConnectionLimits, Connections, isEnding } from "./connections.ts";
 import { listenAt } from "./listen.ts";
 import { newestAnswer, Turns } from "./turns.ts";
@@ -142,7 +142,6 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
     if (isTlsFailure(error)) socket.destroy();
     else answerParserError(error, socket, newestAnswer(socket), clock);
   });
-  server.on("connect", (_request, socket) => answerConnect(socket, newestAnswer(socket), clock));
   // Where it really listens, which only the socket knows when `host` is a name or the port any free one.
   const bound = server.address() as AddressInfo;
   return {

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { getAssetKeys, getRawAsset, isSea } from "node:sea";
 import { promisify } from "node:util";
@@ -9,8 +8,6 @@ import { EvregError } from "../domain/error.ts";
 export interface PageFile {
   readonly bytes: Uint8Array;
   readonly gzipped: Uint8Array;
-  /** SHA-256 of its bytes, as base64url. */
-  readonly digest: string;
 }
 
 /** The executable has the files as assets, packed with gzip, under names that begin so. */
@@ -41,7 +38,7 @@ async function filesInside(): Promise<ReadonlyMap<string, PageFile>> {
   const keys = getAssetKeys().filter((key) => key.startsWith(ASSET_PREFIX));
   const files = keys.map(async (key): Promise<[string, PageFile]> => {
     const gzipped = new Uint8Array(getRawAsset(key));
-    return [key.slice(ASSET_PREFIX.length), pageFile(await unpacked(gzipped), gzipped)];
+    return [key.slice(ASSET_PREFIX.length), { bytes: await unpacked(gzipped), gzipped }];
   });
   return new Map(await Promise.all(files));
 }
@@ -50,11 +47,7 @@ async function filesIn(folder: URL): Promise<ReadonlyMap<string, PageFile>> {
   const names = await readdir(folder).catch((): string[] => []);
   const files = names.map(async (name): Promise<[string, PageFile]> => {
     const bytes = await readFile(new URL(name, folder));
-    return [name, pageFile(bytes, await packed(bytes, { level: 9 }))];
+    return [name, { bytes, gzipped: await packed(bytes, { level: 9 }) }];
   });
   return new Map(await Promise.all(files));
-}
-
-function pageFile(bytes: Uint8Array, gzipped: Uint8Array): PageFile {
-  return { bytes, gzipped, digest: createHash("sha256").update(bytes).digest("base64url") };
 }

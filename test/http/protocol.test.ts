@@ -107,15 +107,6 @@ describe("invalid requests", () => {
     await raw.closed();
   });
 
-  test("CONNECT is 405", async () => {
-    const raw = await connection();
-    raw.send("CONNECT example.com:443 HTTP/1.1\r\nhost: example.com\r\n\r\n");
-    const answer = await raw.answer();
-    expectFailure(answer, 405);
-    expect(answer.headers["allow"]).toContain("GET");
-    await raw.closed();
-  });
-
   test.each(["999.999.999.999", "localhost:99999", "a b", "exa[mple", "[::1", ""])(
     "a Host of %j does not harm the server",
     async (host) => {

@@ -270,28 +270,7 @@ describe("closing", () => {
 });
 
 describe("ended connections", () => {
-  const CONNECT = "CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n";
-
-  test("a reset after CONNECT disturbs nobody, and the connection is gone", async () => {
-    const listener = await serve({ app: holdingApp().app, clock: new ManualClock() });
-    const raw = await RawConnection.open(listener.port);
-    raw.send(CONNECT);
-    expect((await raw.answer()).status).toBe(405);
-    raw.reset();
-    await listener.close(60_000);
-  });
-
-  test("an answer before CONNECT is still sent", async () => {
-    const { app } = holdingApp();
-    const listener = await serve({ app });
-    const raw = await RawConnection.open(listener.port);
-    raw.send(GET("/slow") + CONNECT);
-    await raw.closed();
-    expect(raw.pending).toBe("");
-  });
-
   test.each([
-    ["CONNECT", CONNECT, 405],
     ["what is not HTTP", "nonsense\r\n\r\n", 400],
     ["nothing in time", "", 408],
   ])(
@@ -314,18 +293,6 @@ describe("ended connections", () => {
       raw.destroy();
     },
   );
-
-  test("a connection that stays open after CONNECT is cut at the deadline", async () => {
-    const clock = new ManualClock();
-    const listener = await serve({ app: holdingApp().app, clock });
-    const raw = await RawConnection.open(listener.port, { halfOpen: true });
-    raw.send(CONNECT);
-    expect((await raw.answer()).status).toBe(405);
-    const closed = listener.close(500);
-    await clock.advance(500);
-    await closed;
-    raw.destroy();
-  });
 
   test("a request that comes on a new connection as the server ends is answered, and silence ends soon", async () => {
     const clock = new ManualClock();

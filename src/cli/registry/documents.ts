@@ -13,7 +13,7 @@ import {
   type Scalar,
   type YAMLMap,
 } from "yaml";
-import { MAX_ALIASES, readYaml, startOf } from "../../config/yaml.ts";
+import { readYaml, startOf } from "../../config/yaml.ts";
 import { JsonError } from "../../json/json-error.ts";
 import { readInput, textFault } from "../io/input.ts";
 import { parseJson } from "../../json/raw-json.ts";
@@ -81,6 +81,9 @@ function linesIn(text: string): (path: FieldPath) => number {
   const { documents, lines } = readYaml(text);
   return (path) => lineAt(documents[0]!, lines, path);
 }
+
+/** Uses of anchors in a document. Anchors inside anchors multiply, so that more could fill the memory. */
+const MAX_ALIASES = 10_000;
 
 function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocuments> {
   const { documents: parsed, lines, faults } = readYaml(text, { several: true, merge: true });

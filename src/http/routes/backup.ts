@@ -41,7 +41,7 @@ export const BACKUP_ROUTE: Route = {
     const digest = Buffer.from(backup.sha256, "hex").toString("base64");
     return {
       status: 200,
-      body: { bytes: backup.bytes, chunks: thenClosed(backup) },
+      body: { bytes: backup.bytes, chunks: backup.content() },
       mediaType: MEDIA_TYPE,
       // It exports all data.
       isLogged: true,
@@ -54,21 +54,6 @@ export const BACKUP_ROUTE: Route = {
     };
   },
 };
-
-async function* thenClosed(backup: Backup): AsyncGenerator<Uint8Array> {
-  let remaining = backup.bytes;
-  try {
-    for await (const piece of backup.content()) {
-      remaining -= piece.length;
-      // A caller with its last byte may request the next backup at once.
-      if (remaining === 0) closeQuietly(backup);
-      yield piece;
-      if (remaining === 0) return;
-    }
-  } finally {
-    await backup.close();
-  }
-}
 
 /** A reader of the content gets the error. */
 function closeQuietly(backup: Backup): void {

@@ -202,14 +202,9 @@ test("times have the same forms as on the command line, and others are reported"
   ]);
 });
 
-test("thirty thousand keys and anchors are read quickly, and duplicates are reported", async () => {
-  const keys = Array.from({ length: 30_000 }, (_, at) => `  &a${at} key${at}: ${at}`);
-  expect((await declaredBy(`x-keys:\n${keys.join("\n")}\n`)).problems).toEqual([]);
+test("a key that comes twice is reported with its line", async () => {
   const twice = await declaredBy("x-keys:\n  a: 1\n  b: 1\n  a: 2\n");
   expect(lines(twice)).toEqual([expect.stringMatching(/:4: .*Map keys must be unique$/)]);
-  const uses = Array.from({ length: 10_001 }, () => "*a");
-  const many = await declaredBy(`x-a: &a 1\nx-b: [${uses.join()}]\n`);
-  expect(lines(many)).toEqual([expect.stringMatching(/uses anchors more than 10,000 times$/)]);
 });
 
 test("anchors that contain each other endlessly are refused, and anchors that each record uses are not", async () => {
