@@ -1,6 +1,8 @@
 import { Args, Flags } from "@oclif/core";
 import { choiceFlag, textFlag } from "../cli/flags.ts";
 import { BaseCommand, examples, TargetCommand } from "../cli/base-command.ts";
+import { note } from "../cli/io/output.ts";
+import { escapeControl } from "../cli/io/text.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 
 export class Apply extends TargetCommand {
@@ -119,16 +121,14 @@ export class Export extends TargetCommand {
     if (format === "jsonl") throw usageError("An export is one document: YAML, or JSON with --json.");
     const as = format === "json" ? "json" : "yaml";
     const { application } = flags;
-    const { exported, groupByApplication, noteUnknown, registryOf, writeRegistry } =
+    const { exported, groupByApplication, registryOf, writeRegistry } =
       await import("../cli/registry/export.ts");
-    const registry = await this.withTarget(flags, async (evreg) => {
-      const found = await registryOf(evreg, application);
-      if (application !== undefined && groupByApplication(found).size === 0) {
-        noteUnknown(application, groupByApplication(await registryOf(evreg)).keys());
-      }
-      return found;
-    });
-    await writeRegistry(exported(registry), groupByApplication(registry), as, flags);
+    const registry = await this.withTarget(flags, (evreg) => registryOf(evreg, application));
+    const byApplication = groupByApplication(registry);
+    if (application !== undefined && byApplication.size === 0) {
+      note(escapeControl(`No action and no subscription is of the application ${application}.`));
+    }
+    await writeRegistry(exported(registry), byApplication, as, flags);
   }
 }
 

@@ -1,5 +1,4 @@
 import { realpath } from "node:fs/promises";
-import { nearest } from "../../domain/words/nearest.ts";
 import { EvregError, invalidField, messageOf } from "../../domain/error.ts";
 import { checkBearerToken } from "../../domain/subscription.ts";
 import type { Field } from "../../model/field.ts";
@@ -18,7 +17,7 @@ import {
 import {
   ACTION,
   type DeclaredKind,
-  validateMembers,
+  checkMembers,
   memberNames,
   SUBSCRIPTION,
   unknownMember,
@@ -65,7 +64,7 @@ export async function loadDeclarations(
   return declared;
 }
 
-/** All that the files declare. Each record is checked by the rules of the service, and none may occur twice. */
+/** All that the files declare. Each record is checked up to its first mistake, and none may occur twice. */
 export async function readDeclarations(
   files: readonly RegistryFile[],
   bearerTokenFolder?: string,
@@ -152,8 +151,6 @@ function duplicates(records: readonly Declared[]): Problem[] {
   const problems: Problem[] = [];
   for (const record of records) {
     const { kind, values, place } = record;
-    // It has no key; the missing member is reported already.
-    if (kind.identity.some((name) => typeof values[name] !== "string")) continue;
     const key = kind.noun + keyOf(kind, values);
     const before = first.get(key);
     if (before === undefined) first.set(key, record);
@@ -182,54 +179,42 @@ export function problemsError(problems: readonly Problem[]): EvregError {
 /**
  * Checks one record by the rules of the service, so that a mistake is found before anything is changed. What only the
  * service knows, such as the networks that handlers may be in, is left to it.
- * @returns `undefined` for what is no mapping
+ * @returns `undefined` for one with a mistake; the first one is among the problems
  */
 async function checkRecord(
-  raw: RawRecord,
+  { kind, value, place, file }: RawRecord,
   bearerTokenFolder: string | undefined,
   problems: Problem[],
 ): Promise<Declared | undefined> {
-  const { kind, value, place, file } = raw;
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    problems.push({ place: place([]), message: `must be a mapping, which declares one ${kind.noun}` });
+  let placeOf = place;
+  try {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      throw misplaced(place([]), `must be a mapping, which declares one ${kind.noun}`);
+    }
+    const values: Record<string, unknown> = { ...value };
+    const known = memberNames(kind);
+    const unknown = Object.keys(values).find((name) => !known.includes(name));
+    if (unknown !== undefined) throw misplaced(place([unknown]), unknownMessage(unknown, known));
+    const { schemata } = values;
+    if (typeof schemata === "string") {
+      const schema = await schemaIn(schemata, file);
+      values["schemata"] = schema.value;
+      // Places inside the schema are those of its own file.
+      placeOf = (inside) => (inside[0] === "schemata" ? schema.place(inside.slice(1)) : place(inside));
+    }
+    const bearerToken = await bearerTokenOf(values, file, bearerTokenFolder);
+    delete values["bearer_token_file"];
+    for (const [member, field] of Object.entries(kind.fields)) readText(values, member, field);
+    checkMembers(kind, values);
+    return { kind, values, place: placeOf, ...(bearerToken === undefined ? {} : { bearerToken }) };
+  } catch (error) {
+    problems.push(problemOf(error, placeOf));
     return undefined;
   }
-  const known = memberNames(kind);
-  const values: Record<string, unknown> = {};
-  for (const [name, member] of Object.entries(value)) {
-    // An unknown member is left out, so that it does not hide the mistakes in the others.
-    if (known.includes(name)) values[name] = member;
-    else problems.push({ place: place([name]), message: unknownMessage(name, known) });
-  }
-  let placeOf = place;
-  let bearerToken: string | undefined;
-  const trying = async (act: () => unknown): Promise<void> => {
-    try {
-      await act();
-    } catch (error) {
-      problems.push(problemOf(error, placeOf));
-    }
-  };
-  // A member that could not be read is left out below, which would only report it again.
-  await trying(async () => {
-    const path = values["schemata"];
-    if (typeof path !== "string") return;
-    values["schemata"] = {};
-    const schema = await schemaIn(path, file);
-    values["schemata"] = schema.value;
-    // Places inside the schema are those of its own file.
-    placeOf = (inside) => (inside[0] === "schemata" ? schema.place(inside.slice(1)) : place(inside));
-  });
-  await trying(async () => {
-    bearerToken = await bearerTokenOf(values, file, bearerTokenFolder);
-  });
-  delete values["bearer_token_file"];
-  for (const [member, field] of Object.entries(kind.fields)) {
-    await trying(() => readText(values, member, field));
-  }
-  const meant = new Set(Object.keys(value).map((name) => nearest(name, known)));
-  problems.push(...validateMembers(kind, values, meant).map((error) => problemOf(error, placeOf)));
-  return { kind, values, place: placeOf, ...(bearerToken === undefined ? {} : { bearerToken }) };
+}
+
+function misplaced(place: string, message: string): EvregError {
+  return new EvregError("invalid", message, { place });
 }
 
 function unknownMessage(name: string, known: readonly string[]): string {
@@ -239,7 +224,7 @@ function unknownMessage(name: string, known: readonly string[]): string {
 
 /**
  * Turns a text that stands for a value into it, as the flags do: `30s` into milliseconds.
- * @throws `invalid` for another text; the member is then left out of `values`
+ * @throws `invalid` for another text
  */
 function readText(values: Record<string, unknown>, member: string, { kind, new: schema = {} }: Field): void {
   const value = values[member];
@@ -248,7 +233,6 @@ function readText(values: Record<string, unknown>, member: string, { kind, new: 
     values[member] = kind.inFile(value, schema);
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
-    delete values[member];
     throw invalidField(`${member}${error.place}`, error.message, value);
   }
 }
@@ -268,7 +252,7 @@ async function schemaIn(path: string, { folder, within }: RegistryFile): Promise
   const [problem = { place: path, message }] = problems;
   if (document !== undefined && more === undefined) return document;
   // Its place is in another file than the record.
-  throw new EvregError("invalid", problem.message, { place: problem.place });
+  throw misplaced(problem.place, problem.message);
 }
 
 async function bearerTokenOf(

@@ -7,11 +7,10 @@ import type { Action } from "../../domain/action.ts";
 import { EvregError } from "../../domain/error.ts";
 import { isReservedName } from "../../domain/names.ts";
 import { SERVICE_APPLICATION } from "../../domain/service-events.ts";
-import { nearest } from "../../domain/words/nearest.ts";
 import type { Evreg } from "../../evreg.ts";
 import { systemReason, writeThrough } from "../io/files.ts";
 import { note, writeOut } from "../io/output.ts";
-import { escapeControlInJson, escapeControl, someOf } from "../io/text.ts";
+import { escapeControlInJson, escapeControl } from "../io/text.ts";
 import { makeFolder } from "../../runtime/files.ts";
 import { usageError } from "../usage-errors.ts";
 import { keyOf } from "./declarations.ts";
@@ -60,19 +59,6 @@ export function groupByApplication({
       };
       return [name, exported(own)];
     }),
-  );
-}
-
-/** @param all the names of those that own actions or have subscriptions */
-export function noteUnknown(application: string, all: Iterable<string>): void {
-  const names = [...all];
-  const meant = nearest(application, names);
-  const there = names.length === 0 ? "There is no other either." : `There are: ${someOf(names)}.`;
-  const hint = meant === undefined ? there : `Did you mean ${meant}?`;
-  note(
-    escapeControl(
-      `There is no application ${JSON.stringify(application)} with an action or a subscription. ${hint}`,
-    ),
   );
 }
 

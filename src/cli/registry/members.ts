@@ -1,6 +1,6 @@
 import { checkActionName, checkActionPattern, checkLabel } from "../../domain/names.ts";
 import { nearest } from "../../domain/words/nearest.ts";
-import { asEvregError, type EvregError, invalidField } from "../../domain/error.ts";
+import { invalidField } from "../../domain/error.ts";
 import { checkHandlerForm } from "../../domain/handler-url.ts";
 import type { BodySchema } from "../../domain/request.ts";
 import { defaultRetries, type RetryDefaults } from "../../domain/retry.ts";
@@ -11,7 +11,6 @@ import type { Field, Fields } from "../../model/field.ts";
 import { bodyOf } from "../../model/schemas.ts";
 import { SUBSCRIPTION as SUBSCRIPTION_RECORD } from "../../model/subscription.ts";
 import { memoize } from "../../schema/memoize.ts";
-import { pathNamed } from "../../json/field-path.ts";
 import { compileSchema } from "../../schema/validate/compile.ts";
 
 export type Values = Readonly<Record<string, unknown>>;
@@ -112,74 +111,28 @@ const NAMES: Readonly<Record<string, (field: string, value: string) => unknown>>
 };
 
 /**
- * An error for every member that the service would refuse, in the order of its checks. The service would name only the first.
+ * Checks the members of a record by the rules of the service.
  * @param values names come out trimmed
- * @param meant members with a misspelt name, which is reported already; they do not count as missing
+ * @throws EvregError `invalid` for the first mistake
  */
-export function validateMembers(
-  kind: DeclaredKind,
-  values: Record<string, unknown>,
-  meant: ReadonlySet<string | undefined>,
-): readonly EvregError[] {
-  const wrong = new Map<string, EvregError>();
-  const report = (member: string, error: EvregError): void => {
-    if (!wrong.has(member)) wrong.set(member, error);
-  };
-  const trying = (member: string, check: () => void): void => {
-    try {
-      check();
-    } catch (thrown) {
-      report(member, asEvregError(thrown));
-    }
-  };
+export function checkMembers(kind: DeclaredKind, values: Record<string, unknown>): void {
   const checkAction = kind === SUBSCRIPTION ? checkActionPattern : checkActionName;
   for (const [member, check] of Object.entries({ action: checkAction, ...NAMES })) {
     const value = values[member];
-    if (typeof value !== "string") continue;
-    trying(member, () => {
-      const checked = check(member, value);
-      if (typeof checked === "string") values[member] = checked;
-    });
+    const checked = typeof value === "string" ? check(member, value) : undefined;
+    if (typeof checked === "string") values[member] = checked;
   }
-  for (const member of kind.body["required"] as readonly string[]) {
-    if (values[member] === undefined && !meant.has(member))
-      report(member, invalidField(member, "is required"));
-  }
-  for (const error of schemaErrors(kind, values)) {
-    report(String(pathNamed(String(error.details["field"]))[0]), error);
-  }
+  const fault = validatorOf(kind).validate(values);
+  if (fault !== undefined) throw invalidField(fault.field, fault.message);
   const { headers, ordered = false, on_exhausted: exhausted, mode } = values as Values;
-  trying("headers", () => {
-    if ((headers ?? null) !== null) checkExtraHeaders("headers", headers as Record<string, string>);
-  });
+  if ((headers ?? null) !== null) checkExtraHeaders("headers", headers as Record<string, string>);
   if (kind === SUBSCRIPTION) {
-    if (mode !== "pull" && values["handler"] === undefined && !meant.has("handler")) {
-      report("handler", invalidField("handler", "is required"));
-    }
-    for (const member of Object.keys(values)) {
-      trying(member, () => checkForMode(mode === "pull" ? "pull" : "push", { [member]: values[member] }));
-    }
+    if (mode !== "pull" && values["handler"] === undefined) throw invalidField("handler", "is required");
+    checkForMode(mode === "pull" ? "pull" : "push", values);
   }
-  trying("on_exhausted", () => {
-    if (ordered !== false || (exhausted ?? null) === null) return;
+  if (ordered === false && (exhausted ?? null) !== null) {
     throw invalidField("on_exhausted", "is for subscriptions that are ordered only");
-  });
-  return [...wrong.values()];
-}
-
-/** A validator stops at the first mistake, so it is called again without that member. */
-function schemaErrors(kind: DeclaredKind, values: Values): readonly EvregError[] {
-  const faults: EvregError[] = [];
-  const remaining: Record<string, unknown> = { ...values };
-  for (;;) {
-    const fault = validatorOf(kind).validate(remaining);
-    if (fault === undefined) return faults;
-    faults.push(invalidField(fault.field, fault.message));
-    const [member] = pathNamed(fault.field);
-    if (member === undefined || !(member in remaining)) return faults;
-    delete remaining[member];
   }
 }
 
-/** Checks the members that are given; missing ones are reported before. */
-const validatorOf = memoize(({ body }: DeclaredKind) => compileSchema({ ...body, required: [] }));
+const validatorOf = memoize(({ body }: DeclaredKind) => compileSchema(body));
