@@ -55,18 +55,15 @@ export class ActionsCheck extends TargetCommand {
     };
     const { schemata, lineOf } = await annotated(() => readSchemaSource(schema));
     const candidate = { schemata, ...definedOnly({ mode, replay: flags.replay }) };
-    const { answer, own } = await this.withTarget(flags, async ({ actions }) => ({
-      answer: await annotated(() => actions.check(args.name, candidate), lineOf),
-      own: mode === undefined ? undefined : (await actions.get(args.name)).data.compatibility,
-    }));
+    const answer = await this.withTarget(flags, ({ actions }) =>
+      annotated(() => actions.check(args.name, candidate), lineOf),
+    );
     const verdict = answer.data;
     const output = this.outputFor({ ...flags, json: flags.json || format === "json" });
     if (output.format === "json") await output.document(answer);
     else if (output.format === "jsonl") await output.lines([verdict]);
     else {
-      const modes =
-        mode === undefined || own === undefined || own === mode ? undefined : { typed: mode, own };
-      const checked = { action: args.name, file, lineOf: await lineOf(), ...definedOnly({ modes }) };
+      const checked = { action: args.name, file, lineOf: await lineOf(), ...definedOnly({ mode }) };
       const write = isGithub ? verdictAnnotations : verdictText;
       await writeOut(write(verdict, checked));
     }
@@ -115,8 +112,8 @@ interface CheckedSchema {
   /** The file as its reader knows it; `undefined` for stdin. */
   readonly file: string | undefined;
   readonly lineOf: (pointer: string) => number;
-  /** Where another mode than the action's own was used. An update always uses the action's. */
-  readonly modes?: { readonly typed: CompatibilityMode; readonly own: CompatibilityMode };
+  /** The mode that was asked for. An update uses the action's own. */
+  readonly mode?: CompatibilityMode;
 }
 
 /** Failures in an annotation: a log shows few lines, and `--json` has all. */
@@ -205,16 +202,11 @@ function eventsNamed(events: readonly number[]): string {
   return `Events ${shown}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-function summary({ compatible, breaks, replay }: SchemaVerdict, { action, modes }: CheckedSchema): string {
-  const count = counted(breaks.length, "break");
-  let verdict = compatible
-    ? `Compatible: an update of ${action} with it would be applied.`
-    : `Not compatible: ${count}; an update of ${action} with it would be refused.`;
-  if (modes !== undefined) {
-    const result = compatible ? "Compatible" : "Not compatible";
-    const suffix = compatible ? "" : `: ${count}`;
-    verdict = `${result} in the mode ${modes.typed}${suffix}. An update of ${action} is held to its own mode, ${modes.own}; leave out --mode to check for that.`;
-  }
+function summary({ compatible, breaks, replay }: SchemaVerdict, { action, mode }: CheckedSchema): string {
+  const inMode = mode === undefined ? "" : ` in the mode ${mode}`;
+  const verdict = compatible
+    ? `Compatible: an update of ${action} with it would be applied${inMode}.`
+    : `Not compatible: ${counted(breaks.length, "break")}; an update of ${action} with it would be refused${inMode}.`;
   if (replay === null) return verdict;
   // What the old schema does not mention is no promise, but may be in events.
   const but =

@@ -17,7 +17,7 @@ const timeoutFlag = numberFlag("Wait at most this long (default: as long as it t
 export class Publish extends TargetCommand {
   static override writes = true;
   static override summary = "Publish an event, or a whole file of them.";
-  static override description = `The payload is taken from the command line, from --file, or from stdin (-), or made up with --sample. The command is done when the event is stored for good.
+  static override description = `The payload is taken from the command line, from --file, or from stdin (-); evreg trigger makes one up. The command is done when the event is stored for good.
 
 --wait needs a running server, as only a server delivers. Without --timeout it waits as long as it takes: behind a delivery that blocks an ordered subscription that may be for ever. Its exit code is 1 when a delivery failed, when the time was over, and when the deliveries could not be read, for example with a token that may only publish; the event is published in each case. stderr says which, and with --json meta.outcome does: delivered, failed, held, timeout, interrupted, unknown, or none when there was nothing to deliver.
 
@@ -29,7 +29,6 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
   static override usage = [
     "publish ACTION PAYLOAD|- [--idempotency-key KEY] [--wait [--timeout SECONDS]]",
     "publish ACTION --file FILE|-",
-    "publish ACTION --sample [--seed NUMBER]",
     "publish --batch FILE|- [--on-error continue|stop] [--atomic]",
     "publish --batch FILE --checkpoint FILE [--rejects FILE] [--concurrency NUMBER]",
   ];
@@ -37,8 +36,6 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
     "From another program, which may repeat it without harm":
       "make-order | evreg publish order.created - --idempotency-key order-7",
     "And see it delivered: exit code 0 when every subscription got or filtered it, 1 when one did not or the time was over": `evreg publish order.created '{"id": 7}' --wait --timeout 60`,
-    "A payload made up from the schema, as trigger does it with members of your own":
-      "evreg publish order.created --sample --wait",
     "A file of events, one a line": "evreg publish --batch events.ndjson",
     "A large file, to be continued by the same command whatever happens":
       "evreg publish --batch events.ndjson --checkpoint events.checkpoint --rejects refused.ndjson --concurrency 4",
@@ -50,12 +47,6 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
   };
   static override flags = {
     file: textFlag("File with the payload; - is stdin.", "FILE", { exclusive: ["batch"] }),
-    sample: Flags.boolean({
-      summary:
-        "Make up a payload that conforms to the schema, which takes the scope read as well; see actions sample.",
-      exclusive: ["batch", "file"],
-    }),
-    seed: numberFlag("Chooses the payload that is made up.", { dependsOn: ["sample"] }),
     "idempotency-key": textFlag("Publishing again with the same key and payload stores nothing new.", "KEY", {
       exclusive: ["batch"],
     }),
@@ -101,9 +92,9 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       return this.withTarget(flags, publish, { creates: "data" }).finally(close);
     }
     const { action, payload } = args;
-    const { file, seed, wait, timeout, "idempotency-key": key } = flags;
-    const sample = flags.sample ? { seed, count: 1, members: [] } : undefined;
-    const act = await publishOne({ action, payload, file, sample, key, timeoutS: timeout, wait, output });
+    const { file, wait, timeout, "idempotency-key": key } = flags;
+    const typed = { action, payload, file, sample: undefined };
+    const act = await publishOne({ ...typed, key, timeoutS: timeout, wait, output });
     return this.withTarget(flags, act, { creates: "data", serverFor: wait ? "--wait" : undefined });
   }
 }

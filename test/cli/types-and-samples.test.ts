@@ -159,7 +159,7 @@ test("several samples are events, one per line, as a batch takes them", async ()
 test("where no payload is found, the output says so and what helps", async () => {
   const [never, publish, unknown, none, many] = await Promise.all([
     run(["actions", "sample", "never"]),
-    run(["publish", "never", "--sample"]),
+    run(["trigger", "never"]),
     run(["actions", "sample", "no.such"]),
     run(["actions", "sample", "order.paid", "--count", "0"]),
     run(["actions", "sample", "order.paid", "--count", "1001"]),
@@ -177,23 +177,4 @@ test("where no payload is found, the output says so and what helps", async () =>
     schemata: { ...HARD, examples: [{ code: `${"a".repeat(30)}qxqxqxqxqx` }] },
   });
   expect((await run(["actions", "sample", "hard"])).stdout).toContain(`${"a".repeat(30)}qxqxqxqxqx`);
-});
-
-test("publish --sample publishes a sample and prints it", async () => {
-  const table = await run(["publish", "user.created", "--sample", "--seed", "7"]);
-  expect(table).toMatchObject({ code: 0, stderr: "" });
-  const sample = JSON.parse((await run(["actions", "sample", "user.created", "--seed", "7"])).stdout) as {
-    id: string;
-  };
-  expect(table.stdout).toContain(sample.id);
-  const record = await json<{ payload: object }>(["publish", "user.created", "--sample", "--seed", "7"]);
-  expect(record.data.payload).toEqual(sample);
-  const wrong = await Promise.all([
-    run(["publish", "user.created", "{}", "--sample"]),
-    run(["publish", "user.created", "--file", "x", "--sample"]),
-    run(["publish", "--batch", "-", "--sample"]),
-    run(["publish", "user.created", "{}", "--seed", "1"]),
-    run(["publish", "--sample"]),
-  ]);
-  for (const outcome of wrong) expect(outcome).toMatchObject({ code: 2, stdout: "" });
 });

@@ -14,7 +14,7 @@ import { deprecationNote, noteUndelivered } from "../notes.ts";
 import { DELIVERIES, subscriptionOf } from "../views/deliveries.ts";
 import { EVENTS, PUBLISHED_RECORD } from "../views/events.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { nextCommand } from "../target/next-command.ts";
+import { nextCommand, plainCommand } from "../target/next-command.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import type { OwnMember } from "../own-members.ts";
 import { attendance } from "./consumers.ts";
@@ -48,8 +48,6 @@ export async function publishOne(options: PublishOptions): Promise<(evreg: Evreg
   const { action, key, sample, wait, output } = options;
   if (action === undefined)
     throw usageError("Name the action to publish, or give a file of events with --batch.");
-  if (sample !== undefined && options.payload !== undefined)
-    throw usageError("With --sample the payload is made up; leave it out.");
   const ownPayload = sample === undefined ? [await givenPayload(options)] : undefined;
   return async (evreg) => {
     const payloads = ownPayload ?? (await samplesOf(evreg, action, sample!));
@@ -99,7 +97,7 @@ async function givenPayload({ payload, file }: Pick<PublishOptions, "payload" | 
   const typed = path === undefined ? payload : undefined;
   if (path === undefined && typed === undefined)
     throw usageError(
-      "Give the payload: as an argument, by --file FILE, - to read it from stdin, or made up with --sample.",
+      `Give the payload: as an argument, by --file FILE, or - to read it from stdin. One is made up by ${plainCommand("trigger")}.`,
     );
   const bytes = path === undefined ? Buffer.from(typed!) : await readInput(path);
   try {
