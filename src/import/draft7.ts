@@ -27,9 +27,6 @@ export function toDraft7(source: SourceDocument, pointer: string): Translated {
 
 type Members = Map<string, unknown>;
 
-/** Which items are evaluated depends on the payload beside these. */
-const BESIDE = ["$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"];
-
 class Translation {
   readonly #source: SourceDocument;
   readonly #notes: Note[] = [];
@@ -132,12 +129,15 @@ class Translation {
    * | `dependentRequired`, `dependentSchemas` | `dependencies` |
    * | `minContains: 0` | no `contains` |
    * | `unevaluatedProperties`, where each payload has the same members evaluated | `additionalProperties`, those members named |
-   * | `unevaluatedItems`, where no other keyword is about the list | `additionalItems` or `items` |
    * | keywords beside `$ref` | `allOf` with the `$ref` |
    */
   #downgrade(members: Members, pointer: string): JsonObject {
     this.#closeObject(members, pointer);
-    this.#closeList(members, pointer);
+    const restOfItems = members.get("unevaluatedItems") ?? true;
+    members.delete("unevaluatedItems");
+    if (restOfItems !== true) {
+      refuseConstraint(pointer, "unevaluatedItems", "unevaluatedItems depends on the keywords beside it");
+    }
     this.#boundContains(members, pointer);
     const ordered = [...members].map(([keyword, value]): [string, unknown] => {
       if (!members.has("prefixItems")) return [keyword, value];
@@ -161,15 +161,6 @@ class Translation {
     allow(members, "properties", names);
     allow(members, "patternProperties", patterns);
     members.set("additionalProperties", rest);
-  }
-
-  #closeList(members: Members, pointer: string): void {
-    const rest = members.get("unevaluatedItems");
-    members.delete("unevaluatedItems");
-    if (rest === undefined || rest === true || members.has("items")) return;
-    const beside = [...BESIDE, "contains"].find((keyword) => members.has(keyword));
-    if (beside === undefined) members.set("items", rest);
-    else refuseConstraint(pointer, "unevaluatedItems", `unevaluatedItems depends on ${beside} beside it`);
   }
 
   #boundContains(members: Members, pointer: string): void {

@@ -79,52 +79,47 @@ export function reasonDropped(keyword: string, schema: JsonObject): string {
 
 /** The members of an object that a schema evaluates, with those it applies to the same value. */
 interface Evaluated {
-  readonly names: Set<string>;
-  readonly patterns: Set<string>;
+  readonly names: ReadonlySet<string>;
+  readonly patterns: ReadonlySet<string>;
   /** Whether no member is left. */
-  all: boolean;
+  readonly all: boolean;
+  /** Whether that is all of it, whichever branches a value takes. */
+  readonly isSure: boolean;
 }
 
 /** Schemas that are visited: a chain of references can be longer than the stack. */
 const MAX_PLACES = 2_000;
-const BRANCHES = ["if", "then", "else"];
-const BRANCHES_INSIDE = ["anyOf", "oneOf", "dependentSchemas", "dependencies"];
+const BRANCHES = ["if", "then", "else", "anyOf", "oneOf", "dependentSchemas", "dependencies"];
+/** What may evaluate members, as it stands in the text of a branch. */
+const EVALUATING =
+  /"(?:properties|patternProperties|additionalProperties|unevaluatedProperties|\$ref|\$dynamicRef)":/;
 
-/**
- * What a schema of 2020-12 evaluates of any value; `isSure` says whether that is all of it, whichever branches the value takes.
- */
-export function evaluatedBy(source: SourceDocument, pointer: string): Evaluated & { isSure: boolean } {
-  const always: Evaluated = { names: new Set(), patterns: new Set(), all: false };
-  const perhaps: Evaluated = { names: new Set(), patterns: new Set(), all: false };
+/** What a schema of 2020-12 evaluates of any value. */
+export function evaluatedBy(source: SourceDocument, pointer: string): Evaluated {
+  const names = new Set<string>();
+  const patterns = new Set<string>();
   const seen = new Set<string>();
-  const visit = (place: string, evaluated: Evaluated): void => {
-    const key = `${evaluated === always ? "always" : "perhaps"} ${place}`;
+  let [all, isSure] = [false, true];
+  const visit = (place: string): void => {
     const schema = source.at(place);
-    if (seen.has(key) || seen.size > MAX_PLACES || !isObject(schema)) return;
-    seen.add(key);
+    if (seen.has(place) || !isObject(schema)) return;
+    isSure &&= seen.size < MAX_PLACES;
+    if (!isSure) return;
+    seen.add(place);
     if (typeof schema["$ref"] === "string") {
-      visit(source.target(schema["$ref"], place), evaluated);
+      visit(source.target(schema["$ref"], place));
       if (source.dialectAt(place) === "draft-07") return;
     }
-    for (const name of keysOf(schema["properties"])) evaluated.names.add(name);
-    for (const name of keysOf(schema["patternProperties"])) evaluated.patterns.add(name);
+    for (const name of keysOf(schema["properties"])) names.add(name);
+    for (const name of keysOf(schema["patternProperties"])) patterns.add(name);
     const others =
       place === pointer ? ["additionalProperties"] : ["additionalProperties", "unevaluatedProperties"];
-    evaluated.all ||= others.some((keyword) => schema[keyword] !== undefined);
-    const below = (steps: readonly (string | number)[], into: Evaluated): void =>
-      visit(steps.reduce<string>(pointerTo, place), into);
-    for (const index of keysOf(schema["allOf"])) below(["allOf", index], evaluated);
-    for (const keyword of BRANCHES) if (schema[keyword] !== undefined) below([keyword], perhaps);
-    for (const keyword of BRANCHES_INSIDE) {
-      for (const step of keysOf(schema[keyword])) below([keyword, step], perhaps);
-    }
+    all ||= others.some((keyword) => schema[keyword] !== undefined);
+    for (const index of keysOf(schema["allOf"])) visit(pointerTo(pointerTo(place, "allOf"), index));
+    isSure &&= !BRANCHES.some((keyword) => EVALUATING.test(JSON.stringify(schema[keyword] ?? null)));
   };
-  visit(pointer, always);
-  const isSame =
-    !perhaps.all &&
-    [...perhaps.names].every((name) => always.names.has(name)) &&
-    [...perhaps.patterns].every((name) => always.patterns.has(name));
-  return { ...always, isSure: always.all || (isSame && seen.size <= MAX_PLACES) };
+  visit(pointer);
+  return { names, patterns, all, isSure: all || isSure };
 }
 
 function keysOf(value: unknown): readonly string[] {

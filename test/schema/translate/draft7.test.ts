@@ -91,12 +91,12 @@ describe("2020-12", () => {
       "a closed object whose branches add no members",
       {
         properties: { a: {} },
-        anyOf: [{ required: ["a"] }, { properties: { a: {} } }],
+        anyOf: [{ required: ["a"] }, { minProperties: 2 }],
         unevaluatedProperties: false,
       },
       {
         properties: { a: {} },
-        anyOf: [{ required: ["a"] }, { properties: { a: {} } }],
+        anyOf: [{ required: ["a"] }, { minProperties: 2 }],
         additionalProperties: false,
       },
     ],
@@ -109,12 +109,6 @@ describe("2020-12", () => {
       },
       { allOf: [{ additionalProperties: {} }], anyOf: [{ properties: { b: {} } }] },
     ],
-    [
-      "a closed tuple",
-      { prefixItems: [{}], unevaluatedItems: false },
-      { items: [{}], additionalItems: false },
-    ],
-    ["a list with nothing left", { items: {}, unevaluatedItems: false }, { items: {} }],
   ])("%s", (_, schema, expected) => {
     expect(translated(schema)).toEqual({ schemata: expected ?? schema, notes: [] });
   });
@@ -154,9 +148,9 @@ describe("2020-12", () => {
       "/schema/unevaluatedProperties: unevaluatedProperties depends on which branches",
     ],
     [
-      "a closed list beside a reference",
-      { $ref: "#/kept/text", unevaluatedItems: false },
-      "/schema/unevaluatedItems: unevaluatedItems depends on $ref beside it",
+      "a list closed by what is evaluated",
+      { prefixItems: [{}], unevaluatedItems: false },
+      "/schema/unevaluatedItems: unevaluatedItems depends on the keywords beside it",
     ],
   ])("%s is refused", (_, schema, start) => {
     expect(refusal(schema).slice(0, start.length)).toBe(start);
