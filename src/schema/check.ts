@@ -118,27 +118,18 @@ function checkLimits({ schema, pointer, document }: SchemaNode): void {
 
 function warningsOf({ nodes }: SchemaDocument): SchemaWarning[] {
   const warnings: SchemaWarning[] = [];
-  let unlisted = 0;
   for (const { schema, pointer } of nodes) {
     if (!isObject(schema)) continue;
     for (const keyword of Object.keys(schema)) {
-      const isListed = warnings.length < MAX_WARNINGS;
-      const message = messageFor(keyword, schema, isListed);
-      if (message === undefined) continue;
-      if (isListed) warnings.push({ pointer: pointerTo(pointer, keyword), message });
-      else unlisted++;
+      const message = messageFor(keyword, schema);
+      if (message !== undefined) warnings.push({ pointer: pointerTo(pointer, keyword), message });
+      if (warnings.length === MAX_WARNINGS) return warnings;
     }
-  }
-  if (unlisted > 0) {
-    const places = `${unlisted.toLocaleString("en")} more ${unlisted === 1 ? "place checks" : "places check"}`;
-    const message = `${places} nothing; the first ${MAX_WARNINGS} are listed`;
-    warnings.push({ pointer: "", message });
   }
   return warnings;
 }
 
-/** @param hinted whether to look for the keyword or format that a misspelt one stands for */
-function messageFor(keyword: string, schema: JsonObject, hinted: boolean): string | undefined {
+function messageFor(keyword: string, schema: JsonObject): string | undefined {
   if (keyword === "nullable") {
     const instead = schema["$ref"] === undefined ? insteadOfNullable(schema) : undefined;
     const hint = instead === undefined ? "" : `; write ${instead} instead`;
@@ -147,8 +138,7 @@ function messageFor(keyword: string, schema: JsonObject, hinted: boolean): strin
   if (!isKnown(keyword)) {
     // By custom such a name marks an extension on purpose.
     if (keyword.startsWith("x-")) return undefined;
-    const meant = hinted ? closestKeyword(keyword) : undefined;
-    return `${quoted(keyword)} is not a keyword of draft-07 and checks nothing${hintOf(meant)}`;
+    return `${quoted(keyword)} is not a keyword of draft-07 and checks nothing${hintOf(closestKeyword(keyword))}`;
   }
   if (schema["$ref"] !== undefined) {
     if (keyword === "$ref" || isAnnotation(keyword) || isDefinitions(keyword)) return undefined;
@@ -156,8 +146,8 @@ function messageFor(keyword: string, schema: JsonObject, hinted: boolean): strin
   }
   if (keyword === "enum") return aboutEnum(schema["enum"] as unknown[]);
   if (keyword === "format" && typeof schema["format"] === "string" && !isCheckedFormat(schema["format"])) {
-    const meant = hinted ? closestFormat(schema["format"]) : undefined;
-    return `the format ${quoted(schema["format"])} is not known and checks nothing${hintOf(meant)}`;
+    const hint = hintOf(closestFormat(schema["format"]));
+    return `the format ${quoted(schema["format"])} is not known and checks nothing${hint}`;
   }
   return aboutOtherTypes(keyword, schema);
 }

@@ -81,18 +81,10 @@ describe("other dialects", () => {
 });
 
 describe("warnings", () => {
-  test("are listed for the first 100, and counted for the rest", () => {
-    const slips = (count: number) => warnings(many(count, () => 1));
-    expect(slips(100)).toHaveLength(100);
-    expect(slips(101).slice(100)).toEqual([
-      { pointer: "", message: "1 more place checks nothing; the first 100 are listed" },
-    ]);
-    const reported = slips(4_000);
-    expect(reported).toHaveLength(101);
+  test("are the first 100", () => {
+    const reported = warnings(many(4_000, () => 1));
+    expect(reported).toHaveLength(100);
     expect(reported[99]).toMatchObject({ pointer: "/p99" });
-    expect(reported[100]).toMatchObject({
-      message: "3,900 more places check nothing; the first 100 are listed",
-    });
     expect([...checkSchemaSteps(many(4_000, () => 1))].length).toBeLessThan(200);
   });
 
