@@ -27,9 +27,8 @@ const RESULT_BYTES = 320;
 /** The last changes, in memory. */
 export class ChangeRing {
   readonly #limits: { readonly changes: number; readonly changeBytes: number };
-  /** The changes by number, from the oldest on: the place of number `n` is `n % changes`. */
-  readonly #kept: (Kept | undefined)[] = [];
-  #first = 1;
+  /** The changes, the oldest first. */
+  readonly #kept: Kept[] = [];
   #last = 0;
   #bytes = 0;
   /** All changes since then are kept. */
@@ -45,6 +44,11 @@ export class ChangeRing {
     return this.#last;
   }
 
+  /** The number of the last one that is kept no more. */
+  get #dropped(): number {
+    return this.#last - this.#kept.length;
+  }
+
   get completeSinceMs(): number {
     return this.#completeSinceMs;
   }
@@ -55,46 +59,32 @@ export class ChangeRing {
   }
 
   add(change: FeedChange, atMs: number): void {
-    this.#last += 1;
     const bytes = change.topic === "deliveries" ? RESULT_BYTES : 2 * JSON.stringify(change.data).length;
     const { changes, changeBytes } = this.#limits;
+    this.#last += 1;
     this.#bytes += bytes;
-    while (this.#last - this.#first >= changes) this.#drop();
-    while (this.#bytes > changeBytes && this.#first < this.#last) this.#drop();
-    this.#kept[this.#last % changes] = { change: { ...change, number: this.#last, atMs }, bytes };
-  }
-
-  #drop(): void {
-    const place = this.#first % this.#limits.changes;
-    const dropped = this.#kept[place];
-    this.#kept[place] = undefined;
-    this.#first += 1;
-    if (dropped === undefined) return;
-    this.#bytes -= dropped.bytes;
-    this.#completeSinceMs = Math.max(this.#completeSinceMs, dropped.change.atMs + 1);
+    this.#kept.push({ change: { ...change, number: this.#last, atMs }, bytes });
+    while (this.#kept.length > changes || (this.#bytes > changeBytes && this.#kept.length > 1)) {
+      const dropped = this.#kept.shift()!;
+      this.#bytes -= dropped.bytes;
+      this.incompleteBefore(dropped.change.atMs + 1);
+    }
   }
 
   /** How many of those after this number are kept no more. */
   missedAfter(number: number): number {
-    return Math.max(0, this.#first - 1 - number);
+    return Math.max(0, this.#dropped - number);
   }
 
   /** The changes after `after` up to `through` that are kept. */
   between(after: number, through: number): readonly NumberedChange[] {
-    const changes: NumberedChange[] = [];
-    for (let number = Math.max(after + 1, this.#first); number <= through; number += 1) {
-      const kept = this.#kept[number % this.#limits.changes];
-      if (kept !== undefined) changes.push(kept.change);
-    }
-    return changes;
+    const first = Math.max(0, after - this.#dropped);
+    return this.#kept.slice(first, Math.max(first, through - this.#dropped)).map(({ change }) => change);
   }
 
   /** The number after which everything of this time and later comes. */
   before(ms: number): number {
-    for (let number = this.#first; number <= this.#last; number += 1) {
-      const kept = this.#kept[number % this.#limits.changes];
-      if (kept !== undefined && kept.change.atMs >= ms) return number - 1;
-    }
-    return this.#last;
+    const first = this.#kept.find(({ change }) => change.atMs >= ms);
+    return first === undefined ? this.#last : first.change.number - 1;
   }
 }
