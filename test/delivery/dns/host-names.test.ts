@@ -264,18 +264,6 @@ describe("a name server that never answers", () => {
     expect(new Set(await Promise.all(dead))).toEqual(new Set(["ETIMEOUT"]));
   });
 
-  it("has a limited number of names waiting for it", async () => {
-    server.answer = () => "silent";
-    names = new HostNames({ clock, withinMs: 10_000, servers: [server.address], maxNames: 50 });
-    const dead = Array.from({ length: 50 }, (_, index) => lookUp(`h${index}.dead.test`));
-    await until("the questions to come", () => server.questions.length === 100);
-    expect(await lookUp("one.more.test")).toBe("EAGAIN");
-    names.close();
-    expect(new Set(await Promise.all(dead))).toEqual(new Set(["ECANCELLED"]));
-    server.answer = (_name, type) => (type === "A" ? ["192.0.2.1"] : []);
-    await until("there to be room again", async () => (await lookUp("live.test"))?.[0] === "192.0.2.1");
-  });
-
   it("does not delay a stop", async () => {
     server.answer = () => "silent";
     const found = lookUp("dead.test");
