@@ -118,24 +118,14 @@ describe("an invalid handler", () => {
     expect(JSON.stringify(error.body())).not.toContain("hunter2");
   });
 
-  // Spellings of addresses that must not be reached; the URL parser or the rules have to see through each.
-  it.each(
-    words(`
-    127.0.0.1 127.1 127.0.1 127.000.000.001 0177.0.0.1 0177.0.0.01 0x7f.0.0.1 0x7f.1 0x7f000001
-    0X7F000001 2130706433 017700000001 127.0.0.1. 127.1. 2130706433. １２７.０.０.１ 127。0。0。1 127．0．0．1
-    ①②⑦.0.0.1 %31%32%37.0.0.1 127%2e0%2e0%2e1 localhost LOCALHOST localhost. loc%61lhost ｌｏｃａｌｈｏｓｔ
-    a.localhost a.b.localhost. 0 0.0.0.0 0x0 00 0.0 [::] [::1] [0:0:0:0:0:0:0:1] [0000::0001]
-    [::127.0.0.1] [::7f00:1] [::ffff:127.0.0.1] [::ffff:7f00:1] [0:0:0:0:0:ffff:7f00:1]
-    [64:ff9b::127.0.0.1] [64:ff9b::7f00:1] [64:ff9b:1::127.0.0.1] [2002:7f00:1::] [2001:0:7f00:1::]
-    [fe80::1] [fc00::1] [fd00:ec2::254] 169.254.169.254 0xa9fea9fe 2852039166 0251.0376.0251.0376
-    169.254.43518 [::ffff:169.254.169.254] [::ffff:a9fe:a9fe] [64:ff9b::a9fe:a9fe] 168.63.129.16
-    0xa83f8110 100.100.100.200 192.0.0.192 10.0.0.1 10.1 0xa000001 012.0.0.1 172.16.1 192.168.1.1
-    192.168.257 0300.0250.0.1 3232235777 255.255.255.255 4294967295 0xffffffff 224.0.0.1 198.18.0.1
-    192.0.2.1 203.0.113.5 100.64.0.1 240.0.0.1`),
-  )("https://%s/", (host) => {
-    expect(refusal(`https://${host}/`).message).toContain("not allowed");
-    expect(refusal(`https://${host}:8443/a`).message).toContain("not allowed");
-  });
+  // All spellings that are known are in test/delivery/hostile-addresses.test.ts.
+  it.each(words("127.0.0.1 0x7f.1 localhost. [::ffff:7f00:1] 169.254.43518 10.1 [fd00:ec2::254] 224.0.0.1"))(
+    "https://%s/",
+    (host) => {
+      expect(refusal(`https://${host}/`).message).toContain("not allowed");
+      expect(refusal(`https://${host}:8443/a`).message).toContain("not allowed");
+    },
+  );
 
   it("is refused where only loopback is allowed", () => {
     for (const host of ["10.0.0.1", "169.254.169.254", "[fd00::1]", "0.0.0.0", "[::]"]) {

@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import type { Clock } from "../../runtime/clock.ts";
 
@@ -60,35 +60,23 @@ export function candidateNames(hostname: string, { domains, ndots }: SearchList)
   return dots >= ndots ? [hostname, ...completed] : [...completed, hostname];
 }
 
-/** A file is taken to be unchanged for so long. */
-const CHECK_AFTER_MS = 5_000;
+/** A file is read again after so long. */
+const READ_AFTER_MS = 5_000;
 
-/**
- * Reads the parsed content of a small text file of the system, anew when it has changed. One that cannot be read counts as
- * empty.
- */
+/** Reads the parsed content of a small text file of the system. One that cannot be read counts as empty. */
 export function cachedFile<T>(clock: Clock, path: string, parse: (text: string) => T): () => Promise<T> {
-  let version = "";
-  let value = parse("");
-  let checkedAtMs = -Infinity;
-  let checking: Promise<void> | undefined;
+  let content: Promise<T> | undefined;
+  let readAtMs = -Infinity;
 
-  async function check(): Promise<void> {
-    try {
-      const { mtimeMs, size, ino } = await stat(path);
-      const current = `${mtimeMs} ${size} ${ino}`;
-      if (current !== version) value = parse(await readFile(path, "utf8"));
-      version = current;
-    } catch {
-      value = parse("");
-      version = "";
-    }
-    checking = undefined;
-    checkedAtMs = clock.monotonicMs();
+  async function read(): Promise<T> {
+    const text = await readFile(path, "utf8").catch(() => "");
+    return parse(text);
   }
 
-  return async () => {
-    if (clock.monotonicMs() - checkedAtMs >= CHECK_AFTER_MS) await (checking ??= check());
-    return value;
+  return () => {
+    const nowMs = clock.monotonicMs();
+    if (content !== undefined && nowMs - readAtMs < READ_AFTER_MS) return content;
+    readAtMs = nowMs;
+    return (content = read());
   };
 }
