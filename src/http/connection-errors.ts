@@ -15,9 +15,9 @@ export function answerParserError(
 ): void {
   // Every further piece of a broken request is an error again.
   if (isEnding(socket)) return;
-  const open = newest !== undefined && !newest.writableFinished;
   if (error.code === "ECONNRESET" || !socket.writable) socket.destroy(error);
-  else if (!open) lingeringClose(socket, failureText(error.code), clock);
+  else if (newest === undefined || (newest.writableFinished && newest.req.complete))
+    lingeringClose(socket, failureText(error.code), clock);
   // The requests before this one were whole: their answers still go out, then the connection ends.
   else if (newest.req.complete) newest.shouldKeepAlive = false;
   // Nobody sends several requests at once of which the last is broken.

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import { asEvregError, type EvregError, HTTP_STATUS } from "../domain/error.ts";
 import { encodeJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -314,11 +314,14 @@ export class Responder {
     for (const pair of reply.headers ?? []) headers.push(...pair);
     headers.push(...policyAt(path));
     const { nodeResponse } = request;
-    const isRestUnread = typeof body === "string" && hasLongRemainder(nodeRequest);
-    if (isRestUnread) headers.push("connection", "close");
+    if (!nodeRequest.complete) {
+      // Who waits for a word to send the body sends none. The rest of any other one is read and dropped: a close with unread bytes
+      // would reset the connection, and the caller could lose the answer (RFC 9112, 9.6).
+      if (nodeRequest.headers.expect !== undefined) headers.push("connection", "close");
+      else nodeRequest.resume();
+    }
     nodeResponse.writeHead(status, "", headers);
     if (method === "HEAD") nodeResponse.end();
-    else if (isRestUnread) endOnceRead(nodeRequest, nodeResponse, body, this.#clock);
     // The body goes in one write with the headers.
     else if (typeof body === "string") nodeResponse.end(body);
     else if (!isByteStream(body) && body.length === 1) nodeResponse.end(body[0]);
@@ -341,41 +344,3 @@ function isRoutine(method: string, path: string, status: number): boolean {
 
 /** Consumers of pull subscriptions ask as often as events come. */
 const OF_A_CONSUMER = /^\/v1\/subscriptions\/\d+\/(?:claims|finishes)$/;
-
-/** A rest of this size is read away by node itself, and the connection stays usable. */
-const SMALL_REST_BYTES = 64 * 1024;
-
-/** Whether more of the request's body is on its way than is worth reading away to keep the connection. */
-function hasLongRemainder(request: IncomingMessage): boolean {
-  if (request.complete || request.destroyed) return false;
-  const declared = request.headers["content-length"];
-  if (declared !== undefined) return Number(declared) > SMALL_REST_BYTES;
-  return request.headers["transfer-encoding"] !== undefined;
-}
-
-/** How long more of an unwanted body is taken off the wire, so that its sender reads the answer. */
-const LINGER_MS = 2_000;
-/** How many of these are read away at once. Of more nothing is taken, so that refusing many costs nobody else anything. */
-const READ_AWAY_MAX = 16;
-let readAwayNow = 0;
-
-/**
- * Sends the answer, and ends the connection only after the rest of the request's body was read away, or a moment later. A
- * close with unread bytes would reset the connection, and the caller would see that in place of the answer (RFC 9112, 9.6).
- */
-function endOnceRead(request: IncomingMessage, response: ServerResponse, body: string, clock: Clock): void {
-  response.write(body);
-  const isReadAway = readAwayNow < READ_AWAY_MAX;
-  if (isReadAway) readAwayNow += 1;
-  let isOver = false;
-  const end = (): void => {
-    if (isReadAway && !isOver) readAwayNow -= 1;
-    isOver = true;
-    cancel();
-    response.end();
-  };
-  const cancel = clock.setTimer(end, LINGER_MS);
-  // Node reports a client that leaves as an error, a moment later.
-  request.on("close", end).on("error", end);
-  if (isReadAway) request.resume();
-}
