@@ -1,5 +1,6 @@
 import { accessSync, constants, statSync } from "node:fs";
-import { basename, dirname, extname, join } from "node:path";
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { EvregError } from "../domain/error.ts";
 import { isOurs, othersMayWrite } from "../runtime/files.ts";
 import type { YamlText } from "./yaml.ts";
@@ -16,38 +17,28 @@ export interface ConfigFile {
 
 interface Explorer {
   search(from: string): Promise<Loaded | null>;
-  load(path: string): Promise<Loaded | null>;
 }
 interface Loaded {
   readonly filepath: string;
   readonly config: ConfigFile["parsed"];
 }
 
-const EXTENSIONS = ["", ".yaml", ".yml", ".json"];
+const EXTENSIONS = [".yaml", ".yml", ".json"];
 const OWN_NAMES = [
-  ...EXTENSIONS.filter((extension) => extension !== "").map((extension) => `evreg.config${extension}`),
-  ...EXTENSIONS.map((extension) => `.evregrc${extension}`),
+  ...EXTENSIONS.map((extension) => `evreg.config${extension}`),
+  ...["", ...EXTENSIONS].map((extension) => `.evregrc${extension}`),
 ];
 const GENERIC_NAMES = ["config.yaml"];
 
 /**
- * @param absolute the path of a file that was named
- * @param prefix for messages: where it was named
- * @throws `usage` when it cannot be read or is of a kind that is not data
+ * Reads a file that was named, by its absolute path.
+ * @throws `usage` when it cannot be read or is not YAML
  */
-export async function loadNamedFile(absolute: string, prefix: string): Promise<ConfigFile> {
-  if (!EXTENSIONS.includes(extname(absolute)) || basename(absolute, extname(absolute)) === "package") {
-    throw new EvregError(
-      "usage",
-      `${prefix}${absolute} is no configuration file; take a .yaml, .yml or .json file.`,
-    );
-  }
-  const explorer = await explorerFor(OWN_NAMES);
-  try {
-    return { path: absolute, parsed: (await explorer.load(absolute))?.config, generic: false };
-  } catch (error) {
-    throw unreadable(error, absolute, prefix);
-  }
+export async function loadNamedFile(path: string): Promise<ConfigFile> {
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    throw unreadable(error, path, " Name another with --config or EVREG_CONFIG.");
+  });
+  return loadText(path, text);
 }
 
 /** @throws `usage` when the text is not YAML */
@@ -78,7 +69,7 @@ export async function findFile(cwd: string, data: string): Promise<ConfigFile | 
     } catch (error) {
       // A data folder below something that is a file: for the store to complain about.
       if ((error as NodeJS.ErrnoException).code === "ENOTDIR") continue;
-      throw unreadable(error, folder, "", ELSEWHERE);
+      throw unreadable(error, folder, ELSEWHERE);
     }
   }
   return undefined;
@@ -148,11 +139,10 @@ function refuseForeign(path: string): void {
 
 const ELSEWHERE = " Name another with --config, or start evreg in another folder.";
 
-function unreadable(error: unknown, path: string, prefix: string, remedy = ""): EvregError {
+function unreadable(error: unknown, path: string, remedy: string): EvregError {
   if (error instanceof EvregError) return error;
   const code = (error as NodeJS.ErrnoException).code ?? "unreadable";
   const why = code === "ENOENT" ? "does not exist" : `cannot be read (${code})`;
-  const subject = prefix === "" ? "The" : `${prefix}the`;
-  const message = `${subject} configuration file ${path} ${why}.${remedy}`;
+  const message = `The configuration file ${path} ${why}.${remedy}`;
   return new EvregError("usage", message, {}, { cause: error });
 }

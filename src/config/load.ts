@@ -15,8 +15,6 @@ export interface LoadOptions {
   readonly cwd: string;
   /** What `--config` names. */
   readonly configFile?: string | undefined;
-  /** Whether `configFile` was an argument, so that no message names `--config`. */
-  readonly isArgument?: boolean;
   /** Content to read instead of a file, with its name for messages. */
   readonly configText?: { readonly name: string; readonly text: string } | undefined;
 }
@@ -91,18 +89,16 @@ function readStateDirectory(env: Environment, cwd: string): SourceValues {
 }
 
 async function readFile(
-  { configFile, configText, cwd, isArgument = false }: LoadOptions,
+  { configFile, configText, cwd }: LoadOptions,
   fromEnvironment: string | undefined,
   folder: string,
 ): Promise<{ file: ConfigFile; named: boolean; keys: SourceValues } | undefined> {
   // Loaded here, as most commands have no file to read and YAML takes its time to load.
   const { findFile, loadNamedFile, loadText } = await import("./file.ts");
   const named = configFile ?? fromEnvironment;
-  const flag = isArgument ? "" : "--config: ";
-  const prefix = configFile === undefined ? `${CONFIG_FILE_ENV}: ` : flag;
   let file: ConfigFile | undefined;
   if (configText !== undefined) file = await loadText(configText.name, configText.text);
-  else if (named !== undefined) file = await loadNamedFile(resolve(cwd, named), prefix);
+  else if (named !== undefined) file = await loadNamedFile(resolve(cwd, named));
   else file = await findFile(cwd, folder);
   if (file === undefined) return undefined;
   const { readFileKeys } = await import("./file-keys.ts");

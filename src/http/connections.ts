@@ -136,16 +136,13 @@ export class Connections {
 /** How long a peer may take to read the last answer before its connection is destroyed. */
 const LINGER_MS = 2_000;
 
-const ending = new WeakSet<Duplex>();
-
 /**
  * Sends the last answer of a connection and ends it, once the peer has closed its side or after a short wait. Until then,
  * what the peer sends is read and dropped: a close with unread bytes would reset the connection, and the peer could lose
  * the answer (RFC 9112, 9.6).
  */
 export function lingeringClose(socket: Duplex, text: string, clock: Clock): void {
-  if (socket.destroyed || ending.has(socket)) return;
-  ending.add(socket);
+  if (socket.destroyed || isEnding(socket)) return;
   socket.once(
     "close",
     clock.setTimer(() => socket.destroy(), LINGER_MS),
@@ -156,5 +153,5 @@ export function lingeringClose(socket: Duplex, text: string, clock: Clock): void
 
 /** Whether its last answer was sent. Nothing that arrives after it may be acted on: that answer was a failure. */
 export function isEnding(socket: Duplex): boolean {
-  return ending.has(socket);
+  return socket.writableEnded;
 }

@@ -122,7 +122,7 @@ test("a file is checked by itself, and each mistake has its line", () => {
   expect(details.problems).toMatchObject([{ name: "prot" }, { name: "auth.mode" }, { name: "remote.token" }]);
   expect(outcomes["missing"]).toMatchObject({ code: 2, stdout: "" });
   expect(outcomes["missing"]?.stderr).toMatch(
-    /^Error: The configuration file \S+none\.yaml does not exist\.$/m,
+    /^Error: The configuration file \S+none\.yaml does not exist\. /m,
   );
   expect(outcomes["whole"]?.stderr).toContain("EVREG_PORT");
 });
