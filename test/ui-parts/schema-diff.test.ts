@@ -1,13 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import { placesIn } from "../../src/ui/screens/actions/payload-places.ts";
 import {
   changeInShort,
   diffRows,
   type DiffRow,
   foldedRows,
   pinsOf,
-  sidesOfRows,
 } from "../../src/ui/screens/actions/schema-diff.ts";
 import { jsonLines } from "../../src/ui/screens/actions/schema-lines.ts";
 import { brokenFields, touchedFields, usedFields } from "../../src/ui/screens/actions/used-fields.ts";
@@ -80,8 +78,8 @@ describe("the difference of two schemas", () => {
 
   it("ends soon where nearly all differs", () => {
     const rows = diffRows(large("a"), large("b"));
-    expect(rows.filter(({ sign }) => sign === "-")).toHaveLength(12_000);
-    expect(rows.filter(({ sign }) => sign === "+")).toHaveLength(12_000);
+    expect(rows.filter(({ sign }) => sign === "-")).toHaveLength(12_004);
+    expect(rows.filter(({ sign }) => sign === "+")).toHaveLength(12_004);
   });
 
   it("ends soon where all lines only change their places", () => {
@@ -103,16 +101,6 @@ describe("the difference of two schemas", () => {
     const all = folds.reduce((sum, fold) => sum + (fold.kind === "alike" ? fold.count : fold.rows.length), 0);
     expect(all).toBe(rows.length);
     expect(folds.length).toBeLessThanOrEqual(3);
-  });
-
-  it("stands side by side, what was added beside what it replaces", () => {
-    const customer = { type: "object", properties: { country: { enum: ["DE", "FR", "AT"] } } };
-    const next = { ...ORDER, properties: { ...ORDER.properties, customer } };
-    const pairs = sidesOfRows(diffRows(text(ORDER), text(next)));
-    const changed = pairs.filter(([left, right]) => left !== right);
-    expect(changed.map(([left, right]) => [left && said(left), right && said(right)])).toEqual([
-      ['"IT"', '"AT"'],
-    ]);
   });
 });
 
@@ -152,12 +140,6 @@ describe("the members that subscriptions look at", () => {
     ]);
   });
 
-  it("are looked for a bounded time in a schema that has itself in it", () => {
-    const tree: Record<string, unknown> = { properties: {} };
-    for (const name of "abcdefgh") (tree["properties"] as Record<string, unknown>)[name] = { $ref: "#" };
-    expect(placesIn(tree).get("")).toContain("/a/b");
-  });
-
   it("are named where a break is about them, or about what they are in", () => {
     const used = usedFields([subscription(filter, { key: "/lines/0/sku" })]);
     const brokenBy = (field: string): readonly string[] => brokenFields(used, field).map((one) => one.field);
@@ -171,7 +153,7 @@ describe("the members that subscriptions look at", () => {
   it("are named where a change touches them, or takes away what they are in", () => {
     const used = usedFields([subscription(filter, { key: "/lines/0" })]);
     const touchedBy = (next: unknown): readonly string[] =>
-      touchedFields(used, diffRows(text(ORDER), text(next)), ORDER, next).map(({ field }) => field);
+      touchedFields(used, diffRows(text(ORDER), text(next))).map(({ field }) => field);
     const { customer, ...others } = ORDER.properties;
     const narrower = { ...customer, properties: { country: { enum: ["DE"] } } };
     expect(touchedBy({ ...ORDER, properties: { ...others, customer: narrower } })).toEqual([

@@ -33,7 +33,6 @@ export const ADDRESSES = [
   "#/actions",
   "#/actions/order.created",
   "#/actions/order.created/revisions?from=1&to=2",
-  "#/actions/order.created/revisions?from=1&to=2&layout=beside",
   "#/actions/order.created/check",
   "#/actions/order.created/publish",
   "#/actions/order.created/types",

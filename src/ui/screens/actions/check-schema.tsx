@@ -47,20 +47,16 @@ export function CheckSchema({ action, subscribers, route }: PartProps) {
     () => (checked === undefined ? undefined : diffRows(action.schemaText, checked)),
     [action.schemaText, checked],
   );
-  const [before, after] = useMemo(
-    () => [JSON.parse(action.schemaText), JSON.parse(checked ?? "{}")] as const,
-    [action.schemaText, checked],
-  );
   const isChanged = rows?.some(({ sign }) => sign !== " ") ?? false;
   const isCurrent = checked === text;
   const verdict = trial?.verdict;
   const breaks = useMemo(() => inOrder(rows ?? [], verdict?.breaks ?? []), [rows, verdict]);
   // Breaks name their own.
   const touched = useMemo(() => {
-    const fields = touchedFields(usedFields(subscribers ?? []), rows ?? [], before, after);
+    const fields = touchedFields(usedFields(subscribers ?? []), rows ?? []);
     const named = new Set(breaks.flatMap((broken) => brokenFields(fields, broken.field)));
     return fields.filter((field) => !named.has(field));
-  }, [rows, subscribers, before, after, breaks]);
+  }, [rows, subscribers, breaks]);
   const mayWrite = mayChange(action);
 
   const apply = async (force: boolean): Promise<void> => {

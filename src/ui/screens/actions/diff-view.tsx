@@ -1,17 +1,10 @@
-import { Button } from "../../parts/button.tsx";
+import { Button, Segments } from "../../parts/button.tsx";
 import { useMemo, useState } from "preact/hooks";
 import type { Piece } from "../../parts/json-tokens.ts";
 import { numberText } from "../../parts/time.tsx";
-import { linkTo, type Route } from "../../parts/route.ts";
-import {
-  type BreakPlace,
-  type DiffRow,
-  type Fold,
-  foldedRows,
-  type Pins,
-  pinsOf,
-  sidesOfRows,
-} from "./schema-diff.ts";
+import { CodeBox } from "../../parts/layout.tsx";
+import { goTo, linkTo, type Route } from "../../parts/route.ts";
+import { type BreakPlace, type DiffRow, type Fold, foldedRows, pinsOf } from "./schema-diff.ts";
 
 /** Each row is some twenty elements. */
 const SHOWN_ROWS = 1_500;
@@ -44,7 +37,6 @@ export function DiffView(props: {
 }) {
   const { rows, breaks, note, route } = props;
   const isWhole = route.query["lines"] === "whole";
-  const isBeside = route.query["layout"] === "beside" && !matchMedia("(max-width: 48rem)").matches;
   const pins = useMemo(() => pinsOf(rows, breaks), [rows, breaks]);
   const [opened, setOpened] = useState<ReadonlySet<number>>(new Set());
   const [most, setMost] = useState(SHOWN_ROWS);
@@ -54,43 +46,27 @@ export function DiffView(props: {
   );
   const changed = rows.filter(({ sign }) => sign !== " ").length;
   let room = most;
-  const seg = (label: string, name: string, options: readonly (readonly [string | undefined, string])[]) => (
-    <span class={name === "layout" ? "seg hide-s" : "seg"} role="group" aria-label={label}>
-      {options.map(([value, word]) => (
-        <a
-          key={word}
-          href={linkTo(route.path, { ...route.query, [name]: value })}
-          aria-current={route.query[name] === value ? "true" : undefined}
-        >
-          {word}
-        </a>
-      ))}
-    </span>
-  );
   return (
-    <section class="panel codebox" aria-label="What changes">
-      <header>
-        <h2>What changes</h2>
-        <span class="aside">{note}</span>
-        <span class="push row">
-          {seg("Lines", "lines", [
-            [undefined, "Changes"],
-            ["whole", "Whole"],
-          ])}
-          {seg("Layout", "layout", [
-            [undefined, "Inline"],
-            ["beside", "Side by side"],
-          ])}
-        </span>
-      </header>
+    <CodeBox
+      title="What changes"
+      note={note}
+      acts={
+        <Segments
+          label="Lines"
+          choices={{ changes: "Changes", whole: "Whole" }}
+          picked={isWhole ? "whole" : "changes"}
+          pick={(lines) =>
+            goTo(linkTo(route.path, { ...route.query, lines: lines === "whole" ? lines : undefined }), {
+              replace: true,
+            })
+          }
+        />
+      }
+    >
       {changed === 0 && !isWhole ? (
         <p class="empty">The two are alike.</p>
       ) : (
-        <ol
-          class={isBeside ? "code diff beside" : "code diff"}
-          tabIndex={0}
-          aria-label="Difference of the schemas"
-        >
+        <ol class="code diff" tabIndex={0} aria-label="Difference of the schemas">
           {folds.map((fold) => {
             if (room <= 0) return null;
             if (fold.kind === "alike" && !opened.has(fold.start)) {
@@ -106,16 +82,9 @@ export function DiffView(props: {
             const all = fold.kind === "rows" ? fold.rows : rows.slice(fold.start, fold.start + fold.count);
             const shown = all.slice(0, room);
             room -= shown.length;
-            return isBeside
-              ? sidesOfRows(shown).map(([left, right], index) => (
-                  <li key={`${fold.start}-${index}`}>
-                    <Half row={left} side="before" rows={rows} pins={pins} />
-                    <Half row={right} side="after" rows={rows} pins={pins} />
-                  </li>
-                ))
-              : shown.map((row, index) => (
-                  <InlineRow key={fold.start + index} row={row} pins={pins.get(fold.start + index)} />
-                ));
+            return shown.map((row, index) => (
+              <Row key={fold.start + index} row={row} pins={pins.get(fold.start + index)} />
+            ));
           })}
         </ol>
       )}
@@ -125,14 +94,14 @@ export function DiffView(props: {
           <Button look="bare" run={() => setMost(most + SHOWN_ROWS)} label="Show more" />
         </p>
       )}
-    </section>
+    </CodeBox>
   );
 }
 
 const CLASSES = { " ": "", "-": "del", "+": "add" } as const;
 const SIGNS = { " ": " ", "-": "−", "+": "+" } as const;
 
-function InlineRow({ row, pins }: { readonly row: DiffRow; readonly pins: readonly number[] | undefined }) {
+function Row({ row, pins }: { readonly row: DiffRow; readonly pins: readonly number[] | undefined }) {
   const { sign, before, after, line } = row;
   return (
     <li class={CLASSES[sign]}>
@@ -141,25 +110,6 @@ function InlineRow({ row, pins }: { readonly row: DiffRow; readonly pins: readon
       <span class="sign">{SIGNS[sign]}</span>
       <Pieces pieces={line.pieces} />
     </li>
-  );
-}
-
-function Half(props: {
-  readonly row: DiffRow | undefined;
-  readonly side: "before" | "after";
-  readonly rows: readonly DiffRow[];
-  readonly pins: Pins;
-}) {
-  const { row, side, rows, pins } = props;
-  if (row === undefined) return <span class="half none" />;
-  // What is alike stands on both sides, and is pinned on the right.
-  const isPinned = row.sign !== " " || side === "after";
-  return (
-    <span class={`half ${CLASSES[row.sign]}`}>
-      <Gutter number={row[side]} pins={isPinned ? pins.get(rows.indexOf(row)) : undefined} />
-      <span class="sign">{SIGNS[row.sign]}</span>
-      <Pieces pieces={row.line.pieces} />
-    </span>
   );
 }
 

@@ -12,72 +12,31 @@ export interface DiffRow {
   readonly line: JsonLine;
 }
 
-/**
- * So many lines that both have in another order are compared; to compare more could stop the page for seconds, and they are
- * shown as changed.
- */
-const MOST_EDITS = 500;
+/** Schemas that differ in more lines are shown as wholly changed: to compare them would stop the page for seconds. */
+const MOST_EDITS = 1_000;
 
 /** The lines of two JSON texts, each as it is indented. A comma alone is no difference. */
 export function diffRows(before: string, after: string): readonly DiffRow[] {
   const [old, next] = [jsonLines(before), jsonLines(after)];
+  const parts = diffArrays(keysOf(old), keysOf(next), { maxEditLength: MOST_EDITS }) ?? [
+    { removed: true, added: false, count: old.length },
+    { removed: false, added: true, count: next.length },
+  ];
   const rows: DiffRow[] = [];
   let [at, to] = [0, 0];
-  for (const [end, other] of [...pairsOf(old, next), [old.length, next.length] as const]) {
-    for (; at < end; at += 1) rows.push({ sign: "-", before: at + 1, after: null, line: old[at]! });
-    for (; to < other; to += 1) rows.push({ sign: "+", before: null, after: to + 1, line: next[to]! });
-    if (end === old.length && other === next.length) break;
-    rows.push({ sign: " ", before: at + 1, after: to + 1, line: next[to]! });
-    at += 1;
-    to += 1;
+  for (const { removed, added, count } of parts) {
+    for (let index = 0; index < count; index += 1) {
+      const line = removed ? old[at]! : next[to]!;
+      if (!added) at += 1;
+      if (!removed) to += 1;
+      const sign = removed ? "-" : added ? "+" : " ";
+      rows.push({ sign, before: added ? null : at, after: removed ? null : to, line });
+    }
   }
   return rows;
 }
 
-/** The indexes of lines that stay, in both. */
-function pairsOf(
-  old: readonly JsonLine[],
-  next: readonly JsonLine[],
-): readonly (readonly [number, number])[] {
-  let head = 0;
-  while (head < old.length && head < next.length && old[head]!.key === next[head]!.key) head += 1;
-  let tail = 0;
-  const most = Math.min(old.length, next.length) - head;
-  while (tail < most && old.at(-1 - tail)!.key === next.at(-1 - tail)!.key) tail += 1;
-
-  const [oldEnd, newEnd] = [old.length - tail, next.length - tail];
-  // What only one of them has cannot stay, and would cost most.
-  const inOld = shared(old, head, oldEnd, next.slice(head, newEnd));
-  const inNew = shared(next, head, newEnd, old.slice(head, oldEnd));
-  const parts = diffArrays(keysOf(old, inOld), keysOf(next, inNew), { maxEditLength: MOST_EDITS }) ?? [];
-  const pairs = Array.from({ length: head }, (_, index) => [index, index] as [number, number]);
-  let [at, to] = [0, 0];
-  for (const { added, removed, count } of parts) {
-    for (let index = 0; index < count; index += 1) {
-      if (!added && !removed) pairs.push([inOld[at]!, inNew[to]!]);
-      if (!added) at += 1;
-      if (!removed) to += 1;
-    }
-  }
-  for (let index = 0; index < tail; index += 1) pairs.push([oldEnd + index, newEnd + index]);
-  return pairs;
-}
-
-const keysOf = (lines: readonly JsonLine[], indexes: readonly number[]): string[] =>
-  indexes.map((index) => lines[index]!.key);
-
-/** The indexes of lines, from a first to before an end, that others say, too. */
-function shared(
-  lines: readonly JsonLine[],
-  from: number,
-  end: number,
-  others: readonly JsonLine[],
-): readonly number[] {
-  const keys = new Set(others.map(({ key }) => key));
-  const indexes: number[] = [];
-  for (let index = from; index < end; index += 1) if (keys.has(lines[index]!.key)) indexes.push(index);
-  return indexes;
-}
+const keysOf = (lines: readonly JsonLine[]): string[] => lines.map(({ key }) => key);
 
 /** Rows that are shown, or how many alike ones are left out between them. */
 export type Fold =
@@ -116,34 +75,6 @@ export function foldedRows(rows: readonly DiffRow[], kept: ReadonlySet<number> =
 }
 
 const parentOf = (pointer: string): string => pointer.slice(0, Math.max(0, pointer.lastIndexOf("/")));
-
-/** Both sides beside each other: what was removed stands left of what was added in its place. */
-export function sidesOfRows(
-  rows: readonly DiffRow[],
-): readonly (readonly [DiffRow | undefined, DiffRow | undefined])[] {
-  const pairs: (readonly [DiffRow | undefined, DiffRow | undefined])[] = [];
-  for (let at = 0; at < rows.length;) {
-    const row = rows[at]!;
-    if (row.sign === " ") {
-      pairs.push([row, row]);
-      at += 1;
-      continue;
-    }
-    const run = rows.slice(at, endOfRun(rows, at));
-    const removed = run.filter(({ sign }) => sign === "-");
-    const added = run.filter(({ sign }) => sign === "+");
-    for (let index = 0; index < Math.max(removed.length, added.length); index += 1) {
-      pairs.push([removed[index], added[index]]);
-    }
-    at += run.length;
-  }
-  return pairs;
-}
-
-function endOfRun(rows: readonly DiffRow[], from: number): number {
-  const end = rows.findIndex(({ sign }, index) => index > from && sign === " ");
-  return end === -1 ? rows.length : end;
-}
 
 /** Where what somebody says of a schema is pinned: by index of the row, the numbers of what is said, from 1. */
 export type Pins = ReadonlyMap<number, readonly number[]>;

@@ -1,6 +1,5 @@
 import type { Subscription } from "../../../domain/subscription.ts";
 import type { DiffRow } from "./schema-diff.ts";
-import { placesFor, placesIn, valueAt } from "./payload-places.ts";
 import { pointerSteps, pointerTo } from "../../../json/pointer.ts";
 import { pathNamed } from "../../../json/field-path.ts";
 
@@ -31,17 +30,30 @@ export function usedFields(subscriptions: readonly Subscription[]): readonly Use
 
 /** Finds the innermost members: one that is looked into is not looked at itself. */
 function filteredPlaces(filter: unknown): ReadonlySet<string> {
-  const all = new Set<string>();
-  for (const [pointer, places] of placesIn(filter)) {
-    const required = valueAt(filter, `${pointer}/required`);
-    for (const place of places) {
-      if (place !== "") all.add(place);
-      if (!Array.isArray(required)) continue;
-      for (const name of required) all.add(pointerTo(place, String(name)));
-    }
-  }
-  const list = [...all];
-  return new Set(list.filter((place) => !list.some((other) => other.startsWith(`${place}/`))));
+  const all = [...placesIn(filter, "")];
+  return new Set(all.filter((place) => !all.some((other) => other.startsWith(`${place}/`))));
+}
+
+/** Keywords whose schemas are about the same value, and about the items of a list. */
+const SAME = ["not", "if", "then", "else", "allOf", "anyOf", "oneOf"];
+const ITEMS = ["items", "additionalItems", "contains"];
+
+interface FilterSchema {
+  readonly required?: readonly string[];
+  readonly properties?: object;
+}
+
+/** The places in payloads that a schema speaks of, each as a JSON Pointer with `*` for all items of a list. */
+function* placesIn(schema: unknown, place: string): Generator<string> {
+  if (typeof schema !== "object" || schema === null) return;
+  const keywords = schema as Readonly<Record<string, unknown>>;
+  const { required = [], properties = {} } = schema as FilterSchema;
+  yield place;
+  for (const name of required) yield pointerTo(place, name);
+  for (const [name, inner] of Object.entries(properties)) yield* placesIn(inner, pointerTo(place, name));
+  for (const keyword of SAME) for (const inner of [keywords[keyword]].flat()) yield* placesIn(inner, place);
+  for (const keyword of ITEMS)
+    for (const inner of [keywords[keyword]].flat()) yield* placesIn(inner, `${place}/*`);
 }
 
 function fieldName(place: string): string {
@@ -59,35 +71,30 @@ export function brokenFields(used: readonly UsedField[], broken: string): readon
   });
 }
 
-/** Keeps the fields that a change of the schema touches. */
-export function touchedFields(
-  used: readonly UsedField[],
-  rows: readonly DiffRow[],
-  before: unknown,
-  after: unknown,
-): readonly UsedField[] {
-  if (used.length === 0) return [];
-  const [old, next] = [placesIn(before), placesIn(after)];
-  const touched = new Set<string>();
-  const gone = new Set<string>();
+/** Keeps the fields that a change of the schema touches, as far as its properties say where that is. */
+export function touchedFields(used: readonly UsedField[], rows: readonly DiffRow[]): readonly UsedField[] {
   const keysOf = (wanted: DiffRow["sign"]): ReadonlySet<string> =>
     new Set(rows.flatMap(({ sign, line }) => (sign === wanted ? [line.key] : [])));
   const [removed, added] = [keysOf("-"), keysOf("+")];
-  for (const { sign, line } of rows) {
-    // What only moved says the same.
-    if (sign === " " || (removed.has(line.key) && added.has(line.key))) continue;
-    const [places, schema] = sign === "-" ? [old, before] : [next, after];
-    const linePlaces = placesFor(places, line.pointer);
-    const [, keyword, index] = linePlaces.rest.split("/");
-    for (const place of linePlaces.places) {
-      if (keyword === "required") {
-        const name = index === undefined ? undefined : valueAt(schema, line.pointer);
-        if (typeof name === "string") touched.add(pointerTo(place, name));
-      } else if (linePlaces.rest !== "/properties") touched.add(place);
-      if (linePlaces.rest === "") gone.add(place);
-    }
-  }
-  return used.filter(
-    ({ place }) => touched.has(place) || [...gone].some((one) => one !== "" && place.startsWith(`${one}/`)),
+  // What only moved says the same.
+  const changed = rows.filter(
+    ({ sign, line: { key } }) => sign !== " " && !(removed.has(key) && added.has(key)),
   );
+  const touched = changed.map(({ line }) => placeOf(line.pointer));
+  return used.filter(({ place }) =>
+    touched.some((one) => one.place === place || (one.isWhole && place.startsWith(`${one.place}/`))),
+  );
+}
+
+/** The member of payloads that a place in a schema is about, and whether it is the schema of that member itself. */
+function placeOf(pointer: string): { readonly place: string; readonly isWhole: boolean } {
+  const steps = pointerSteps(pointer);
+  let place = "";
+  let at = 0;
+  for (; at < steps.length; at += 1) {
+    if (steps[at] === "properties" && at + 1 < steps.length) place = pointerTo(place, steps[(at += 1)]!);
+    else if (steps[at] === "items") place += "/*";
+    else break;
+  }
+  return { place, isWhole: at === steps.length && place !== "" };
 }
