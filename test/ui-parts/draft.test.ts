@@ -8,8 +8,8 @@ import {
   EMPTY_DRAFT,
   fieldOf,
   newBody,
-  type ReadSubscription,
 } from "../../src/ui/screens/subscriptions/draft.ts";
+import type { ReadSubscription } from "../../src/ui/records/exact-record.ts";
 import { draftedRetries, waitsText } from "../../src/ui/screens/subscriptions/retry-words.ts";
 
 const STORED: ReadSubscription = {
@@ -30,7 +30,7 @@ const STORED: ReadSubscription = {
   blocked_keys: null,
   last_claim_at: null,
   filter: {},
-  filterText: '{"properties":{"id":{"const":12345678901234567890}}}',
+  exactText: '{"properties":{"id":{"const":12345678901234567890}}}',
   rate_limit: 2.5,
   max_in_flight: null,
   timeout_ms: 1_500,

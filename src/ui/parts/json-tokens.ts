@@ -102,37 +102,21 @@ export function indentedLines(text: string): readonly (readonly Piece[])[] {
 export const textOfLines = (lines: readonly (readonly Piece[])[]): string =>
   lines.map((line) => line.map(({ text }) => text).join("")).join("\n");
 
-/**
- * The exact text of a member of the object that the text is; `undefined` if it has none of that name. It goes past values
- * without looking into them: a payload may have megabytes.
- */
+/** The exact text of a member of the object that the text is; `undefined` if it has none of that name. */
 export function memberText(text: string, name: string): string | undefined {
-  let at = skipSpace(text, 0) + 1;
-  for (;;) {
-    const nameStart = skipSpace(text, at);
-    if (text[nameStart] !== '"') return undefined;
-    const nameEnd = stringEnd(text, nameStart);
-    const start = skipSpace(text, skipSpace(text, nameEnd) + 1);
-    const end = valueEnd(text, start);
-    if (JSON.parse(text.slice(nameStart, nameEnd)) === name) return text.slice(start, end);
-    at = skipSpace(text, end);
-    if (text[at] !== ",") return undefined;
-    at += 1;
+  let isWanted = false;
+  let value = { start: 0, end: 0 };
+  for (const { kind, start, end, depth } of tokensOf(text)) {
+    if (depth > 1) continue;
+    const mark = text[start];
+    if (mark === "," || (mark === "}" && depth === 0)) {
+      if (isWanted) return text.slice(value.start, value.end);
+    } else if (kind === "name") {
+      isWanted = JSON.parse(text.slice(start, end)) === name;
+      value = { start: 0, end: 0 };
+    } else if (mark !== ":") value = { start: value.start || start, end };
   }
-}
-
-/** Where a value ends that starts there. */
-function valueEnd(text: string, start: number): number {
-  if (!"{[".includes(text[start] ?? "")) return tokenEnd(text, start, text[start] ?? "");
-  let depth = 0;
-  for (let at = start; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === 0x22) at = stringEnd(text, at) - 1;
-    else if (code === 0x7b || code === 0x5b) depth += 1;
-    else if (code === 0x7d || code === 0x5d) depth -= 1;
-    if (depth === 0) return at + 1;
-  }
-  return text.length;
+  return undefined;
 }
 
 /** Why a text is no JSON object, such as a schema or a payload; `undefined` where it is one. */

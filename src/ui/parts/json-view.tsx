@@ -9,25 +9,6 @@ import { sizeText } from "./time.tsx";
 const UNASKED_CHARACTERS = 64 * 1_024;
 /** Beyond this it is plain text: each coloured piece is an element. */
 const COLOURED_CHARACTERS = 128 * 1_024;
-/** Plain text is laid out in parts of this size, and only those that are seen. */
-const PART_CHARACTERS = 16 * 1_024;
-
-/** The parts of a text, ended at lines where it has such, never within a character. */
-function partsOf(text: string): readonly string[] {
-  const parts: string[] = [];
-  for (let at = 0; at < text.length;) {
-    let end = at + PART_CHARACTERS;
-    if (end < text.length) {
-      const line = text.slice(at, end).lastIndexOf("\n") + 1;
-      if (line > 0) end = at + line;
-      else if (/[\uDC00-\uDFFF]/.test(text[end]!)) end -= 1;
-    }
-    parts.push(text.slice(at, end));
-    at = end;
-  }
-  return parts;
-}
-
 export function Lines(props: { readonly lines: readonly (readonly Piece[])[]; readonly tall?: boolean }) {
   const { lines, tall } = props;
   return (
@@ -58,13 +39,11 @@ export function JsonView(props: {
   /** Indented first: for what nobody published byte for byte, such as a schema. */
   readonly indented?: boolean;
   readonly note?: string;
-  /** Whether somebody has asked for it already, however large it is. */
-  readonly asked?: boolean;
 }) {
   const { title, what, text } = props;
   const isOneLine = !text.includes("\n");
   const [indented, setIndented] = useState(props.indented ?? isOneLine);
-  const [asked, setAsked] = useState(props.asked ?? false);
+  const [asked, setAsked] = useState(false);
   const shown = asked || text.length <= UNASKED_CHARACTERS;
   const lines = useMemo(
     () =>
@@ -75,7 +54,6 @@ export function JsonView(props: {
           : exactLines(text),
     [text, indented, shown],
   );
-  const parts = useMemo(() => (shown && lines === undefined ? partsOf(text) : []), [text, shown, lines]);
   const bytes = useMemo(() => new Blob([text]).size, [text]);
   return (
     <CodeBox
@@ -104,11 +82,7 @@ export function JsonView(props: {
       {lines !== undefined && <Lines lines={lines} />}
       {shown && lines === undefined && (
         <pre class="code tall plain" tabIndex={0}>
-          {parts.map((part, index) => (
-            <span key={index} class="part">
-              {part}
-            </span>
-          ))}
+          {text}
         </pre>
       )}
     </CodeBox>

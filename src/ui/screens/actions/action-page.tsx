@@ -19,7 +19,8 @@ import { ActionBadge, mayChange, PROTECTED } from "./action-state.tsx";
 import { ActionSettings } from "./action-settings.tsx";
 import { CheckSchema } from "./check-schema.tsx";
 import { PublishBox } from "./publish-box.tsx";
-import { actionPath, type ReadAction, readAction } from "./read-action.ts";
+import { type ReadAction, readAction } from "../../records/exact-record.ts";
+import { actionPath } from "./read-action.ts";
 import { Revisions } from "./revisions.tsx";
 import { SchemaOf } from "./schema-of.tsx";
 

@@ -31,7 +31,7 @@ const REPLAY_EVENTS = 1_000;
 export function CheckSchema({ action, subscribers, route }: PartProps) {
   const name = action.action;
   const draft = useDraft<CheckFields>(checkForm(name), () => ({
-    text: textOfLines(indentedLines(action.schemaText)),
+    text: textOfLines(indentedLines(action.exactText)),
   }));
   const { text } = draft.fields;
   const { isBusy, failure, act, forget } = useActing();
@@ -44,8 +44,8 @@ export function CheckSchema({ action, subscribers, route }: PartProps) {
   // What is shown belongs together: the differences are those of the schema that the verdict is about.
   const checked = trial?.text;
   const rows = useMemo(
-    () => (checked === undefined ? undefined : diffRows(action.schemaText, checked)),
-    [action.schemaText, checked],
+    () => (checked === undefined ? undefined : diffRows(action.exactText, checked)),
+    [action.exactText, checked],
   );
   const isChanged = rows?.some(({ sign }) => sign !== " ") ?? false;
   const isCurrent = checked === text;

@@ -13,7 +13,8 @@ import { AreaField, CameBack, ChoiceField, FieldGroup, Form, TextField } from ".
 import { Say } from "../../parts/states.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
 import { say } from "../../parts/toast.tsx";
-import { actionPath, type ReadAction, readAction, checkedSchema, checkForm } from "./read-action.ts";
+import { type ReadAction, readAction } from "../../records/exact-record.ts";
+import { actionPath, checkedSchema, checkForm } from "./read-action.ts";
 
 const FIRST_SCHEMA = `{
   "type": "object",
@@ -39,7 +40,7 @@ export function NewActionForm({ query }: { readonly query: Readonly<Record<strin
       form={linkTo(["actions"], { create, like })}
       name={create === "one" ? "" : create}
       application={model?.application ?? query["application"] ?? ownApplication()}
-      schema={(like === undefined ? undefined : checkedSchema(like)) ?? model?.schemaText ?? FIRST_SCHEMA}
+      schema={(like === undefined ? undefined : checkedSchema(like)) ?? model?.exactText ?? FIRST_SCHEMA}
       like={like}
     />
   );

@@ -1,6 +1,6 @@
 import type { Subscription } from "../../../domain/subscription.ts";
 import type { Route } from "../../parts/route.ts";
-import type { ReadAction } from "./read-action.ts";
+import type { ReadAction } from "../../records/exact-record.ts";
 
 /** What every part of an action's page has. */
 export interface PartProps {

@@ -3,12 +3,14 @@ import { Button } from "../../parts/button.tsx";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isReservedName } from "../../../domain/names.ts";
 import { may } from "../../api/identity.ts";
-import { askText, type ApiError, newAttemptKey } from "../../api/request.ts";
+import { askJson, type ApiError, newAttemptKey } from "../../api/request.ts";
+import { readSample } from "../../records/exact-record.ts";
+import type { Event } from "../../../domain/event.ts";
 import { useActing } from "../../parts/acting.ts";
 import { useDraft } from "../../api/drafts.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { Command } from "../../parts/copy.tsx";
-import { indentedLines, memberText, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
+import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
 import { Empty, Say } from "../../parts/states.tsx";
 import { linkTo } from "../../parts/route.ts";
 import type { PartProps } from "./part-props.ts";
@@ -20,7 +22,7 @@ interface TypedEvent {
   /** Stays the same until the event is known to be stored, also over a reload. */
   readonly key: string;
   /** The seed of a payload that was made up. */
-  readonly seed: string | null;
+  readonly seed: number | null;
 }
 
 const newEvent = (): TypedEvent => ({ text: "", key: newAttemptKey(), seed: null });
@@ -30,7 +32,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
   const name = action.action;
   const draft = useDraft(linkTo(["actions", name, "publish"]), newEvent);
   const { text, key, seed } = draft.fields;
-  const [published, setPublished] = useState<string | undefined>();
+  const [published, setPublished] = useState<number | undefined>();
   const { isBusy, failure, act, forget } = useActing();
   // A sample that is long in coming must keep nobody from publishing what was typed, nor replace it.
   const sampling = useActing();
@@ -39,12 +41,12 @@ export function PublishBox({ action, subscribers }: PartProps) {
     void sampling.act(async () => {
       setPublished(undefined);
       forget();
-      const data = memberText(await askText(`${actionPath(name)}/sample`), "data") ?? "{}";
+      const { data } = await readSample(`${actionPath(name)}/sample`);
       if (typed.current) return;
       draft.begin({
-        text: textOfLines(indentedLines(memberText(data, "payload") ?? "{}")),
+        text: textOfLines(indentedLines(data.exactText)),
         key: newAttemptKey(),
-        seed: memberText(data, "seed") ?? null,
+        seed: data.seed,
       });
     });
   useEffect(() => {
@@ -56,9 +58,9 @@ export function PublishBox({ action, subscribers }: PartProps) {
       sampling.forget();
       // The payload goes as it was written, to the byte.
       const body = `{"action":${JSON.stringify(name)},"idempotency_key":"${key}","payload":${text}}`;
-      const answer = await askText("/v1/events", { method: "POST", text: body });
+      const { data } = await askJson<Event>("/v1/events", { method: "POST", text: body });
       draft.begin({ key: newAttemptKey() });
-      setPublished(memberText(memberText(answer, "data") ?? "{}", "rowid"));
+      setPublished(data.rowid);
     });
   if (isReservedName(name)) {
     return (

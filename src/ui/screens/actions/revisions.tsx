@@ -15,7 +15,8 @@ import type { PartProps } from "./part-props.ts";
 import { mayChange } from "./action-state.tsx";
 import { BreakList } from "./break-list.tsx";
 import { DiffView } from "./diff-view.tsx";
-import { actionPath, type ReadRevision, readRevision, checkSchema } from "./read-action.ts";
+import { type Exact, readRevision } from "../../records/exact-record.ts";
+import { actionPath, checkSchema } from "./read-action.ts";
 import { changeInShort, diffRows, inOrder } from "./schema-diff.ts";
 import { useVerdict } from "./use-verdict.ts";
 
@@ -176,15 +177,15 @@ function Comparison(props: PartProps & { readonly first: number; readonly second
   const { action, subscribers, route, first, second } = props;
   const pathOf = (revision: number): string => `${actionPath(action.action)}/revisions/${revision}`;
   const [before, after] = [
-    useResource<ReadRevision>(pathOf(first), { read: readRevision }),
-    useResource<ReadRevision>(pathOf(second), { read: readRevision }),
+    useResource<Exact<ActionRevision>>(pathOf(first), { read: readRevision }),
+    useResource<Exact<ActionRevision>>(pathOf(second), { read: readRevision }),
   ];
   const [old, next] = [before.answer?.data, after.answer?.data];
   const rows = useMemo(
-    () => (old === undefined || next === undefined ? undefined : diffRows(old.schemaText, next.schemaText)),
+    () => (old === undefined || next === undefined ? undefined : diffRows(old.exactText, next.exactText)),
     [old, next],
   );
-  const trial = useVerdict(action.action, next?.schemaText, { revision: first });
+  const trial = useVerdict(action.action, next?.exactText, { revision: first });
   const verdict = trial?.verdict;
   const breaks = useMemo(() => inOrder(rows ?? [], verdict?.breaks ?? []), [rows, verdict]);
   const failed = before.error ?? after.error;
@@ -193,7 +194,7 @@ function Comparison(props: PartProps & { readonly first: number; readonly second
     return <Waiting of={before} rows={6} />;
   }
   const goBack = (): void => {
-    checkSchema(action.action, textOfLines(indentedLines(next.schemaText)));
+    checkSchema(action.action, textOfLines(indentedLines(next.exactText)));
     goTo(linkTo(["actions", action.action, "check"]));
   };
   const isOld = second !== action.revision && mayChange(action);

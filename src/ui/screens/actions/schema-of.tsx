@@ -16,7 +16,7 @@ import { usedFields } from "./used-fields.ts";
 export function SchemaOf({ action, subscribers }: PartProps) {
   return (
     <div class="cols">
-      <JsonView title="Schema" what="the schema" text={action.schemaText} indented />
+      <JsonView title="Schema" what="the schema" text={action.exactText} indented />
       <Subscribers action={action.action} subscribers={subscribers} />
     </div>
   );

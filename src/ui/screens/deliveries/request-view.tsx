@@ -5,7 +5,9 @@ import { useResource } from "../../api/resource.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { Copy, curlOf } from "../../parts/copy.tsx";
 import { CodeBox } from "../../parts/layout.tsx";
-import { type EventHead, PayloadView, useEvent } from "../../records/stored-event.tsx";
+import { JsonView } from "../../parts/json-view.tsx";
+import { Waiting } from "../../parts/states.tsx";
+import { eventPath, type ReadEvent, readEvent } from "../../records/exact-record.ts";
 
 type Header = readonly [name: string, value: string, isLeftOut?: boolean];
 
@@ -33,7 +35,7 @@ function headersOf(
 }
 
 /** The body of an attempt, with the payload byte for byte. */
-function bodyOf({ rowid, action, timestamped }: EventHead, payload: string, attempt: number): string {
+function bodyOf({ rowid, action, timestamped, exactText: payload }: ReadEvent, attempt: number): string {
   return `{"event_id":"${rowid}","action":${JSON.stringify(action)},"payload":${payload},"timestamp":"${timestamped}","delivery_attempt":${attempt}}`;
 }
 
@@ -48,7 +50,7 @@ export function RequestView(props: {
 }) {
   const { delivery, subscription, picked } = props;
   const { attempts } = delivery;
-  const stored = useEvent(delivery.event_id);
+  const stored = useResource<ReadEvent>(eventPath(delivery.event_id), { read: readEvent, isFixed: true });
   const health = useResource<Health>("/health");
   if (subscription === undefined || subscription.handler === null) {
     return (
@@ -67,8 +69,8 @@ export function RequestView(props: {
   const sent = headers.flatMap(([name, value, isLeftOut]) =>
     isLeftOut === true ? [] : [shellWord(`${name}: ${value}`)],
   );
-  const [event, payload] = [stored.head.answer?.data, stored.payload.answer?.data];
-  const body = event === undefined || payload === undefined ? undefined : bodyOf(event, payload, number);
+  const event = stored.answer?.data;
+  const body = event === undefined ? undefined : bodyOf(event, number);
   return (
     <>
       <CodeBox
@@ -106,7 +108,7 @@ export function RequestView(props: {
           </p>
         </div>
       </CodeBox>
-      <PayloadView title="Body" what="the body" of={stored} text={body} />
+      {body === undefined ? <Waiting of={stored} /> : <JsonView title="Body" what="the body" text={body} />}
     </>
   );
 }

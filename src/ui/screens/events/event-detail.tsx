@@ -15,19 +15,20 @@ import { goTo, linkTo } from "../../parts/route.ts";
 import { Detail } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
 import { say, sayError } from "../../parts/toast.tsx";
-import { type EventHead, PayloadView, payloadOf, useEvent } from "../../records/stored-event.tsx";
+import { JsonView } from "../../parts/json-view.tsx";
+import { eventPath, type ReadEvent, readEvent } from "../../records/exact-record.ts";
 import { EventDeliveries } from "./event-deliveries.tsx";
 
 /** One event: where it went, and what was published. */
 export function EventDetail({ id, query }: { readonly id: string; readonly query: Query }) {
-  const stored = useEvent(id);
-  const name = stored.head.answer?.data.action;
+  const stored = useResource<ReadEvent>(eventPath(id), { read: readEvent, isFixed: true });
+  const name = stored.answer?.data.action;
   const action = useResource<Action>(
     name === undefined ? undefined : `/v1/actions/${encodeURIComponent(name)}`,
   ).answer?.data;
   const list = linkTo(["events"], { ...query, delivery: undefined, attempt: undefined });
   return (
-    <Detail of={stored.head} label={`Event ${id}`} back={["All events", list]}>
+    <Detail of={stored} label={`Event ${id}`} back={["All events", list]}>
       {(event) => (
         <>
           <Head
@@ -39,33 +40,24 @@ export function EventDetail({ id, query }: { readonly id: string; readonly query
               Revision: event.revision,
               Application: action?.application,
             }}
-            acts={
-              <Acts event={event} application={action?.application} payload={stored.payload.answer?.data} />
-            }
+            acts={<Acts event={event} application={action?.application} />}
           />
           <EventDeliveries event={event.rowid} query={query} />
-          <PayloadView title="Payload" what="the payload" of={stored} text={stored.payload.answer?.data} />
+          <JsonView title="Payload" what="the payload" text={event.exactText} />
         </>
       )}
     </Detail>
   );
 }
 
-/** @param props.payload `undefined` while it is not read: then it is read when it is needed */
-function Acts(props: {
-  readonly event: EventHead;
-  readonly application: string | undefined;
-  readonly payload: string | undefined;
-}) {
+function Acts(props: { readonly event: ReadEvent; readonly application: string | undefined }) {
   const { event, application } = props;
-  const { rowid, action } = event;
+  const { rowid, action, exactText: payload } = event;
   const { isBusy, act } = useActing(sayError);
   const key = useRef(newAttemptKey());
-  const readIt = async (): Promise<string> => props.payload ?? payloadOf(rowid);
-  const body = async (more = ""): Promise<string> =>
-    `{"action":${JSON.stringify(action)},${more}"payload":${await readIt()}}`;
+  const body = (more = ""): string => `{"action":${JSON.stringify(action)},${more}"payload":${payload}}`;
   const publish = async (): Promise<void> => {
-    const text = await body(`"idempotency_key":"${key.current}",`);
+    const text = body(`"idempotency_key":"${key.current}",`);
     const { data } = await send<Event>("POST", "/v1/events", { text });
     key.current = newAttemptKey();
     say(`Published as event ${data.rowid}.`);
@@ -91,12 +83,12 @@ function Acts(props: {
         <Button run={again} disabled={isBusy} label="Publish again…" />
       )}
       <Copy
-        text={async () => curlOfEvent(await body())}
+        text={() => curlOfEvent(body())}
         what="the request that publishes it, as curl"
         label="Copy as curl"
       />
       <Copy
-        text={async () => runnable(`evreg publish ${shellWord(action)} ${shellWord(await readIt())}`)}
+        text={() => runnable(`evreg publish ${shellWord(action)} ${shellWord(payload)}`)}
         what="the command that publishes it"
         label="Copy as command"
       />

@@ -1,7 +1,8 @@
-import type { Bearer, Subscription, SubscriptionMode } from "../../../domain/subscription.ts";
+import type { Bearer, SubscriptionMode } from "../../../domain/subscription.ts";
 import type { JsonSchema } from "../../../domain/request.ts";
 import { COUNT, type FieldKind, Unreadable } from "../../../model/value-kinds.ts";
 import { ApiError } from "../../api/request.ts";
+import type { ReadSubscription } from "../../records/exact-record.ts";
 import { PLAIN_SETTINGS, type PlainSetting } from "./plain-settings.ts";
 import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
 
@@ -22,9 +23,6 @@ export interface Draft extends Readonly<Record<PlainSetting, string>> {
   readonly bearer_token: string;
 }
 
-/** A subscription with its filter as it is stored: a number past 2^53 in it stays what it is. */
-export type ReadSubscription = Subscription & { readonly filterText: string | null };
-
 export const EMPTY_DRAFT: Draft = {
   application: "",
   subscription: "",
@@ -42,7 +40,7 @@ export const EMPTY_DRAFT: Draft = {
 };
 
 export function draftOf(subscription: ReadSubscription): Draft {
-  const { ordered, filterText } = subscription;
+  const { ordered, exactText } = subscription;
   const plain = PLAIN_SETTINGS.map(({ name, kind }) => {
     const value = subscription[name];
     return [name, value === null ? "" : kind.write(value)];
@@ -58,7 +56,7 @@ export function draftOf(subscription: ReadSubscription): Draft {
     order: ordered === false ? "any" : ordered === true ? "all" : "key",
     key: typeof ordered === "object" ? ordered.key : "",
     on_exhausted: subscription.on_exhausted ?? "block",
-    filter: filterText === null ? "" : textOfLines(indentedLines(filterText)),
+    filter: subscription.filter === null ? "" : textOfLines(indentedLines(exactText)),
     bearer: subscription.bearer,
     bearer_token: "",
   };

@@ -6,7 +6,7 @@ import { indentedLines } from "../../parts/json-tokens.ts";
 import { Lines } from "../../parts/json-view.tsx";
 import { isAhead } from "../../records/subscription-state.ts";
 import { Relative, Time } from "../../parts/time.tsx";
-import type { ReadSubscription } from "./draft.ts";
+import type { ReadSubscription } from "../../records/exact-record.ts";
 import { formOf } from "./plain-settings.ts";
 import { retriesSentence, waitsText } from "./retry-words.ts";
 
@@ -30,10 +30,10 @@ export function SettingsList({ subscription }: { readonly subscription: ReadSubs
     ...plainRows(subscription, "Order and pace"),
     [
       "Filter",
-      subscription.filterText === null ? (
+      subscription.filter === null ? (
         <Unset words="None: all events are sent" />
       ) : (
-        <Lines lines={indentedLines(subscription.filterText)} tall={false} />
+        <Lines lines={indentedLines(subscription.exactText)} tall={false} />
       ),
     ],
     ...(isPush

@@ -4,7 +4,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { attemptErrorText } from "../../../domain/words/attempts.ts";
 import type { HandlerTest } from "../../../domain/webhook.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { askJson, askText, withQuery } from "../../api/request.ts";
+import { askJson, withQuery } from "../../api/request.ts";
+import { eventPath, type ReadEvent, readEvent, readSample } from "../../records/exact-record.ts";
+import type { Event } from "../../../domain/event.ts";
 import { noted } from "../../api/resource.ts";
 import { useActing } from "../../parts/acting.ts";
 import { useDraft } from "../../api/drafts.ts";
@@ -12,28 +14,19 @@ import { SubscriptionName } from "../../records/delivery-acts.tsx";
 import { AreaField, CameBack, Form, TextField } from "../../parts/form.tsx";
 import { shellWord } from "../../../domain/formats.ts";
 import { Command } from "../../parts/copy.tsx";
-import { memberText, indentedLines, textOfLines } from "../../parts/json-tokens.ts";
+import { indentedLines, textOfLines } from "../../parts/json-tokens.ts";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Say } from "../../parts/states.tsx";
 import { durationText } from "../../parts/time.tsx";
 import { linkTo } from "../../parts/route.ts";
 import { objectText } from "./draft.ts";
 
-interface LastEvent {
-  readonly rowid: number;
-  readonly action: string;
-}
-
 /** The last event of an action, or of any that a pattern stands for, with its payload as it was published. */
-async function lastEvent(
-  pattern: string,
-): Promise<{ readonly id: number; readonly action: string; readonly payload: string } | undefined> {
+async function lastEvent(pattern: string): Promise<ReadEvent | undefined> {
   const action = pattern === "*" ? undefined : pattern;
-  const { data } = await askJson<readonly LastEvent[]>(withQuery("/v1/events", { action, limit: 1 }));
-  const [last] = data;
-  if (last === undefined) return undefined;
-  const event = memberText(await askText(`/v1/events/${last.rowid}`), "data") ?? "{}";
-  return { id: last.rowid, action: last.action, payload: memberText(event, "payload") ?? "{}" };
+  const path = withQuery("/v1/events", { action, limit: 1, payloads: false });
+  const [last] = (await askJson<readonly Event[]>(path)).data;
+  return last === undefined ? undefined : (await readEvent(eventPath(last.rowid))).data;
 }
 
 /** Sends a handler one signed request, and shows what went and what came. */
@@ -57,8 +50,8 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
         const last = await lastEvent(subscription.action);
         if (typed.current) return;
         if (last === undefined) return setOrigin("No event is stored to take one from.");
-        draft.begin({ action: last.action, payload: textOfLines(indentedLines(last.payload)) });
-        setOrigin(`That of event ${last.id}, the last one.`);
+        draft.begin({ action: last.action, payload: textOfLines(indentedLines(last.exactText)) });
+        setOrigin(`That of event ${last.rowid}, the last one.`);
       } catch (error) {
         noted(error);
       }
@@ -67,9 +60,9 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
 
   const makeUp = async (): Promise<void> => {
     const path = `/v1/actions/${encodeURIComponent(action.trim())}/sample`;
-    const sample = memberText(await askText(path), "data") ?? "{}";
-    draft.begin({ payload: textOfLines(indentedLines(memberText(sample, "payload") ?? "{}")) });
-    setOrigin(`Made up from the schema, with seed ${memberText(sample, "seed") ?? ""}.`);
+    const sample = (await readSample(path)).data;
+    draft.begin({ payload: textOfLines(indentedLines(sample.exactText)) });
+    setOrigin(`Made up from the schema, with seed ${sample.seed}.`);
   };
   const run = async (): Promise<void> => {
     const text = `{"action":${JSON.stringify(action.trim())},"payload":${objectText("filter", payload)}}`;
