@@ -165,3 +165,18 @@ export function kindOf(document: OpenApi, whole: Schema): string {
   const long = schema.maxLength === undefined ? "" : `, at most ${schema.maxLength} characters`;
   return `${type}${schema.format === undefined ? "" : ` (${schema.format})`}${from}${to}${long}`;
 }
+
+/** What cannot be shown as one answer here. */
+export const NOT_TRIED: Readonly<Record<string, string>> = {
+  stream: "It goes on until it is closed. Events shows the same, live.",
+  getBackup: "Its answer is a whole data file, for a program to store.",
+};
+
+/** What cannot be taken back, and what to say of it before. */
+export const CANNOT_BE_UNDONE: Readonly<Record<string, string>> = {
+  deleteSubscription: "Its unfinished deliveries are cancelled.",
+  revokeToken: "Whoever uses it is refused from now on.",
+  rotateSubscriptionSecret: "Handlers must know the new secret before the overlap ends.",
+  skipDelivery: "It is given up, and its handler does not get the event.",
+  cancelReplay: "What it has not made due yet is not sent.",
+};

@@ -4,9 +4,8 @@ import { useDraft } from "../../api/drafts.ts";
 import { Command } from "../../parts/copy.tsx";
 import { CameBack } from "../../parts/form.tsx";
 import { linkTo } from "../../parts/route.ts";
-import { commandFor } from "./commands.ts";
 import { answersOf, bodyOf, exampleOf, type OpenApi, type Operation } from "./open-api.ts";
-import { commandWith, curlLine, type RequestValues } from "./request-lines.ts";
+import { curlLine, type RequestValues } from "./request-lines.ts";
 import { Prose, SchemaView } from "./schema-view.tsx";
 import { TryIt } from "./try-it.tsx";
 
@@ -39,7 +38,6 @@ export function OperationView(props: {
     withoutCredentials,
   );
   const { values, body } = draft.fields;
-  const command = commandFor(operation.operationId);
   return (
     <article class="detail" aria-label={operation.summary}>
       <Button look="bare back" to={linkTo(["api"], query)} label="All operations" />
@@ -55,7 +53,6 @@ export function OperationView(props: {
       <Prose text={operation.description} />
       <CameBack draft={draft} />
       <TryIt
-        document={document}
         operation={operation}
         values={values}
         setValues={(next) => draft.change({ values: next })}
@@ -64,10 +61,7 @@ export function OperationView(props: {
         sent={draft.drop}
       />
       <Section title="In a shell">
-        <div class="stack tight">
-          {command !== undefined && <Command text={commandWith(command, values)} />}
-          <Command text={curlLine(operation, values, body)} />
-        </div>
+        <Command text={curlLine(operation, values, body)} />
       </Section>
       {schema !== undefined && (
         <Section title="Body" note="JSON">

@@ -38,11 +38,3 @@ export function curlLine(operation: Operation, values: RequestValues, body: stri
   words.push(shellWord(apiUrl(pathWith(operation, values))));
   return words.join(" ");
 }
-
-/** A command's words, with what was typed. */
-export function commandWith(command: string, values: RequestValues): string {
-  return command.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = values[name]?.trim() ?? "";
-    return value === "" ? name.toUpperCase() : shellWord(value);
-  });
-}

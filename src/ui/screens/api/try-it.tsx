@@ -1,21 +1,18 @@
 import { Words, Section } from "../../parts/layout.tsx";
-import { Button } from "../../parts/button.tsx";
-import { useEffect, useRef, useState } from "preact/hooks";
-import type { Action } from "../../../domain/action.ts";
+import { useState } from "preact/hooks";
 import { SCOPE_NAMES } from "../../../domain/token.ts";
 import { maySome } from "../../api/identity.ts";
-import { ask, ApiError } from "../../api/request.ts";
-import { useResource } from "../../api/resource.ts";
+import { ask } from "../../api/request.ts";
+import { useActing } from "../../parts/acting.ts";
 import { AreaField, Field, Form, TextField } from "../../parts/form.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Say } from "../../parts/states.tsx";
 import { durationText, sizeText } from "../../parts/time.tsx";
-import { confirm } from "../../parts/confirm.tsx";
-import { CANNOT_BE_UNDONE, NOT_TRIED } from "./commands.ts";
+import type { Question } from "../../parts/confirm.tsx";
 import {
-  exampleOf,
+  CANNOT_BE_UNDONE,
   needsNoToken,
-  type OpenApi,
+  NOT_TRIED,
   type Operation,
   type Parameter,
   scopeOf,
@@ -30,7 +27,6 @@ interface Answered {
 }
 
 interface Props {
-  readonly document: OpenApi;
   readonly operation: Operation;
   readonly values: RequestValues;
   readonly setValues: (values: RequestValues) => void;
@@ -64,66 +60,45 @@ export function TryIt(props: Props) {
   return <TryForm {...props} />;
 }
 
-function TryForm({ document, operation, values, setValues, body, setBody, sent }: Props) {
+function TryForm({ operation, values, setValues, body, setBody, sent }: Props) {
   const [answered, setAnswered] = useState<Answered | undefined>();
-  const [error, setError] = useState("");
-  const [sending, setSending] = useState<AbortController | undefined>();
-  const current = useRef(sending);
-  current.current = sending;
-  useEffect(() => () => current.current?.abort(), []);
-  const { method, path, parameters = [], operationId } = operation;
+  const { isBusy, failure, act } = useActing();
+  const { method, parameters = [], operationId } = operation;
   const missing = parameters.find(
     ({ in: where, name }) => where === "path" && (values[name] ?? "").trim() === "",
   );
-
+  const consequence =
+    CANNOT_BE_UNDONE[operationId] ?? (method === "DELETE" ? "It cannot be undone." : undefined);
+  const question: Question | undefined =
+    consequence === undefined
+      ? undefined
+      : {
+          title: `${operation.summary}?`,
+          body: consequence,
+          act: `Send ${method}`,
+          danger: true,
+          ...(values["id"] === undefined ? {} : { type: values["id"].trim() }),
+        };
   const send = async (): Promise<void> => {
-    const consequence = CANNOT_BE_UNDONE[operationId];
-    if (consequence !== undefined || method === "DELETE") {
-      const yes = await confirm({
-        title: `${operation.summary}?`,
-        body: consequence ?? "It cannot be undone.",
-        act: `Send ${method}`,
-        danger: true,
-        ...(values["id"] === undefined ? {} : { type: values["id"].trim() }),
-      });
-      if (!yes) return;
-    }
-    const controller = new AbortController();
-    setSending(controller);
-    setError("");
+    setAnswered(undefined);
     const startedMs = performance.now();
-    try {
-      const response = await ask(pathWith(operation, values), {
-        method,
-        headers: headersWith(operation, values),
-        signal: controller.signal,
-        ...(body === undefined ? {} : { text: body }),
-      });
-      const text = await response.text();
-      if (response.ok) sent();
-      setAnswered({
-        status: response.status,
-        ms: performance.now() - startedMs,
-        headers: [...response.headers],
-        text,
-      });
-    } catch (failure) {
-      setAnswered(undefined);
-      if (!controller.signal.aborted) {
-        setError(failure instanceof ApiError ? failure.message : "The answer broke off.");
-      }
-    }
-    setSending(undefined);
+    const response = await ask(pathWith(operation, values), {
+      method,
+      headers: headersWith(operation, values),
+      ...(body === undefined ? {} : { text: body }),
+    });
+    const text = await response.text();
+    if (response.ok) sent();
+    const { status, headers } = response;
+    setAnswered({ status, ms: performance.now() - startedMs, headers: [...headers], text });
   };
   return (
     <Section title="Try it" note={needsNoToken(operation) ? "it needs no token" : "with your token"}>
-      <Form class="panel pad try-form" send={() => void send()}>
+      <Form class="panel pad try-form" send={() => void act(send, question)}>
         {parameters.map((parameter) => (
           <ParameterField
             key={parameter.name}
-            document={document}
             parameter={parameter}
-            isAction={parameter.name === "name" && path.startsWith("/v1/actions/")}
             value={values[parameter.name] ?? ""}
             set={(value) => setValues({ ...values, [parameter.name]: value })}
           />
@@ -139,18 +114,17 @@ function TryForm({ document, operation, values, setValues, body, setBody, sent }
         <div class="form-acts">
           <button
             class={method === "DELETE" ? "btn danger" : "btn main"}
-            disabled={sending !== undefined || missing !== undefined}
+            disabled={isBusy || missing !== undefined}
           >
             Send {method}
           </button>
-          {sending !== undefined && <Button look="bare" run={() => sending.abort()} label="Stop" />}
           {missing !== undefined && <span class="muted">It needs {missing.name}.</span>}
         </div>
       </Form>
       <div aria-live="polite" class="stack tight answered">
-        {error !== "" && (
+        {failure !== undefined && (
           <Say state="failed" title="No answer">
-            {error}
+            {failure.message}
           </Say>
         )}
         {answered !== undefined && <AnswerView answered={answered} />}
@@ -160,15 +134,12 @@ function TryForm({ document, operation, values, setValues, body, setBody, sent }
 }
 
 function ParameterField(props: {
-  readonly document: OpenApi;
   readonly parameter: Parameter;
-  readonly isAction: boolean;
   readonly value: string;
   readonly set: (value: string) => void;
 }) {
-  const { document, parameter, isAction, value, set } = props;
+  const { parameter, value, set } = props;
   const { name, schema } = parameter;
-  const actions = useResource<readonly Action[]>(isAction ? "/v1/actions" : undefined);
   const options = schema.type === "boolean" ? ["true", "false"] : schema.enum?.map(String);
   const hint = schema.description === undefined ? undefined : <Words text={schema.description} />;
   if (options !== undefined) {
@@ -190,22 +161,15 @@ function ParameterField(props: {
     );
   }
   const example = schema.examples?.[0] ?? schema.default;
-  const placeholder = isAction
-    ? typed(exampleOf(document, schema))
-    : example === undefined
-      ? ""
-      : typed(example);
-  const list = actions.answer?.data.map(({ action }) => action);
   return (
     <TextField
       label={name}
       value={value}
       set={set}
       hint={hint}
-      placeholder={placeholder}
+      placeholder={example === undefined ? "" : typed(example)}
       {...(parameter.required === true ? { required: true } : {})}
       {...(schema.type === "integer" ? { mode: "numeric" as const } : {})}
-      {...(list === undefined ? {} : { list })}
     />
   );
 }
