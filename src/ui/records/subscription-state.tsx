@@ -1,6 +1,11 @@
-import { type SubscriptionState, subscriptionState } from "../../domain/words/attention.ts";
+import {
+  attentionSentence,
+  type SubscriptionState,
+  subscriptionState,
+} from "../../domain/words/attention.ts";
 import type { Attention } from "../../domain/operations.ts";
 import { attention } from "../api/attention.ts";
+import { Time } from "../parts/time.tsx";
 
 /** How a subscription is now, the gravest that is true of it. */
 export function stateNow(
@@ -22,4 +27,16 @@ export function needOf(id: number, reason: Attention["reason"]): Attention | und
 
 export function isAhead(until: string | null, now: number): until is string {
   return until !== null && Date.parse(until) > now;
+}
+
+/** What is said of a subscription that needs a person, with times in the reader's zone. */
+export function AttentionWords({ item }: { readonly item: Attention }) {
+  return (
+    <>
+      {attentionSentence(item).map((part, index) => {
+        if (typeof part === "string") return part;
+        return "time" in part ? <Time key={index} at={part.time} /> : <code key={index}>{part.error}</code>;
+      })}
+    </>
+  );
 }

@@ -6,7 +6,7 @@ import { shellWord } from "../../../domain/formats.ts";
 import { Command } from "../../parts/copy.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Status } from "../../parts/status.tsx";
-import { stateNow } from "../../records/subscription-state.ts";
+import { stateNow } from "../../records/subscription-state.tsx";
 import { numberText, useNow } from "../../parts/time.tsx";
 import { linkTo } from "../../parts/route.ts";
 import type { PartProps } from "./part-props.ts";

@@ -1,15 +1,15 @@
 import { Button } from "../../parts/button.tsx";
 import { useState } from "preact/hooks";
-import { attentionSentence } from "../../../domain/words/attention.ts";
 import type { Attention } from "../../../domain/operations.ts";
 import type { BacklogShare, Stats } from "../../../domain/stats/stats.ts";
 import type { ApiError } from "../../api/request.ts";
 import { attention, beganAmong, type Needy, needyAmong, needyCount } from "../../api/attention.ts";
 import { may } from "../../api/identity.ts";
 import { SubscriptionName } from "../../records/delivery-acts.tsx";
+import { AttentionWords } from "../../records/subscription-state.tsx";
 import { Status } from "../../parts/status.tsx";
 import { isScrolled, useStill } from "../../parts/still.ts";
-import { durationText, numberText, Time, useNow } from "../../parts/time.tsx";
+import { durationText, numberText, useNow } from "../../parts/time.tsx";
 import { linkTo } from "../../parts/route.ts";
 import { RANGES } from "./figures.ts";
 
@@ -108,8 +108,8 @@ function NeedyRow({ needy, isOver }: { readonly needy: Needy; readonly isOver: b
           "It needs nobody any more."
         ) : (
           <>
-            {state !== undefined && <Sentence item={state} />}{" "}
-            {failed !== undefined && <Sentence item={failed} />}
+            {state !== undefined && <AttentionWords item={state} />}{" "}
+            {failed !== undefined && <AttentionWords item={failed} />}
           </>
         )}
       </p>
@@ -157,18 +157,6 @@ function restOf({ totals, backlog: { due, paced }, range }: Stats, isTrouble: bo
   return p99 === null
     ? `${late}.`
     : `${late}; 99 of 100 deliveries of the last ${RANGES[range].words} arrived within ${durationText(p99)}.`;
-}
-
-/** A sentence, with times in the reader's zone. */
-function Sentence({ item }: { readonly item: Attention }) {
-  return (
-    <>
-      {attentionSentence(item).map((part, index) => {
-        if (typeof part === "string") return part;
-        return "time" in part ? <Time key={index} at={part.time} /> : <code key={index}>{part.error}</code>;
-      })}
-    </>
-  );
 }
 
 function Acts({ needy }: { readonly needy: Needy }) {

@@ -7,7 +7,7 @@ import { errorText, failedShare, percentText } from "../../parts/texts.ts";
 import { Empty, FIRST_SUBSCRIPTION } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { useStill } from "../../parts/still.ts";
-import { stateNow } from "../../records/subscription-state.ts";
+import { stateNow } from "../../records/subscription-state.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { durationText, numberText, useNow } from "../../parts/time.tsx";
 import { linkTo } from "../../parts/route.ts";

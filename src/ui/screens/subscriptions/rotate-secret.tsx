@@ -5,7 +5,7 @@ import { send, type Envelope } from "../../api/request.ts";
 import { useActing } from "../../parts/acting.ts";
 import { SubscriptionName } from "../../records/delivery-acts.tsx";
 import { ChoiceField, Form } from "../../parts/form.tsx";
-import { isAhead } from "../../records/subscription-state.ts";
+import { isAhead } from "../../records/subscription-state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { focusAgain } from "../../parts/confirm.tsx";
 import { SubscriptionSecret } from "./subscription-secret.tsx";

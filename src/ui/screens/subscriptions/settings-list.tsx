@@ -4,7 +4,7 @@ import type { Subscription } from "../../../domain/subscription.ts";
 import { retryDefaults } from "../../api/identity.ts";
 import { indentedLines } from "../../parts/json-tokens.ts";
 import { Lines } from "../../parts/json-view.tsx";
-import { isAhead } from "../../records/subscription-state.ts";
+import { isAhead } from "../../records/subscription-state.tsx";
 import { Relative, Time } from "../../parts/time.tsx";
 import type { ReadSubscription } from "../../records/exact-record.ts";
 import { formOf } from "./plain-settings.ts";

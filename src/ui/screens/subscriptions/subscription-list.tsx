@@ -18,7 +18,7 @@ import type { Column } from "../../parts/table.tsx";
 import { errorText, failedShare, percentText, rateText } from "../../parts/texts.ts";
 import { useNow } from "../../parts/time.tsx";
 import { SubscriptionName } from "../../records/delivery-acts.tsx";
-import { stateNow } from "../../records/subscription-state.ts";
+import { stateNow } from "../../records/subscription-state.tsx";
 
 /** Any state but active. */
 const TROUBLED = "troubled";

@@ -19,7 +19,7 @@ import { numberText } from "../../parts/texts.ts";
 import { useNow } from "../../parts/time.tsx";
 import { say, sayError } from "../../parts/toast.tsx";
 import { SubscriptionName } from "../../records/delivery-acts.tsx";
-import { heldBack, stateNow } from "../../records/subscription-state.ts";
+import { heldBack, stateNow } from "../../records/subscription-state.tsx";
 import { DeliveriesOf } from "./deliveries-of.tsx";
 import { EditSubscription } from "./edit-subscription.tsx";
 import { HealthStrip } from "./health-strip.tsx";

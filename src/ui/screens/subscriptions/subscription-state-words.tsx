@@ -1,209 +1,141 @@
-import { Button } from "../../parts/button.tsx";
 import type { Attention } from "../../../domain/operations.ts";
 import type { Delivery } from "../../../domain/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
+import type { SubscriptionState } from "../../../domain/words/attention.ts";
 import { may } from "../../api/identity.ts";
 import { send, withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
-import { DeliveryActs } from "../../records/delivery-acts.tsx";
 import { useActing } from "../../parts/acting.ts";
-import { Say } from "../../parts/states.tsx";
-import { heldBack, isAhead, needOf, stateNow } from "../../records/subscription-state.ts";
-import { numberText, Relative, Time, useNow } from "../../parts/time.tsx";
+import { Button } from "../../parts/button.tsx";
 import { linkTo } from "../../parts/route.ts";
+import { Say } from "../../parts/states.tsx";
+import { Relative, Time, useNow } from "../../parts/time.tsx";
 import { say, sayError } from "../../parts/toast.tsx";
+import { DeliveryActs } from "../../records/delivery-acts.tsx";
+import { AttentionWords, isAhead, needOf, stateNow } from "../../records/subscription-state.tsx";
 
 const EVERY_MS = 3_000;
+
+const TITLES: Readonly<Record<SubscriptionState, string>> = {
+  deactivated: "evreg has deactivated it",
+  blocked: "A delivery has used up its retries, and those behind it wait",
+  failing: "Its last attempt failed",
+  unclaimed: "Deliveries wait, and no consumer claims them",
+  slowed: "The handler asked for time",
+  paused: "A person has paused it",
+  active: "Deliveries have failed for good",
+};
 
 /** How a subscription is, why, what happens next, and what a person can do. Nothing, where all is well. */
 export function StateInWords(props: { readonly subscription: Subscription; readonly activate: () => void }) {
   const { subscription, activate } = props;
-  const {
-    rowid,
-    application,
-    blocked_by: blockedBy,
-    failing_since: since,
-    slowed_until: until,
-  } = subscription;
+  const { rowid, application, active, mode, blocked_by: blockedBy, slowed_until: until } = subscription;
   const now = useNow();
   const state = stateNow(subscription, now);
-  const isFailing = state === "failing" || state === "slowed" || state === "blocked";
-  const waiting = useResource<readonly Delivery[]>(
-    isFailing ? withQuery("/v1/deliveries", { subscription: rowid, status: "waiting", limit: 1 }) : undefined,
-    { everyMs: EVERY_MS },
-  ).answer?.data[0];
-  const blocking = useResource<Delivery>(blockedBy === null ? undefined : `/v1/deliveries/${blockedBy}`, {
-    everyMs: EVERY_MS,
-  }).answer?.data;
-  const mayWrite = may(subscription.mode === "push" ? "write" : "listen", application);
+  const item = state === "active" ? undefined : needOf(rowid, state);
+  const failed = needOf(rowid, "failed");
+  const mayWrite = may(mode === "push" ? "write" : "listen", application);
+  const isFailing = state === "failing" || state === "slowed";
+  const path = withQuery("/v1/deliveries", { subscription: rowid, status: "waiting", limit: 1 });
+  const waiting = useResource<readonly Delivery[]>(isFailing ? path : undefined, { everyMs: EVERY_MS }).answer
+    ?.data[0];
   const { act } = useActing(sayError);
-  const resume = mayWrite && <Button run={activate} label="Resume" />;
   const sendOne = ({ rowid: delivery }: Delivery): void =>
     void act(async () => {
       await send("POST", `/v1/deliveries/${delivery}/retry`);
       say(`Delivery ${delivery} is sent now.`);
     });
-  const failing = since !== null && (
-    <>
-      {" "}
-      Every attempt since <Time at={since} /> has failed
-      {typeof waiting?.last_error === "string" && (
-        <>
-          , the last with <code>{waiting.last_error}</code>
-        </>
-      )}
-      .
-    </>
-  );
-  const held = <Held item={heldBack(rowid)} id={rowid} />;
-  const failed = needOf(rowid, "failed");
-  const again = failed !== undefined && mayWrite && (
-    <Button
-      to={linkTo(["subscriptions", rowid, "replay"], { status: "failed", from: failed.published_from })}
-      label="Send them again…"
-    />
-  );
-  const failures = failed !== undefined && (
-    <a href={linkTo(["deliveries"], { subscription: rowid, status: "failed" })}>
-      {failed.at_least && "At least "}
-      {numberText(failed.deliveries ?? 0)} {failed.deliveries === 1 ? "has" : "have"} failed for good within a
-      day.
-    </a>
-  );
-  if (state === "active") return failures && <Say state="failed" title={failures} button={again} />;
-  if (state === "unclaimed") {
-    const item = needOf(rowid, "unclaimed");
-    return (
-      <Say state={state} title="Deliveries wait, and no consumer claims them">
-        {item !== undefined && (
-          <>
-            {item.at_least && "At least "}
-            {numberText(item.deliveries ?? 0)} {item.deliveries === 1 ? "waits" : "wait"}
-            {item.since !== null && (
-              <>
-                {" "}
-                since <Time at={item.since} />
-              </>
-            )}
-            .{" "}
-          </>
-        )}
-        {subscription.last_claim_at === null ? (
-          "Nobody has ever claimed from it."
-        ) : (
-          <>
-            The last claim was <Relative at={subscription.last_claim_at} />.
-          </>
-        )}{" "}
-        A consumer claims with <code>{`POST /v1/subscriptions/${rowid}/claims`}</code>. What waits is kept.
-      </Say>
-    );
-  }
-  if (state === "deactivated") {
-    return (
-      <Say state={state} title="evreg has deactivated it" button={resume}>
-        {subscription.disabled_reason} {held}
-      </Say>
-    );
-  }
-  if (state === "paused") {
-    return (
-      <Say state={state} title="A person has paused it" button={resume}>
-        {held}
-      </Say>
-    );
-  }
-  if (state === "blocked" && blockedBy !== null) {
-    const keys = subscription.blocked_keys;
-    return (
-      <Say
-        state={state}
-        title={
-          <>
-            <a href={linkTo(["deliveries", blockedBy])}>Delivery {blockedBy}</a> has used up its retries, and
-            those behind it wait
-          </>
-        }
-        button={
-          blocking !== undefined && (
-            <span class="row">
-              <DeliveryActs delivery={blocking} subscription={subscription} />
-            </span>
-          )
-        }
-      >
-        It is tried on
-        {isAhead(until, now) && (
-          <>
-            , next <Relative at={until} />
-          </>
-        )}
-        .{failing}
-        {keys !== null && keys > 1 && ` ${keys >= 1_000 ? "At least 1,000" : keys} keys are blocked.`}
-      </Say>
-    );
-  }
+  if (state === "active" && failed === undefined) return null;
+  const replay = (status: string, from?: string | null): string =>
+    linkTo(["subscriptions", rowid, "replay"], { status, from });
   return (
     <Say
-      state={state}
-      title={
-        isAhead(until, now) ? (
-          <>
-            Nothing is sent before <Time at={until} />, <Relative at={until} />
-          </>
-        ) : (
-          "Its last attempt failed"
+      state={state === "active" ? "failed" : state}
+      title={TITLES[state]}
+      button={
+        mayWrite && (
+          <span class="acts row">
+            {!active && <Button run={activate} label="Resume" />}
+            {failed !== undefined && (
+              <Button to={replay("failed", failed.published_from)} label="Send them again…" />
+            )}
+            {blockedBy !== null && active && <BlockingActs id={blockedBy} subscription={subscription} />}
+            {isFailing && (
+              <>
+                {waiting !== undefined && <Button run={() => sendOne(waiting)} label="Send one now" />}
+                <Button to={replay("waiting")} label="Send all that wait…" />
+              </>
+            )}
+          </span>
         )
       }
-      button={
-        <span class="row">
-          {again}
-          {waiting !== undefined && mayWrite && <Button run={() => sendOne(waiting)} label="Send one now" />}
-          {waiting !== undefined && mayWrite && (
-            <Button
-              to={linkTo(["subscriptions", rowid, "replay"], { status: "waiting" })}
-              label="Send all that wait…"
-            />
-          )}
-        </span>
-      }
     >
-      {isAhead(until, now) && "The handler asked for time."}
-      {failing}
+      {item === undefined ? (
+        subscription.disabled_reason
+      ) : (
+        <>
+          It <AttentionWords item={item} />
+        </>
+      )}
+      {!active && <Held item={item} replay={replay("missed", item?.since)} />}
+      {active && isAhead(until, now) && (
+        <>
+          {" "}
+          Nothing is sent before <Time at={until} />, <Relative at={until} />.
+        </>
+      )}
       {state === "failing" && typeof waiting?.next_attempt_at === "string" && (
         <>
           {" "}
           Delivery {waiting.rowid} is tried again <Relative at={waiting.next_attempt_at} />.
         </>
-      )}{" "}
-      {failures || "What waits is kept."}
+      )}
+      {state === "blocked" && (
+        <>
+          {" "}
+          <a href={linkTo(["deliveries", blockedBy ?? ""])}>Delivery {blockedBy}</a> is tried on until it is
+          delivered or given up.
+        </>
+      )}
+      {state === "unclaimed" && (
+        <>
+          {" "}
+          A consumer claims with <code>{`POST /v1/subscriptions/${rowid}/claims`}</code>.
+        </>
+      )}
+      {failed !== undefined && (
+        <>
+          {" "}
+          <a href={linkTo(["deliveries"], { subscription: rowid, status: "failed" })}>
+            <AttentionWords item={failed} />
+          </a>
+        </>
+      )}
     </Say>
   );
 }
 
-/** What a pause does to deliveries and events, counted as far as it is known. */
-function Held({ item, id }: { readonly item: Attention | undefined; readonly id: number }) {
-  const { deliveries, missed, since } = item ?? { deliveries: null, missed: null, since: null };
+/** What a pause does to deliveries and events. */
+function Held({ item, replay }: { readonly item: Attention | undefined; readonly replay: string }) {
+  const missed = item?.missed ?? 0;
   return (
     <>
-      {since !== null && (
+      {" "}
+      What is held is sent when it is resumed.{" "}
+      {missed === 0 ? (
+        "What is published meanwhile is missed: only a replay sends it."
+      ) : (
         <>
-          Since <Time at={since} />.{" "}
+          What is missed has no delivery: <a href={replay}>a replay sends it</a>.
         </>
-      )}
-      {deliveries === null
-        ? "Its unfinished deliveries are held: they are sent when it is resumed."
-        : deliveries === 0
-          ? "No delivery is held."
-          : `${numberText(deliveries)} of its deliveries ${deliveries === 1 ? "is" : "are"} held: sent when it is resumed.`}{" "}
-      {missed === null || missed === 0
-        ? "What is published meanwhile is missed: it makes no delivery, and only a replay of what was missed sends it."
-        : `${numberText(missed)} published since ${missed === 1 ? "is" : "are"} missed, without a delivery; `}
-      {missed !== null && missed > 0 && (
-        <a href={linkTo(["subscriptions", id, "replay"], { status: "missed", from: since })}>
-          a replay sends them
-        </a>
       )}
     </>
   );
+}
+
+/** What can be done with the delivery that blocks it. */
+function BlockingActs(props: { readonly id: number; readonly subscription: Subscription }) {
+  const { id, subscription } = props;
+  const delivery = useResource<Delivery>(`/v1/deliveries/${id}`, { everyMs: EVERY_MS }).answer?.data;
+  return delivery === undefined ? null : <DeliveryActs delivery={delivery} subscription={subscription} />;
 }
