@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { may } from "../api/identity.ts";
-import { askJson, send, withQuery, ApiError } from "../api/request.ts";
+import { askJson, send, withQuery } from "../api/request.ts";
 import { useActing } from "../parts/acting.ts";
 import { confirm } from "../parts/confirm.tsx";
 import { linkTo } from "../parts/route.ts";
@@ -21,20 +21,12 @@ export function DeliveryActs(props: {
   const { delivery, subscription } = props;
   const { isBusy, act } = useActing(sayError);
   const place = useRef<HTMLElement | null>(null);
-  const sentAfter = useRef<number | undefined>(undefined);
   useEffect(() => {
     // The button that was pressed may be gone now, and the focus with it.
     if (place.current === null || document.activeElement !== document.body) return;
     place.current.focus({ preventScroll: true });
     place.current = null;
   });
-  useEffect(() => {
-    const { rowid, attempt, status } = delivery;
-    const before = sentAfter.current;
-    if (before === undefined || attempt <= before || status === "pending" || status === "delivering") return;
-    sentAfter.current = undefined;
-    say(status === "delivered" ? `Delivery ${rowid} was delivered.` : `Delivery ${rowid} has failed again.`);
-  }, [delivery]);
   if (!may("write", delivery.application)) return null;
   // While it is busy the button is not `disabled`: it would lose the focus.
   const button = (label: string, look: string, run: () => Promise<void>) => (
@@ -53,16 +45,13 @@ export function DeliveryActs(props: {
   return (
     <>
       {canRetry(delivery) &&
-        button(delivery.status === "waiting" ? "Send now" : "Send again", "btn", async () => {
-          sentAfter.current = await retry(delivery);
-        })}
+        button(delivery.status === "waiting" ? "Send now" : "Send again", "btn", () => retry(delivery))}
       {canSkip(delivery) && button("Give up…", "btn bare", () => giveUp(delivery, subscription))}
     </>
   );
 }
 
-/** Answers how many attempts it had before; `undefined` if it was not done. */
-async function retry(delivery: Delivery): Promise<number | undefined> {
+async function retry(delivery: Delivery): Promise<void> {
   const { rowid, status } = delivery;
   if (status === "delivered" || status === "filtered") {
     const yes = await confirm({
@@ -79,21 +68,10 @@ async function retry(delivery: Delivery): Promise<number | undefined> {
         ),
       act: "Send it again",
     });
-    if (!yes) return undefined;
+    if (!yes) return;
   }
   const { data } = await send<Delivery>("POST", `/v1/deliveries/${rowid}/retry`);
   if (data.status === "held") say(`Delivery ${rowid} is held: its subscription is paused.`);
-  return data.attempt;
-}
-
-/** `undefined` if the token may not read it, or it is gone. */
-async function subscriptionOf(id: number): Promise<Subscription | undefined> {
-  try {
-    return (await askJson<Subscription>(`/v1/subscriptions/${id}`)).data;
-  } catch (error) {
-    if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return undefined;
-    throw error;
-  }
 }
 
 const COUNTED_MOST = 500;
@@ -106,9 +84,8 @@ async function countBehind({ rowid, subscription_id: subscription }: Delivery): 
   return behind === COUNTED_MOST ? `${numberText(behind)} or more` : numberText(behind);
 }
 
-async function giveUp(delivery: Delivery, known: Subscription | undefined): Promise<void> {
-  const { rowid, event_id: event, subscription_id: id } = delivery;
-  const subscription = known ?? (await subscriptionOf(id));
+async function giveUp(delivery: Delivery, subscription: Subscription | undefined): Promise<void> {
+  const { rowid, event_id: event } = delivery;
   const name = (
     <strong class="strong">
       <SubscriptionName of={delivery} />
