@@ -28,6 +28,7 @@ export const ADDRESSES = [
   "#/subscriptions/1/edit",
   "#/subscriptions/1/test",
   "#/subscriptions/1/replay",
+  "#/subscriptions/1/rotate",
   "#/subscriptions/2",
   "#/subscriptions/new",
   "#/actions",

@@ -28,7 +28,7 @@ interface Asked {
 const asked = shared<Asked | null>(null);
 
 /** Gives the focus back after a dialog: where its opener is in a menu that has closed, the menu's button gets it. */
-export function focusAgain(opener: Element | null): void {
+function focusAgain(opener: Element | null): void {
   const isShown = opener?.checkVisibility() === true;
   const target = isShown ? opener : opener?.closest("details")?.querySelector("summary");
   if (target instanceof HTMLElement) target.focus();

@@ -5,6 +5,7 @@ import { identity } from "../api/identity.ts";
 import { apiUrl } from "../api/request.ts";
 import { readSession } from "../api/session-token.ts";
 import { useAskBeforeLeaving } from "./confirm.tsx";
+import { Button } from "./button.tsx";
 import { sayError } from "./toast.tsx";
 import { Icon } from "./icons.tsx";
 
@@ -53,16 +54,19 @@ export function Copy(props: {
  * is kept.
  * @param props.what it is: "the token"
  * @param props.otherwise how to get another one, where it is lost
+ * @param props.next buttons, once it is kept
  */
 export function SecretOnce(props: {
+  readonly title: ComponentChildren;
   readonly secret: string;
   readonly what: string;
   readonly otherwise: string;
+  readonly next: ComponentChildren;
   readonly children: ComponentChildren;
-  readonly isKept: boolean;
-  readonly keep: () => void;
 }) {
-  const { secret, what, otherwise, isKept, keep } = props;
+  const { title, secret, what, otherwise, next, children } = props;
+  const [isKept, setKept] = useState(false);
+  const keep = (): void => setKept(true);
   useAskBeforeLeaving(
     isKept
       ? undefined
@@ -75,13 +79,17 @@ export function SecretOnce(props: {
         },
   );
   return (
-    <div class="stack tight">
-      {props.children}
-      <div class="cmd">
-        <code onCopy={keep}>{secret}</code>
-        <Copy text={secret} what={what} copied={keep} />
+    <section class="stack narrow" aria-label={`Copy ${what}`}>
+      <h1>{title}</h1>
+      <div class="panel pad stack tight soft">
+        {children}
+        <div class="cmd">
+          <code onCopy={keep}>{secret}</code>
+          <Copy text={secret} what={what} copied={keep} />
+        </div>
       </div>
-    </div>
+      <div class="form-acts">{isKept ? next : <Button look="main" run={keep} label="I have kept it" />}</div>
+    </section>
   );
 }
 

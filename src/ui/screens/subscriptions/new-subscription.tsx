@@ -22,7 +22,6 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
   );
   useRecordName("New");
   const [created, setCreated] = useState<SubscriptionWithSecret | undefined>();
-  const [isKept, setKept] = useState(false);
   if (!maySome("listen")) {
     return (
       <>
@@ -32,31 +31,24 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
     );
   }
   if (created !== undefined) {
+    const { rowid, mode } = created;
     return (
-      <section class="stack narrow">
-        <h1>
-          <SubscriptionName of={created} /> is created
-        </h1>
-        <div class="panel pad">
-          <SubscriptionSecret
-            secret={created.secret}
-            isPush={created.mode === "push"}
-            isKept={isKept}
-            keep={() => setKept(true)}
-          />
-        </div>
-        <div class="form-acts">
-          {!isKept && <Button look="main" run={() => setKept(true)} label="I have kept it" />}
-          {isKept && created.mode === "push" && (
-            <Button
-              look="main"
-              to={linkTo(["subscriptions", created.rowid, "test"])}
-              label="Test its handler"
-            />
-          )}
-          {isKept && <Button to={linkTo(["subscriptions", created.rowid])} label="Open it" />}
-        </div>
-      </section>
+      <SubscriptionSecret
+        title={
+          <>
+            <SubscriptionName of={created} /> is created
+          </>
+        }
+        of={created}
+        next={
+          <>
+            {mode === "push" && (
+              <Button look="main" to={linkTo(["subscriptions", rowid, "test"])} label="Test its handler" />
+            )}
+            <Button to={linkTo(["subscriptions", rowid])} label="Open it" />
+          </>
+        }
+      />
     );
   }
   return (

@@ -1,13 +1,14 @@
-import { Button } from "../../parts/button.tsx";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { RotationMeta, Subscription, SubscriptionWithSecret } from "../../../domain/subscription.ts";
 import { send, type Envelope } from "../../api/request.ts";
 import { useActing } from "../../parts/acting.ts";
-import { SubscriptionName } from "../../records/delivery-acts.tsx";
+import { Button } from "../../parts/button.tsx";
 import { ChoiceField, Form } from "../../parts/form.tsx";
-import { isAhead } from "../../records/subscription-state.tsx";
+import { Head } from "../../parts/layout.tsx";
+import { linkTo } from "../../parts/route.ts";
 import { Time } from "../../parts/time.tsx";
-import { focusAgain } from "../../parts/confirm.tsx";
+import { SubscriptionName } from "../../records/delivery-acts.tsx";
+import { isAhead } from "../../records/subscription-state.tsx";
 import { SubscriptionSecret } from "./subscription-secret.tsx";
 
 const OVERLAPS = [
@@ -20,63 +21,62 @@ const OVERLAPS = [
 type Overlap = (typeof OVERLAPS)[number][0];
 
 /** Gives a subscription a new secret, and shows that once. */
-export function RotateSecret(props: { readonly subscription: Subscription; readonly close: () => void }) {
-  const { subscription, close } = props;
-  const { rowid, mode } = subscription;
-  const dialog = useRef<HTMLDialogElement>(null);
-  useLayoutEffect(() => {
-    const opener = document.activeElement;
-    return () => focusAgain(opener);
-  }, []);
-  useEffect(() => dialog.current?.showModal(), []);
-  const until = subscription.previous_secret_until;
+export function RotateSecret({ subscription }: { readonly subscription: Subscription }) {
+  const { rowid, previous_secret_until: until } = subscription;
   const isRotating = isAhead(until, Date.now());
   const [overlap, setOverlap] = useState<Overlap>(isRotating ? "0" : "86400000");
   const { isBusy, failure, act } = useActing();
   const [answer, setAnswer] = useState<Envelope<SubscriptionWithSecret, RotationMeta> | undefined>();
-
+  const leave = linkTo(["subscriptions", rowid]);
   const rotate = async (): Promise<void> => {
     const path = `/v1/subscriptions/${rowid}/rotate-secret`;
     const body = { overlap_ms: Number(overlap) };
     setAnswer(await send<SubscriptionWithSecret, RotationMeta>("POST", path, { body }));
   };
-  const [isKept, setKept] = useState(false);
-  const [wasAsked, setAsked] = useState(false);
-  const isHeld = isBusy || (answer !== undefined && !isKept);
-  /** A browser lets Esc close a dialog in the end, whatever is said against it. */
-  const closed = (): void => {
-    if (!isHeld) return close();
-    setAsked(true);
-    dialog.current?.showModal();
-  };
-  const ends = answer?.data.previous_secret_until ?? null;
-  return (
-    <dialog
-      ref={dialog}
-      class="dialog wider"
-      aria-labelledby="rotate"
-      onCancel={(event) => {
-        if (!isHeld) return;
-        event.preventDefault();
-        setAsked(true);
-      }}
-      onClose={closed}
-    >
-      {answer === undefined ? (
-        <Form send={() => void act(rotate)}>
-          <h2 id="rotate">
-            Rotate the secret of <SubscriptionName of={subscription} />?
-          </h2>
-          <p class="soft">
-            All subscriptions of this application and name get the new one. Until the old one ends, each
-            request is signed with both, so the handler can be changed in between.
-          </p>
-          {isRotating && (
-            <p class="warn-text">
-              A rotation is under way: the secret before is valid until <Time at={until} />. Another one ends
-              both old secrets at once.
-            </p>
+  if (answer !== undefined) {
+    const { data, meta } = answer;
+    return (
+      <SubscriptionSecret
+        title={
+          <>
+            The secret of <SubscriptionName of={subscription} /> is rotated
+          </>
+        }
+        of={data}
+        next={<Button to={leave} label="Back to it" />}
+      >
+        <p>
+          {data.previous_secret_until === null ? (
+            "The old secret has ended."
+          ) : (
+            <>
+              The old secret signs as well until <Time at={data.previous_secret_until} />;{" "}
+              <code>X-Evreg-Signature</code> and the bearer carry it until then. Let the handler take both.
+            </>
           )}
+          {(meta?.rotated ?? 1) > 1 && ` ${meta?.rotated} subscriptions have the new one.`}
+        </p>
+      </SubscriptionSecret>
+    );
+  }
+  return (
+    <section class="stack narrow" aria-label="New secret">
+      <Head
+        title={
+          <>
+            Rotate the secret of <SubscriptionName of={subscription} />
+          </>
+        }
+        lede="All subscriptions of this application and name get the new one. Until the old one ends, each request is signed with both, so the handler can be changed in between."
+      />
+      {isRotating && (
+        <p class="warn-text">
+          A rotation is under way: the secret before is valid until <Time at={until} />. Another one ends both
+          old secrets at once.
+        </p>
+      )}
+      <Form send={() => void act(rotate)}>
+        <div class="form-group">
           <ChoiceField
             label="The old one lasts"
             value={overlap}
@@ -84,47 +84,16 @@ export function RotateSecret(props: { readonly subscription: Subscription; reado
             set={setOverlap}
             error={failure?.message}
           />
-          <div class="acts">
-            <button type="button" class="btn" autofocus onClick={() => dialog.current?.close()}>
-              Keep it
-            </button>
-            <button class={overlap === "0" ? "btn main danger" : "btn main"} disabled={isBusy}>
-              Rotate it
-            </button>
-          </div>
-        </Form>
-      ) : (
-        <>
-          <h2 id="rotate">
-            The secret of <SubscriptionName of={subscription} /> is rotated
-          </h2>
-          <SubscriptionSecret
-            secret={answer.data.secret}
-            isPush={mode === "push"}
-            isKept={isKept}
-            keep={() => setKept(true)}
+        </div>
+        <div class="form-acts">
+          <Button
+            look={overlap === "0" ? "main danger" : "main"}
+            disabled={isBusy}
+            label="Rotate the secret"
           />
-          <p class="soft">
-            {ends === null ? (
-              "The old secret has ended."
-            ) : (
-              <>
-                The old secret signs as well until <Time at={ends} />; <code>X-Evreg-Signature</code> and the
-                bearer carry it until then. Let the handler take both.
-              </>
-            )}
-            {(answer.meta?.rotated ?? 1) > 1 && ` ${answer.meta?.rotated} subscriptions have the new one.`}
-          </p>
-          {wasAsked && !isKept && (
-            <p class="warn-text" role="alert">
-              Copy the secret, or say that you have kept it: it is never shown again.
-            </p>
-          )}
-          <div class="acts">
-            <Button look="main" run={close} label={isKept ? "Close" : "I have kept it"} />
-          </div>
-        </>
-      )}
-    </dialog>
+          <Button to={leave} label="Keep it" />
+        </div>
+      </Form>
+    </section>
   );
 }

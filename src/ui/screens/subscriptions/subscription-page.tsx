@@ -1,6 +1,5 @@
 import { SubscriptionList } from "./subscription-list.tsx";
 import { NewSubscriptionForm } from "./new-subscription.tsx";
-import { useState } from "preact/hooks";
 import { shellWord } from "../../../domain/formats.ts";
 import type { CancelledMeta, ConsumersMeta, Subscription } from "../../../domain/subscription.ts";
 import { may } from "../../api/identity.ts";
@@ -32,7 +31,7 @@ import { TestHandler } from "./test-handler.tsx";
 
 const EVERY_MS = 2_000;
 
-/** One subscription; behind it in the address what is done with it: `edit`, `test`, `replay`. */
+/** One subscription; behind it in the address what is done with it: `edit`, `test`, `rotate`, `replay`. */
 function SubscriptionPage({ id, route }: { readonly id: string; readonly route: Route }) {
   const path = `/v1/subscriptions/${encodeURIComponent(id)}`;
   const part = route.path[2];
@@ -62,6 +61,7 @@ function SubscriptionPage({ id, route }: { readonly id: string; readonly route: 
   }
   if (part === "edit") return <EditSubscription subscription={subscription} />;
   if (part === "test" && subscription.mode === "push") return <TestHandler subscription={subscription} />;
+  if (part === "rotate") return <RotateSecret subscription={subscription} />;
   if (part === "replay") return <ReplayForm subscription={subscription} query={route.query} />;
   return (
     <>
@@ -85,7 +85,6 @@ function OneSubscription(props: {
   const { subscription, consumers, route, mayWrite } = props;
   const { rowid, application, subscription: name, action, handler, active, mode } = subscription;
   const fullName = `${application}/${name}`;
-  const [isRotating, setRotating] = useState(false);
   const now = useNow();
   const path = `/v1/subscriptions/${rowid}`;
   const { act } = useActing(sayError);
@@ -126,7 +125,7 @@ function OneSubscription(props: {
         {mayWrite && (
           <>
             <li>
-              <Button look="bare" run={() => setRotating(true)} label="Rotate the secret…" />
+              <Button look="bare" to={link("rotate")} label="Rotate the secret…" />
             </li>
             <li>
               <Button
@@ -177,7 +176,6 @@ function OneSubscription(props: {
           </div>
         </Section>
       </div>
-      {isRotating && <RotateSecret subscription={subscription} close={() => setRotating(false)} />}
     </>
   );
 }

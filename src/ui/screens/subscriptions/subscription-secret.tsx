@@ -1,30 +1,33 @@
+import type { ComponentChildren } from "preact";
+import type { SubscriptionWithSecret } from "../../../domain/subscription.ts";
 import { SecretOnce } from "../../parts/copy.tsx";
 
-/** The secret of a subscription, new or rotated. */
+/**
+ * The secret of a subscription, new or rotated.
+ * @param props.next buttons, once it is kept
+ */
 export function SubscriptionSecret(props: {
-  readonly secret: string;
-  readonly isPush: boolean;
-  readonly isKept: boolean;
-  readonly keep: () => void;
+  readonly title: ComponentChildren;
+  readonly of: SubscriptionWithSecret;
+  readonly next: ComponentChildren;
+  readonly children?: ComponentChildren;
 }) {
-  const { secret, isPush, isKept, keep } = props;
+  const { title, of, next, children } = props;
   return (
     <SecretOnce
-      secret={secret}
+      title={title}
+      secret={of.secret}
       what="the secret"
       otherwise="To have one then, rotate the secret."
-      isKept={isKept}
-      keep={keep}
+      next={next}
     >
-      <div>
-        <h2>Its secret</h2>
-        <p class="soft">
-          {isPush
-            ? "Keep it where the handler reads it: by it the handler knows that a request is from evreg."
-            : "Consumers need a token instead. Keep it in case it changes to other uses."}{" "}
-          It is shown this once.
-        </p>
-      </div>
+      <p>
+        {of.mode === "push"
+          ? "Keep its secret where the handler reads it: by it the handler knows that a request is from evreg."
+          : "Consumers need a token instead. Keep its secret in case it changes to other uses."}{" "}
+        It is shown this once.
+      </p>
+      {children}
     </SecretOnce>
   );
 }

@@ -40,7 +40,21 @@ export function NewTokenForm() {
   const { isBusy, failure, errorAt, act } = useActing();
   const [created, setCreated] = useState<TokenWithSecret | undefined>();
   useRecordName("New");
-  if (created !== undefined) return <Created token={created} />;
+  if (created !== undefined) {
+    return (
+      <SecretOnce
+        title={`${created.name} is created`}
+        secret={created.token}
+        what="the token"
+        otherwise="To have one then, create another and revoke this one."
+        next={<Button to={linkTo(["tokens"])} label="All tokens" />}
+      >
+        <p>
+          It may do: {created.scopes.join(", ")}. Keep it where its program reads it. It is shown this once.
+        </p>
+      </SecretOnce>
+    );
+  }
   const limit = application.trim();
   const create = async (): Promise<void> => {
     const [, lifeMs] = LIVES[life];
@@ -110,35 +124,6 @@ export function NewTokenForm() {
           {isElsewhere && <Wrong text={failure?.message} />}
         </div>
       </Form>
-    </section>
-  );
-}
-
-function Created({ token }: { readonly token: TokenWithSecret }) {
-  const [isKept, setKept] = useState(false);
-  return (
-    <section class="stack narrow" aria-label="New token">
-      <h1>{token.name} is created</h1>
-      <div class="panel pad stack">
-        <SecretOnce
-          secret={token.token}
-          what="the token"
-          otherwise="To have one then, create another and revoke this one."
-          isKept={isKept}
-          keep={() => setKept(true)}
-        >
-          <p class="soft">
-            It may do: {token.scopes.join(", ")}. Keep it where its program reads it. It is shown this once.
-          </p>
-        </SecretOnce>
-      </div>
-      <div class="form-acts">
-        {isKept ? (
-          <Button to={linkTo(["tokens"])} label="All tokens" />
-        ) : (
-          <Button look="main" run={() => setKept(true)} label="I have kept it" />
-        )}
-      </div>
     </section>
   );
 }
