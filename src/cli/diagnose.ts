@@ -6,7 +6,6 @@ import { folderFindings, transportFindings } from "../app/doctor-findings.ts";
 import type { Config } from "../config/keys.ts";
 import { encryptionKeys } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
-import { byteCount } from "../domain/formats.ts";
 import { type Finding, fine, problem, warning } from "../domain/operations.ts";
 import type { Evreg } from "../evreg.ts";
 import { serverCommand } from "./notes.ts";
@@ -159,16 +158,7 @@ async function folderTargetFindings(
       const steps = status.pending.map((step) => `${step.version} (${step.name})`).join(", ");
       const sentence = `The data file has schema version ${status.current}; still to do: ${steps}.`;
       const remedy = "The next start of a server does it; `evreg migrate` does it now.";
-      const { needed_bytes: needed = 0, free_bytes: free = 0 } = status.room ?? {};
-      const form =
-        needed > free
-          ? problem(
-              "form",
-              `${sentence} That takes up to ${byteCount(needed)} on the disk, and ${byteCount(free)} are free.`,
-              "Make room, or move the folder to a larger disk: no server starts before.",
-            )
-          : warning("form", sentence, remedy);
-      return [...about, ...folderFindings(folder), ...whole, form];
+      return [...about, ...folderFindings(folder), ...whole, warning("form", sentence, remedy)];
     }
     const form = fine("form", `The data file has schema version ${status.current}, the latest.`);
     const evreg = await app.openLocal({ command: "doctor", version, config, logger: stderrLogger });

@@ -1,50 +1,30 @@
-import type { SchemaHolder, Schemata } from "../domain/action.ts";
+import type { Schemata } from "../domain/action.ts";
 import { asEvregError, EvregError } from "../domain/error.ts";
 import { parseJson } from "../json/raw-json.ts";
-import { SCHEMA_LIMITS } from "../schema/limits.ts";
 import { pathNamed } from "../json/field-path.ts";
 import { pointerTo } from "../json/pointer.ts";
 import { readInput, textFault } from "./io/input.ts";
 
 /**
  * A schema from a file, JSON or YAML; `-` is stdin. What a schema may hold is checked by the service.
- * @param member the member of a request that it is for
  */
-export async function readSchema(path: string, member?: SchemaHolder): Promise<Schemata> {
-  return (await readSchemaSource(path, member)).schemata;
+export async function readSchema(path: string): Promise<Schemata> {
+  return (await readSchemaSource(path)).schemata;
 }
 
 /** Reads a schema, with a way to find on which line of the file a JSON pointer leads. */
-export async function readSchemaSource(
-  path: string,
-  member?: SchemaHolder,
-): Promise<{
+export async function readSchemaSource(path: string): Promise<{
   readonly schemata: Schemata;
   readonly lineOf: () => Promise<(pointer: string) => number>;
 }> {
   const bytes = await readInput(path);
   const lineOf = async () => (await import("./registry/documents.ts")).lineFinder(text(bytes));
-  return { schemata: await schemataOf(path, bytes, member), lineOf };
+  return { schemata: await schemataOf(path, bytes), lineOf };
 }
 
 /** @param path the file, or the flag whose value holds it */
-export async function schemataOf(
-  path: string,
-  bytes: Uint8Array,
-  member: SchemaHolder = "schemata",
-): Promise<Schemata> {
+export async function schemataOf(path: string, bytes: Uint8Array): Promise<Schemata> {
   const value = await parse(path, bytes);
-  // A server refuses a request of many bytes before it comes to the limit of a schema, which a person needs to know.
-  if (bytes.length > SCHEMA_LIMITS.bytes) {
-    const { checkSchemaSize } = await import("../schema/document-rules.ts");
-    try {
-      checkSchemaSize(value, member);
-    } catch (error) {
-      const { code, details } = asEvregError(error);
-      const fault = faultInFile(path, String(details["field"]), String(details["message"]));
-      throw new EvregError(code, fault, details);
-    }
-  }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Schemata;
   const form = 'a JSON Schema is an object such as {"type": "object"}';
   throw new EvregError("invalid", `${nameOf(path)} holds no schema: ${form}.`);

@@ -32,7 +32,7 @@ export async function whereSchema(flag: string, typed: readonly string[]): Promi
   if (only !== "-" && !existsSync(only)) {
     throw usageError(`${flag}: ${FORMS}. There is no file ${JSON.stringify(only)}.`);
   }
-  return encodeJson(await readSchema(only, "filter"));
+  return encodeJson(await readSchema(only));
 }
 
 function isMember(text: string): boolean {

@@ -29,7 +29,7 @@ export function refusalIn(member: SchemaHolder, error: unknown): unknown {
 }
 
 /** Checks the size by the limit of the member of a request that holds the document. */
-export function checkSchemaSize(schemata: unknown, member: SchemaHolder): void {
+function checkSchemaSize(schemata: unknown, member: SchemaHolder): void {
   try {
     checkSize(schemata, maxBytesOf(member));
   } catch (error) {

@@ -1,10 +1,7 @@
 import { expect, test } from "vitest";
 import { progressOf } from "../../src/cli/io/progress.ts";
-import { attendance } from "../../src/cli/publish/consumers.ts";
 import { pollDeliveries } from "../../src/cli/publish/wait.ts";
 import type { Delivery, DeliveryStatus } from "../../src/domain/delivery.ts";
-import type { Subscription } from "../../src/domain/subscription.ts";
-import type { Evreg } from "../../src/evreg.ts";
 
 function delivery(status: DeliveryStatus, rowid = 1): Delivery {
   return {
@@ -107,31 +104,4 @@ test("progress is reported before each wait", async () => {
     "2 pending, 1 delivering; 3 attempts so far",
     "1 waiting, 1 delivered, 1 failed; 3 attempts so far",
   ]);
-});
-
-const PUBLISHED = "2027-01-31T10:20:30.000Z";
-
-test.each<[boolean, DeliveryStatus, Partial<Subscription> | undefined]>([
-  [true, "pending", { mode: "push", last_claim_at: null }],
-  [true, "pending", undefined],
-  [false, "pending", { mode: "pull", last_claim_at: null }],
-  [false, "waiting", { mode: "pull", last_claim_at: "2027-01-31T10:18:00.000Z" }],
-  [true, "pending", { mode: "pull", last_claim_at: "2027-01-31T10:20:00.000Z" }],
-  [true, "delivering", { mode: "pull", last_claim_at: null }],
-  [true, "held", { mode: "pull", last_claim_at: null }],
-])("it is %s that one that is %s is waited for with %j", async (expected, status, found) => {
-  const get = () =>
-    found === undefined ? Promise.reject(new Error("no")) : Promise.resolve({ data: found });
-  const evreg = { subscriptions: { get } } as unknown as Evreg;
-  expect(await attendance(evreg, PUBLISHED, () => 0)(delivery(status))).toBe(expected);
-});
-
-test("a consumer that has left is waited for no longer than one would ask again", async () => {
-  let elapsedMs = 0;
-  const data = { mode: "pull", last_claim_at: PUBLISHED };
-  const evreg = { subscriptions: { get: () => Promise.resolve({ data }) } } as unknown as Evreg;
-  const isAwaited = attendance(evreg, PUBLISHED, () => elapsedMs);
-  expect(await isAwaited(delivery("pending"))).toBe(true);
-  elapsedMs = 90_001;
-  expect(await isAwaited(delivery("pending"))).toBe(false);
 });

@@ -17,7 +17,6 @@ import { systemClock } from "../../runtime/clock.ts";
 import { nextCommand, plainCommand } from "../target/next-command.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import type { OwnMember } from "../own-members.ts";
-import { attendance } from "./consumers.ts";
 import { pollDeliveries, type PollResult } from "./wait.ts";
 
 interface PublishOptions {
@@ -139,9 +138,13 @@ async function waitAndReport(
   options: PublishOptions,
 ): Promise<number> {
   const { timeoutS } = options;
+  const signal = interruption();
   const line = await progressBar("{text}", { text: publishedText(events) });
   const startedMs = systemClock.monotonicMs();
   const elapsedMs = () => systemClock.monotonicMs() - startedMs;
+  // A consumer takes its deliveries when it wants to. A token may be allowed to publish, and not to read this.
+  const listed = await evreg.subscriptions.list({ action: events[0]!.action }).catch(() => undefined);
+  const pulled = new Set(listed?.data.filter(({ mode }) => mode === "pull").map(({ rowid }) => rowid));
   let polled: PollResult;
   let isNoted = false;
   const read = async () => {
@@ -151,11 +154,12 @@ async function waitAndReport(
   };
   try {
     polled = await pollDeliveries(read, {
-      signal: interruption(),
+      signal,
       timeoutMs: timeoutS === undefined ? undefined : timeoutS * 1_000,
       nowMs: () => systemClock.monotonicMs(),
-      sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }),
-      isAwaited: attendance(evreg, events[0]!.timestamped, elapsedMs),
+      sleep: (delayMs) => sleep(delayMs, undefined, { signal }),
+      isAwaited: ({ subscription_id: id, status }) =>
+        status === "delivering" || status === "held" || !pulled.has(id),
       waiting: (deliveries) => {
         // A program needs it, too: the number must not be lost with a command that is killed while it waits.
         if (!isNoted && elapsedMs() >= NOTED_AFTER_MS) {
@@ -220,7 +224,7 @@ async function reportOutcome(
   const later = `See how it goes on: ${nextCommand(`events deliveries ${event!.rowid}`)}`;
   if (leftOut.size > 0 && output.format === "table") {
     note(
-      `Not waited for: ${escapeControl(someOf([...leftOut].map(subscriptionOf)))}. Nobody has claimed from there for a while; what waits there waits for a consumer.`,
+      `Not waited for: ${escapeControl(someOf([...leftOut].map(subscriptionOf)))}. What waits there waits for a consumer.`,
     );
   }
   switch (outcome) {

@@ -25,7 +25,7 @@ interface PollOptions {
   /** Rejects when the signal aborts. */
   readonly sleep: (delayMs: number, signal: AbortSignal) => Promise<void>;
   /** Whether an open one is worth waiting for; every one is unless told. */
-  readonly isAwaited?: (delivery: Delivery) => Promise<boolean>;
+  readonly isAwaited?: (delivery: Delivery) => boolean;
   /** Called before each wait. */
   readonly waiting?: (deliveries: readonly Delivery[]) => void;
 }
@@ -52,7 +52,7 @@ export async function pollDeliveries(
     const leftOut = new Set<Delivery>();
     for (const delivery of deliveries) {
       if (isFinal(delivery.status)) continue;
-      if ((await options.isAwaited?.(delivery)) === false) leftOut.add(delivery);
+      if (options.isAwaited?.(delivery) === false) leftOut.add(delivery);
       else open.push(delivery);
     }
     const result = { deliveries, leftOut };

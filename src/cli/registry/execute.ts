@@ -40,8 +40,6 @@ export interface ExecuteOptions extends Pick<ApplyOptions, "force" | "keepGoing"
   readonly created: (subscription: SubscriptionWithSecret) => Promise<void>;
 }
 
-/** Calls at a time: enough to share commits, few enough to leave a server to others. */
-const CONCURRENT_CALLS = 8;
 /** After one of these every further call would fail too. */
 const FATAL_CODES = new Set(["unreachable", "unauthorized", "unavailable"]);
 
@@ -68,8 +66,8 @@ export async function executePlan(
       if (!keepGoing || FATAL_CODES.has(error.code)) isStopped = true;
     }
   };
-  const runQueue = async (queue: Iterable<Step>): Promise<void> => {
-    for (const step of queue) {
+  const runAll = async (some: readonly Step[]): Promise<void> => {
+    for (const step of some) {
       if (isStopped || signal.aborted) return;
       await trying(step, async () => {
         const done = await executeStep(evreg, step, options);
@@ -77,10 +75,6 @@ export async function executePlan(
         else outcomes.set(step, { result: "done", ...done });
       });
     }
-  };
-  const runAll = async (some: readonly Step[]): Promise<void> => {
-    const queue = some.values();
-    await Promise.all(Array.from({ length: CONCURRENT_CALLS }, () => runQueue(queue)));
   };
   const possible = force ? steps : steps.filter(({ breaks }) => breaks.length === 0);
   const actions = possible.filter(({ noun }) => noun === "action");
@@ -141,10 +135,7 @@ export async function withBreaks(
   const created = plan.steps.filter(({ noun, operation }) => noun === "action" && operation === "create");
   const taken = new Set([...actions.map(({ action }) => action), ...created.map(({ name }) => name)]);
   const steps: Step[] = [];
-  for (let at = 0; at < plan.steps.length; at += CONCURRENT_CALLS) {
-    const some = plan.steps.slice(at, at + CONCURRENT_CALLS);
-    steps.push(...(await Promise.all(some.map((step) => stepWithBreaks(step, taken, port)))));
-  }
+  for (const step of plan.steps) steps.push(await stepWithBreaks(step, taken, port));
   return { ...plan, steps };
 }
 

@@ -52,7 +52,7 @@ async function filterOf(typed: readonly string[] | undefined): Promise<Schemata 
   if (typed === undefined) return undefined;
   if (typed.length === 1 && typed[0] === NONE) return null;
   const flag = "--filter";
-  return schemataOf(flag, Buffer.from(await whereSchema(flag, typed)), "filter");
+  return schemataOf(flag, Buffer.from(await whereSchema(flag, typed)));
 }
 
 function pointerOf(text: string): string {
