@@ -127,7 +127,7 @@ export function breakDetails({ example, remedy }: { example?: unknown; remedy?: 
 }
 
 /** The rules that a payload breaks, without the first, which is in the message. */
-export function brokenRules({ errors }: ErrorDetails): string[] {
+function brokenRules({ errors }: ErrorDetails): string[] {
   if (!Array.isArray(errors)) return [];
   return (errors as readonly Partial<PayloadError>[]).slice(1).map(brokenRule);
 }

@@ -108,8 +108,7 @@ export async function bulkProgress(size: number | undefined, from: BulkState, no
 }
 
 /**
- * The refused lines, as `{"line", "code", "error", "field"?, "errors"?, "text"}` a line. `errors` are all the rules that a
- * payload breaks, `error` the first. `text` is the line itself, to be corrected; `text_base64` is one that is not UTF-8,
+ * The refused lines, as `{"line", "code", "error", "field"?, "text"}` a line. `text` is the line itself, to be corrected; `text_base64` is one that is not UTF-8,
  * and a line too long to be held has neither.
  */
 export class RejectFile {
@@ -132,13 +131,12 @@ export class RejectFile {
 
   /** @throws EvregError `unavailable` */
   add({ number, bytes }: Line, { error, details, code }: ErrorBody): void {
-    const { field, errors } = details;
+    const { field } = details;
     const record = {
       line: number,
       code,
       error,
       ...(typeof field === "string" ? { field } : {}),
-      ...(Array.isArray(errors) && errors.length > 1 ? { errors } : {}),
       ...(bytes === undefined ? {} : textOf(bytes)),
     };
     this.#write(() => appendFileSync(this.#file, `${encodeJson(record)}\n`));

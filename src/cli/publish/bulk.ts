@@ -9,7 +9,7 @@ import { counted, escapeControlInJson, escapeControl } from "../io/text.ts";
 import { encodeJson } from "../../json/raw-json.ts";
 import { boundHeap } from "../../runtime/heap.ts";
 import { deprecationNote, noteUndelivered } from "../notes.ts";
-import { brokenRules, wrongValue } from "../report-error.ts";
+import { wrongValue } from "../report-error.ts";
 import type { Target } from "../target/target.ts";
 import { EXIT } from "../usage-errors.ts";
 import { MAX_LINE_BYTES, withRetry, type PublishItems } from "./bulk-batch.ts";
@@ -195,17 +195,9 @@ function countsOf({ accepted, refused, replayed }: BulkState): Readonly<Record<s
 
 /** Refused lines that are shown to a person: a file of a million of them must not fill the screen. */
 const MAX_SHOWN = 20;
-/** Rules shown for a refused line, beside the first. */
-const MAX_RULES = 3;
 
 /** A refused line for a person. */
 function refusalText(number: number, { error, details }: ErrorBody): string {
-  const rules = brokenRules(details);
-  const more = rules.length - MAX_RULES;
-  const lines = rules.slice(0, MAX_RULES).map((rule) => `  - ${rule}`);
-  if (more > 0) lines.push(`  - and ${more} more`);
   const wrong = wrongValue(error, details);
-  return [`Line ${number}: ${escapeControl(error)}${wrong === undefined ? "" : `: ${wrong}`}`, ...lines].join(
-    "\n",
-  );
+  return `Line ${number}: ${escapeControl(error)}${wrong === undefined ? "" : `: ${wrong}`}`;
 }
