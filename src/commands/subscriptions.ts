@@ -349,16 +349,9 @@ export class SubscriptionsDelete extends TargetCommand {
 }
 
 async function refusalToDelete(evreg: Evreg, id: number): Promise<number | undefined> {
-  const named = await evreg.subscriptions.get(id).then(
-    ({ data: { application, subscription, action } }) =>
-      escapeControl(` (${application}/${subscription} to ${action})`),
-    (error: unknown) => {
-      // A token may be allowed to delete, and not to look.
-      if (error instanceof EvregError && error.code === "forbidden") return "";
-      throw error;
-    },
-  );
-  const question = `Delete subscription ${id}${named}, with the deliveries not finished yet?`;
+  const { application, subscription, action } = (await evreg.subscriptions.get(id)).data;
+  const named = escapeControl(`${application}/${subscription} to ${action}`);
+  const question = `Delete subscription ${id} (${named}), with the deliveries not finished yet?`;
   return refusalOf(question, "Nothing was deleted.");
 }
 

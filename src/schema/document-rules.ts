@@ -28,15 +28,6 @@ export function refusalIn(member: SchemaHolder, error: unknown): unknown {
   return invalidField(String(field).replace(/^schemata/, member), String(message), value);
 }
 
-/** Checks the size by the limit of the member of a request that holds the document. */
-function checkSchemaSize(schemata: unknown, member: SchemaHolder): void {
-  try {
-    checkSize(schemata, maxBytesOf(member));
-  } catch (error) {
-    throw refusalIn(member, error);
-  }
-}
-
 export function maxBytesOf(member: SchemaHolder): number {
   return member === "schemata" ? SCHEMA_LIMITS.bytes : SCHEMA_LIMITS.filterBytes;
 }

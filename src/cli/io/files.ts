@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { lstatSync } from "node:fs";
-import { type FileHandle, link, open, readFile, rename, rm } from "node:fs/promises";
+import { type FileHandle, open, readFile, rename, rm } from "node:fs/promises";
 import { EvregError } from "../../domain/error.ts";
 import type { Backup } from "../../domain/operations.ts";
 import { mustNotBeDataFile } from "../../runtime/data-files.ts";
@@ -79,9 +79,7 @@ export async function writeBackup<T>(
     );
     // Something else may have come to its path meanwhile.
     assertReplaceable(path, options);
-    await (options.force ? rename(part, path) : linkIntoPlace(part, path));
-    // It is removed before the folder is synced, so that a power cut does not bring it back.
-    await rm(part, { force: true });
+    await rename(part, path);
     syncFolderOf(path);
     return checked;
   } catch (error) {
@@ -100,19 +98,6 @@ async function writeWithSync(file: FileHandle, content: AsyncIterable<Uint8Array
     if (unsynced < SYNC_BYTES) continue;
     await file.datasync();
     unsynced = 0;
-  }
-}
-
-/** Gives the file a second name, which cannot replace a file that came meanwhile. */
-async function linkIntoPlace(part: string, path: string): Promise<void> {
-  try {
-    await link(part, path);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "EEXIST") throw isThere(path);
-    // A file system without second names.
-    if (code !== "EPERM" && code !== "ENOTSUP" && code !== "EOPNOTSUPP") throw error;
-    await rename(part, path);
   }
 }
 
