@@ -194,9 +194,13 @@ async function toDatabase(address: DatabaseAddress, where: string, source: Sourc
   }
 }
 
+/** SQL of the row of a move in its target, while that move is the last one that was begun. */
+const OWN = `SELECT id FROM node WHERE id = ?1 AND NOT EXISTS (
+    SELECT 1 FROM node AS other WHERE other.id <> ?1 AND other.until >= node.until) FOR UPDATE`;
+
 /**
- * Makes this move the only one that writes to its target: it has the only row of `node`. Another move, which may have been killed,
- * finds its own row gone, and ends.
+ * Makes this move the only one that writes to its target. Another move, which may have been killed, ends with its next
+ * transaction.
  * @returns does something in a transaction
  */
 async function takeOver(
@@ -206,18 +210,18 @@ async function takeOver(
 ): Promise<OpenTarget["transaction"]> {
   const mover = randomUUID();
   await transaction(connection, "BEGIN", async (sql) => {
-    await sql.run("SELECT FROM turn FOR UPDATE");
-    const advice = `run DROP SCHEMA ${ARRIVING} CASCADE there`;
-    await identify(sql, dataId, `the database ${where}`, advice);
-    await sql.run("DELETE FROM node");
+    await identify(sql, dataId, `the database ${where}`, `run DROP SCHEMA ${ARRIVING} CASCADE there`);
     const insert =
       "INSERT INTO node (id, owner, serves, until, seen) VALUES (?, '{}', 0, clock_timestamp(), 0)";
     await sql.run(insert, mover);
   });
+  await transaction(connection, "BEGIN", async (sql) => {
+    // This waits for the transaction that the other one has under way.
+    await sql.run("DELETE FROM node WHERE until < (SELECT until FROM node WHERE id = ?)", mover);
+  });
   return (work) =>
     transaction(connection, "BEGIN", async (sql) => {
-      const own = await sql.first("SELECT id FROM node WHERE id = ? FOR UPDATE", mover);
-      if (own === undefined) {
+      if ((await sql.first(OWN, mover)) === undefined) {
         const message = `Another move into the database ${where} was begun since, and goes on in the place of this one.`;
         throw new EvregError("conflict", message);
       }
