@@ -171,7 +171,7 @@ async function toFolder(folder: string, source: SourceFacts): Promise<OpenTarget
   return {
     where: folder,
     engine,
-    transaction: (work) => connection.write(work, "later"),
+    transaction: (work) => connection.write(work),
     arrive() {
       mustBeFree(folder);
       withoutLog(connection.read, path);

@@ -133,17 +133,14 @@ export const OPERATIONS = {
     removeExpired: write(removeExpired, { rows: MAX_REMOVED_ROWS }),
   },
   queue: {
-    claim: joined((work, calls: readonly ClaimRequest[]) => each(calls, (call) => claimDue(work, call)), {
-      durable: "later",
-    }),
-    claimForConsumers: joined(
-      (work, calls: readonly ConsumerRequest[]) => each(calls, (call) => claimForConsumers(work, call)),
-      { durable: "later" },
+    claim: joined((work, calls: readonly ClaimRequest[]) => each(calls, (call) => claimDue(work, call))),
+    claimForConsumers: joined((work, calls: readonly ConsumerRequest[]) =>
+      each(calls, (call) => claimForConsumers(work, call)),
     ),
     finish: joined(finishAttempts),
-    extend: write(extendLeases, { durable: "later" }),
+    extend: write(extendLeases),
     findLeased: read(findLeased),
-    releaseExpired: write((work, nowMs: number) => releaseLeases(work, nowMs), { durable: "later" }),
+    releaseExpired: write((work, nowMs: number) => releaseLeases(work, nowMs)),
     moveWaits: write(moveWaits, { rows: WHOLE_BATCH_ROWS }),
     list: longRead(listDeliveries),
     find: read(findDelivery),
@@ -194,11 +191,11 @@ export const OPERATIONS = {
     removeExpired: write(removeAudit, { rows: MAX_REMOVED_ROWS }),
   },
   stats: {
-    countRefused: write(countRefused, { durable: "later" }),
-    noteRunning: write(noteRunning, { durable: "later" }),
+    countRefused: write(countRefused),
+    noteRunning: write(noteRunning),
     figures: longRead(readFigures),
     subjects: longRead(statsSubjects),
-    removeExpired: write(removeStats, { rows: MAX_REMOVED_ROWS, durable: "later" }),
+    removeExpired: write(removeStats, { rows: MAX_REMOVED_ROWS }),
   },
 } as const satisfies Operations;
 
