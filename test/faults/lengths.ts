@@ -36,7 +36,6 @@ export const LENGTHS = {
   "json/scanner": { texts: [1_000, 20_000] },
   "schema/budget": { "event types": [4, 58] },
   "schema/compatibility/accepts": { schemas: [25, 3_000], "event types": [4, 58] },
-  "schema/compatibility/formats": { texts: [4_000, 100_000] },
   "schema/compatibility/hunt": { changes: [30, 20_000] },
   "schema/compatibility/wide": { "versions of GitHub's": [2, 103], "versions of AsyncAPI's": [1, 6] },
   "schema/hostile": { "wide schemas": [2, 8] },

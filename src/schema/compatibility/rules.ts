@@ -40,10 +40,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   format: (format: string, bounds) => {
     const range = INTEGER_FORMATS.get(format);
     if (range !== undefined) return (bounds.types & NUMBER) === 0 || integersWithin(bounds, ...range);
-    if ((bounds.types & TYPE.string) === 0) return true;
-    return bounds.formats.some(
-      (known) => known === format || WIDER_FORMATS.get(known)?.includes(format) === true,
-    );
+    return (bounds.types & TYPE.string) === 0 || bounds.formats.includes(format);
   },
   maxItems: (limit: number, { maxItems }) => maxItems <= limit,
   minItems: (limit: number, { minItems }) => minItems >= limit,
@@ -78,18 +75,6 @@ function noText(
   const wanted = { matching: patterns, notMatching: [], minLength, maxLength, ...such };
   return texts.find(wanted) === "none";
 }
-
-/** Formats all of whose texts conform to others as well, as both are checked here. */
-export const WIDER_FORMATS: ReadonlyMap<string, readonly string[]> = new Map([
-  ["time", ["iso-time"]],
-  ["date-time", ["iso-date-time"]],
-  ["uri", ["uri-reference"]],
-  ["json-pointer-uri-fragment", ["uri-reference"]],
-  ["hostname", ["uri-reference"]],
-  ["ipv4", ["hostname", "uri-reference"]],
-  ["uuid", ["uri-reference"]],
-  ["date", ["uri-reference"]],
-]);
 
 /** What a schema says about lists: the indexes that some schema distinguishes, and all that come after them. */
 export function* listRules(right: SchemaNode): Generator<KeywordRule> {
