@@ -33,9 +33,6 @@ export interface Bounds {
   readonly required: ReadonlySet<string>;
 }
 
-/** Up to so many integers between two bounds are enumerated. */
-const MAX_ENUMERATED_INTEGERS = 24;
-
 export const boundsOf = memoize(gatherBounds);
 
 /** Whether a value belongs to the conjunction. */
@@ -161,12 +158,6 @@ function enumerated(types: number, bounds: Limits): unknown[] | undefined {
   if (more === 0) return values;
   const { lower, upper } = bounds;
   // Equal bounds leave one number, integer or not.
-  if ((more & ~NUMBER) === 0 && lower.value === upper.value) return [...values, lower.value];
-  const [first, last] = integerRange(bounds);
-  if (more !== TYPE.integer || last - first >= MAX_ENUMERATED_INTEGERS || !Number.isSafeInteger(last))
-    return undefined;
-  for (let value = first; value <= last; value++) {
-    if (bounds.factors.every((factor) => isMultipleOf(value, factor))) values.push(value);
-  }
-  return values;
+  const isOneNumber = (more & ~NUMBER) === 0 && lower.value === upper.value;
+  return isOneNumber ? [...values, lower.value] : undefined;
 }

@@ -105,24 +105,17 @@ function indexesHold(from: number, to: number): KeywordRule["holds"] {
   };
 }
 
-const MAX_INDEXES_TRIED = 8;
-
-/** Some item of every list must be proven to be one: one that the left side contains too, or one of the first. */
+/** What every list of the left side contains must be proven to be one. */
 function containsOne(obligation: Obligation, prover: Prover): boolean {
   const { left, right } = obligation;
-  const { minItems } = boundsOf(left);
-  const inner = right.contains!;
-  const tried = (one: Obligation): boolean => prover.prove({ ...one, violations: [] });
-  for (let index = 0; index < Math.min(minItems, MAX_INDEXES_TRIED); index++) {
-    if (tried(itemObligation(obligation, index, inner))) return true;
-  }
   // It may be at any index, so only what holds at every index is known of it.
   const everywhere = left.nodes.flatMap(({ items }) => items ?? []);
   const strict = obligation.strict || obligation.known.nodes.some(({ tuple }) => tuple !== undefined);
   for (const { contains } of left.nodes) {
     if (contains === undefined) continue;
     const one = new Conjunction({ nodes: [contains, ...everywhere] });
-    if (tried(itemObligation({ ...obligation, strict }, 0, inner, one))) return true;
+    const inner = itemObligation({ ...obligation, strict, violations: [] }, 0, right.contains!, one);
+    if (prover.prove(inner)) return true;
   }
   return false;
 }
