@@ -99,7 +99,6 @@ export class StoreCalls {
   readonly #finishStop = new AbortController();
   /** Results that are not stored yet, the oldest first. */
   readonly #unstored = new Set<{ readonly sinceMs: number }>();
-  #givenUp = 0;
 
   constructor(parts: StoreCallsParts) {
     const { disableAfter, retrySchedule } = parts.config;
@@ -172,7 +171,6 @@ export class StoreCalls {
     const finish = (): Promise<FinishOutcome> => this.#finishOne(result, shown);
     const outcome = (await retry.untilAnswered(finish, signal)) ?? (await retry.once(finish, signal));
     this.#unstored.delete(unstored);
-    if (outcome === undefined) this.#giveUp();
     return outcome;
   }
 
@@ -231,15 +229,5 @@ export class StoreCalls {
     const { subscriptionId, reason } = deactivated;
     logger.warn({ subscription: subscriptionId, reason }, "Subscription deactivated.");
     onDeactivated?.(subscriptionId);
-  }
-
-  #giveUp(): void {
-    this.#givenUp += 1;
-    if (this.#unstored.size > 0) return;
-    this.#parts.logger.error(
-      { attempts: this.#givenUp },
-      "Finished attempts were not recorded before the stop; their deliveries are sent again when their leases end.",
-    );
-    this.#givenUp = 0;
   }
 }
