@@ -14,7 +14,7 @@ import { useServed } from "./served.ts";
 const TIME = String.raw`\d\d:\d\d:\d\dZ`;
 const payload = RawJson.fromText(`{"id": "A-1",\n "text": "${"long ".repeat(20)}"}`);
 
-test("at 80 columns the error of an attempt is whole, and its time left out where there is no room", () => {
+test("at 80 columns the error of an attempt is whole", () => {
   const result = {
     event_id: 72,
     application: "billing",
@@ -27,7 +27,7 @@ test("at 80 columns the error of an attempt is whole, and its time left out wher
     duration_ms: 6,
   } as unknown as DeliveryResult;
   expect(resultLines(80)(result)).toBe(
-    "10:20:30Z  order.created  #72  → billing/invoices  waiting  connection_refused\n",
+    "10:20:30Z  order.created  #72  → billing/invoices  waiting  connection_refused …\n",
   );
   expect(resultLines(100)(result)).toMatch(/connection_refused {2}6 ms\n$/);
 });

@@ -5,8 +5,6 @@ export type Color = "green" | "yellow" | "red" | "dim";
 
 export interface Cell {
   readonly text: string;
-  /** The text where the whole one does not fit into the rest of the line. */
-  readonly short?: string;
   readonly color?: Color | undefined;
 }
 
@@ -33,13 +31,11 @@ export class GrowingColumns {
 
   line(cells: readonly Cell[]): string {
     let used = 0;
-    const parts = cells.map(({ text: raw, short = raw, color }, at) => {
+    const parts = cells.map(({ text, color }, at) => {
       const isLast = at === cells.length - 1;
       const room = this.#width === undefined ? Infinity : Math.max(0, this.#width - used);
       const limit = isLast ? room : Math.min(room, this.#limits[at] ?? Infinity);
-      const whole = escapeControl(raw);
-      const text = textWidth(whole) <= limit ? whole : escapeControl(short);
-      const shown = truncate(text, limit);
+      const shown = truncate(escapeControl(text), limit);
       const width = isLast ? 0 : Math.max(this.#widths[at] ?? 0, textWidth(shown));
       this.#widths[at] = width;
       used += width + GAP.length;

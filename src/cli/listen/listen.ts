@@ -8,7 +8,7 @@ import { escapeControl } from "../io/text.ts";
 import { nextCommand } from "../target/next-command.ts";
 import type { LocalAttempt, LocalProgram, LocalResult } from "./forward.ts";
 import type { ListenReport } from "./report.ts";
-import { listenerName, nameOf, typedName } from "./subscriptions.ts";
+import { listenerName, nameOf } from "./subscriptions.ts";
 
 export interface ListenOptions {
   readonly attempt: LocalAttempt;
@@ -89,7 +89,7 @@ export async function listen(
     connection.answered();
     if (status === UNAUTHORIZED && signAs === undefined) noteOnce(OTHER_SECRET);
     await report({ delivery, result, finished });
-    if (finished.status === "failed") noteOnce(givenUpText(subscription, subscriptions));
+    if (finished.status === "failed") noteOnce(givenUpText(subscription));
   };
 
   const take = async (subscription: Subscription): Promise<void> => {
@@ -143,9 +143,8 @@ const OTHER_SECRET =
   "The program answers 401. If it verifies signatures: these are made with the secret of the listener's own subscription. To sign with the secret that the program knows, add --secret-of APPLICATION/SUBSCRIPTION, which takes the scope write for that application.";
 
 /** Says of what is not tried again what to type. */
-function givenUpText(subscription: Subscription, all: readonly Subscription[]): string {
-  const name = typedName(subscription, all);
-  return `What is given up is sent again with: ${nextCommand(`deliveries retry --status failed --subscription ${name}`)}`;
+function givenUpText({ rowid }: Subscription): string {
+  return `What is given up is sent again with: ${nextCommand(`deliveries retry --status failed --subscription ${rowid}`)}`;
 }
 
 /** Says once that the server is gone, and once that it is back. */

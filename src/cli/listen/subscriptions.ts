@@ -4,7 +4,6 @@ import { NAME_LENGTH } from "../../domain/names.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { parseScope } from "../../domain/token.ts";
 import type { Evreg } from "../../evreg.ts";
-import { subscriptionOf } from "../views/deliveries.ts";
 import { note } from "../io/output.ts";
 import { escapeControl } from "../io/text.ts";
 import { nextCommand } from "../target/next-command.ts";
@@ -126,11 +125,4 @@ export async function noteOthers({ subscriptions }: Evreg, listened: readonly Su
 
 export function nameOf({ application, subscription, action, rowid }: Subscription): string {
   return escapeControl(`${application}/${subscription} to ${action} (${rowid})`);
-}
-
-/** What it can be typed as: its name, unless a shell would read that otherwise or several have it. */
-export function typedName(subscription: Subscription, all: readonly Subscription[]): string {
-  const name = subscriptionOf(subscription);
-  const isPlain = /^[\w@%+=:,./-]+$/.test(name);
-  return isPlain && all.length === 1 ? name : String(subscription.rowid);
 }

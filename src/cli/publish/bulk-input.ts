@@ -69,7 +69,7 @@ function isBlank(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
 }
 
-/** How much of a file is read at either end to recognise it, and how much is hashed at once. */
+/** How much of a file is read to recognise it: at either end, and before the place where a bulk goes on. */
 const BLOCK_BYTES = 1024 * 1024;
 const SEED_LENGTH = 16;
 
@@ -78,9 +78,6 @@ export class BulkSource {
   readonly path: string;
   readonly #descriptor: number;
   readonly #block = Buffer.alloc(BLOCK_BYTES);
-  /** The hash of the bytes up to `#hashedBytes`. */
-  readonly #hash = createHash("sha256");
-  #hashedBytes = 0;
 
   /** @throws EvregError `usage` for anything but a regular file, as only that can be resumed */
   constructor(path: string) {
@@ -105,15 +102,11 @@ export class BulkSource {
     return hash.digest("base64url").slice(0, SEED_LENGTH);
   }
 
-  /** SHA-256 of its first bytes, in base64url; `undefined` where there are fewer. Each call asks for as many as the last, or more. */
-  digestOf(bytes: number): string | undefined {
-    while (this.#hashedBytes < bytes) {
-      const block = this.#read(this.#hashedBytes, bytes - this.#hashedBytes);
-      if (block.length === 0) return undefined;
-      this.#hash.update(block);
-      this.#hashedBytes += block.length;
-    }
-    return this.#hash.copy().digest("base64url");
+  /** SHA-256, in base64url, of the mebibyte that ends there; `undefined` where the file is shorter. */
+  digestBefore(end: number): string | undefined {
+    const length = Math.min(end, BLOCK_BYTES);
+    const block = this.#read(end - length, length);
+    return block.length < length ? undefined : createHash("sha256").update(block).digest("base64url");
   }
 
   close(): void {

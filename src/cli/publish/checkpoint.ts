@@ -33,7 +33,7 @@ interface CheckpointFile {
   readonly data_id: string;
   readonly line: number;
   readonly byte: number;
-  /** The digest of the file up to there. */
+  /** The digest of what is before that in the file. */
   readonly digest: string;
   readonly accepted: number;
   readonly replayed: number;
@@ -92,7 +92,7 @@ export class Checkpoint {
     const { path, source, nowMs } = this.#options;
     // Nothing is counted that a power cut could still take away.
     rejects?.sync();
-    const digest = source.digestOf(this.#stored.byte) ?? "";
+    const digest = source.digestBefore(this.#stored.byte) ?? "";
     this.#stored = { ...this.#stored, digest };
     try {
       replaceFile(path, `${JSON.stringify(this.#stored, null, 2)}\n`, { durable: true });
@@ -139,9 +139,9 @@ function parsed(text: string): CheckpointFile | undefined {
 
 /** @throws EvregError `usage` for a checkpoint of other data, or of a file whose published part is not as it was */
 function assertContinues(stored: CheckpointFile, { path, source, dataId, target }: CheckpointOptions): void {
-  if (source.digestOf(stored.byte) !== stored.digest) {
+  if (source.digestBefore(stored.byte) !== stored.digest) {
     throw usageError(
-      `The checkpoint ${path} is of another file than ${source.path}, or that was changed before line ${(stored.line + 1).toLocaleString("en")}, up to which it is published. Give the file as it was; what comes after may have changed. To publish this file from its first line, name another file with --checkpoint. Lines that were published from another version of it are then stored again, unless they have an idempotency_key of their own.`,
+      `The checkpoint ${path} is of another file than ${source.path}, or that was changed shortly before line ${(stored.line + 1).toLocaleString("en")}, up to which it is published. Give the file as it was; what comes after may have changed. To publish this file from its first line, name another file with --checkpoint. Lines that were published from another version of it are then stored again, unless they have an idempotency_key of their own.`,
     );
   }
   if (stored.data_id !== dataId) {

@@ -40,7 +40,6 @@ export function resultLines(width: number | undefined): (result: DeliveryResult)
       { text: `→ ${application}/${subscription}` },
       {
         text: outcomeOf(result),
-        short: outcomeOf({ ...result, duration_ms: null }),
         color: COLORS[status] ?? "yellow",
       },
     ]);
