@@ -1,6 +1,6 @@
 import { type EventHandler, H3 } from "h3";
 import { EvregError } from "../domain/error.ts";
-import { type BudgetLimits, ByteBudget } from "../runtime/byte-budget.ts";
+import { ByteBudget } from "../runtime/byte-budget.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { PublishCounts } from "../metrics/counters.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -23,7 +23,8 @@ export interface HttpAppOptions {
   readonly clock: Clock;
   readonly version: string;
   readonly responses?: Partial<ResponseLimits>;
-  readonly bodies?: Partial<BudgetLimits>;
+  /** What large bodies may have together. */
+  readonly bodyBytes?: number;
   readonly counts: PublishCounts;
   readonly stopping?: AbortSignal;
 }
@@ -31,7 +32,7 @@ export interface HttpAppOptions {
 const MIB = 1024 * 1024;
 
 /** Four of the largest batches at once. */
-const BODY_LIMITS: BudgetLimits = { maxBytes: 64 * MIB, maxWaiting: 256 };
+const BODY_BYTES = 64 * MIB;
 
 const TOO_MANY_BODIES =
   "Too many large request bodies are being received at once, and there is no memory for this one. Send it again in a moment; bodies up to 16 KiB are always accepted.";
@@ -42,7 +43,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const { stopping = new AbortController().signal } = options;
   const authenticate = createAuthenticate(service, config);
   const responses = new ResponseBudget(clock, options.responses);
-  const bodies = new ByteBudget(clock, { ...BODY_LIMITS, ...options.bodies }, TOO_MANY_BODIES);
+  const bodies = new ByteBudget(clock, options.bodyBytes ?? BODY_BYTES, TOO_MANY_BODIES);
   const token = !config.dev && config.auth.mode === "token";
   const requiresToken = { token, publish: token && !config.auth.anonymousPublish };
   const streams = new LiveStreams(clock, stopping, (request) => isAdmitted(authenticate, request));

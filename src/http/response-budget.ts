@@ -27,9 +27,6 @@ const RESPONSE_LIMITS: ResponseLimits = {
   waitMs: 10_000,
 };
 
-/** One that waits costs next to nothing. */
-const MAX_WAITING = 8_192;
-
 /** The most that an answer can be before it is made: a page of deliveries, one with its attempts, a part of a list of schemas. */
 export const PAGE_BYTES = MIB;
 /**
@@ -54,10 +51,8 @@ export class ResponseBudget {
 
   constructor(clock: Clock, limits: Partial<ResponseLimits> = {}) {
     this.#limits = { ...RESPONSE_LIMITS, ...limits };
-    const budget = (maxBytes: number): ByteBudget =>
-      new ByteBudget(clock, { maxBytes, maxWaiting: MAX_WAITING }, TOO_MUCH);
-    this.#answers = budget(this.#limits.answerBytes);
-    this.#searches = budget(this.#limits.searchBytes);
+    this.#answers = new ByteBudget(clock, this.#limits.answerBytes, TOO_MUCH);
+    this.#searches = new ByteBudget(clock, this.#limits.searchBytes, TOO_MUCH);
   }
 
   /**

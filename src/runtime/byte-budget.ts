@@ -4,13 +4,6 @@ import { FairQueue } from "./fair-queue.ts";
 import { type ShareCaller, callerKey, Shares } from "./shares.ts";
 import { TimeLimit } from "./time-limit.ts";
 
-export interface BudgetLimits {
-  /** The bytes for all callers together, each of which has a share. */
-  readonly maxBytes: number;
-  /** Callers that wait for bytes, shared likewise; more are refused at once. */
-  readonly maxWaiting: number;
-}
-
 export interface ByteClaim {
   readonly bytes: number;
   readonly caller: ShareCaller;
@@ -40,15 +33,16 @@ export class ByteBudget {
   readonly #clock: Clock;
   readonly #refusal: string;
   readonly #shares: Shares;
-  readonly #places: Shares;
   readonly #waiting = new FairQueue<Waiting>();
 
-  /** @param refusal the message for those for whom no bytes come free */
-  constructor(clock: Clock, { maxBytes, maxWaiting }: BudgetLimits, refusal: string) {
+  /**
+   * @param maxBytes the bytes for all callers together, each of which has a share
+   * @param refusal the message for those for whom no bytes come free
+   */
+  constructor(clock: Clock, maxBytes: number, refusal: string) {
     this.#clock = clock;
     this.#refusal = refusal;
     this.#shares = new Shares(maxBytes);
-    this.#places = new Shares(maxWaiting);
   }
 
   /** Reserves bytes if they are free and nobody who holds nothing waits for them. */
@@ -60,7 +54,7 @@ export class ByteBudget {
   /**
    * Reserves bytes once they are free.
    * @param gone aborted when nobody wants them any more; its reason is thrown then
-   * @throws EvregError `unavailable` when they are not free in time, or too many wait
+   * @throws EvregError `unavailable` when they are not free in time
    */
   reserve(claim: ByteClaim, waitMs: number, gone?: AbortSignal): Promise<Reservation> {
     const reservation = this.tryReserve(claim);
@@ -97,14 +91,12 @@ export class ByteBudget {
   #wait(claim: ByteClaim, waitMs: number, gone: AbortSignal | undefined): Promise<Reservation> {
     const key = callerKey(claim.caller);
     if (gone?.aborted === true) return Promise.reject(gone.reason as Error);
-    if (!this.#places.tryTake(key)) return Promise.reject(this.#refused(claim));
     return new Promise((resolve, reject) => {
       const limit = new TimeLimit(this.#clock, waitMs, new Error("The time to wait is over."), gone);
       const leave = (): void => {
         limit.end();
         limit.signal.removeEventListener("abort", refuse);
         leaveQueue();
-        this.#places.release(key);
       };
       const refuse = (): void => {
         leave();

@@ -6,7 +6,7 @@ import type { Harness } from "./harness.ts";
 import { RawConnection } from "./raw-connection.ts";
 
 const clock = new ManualClock();
-const BODIES = { maxBytes: 400_000 };
+const BODY_BYTES = 400_000;
 /** In place of a token's number. */
 const ANONYMOUS = -1;
 
@@ -15,7 +15,7 @@ const open: RawConnection[] = [];
 let tokens: string[];
 
 beforeAll(async () => {
-  harness = await startHarness({ auth: { anonymousPublish: true }, bodies: BODIES, clock });
+  harness = await startHarness({ auth: { anonymousPublish: true }, bodyBytes: BODY_BYTES, clock });
   tokens = [await harness.token("publish"), await harness.token("publish"), await harness.token("publish")];
   await harness.owner.actions.create({ action: "a.b", application: "app", schemata: { type: "object" } });
 });
@@ -165,7 +165,7 @@ test("a body's memory is held until the answer is read", async () => {
     payload: { text: "x".repeat(16_000) },
   }));
   const body = JSON.stringify({ events });
-  const large = await startHarness({ bodies: { ...BODIES, maxBytes: 2 * body.length }, clock });
+  const large = await startHarness({ bodyBytes: 2 * body.length, clock });
   const token = await large.token("admin");
   await large.owner.actions.create({ action: "a.b", application: "app", schemata: { type: "object" } });
   const send = async (): Promise<RawConnection> => {

@@ -6,7 +6,6 @@ import { PublishCounts } from "../../src/metrics/counters.ts";
 import type { ResponseLimits } from "../../src/http/response-budget.ts";
 import type { HttpConfig, HttpService } from "../../src/http/routes/route.ts";
 import { type HttpLimits, type HttpListener, serveHttp } from "../../src/http/server.ts";
-import type { BudgetLimits } from "../../src/runtime/byte-budget.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { type LocalService, openLocalService, PAYLOAD_BYTES } from "../support/local-service.ts";
@@ -39,7 +38,7 @@ export interface HarnessOptions {
   readonly hasTokenFile?: boolean;
   readonly http?: Partial<HttpLimits>;
   readonly answers?: Partial<ResponseLimits>;
-  readonly bodies?: Partial<BudgetLimits>;
+  readonly bodyBytes?: number;
   readonly clock?: Clock;
   readonly engineState?: () => Health["engine"];
   readonly stopping?: AbortSignal;
@@ -68,7 +67,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     version: VERSION,
     counts: new PublishCounts(),
     responses: options.answers ?? {},
-    bodies: options.bodies ?? {},
+    ...(options.bodyBytes === undefined ? {} : { bodyBytes: options.bodyBytes }),
     ...(options.stopping === undefined ? {} : { stopping: options.stopping }),
   });
   const listener = await serveHttp({ app, host: "127.0.0.1", port: 0, logger, limits: options.http ?? {} });

@@ -3,8 +3,7 @@ import { ByteBudget, type ByteClaim, type Reservation } from "../../src/runtime/
 import { ManualClock } from "../support/manual-clock.ts";
 
 const clock = new ManualClock();
-const budgetOf = (maxBytes: number): ByteBudget =>
-  new ByteBudget(clock, { maxBytes, maxWaiting: 100 }, "Too many.");
+const budgetOf = (maxBytes: number): ByteBudget => new ByteBudget(clock, maxBytes, "Too many.");
 
 function claim(token: string, bytes: number): ByteClaim {
   return { bytes, caller: { address: undefined, token } };
