@@ -20,7 +20,8 @@ import { actionPath, checkSchema } from "./read-action.ts";
 import { changeInShort, diffRows, inOrder } from "./schema-diff.ts";
 import { useVerdict } from "./use-verdict.ts";
 
-const PAGE_ROWS = 20;
+/** Older ones are compared by their numbers. */
+const SHOWN_ROWS = 50;
 /** Characters of two schemas whose difference is said in the list. */
 const SHORT_ENOUGH = 200_000;
 
@@ -32,18 +33,15 @@ interface RevisionLine {
 /** The schemas that an action has had, and what differs between two of them. */
 export function Revisions(props: PartProps) {
   const { action, route } = props;
-  const { after, from, to } = route.query;
-  const path = withQuery(`${actionPath(action.action)}/revisions`, { limit: PAGE_ROWS + 1, after });
+  const { from, to } = route.query;
+  const path = withQuery(`${actionPath(action.action)}/revisions`, { limit: SHOWN_ROWS });
   const list = useResource<readonly ActionRevision[]>(path);
   const read = list.answer?.data;
   const rows = useMemo(
     () =>
-      read
-        ?.slice(0, PAGE_ROWS)
-        .map((one, index): RevisionLine => ({ revision: one, change: changeOf(one, read[index + 1]) })),
+      read?.map((one, index): RevisionLine => ({ revision: one, change: changeOf(one, read[index + 1]) })),
     [read],
   );
-  const older = read !== undefined && read.length > PAGE_ROWS ? rows?.at(-1)?.revision.revision : undefined;
   const second = numberIn(to) ?? (action.revision > 1 ? action.revision : undefined);
   const first = numberIn(from) ?? (second === undefined ? undefined : second - 1);
   const isPicked = from !== undefined || to !== undefined;
@@ -93,14 +91,8 @@ export function Revisions(props: PartProps) {
               selected={isPicked ? second : undefined}
             />
           )}
-          {(older !== undefined || after !== undefined) && (
-            <div class="more">
-              <span>{numberText(rows?.length ?? 0)} shown</span>
-              <span class="row">
-                {after !== undefined && <Button look="bare" to={link({ after: undefined })} label="Newest" />}
-                {older !== undefined && <Button look="bare" to={link({ after: older })} label="Older" />}
-              </span>
-            </div>
+          {read !== undefined && read.length === SHOWN_ROWS && (
+            <div class="more">The newest {SHOWN_ROWS}. Compare older ones by their numbers.</div>
           )}
         </div>
       </Section>
