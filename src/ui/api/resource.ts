@@ -20,15 +20,14 @@ const RETRY_MS = 2_000;
 /**
  * What the API answers at a path, kept while the component is shown, and asked for again after each change made here.
  * @param path with its query; `undefined` asks nothing. Another path begins anew
- * @param options.everyMs how soon after an answer it asks again, while live and seen; never two at a time. It may depend on how
- *   much was answered
+ * @param options.everyMs how soon after an answer it asks again, while live and seen; never two at a time
  * @param options.isFixed whether nothing changes it, such as the payload of an event
  * @param options.read instead of JSON: takes the answer itself
  */
 export function useResource<T, M = AnyMeta>(
   path: string | undefined,
   options: {
-    readonly everyMs?: number | ((data: T) => number) | undefined;
+    readonly everyMs?: number | undefined;
     readonly isFixed?: boolean;
     readonly read?: (path: string, signal: AbortSignal) => Promise<Envelope<T, M>>;
   } = {},
@@ -42,17 +41,13 @@ export function useResource<T, M = AnyMeta>(
   const reload = useCallback(() => setRound((before) => before + 1), []);
   const read = useRef(options.read);
   read.current = options.read;
-  const { isFixed = false } = options;
-  const isPolled = options.everyMs !== undefined;
-  const every = useRef(options.everyMs);
-  every.current = options.everyMs;
+  const { isFixed = false, everyMs } = options;
   const changed = changes.use();
 
   useEffect(() => {
     if (path === undefined) return undefined;
     const controller = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    let everyMs = RETRY_MS;
     const again = (waitMs: number): void => {
       timer = setTimeout(() => {
         if (document.hidden || live.value.state === "paused") again(waitMs);
@@ -65,15 +60,13 @@ export function useResource<T, M = AnyMeta>(
         if (controller.signal.aborted) return;
         foundConnection();
         setState({ path, answer });
-        const { current } = every;
-        everyMs = typeof current === "function" ? current(answer.data) : (current ?? RETRY_MS);
-        if (isPolled) again(everyMs);
+        if (everyMs !== undefined) again(everyMs);
       } catch (error) {
         if (controller.signal.aborted) return;
         const failure = noted(error);
         setState((before) => ({ ...(before.path === path ? before : { path }), error: failure }));
         if (failure.status === 0 || failure.status === 503) again(RETRY_MS);
-        else if (isPolled) again(Math.max(everyMs, RETRY_MS));
+        else if (everyMs !== undefined) again(Math.max(everyMs, RETRY_MS));
       }
     };
     void load();
@@ -81,13 +74,13 @@ export function useResource<T, M = AnyMeta>(
       controller.abort();
       clearTimeout(timer);
     };
-  }, [path, round, isPolled, isFixed ? 0 : changed]);
+  }, [path, round, everyMs, isFixed ? 0 : changed]);
 
   // Whoever ends a pause wants to see what is new at once.
   const { state: liveState } = live.use();
   const stateBefore = useRef(liveState);
   useEffect(() => {
-    if (stateBefore.current === "paused" && liveState === "live" && isPolled) reload();
+    if (stateBefore.current === "paused" && liveState === "live" && everyMs !== undefined) reload();
     stateBefore.current = liveState;
   }, [liveState]);
 

@@ -1,7 +1,6 @@
 import { Head, Section, Words } from "../../parts/layout.tsx";
 import { capital } from "../../parts/texts.ts";
 import { Button } from "../../parts/button.tsx";
-import { useState } from "preact/hooks";
 import type { Finding, FindingsMeta } from "../../../domain/operations.ts";
 import { useResource } from "../../api/resource.ts";
 import { CopyCommand } from "../../parts/copy.tsx";
@@ -24,14 +23,8 @@ const TITLES: Readonly<Record<Finding["status"], string>> = {
 
 /** What evreg finds about itself, and what to do; problems first. */
 export function Doctor() {
-  const [isBusy, setBusy] = useState(false);
   const { answer, error, reload } = useResource<readonly Finding[], FindingsMeta>("/v1/doctor");
   const checked = answer?.meta?.time;
-  const [before, setBefore] = useState(checked);
-  if (before !== checked || (error !== undefined && isBusy)) {
-    setBefore(checked);
-    setBusy(false);
-  }
   return (
     <div class="stack narrow">
       <Head
@@ -39,14 +32,7 @@ export function Doctor() {
         facts={{ Checked: checked !== undefined && <Time at={checked} exact /> }}
         acts={
           <>
-            <Button
-              run={() => {
-                setBusy(true);
-                reload();
-              }}
-              disabled={isBusy}
-              label={isBusy ? "Checking…" : "Check again"}
-            />
+            <Button run={reload} label="Check again" />
             <CopyCommand text="evreg doctor" />
           </>
         }

@@ -26,10 +26,8 @@ const EVERY_MS: Readonly<Record<StatsRange, number>> = {
   "24h": 30_000,
   "7d": 60_000,
 };
+/** All of the list comes each time. */
 const SUBSCRIPTIONS_EVERY_MS = 10_000;
-/** Long lists are read less often: all of it comes each time. */
-const LONG_ROWS = 500;
-const LONG_EVERY_MS = 60_000;
 const MOST_ROWS = 1_000;
 
 const WORDS = Object.fromEntries(STATS_RANGE_NAMES.map((name) => [name, RANGES[name].words])) as Readonly<
@@ -44,7 +42,7 @@ export function Overview({ route }: { readonly route: Route }) {
     everyMs: EVERY_MS[range],
   });
   const subscriptions = useResource<readonly Subscription[]>("/v1/subscriptions", {
-    everyMs: ({ length }) => (length > LONG_ROWS ? LONG_EVERY_MS : SUBSCRIPTIONS_EVERY_MS),
+    everyMs: SUBSCRIPTIONS_EVERY_MS,
   });
   const figures = stats.answer?.data;
   const goWith = (query: Readonly<Record<string, string | undefined>>): void =>

@@ -28,11 +28,8 @@ const FILTERS: readonly FilterName[] = [
   { name: "active", example: "true", values: ["true", "false"] },
   { name: "state", example: "failing", values: [...SUBSCRIPTION_STATES, TROUBLED] },
 ];
-const EVERY_MS = 5_000;
-/** Long lists are read less often: all of it comes each time. */
-const LONG_ROWS = 500;
-const LONG_EVERY_MS = 30_000;
-const FIGURES_EVERY_MS = 10_000;
+/** All of the list comes each time. */
+const EVERY_MS = 10_000;
 const MOST_FIGURES = 1_000;
 const SPAN_MINUTES = 60;
 
@@ -48,9 +45,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
   const { application, action, active, state } = route.query;
   const path = withQuery("/v1/subscriptions", { application, action, active });
   const now = useNow();
-  const list = useResource<readonly Subscription[]>(path, {
-    everyMs: ({ length }) => (length > LONG_ROWS ? LONG_EVERY_MS : EVERY_MS),
-  });
+  const list = useResource<readonly Subscription[]>(path, { everyMs: EVERY_MS });
   const stateOf = (subscription: Subscription) => stateNow(subscription, now);
   const shown = list.answer?.data
     .filter(
@@ -61,7 +56,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
     )
     .toSorted(byName);
 
-  const figures = useFigures((list.answer?.data.length ?? 0) > LONG_ROWS);
+  const figures = useFigures();
   const columns: readonly Column<Subscription>[] = [
     { head: "Subscription", grow: true, cell: (one) => <SubscriptionName of={one} /> },
     { head: "State", cell: (subscription) => <Status state={stateOf(subscription)} /> },
@@ -135,10 +130,9 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
 }
 
 /** What each subscription did in the last hour. */
-function useFigures(isLong: boolean): ReadonlyMap<number, SubscriptionFigures> {
+function useFigures(): ReadonlyMap<number, SubscriptionFigures> {
   const path = withQuery("/v1/stats", { range: "1h", by: "subscription", limit: MOST_FIGURES });
-  const rows = useResource<Stats>(path, { everyMs: isLong ? LONG_EVERY_MS : FIGURES_EVERY_MS }).answer?.data
-    .rows;
+  const rows = useResource<Stats>(path, { everyMs: EVERY_MS }).answer?.data.rows;
   return useMemo(
     () => new Map(((rows ?? []) as readonly SubscriptionFigures[]).map((row) => [row.subscription_id, row])),
     [rows],
