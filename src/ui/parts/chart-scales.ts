@@ -8,26 +8,9 @@ export function marksUpTo(most: number, count: number): readonly number[] {
   return Array.from({ length: Math.floor(most / apart) + 1 }, (_, index) => index * apart);
 }
 
-const MINUTE_S = 60;
-const HOUR_S = 3_600;
-const DAY_S = 86_400;
+/** How far marks may be apart, in seconds: from 10 seconds over minutes and hours to a week. */
 const APART_S = [
-  10,
-  30,
-  MINUTE_S,
-  2 * MINUTE_S,
-  5 * MINUTE_S,
-  10 * MINUTE_S,
-  15 * MINUTE_S,
-  30 * MINUTE_S,
-  HOUR_S,
-  2 * HOUR_S,
-  3 * HOUR_S,
-  6 * HOUR_S,
-  12 * HOUR_S,
-  DAY_S,
-  2 * DAY_S,
-  7 * DAY_S,
+  10, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800,
 ];
 
 /**

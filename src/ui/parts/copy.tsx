@@ -131,13 +131,19 @@ export function CopyCommand({ text }: { readonly text: string }) {
 }
 
 /**
- * A request for a shell, a line for each part of it.
- * @param headers as `Name: value`
+ * A request for a shell, with a body in several lines.
+ * @param headers as `Name: value`, each a word of the shell
  */
-export function curlOf(url: string, headers: readonly string[], body: string): string {
-  const parts = [...headers.map((header) => `-H ${header}`), `--data-binary ${shellWord(body)}`];
-  return [`curl -X POST ${shellWord(url)}`, ...parts].join(" \\\n  ");
+export function curlOf(method: string, url: string, headers: readonly string[], body?: string): string {
+  const parts = [
+    method === "GET" ? "curl" : `curl -X ${method}`,
+    ...headers.map((header) => `-H ${header}`),
+    ...(body === undefined ? [] : [`--data-raw ${shellWord(body)}`]),
+    shellWord(url),
+  ];
+  return parts.join(body === undefined ? " " : " \\\n  ");
 }
 
 /** Takes the token from the environment of whoever runs it. */
 export const TOKEN_HEADER = `"Authorization: Bearer $EVREG_TOKEN"`;
+export const JSON_HEADER = "'Content-Type: application/json'";

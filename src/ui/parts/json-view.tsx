@@ -15,16 +15,23 @@ export function Lines(props: { readonly lines: readonly (readonly Piece[])[]; re
     <ol class={tall === false ? "code" : "code tall"} tabIndex={0} aria-label="JSON">
       {lines.map((line, index) => (
         <li key={index}>
-          <span>
-            {line.map((piece, at) => (
-              <span key={at} class={piece.kind}>
-                {piece.text}
-              </span>
-            ))}
-          </span>
+          <Pieces pieces={line} />
         </li>
       ))}
     </ol>
+  );
+}
+
+/** A line of JSON in its colours. */
+export function Pieces({ pieces }: { readonly pieces: readonly Piece[] }) {
+  return (
+    <span class="text">
+      {pieces.map((piece, at) => (
+        <span key={at} class={piece.kind}>
+          {piece.text}
+        </span>
+      ))}
+    </span>
   );
 }
 

@@ -41,11 +41,17 @@ export function useNow(everyMs = 1_000): number {
   return now;
 }
 
-/** `in 24 s` or `24 s ago`, beside the exact time on hover. */
-export function Relative({ at }: { readonly at: string }) {
-  const now = useNow();
-  const ms = Date.parse(at) - now;
-  const text = Math.abs(ms) < 1_000 ? "now" : ms > 0 ? `in ${durationText(ms)}` : `${durationText(-ms)} ago`;
+/** `in 24 s` or `24 s ago`, beside the exact time on hover. @param props.past what it says once the time has come */
+export function Relative({ at, past }: { readonly at: string; readonly past?: string }) {
+  const ms = Date.parse(at) - useNow();
+  const text =
+    past !== undefined && ms < 1_000
+      ? past
+      : Math.abs(ms) < 1_000
+        ? "now"
+        : ms > 0
+          ? `in ${durationText(ms)}`
+          : `${durationText(-ms)} ago`;
   return (
     <time dateTime={at} title={`${at} (UTC)`} class="plain">
       {text}
@@ -54,11 +60,4 @@ export function Relative({ at }: { readonly at: string }) {
 }
 
 /** When something is planned: `in 24 s`, or `due` once it may happen. */
-export function Until({ at }: { readonly at: string }) {
-  const ms = Date.parse(at) - useNow();
-  return (
-    <time dateTime={at} title={`${at} (UTC)`} class="plain">
-      {ms < 1_000 ? "due" : `in ${durationText(ms)}`}
-    </time>
-  );
-}
+export const Until = ({ at }: { readonly at: string }) => <Relative at={at} past="due" />;

@@ -16,23 +16,35 @@ const LEAST_WIDTH = 1;
 
 type Timed = Pick<Attempt, "duration_ms" | "dns_ms" | "connect_ms" | "first_byte_ms" | "error_code">;
 
-/** The parts of an attempt, one behind the other. What has no answer is lost from where its last known part ends. */
-export function barParts(attempt: Timed, longestMs: number): readonly BarPart[] {
+/** What is known of an attempt's time, part by part. What has no answer is lost from where its last known part ends. */
+function partsOf(attempt: Timed): readonly (readonly [kind: BarPart["kind"], ms: number])[] {
   const { duration_ms: wholeMs, dns_ms: dns, connect_ms: connect, first_byte_ms: first } = attempt;
-  const known = [
-    ["dns", dns],
-    ["connect", connect],
-    ["first", first],
-  ] as const;
-  const knownMs = (dns ?? 0) + (connect ?? 0) + (first ?? 0);
-  const hasParts = known.some(([, ms]) => ms !== null);
+  const known = (
+    [
+      ["dns", dns],
+      ["connect", connect],
+      ["first", first],
+    ] as const
+  ).flatMap(([kind, ms]) => (ms === null ? [] : [[kind, ms] as const]));
+  const restMs = wholeMs - known.reduce((sum, [, ms]) => sum + ms, 0);
   // Without parts, nearly all of it was waiting for the answer.
-  const last = attempt.error_code !== null ? "lost" : hasParts ? "rest" : "first";
-  const parts = [...known, [last, Math.max(0, wholeMs - knownMs)] as const];
-  const scale = BAR_WIDTH / Math.max(1, longestMs, knownMs);
+  const last = attempt.error_code !== null ? "lost" : known.length > 0 ? "rest" : "first";
+  return [...known, [last, Math.max(0, restMs)]];
+}
+
+/** The parts of an attempt, one behind the other. */
+export function barParts(attempt: Timed, longestMs: number): readonly BarPart[] {
+  const parts = partsOf(attempt);
+  const scale =
+    BAR_WIDTH /
+    Math.max(
+      1,
+      longestMs,
+      parts.reduce((sum, [, ms]) => sum + ms, 0),
+    );
   let x = 0;
-  return parts.flatMap(([kind, ms]) => {
-    if (ms === null || (ms === 0 && (kind !== last || x > 0))) return [];
+  return parts.flatMap(([kind, ms], index) => {
+    if (ms === 0 && (index < parts.length - 1 || x > 0)) return [];
     const start = Math.min(x, BAR_WIDTH - LEAST_WIDTH);
     const width = Math.min(BAR_WIDTH - start, Math.max(LEAST_WIDTH, ms * scale));
     x = start + width;
@@ -40,19 +52,19 @@ export function barParts(attempt: Timed, longestMs: number): readonly BarPart[] 
   });
 }
 
+const PART_WORDS: Readonly<Record<BarPart["kind"], string>> = {
+  dns: "DNS",
+  connect: "connect",
+  first: "first byte",
+  rest: "rest",
+  lost: "then no answer for",
+};
+
 /** `DNS 1.2 ms, connect 3 ms, first byte 80 ms, rest 4 ms`; without parts what the whole took. */
 export function partsText(attempt: Timed): string {
-  const { duration_ms: wholeMs, dns_ms: dns, connect_ms: connect, first_byte_ms: first } = attempt;
-  const named = [
-    ["DNS", dns],
-    ["connect", connect],
-    ["first byte", first],
-  ] as const;
-  const known = named.filter((part): part is [(typeof part)[0], number] => part[1] !== null);
-  if (known.length === 0) return `${durationText(wholeMs)} in all`;
-  const restMs = Math.max(0, wholeMs - known.reduce((sum, [, ms]) => sum + ms, 0));
-  const last = attempt.error_code === null ? "rest" : "then no answer for";
-  return [...known, [last, restMs] as const].map(([name, ms]) => `${name} ${durationText(ms)}`).join(", ");
+  const parts = partsOf(attempt);
+  if (parts.length === 1) return `${durationText(attempt.duration_ms)} in all`;
+  return parts.map(([kind, ms]) => `${PART_WORDS[kind]} ${durationText(ms)}`).join(", ");
 }
 
 /** The settings of a subscription as it is now. */

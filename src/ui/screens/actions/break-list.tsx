@@ -7,7 +7,8 @@ import type { Subscription } from "../../../domain/subscription.ts";
 import { numberText } from "../../parts/time.tsx";
 import { pointerTo } from "../../../json/pointer.ts";
 import { type FieldPath, pathNamed } from "../../../json/field-path.ts";
-import { Pieces, Pin } from "./diff-view.tsx";
+import { Pieces } from "../../parts/json-view.tsx";
+import { Pin } from "./diff-view.tsx";
 import { type JsonLine, jsonLines } from "./schema-lines.ts";
 import { brokenFields, type UsedField, usedFields } from "./used-fields.ts";
 

@@ -1,6 +1,6 @@
 import { Button, Segments } from "../../parts/button.tsx";
 import { useMemo, useState } from "preact/hooks";
-import type { Piece } from "../../parts/json-tokens.ts";
+import { Pieces } from "../../parts/json-view.tsx";
 import { numberText } from "../../parts/time.tsx";
 import { CodeBox } from "../../parts/layout.tsx";
 import { goTo, linkTo, type Route } from "../../parts/route.ts";
@@ -121,18 +121,6 @@ function Gutter(props: { readonly number: number | null; readonly pins: readonly
       {pins.map((pin) => (
         <span key={pin} id={`line-${pin}`} tabIndex={-1}>
           <Pin number={pin} to={`break-${pin}`} label={`Break ${pin}`} />
-        </span>
-      ))}
-    </span>
-  );
-}
-
-export function Pieces({ pieces }: { readonly pieces: readonly Piece[] }) {
-  return (
-    <span class="text">
-      {pieces.map((piece, at) => (
-        <span key={at} class={piece.kind}>
-          {piece.text}
         </span>
       ))}
     </span>

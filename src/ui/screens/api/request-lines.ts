@@ -1,4 +1,4 @@
-import { TOKEN_HEADER } from "../../parts/copy.tsx";
+import { curlOf, JSON_HEADER, TOKEN_HEADER } from "../../parts/copy.tsx";
 import { apiUrl, withQuery } from "../../api/request.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { needsNoToken, type Operation } from "./open-api.ts";
@@ -29,12 +29,11 @@ export function headersWith(
 
 /** Writes the request for a shell. The token is a variable, never the token. */
 export function curlLine(operation: Operation, values: RequestValues, body: string | undefined): string {
-  const words = ["curl"];
-  if (operation.method !== "GET") words.push("-X", operation.method);
-  if (!needsNoToken(operation)) words.push("-H", TOKEN_HEADER);
-  for (const [name, value] of Object.entries(headersWith(operation, values)))
-    words.push("-H", shellWord(`${name}: ${value}`));
-  if (body !== undefined) words.push("-H", "'Content-Type: application/json'", "--data-raw", shellWord(body));
-  words.push(shellWord(apiUrl(pathWith(operation, values))));
-  return words.join(" ");
+  const given = Object.entries(headersWith(operation, values));
+  const headers = [
+    ...(needsNoToken(operation) ? [] : [TOKEN_HEADER]),
+    ...given.map(([name, value]) => shellWord(`${name}: ${value}`)),
+    ...(body === undefined ? [] : [JSON_HEADER]),
+  ];
+  return curlOf(operation.method, apiUrl(pathWith(operation, values)), headers, body);
 }

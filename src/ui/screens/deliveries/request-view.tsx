@@ -78,7 +78,11 @@ export function RequestView(props: {
         note={<>of attempt {number}, made again</>}
         acts={
           body !== undefined && (
-            <Copy text={() => curlOf(handler, sent, body)} what="the request as curl" label="Copy as curl" />
+            <Copy
+              text={() => curlOf("POST", handler, sent, body)}
+              what="the request as curl"
+              label="Copy as curl"
+            />
           )
         }
       >

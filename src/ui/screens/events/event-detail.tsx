@@ -9,7 +9,7 @@ import { useResource } from "../../api/resource.ts";
 import { readSession } from "../../api/session-token.ts";
 import { useActing } from "../../parts/acting.ts";
 import { Button } from "../../parts/button.tsx";
-import { Copy, curlOf, runnable, TOKEN_HEADER } from "../../parts/copy.tsx";
+import { Copy, curlOf, JSON_HEADER, runnable, TOKEN_HEADER } from "../../parts/copy.tsx";
 import { Head } from "../../parts/layout.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
 import { Detail } from "../../parts/states.tsx";
@@ -98,5 +98,5 @@ function Acts(props: { readonly event: ReadEvent; readonly application: string |
 
 function curlOfEvent(body: string): string {
   const token = readSession() === null ? [] : [TOKEN_HEADER];
-  return curlOf(apiUrl("/v1/events"), [...token, "'Content-Type: application/json'"], body);
+  return curlOf("POST", apiUrl("/v1/events"), [...token, JSON_HEADER], body);
 }

@@ -1,8 +1,8 @@
-import type { ComponentChildren } from "preact";
 import { capital } from "../../parts/texts.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { retryDefaults } from "../../api/identity.ts";
 import { indentedLines } from "../../parts/json-tokens.ts";
+import { Definitions, type Facts } from "../../parts/layout.tsx";
 import { Lines } from "../../parts/json-view.tsx";
 import { isAhead } from "../../records/subscription-state.tsx";
 import { Relative, Time } from "../../parts/time.tsx";
@@ -17,53 +17,39 @@ export function SettingsList({ subscription }: { readonly subscription: ReadSubs
   const { mode, max_retries: retries } = subscription;
   const usual = retryDefaults();
   const waits = subscription.retry_schedule ?? usual.retry_schedule;
-  const isPush = mode === "push";
-  const rows: readonly (readonly [string, ComponentChildren])[] = [
-    [
-      "Retries",
-      <>
-        {retriesSentence(retries, waits, usual.disable_after_ms)}{" "}
-        {retries > 1 && <span class="muted">The waits: {waitsText(retries, waits)}</span>}
-      </>,
-    ],
-    ["Order", <Order key="order" subscription={subscription} />],
-    ...plainRows(subscription, "Order and pace"),
-    [
-      "Filter",
-      subscription.filter === null ? (
-        <Unset words="None: all events are sent" />
-      ) : (
-        <Lines lines={indentedLines(subscription.exactText)} tall={false} />
-      ),
-    ],
-    ...(isPush
-      ? ([
-          ...plainRows(subscription, "What is sent along"),
-          ["Secret", <SecretTimes key="secret" until={subscription.previous_secret_until} />],
-          ["Bearer", BEARER_WORDS[subscription.bearer]],
-        ] as const)
-      : ([
-          [
-            "Last claim",
-            subscription.last_claim_at === null ? (
-              <Unset words="None yet" />
-            ) : (
-              <Relative at={subscription.last_claim_at} />
-            ),
-          ],
-        ] as const)),
-    ["Created", <Time key="created" at={subscription.timestamped} />],
-  ];
   return (
-    <dl class="settings">
-      {rows.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
+    <Definitions
+      kind="settings"
+      of={{
+        Retries: (
+          <>
+            {retriesSentence(retries, waits, usual.disable_after_ms)}{" "}
+            {retries > 1 && <span class="muted">The waits: {waitsText(retries, waits)}</span>}
+          </>
+        ),
+        Order: <Order subscription={subscription} />,
+        ...plainRows(subscription, "Order and pace"),
+        Filter:
+          subscription.filter === null ? (
+            <Unset words="None: all events are sent" />
+          ) : (
+            <Lines lines={indentedLines(subscription.exactText)} tall={false} />
+          ),
+        ...(mode === "push"
+          ? {
+              ...plainRows(subscription, "What is sent along"),
+              Secret: <SecretTimes until={subscription.previous_secret_until} />,
+              Bearer: BEARER_WORDS[subscription.bearer],
+            }
+          : { "Last claim": <LastClaim at={subscription.last_claim_at} /> }),
+        Created: <Time at={subscription.timestamped} />,
+      }}
+    />
   );
+}
+
+function LastClaim({ at }: { readonly at: string | null }) {
+  return at === null ? <Unset words="None yet" /> : <Relative at={at} />;
 }
 
 function Unset({ words }: { readonly words: string }) {
@@ -71,8 +57,8 @@ function Unset({ words }: { readonly words: string }) {
 }
 
 /** The settings of a group of the form, each as its description says it. */
-function plainRows(subscription: Subscription, group: string): (readonly [string, ComponentChildren])[] {
-  return formOf(subscription.mode, group).map(
+function plainRows(subscription: Subscription, group: string): Facts {
+  const rows = formOf(subscription.mode, group).map(
     ({ name, title = name, kind, unset = "none", words = String }) => {
       const value = subscription[name];
       if (value === null) return [title, <Unset key={name} words={capital(unset)} />];
@@ -86,6 +72,7 @@ function plainRows(subscription: Subscription, group: string): (readonly [string
       return [title, lines];
     },
   );
+  return Object.fromEntries(rows) as Facts;
 }
 
 function Order(props: { readonly subscription: Subscription }) {

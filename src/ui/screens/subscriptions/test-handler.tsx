@@ -10,6 +10,7 @@ import type { Event } from "../../../domain/event.ts";
 import { noted } from "../../api/resource.ts";
 import { useActing } from "../../parts/acting.ts";
 import { useDraft } from "../../api/drafts.ts";
+import { partsText } from "../../records/attempt-times.ts";
 import { SubscriptionName } from "../../records/delivery-acts.tsx";
 import { AreaField, CameBack, Form, TextField } from "../../parts/form.tsx";
 import { shellWord } from "../../../domain/formats.ts";
@@ -138,12 +139,6 @@ function headerText(headers: Readonly<Record<string, string>>): string {
 function TestResult({ result }: { readonly result: HandlerTest }) {
   const { outcome, response, error_code: code, refusal, request } = result;
   const isDelivered = outcome === "delivered";
-  const parts = [
-    ["look-up", result.dns_ms],
-    ["connection", result.connect_ms],
-    ["first byte", result.first_byte_ms],
-  ] as const;
-  const times = parts.flatMap(([part, ms]) => (ms === null ? [] : [`${part} ${durationText(ms)}`]));
   return (
     <>
       <Say
@@ -156,8 +151,7 @@ function TestResult({ result }: { readonly result: HandlerTest }) {
       >
         {refusal !== null && `${refusal} `}
         {isDelivered ? "It would count as delivered" : "It would count as failed"}, after{" "}
-        {durationText(result.duration_ms)}
-        {times.length > 0 && ` (${times.join(", ")})`}.
+        {durationText(result.duration_ms)} ({partsText(result)}).
       </Say>
       {response !== null && (
         <CodeBox title="Answer" label="The answer" note={`HTTP ${response.status_code}, the first KiB`}>
