@@ -40,8 +40,12 @@ export interface Needy {
 
 /** Each subscription that needs a person, the gravest first. */
 export function needyAmong(items: readonly Attention[], now: number): readonly Needy[] {
-  const began = new Set(beganAmong(items, now));
-  const lasting = items.filter((item) => !began.has(item));
+  const lasting = items.filter(
+    ({ reason, since }) =>
+      (reason !== "failing" && reason !== "slowed") ||
+      since === null ||
+      now - Date.parse(since) >= SETTLES_MS,
+  );
   const bySubscription = Map.groupBy(lasting, ({ subscription_id: id }) => id);
   return [...bySubscription].map(([id, of]) => ({
     id,
@@ -56,12 +60,4 @@ export function needyAmong(items: readonly Attention[], now: number): readonly N
 export function needyCount({ data, meta }: AttentionAnswer, now: number): number {
   const listed = needyAmong(data, now).length;
   return meta === undefined || meta.total <= data.length ? listed : Math.max(listed, meta.subscriptions);
-}
-
-/** What began to fail a moment ago, and may not need anybody. */
-export function beganAmong(items: readonly Attention[], now: number): readonly Attention[] {
-  return items.filter(
-    ({ reason, since }) =>
-      (reason === "failing" || reason === "slowed") && since !== null && now - Date.parse(since) < SETTLES_MS,
-  );
 }

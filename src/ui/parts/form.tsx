@@ -2,6 +2,7 @@ import { Button } from "./button.tsx";
 import { type ComponentChildren, toChildArray } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import type { FormDraft } from "../api/drafts.ts";
+import type { ApiError } from "../api/request.ts";
 import { Time } from "./time.tsx";
 
 /** What is wrong, said at once to those who hear the page. */
@@ -221,22 +222,27 @@ export function CameBack({ draft }: { readonly draft: Pick<FormDraft<unknown>, "
 
 /**
  * The buttons of a form, and what is wrong with all of it.
+ * @param props.fields the beginnings of what the API calls the fields that say themselves what is wrong with them
  * @param props.drop forgets what was typed
  */
 export function FormEnd(props: {
-  readonly wrong: { readonly field?: string | undefined; readonly message: string } | undefined;
+  readonly wrong: ApiError | undefined;
+  readonly fields?: readonly string[];
   readonly isBusy: boolean;
   readonly act: string;
   readonly leave: string;
   readonly drop: () => void;
   readonly mayAct?: boolean;
 }) {
-  const { wrong, isBusy, act, leave, drop, mayAct } = props;
+  const { wrong, fields = [], isBusy, act, leave, drop, mayAct } = props;
+  const field = wrong?.details["field"];
+  const isAbove = typeof field === "string" && fields.some((name) => field.startsWith(name));
+  const lost = "No answer came, so it may be done or not. What you typed is kept here.";
   return (
     <div class="form-acts form-end">
       <Button look="main" disabled={isBusy || mayAct === false} label={act} />
       <Button to={leave} run={drop} label="Cancel" />
-      <Wrong text={wrong?.field === undefined ? wrong?.message : "Something above is wrong."} />
+      <Wrong text={isAbove ? "Something above is wrong." : wrong?.status === 0 ? lost : wrong?.message} />
     </div>
   );
 }

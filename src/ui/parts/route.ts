@@ -50,16 +50,11 @@ async function leaveFor(link: string): Promise<void> {
 }
 
 function parseRoute(text: string): Route {
-  const [path = "", query = ""] = split(text.replace(/^#\/?/, ""), "?");
+  const [path = "", query = ""] = text.replace(/^#\/?/, "").split(/\?(.*)/s);
   return {
     path: path.split("/").filter(Boolean).map(decoded),
     query: Object.fromEntries(new URLSearchParams(query)),
   };
-}
-
-function split(text: string, at: string): readonly string[] {
-  const index = text.indexOf(at);
-  return index === -1 ? [text] : [text.slice(0, index), text.slice(index + 1)];
 }
 
 function decoded(part: string): string {

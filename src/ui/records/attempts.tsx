@@ -174,15 +174,7 @@ function Next(props: {
     </>
   );
   if (status === "delivering") return line("delivering", `Attempt ${attempt} is under way`);
-  if (status === "held") {
-    return line(
-      "held",
-      <>
-        Held until <a href={linkTo(["subscriptions", delivery.subscription_id])}>its subscription</a> is
-        active again
-      </>,
-    );
-  }
+  if (status === "held") return line("held", "Held until its subscription is active again");
   if (status !== "pending" && status !== "waiting") return null;
   const most = (subscription?.max_retries ?? 0) + 1;
   const name = attempt < most ? `Attempt ${attempt + 1} of ${most}` : `Attempt ${attempt + 1}`;

@@ -243,16 +243,14 @@ const NAMED_REASONS = 3;
 function ReplayWords({ replay }: { readonly replay: CheckedEvents }) {
   const { checked, failed, failures } = replay;
   if (checked === 0) return <>There are no events to check.</>;
-  const last = checked === 1 ? "The last event" : `Of the last ${numberText(checked)} events`;
-  if (failed === 0) return <>{checked === 1 ? "The last event conforms." : `${last} all conform.`}</>;
+  const last = `Of the last ${countText(checked, "event")}`;
+  if (failed === 0) return <>{last} all conform.</>;
   const reasons = [
     ...Map.groupBy(failures, ({ field, message }) => `${field === "" ? "the payload" : field} ${message}`),
   ];
   return (
     <>
-      {checked === 1
-        ? "The last event does not conform:"
-        : `${last} ${numberText(failed)} would not conform:`}{" "}
+      {last} {numberText(failed)} would not conform:{" "}
       {reasons.slice(0, NAMED_REASONS).map(([reason, events], index) => (
         <span key={reason}>
           {index > 0 && "; "}

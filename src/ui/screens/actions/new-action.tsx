@@ -1,4 +1,3 @@
-import { Button } from "../../parts/button.tsx";
 import type { Action, WarningMeta } from "../../../domain/action.ts";
 import { heldFor } from "../../api/identity.ts";
 import { send, ApiError } from "../../api/request.ts";
@@ -9,8 +8,7 @@ import { dropDraft, useDraft } from "../../api/drafts.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { Command } from "../../parts/copy.tsx";
 import { whyNoObject } from "../../parts/json-tokens.ts";
-import { AreaField, CameBack, ChoiceField, FieldGroup, Form, TextField } from "../../parts/form.tsx";
-import { Say } from "../../parts/states.tsx";
+import { AreaField, CameBack, ChoiceField, FieldGroup, Form, FormEnd, TextField } from "../../parts/form.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
 import { say } from "../../parts/toast.tsx";
 import { type ReadAction, readAction } from "../../records/exact-record.ts";
@@ -24,7 +22,7 @@ const FIRST_SCHEMA = `{
   }
 }`;
 /** What the form has a place for. */
-const KNOWN: ReadonlySet<unknown> = new Set(["action", "application", "schemata"]);
+const KNOWN = ["action", "application", "schemata"];
 const FIRST_PAYLOAD = `{ "id": "o-1", "total": 12.5 }`;
 
 /** Registers an action. The address says after which other one it is made: `like`. */
@@ -70,7 +68,6 @@ function ActionForm(props: {
   const { isBusy, failure, errorAt, act } = useActing();
   const fromPayload = given === "payload" && whyNoObject(payload) === undefined;
   const text = fromPayload ? JSON.stringify(schemaOfPayload(JSON.parse(payload)), null, 2) : schema;
-  const wrongField = failure?.details["field"];
   const create = async (): Promise<void> => {
     const unreadable = whyNoObject(given === "payload" ? payload : schema);
     if (unreadable !== undefined) throw new ApiError(422, unreadable, { field: "schemata" });
@@ -95,11 +92,6 @@ function ActionForm(props: {
         lede="An action is a kind of event. What is published to it must conform to its schema."
       />
       <CameBack draft={draft} />
-      {failure !== undefined && !KNOWN.has(wrongField) && (
-        <Say state="failed" title="Not created">
-          {failure.message} What you typed is kept.
-        </Say>
-      )}
       <FieldGroup title="Name">
         <TextField
           label="Action"
@@ -148,10 +140,14 @@ function ActionForm(props: {
           </>
         )}
       </FieldGroup>
-      <div class="form-acts">
-        <Button look="main" disabled={isBusy} label="Create it" />
-        <Button to="#/actions" run={draft.drop} label="Cancel" />
-      </div>
+      <FormEnd
+        wrong={failure}
+        fields={KNOWN}
+        isBusy={isBusy}
+        act="Create it"
+        leave="#/actions"
+        drop={draft.drop}
+      />
       <Command
         text={`evreg actions create ${name.trim() === "" ? "NAME" : shellWord(name.trim())} --application ${application.trim() === "" ? "APP" : shellWord(application.trim())} --schema schema.json`}
       />

@@ -1,5 +1,5 @@
 import { Section } from "../../parts/layout.tsx";
-import { capital } from "../../parts/texts.ts";
+import { capital, countText } from "../../parts/texts.ts";
 import type { Finding } from "../../../domain/operations.ts";
 import { useResource } from "../../api/resource.ts";
 import { Status } from "../../parts/status.tsx";
@@ -12,14 +12,14 @@ const SAID_ABOVE = new Set(["handlers", "backlog"]);
 /** What the doctor finds wrong with the server itself; nothing, where it finds nothing. */
 export function DoctorProblems() {
   const findings = useResource<readonly Finding[]>("/v1/doctor", { everyMs: EVERY_MS }).answer?.data ?? [];
-  const notable = findings.filter(({ status }) => status !== "ok");
-  if (notable.every(({ check }) => SAID_ABOVE.has(check))) return null;
-  const problems = notable.filter(({ check, status }) => status === "problem" && !SAID_ABOVE.has(check));
-  const counts = [countText(notable, "problem"), countText(notable, "warning")].filter((text) => text !== "");
+  const of = (status: Finding["status"]) =>
+    findings.filter((finding) => finding.status === status && !SAID_ABOVE.has(finding.check));
+  const [problems, warnings] = [of("problem"), of("warning")];
+  if (problems.length + warnings.length === 0) return null;
   return (
     <Section
       title="The doctor's findings"
-      note={counts.join("; ")}
+      note={`${countText(problems.length, "problem")}, ${countText(warnings.length, "warning")}`}
       aside={
         <a class="push" href={linkTo(["doctor"])}>
           All checks
@@ -43,12 +43,4 @@ export function DoctorProblems() {
       )}
     </Section>
   );
-}
-
-/** `2 problems: disk, handlers (above)` */
-function countText(findings: readonly Finding[], status: "problem" | "warning"): string {
-  const matching = findings.filter((finding) => finding.status === status);
-  if (matching.length === 0) return "";
-  const names = matching.map(({ check }) => (SAID_ABOVE.has(check) ? `${check} (above)` : check));
-  return `${matching.length} ${status}${matching.length === 1 ? "" : "s"}: ${names.join(", ")}`;
 }

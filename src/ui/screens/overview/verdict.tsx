@@ -1,9 +1,8 @@
 import { Button } from "../../parts/button.tsx";
 import { useState } from "preact/hooks";
-import type { Attention } from "../../../domain/operations.ts";
 import type { BacklogShare, Stats } from "../../../domain/stats/stats.ts";
 import type { ApiError } from "../../api/request.ts";
-import { attention, beganAmong, type Needy, needyAmong, needyCount } from "../../api/attention.ts";
+import { attention, type Needy, needyAmong, needyCount } from "../../api/attention.ts";
 import { may } from "../../api/identity.ts";
 import { SubscriptionName } from "../../records/delivery-acts.tsx";
 import { AttentionWords } from "../../records/subscription-state.tsx";
@@ -48,10 +47,7 @@ export function Verdict(props: {
             {failure !== undefined ? (
               <span class="danger-text">Not up to date: {failure.message}</span>
             ) : (
-              <>
-                {stats === undefined ? " " : restOf(stats, count > 0, now)}
-                <BeganWords began={beganAmong(answer?.data ?? [], now)} />
-              </>
+              stats !== undefined && restOf(stats, count > 0, now)
             )}
           </p>
         </div>
@@ -123,23 +119,6 @@ function NeedyRow({ needy, isOver }: { readonly needy: Needy; readonly isOver: b
 function verdictOf(count: number): string {
   if (count === 0) return "Nothing needs a person";
   return count === 1 ? "1 thing needs a person" : `${numberText(count)} things need a person`;
-}
-
-/** ` metrics/dora began to fail less than a minute ago.` */
-function BeganWords({ began }: { readonly began: readonly Attention[] }) {
-  const [first] = began;
-  if (first === undefined) return null;
-  return (
-    <>
-      {" "}
-      {began.length === 1 ? (
-        <SubscriptionName of={first} />
-      ) : (
-        `${numberText(began.length)} subscriptions`
-      )}{" "}
-      began to fail less than a minute ago.
-    </>
-  );
 }
 
 /** What is overdue: by evreg itself, or by consumers that do not claim and by rates. */

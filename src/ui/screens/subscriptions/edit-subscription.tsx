@@ -5,7 +5,7 @@ import { goTo, linkTo } from "../../parts/route.ts";
 import { say } from "../../parts/toast.tsx";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { type ReadSubscription, readSubscription } from "../../records/exact-record.ts";
-import { changeBody, draftOf } from "./draft.ts";
+import { changeBody, draftOf, EMPTY_DRAFT } from "./draft.ts";
 import { useSettingsForm } from "./form-state.ts";
 import { SettingsFields } from "./settings-fields.tsx";
 import { SubscriptionName } from "../../records/delivery-acts.tsx";
@@ -14,8 +14,9 @@ import { CameBack, Form, FormEnd } from "../../parts/form.tsx";
 /** The settings of a subscription, to change. Only what was changed is sent, so that others may change the rest. */
 export function EditSubscription({ subscription }: { readonly subscription: ReadSubscription }) {
   const { rowid, application, subscription: name } = subscription;
-  const { draft, wrong, isBusy, act } = useSettingsForm(linkTo(["subscriptions", rowid, "edit"]), () =>
-    draftOf(subscription),
+  const { draft, wrong, failure, isBusy, act } = useSettingsForm(
+    linkTo(["subscriptions", rowid, "edit"]),
+    () => draftOf(subscription),
   );
   const leave = linkTo(["subscriptions", rowid]);
   return (
@@ -43,7 +44,14 @@ export function EditSubscription({ subscription }: { readonly subscription: Read
         }
       >
         <SettingsFields draft={draft.fields} change={draft.change} wrong={wrong} isNew={false} />
-        <FormEnd wrong={wrong} isBusy={isBusy} act="Save" leave={leave} drop={draft.drop} />
+        <FormEnd
+          wrong={failure}
+          fields={Object.keys(EMPTY_DRAFT)}
+          isBusy={isBusy}
+          act="Save"
+          leave={leave}
+          drop={draft.drop}
+        />
       </Form>
     </section>
   );

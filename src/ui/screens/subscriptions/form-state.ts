@@ -8,6 +8,7 @@ import type { Wrong } from "./settings-fields.tsx";
 export interface SettingsForm {
   readonly draft: FormDraft<Draft>;
   readonly wrong: Wrong | undefined;
+  readonly failure: ApiError | undefined;
   readonly isBusy: boolean;
   /** Sends it; what goes wrong stands beside its field, and what was typed is kept. */
   readonly act: Acting["act"];
@@ -26,16 +27,13 @@ export function useSettingsForm(form: string, start: () => Draft): SettingsForm 
       },
     },
     wrong,
+    failure,
     isBusy,
     act,
   };
 }
 
 function wrongOf(failure: ApiError): Wrong {
-  if (failure.status === 0) {
-    const message = "No answer came, so it may be saved or not. What you typed is kept here.";
-    return { field: undefined, message };
-  }
   const field = fieldOf(failure.details);
   // Beside its field the rule alone says it.
   const rule = failure.details["message"];

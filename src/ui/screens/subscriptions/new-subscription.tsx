@@ -16,7 +16,7 @@ import { CameBack, Form, FormEnd } from "../../parts/form.tsx";
 /** A form for a new subscription. Its secret is shown once, when it is there. */
 export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record<string, string>> }) {
   const { application = "", action = "" } = query;
-  const { draft, wrong, isBusy, act } = useSettingsForm(
+  const { draft, wrong, failure, isBusy, act } = useSettingsForm(
     linkTo(["subscriptions", "new"], { application, action }),
     () => ({ ...EMPTY_DRAFT, application, action }),
   );
@@ -70,7 +70,8 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
       >
         <SettingsFields draft={draft.fields} change={draft.change} wrong={wrong} isNew />
         <FormEnd
-          wrong={wrong}
+          wrong={failure}
+          fields={Object.keys(EMPTY_DRAFT)}
           isBusy={isBusy}
           act="Create it"
           leave={linkTo(["subscriptions"])}

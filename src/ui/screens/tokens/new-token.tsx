@@ -6,7 +6,7 @@ import { useActing } from "../../parts/acting.ts";
 import { Head } from "../../parts/layout.tsx";
 import { useDraft } from "../../api/drafts.ts";
 import { SecretOnce } from "../../parts/copy.tsx";
-import { CameBack, ChoiceField, FieldGroup, Form, TextField, Wrong } from "../../parts/form.tsx";
+import { CameBack, ChoiceField, FieldGroup, Form, FormEnd, TextField, Wrong } from "../../parts/form.tsx";
 import { useRecordName, linkTo } from "../../parts/route.ts";
 
 const SCOPES: readonly (readonly [name: ScopeName, what: string])[] = [
@@ -69,7 +69,6 @@ export function NewTokenForm() {
     draft.drop();
     setCreated(data);
   };
-  const isElsewhere = (errorAt("name") ?? errorAt("scopes")) === undefined;
   return (
     <section class="stack narrow" aria-label="New token">
       <Head title="New token" lede="It is shown once, when it is there. Only its digest is stored." />
@@ -118,11 +117,14 @@ export function NewTokenForm() {
             placeholder="billing"
           />
         </FieldGroup>
-        <div class="form-acts">
-          <Button look="main" disabled={isBusy} label="Create it" />
-          <Button to={linkTo(["tokens"])} run={draft.drop} label="Cancel" />
-          {isElsewhere && <Wrong text={failure?.message} />}
-        </div>
+        <FormEnd
+          wrong={failure}
+          fields={["name", "scopes"]}
+          isBusy={isBusy}
+          act="Create it"
+          leave={linkTo(["tokens"])}
+          drop={draft.drop}
+        />
       </Form>
     </section>
   );
