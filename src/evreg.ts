@@ -319,7 +319,7 @@ export interface TokensPort {
   revoke(id: number): Promise<Answer<Token>>;
   /**
    * A code for signing a browser in, for one use within two minutes. Needs no scope; of a server that asks for no token it is
-   * `null`. `rate_limited` after too many, over HTTP `conflict` where the page is turned off.
+   * `null`. `forbidden` for the token of a browser, `rate_limited` after too many, over HTTP `conflict` where the page is turned off.
    */
   createCode(): Promise<Answer<SignInCode>>;
   /**

@@ -39,7 +39,7 @@ export function isTokenForm(text: string): boolean {
 /** Codes that sign a browser in: each is for one use. */
 export const SIGN_IN_CODES = {
   holdMs: 2 * 60_000,
-  /** Codes of the last two minutes, used ones among them: of one token and all browsers that it signed in, and in all. */
+  /** Codes of the last two minutes, used ones among them: of one token, and in all. */
   maxOfOne: 16,
   max: 1_000,
   /** 226 bits: nobody guesses one. */

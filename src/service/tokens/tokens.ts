@@ -52,7 +52,13 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
       return { data: await minted(context, omitUndefined(record), access.actor) };
     },
     async createCode() {
-      const { name, scopes, tokenId: parentId = 0 } = access.principal;
+      const { name, scopes, tokenId: parentId = 0, callerId = 0 } = access.principal;
+      if (parentId !== callerId) {
+        throw new EvregError(
+          "forbidden",
+          "The token of a browser makes no codes. Use the one that it was signed in with.",
+        );
+      }
       const code = randomText(SIGN_IN_CODES.characters, (count) => random.bytes(count));
       const expiresAtMs = clock.now() + SIGN_IN_CODES.holdMs;
       await store.tokens.create({ name, scopes, hash: hashCode(code), expiresAtMs, parentId }, clock.now());

@@ -147,14 +147,9 @@ const COLUMNS =
 /** Tokens of browsers are not listed once they have ended, and nobody manages a server with them. */
 const IS_OF_BROWSER = "parent_id IS NOT NULL";
 
-/** So many living tokens may be made, by codes, for one token and for those made for it. */
-const MAX_FAMILY = 32;
+/** So many living tokens may be made, by codes, for one token. */
+const MAX_BROWSERS = 32;
 const MANAGED_FOR_MS = 60 * 60_000;
-
-/** A token, and those that it was made for, all the way up. */
-const UP = `up (id, parent_id) AS (
-    SELECT rowid, parent_id FROM token WHERE rowid = ?
-    UNION SELECT t.rowid, t.parent_id FROM up AS u JOIN token AS t ON t.rowid = u.parent_id)`;
 
 export async function createToken(sql: Sql, input: TokenRecord, nowMs: number): Promise<Token> {
   await sql.run(`DELETE FROM token WHERE expires_ms <= ? AND ${IS_OF_BROWSER}`, nowMs);
@@ -177,16 +172,12 @@ export async function createToken(sql: Sql, input: TokenRecord, nowMs: number): 
   return tokenOf(row!);
 }
 
-/** SQL of a token's family: those that were made for it, and for those, and the codes between them; of 0 those of the owner. */
-const FAMILY = `WITH RECURSIVE ${UP}, family (id) AS (
-    SELECT coalesce((SELECT id FROM up WHERE parent_id IS NULL), 0)
-    UNION SELECT t.rowid FROM family AS f JOIN token AS t ON t.parent_id = f.id)`;
 const IS_CODE = "hash LIKE 'code %'";
 
 /** Checks whether one more code may be made with a token, as each could make more for ever. */
 async function checkCodes(sql: Sql, id: number, nowMs: number): Promise<void> {
   const { own, all } = (await sql.first<{ own: number; all: number }>(
-    `${FAMILY} SELECT count(*) AS "all", coalesce(sum(rowid IN (SELECT id FROM family)), 0) AS own FROM token
+    `SELECT count(*) AS "all", coalesce(sum(parent_id = ?1), 0) AS own FROM token
       WHERE ${IS_CODE} AND created_ms > ?2`,
     id,
     nowMs - SIGN_IN_CODES.holdMs,
@@ -210,26 +201,27 @@ async function useCode(sql: Sql, id: number, endsMs: number | null, nowMs: numbe
   if (code.used !== null) throw new EvregError("conflict", "The code was used before.");
   await sql.run("UPDATE token SET last_used_ms = ?2, expires_ms = ?3 WHERE rowid = ?1", id, nowMs, endsMs);
   const browsers = await sql.value<number>(
-    `${FAMILY} SELECT count(*) FROM token WHERE rowid IN (SELECT id FROM family) AND parent_id IS NOT NULL AND NOT ${IS_CODE}
-      AND 0 NOT IN (SELECT id FROM family)`,
+    `SELECT count(*) FROM token WHERE parent_id IN (SELECT rowid FROM token
+      WHERE parent_id > 0 AND parent_id = (SELECT parent_id FROM token WHERE rowid = ?))`,
     id,
   );
-  if (browsers < MAX_FAMILY) return;
+  if (browsers < MAX_BROWSERS) return;
   throw new EvregError(
     "rate_limited",
-    `${MAX_FAMILY} browsers are signed in by this token. Sign out in one of them, or revoke a token named browser.`,
+    `${MAX_BROWSERS} browsers are signed in by this token. Sign out in one of them, or revoke a token named browser.`,
   );
 }
 
 export async function findToken(sql: Sql, hash: string): Promise<CallerToken | undefined> {
-  const row = await sql.first<TokenRow & Pick<CallerToken, "parentId">>(
-    `SELECT ${COLUMNS}, parent_id AS parentId FROM token WHERE hash = ?`,
+  const row = await sql.first<TokenRow & Pick<CallerToken, "parentId" | "callerId">>(
+    `SELECT ${COLUMNS}, parent_id AS parentId,
+        coalesce((SELECT nullif(c.parent_id, 0) FROM token AS c WHERE c.rowid = token.parent_id), nullif(parent_id, 0), rowid) AS callerId
+      FROM token WHERE hash = ?`,
     hash,
   );
   if (row === undefined) return undefined;
-  // A token is made while its parent exists, so the first one up has the smallest rowid.
-  const callerId = await sql.value<number>(`WITH RECURSIVE ${UP} SELECT min(id) FROM up`, row.rowid);
-  return { ...tokenOf(row), callerId, parentId: row.parentId };
+  const { callerId, parentId } = row;
+  return { ...tokenOf(row), callerId, parentId };
 }
 
 export async function listTokens(sql: Sql): Promise<readonly Token[]> {
@@ -245,10 +237,8 @@ export async function revokeToken(sql: Sql, id: number, managedAtMs?: number): P
   if (!isRowid(id)) return [];
   const wasManaged = managedAtMs !== undefined && (await isManaged(sql, managedAtMs));
   const family = await sql.rows<TokenRow & { readonly isCode: number }>(
-    `WITH RECURSIVE family (id) AS (
-          SELECT rowid FROM token WHERE rowid = ?
-          UNION SELECT t.rowid FROM token AS t, family AS f WHERE t.parent_id = f.id)
-        SELECT ${COLUMNS}, ${IS_CODE} AS isCode FROM token WHERE rowid IN (SELECT id FROM family) ORDER BY rowid`,
+    `SELECT ${COLUMNS}, ${IS_CODE} AS isCode FROM token
+      WHERE rowid = ?1 OR parent_id = ?1 OR parent_id IN (SELECT rowid FROM token WHERE parent_id = ?1) ORDER BY rowid`,
     id,
   );
   for (const { rowid } of family) await sql.run("DELETE FROM token WHERE rowid = ?", rowid);
