@@ -40,19 +40,7 @@ export function workOn<S extends Sql>(
   owns: Work["owns"] = () => true,
 ): Omit<Work, keyof Sql> & Pick<S, keyof Sql> {
   const brought = bytes === undefined ? NO_BYTES : new Uint8Array(bytes);
-  const { rows, first, value, joined: joinedBytes, run, erase } = sql;
-  return {
-    rows,
-    first,
-    value,
-    joined: joinedBytes,
-    run,
-    erase,
-    key,
-    owns,
-    bytes: brought,
-    ...nothingTaken(),
-  };
+  return { ...sql, key, owns, bytes: brought, ...nothingTaken() };
 }
 
 export interface ReadOperation<A extends readonly unknown[] = readonly unknown[], R = unknown> {
