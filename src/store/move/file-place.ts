@@ -156,6 +156,8 @@ async function toFolder(folder: string, source: SourceFacts): Promise<OpenTarget
     if (!isNew(sql)) mustHaveForm(sql, path);
   });
   connection.read.run(`PRAGMA cache_size = ${CACHE}`);
+  // What rows refer to is there at the end, as it is in the source, and may be removed before them.
+  connection.read.run("PRAGMA foreign_keys = OFF");
   try {
     await connection.write(async (sql) => {
       if (isNew(sql)) {

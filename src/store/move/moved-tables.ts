@@ -14,8 +14,6 @@ export interface MovedTable {
   readonly columns: readonly MovedColumn[];
   /** The columns of its primary key, which are all integers. */
   readonly key: readonly string[];
-  /** The columns that refer to rows of other tables. */
-  readonly references: readonly { readonly column: string; readonly table: string }[];
   /** What it gives its rows: no numbers, those after its largest one, or those after the largest that it ever gave. */
   readonly numbers: "none" | "after largest" | "after last";
 }
@@ -31,7 +29,6 @@ const NOT_MOVED = "write_check";
 
 const TYPES: Readonly<Record<string, MovedColumn["type"]>> = { INTEGER: "bigint", TEXT: "text", BLOB: "hex" };
 
-/** The tables in an order in which each comes after those that it refers to. */
 export const MOVED_TABLES: readonly MovedTable[] = TABLES.flatMap((statement) => {
   const [, name] = /^CREATE TABLE (\w+)/.exec(statement) ?? [];
   return name === undefined || name === NOT_MOVED ? [] : [movedTable(name, statement)];
@@ -40,10 +37,6 @@ export const MOVED_TABLES: readonly MovedTable[] = TABLES.flatMap((statement) =>
 function movedTable(name: string, statement: string): MovedTable {
   const lines = [...statement.matchAll(/^ {2}([a-z_]+) (INTEGER|TEXT|BLOB)\b(.*)$/gm)];
   const columns = lines.map(([, column = "", type = ""]) => ({ name: column, type: TYPES[type]! }));
-  const references = lines.flatMap(([, column = "", , rest = ""]) => {
-    const [, table] = /REFERENCES (\w+)/.exec(rest) ?? [];
-    return table === undefined ? [] : [{ column, table }];
-  });
   const [, several] = /^ {2}PRIMARY KEY \(([^)]*)\)/m.exec(statement) ?? [];
   const single = lines.find(([, , , rest = ""]) => rest.includes("PRIMARY KEY"))?.[1];
   const key = several?.split(", ") ?? [single ?? "rowid"];
@@ -51,7 +44,7 @@ function movedTable(name: string, statement: string): MovedTable {
   if (several === undefined && single === undefined) columns.unshift({ name: "rowid", type: "bigint" });
   const isNumbered = key.join() === "rowid";
   const numbers = !isNumbered ? "none" : statement.includes("AUTOINCREMENT") ? "after last" : "after largest";
-  return { name, columns, key, references, numbers };
+  return { name, columns, key, numbers };
 }
 
 /** Where a table begins: before each key that a row can have. */
@@ -112,15 +105,6 @@ export function rowsIn(table: MovedTable, range: KeyRange): string {
   return `SELECT ${cells.join(", ")} FROM ${table.name} WHERE ${inRange(table, range)} ORDER BY ${table.key.join(", ")}`;
 }
 
-/** A subscription can take the name that another one had, which gets it only after that one in the order of their keys. */
-const NAME_RELEASED: Readonly<Record<string, string>> = { subscription: "deleted_ms = 0" };
-
-/** Has the rows whose keys are in a list release what no other row may have meanwhile; `undefined` where rows keep that. */
-export function releaseNames(table: MovedTable): string | undefined {
-  const released = NAME_RELEASED[table.name];
-  return released && `UPDATE ${table.name} SET ${released} WHERE ${isListed(table)}`;
-}
-
 /** Stores the rows of a list, in the place of those that are there with the same keys. */
 export function storeRows({ name, columns, key }: MovedTable): string {
   const names = columns.map((column) => column.name);
@@ -130,24 +114,10 @@ export function storeRows({ name, columns, key }: MovedTable): string {
     ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${changes.map((column) => `${column} = excluded.${column}`).join(", ")}`;
 }
 
-/** Removes the rows whose keys are in a list, and before them those that refer to them: statements with one parameter each. */
-export function removeRows(table: MovedTable): readonly string[] {
-  return removalsWhere(table, isListed(table));
-}
-
-function isListed({ key }: MovedTable): string {
+/** Removes the rows whose keys are in a list. Rows that refer to them are gone as well, and are removed with their own table. */
+export function removeRows({ name, key }: MovedTable): string {
   const keys = key.join(", ");
   const list = key.map((column) => `${column} bigint`).join(", ");
-  return `${key.length === 1 ? keys : `(${keys})`} IN (SELECT ${keys} FROM list(?1: ${list}) AS listed)`;
-}
-
-function removalsWhere({ name }: MovedTable, condition: string): readonly string[] {
-  const referring = MOVED_TABLES.flatMap((child) =>
-    child.references
-      .filter(({ table }) => table === name)
-      .flatMap(({ column }) =>
-        removalsWhere(child, `${column} IN (SELECT rowid FROM ${name} WHERE ${condition})`),
-      ),
-  );
-  return [...referring, `DELETE FROM ${name} WHERE ${condition}`];
+  const own = key.length === 1 ? keys : `(${keys})`;
+  return `DELETE FROM ${name} WHERE ${own} IN (SELECT ${keys} FROM list(?1: ${list}) AS listed)`;
 }
