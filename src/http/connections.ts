@@ -110,7 +110,8 @@ export class Connections {
    */
   endAfterAnswers(clock: Clock): void {
     this.#closing = true;
-    const silent = Array.from(this.#accepted).filter(({ bytesRead }) => bytesRead === 0);
+    // Of an encrypted one the bytes of its handshake count below, and requests count above.
+    const silent = [...this.#accepted, ...this.#open].filter(({ bytesRead }) => bytesRead === 0);
     const endSilent = (): void => {
       for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
     };

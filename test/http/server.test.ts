@@ -294,22 +294,26 @@ describe("ended connections", () => {
     },
   );
 
-  test("a request that comes on a new connection as the server ends is answered, and silence ends soon", async () => {
-    const clock = new ManualClock();
-    const listener = await serve({ app: holdingApp().app, clock });
-    const silent = await RawConnection.open(listener.port);
-    const late = await RawConnection.open(listener.port);
-    const other = await RawConnection.open(listener.port);
-    other.send(GET("/fast"));
-    await other.answer();
-    const closed = listener.close(60_000);
-    late.send(GET("/fast"));
-    const { status, headers } = await late.answer();
-    expect([status, headers["connection"]]).toEqual([200, "close"]);
-    await clock.advance(250);
-    await closed;
-    await silent.closed();
-  });
+  test.each([false, true])(
+    "a request that comes on a new connection as the server ends is answered, and silence ends soon; with TLS: %s",
+    async (tls) => {
+      const clock = new ManualClock();
+      const certificate = tls ? { certificate: CERTIFICATE } : {};
+      const listener = await serve({ app: holdingApp().app, clock, ...certificate });
+      const silent = await RawConnection.open(listener.port, { tls });
+      const late = await RawConnection.open(listener.port, { tls });
+      const other = await RawConnection.open(listener.port, { tls });
+      other.send(GET("/fast"));
+      await other.answer();
+      const closed = listener.close(60_000);
+      late.send(GET("/fast"));
+      const { status, headers } = await late.answer();
+      expect([status, headers["connection"]]).toEqual([200, "close"]);
+      await clock.advance(250);
+      await closed;
+      await silent.closed();
+    },
+  );
 });
 
 function slow(count: number): string {
