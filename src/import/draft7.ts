@@ -2,7 +2,7 @@ import { isAnnotation, isObject, type JsonObject } from "../schema/keywords.ts";
 import { SCHEMA_LIMITS } from "../schema/limits.ts";
 import { pointerSteps, pointerTo } from "../json/pointer.ts";
 import { type Dialect, type SourceDocument, UnsupportedSchema } from "./source.ts";
-import { evaluatedBy, holds, isKept, reasonDropped, annotationProblem, STRUCTURE } from "./vocabulary.ts";
+import { evaluatedBy, holds, isKept, isEmptyText, reasonDropped, STRUCTURE } from "./vocabulary.ts";
 
 /** What was changed or left out, with its place in the source. */
 export interface Note {
@@ -83,7 +83,6 @@ class Translation {
     for (const [keyword, value] of Object.entries(schema)) {
       const place = pointerTo(pointer, keyword);
       const note = (message: string) => this.#notes.push({ pointer: place, message });
-      const misshaped = annotationProblem(keyword, value);
       if (STRUCTURE.has(keyword)) continue;
       if (keyword === "$ref" && hasReference) {
         entries.push([keyword, this.#reference(String(value), pointer)]);
@@ -93,8 +92,8 @@ class Translation {
         note(`left out: draft-07 ignores ${keyword} beside $ref`);
       } else if (keyword === "example" && schema["examples"] === undefined) {
         entries.push(["examples", [value]]);
-      } else if (misshaped !== undefined) {
-        note(misshaped);
+      } else if (isEmptyText(keyword, value)) {
+        note(`left out: ${keyword} is empty`);
       } else if (holds(keyword, dialect) !== undefined) {
         entries.push([keyword, this.#inside(keyword, value, place, dialect)]);
       } else if (isKept(keyword, dialect)) entries.push([keyword, value]);

@@ -35,21 +35,11 @@ export const STRUCTURE: ReadonlySet<string> = new Set([
   "definitions",
 ]);
 
-/** The type of an annotation in draft-07; documents often have `description:` without a value. */
-const SHAPES: ReadonlyMap<string, string> = new Map([
-  ...["$comment", "contentEncoding", "contentMediaType", "description", "title"].map(
-    (word) => [word, "string"] as const,
-  ),
-  ["readOnly", "boolean"],
-  ["writeOnly", "boolean"],
-  ["examples", "list"],
-]);
+const TEXTS = new Set(["$comment", "description", "title"]);
 
-/** Why an annotation would get a schema refused; `undefined` for one that does not. */
-export function annotationProblem(keyword: string, value: unknown): string | undefined {
-  const shape = SHAPES.get(keyword);
-  const isShaped = shape === undefined || (Array.isArray(value) ? "list" : typeof value) === shape;
-  return isShaped ? undefined : `left out: ${keyword} must be a ${shape}`;
+/** Whether it is an annotation without a value, such as an empty `description:` of YAML, which draft-07 refuses. */
+export function isEmptyText(keyword: string, value: unknown): boolean {
+  return TEXTS.has(keyword) && value === null;
 }
 
 /** How a keyword contains schemas. 2020-12 reserves `dependencies`, and most implementations check it. */
