@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Column, columnsFor, renderRecord, renderTable, sameOfAll } from "../../src/cli/io/table.ts";
+import { type Column, columnsFor, renderRecord, renderTable } from "../../src/cli/io/table.ts";
 import { textWidth, truncateAt } from "../../src/cli/io/text.ts";
 import type { Action } from "../../src/domain/action.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
@@ -82,29 +82,6 @@ test("optional columns are dropped before rows become blocks, lowest priority fi
   ]);
   expect(titles(13)).toBe("ID NAME AT PAYLOAD");
   expect(widths(renderTable(columnsFor(columns, rows, 30), rows, 30))).toEqual([13, 30, 25]);
-});
-
-test("columns that say the same of all records are dropped before any text is cut", () => {
-  const action = (row: Row): string => `order.created.${row.id}`;
-  const columns: Column<Row>[] = [
-    ...COLUMNS.slice(0, 2),
-    { title: "FROM", value: () => "127.0.0.1", dropOrder: 2 },
-    { title: "ACTION", value: action, shrinkTo: 8, dropOrder: 1 },
-    { title: "MEMBERS", value: () => null },
-  ];
-  const titles = (width: number): string =>
-    columnsFor(columns, ROWS, width)
-      .map(({ title }) => title)
-      .join(" ");
-  expect([80, 60, 50, 38, 34].map(titles)).toEqual([
-    "ID NAME FROM ACTION MEMBERS",
-    "ID NAME FROM ACTION",
-    "ID NAME ACTION",
-    "ID NAME ACTION",
-    "ID NAME ACTION",
-  ]);
-  expect(sameOfAll(columns[2]!, ROWS)).toBe("127.0.0.1");
-  expect(sameOfAll(columns[2]!, ROWS.slice(1))).toBeUndefined();
 });
 
 test("where room is short, today's times have no date", () => {

@@ -1,7 +1,7 @@
 import { EvregError } from "../../domain/error.ts";
 import { encodeJson } from "../../json/raw-json.ts";
 import type { Logger } from "../../runtime/logger.ts";
-import { type Column, columnsFor, renderRecord, renderTable, sameOfAll } from "./table.ts";
+import { type Column, columnsFor, renderRecord, renderTable } from "./table.ts";
 import { escapeControlInJson, escapeControl } from "./text.ts";
 
 export type OutputFormat = "table" | "json" | "jsonl";
@@ -50,13 +50,9 @@ export class Output {
     const dropped = columns.filter(
       ({ title, value }) => !shown.has(title) && answer.data.some((record) => (value(record) ?? "") !== ""),
     );
-    const isEqual = (column: Column<T>) => sameOfAll(column, answer.data) !== undefined;
-    const equal = dropped
-      .filter(isEqual)
-      .map((column) => `${column.title} ${sameOfAll(column, answer.data)}`);
-    const lost = dropped.filter((column) => !isEqual(column)).map(({ title }) => title);
-    if (equal.length > 0) note(`In all of them: ${equal.join(", ")}.`);
-    if (lost.length > 0) note(`Too narrow for ${lost.join(", ")}; --json has all.`);
+    if (dropped.length > 0) {
+      note(`Too narrow for ${dropped.map(({ title }) => title).join(", ")}; --json has all.`);
+    }
   }
 
   /** A list that people read as sentences. @param render makes them, for lines of so many cells at most */

@@ -22,7 +22,7 @@ export interface Column<T> {
   readonly keepWhole?: boolean;
   /** A time, ISO 8601 UTC. A narrow terminal shows today's without the date, others to the minute, and `shortYear` without its year. */
   readonly time?: true | "shortYear";
-  /** A listing that is too wide drops columns that have this, the lowest first: before others, those whose cells are all equal. */
+  /** A listing that is too wide drops columns that have this, the lowest first. */
   readonly dropOrder?: number;
   readonly color?: (record: T) => "green" | "yellow" | "red" | "dim" | undefined;
   /** The value stands under its title with its own line breaks, in a single record. */
@@ -108,7 +108,6 @@ function reductionsOf<T>(columns: readonly Column<T>[], records: readonly T[]): 
   const spare = filled
     .filter(({ dropOrder }) => dropOrder !== undefined)
     .toSorted((one, other) => one.dropOrder! - other.dropOrder!);
-  const isEqual = (column: Column<T>) => sameOfAll(column, records) !== undefined;
   let kept = columns;
   const without = (dropped: readonly Column<T>[], cuts: Reduction<T>["cuts"]): Reduction<T> => {
     kept = kept.filter((column) => !dropped.includes(column));
@@ -117,17 +116,9 @@ function reductionsOf<T>(columns: readonly Column<T>[], records: readonly T[]): 
   return [
     without([], [uncut]),
     without(empty, [uncut]),
-    ...spare.filter(isEqual).map((column) => without([column], [uncut])),
     without([], [namesUncut]),
-    ...spare.filter((column) => !isEqual(column)).map((column) => without([column], [uncut, namesUncut])),
+    ...spare.map((column) => without([column], [uncut, namesUncut])),
   ];
-}
-
-/** What a column says of each of several records; `undefined` where they differ. */
-export function sameOfAll<T>(column: Column<T>, [first, ...others]: readonly T[]): string | undefined {
-  if (first === undefined || others.length === 0) return undefined;
-  const text = cell(column, first);
-  return others.every((record) => cell(column, record) === text) ? text : undefined;
 }
 
 function uncut<T>(column: Column<T>): Column<T> {

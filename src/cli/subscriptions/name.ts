@@ -58,23 +58,15 @@ export function subscriptionNames(all: readonly SubscriptionNames[]): Candidate[
 export async function subscriptionId(evreg: Evreg, typed: TypedSubscription): Promise<number> {
   if (typeof typed === "number") return typed;
   const name = typed.trim();
-  try {
-    const { data: named } = await evreg.subscriptions.list({ name });
-    if (named.length === 1) return named[0]!.rowid;
-    if (named.length > 1) throw ambiguous(name, named);
-    throw unknown(name, (await evreg.subscriptions.list()).data);
-  } catch (error) {
-    if (!(error instanceof EvregError) || error.code !== "forbidden") throw error;
-    // A token may be allowed to change subscriptions, and not to list them.
-    const message = `${error.message} Without that scope, give the subscription's ID and not its name.`;
-    throw new EvregError(error.code, message, error.details, { cause: error });
-  }
+  const { data: named } = await evreg.subscriptions.list({ name });
+  if (named.length === 1) return named[0]!.rowid;
+  if (named.length > 1) throw ambiguous(name, named);
+  throw unknown(name, (await evreg.subscriptions.list()).data);
 }
 
 function unknown(name: string, all: readonly SubscriptionNames[]): EvregError {
   const names = subscriptionNames(all).map(({ value }) => value);
-  const bare = all.findIndex(({ subscription }) => subscription === name);
-  const meant = bare === -1 ? nearest(name, names) : names[bare];
+  const meant = nearest(name, names);
   const rule = meant === undefined ? "A name is APPLICATION/SUBSCRIPTION." : `Did you mean ${meant}?`;
   return new EvregError("not_found", `There is no subscription ${JSON.stringify(name)}. ${rule}`, {
     record: "subscription",
