@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { commandLine } from "../support/command-line.ts";
@@ -89,27 +89,6 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(no.text).toContain("Nothing was deleted.");
     const yes = await onTerminal(80, ["subscriptions", "delete", id], asking("y\r"));
     expect(yes).toMatchObject({ code: 0, text: expect.stringContaining("Deleted.") });
-  });
-
-  test("an address that only a found file names needs confirmation", async () => {
-    const file = join(folder.path, "evreg.config.yaml");
-    writeFileSync(file, "remote: { url: http://127.0.0.1:9 }\n");
-    const no = await onTerminal(200, ["events"], asking("n\r"));
-    rmSync(file);
-    expect(no).toMatchObject({ code: 2, text: expect.stringContaining("nothing was sent there") });
-  });
-
-  test("a data folder that only a found file names needs confirmation where a context is in use", async () => {
-    const { run } = commandLine(folder.path, { EVREG_CONFIG_DIR: settings });
-    const file = join(folder.path, "evreg.config.yaml");
-    await run("context add there --url http://127.0.0.1:9 --no-check --use".split(" "));
-    writeFileSync(file, "data: ./.evreg\n");
-    const no = await onTerminal(200, ["events"], asking("n\r"));
-    const yes = await onTerminal(200, ["events"], asking("y\r"));
-    rmSync(file);
-    await run(["context", "remove", "there"]);
-    expect(no).toMatchObject({ code: 2, text: expect.stringContaining("your context in use is there") });
-    expect(yes).toMatchObject({ code: 0, text: expect.stringContaining("order.created") });
   });
 
   test("a token is prompted for, and not shown", async () => {

@@ -6,15 +6,13 @@ import { readInput } from "./input.ts";
 import { interruption } from "./interruption.ts";
 import { note } from "./output.ts";
 
-export type Confirmation = "yes" | "no" | "interrupted";
-
 /** Whether there is a person to answer: questions go to stderr, answers come from stdin. */
 export function canAsk(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY;
 }
 
 /** Asks on the terminal. Anything but a yes is a no. */
-export async function confirm(question: string): Promise<Confirmation> {
+async function confirm(question: string): Promise<"yes" | "no" | "interrupted"> {
   const terminal = createQuestions({ input: process.stdin, output: process.stderr });
   // While a line is read, the key arrives here instead of as a signal.
   terminal.once("SIGINT", () => process.kill(process.pid, "SIGINT"));

@@ -6,11 +6,11 @@ import type { Config } from "../../config/keys.ts";
 import { EvregError } from "../../domain/error.ts";
 import type { Evreg } from "../../evreg.ts";
 import { note, stderrLogger } from "../io/output.ts";
-import { confirm, canAsk, readCredential } from "../io/prompts.ts";
+import { readCredential } from "../io/prompts.ts";
 import { DATA_FILE } from "../../runtime/data-files.ts";
 import { findServer, readTokenFile, tokenFileOf } from "../../runtime/find-server.ts";
 import { escapeControlKeepingLines } from "../io/text.ts";
-import { EXIT, usageError } from "../usage-errors.ts";
+import { usageError } from "../usage-errors.ts";
 import { nextCommand, plainCommand, serveCommand, type TargetFlags } from "./next-command.ts";
 
 export interface Target {
@@ -90,7 +90,7 @@ export async function findTarget(flags: TargetFlags, configFolder: string): Prom
   const tokenFile = flags["token-file"];
   const token = tokenFile === undefined ? flags.token : await readCredential("token-file", tokenFile);
   const loaded = await readSettings({ ...flags, token });
-  const server = await serverFor({ ...flags, token }, loaded, configFolder, confirmTarget);
+  const server = await serverFor({ ...flags, token }, loaded, configFolder);
   if (server !== undefined) return connected(server);
   return { kind: "folder", config: loaded.config, isNamed: loaded.places.has("data") };
 }
@@ -98,15 +98,13 @@ export async function findTarget(flags: TargetFlags, configFolder: string): Prom
 /**
  * The server a command acts on, by the rules of `openTarget`; `undefined` for a data folder without one.
  * @param flags with the token that was typed, wherever it came from
- * @param mayBeMeant asks the person about a server or a data folder that only a file found by chance names
- * @throws EvregError `usage` when that is not meant: the file may have come with a cloned repository, and neither a payload
- * nor a token goes where it says
+ * @throws EvregError `usage` for a server or a data folder that only a file found by chance names: the file may have come
+ * with a cloned repository, and neither a payload nor a token goes where it says
  */
 export async function serverFor(
   flags: Omit<TargetFlags, "token-file">,
   loaded: LoadedConfig,
   configFolder: string,
-  mayBeMeant: (question: string) => Promise<boolean> = () => Promise.resolve(false),
 ): Promise<Address | undefined> {
   const { config, unnamedUrlPlace, unnamedDataPlace } = loaded;
   const { url, token: configured, allowInsecureToken } = config.remote;
@@ -116,7 +114,7 @@ export async function serverFor(
     if (unnamedUrlPlace !== undefined && !isKnown(url, configFolder)) {
       const remedy = `name it with --url or EVREG_URL, name the file with --config or EVREG_CONFIG, or keep the server as a context: ${plainCommand(`context add NAME --url ${url}`)}`;
       const sentence = `Only ${unnamedUrlPlace} names the server ${url}`;
-      await assertMeant({ found: sentence, inUse: contextInUse(configFolder), remedy }, mayBeMeant);
+      throw notMeant(sentence, contextInUse(configFolder), remedy);
     }
     return { url, token: configured, allowInsecureToken };
   }
@@ -124,7 +122,7 @@ export async function serverFor(
   if (inUse !== undefined) {
     const remedy = `name it with --data or EVREG_DATA, or the file with --config or EVREG_CONFIG; if ${inUse} is meant, give --context ${inUse}.`;
     const sentence = `Only ${unnamedDataPlace} names the data folder ${config.data}`;
-    await assertMeant({ found: sentence, inUse, remedy }, mayBeMeant);
+    throw notMeant(sentence, inUse, remedy);
   }
 
   const isNamed = loaded.places.has("data") && unnamedDataPlace === undefined;
@@ -148,22 +146,11 @@ function isKnown(url: string, configFolder: string): boolean {
 }
 
 /** @param found where it was found and what it is, as the beginning of a sentence */
-async function assertMeant(
-  { found, inUse, remedy }: { found: string; inUse: string | undefined; remedy: string },
-  mayBeMeant: (question: string) => Promise<boolean>,
-): Promise<void> {
+function notMeant(found: string, inUse: string | undefined, remedy: string): EvregError {
   const sentence = inUse === undefined ? found : `${found}, and your context in use is ${inUse}`;
-  if (await mayBeMeant(`${sentence}. Act on it this once?`)) return;
-  throw usageError(
+  return usageError(
     `${sentence}. A file that was found here may be anybody's, so nothing was sent there. If that is meant, ${remedy}`,
   );
-}
-
-async function confirmTarget(question: string): Promise<boolean> {
-  if (!canAsk()) return false;
-  const answer = await confirm(question);
-  if (answer === "interrupted") process.exit(EXIT.interrupted);
-  return answer === "yes";
 }
 
 /** @returns the context's own token where the context was typed, else what the environment has instead of it */
