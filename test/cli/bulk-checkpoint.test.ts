@@ -1,4 +1,4 @@
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BulkSource } from "../../src/cli/publish/bulk-input.ts";
@@ -152,4 +152,8 @@ test("no file is both read and written", () => {
     assertDistinctPaths({ "--checkpoint": at("new"), "--rejects": `${folder.path}/sub/../new` }),
   ).toThrow("--checkpoint and --rejects name the same file");
   assertDistinctPaths({ "--batch": "-", "--checkpoint": undefined, "--rejects": at("new") });
+  symlinkSync(at("events"), at("link"));
+  expect(() => assertDistinctPaths({ "--batch": at("events"), "--rejects": at("link") })).toThrow(
+    "--batch and --rejects name the same file",
+  );
 });

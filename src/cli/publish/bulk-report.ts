@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { appendFileSync, closeSync, openSync } from "node:fs";
+import { appendFileSync, closeSync, openSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { type ErrorBody, EvregError } from "../../domain/error.ts";
 import { systemReason } from "../io/files.ts";
@@ -174,10 +174,19 @@ export function assertDistinctPaths(files: Readonly<Record<string, string | unde
   const seen = new Map<string, string>();
   for (const [name, path] of Object.entries(files)) {
     if (path === undefined || path === "-") continue;
-    const real = resolve(path);
+    const real = realPath(path);
     const other = seen.get(real);
     if (other !== undefined)
       throw usageError(`${other} and ${name} name the same file, ${path}; give each its own.`);
     seen.set(real, name);
+  }
+}
+
+/** A path without links: to empty a link to the file that is read would lose that. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
   }
 }
