@@ -112,7 +112,7 @@ interface CheckedSchema {
   /** The file as its reader knows it; `undefined` for stdin. */
   readonly file: string | undefined;
   readonly lineOf: (pointer: string) => number;
-  /** The mode that was asked for. An update uses the action's own. */
+  /** The mode that was asked for. An update is held to the action's own, and may be refused all the same. */
   readonly mode?: CompatibilityMode;
 }
 
@@ -203,10 +203,16 @@ function eventsNamed(events: readonly number[]): string {
 }
 
 function summary({ compatible, breaks, replay }: SchemaVerdict, { action, mode }: CheckedSchema): string {
-  const inMode = mode === undefined ? "" : ` in the mode ${mode}`;
-  const verdict = compatible
-    ? `Compatible: an update of ${action} with it would be applied${inMode}.`
-    : `Not compatible: ${counted(breaks.length, "break")}; an update of ${action} with it would be refused${inMode}.`;
+  const count = counted(breaks.length, "break");
+  let verdict = compatible
+    ? `Compatible: an update of ${action} with it would be applied.`
+    : `Not compatible: ${count}; an update of ${action} with it would be refused.`;
+  if (mode !== undefined) {
+    const result = compatible
+      ? `Compatible in the mode ${mode}`
+      : `Not compatible in the mode ${mode}: ${count}`;
+    verdict = `${result}. An update of ${action} is held to its own mode; leave out --mode to check for that.`;
+  }
   if (replay === null) return verdict;
   // What the old schema does not mention is no promise, but may be in events.
   const but =
