@@ -354,6 +354,16 @@ test("another listener of the same name is told", async () => {
   expect((await listen(1)).stderr).not.toContain("Another listener");
 });
 
+test("a paused subscription is named, with what resumes it", async () => {
+  const { subscriptions } = served.evreg;
+  const id = await subscribed({ active: false });
+  const listening = listen(1);
+  while ((await subscriptions.get(id)).meta?.consumers !== 1) continue;
+  await subscriptions.update(id, { active: true });
+  await publish();
+  expect((await listening).stderr).toContain(` is paused: evreg subscriptions update ${id} --active`);
+});
+
 test("--since takes a time", async () => {
   const { code, stderr } = await listen(1, "--since", "yesterday");
   expect([code, stderr]).toEqual([

@@ -110,6 +110,11 @@ function mustFit(subscription: Subscription, { ordered }: Wanted): void {
       `The subscription ${nameOf(subscription)} is not ordered; give another name with --subscription, or change it: ${nextCommand(`subscriptions update ${subscription.rowid} --ordered`)}.`,
     );
   }
+  if (!subscription.active) {
+    note(
+      `The subscription ${nameOf(subscription)} is paused: ${nextCommand(`subscriptions update ${subscription.rowid} --active`)}`,
+    );
+  }
 }
 
 /** Says where somebody else takes deliveries of it now. */
