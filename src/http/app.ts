@@ -10,7 +10,7 @@ import { clientAddress } from "./caller-address.ts";
 import { LiveStreams } from "./live-streams.ts";
 import { OPENAPI_ROUTE, ROUTES } from "./openapi.ts";
 import { PAGE_PATH } from "./page-policy.ts";
-import { createPage, prefersHtml, seeOther } from "./page.ts";
+import { createPage, seeOther, takesHtml } from "./page.ts";
 import { ApiRequest, ClientDisconnected } from "./request.ts";
 import { type ResponseLimits, ResponseBudget } from "./response-budget.ts";
 import { type Reply, Responder } from "./response.ts";
@@ -125,7 +125,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       const handler = handlerOf(begin, refused);
       app.on(route.method, path, handler);
       // The catch-all below would come before h3's own way from HEAD to GET.
-      if (answersHead(route)) app.on("HEAD", path, handler);
+      if (route.method === "GET") app.on("HEAD", path, handler);
     }
     const allow = allowOf(routes);
     refuseOthers(path, allow);
@@ -142,7 +142,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       refuseOthers(path, "GET, HEAD, OPTIONS");
     }
     const answerRoot = handlerOf((request) => {
-      if (!prefersHtml(request.header("accept"))) notFound(request);
+      if (!takesHtml(request.header("accept"))) notFound(request);
       void authenticate(request, "open");
       return seeOther(`${PAGE_PATH.slice(1)}/`);
     });
@@ -196,10 +196,6 @@ function outsideRoutes(error: { readonly status: number; readonly cause?: unknow
 }
 
 function allowOf(routes: readonly Route[]): string {
-  const methods = routes.flatMap((route) => [route.method, ...(answersHead(route) ? ["HEAD"] : [])]);
+  const methods = routes.flatMap((route) => [route.method, ...(route.method === "GET" ? ["HEAD"] : [])]);
   return [...methods, "OPTIONS"].join(", ");
-}
-
-function answersHead({ method, headless }: Route): boolean {
-  return method === "GET" && headless !== true;
 }

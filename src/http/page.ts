@@ -60,23 +60,11 @@ function replyWith(name: string, { bytes, gzipped }: PageFile, request: ApiReque
   return { status: 200, body: [gzipped], mediaType, cacheControl, headers: encoded };
 }
 
-function takesGzip(accepted: string | undefined): boolean {
-  const weights = weightsOf(accepted);
-  return (weights.get("gzip") ?? weights.get("*") ?? 0) > 0;
+function takesGzip(accepted = ""): boolean {
+  return accepted.toLowerCase().includes("gzip");
 }
 
-/** Whether a caller would rather have a page than JSON: a browser that was given the address alone. */
-export function prefersHtml(accepted: string | undefined): boolean {
-  const weights = weightsOf(accepted);
-  return (weights.get("text/html") ?? 0) > (weights.get("application/json") ?? 0);
-}
-
-/** What a header such as `Accept` names, each with its weight (RFC 9110, 12.4.2). */
-function weightsOf(header = ""): ReadonlyMap<string, number> {
-  const weights = header.split(",").map((item): [string, number] => {
-    const [name = "", ...parameters] = item.split(";").map((part) => part.trim().toLowerCase());
-    const weight = parameters.find((parameter) => parameter.startsWith("q="));
-    return [name, weight === undefined ? 1 : Number(weight.slice(2)) || 0];
-  });
-  return new Map(weights);
+/** Whether a caller takes a page: a browser that was given the address alone. */
+export function takesHtml(accepted = ""): boolean {
+  return accepted.includes("text/html");
 }

@@ -94,8 +94,6 @@ const HTTP_LIMITS: HttpLimits = {
   maxWaitingBytes: 32 * 1024 * 1024,
 };
 
-const MAX_HEADERS = 100;
-
 const WARN_EVERY_MS = 10_000;
 
 export interface ServeOptions {
@@ -132,7 +130,6 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
   const limits = { ...HTTP_LIMITS, ...options.limits };
   const { certificate } = options;
   const server = await listenAt(host, port, serverOptions(limits), certificate);
-  server.maxHeadersCount = MAX_HEADERS;
   server.on("error", (error) => logger.error({ err: error }, "the HTTP listener failed"));
   const warn = warnSometimes(logger, clock, limits.maxConnections);
   const connections = new Connections(server, limits, warn);

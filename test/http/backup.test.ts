@@ -72,12 +72,6 @@ test("the connection of a backup is kept while it is made, where an idle one is 
   await response.arrayBuffer();
 });
 
-test("HEAD for a backup is refused, and copies nothing", async () => {
-  const response = await get("HEAD");
-  expect(response.status).toBe(405);
-  expect(response.headers.get("allow")).toBe("GET, OPTIONS");
-});
-
 test("a caller who stops reading a backup is cut after a minute, and the next one is served", async () => {
   const clock = new ManualClock();
   const other = await startHarness({ clock });

@@ -1,6 +1,4 @@
-import { request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
-import { once } from "node:events";
 import { afterEach, expect, test } from "vitest";
 import { EventStreamParser, type RawMessage } from "../../src/client/event-stream-parser.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
@@ -253,17 +251,8 @@ async function publishMuch(harness: Harness): Promise<number> {
   return last;
 }
 
-test("HEAD is refused, and a caller without the scope", async () => {
+test("a caller without the scope is refused", async () => {
   const harness = await started();
-  const statusOf = async (method: string, token: string): Promise<number | undefined> => {
-    const request = httpRequest(`${harness.url}/v1/stream`, {
-      method,
-      headers: { authorization: `Bearer ${token}` },
-    }).end();
-    const [response] = (await once(request, "response")) as [{ statusCode?: number; destroy(): void }];
-    response.destroy();
-    return response.statusCode;
-  };
-  expect(await statusOf("HEAD", await harness.token("read"))).toBe(405);
-  expect(await statusOf("GET", await harness.token("publish"))).toBe(403);
+  const headers = { authorization: `Bearer ${await harness.token("publish")}` };
+  expect((await fetch(`${harness.url}/v1/stream`, { headers })).status).toBe(403);
 });

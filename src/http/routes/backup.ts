@@ -11,8 +11,7 @@ export const BACKUP_ROUTE: Route = {
   tag: "health",
   summary: "Download a copy of all data",
   description:
-    "The data file as of one moment after the request. It has everything that was acknowledged before, and publishing goes on meanwhile. Secrets in it are encrypted or not, as in the data folder. The first byte comes once the copy is made, which takes seconds for each GB. The headers have its length and digest, to detect a download that was cut off. One backup runs at a time. It is cut off if the caller takes no more than 256 KiB in a minute, or if the server stops. HEAD is refused, as its headers need the whole copy. `evreg restore` checks a backup and installs it.",
-  headless: true,
+    "The data file as of one moment after the request. It has everything that was acknowledged before, and publishing goes on meanwhile. Secrets in it are encrypted or not, as in the data folder. The first byte comes once the copy is made, which takes seconds for each GB. The headers have its length and digest, to detect a download that was cut off. One backup runs at a time. It is cut off if the caller takes no more than 256 KiB in a minute, or if the server stops. `evreg restore` checks a backup and installs it.",
   access: "token",
   scope: "admin",
   answers: {

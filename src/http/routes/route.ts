@@ -19,8 +19,6 @@ export type RouteAccess = "open" | "publish" | "token";
  */
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** Has HEAD refused, where even the headers cost as much as the whole answer. */
-  readonly headless?: boolean;
   /** The path with its parameters as `:name`. */
   readonly path: string;
   /** Unique; also the name generated clients give it. */
