@@ -18,7 +18,7 @@ import { subscriptionFilter, subscriptionsNamed, useTimeRange } from "../../reco
 import { Next } from "../../records/waits-for.tsx";
 import { CAUSES } from "../overview/backlog.tsx";
 import { DeliveryDetail } from "./delivery-detail.tsx";
-import { AllThatMatch, Picked } from "./many.tsx";
+import { AllThatFailed, Picked } from "./many.tsx";
 
 const EVERY_MS = 2_000;
 
@@ -87,7 +87,7 @@ function DeliveryList(props: {
   useEffect(() => setPicked(new Set()), [JSON.stringify({ ...selection, after })]);
   const chosen = rows?.filter(({ rowid }) => picked.has(rowid)) ?? [];
   const isOfFailed =
-    status === "failed" && rows !== undefined && rows.length > 0 && (event ?? key) === undefined;
+    status === "failed" && rows !== undefined && rows.length > 0 && (event ?? key ?? action) === undefined;
   return (
     <List
       title="Deliveries"
@@ -111,9 +111,10 @@ function DeliveryList(props: {
           <Picked deliveries={chosen} clear={() => setPicked(new Set())} />
         ) : (
           isOfFailed && (
-            <AllThatMatch
-              selection={{ subscription: named.id, action, from, to }}
-              subscriptions={subscriptions ?? []}
+            <AllThatFailed
+              subscription={subscriptions?.find(({ rowid }) => rowid === named.id)}
+              from={from}
+              to={to}
             />
           )
         )

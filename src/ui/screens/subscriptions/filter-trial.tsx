@@ -10,15 +10,15 @@ import { Wrong } from "../../parts/form.tsx";
 
 const TRIED_EVENTS = 50;
 
-interface TriedEvent {
-  readonly rowid: number;
-  readonly timestamped: string;
-  readonly passes: boolean;
-}
-
 interface Trial {
-  readonly events: readonly TriedEvent[];
+  /** How many were tried. */
+  readonly tried: number;
+  readonly passing: number;
+  /** When the oldest of them was published. */
+  readonly since?: string;
   readonly warnings: readonly string[];
+  /** The search that finds those that pass. */
+  readonly where: string;
 }
 
 interface Listed {
@@ -34,77 +34,57 @@ async function tryFilter(action: string, filter: string): Promise<Trial> {
       `Filters of more than ${SEARCH_LIMITS.whereLength} characters cannot be tried here.`,
     );
   }
-  const limit = TRIED_EVENTS;
-  const { data: last } = await askJson<readonly Listed[]>(withQuery("/v1/events", { action, limit }));
+  const wanted = { action, limit: TRIED_EVENTS, payloads: false };
+  const { data: last } = await askJson<readonly Listed[]>(withQuery("/v1/events", wanted));
   const oldest = last.at(-1);
-  if (oldest === undefined) return { events: [], warnings: [] };
-  const { data: events, meta } = await askJson<readonly Listed[], PageMeta>(
-    withQuery("/v1/events", { action, limit, where, from: oldest.timestamped, after: last[0]!.rowid + 1 }),
+  if (oldest === undefined) return { tried: 0, passing: 0, warnings: [], where };
+  const { data: passing, meta } = await askJson<readonly Listed[], PageMeta>(
+    withQuery("/v1/events", { ...wanted, where, from: oldest.timestamped, after: last[0]!.rowid + 1 }),
   );
-  const passing = new Set(events.map(({ rowid }) => rowid));
   return {
-    events: last.map(({ rowid, timestamped }) => ({ rowid, timestamped, passes: passing.has(rowid) })),
+    tried: last.length,
+    passing: passing.length,
+    since: oldest.timestamped,
     warnings: (meta?.warnings ?? []).map(({ pointer, message }) => `${pointer || "The filter"} ${message}`),
+    where,
   };
 }
 
-/** Tries a filter on the last events before anything depends on it. */
+/** Tries a filter on the last events before anything depends on it. Another filter is another component. */
 export function FilterTrial({ action, filter }: { readonly action: string; readonly filter: string }) {
-  const [trial, setTrial] = useState<{ readonly of: string; readonly result?: Trial } | undefined>();
+  const [shown, setShown] = useState<Trial | undefined>();
   const { isBusy, failure, act } = useActing();
-  const what = `${action}\n${filter}`;
   if (filter.trim() === "" || action.trim() === "") return null;
-  const run = async (): Promise<void> => {
-    setTrial({ of: what });
-    setTrial({ of: what, result: await tryFilter(action.trim(), filter) });
-  };
-  const isOfThis = trial?.of === what;
-  const shown = isOfThis ? trial.result : undefined;
-  const passing = shown?.events.filter(({ passes }) => passes).length ?? 0;
+  const run = async (): Promise<void> => setShown(await tryFilter(action.trim(), filter));
   return (
     <div class="form-row">
       <span class="label">Try it</span>
       <div class="trial" aria-live="polite">
         <div class="row">
           <Button run={() => void act(run)} disabled={isBusy} label={`On the last ${TRIED_EVENTS} events`} />
-          {shown !== undefined && shown.events.length > 0 && (
-            <span>
-              <b class="strong">
-                {passing} of {shown.events.length}
-              </b>{" "}
-              would be sent
-            </span>
+          {shown?.tried === 0 && <span>No event of {action} is stored to try it on.</span>}
+          {shown?.since !== undefined && (
+            <>
+              <span>
+                <b class="strong">
+                  {shown.passing} of {shown.tried}
+                </b>{" "}
+                since <Time at={shown.since} /> would be sent
+              </span>
+              <Button
+                look="bare"
+                to={linkTo(["events"], { action: action.trim(), where: shown.where })}
+                label="See such events"
+              />
+            </>
           )}
-          {shown?.events.length === 0 && <span>No event of {action} is stored to try it on.</span>}
         </div>
-        {isOfThis && <Wrong text={failure?.message} />}
+        <Wrong text={failure?.message} />
         {shown?.warnings.map((warning) => (
           <p key={warning} class="warn-text">
             {warning}
           </p>
         ))}
-        {shown !== undefined && shown.events.length > 0 && (
-          <ol class="passes" aria-label="The events, newest first">
-            {shown.events.map(({ rowid, timestamped, passes }) => (
-              <li key={rowid}>
-                <a
-                  class={passes ? "pass" : ""}
-                  href={linkTo(["events", rowid])}
-                  target="_blank"
-                  rel="noopener"
-                  title={`Event ${rowid}, ${timestamped}: ${passes ? "sent" : "not sent"}`}
-                  aria-label={`Event ${rowid}: ${passes ? "sent" : "not sent"}`}
-                />
-              </li>
-            ))}
-          </ol>
-        )}
-        {shown !== undefined && shown.events.length > 0 && (
-          <p class="hint">
-            Newest first, back to <Time at={shown.events.at(-1)!.timestamped} />. A full square would be sent;
-            each opens its event.
-          </p>
-        )}
       </div>
     </div>
   );

@@ -101,7 +101,7 @@ export function SettingsFields(props: FormProps) {
           placeholder={'{"properties": {"country": {"const": "FR"}}, "required": ["country"]}'}
           hint="A JSON Schema. Events whose payload does not conform to it are not sent."
         />
-        <FilterTrial action={draft.action} filter={draft.filter} />
+        <FilterTrial key={`${draft.action}\n${draft.filter}`} action={draft.action} filter={draft.filter} />
       </FieldGroup>
       <FieldGroup title="When it fails">
         <TextField
