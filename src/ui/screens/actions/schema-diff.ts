@@ -1,6 +1,7 @@
 import { diffArrays } from "diff";
 import type { RevisionBreak } from "../../../domain/action.ts";
 import { pathNamed } from "../../../json/field-path.ts";
+import { pointerSteps, pointerTo } from "../../../json/pointer.ts";
 import { type JsonLine, jsonLines } from "./schema-lines.ts";
 
 /** A line of what two schemas say: of both, or of one. */
@@ -120,32 +121,31 @@ function rowFor(rows: readonly DiffRow[], pointer: string, name: string | undefi
 
 /** What changed, in a few words: `+ customer.country and 2 more`. */
 export function changeInShort(before: string, after: string): string {
-  const rows = diffRows(before, after);
-  const changed = rows.filter(({ sign }) => sign !== " ");
-  const signs = new Map<string, Set<string>>();
-  for (const { sign, line } of changed) {
-    const place = placeName(line.pointer);
-    const known = [...signs.keys()].some((one) => place.startsWith(`${one}.`));
-    if (!known) signs.set(place, (signs.get(place) ?? new Set()).add(sign));
-  }
-  const [first, ...others] = [...signs];
+  const changed = diffRows(before, after).filter(({ sign }) => sign !== " ");
+  const byPlace = Map.groupBy(changed, ({ line }) => placeOf(line.pointer).place);
+  // A field that was added is named before the list of what is required, which it may be in as well.
+  const [first, ...others] = [...byPlace].toSorted(
+    ([one], [other]) => Number(one === "") - Number(other === ""),
+  );
   if (first === undefined) return "nothing but its form";
-  const [place, kinds] = first;
-  const sign = kinds.size === 2 ? "~" : kinds.has("+") ? "+" : "−";
-  return `${sign} ${place}${others.length === 0 ? "" : ` and ${others.length} more`}`;
+  const [place, rows] = first;
+  const signs = new Set(rows.map(({ sign }) => sign));
+  const sign = signs.size === 2 ? "~" : signs.has("+") ? "+" : "−";
+  return `${sign} ${fieldName(place) || "the schema"}${others.length === 0 ? "" : ` and ${others.length} more`}`;
 }
 
-/** `/properties/customer/properties/country/enum/2` as `customer.country.enum`. */
-function placeName(pointer: string): string {
-  const steps = pointer.split("/").slice(1);
-  const named = steps.filter((step, index) => {
-    const isKeyword = ["properties", "definitions", "$defs"].includes(step);
-    return !(
-      isKeyword &&
-      index + 1 < steps.length &&
-      !["properties", "definitions", "$defs"].includes(steps[index - 1] ?? "")
-    );
-  });
-  while (named.length > 1 && /^\d+$/.test(named.at(-1)!)) named.pop();
-  return named.length === 0 ? "the schema" : named.join(".");
+/** The member of payloads that a place in a schema is about, and whether it is the schema of that member itself. */
+export function placeOf(pointer: string): { readonly place: string; readonly isWhole: boolean } {
+  const steps = pointerSteps(pointer);
+  let place = "";
+  let at = 0;
+  for (; at < steps.length; at += 1) {
+    if (steps[at] === "properties" && at + 1 < steps.length) place = pointerTo(place, steps[(at += 1)]!);
+    else if (steps[at] === "items") place += "/*";
+    else break;
+  }
+  return { place, isWhole: at === steps.length && place !== "" };
 }
+
+/** `/customer/lines/*` as `customer.lines[]`. */
+export const fieldName = (place: string): string => pointerSteps(place).join(".").replaceAll(".*", "[]");

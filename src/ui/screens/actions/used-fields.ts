@@ -1,5 +1,5 @@
 import type { Subscription } from "../../../domain/subscription.ts";
-import type { DiffRow } from "./schema-diff.ts";
+import { type DiffRow, fieldName, placeOf } from "./schema-diff.ts";
 import { pointerSteps, pointerTo } from "../../../json/pointer.ts";
 import { pathNamed } from "../../../json/field-path.ts";
 
@@ -56,10 +56,6 @@ function* placesIn(schema: unknown, place: string): Generator<string> {
     for (const inner of [keywords[keyword]].flat()) yield* placesIn(inner, `${place}/*`);
 }
 
-function fieldName(place: string): string {
-  return pointerSteps(place).join(".").replaceAll(".*", "[]");
-}
-
 /** Keeps the fields that a break is about. @param broken its place in payloads: what is inside is broken, too */
 export function brokenFields(used: readonly UsedField[], broken: string): readonly UsedField[] {
   const path = pathNamed(broken);
@@ -84,17 +80,4 @@ export function touchedFields(used: readonly UsedField[], rows: readonly DiffRow
   return used.filter(({ place }) =>
     touched.some((one) => one.place === place || (one.isWhole && place.startsWith(`${one.place}/`))),
   );
-}
-
-/** The member of payloads that a place in a schema is about, and whether it is the schema of that member itself. */
-function placeOf(pointer: string): { readonly place: string; readonly isWhole: boolean } {
-  const steps = pointerSteps(pointer);
-  let place = "";
-  let at = 0;
-  for (; at < steps.length; at += 1) {
-    if (steps[at] === "properties" && at + 1 < steps.length) place = pointerTo(place, steps[(at += 1)]!);
-    else if (steps[at] === "items") place += "/*";
-    else break;
-  }
-  return { place, isWhole: at === steps.length && place !== "" };
 }

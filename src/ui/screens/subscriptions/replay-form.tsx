@@ -1,9 +1,8 @@
-import { useEffect, useState } from "preact/hooks";
 import type { Replay, ReplayCount, ReplaySelection } from "../../../domain/replay.ts";
 import { REPLAY_SELECTIONS } from "../../../model/replay.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { askJson, send, type ApiError } from "../../api/request.ts";
-import { noted } from "../../api/resource.ts";
+import { askJson, send, withQuery } from "../../api/request.ts";
+import { useResource } from "../../api/resource.ts";
 import { useActing } from "../../parts/acting.ts";
 import { useDraft } from "../../api/drafts.ts";
 import { SubscriptionName } from "../../records/delivery-acts.tsx";
@@ -16,7 +15,6 @@ import { Head } from "../../parts/layout.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
 import { say } from "../../parts/toast.tsx";
 
-const COUNT_AFTER_MS = 300;
 const ONE_DAY_MS = 86_400_000;
 
 const MEANS: Readonly<Record<ReplaySelection, string>> = {
@@ -61,38 +59,18 @@ export function ReplayForm(props: {
 }) {
   const { subscription, query } = props;
   const { rowid, application, subscription: name } = subscription;
-  const asked = query["status"];
   const draft = useDraft(linkTo(["subscriptions", rowid, "replay"], query), () => firstFields(query));
   const { status, from, to } = draft.fields;
-  const [count, setCount] = useState<number | undefined>();
-  const [wrong, setWrong] = useState<ApiError | undefined>();
   const { isBusy, failure, act } = useActing();
   const path = `/v1/subscriptions/${rowid}/replay`;
   const body = { from: isoOf(from), ...(to === "" ? {} : { to: isoOf(to) }), status };
 
-  useEffect(() => {
-    setCount(undefined);
-    const controller = new AbortController();
-    const { signal } = controller;
-    const recount = async (): Promise<void> => {
-      try {
-        const request = { method: "POST", body: { ...body, dry_run: true }, signal };
-        const { data } = await askJson<ReplayCount>(path, request);
-        if (signal.aborted) return;
-        setCount(data.total);
-        // Nobody said which: those that there are.
-        if (asked === undefined && data.total === 0 && status === "failed") draft.begin({ status: "missed" });
-        setWrong(undefined);
-      } catch (error) {
-        if (!signal.aborted) setWrong(noted(error));
-      }
-    };
-    const timer = setTimeout(() => void recount(), COUNT_AFTER_MS);
-    return () => {
-      clearTimeout(timer);
-      controller.abort();
-    };
-  }, [path, status, from, to]);
+  const counted = useResource<ReplayCount>(withQuery(path, body), {
+    read: (_, signal) =>
+      askJson<ReplayCount>(path, { method: "POST", body: { ...body, dry_run: true }, signal }),
+  });
+  const count = counted.answer?.data.total;
+  const wrong = counted.error;
 
   const begin = async (): Promise<void> => {
     const { data } = await send<Replay>("POST", path, { body });
