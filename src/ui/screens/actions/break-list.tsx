@@ -95,7 +95,7 @@ function Break(props: {
         </p>
         {broken.pointer !== "" && <code class="at">{broken.pointer}</code>}
         <UsedLines fields={brokenFields(props.used, broken.field)} />
-        {broken.example !== undefined && <Witness broken={broken} isOpen={number === 1} />}
+        {broken.example !== undefined && <Witness broken={broken} />}
         <p class="instead soft">
           <b>Instead</b> {broken.remedy}
         </p>
@@ -104,28 +104,24 @@ function Break(props: {
   );
 }
 
-const WHOLE_LINES = 16;
+const WHOLE_LINES = 10;
 const AROUND_LINES = 3;
 
-function Witness({ broken, isOpen }: { readonly broken: RevisionBreak; readonly isOpen: boolean }) {
+/** A payload that shows a break; of a long one the lines around the place. */
+function Witness({ broken }: { readonly broken: RevisionBreak }) {
   const { example, field } = broken;
   const text = useMemo(() => JSON.stringify(example, null, 2), [example]);
   const lines = useMemo(() => jsonLines(text), [text]);
   const path = useMemo(() => pathNamed(field), [field]);
   const { mark, missing } = useMemo(() => markIn(lines, path), [lines, path]);
-  const [isWhole, setWhole] = useState(isOpen && lines.length <= WHOLE_LINES);
+  const isWhole = lines.length <= WHOLE_LINES;
   const first = isWhole ? 0 : Math.max(0, mark - AROUND_LINES);
   const shown = isWhole ? lines : lines.slice(first, mark + AROUND_LINES + 1);
   return (
     <div class="witness">
       <header>
         Shown by this payload
-        <span class="push row">
-          {(shown.length < lines.length || (isWhole && lines.length > 2 * AROUND_LINES + 1)) && (
-            <button class="btn bare" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
-              {isWhole ? "Less" : "Whole payload"}
-            </button>
-          )}
+        <span class="push">
           <Copy text={text} what="the payload" />
         </span>
       </header>
