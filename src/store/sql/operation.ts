@@ -28,7 +28,7 @@ const NO_BYTES = new Uint8Array(1);
 /** What goes with the answers besides them. */
 export type Taken = Pick<Work, "payloads" | "transfer" | "damaged" | "changes">;
 
-export function nothingTaken(): Taken {
+function nothingTaken(): Taken {
   return { payloads: [], transfer: new Set(), damaged: [], changes: [] };
 }
 

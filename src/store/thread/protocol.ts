@@ -65,8 +65,7 @@ export interface Committed {
   readonly payloads: readonly Uint8Array[];
   /** What the writes did besides what they were asked to do. */
   readonly changes: readonly StoreChange[];
-  /** The measures of the commit; `undefined` when the only write was refused, so that nothing was committed. */
-  readonly commit: CommitMeasures | undefined;
+  readonly commit: CommitMeasures;
 }
 
 /** An error as it crosses a thread: the engine's, or the product's with its cause for the log. */

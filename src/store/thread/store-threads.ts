@@ -161,7 +161,7 @@ export class StoreThreads {
   async write(batch: WriteBatch): Promise<Committed> {
     if (this.#status !== "ok") throw this.#unavailable(NOTHING_STORED);
     const committed = await this.#ask(() => this.#writer.request("write", batch, batch.bytes));
-    if (committed.commit !== undefined) this.#options.commits?.committed(committed.commit);
+    this.#options.commits?.committed(committed.commit);
     return committed;
   }
 

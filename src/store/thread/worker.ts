@@ -4,7 +4,6 @@ import { systemClock } from "../../runtime/clock.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import {
   each,
-  nothingTaken,
   type Operations,
   type OperationsTraits,
   type ReadOperation,
@@ -207,8 +206,6 @@ export class StoreWorker {
       return await commit((work) => this.#runTogether(work, calls));
     } catch (error) {
       if (error instanceof EngineFailure) throw error;
-      if (calls.length === 1)
-        return { outcomes: [{ error: toWireError(error) }], work: nothingTaken(), commit: undefined };
     }
     // All of it was undone, and nothing says which call is at fault. So each is done in a savepoint, for which the engine copies
     // every page that changes.
