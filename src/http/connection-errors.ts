@@ -39,31 +39,23 @@ export function rawFailure(response: ServerResponse, status: number, message: st
   response.end(body);
 }
 
+const FAILURES: Readonly<Record<string, readonly [status: number, message: string]>> = {
+  HPE_HEADER_OVERFLOW: [
+    431,
+    "The address and the headers of the request are too large; together they may have 16 KiB.",
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "The request did not arrive in time."],
+};
+const NOT_HTTP = [400, "This is not a valid HTTP/1.1 request."] as const;
+
 function failureText(code: string | undefined): string {
-  const [status, message] = describe(code);
+  const [status, message] = FAILURES[code ?? ""] ?? NOT_HTTP;
   const body = failureBody(status, message);
   return (
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\n` +
     `content-length: ${Buffer.byteLength(body)}\r\nx-content-type-options: nosniff\r\ncache-control: no-store\r\n` +
     `connection: close\r\n\r\n${body}`
   );
-}
-
-function describe(code: string | undefined): [status: number, message: string] {
-  switch (code) {
-    case "HPE_HEADER_OVERFLOW":
-      return [
-        431,
-        "The address and the headers of the request are too large; together they may have 16 KiB.",
-      ];
-    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
-      return [413, "The extensions of the body's chunks are too large."];
-    case "ERR_HTTP_REQUEST_TIMEOUT":
-      return [408, "The request did not arrive in time."];
-    case undefined:
-    default:
-      return [400, "This is not a valid HTTP/1.1 request."];
-  }
 }
 
 function failureBody(status: number, message: string): string {

@@ -18,8 +18,6 @@ export interface Reply {
   readonly mediaType?: string;
   /** How long caches may keep it; by default nobody does. */
   readonly cacheControl?: string;
-  /** Whether a read is logged as changes are. */
-  readonly isLogged?: true;
   /** Called once the answer is out, or its client has disconnected. */
   readonly release?: () => void;
 }
@@ -283,11 +281,11 @@ export class Responder {
     requestId: string,
     reason?: string,
   ): typeof ANSWERED {
-    const { body, status, release, isLogged = false } = reply;
+    const { body, status, release } = reply;
     if (release !== undefined) request.onFinished(release);
     const bytes = sizeOf(body);
     const { method, path, nodeRequest } = request;
-    const level = !isLogged && isRoutine(method, path, status) ? "debug" : "info";
+    const level = isRoutine(method, path, status) ? "debug" : "info";
     if (level === "info" || this.#logger.isDebugEnabled) {
       const durationMs = this.#clock.monotonicMs() - startedMs;
       const why = reason === undefined ? undefined : { reason: reason.slice(0, MAX_REASON).toWellFormed() };
@@ -337,8 +335,8 @@ export class Responder {
 function isRoutine(method: string, path: string, status: number): boolean {
   // A consumer that ends leaves its long poll.
   if (status === CLIENT_DISCONNECTED_STATUS && OF_A_CONSUMER.test(path)) return true;
-  // 207 is a batch of which some was refused.
-  if (status >= 400 || status === 207) return false;
+  // 207 is a batch of which some was refused. A backup exports all data.
+  if (status >= 400 || status === 207 || path === "/v1/backup") return false;
   return method === "GET" || method === "HEAD" || path.startsWith("/v1/events") || OF_A_CONSUMER.test(path);
 }
 

@@ -42,8 +42,6 @@ export const BACKUP_ROUTE: Route = {
       status: 200,
       body: { bytes: backup.bytes, chunks: backup.content() },
       mediaType: MEDIA_TYPE,
-      // It exports all data.
-      isLogged: true,
       headers: [
         ["repr-digest", `sha-256=:${digest}:`],
         ["content-disposition", 'attachment; filename="evreg-backup.db"'],
