@@ -2,7 +2,7 @@ import { Config, type Interfaces, run, settings } from "@oclif/core";
 import { asEvregError, EvregError } from "../domain/error.ts";
 import { versionText } from "../runtime/build.ts";
 import { listenForSigint } from "./io/interruption.ts";
-import { outputError, writeOut } from "./io/output.ts";
+import { writeOut } from "./io/output.ts";
 import { isServer, logCrash, reportError } from "./report-error.ts";
 import { setTarget } from "./target/next-command.ts";
 import {
@@ -23,16 +23,11 @@ export async function main(
   // Each write to stdout reports its own failure; oclif's listener would throw it a second time, past every handler. On
   // stderr, a reader that has gone is no reason to fail.
   process.stdout.removeAllListeners("error");
-  let unwritten: Error | undefined;
-  process.stdout.on("error", (error) => (unwritten ??= error));
+  process.stdout.on("error", () => undefined);
   process.stderr.on("error", () => undefined);
   process.on("uncaughtException", (error) => process.exit(crashCodeOf(error, argv)));
   const code = await runCommandLine(argv, commands);
   await flush();
-  // Help is written by oclif, which does not look whether it was.
-  if (code === EXIT.done && unwritten !== undefined && !isClosedPipe(unwritten)) {
-    process.exit(exitCodeOf(outputError(unwritten), argv, undefined));
-  }
   // An empty event loop is not waited for: a pipe on stdin that nobody closes would keep a finished command alive.
   process.exit(code);
 }

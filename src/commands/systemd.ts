@@ -26,7 +26,7 @@ export class Systemd extends ConfigCommand {
       "Address to listen on (default 127.0.0.1). Any that others reach needs tls.cert and tls.key, or a proxy with TLS before it.",
       "ADDRESS",
     ),
-    port: numberFlag("Port to listen on (default 7480)."),
+    port: numberFlag("Port to listen on (default 7480).", { max: 65_535 }),
     user: textFlag("The user to run it as, instead of one of its own.", "NAME"),
     "encryption-key": textFlag("The file that holds EVREG_ENCRYPTION_KEY.", "FILE"),
     program: textFlag("Where evreg is installed, if not where it runs from now.", "FILE"),
@@ -40,16 +40,12 @@ export class Systemd extends ConfigCommand {
         "--data needs --user: a user that exists only while the server runs can own no folder.",
       );
     }
-    if (user !== undefined && !/^[A-Za-z_][\w-]*$/.test(user)) {
-      throw usageError(`--user: ${JSON.stringify(user)} is no name of a user.`);
-    }
-    if (port !== undefined && port > 65_535) throw usageError("--port takes a number up to 65535.");
-    const words = definedOnly({ host: host === undefined ? undefined : plain("--host", host), port });
+    const words = definedOnly({ host, port });
     const paths = definedOnly({
-      data: path("--data", data),
-      config: path("--config", flags.config),
-      "encryption-key": path("--encryption-key", flags["encryption-key"]),
-      program: path("--program", program),
+      data: path(data),
+      config: path(flags.config),
+      "encryption-key": path(flags["encryption-key"]),
+      program: path(program),
     });
     const installed = paths.program === undefined ? programCommand() : [paths.program];
     const unit = systemdUnit({
@@ -84,17 +80,8 @@ function warn(file: string, remedy: string): void {
   );
 }
 
-function path(flag: string, name: string | undefined): string | undefined {
-  return name === undefined ? undefined : resolve(plain(flag, name));
-}
-
-/** A line break would begin another setting. */
-function plain(flag: string, value: string): string {
-  // oxlint-disable-next-line no-control-regex -- they are what is looked for
-  if (value === "" || /[\u0000-\u001f\u007f]/.test(value)) {
-    throw usageError(`${flag}: ${JSON.stringify(value)} cannot be meant.`);
-  }
-  return value;
+function path(name: string | undefined): string | undefined {
+  return name === undefined ? undefined : resolve(name);
 }
 
 export interface UnitOptions {

@@ -197,7 +197,7 @@ test("colour is used on a terminal: not in a pipe, not with NO_COLOR, but when f
 
 test.skipIf(!existsSync("/dev/full"))("output that cannot be written is an error", async () => {
   await Promise.all(
-    ["actions", "", "actions --help"].map(async (words) => {
+    ["actions", "events"].map(async (words) => {
       const line = `exec "${process.execPath}" "${PROGRAM}" ${words} > /dev/full`;
       const child = spawn("/bin/sh", ["-c", line], { env: cleanEnv({ EVREG_DATA: data }) });
       let stderr = "";

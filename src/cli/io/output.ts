@@ -102,7 +102,7 @@ export function writeOut(text: string | Uint8Array): Promise<void> {
 }
 
 /** Why a write to stdout failed, for a person; EPIPE as it is. */
-export function outputError(error: NodeJS.ErrnoException): Error {
+function outputError(error: NodeJS.ErrnoException): Error {
   if (error.code === "EPIPE") return error;
   const message = `The output could not be written (${error.code ?? error.message}); what was asked for is done all the same.`;
   return new EvregError("unavailable", message, {}, { cause: error });
