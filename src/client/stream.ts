@@ -18,36 +18,31 @@ export async function streamOver(
   { signal, disconnected }: StreamOptions = {},
 ): Promise<ChangeStream> {
   const ending = new AbortController();
+  const ended = AbortSignal.any([ending.signal, ...(signal === undefined ? [] : [signal])]);
   const query = { ...filters, topics: topics?.join(",") };
   let id = "";
   /** The id of the last message that was read alone, while more of its batch are to come. */
   let idWithin: string | undefined;
   const open = async (): Promise<Opened> => {
     const headers = { accept: "text/event-stream", ...(id === "" ? {} : { "last-event-id": id }) };
-    const opened = await channel.open(PATH, ending.signal, { query, headers, silenceMs: SILENCE_MS });
+    const opened = await channel.open(PATH, ended, { query, headers, silenceMs: SILENCE_MS });
     if (/^text\/event-stream\b/.test(String(opened.headers["content-type"]))) return opened;
     opened.body.on("error", () => undefined).destroy();
     throw foreignAnswer({ ...opened, bytes: new Uint8Array() });
   };
-  const end = (): void => {
-    signal?.removeEventListener("abort", end);
-    ending.abort();
-  };
   const close = (): Promise<void> => {
-    end();
+    ending.abort();
     return Promise.resolve();
   };
-  signal?.addEventListener("abort", end);
-  if (signal?.aborted === true) ending.abort();
   let opened: Opened | undefined;
   // It is closed even where it is never read.
-  ending.signal.addEventListener("abort", () => opened?.body.on("error", () => undefined).destroy());
-  if (!ending.signal.aborted) opened = await open();
+  ended.addEventListener("abort", () => opened?.body.on("error", () => undefined).destroy());
+  if (!ended.aborted) opened = await open();
 
   async function* batches(): AsyncGenerator<readonly StreamMessage[], void, void> {
     let backoff = new Backoff(MAX_WAIT_MS);
     try {
-      while (!ending.signal.aborted) {
+      while (!ended.aborted) {
         let failure: EvregError;
         try {
           opened ??= await open();
@@ -59,14 +54,14 @@ export async function streamOver(
           }
           failure = broken("The server ended the stream.", opened.target);
         } catch (error) {
-          if (ending.signal.aborted) return;
+          if (ended.aborted) return;
           failure = error instanceof EvregError ? error : broken("The stream broke.", PATH, error);
           if (!isPassing(failure)) throw failure;
         }
         opened = undefined;
-        if (ending.signal.aborted) return;
+        if (ended.aborted) return;
         disconnected?.(failure);
-        await backoff.pause(failure, ending.signal);
+        await backoff.pause(failure, ended);
       }
     } finally {
       await close();
