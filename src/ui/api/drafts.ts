@@ -35,12 +35,12 @@ export interface FormDraft<Fields> {
   readonly drop: () => void;
 }
 
+const typedAtMs = (key: string): number => (JSON.parse(sessionStorage.getItem(key)!) as Stored<unknown>).atMs;
+
 function formsByAge(): readonly string[] {
-  const forms = Object.keys(sessionStorage).filter((key) => key.startsWith(PREFIX));
-  const atMs = new Map(
-    forms.map((key) => [key, (JSON.parse(sessionStorage.getItem(key)!) as Stored<unknown>).atMs]),
-  );
-  return forms.toSorted((one, other) => atMs.get(one)! - atMs.get(other)!);
+  return Object.keys(sessionStorage)
+    .filter((key) => key.startsWith(PREFIX))
+    .toSorted((one, other) => typedAtMs(one) - typedAtMs(other));
 }
 
 export const hasDrafts = (): boolean => formsByAge().length > 0;
@@ -75,14 +75,12 @@ const SHOWN_CHARACTERS = 80;
  * Two who change the same field are told of each other; sent once more, it replaces what the other has set.
  * @param now what the form would begin with now
  * @param names of the fields that are sent
- * @param memberOf what the API calls a field
  * @throws ApiError
  */
 export function refuseConflict<Fields extends object>(
   { fields, before, rebase }: Pick<FormDraft<Fields>, "fields" | "before" | "rebase">,
   now: { readonly [Name in keyof Fields]: Exclude<Fields[Name], undefined> },
   names = Object.keys(now) as unknown as readonly (keyof Fields & string)[],
-  memberOf: (name: keyof Fields & string) => string = (name) => name,
 ): void {
   const field = names.find(
     (name) => fields[name] !== before[name] && now[name] !== before[name] && now[name] !== fields[name],
@@ -93,7 +91,7 @@ export function refuseConflict<Fields extends object>(
   const shown = text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
   const done = text === "" ? "emptied it" : `set it to ${shown}`;
   const message = `Somebody else has ${done} meanwhile. Send it again to replace that.`;
-  throw new ApiError(409, message, { field: memberOf(field) });
+  throw new ApiError(409, message, { field });
 }
 
 /**
