@@ -1,5 +1,4 @@
-import { Button } from "../../parts/button.tsx";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { RevisionBreak } from "../../../domain/action.ts";
 import { SubscriptionLink } from "../../records/delivery-acts.tsx";
 import { Copy } from "../../parts/copy.tsx";
@@ -12,33 +11,21 @@ import { Pin } from "./diff-view.tsx";
 import { type JsonLine, jsonLines } from "./schema-lines.ts";
 import { brokenFields, type UsedField, usedFields } from "./used-fields.ts";
 
-const SHOWN_BREAKS = 50;
-
-/** What a schema would break: who, where, a payload that shows it, and what to do instead. */
+/** What a schema would break, at most a hundred: who, where, a payload that shows it, and what to do instead. */
 export function BreakList(props: {
   readonly breaks: readonly RevisionBreak[];
   readonly subscribers: readonly Subscription[] | undefined;
 }) {
   const { breaks, subscribers = [] } = props;
   const used = useMemo(() => usedFields(subscribers), [subscribers]);
-  const [all, setAll] = useState(false);
-  const shown = all ? breaks : breaks.slice(0, SHOWN_BREAKS);
   return (
     <section class="panel" aria-label="Breaks">
       {breaks.some(({ side }) => side === "consumer") && <Receivers subscribers={subscribers} />}
       <ol class="breaks">
-        {shown.map((one, index) => (
+        {breaks.map((one, index) => (
           <Break key={`${one.pointer} ${one.message}`} number={index + 1} broken={one} used={used} />
         ))}
       </ol>
-      {shown.length < breaks.length && (
-        <p class="more">
-          <span>
-            {numberText(shown.length)} of {numberText(breaks.length)} breaks
-          </span>
-          <Button look="bare" run={() => setAll(true)} label="Show all" />
-        </p>
-      )}
     </section>
   );
 }

@@ -3,7 +3,8 @@ import { SUBSCRIPTION_STATES, type SubscriptionState } from "../../../domain/wor
 import type { StatsRange, SubscriptionFigures } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { SubscriptionName } from "../../records/delivery-acts.tsx";
-import { errorText, failedShare, percentText } from "../../parts/texts.ts";
+import { LastError, Success } from "../../records/subscription-figures.tsx";
+import { failedShare } from "../../parts/texts.ts";
 import { Empty, FIRST_SUBSCRIPTION } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { useStill } from "../../parts/still.ts";
@@ -24,21 +25,10 @@ const COLUMNS: readonly Column<Row>[] = [
   { head: "State", cell: ({ state }) => <Status state={state} /> },
   { head: "Action", wide: true, cell: ({ action }) => <code class="cut-text">{action}</code> },
   { head: "Delivered", right: true, wide: true, cell: ({ delivered }) => numberText(delivered) },
-  {
-    head: "Success",
-    right: true,
-    cell: (row) => {
-      const share = failedShare(row);
-      return share === null ? NONE : percentText(100 - share);
-    },
-  },
+  { head: "Success", right: true, cell: (row) => <Success of={row} /> },
   { head: "p50", right: true, wide: true, cell: ({ attempt_ms: { p50 } }) => timeText(p50) },
   { head: "p95", right: true, wide: true, cell: ({ attempt_ms: { p95 } }) => timeText(p95) },
-  {
-    head: "Last error",
-    wide: true,
-    cell: ({ last_error: error }) => (error === null ? NONE : <code>{errorText(error)}</code>),
-  },
+  { head: "Last error", wide: true, cell: (row) => <LastError of={row} /> },
   {
     head: "Failed for good",
     right: true,

@@ -15,7 +15,8 @@ import { linkTo, type Route } from "../../parts/route.ts";
 import { Empty, FIRST_SUBSCRIPTION } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import type { Column } from "../../parts/table.tsx";
-import { errorText, failedShare, percentText, rateText } from "../../parts/texts.ts";
+import { rateText } from "../../parts/texts.ts";
+import { LastError, Success } from "../../records/subscription-figures.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { SubscriptionName } from "../../records/delivery-acts.tsx";
 import { stateNow } from "../../records/subscription-state.tsx";
@@ -70,23 +71,8 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
         return row === undefined ? NONE : rateText((row.delivered + row.failed_attempts) / SPAN_MINUTES);
       },
     },
-    {
-      head: "Success",
-      right: true,
-      cell: ({ rowid }) => {
-        const row = figures.get(rowid);
-        const share = row === undefined ? null : failedShare(row);
-        return share === null ? NONE : percentText(100 - share);
-      },
-    },
-    {
-      head: "Last error",
-      wide: true,
-      cell: ({ rowid }) => {
-        const error = figures.get(rowid)?.last_error ?? null;
-        return error === null ? NONE : <code>{errorText(error)}</code>;
-      },
-    },
+    { head: "Success", right: true, cell: ({ rowid }) => <Success of={figures.get(rowid)} /> },
+    { head: "Last error", wide: true, cell: ({ rowid }) => <LastError of={figures.get(rowid)} /> },
   ];
   const command = [
     "evreg subscriptions list",
