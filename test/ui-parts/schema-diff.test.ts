@@ -36,6 +36,12 @@ const ORDER = {
   definitions: { line: LINE },
 };
 
+const defined = (country: object): string =>
+  text({
+    properties: { customer: { $ref: "#/definitions/customer" } },
+    definitions: { customer: { properties: { country } } },
+  });
+
 describe("lines of JSON", () => {
   it("know the place of their value", () => {
     const lines = jsonLines('{"a/b":[1,{"c":{}}],"~":true}').map(({ pointer }) => pointer);
@@ -162,5 +168,14 @@ describe("the members that subscriptions look at", () => {
     expect(touchedBy({ ...ORDER, properties: others })).toEqual(["customer.country"]);
     expect(touchedBy({ ...ORDER, title: "An order" })).toEqual([]);
     expect(touchedBy({ ...ORDER, required: ["id"] })).toEqual([]);
+  });
+
+  it("are named where a change of a definition may touch them", () => {
+    const [before, after] = [defined({ type: "string" }), defined({ enum: ["DE"] })];
+    const used = usedFields([subscription(filter, { key: "/customer/id" })]);
+    expect(touchedFields(used, diffRows(before, after)).map(({ field }) => field)).toEqual([
+      "customer.country",
+    ]);
+    expect(changeInShort(before, after)).toBe("~ customer.country");
   });
 });

@@ -122,7 +122,7 @@ function rowFor(rows: readonly DiffRow[], pointer: string, name: string | undefi
 /** What changed, in a few words: `+ customer.country and 2 more`. */
 export function changeInShort(before: string, after: string): string {
   const changed = diffRows(before, after).filter(({ sign }) => sign !== " ");
-  const byPlace = Map.groupBy(changed, ({ line }) => placeOf(line.pointer).place);
+  const byPlace = Map.groupBy(changed, ({ line }) => placeName(line.pointer));
   // A field that was added is named before the list of what is required, which it may be in as well.
   const [first, ...others] = [...byPlace].toSorted(
     ([one], [other]) => Number(one === "") - Number(other === ""),
@@ -131,20 +131,39 @@ export function changeInShort(before: string, after: string): string {
   const [place, rows] = first;
   const signs = new Set(rows.map(({ sign }) => sign));
   const sign = signs.size === 2 ? "~" : signs.has("+") ? "+" : "−";
-  return `${sign} ${fieldName(place) || "the schema"}${others.length === 0 ? "" : ` and ${others.length} more`}`;
+  return `${sign} ${place || "the schema"}${others.length === 0 ? "" : ` and ${others.length} more`}`;
 }
 
-/** The member of payloads that a place in a schema is about, and whether it is the schema of that member itself. */
-export function placeOf(pointer: string): { readonly place: string; readonly isWhole: boolean } {
+/** What a place in a schema is about. */
+interface SchemaPlace {
+  /** The member of payloads, as a JSON Pointer with `*` for all items of a list. */
+  readonly place: string;
+  /** Whether it is the schema of that member itself. */
+  readonly isWhole: boolean;
+  /** The definition that the member is in, which may stand for several places in payloads. */
+  readonly definition?: string | undefined;
+}
+
+export function placeOf(pointer: string): SchemaPlace {
   const steps = pointerSteps(pointer);
+  const isDefined = steps[0] === "definitions" || steps[0] === "$defs";
   let place = "";
-  let at = 0;
+  let at = isDefined ? 2 : 0;
   for (; at < steps.length; at += 1) {
     if (steps[at] === "properties" && at + 1 < steps.length) place = pointerTo(place, steps[(at += 1)]!);
     else if (steps[at] === "items") place += "/*";
     else break;
   }
-  return { place, isWhole: at === steps.length && place !== "" };
+  return {
+    place,
+    isWhole: at === steps.length && place !== "",
+    definition: isDefined ? steps[1] : undefined,
+  };
+}
+
+function placeName(pointer: string): string {
+  const { place, definition = "" } = placeOf(pointer);
+  return [definition, fieldName(place)].filter((part) => part !== "").join(".");
 }
 
 /** `/customer/lines/*` as `customer.lines[]`. */

@@ -67,7 +67,10 @@ export function brokenFields(used: readonly UsedField[], broken: string): readon
   });
 }
 
-/** Keeps the fields that a change of the schema touches, as far as its properties say where that is. */
+/**
+ * Keeps the fields that a change of the schema touches, by its properties. Of a change in a definition, those at whose end the
+ * same properties stand, wherever it is used.
+ */
 export function touchedFields(used: readonly UsedField[], rows: readonly DiffRow[]): readonly UsedField[] {
   const keysOf = (wanted: DiffRow["sign"]): ReadonlySet<string> =>
     new Set(rows.flatMap(({ sign, line }) => (sign === wanted ? [line.key] : [])));
@@ -78,6 +81,10 @@ export function touchedFields(used: readonly UsedField[], rows: readonly DiffRow
   );
   const touched = changed.map(({ line }) => placeOf(line.pointer));
   return used.filter(({ place }) =>
-    touched.some((one) => one.place === place || (one.isWhole && place.startsWith(`${one.place}/`))),
+    touched.some((one) =>
+      one.definition === undefined
+        ? one.place === place || (one.isWhole && place.startsWith(`${one.place}/`))
+        : one.place !== "" && place.endsWith(one.place),
+    ),
   );
 }
