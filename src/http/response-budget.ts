@@ -1,4 +1,4 @@
-import { ByteBudget, type Reservation } from "../runtime/byte-budget.ts";
+import { ByteBudget } from "../runtime/byte-budget.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { ApiRequest } from "./request.ts";
 import { type Chunks, isByteStream, type Reply, sizeOf } from "./response.ts";
@@ -18,8 +18,6 @@ export interface ResponseLimits {
 }
 
 const MIB = 1024 * 1024;
-/** How long a later part waits: its answer has begun, and can only be broken off. */
-const PART_WAIT_MS = 60_000;
 const RESPONSE_LIMITS: ResponseLimits = {
   answerBytes: 32 * MIB,
   searchBytes: 64 * MIB,
@@ -57,37 +55,33 @@ export class ResponseBudget {
 
   /**
    * Makes an answer once the budget has enough for the largest that it can be; it then holds what it has come to. One in parts
-   * holds as much as its largest part can be while it makes one and its client takes it.
+   * holds as much as its largest part can be until its client has all of it: between two parts, what makes them has the last one still.
    * @param maxBytes the largest that it, or a part of it, can be
-   * @param make is given what makes room for a further part, see `replyInParts`
    * @param kind what it is counted with; see `ResponseLimits`
    * @throws EvregError `unavailable` when there is not enough in time
    */
   async answer(
     request: BudgetedRequest,
     maxBytes: number,
-    make: (nextPart: () => Promise<void>) => Promise<Reply>,
+    make: () => Promise<Reply>,
     kind: "list" | "search" = "list",
   ): Promise<Reply> {
     const budget = kind === "search" ? this.#searches : this.#answers;
     const claim = request.claim(maxBytes);
-    const reserve = async (waitMs: number): Promise<Reservation> =>
-      budget.tryReserve(claim) ?? request.untilDisconnect((signal) => budget.reserve(claim, waitMs, signal));
-    let reservation = await reserve(this.#limits.waitMs);
+    const { waitMs } = this.#limits;
+    const reservation =
+      budget.tryReserve(claim) ??
+      (await request.untilDisconnect((signal) => budget.reserve(claim, waitMs, signal)));
     const release = (): void => reservation.release();
     let reply: Reply;
     try {
-      reply = await make(async () => {
-        release();
-        reservation = await reserve(PART_WAIT_MS);
-      });
+      reply = await make();
     } catch (error) {
       release();
       throw error;
     }
     const { body } = reply;
-    if (isByteStream(body))
-      return { ...reply, body: { ...body, chunks: thenReleased(body.chunks, release) }, release };
+    if (isByteStream(body)) return { ...reply, release };
     const bytes = sizeOf(body);
     if (bytes <= this.#limits.smallBytes) {
       release();
@@ -112,17 +106,6 @@ export class ResponseBudget {
     if (bytes <= this.#limits.smallBytes) return reply;
     const reservation = this.#answers.tryReserve(request.claim(bytes));
     return reservation && { ...reply, release: () => reservation.release() };
-  }
-}
-
-async function* thenReleased(
-  chunks: AsyncIterable<Uint8Array>,
-  release: () => void,
-): AsyncGenerator<Uint8Array, void, void> {
-  try {
-    yield* chunks;
-  } finally {
-    release();
   }
 }
 

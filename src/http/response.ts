@@ -82,25 +82,22 @@ export interface Part {
 /**
  * A document that is made part by part, as its caller takes it, so that it needs the memory of one part only. One of a single
  * part is whole at once. What fails in a later part ends the connection.
- * @param nextPart makes room for a further part, once the one before is taken
  */
-export async function replyInParts(
+export async function replyInParts(parts: AsyncGenerator<Part, void, void>): Promise<Reply> {
+  const first = (await parts.next()).value!;
+  if (first.isLast) return { status: 200, body: first.body };
+  return { status: 200, body: { bytes: undefined, chunks: chunksFrom(first, parts) } };
+}
+
+/** @param part the first, in whose place comes each next one, so that no part is held longer than the next needs */
+async function* chunksFrom(
+  part: Part | void,
   parts: AsyncGenerator<Part, void, void>,
-  nextPart: () => Promise<void>,
-): Promise<Reply> {
-  const first = await parts.next();
-  const { body, isLast } = first.value!;
-  if (isLast) return { status: 200, body };
-  async function* chunks(): AsyncGenerator<Uint8Array, void, void> {
-    yield* chunksOf(body);
-    await nextPart();
-    for await (const part of parts) {
-      yield* chunksOf(part.body);
-      if (part.isLast) return;
-      await nextPart();
-    }
+): AsyncGenerator<Uint8Array, void, void> {
+  while (part !== undefined) {
+    yield* chunksOf(part.body);
+    part = (await parts.next()).value;
   }
-  return { status: 200, body: { bytes: undefined, chunks: chunks() } };
 }
 
 function chunksOf(body: string | Chunks): Chunks {

@@ -136,26 +136,18 @@ describe("memory for answers", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("any number of answers in parts take turns, and who comes new has one", async () => {
+  test("an answer in parts holds its room until it is out, as one part of it is in memory all the time", async () => {
     const memory = new ResponseBudget(clock, LIMITS);
-    const endless = async (token: string): Promise<AsyncIterator<Uint8Array>> => {
-      const { body } = await memory.answer(asking(token), 40, (nextPart) =>
-        replyInParts(endlessParts(), nextPart),
-      );
-      if (!isByteStream(body)) throw new Error("not in parts");
-      return body.chunks[Symbol.asyncIterator]();
-    };
-    const first = await endless("a");
-    const second = await endless("b");
-    const third = endless("c");
-    for (const one of [first, second]) expect((await one.next()).value).toHaveLength(40);
-    // It has taken its part, and the next one waits behind the third caller's first.
-    const next = first.next();
-    const chunks = await third;
-    expect((await chunks.next()).value).toHaveLength(40);
-    await second.return?.();
-    expect((await next).value).toHaveLength(40);
-    for (const one of [first, chunks]) await one.return?.();
+    const endless = await memory.answer(asking("a"), 40, () => replyInParts(endlessParts()));
+    if (!isByteStream(endless.body)) throw new Error("not in parts");
+    const chunks = endless.body.chunks[Symbol.asyncIterator]();
+    for (let part = 0; part < 3; part += 1) expect((await chunks.next()).value).toHaveLength(40);
+    const second = read(memory, 50);
+    const refused = expect(second).rejects.toMatchObject({ code: "unavailable" });
+    expect((await read(memory, 50, { token: "b" })).body).toHaveLength(50);
+    await clock.advance(LIMITS.waitMs);
+    await refused;
+    endless.release?.();
     expect((await read(memory, 50)).body).toHaveLength(50);
   });
 

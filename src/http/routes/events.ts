@@ -216,8 +216,7 @@ export const EVENT_ROUTES: readonly Route[] = [
       const mostBytes = query.where === undefined ? listBytes : Math.max(listBytes, SEARCH_LIMITS.bytes);
       return request.untilDisconnect((signal) => {
         const reading = { signal, maxBytes: EVENT_PART_BYTES };
-        const make = (nextPart: () => Promise<void>): Promise<Reply> =>
-          replyInParts(eventListParts(evreg.parts.events(query, reading)), nextPart);
+        const make = (): Promise<Reply> => replyInParts(eventListParts(evreg.parts.events(query, reading)));
         return isSearch
           ? responses.answer(request, Math.min(mostBytes, searchBytes), make, "search")
           : responses.answer(request, partBytes, make);

@@ -136,14 +136,9 @@ export function operation(
   const { method, path } = targetOf(name);
   const { body, access = "token", failures = [] } = route;
   const { scope = method === "GET" ? "read" : "write", maxBytes = method === "GET" ? PAGE_BYTES : 0 } = route;
-  const replyTo = async (
-    evreg: ServicePort,
-    input: OperationInput,
-    nextPart = () => Promise.resolve(),
-  ): Promise<Reply> => {
+  const replyTo = async (evreg: ServicePort, input: OperationInput): Promise<Reply> => {
     const result = run(evreg, input);
-    if (result instanceof Promise) return jsonReply(status, await result);
-    return replyInParts(recordParts(result), nextPart);
+    return result instanceof Promise ? jsonReply(status, await result) : replyInParts(recordParts(result));
   };
   return {
     method,
@@ -173,7 +168,7 @@ export function operation(
       if (maxBytes === 0) {
         return request.untilDisconnect((signal) => replyTo(evreg, { ...input, signal }));
       }
-      return responses.answer(request, maxBytes, (nextPart) => replyTo(evreg, input, nextPart));
+      return responses.answer(request, maxBytes, () => replyTo(evreg, input));
     },
   };
 }
