@@ -16,7 +16,7 @@ export const STREAM_ROUTE: Route = {
   operationId: "stream",
   tag: "stream",
   summary: "Watch what happens, as server-sent events",
-  description: `Each message has an \`id\`. A client that connects again sends the last one as \`Last-Event-ID\`, which comes before \`since\`, and gets what it has missed. Events are read from the store and go on exactly, as long as they are kept. Other topics go on from the last 10,000 changes since the server started; where that is not enough, a \`gap\` says so. Each connection has its own pace. For one that is too slow a \`gap\` comes, and after it everything from where it was; it is cut off once it has taken nothing for a minute. A comment comes every 15 seconds. The stream ends when its token does, and when the server stops. At most 200 streams are open at once, 100 of one token; the more others have, the fewer.\n\nMessages by their \`event\`:\n\n${MESSAGES.map((line) => `- ${line}.`).join("\n")}`,
+  description: `Each message has an \`id\`. A client that connects again sends the last one as \`Last-Event-ID\`, which comes before \`since\`, and gets what it has missed. Events are read from the store and go on exactly, as long as they are kept. Other topics go on from the last 10,000 changes since the server started; where that is not enough, a \`gap\` says so. Each connection has its own pace, and is cut off once it has taken nothing for a minute. A comment comes every 15 seconds. The stream ends when its token does, and when the server stops. At most 200 streams are open at once, 100 of one token; the more others have, the fewer.\n\nMessages by their \`event\`:\n\n${MESSAGES.map((line) => `- ${line}.`).join("\n")}`,
   access: "token",
   scope: "read",
   query: STREAM_QUERY,
