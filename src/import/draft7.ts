@@ -135,7 +135,8 @@ class Translation {
     const restOfItems = members.get("unevaluatedItems") ?? true;
     members.delete("unevaluatedItems");
     if (restOfItems !== true) {
-      refuseConstraint(pointer, "unevaluatedItems", "unevaluatedItems depends on the keywords beside it");
+      const message = "unevaluatedItems is not translated; beside prefixItems alone, write items instead";
+      throw new UnsupportedSchema(pointerTo(pointer, "unevaluatedItems"), message);
     }
     this.#boundContains(members, pointer);
     const ordered = [...members].map(([keyword, value]): [string, unknown] => {

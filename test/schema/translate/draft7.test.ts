@@ -150,7 +150,7 @@ describe("2020-12", () => {
     [
       "a list closed by what is evaluated",
       { prefixItems: [{}], unevaluatedItems: false },
-      "/schema/unevaluatedItems: unevaluatedItems depends on the keywords beside it",
+      "/schema/unevaluatedItems: unevaluatedItems is not translated; beside prefixItems alone, write items instead",
     ],
   ])("%s is refused", (_, schema, start) => {
     expect(refusal(schema).slice(0, start.length)).toBe(start);
