@@ -182,10 +182,17 @@ function exportFiles(
   registries: ReadonlyMap<string, ExportedRegistry>,
   format: ExportFormat,
 ): ReadonlyMap<string, string> {
-  const named = [...registries].map(([application, registry]) => {
-    return [`${fileStem(application)}.${format}`, exportText(registry, format)] as const;
-  });
-  return new Map(named);
+  const files = new Map<string, string>();
+  // Some disks take names that differ in case alone for the same.
+  const taken = new Set<string>();
+  for (const [application, registry] of registries) {
+    const own = fileStem(application);
+    let stem = own;
+    for (let count = 2; taken.has(stem.toLowerCase()); count += 1) stem = `${own}-${count}`;
+    taken.add(stem.toLowerCase());
+    files.set(`${stem}.${format}`, exportText(registry, format));
+  }
+  return files;
 }
 
 /** An application's name is any text. What could be a path, a hidden file or a schema's becomes `%2F`. */

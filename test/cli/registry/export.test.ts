@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { lengthOf } from "../../faults/length.ts";
@@ -270,6 +270,7 @@ test("a file's name is safe and unique whatever its application is called", asyn
     "../up",
     ".hidden",
     "shop",
+    "Shop",
     "a/b",
     "x.schema",
     "Parcel Service",
@@ -287,6 +288,8 @@ test("a file's name is safe and unique whatever its application is called", asyn
   expect(read.map(({ values }) => String(values["application"])).toSorted()).toEqual(applications.toSorted());
   expect(readFileSync(join(folder.path, "..%2Fup.yaml".replace("..", "%2E.")), "utf8")).toContain("../up");
   expect(readFileSync(join(folder.path, "Parcel%20Service.yaml"), "utf8")).toContain("Parcel Service");
+  const names = readdirSync(folder.path).map((name) => name.toLowerCase());
+  expect(new Set(names).size).toBe(applications.length);
 
   const fewer = groupByApplication({ actions: actions.slice(0, -1), subscriptions: [] });
   expect(await writeExports(folder.path, fewer, { format: "yaml" })).toEqual({
