@@ -79,7 +79,7 @@ export class Turns {
   }
 
   #goOnAfter(current: ServerResponse, socket: Connection, turns: ConnectionTurns): void {
-    current.once("close", () => {
+    const goOn = (): void => {
       const isOver = socket.destroyed || !current.shouldKeepAlive;
       const [next, ...others] = turns.waiting.splice(0, isOver ? Infinity : 1);
       for (const { release } of [next!, ...others]) release();
@@ -88,7 +88,9 @@ export class Turns {
       if (turns.waiting.length > 0) this.#goOnAfter(turns.current, socket, turns);
       else socket.resume();
       this.#start(next!.request, turns.current);
-    });
+    };
+    // Others have their turn first, however many requests arrived together here.
+    current.once("close", () => setImmediate(goOn));
   }
 }
 
