@@ -68,10 +68,11 @@ function withWords(statement: string): string {
   return (
     withTheirArguments(ordered, "json_group_array", (inner) => `coalesce(json_agg(${inner}), '[]')`)
       .replaceAll(/\bCROSS JOIN ((?:list\([^)]*\)|\w+)(?:\s+AS \w+)?\s+ON\b)/g, "JOIN $1")
-      // Where a list is only looked into, it has but one column.
+      // Where a list is only looked into, it has but one column. An array is looked up in an index; what a query answers the planner
+      // may read anew for each row.
       .replaceAll(/\bIN list\((\?\d*): *\w+ (\w+)\)/g, (_all, parameter: string, type: string) => {
         const cell = type === "text" ? "value" : `value::${type}`;
-        return `IN (SELECT ${cell} FROM jsonb_array_elements_text(${parameter}::jsonb) AS all_of (value))`;
+        return `= ANY (ARRAY(SELECT ${cell} FROM jsonb_array_elements_text(${parameter}::jsonb) AS all_of (value)))`;
       })
       .replaceAll(LIST, tableOfList)
       .replaceAll(/\/\* (ORDER BY [^*]+) \*\//g, "$1")

@@ -174,14 +174,13 @@ const RARE: Partial<Record<DeliveryStatus, string>> = {
   filtered: `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_filtered WHERE delivery.state = ${DELIVERY_STATE.filtered}`,
 };
 /** SQL of what is pending of subscriptions, and of what is behind others of its key. Neither is in the order of the list. */
-const PENDING = `SELECT delivery.rowid AS id FROM list(?: id bigint) AS p CROSS JOIN delivery INDEXED BY delivery_due
-  ON delivery.subscription_id = p.id AND delivery.due_ms IS NOT NULL
-  WHERE TRUE`;
-const PENDING_AGAIN = `SELECT delivery.rowid AS id FROM list(?: id bigint) AS p CROSS JOIN delivery INDEXED BY delivery_waiting_event
-  ON delivery.subscription_id = p.id AND delivery.failures > 0 AND delivery.due_ms IS NOT NULL WHERE TRUE`;
-const BEHIND = `SELECT delivery.rowid AS id FROM list(?: id bigint) AS p CROSS JOIN delivery INDEXED BY delivery_key
-  ON delivery.subscription_id = p.id AND delivery.key IS NOT NULL AND delivery.state IN ${UNFINISHED_STATES}
-  WHERE delivery.state = ${DELIVERY_STATE.behind}`;
+const PENDING = `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_due
+  WHERE delivery.subscription_id IN list(?: id bigint) AND delivery.due_ms IS NOT NULL`;
+const PENDING_AGAIN = `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_waiting_event
+  WHERE delivery.subscription_id IN list(?: id bigint) AND delivery.failures > 0 AND delivery.due_ms IS NOT NULL`;
+const BEHIND = `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_key
+  WHERE delivery.subscription_id IN list(?: id bigint) AND delivery.key IS NOT NULL AND delivery.state IN ${UNFINISHED_STATES}
+    AND delivery.state = ${DELIVERY_STATE.behind}`;
 
 async function sourceOf(
   sql: Sql,
