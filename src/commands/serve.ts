@@ -46,7 +46,7 @@ export class Serve extends ConfigCommand {
       "URL",
     ),
     nodes: numberFlag(
-      "Processes that serve behind the one address, with a database; each sends its share. SIGHUP starts one after the other anew.",
+      "Processes that serve behind the one address, with a database; each sends its share. SIGHUP starts one after the other anew, unless at a terminal.",
       { min: 1, max: MAX_PROCESSES },
     ),
     dev: Flags.boolean({
@@ -135,6 +135,7 @@ export class Serve extends ConfigCommand {
         addresses,
         page: config.ui.enabled ? pageUrl(url, code) : undefined,
         data: config.data,
+        database: config.database.url && databaseName(config.database.url),
         dev,
         configFile: file,
         tokenFile,
@@ -208,6 +209,8 @@ interface Announcement {
   readonly page: string | undefined;
   /** Absolute. */
   readonly data: string;
+  /** The database that has the data. */
+  readonly database: string | undefined;
   readonly dev: boolean;
   readonly configFile: string | undefined;
   readonly tokenFile: string | undefined;
@@ -245,7 +248,7 @@ export function announcement(about: Announcement): string {
     ...(about.page === undefined
       ? []
       : [`  page   ${about.page}`, ...(about.needsToken ? [pageHint(`${program} open${place}`)] : [])]),
-    `  data   ${data}`,
+    `  data   ${data}${about.database === undefined ? "" : `, and in the database ${about.database}`}`,
     ...(about.configFile === undefined ? [] : [`  config ${about.configFile}`]),
     `  token  ${access}`,
     ...(context === undefined

@@ -113,6 +113,7 @@ const ABOUT = {
   addresses: ["127.0.0.1:7480"],
   page: "http://127.0.0.1:7480/ui/#code=abc",
   data: "/srv/shop/.evreg",
+  database: undefined,
   dev: false,
   configFile: undefined,
   tokenFile: "/srv/shop/.evreg/token",
@@ -129,6 +130,8 @@ test("a terminal shows the address, the data folder, where the token is, and a c
     expect(text).toContain(part);
   }
   expect(text).not.toContain("also");
+  expect(text).not.toContain("database");
+  expect(announcement({ ...ABOUT, database: "localhost/shop" })).toContain("in the database localhost/shop");
   expect(text).not.toContain("--data");
 });
 

@@ -136,7 +136,7 @@ describe("following what happens", () => {
       "1",
     ];
     const again = await served.run([...failed, "--from", "2026-01-01", "--output", "jsonl"]);
-    expect(again.stderr).toContain("Gap: The server no longer has all");
+    expect(again.stderr).toContain("Gap: The server remembers not all");
     expect(JSON.parse(again.stdout)).toMatchObject({ status: "failed", subscription: "down", attempt: 1 });
     await receiver.close();
   });

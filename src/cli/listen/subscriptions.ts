@@ -13,6 +13,7 @@ import { usageError } from "../usage-errors.ts";
 const EXPIRES_AFTER_MS = 24 * 3_600_000;
 /** Where a token is not limited to an application. */
 const APPLICATION = "listen";
+const OWN_NAME = "listen-";
 
 export interface Listened {
   readonly application?: string | undefined;
@@ -29,7 +30,12 @@ export function listenerName(): string {
   } catch {
     // A user whom the system does not know, as in a container.
   }
-  return `${user}@${hostname()}`.slice(0, NAME_LENGTH - "listen-".length);
+  return `${user}@${hostname()}`.slice(0, NAME_LENGTH - OWN_NAME.length);
+}
+
+/** Whether `evreg listen` has made a subscription for one who listens, and nobody has named it. */
+export function isOfListener({ subscription, expires_after_ms: expires }: Subscription): boolean {
+  return expires !== null && subscription.startsWith(OWN_NAME);
 }
 
 /**
@@ -42,7 +48,7 @@ export async function subscriptionsFor(
   signer?: Subscription,
 ): Promise<Subscription[]> {
   const application = listened.application ?? (await applicationOf(evreg));
-  const subscription = listened.subscription ?? `listen-${listenerName()}`;
+  const subscription = listened.subscription ?? `${OWN_NAME}${listenerName()}`;
   const named = await listNamed(evreg, application, subscription);
   const subscriptions: Subscription[] = [];
   for (const action of new Set(listened.actions)) {

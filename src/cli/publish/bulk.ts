@@ -199,5 +199,6 @@ const MAX_SHOWN = 20;
 /** A refused line for a person. */
 function refusalText(number: number, { error, details }: ErrorBody): string {
   const wrong = wrongValue(error, details);
-  return `Line ${number}: ${escapeControl(error)}${wrong === undefined ? "" : `: ${wrong}`}`;
+  const why = escapeControl(error);
+  return `Line ${number}: ${wrong === undefined ? why : `${why.replace(/\.$/, "")}: ${wrong}`}`;
 }

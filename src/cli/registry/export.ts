@@ -12,6 +12,7 @@ import { systemReason, writeThrough } from "../io/files.ts";
 import { note, writeOut } from "../io/output.ts";
 import { escapeControlInJson, escapeControl } from "../io/text.ts";
 import { makeFolder } from "../../runtime/files.ts";
+import { isOfListener } from "../listen/subscriptions.ts";
 import { usageError } from "../usage-errors.ts";
 import { keyOf } from "./declarations.ts";
 import { ACTION, NEW_RECORD_DEFAULTS, type DeclaredKind, SUBSCRIPTION, type Values } from "./members.ts";
@@ -23,7 +24,10 @@ export interface ExportedRegistry {
   readonly subscriptions: readonly Values[];
 }
 
-/** @param application only what it owns, and its subscriptions */
+/**
+ * All but the subscriptions of `evreg listen`, which end by themselves.
+ * @param application only what it owns, and its subscriptions
+ */
 export async function registryOf(evreg: Evreg, application?: string): Promise<Registry> {
   const query = application === undefined ? {} : { application };
   const [actions, subscriptions, identity] = await Promise.all([
@@ -31,7 +35,11 @@ export async function registryOf(evreg: Evreg, application?: string): Promise<Re
     evreg.subscriptions.list(query),
     evreg.whoami(),
   ]);
-  return { actions: actions.data, subscriptions: subscriptions.data, retries: identity.data.retries };
+  return {
+    actions: actions.data,
+    subscriptions: subscriptions.data.filter((one) => !isOfListener(one)),
+    retries: identity.data.retries,
+  };
 }
 
 /** The same registry always gives the same document: sorted, without rowids, times, secrets and default values. */

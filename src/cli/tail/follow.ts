@@ -69,7 +69,8 @@ export async function follow<T>(evreg: Evreg, tail: Tail<T>): Promise<number> {
 }
 
 const SENTENCES: Readonly<Record<StreamGap["reason"], string>> = {
-  overrun: "The server no longer has all that happened in that time.",
+  overrun:
+    "The server remembers not all that happened in that time; evreg deliveries and evreg events list the rest.",
   restart: "The server has started again meanwhile: what it did in between may be missing here.",
   expired: "Some of these events are older than the server keeps them; they are missing here.",
   other_data: "The server has other data now, as after a restore; what happened in between may be missing.",

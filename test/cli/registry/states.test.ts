@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { subscriptionsFor } from "../../../src/cli/listen/subscriptions.ts";
 import { executePlan } from "../../../src/cli/registry/execute.ts";
 import { exported, exportText, registryOf } from "../../../src/cli/registry/export.ts";
 import { planText } from "../../../src/cli/registry/report.ts";
@@ -75,6 +76,24 @@ test("an export contains states and successors, and recreates them elsewhere", a
   } finally {
     await elsewhere.close();
   }
+});
+
+test("an export leaves out what evreg listen has made for itself", async () => {
+  await apply(file("l.one"));
+  const subscriptions = await subscriptionsFor(evreg, {
+    actions: ["l.one"],
+    application: "shop",
+    ordered: false,
+  });
+  await subscriptionsFor(evreg, {
+    actions: ["l.one"],
+    application: "shop",
+    subscription: "kept",
+    ordered: false,
+  });
+  expect(subscriptions).toHaveLength(1);
+  const named = (await registryOf(evreg, "shop")).subscriptions.map(({ subscription }) => subscription);
+  expect(named).toEqual(["kept"]);
 });
 
 test("an action that is in use again can succeed the one that succeeded it", async () => {
