@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import type { EvregErrorCode } from "../../src/domain/error.ts";
 import { mustBeBackup } from "../../src/store/libsql/files/restore.ts";
 import type { EncryptionKeys } from "../../src/store/secret-cipher.ts";
@@ -8,9 +8,11 @@ import type { Store } from "../../src/store/store.ts";
 import { backupOf, putBackup } from "./backups-of.ts";
 import { newAction, openStore } from "./opened-store.ts";
 import { fileSql } from "../support/file-sql.ts";
+import { mountSmallDisk } from "../support/small-disk.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
+const small = mountSmallDisk(1);
 const KEY: EncryptionKeys = { key: Buffer.alloc(32, 1) };
 const NOW = Date.parse("2026-03-01T12:00:00.000Z");
 
@@ -136,3 +138,19 @@ function withText(bytes: Buffer, text: string, changed: string): Buffer {
   bytes.write(changed, bytes.indexOf(text), "latin1");
   return bytes;
 }
+
+describe.skipIf(small === undefined)("restoring to a disk without room (a tmpfs of 1 MiB)", () => {
+  afterAll(() => small?.remove());
+
+  it("says so, and leaves the data as they were", async () => {
+    const data = join(small?.path ?? "", "data");
+    const store = await open(data);
+    await newAction(store, "was.there", NOW);
+    await store.close();
+    const before = readdirSync(data);
+    const restoring = putBackup(data, Buffer.alloc(2 * 1_024 * 1_024), { force: true });
+    await isRefused(restoring, "unavailable", /could not be copied to .*no space left/);
+    expect(readdirSync(data)).toEqual(before);
+    expect(actionsIn(data)).toEqual(["was.there"]);
+  });
+});

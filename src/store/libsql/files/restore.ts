@@ -55,7 +55,8 @@ export interface RestoredData extends FileFacts {
 /**
  * Makes a backup the data of a folder on which no server runs. The backup is copied beside the data file and checked first.
  * Nothing changes until the last step, which only renames. Cut off anywhere, this leaves the old data or the new.
- * @throws EvregError `conflict` when the folder is in use, or has data and `force` is not set; those of `examineFile`
+ * @throws EvregError `conflict` when the folder is in use, or has data and `force` is not set; `unavailable` without
+ * room for the copy; those of `examineFile`
  */
 export async function restore(options: RestoreOptions): Promise<RestoredData> {
   const { folder, name, content, encryption, force, nowMs } = options;
@@ -111,6 +112,11 @@ async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<
     for await (const piece of content) await target.writeFile(piece);
     await makePlain(target);
     await target.sync();
+  } catch (error) {
+    // Where the backup itself cannot be read, that was said.
+    if (error instanceof EvregError || (error as NodeJS.ErrnoException).syscall === undefined) throw error;
+    const message = `The backup could not be copied to ${path}: ${(error as Error).message}. The data are as they were.`;
+    throw fileError("unavailable", path, message, {}, error);
   } finally {
     await target.close();
   }
