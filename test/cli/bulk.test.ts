@@ -127,14 +127,17 @@ describe("several requests in flight", () => {
   });
 });
 
-test("lines are sent in batches of 500 at most, and those that have come do not wait for others", async () => {
+test("a single request in flight is followed by whole batches, and sent at once when none is in flight", async () => {
+  const target = heldTarget();
+  const outcome = publishLines(bulk({ lines: groups(1_240, 200), publish: target.publish }));
   const sizes: number[] = [];
-  const publish: PublishItems = (items) => {
-    sizes.push(items.length);
-    return Promise.resolve(taken(items));
-  };
-  await publishLines(bulk({ lines: groups(1_240, 600), publish }));
-  expect(sizes).toEqual([500, 100, 500, 100, 40]);
+  for (let at = 0; sizes.reduce((sum, size) => sum + size, 0) < 1_240; at += 1) {
+    await turns();
+    sizes.push(target.asked[at]!.items.length);
+    target.asked[at]!.answer();
+  }
+  await outcome;
+  expect(sizes).toEqual([200, 500, 500, 40]);
 });
 
 test("a resumed bulk continues the counts of the one before it", async () => {

@@ -12,7 +12,7 @@ import {
 } from "./bulk-batch.ts";
 import type { Line } from "./bulk-input.ts";
 
-/** A batch is sent when it has this many events or bytes, or when no more lines have come so far. */
+/** A batch is sent when it has this many events or bytes, or when the input pauses and a request may begin. */
 const BATCH_ITEMS = 500;
 const BATCH_BYTES = 1024 * 1024;
 
@@ -81,6 +81,7 @@ class BulkRun {
   #end: "stopped" | "interrupted" | "failed" | undefined;
   #failure: unknown;
   #lastUncertainLine = 0;
+  #isInputPaused = false;
 
   constructor(options: BulkOptions, from: BulkState) {
     this.#options = options;
@@ -89,6 +90,10 @@ class BulkRun {
 
   get #isOver(): boolean {
     return this.#end !== undefined || this.#options.signal.aborted;
+  }
+
+  get #isFree(): boolean {
+    return this.#inFlight.length < this.#options.concurrency;
   }
 
   async run(): Promise<BulkOutcome> {
@@ -112,31 +117,40 @@ class BulkRun {
   async #readAll(): Promise<boolean> {
     const { lines: groups, keyOf, signal } = this.#options;
     for await (const lines of groups) {
+      this.#isInputPaused = false;
       for (const line of lines) {
         if (signal.aborted) return false;
         const size = line.bytes?.length ?? 0;
         const isFull = this.#batch.length >= BATCH_ITEMS || this.#batchBytes + size > BATCH_BYTES;
-        if (isFull && !(await this.#send())) return false;
+        if (isFull && !(await this.#sendWhenFree())) return false;
         this.#batch.push({ line, item: itemOn(line, keyOf) });
         this.#batchBytes += size;
       }
-      // A slow producer's lines do not wait for its next ones.
-      if (!(await this.#send())) return false;
+      if (this.#isFree) this.#send();
+      this.#isInputPaused = true;
     }
-    return !signal.aborted;
+    return !signal.aborted && (await this.#sendWhenFree());
   }
 
-  /** Sends the batch once a request may begin. Answers whether to go on. */
-  async #send(): Promise<boolean> {
-    while (this.#inFlight.length >= this.#options.concurrency) await this.#inFlight[0];
+  /** Waits until a request may begin. Answers whether to go on. */
+  async #sendWhenFree(): Promise<boolean> {
+    while (!this.#isFree) await this.#inFlight[0];
+    this.#send();
+    return !this.#isOver;
+  }
+
+  #send(): void {
     const batch = this.#batch;
     const last = batch.at(-1)?.line;
-    if (last === undefined || this.#isOver) return !this.#isOver;
+    if (last === undefined || this.#isOver) return;
     this.#batch = [];
     this.#batchBytes = 0;
-    const sending = this.#sendBatch(batch, last, this.#inFlight.at(-1));
-    this.#inFlight.push(sending.finally(() => void this.#inFlight.shift()));
-    return true;
+    const sending = this.#sendBatch(batch, last, this.#inFlight.at(-1)).finally(() => {
+      void this.#inFlight.shift();
+      // Lines of a producer that has paused do not wait for its next ones.
+      if (this.#isInputPaused && this.#isFree) this.#send();
+    });
+    this.#inFlight.push(sending);
   }
 
   /** Never rejects. @param previous the batch to be settled first */
