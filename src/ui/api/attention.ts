@@ -30,7 +30,7 @@ export function useAttention(): void {
 }
 
 /** A subscription that needs a person: for its state, for deliveries that failed for good, or for both. */
-export interface Needy {
+export interface SubscriptionAttention {
   readonly id: number;
   readonly application: string;
   readonly subscription: string;
@@ -39,7 +39,10 @@ export interface Needy {
 }
 
 /** Each subscription that needs a person, the gravest first. */
-export function needyAmong(items: readonly Attention[], now: number): readonly Needy[] {
+export function attentionBySubscription(
+  items: readonly Attention[],
+  now: number,
+): readonly SubscriptionAttention[] {
   const lasting = items.filter(
     ({ reason, since }) =>
       (reason !== "failing" && reason !== "slowed") ||
@@ -47,17 +50,17 @@ export function needyAmong(items: readonly Attention[], now: number): readonly N
       now - Date.parse(since) >= SETTLES_MS,
   );
   const bySubscription = Map.groupBy(lasting, ({ subscription_id: id }) => id);
-  return [...bySubscription].map(([id, of]) => ({
+  return [...bySubscription].map(([id, reasons]) => ({
     id,
-    application: of[0]!.application,
-    subscription: of[0]!.subscription,
-    state: of.find(({ reason }) => reason !== "failed"),
-    failed: of.find(({ reason }) => reason === "failed"),
+    application: reasons[0]!.application,
+    subscription: reasons[0]!.subscription,
+    state: reasons.find(({ reason }) => reason !== "failed"),
+    failed: reasons.find(({ reason }) => reason === "failed"),
   }));
 }
 
 /** How many subscriptions need a person; an answer that is cut short tells only how many it is of. */
-export function needyCount({ data, meta }: AttentionAnswer, now: number): number {
-  const listed = needyAmong(data, now).length;
+export function attentionCount({ data, meta }: AttentionAnswer, now: number): number {
+  const listed = attentionBySubscription(data, now).length;
   return meta === undefined || meta.total <= data.length ? listed : Math.max(listed, meta.subscriptions);
 }

@@ -2,7 +2,7 @@ import { shared } from "../api/shared.ts";
 import { Button } from "../parts/button.tsx";
 import type { Health } from "../../domain/operations.ts";
 import type { ApiError } from "../api/request.ts";
-import { attention, needyCount } from "../api/attention.ts";
+import { attention, attentionCount } from "../api/attention.ts";
 import { identity } from "../api/identity.ts";
 import { readSession } from "../api/session-token.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -92,7 +92,7 @@ export function Rail(props: { readonly health: Health | undefined; readonly erro
 function NeedsPerson() {
   const { answer } = attention.use();
   if (answer === undefined) return null;
-  const count = needyCount(answer, Date.now());
+  const count = attentionCount(answer, Date.now());
   if (count === 0) return null;
   return (
     <span class="alert">

@@ -2,7 +2,12 @@ import { Button } from "../../parts/button.tsx";
 import { useState } from "preact/hooks";
 import type { BacklogShare, Stats } from "../../../domain/stats/stats.ts";
 import type { ApiError } from "../../api/request.ts";
-import { attention, type Needy, needyAmong, needyCount } from "../../api/attention.ts";
+import {
+  attention,
+  type SubscriptionAttention,
+  attentionBySubscription,
+  attentionCount,
+} from "../../api/attention.ts";
 import { may } from "../../api/identity.ts";
 import { SubscriptionName } from "../../records/delivery-acts.tsx";
 import { AttentionWords } from "../../records/subscription-state.tsx";
@@ -25,8 +30,8 @@ export function Verdict(props: {
   const now = useNow(5_000);
   const [isAll, setAll] = useState(false);
   const { answer, error } = attention.use();
-  const items = answer === undefined ? undefined : needyAmong(answer.data, now);
-  const count = answer === undefined ? 0 : needyCount(answer, now);
+  const items = answer === undefined ? undefined : attentionBySubscription(answer.data, now);
+  const count = answer === undefined ? 0 : attentionCount(answer, now);
   // A row more moves all that is beneath, so the pointer anywhere on the screen holds them.
   const still = useStill({
     list: "",
@@ -62,9 +67,9 @@ export function Verdict(props: {
       {shown !== undefined && items !== undefined && shown.length > 0 && (
         <section class="panel" aria-label="What needs a person">
           <ul class="attention">
-            {shown.map((needy) => (
-              <li key={needy.id}>
-                <NeedyRow needy={needy} isOver={!items.some(({ id }) => id === needy.id)} />
+            {shown.map((one) => (
+              <li key={one.id}>
+                <AttentionRow one={one} isOver={!items.some(({ id }) => id === one.id)} />
               </li>
             ))}
           </ul>
@@ -91,14 +96,14 @@ export function Verdict(props: {
 }
 
 /** @param props.isOver whether it needs nobody any more: its row stands as long as somebody may press in it */
-function NeedyRow({ needy, isOver }: { readonly needy: Needy; readonly isOver: boolean }) {
-  const { id, state, failed } = needy;
+function AttentionRow({ one, isOver }: { readonly one: SubscriptionAttention; readonly isOver: boolean }) {
+  const { id, state, failed } = one;
   return (
     <>
       <Status state={isOver ? "active" : (state?.reason ?? "failed")} />
       <p>
         <a href={linkTo(["subscriptions", id])}>
-          <SubscriptionName of={needy} />
+          <SubscriptionName of={one} />
         </a>{" "}
         {isOver ? (
           "It needs nobody any more."
@@ -110,7 +115,7 @@ function NeedyRow({ needy, isOver }: { readonly needy: Needy; readonly isOver: b
         )}
       </p>
       <span class="acts">
-        <Acts needy={needy} />
+        <Acts one={one} />
       </span>
     </>
   );
@@ -138,8 +143,8 @@ function restOf({ totals, backlog: { due, paced }, range }: Stats, isTrouble: bo
     : `${late}; 99 of 100 deliveries of the last ${RANGES[range].words} arrived within ${durationText(p99)}.`;
 }
 
-function Acts({ needy }: { readonly needy: Needy }) {
-  const { id, application, state, failed } = needy;
+function Acts({ one }: { readonly one: SubscriptionAttention }) {
+  const { id, application, state, failed } = one;
   const blocking = state?.reason === "blocked" ? state.delivery_id : null;
   return (
     <>
