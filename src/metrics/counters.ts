@@ -169,6 +169,8 @@ export interface CommitMeasures {
   readonly tookMs: number;
   /** How long making the transaction durable took. */
   readonly commitMs: number;
+  /** How often the commit waited for the disk; 0 where a later one makes it durable. */
+  readonly fsyncs: number;
 }
 
 /** What committing took since the start. */
@@ -178,9 +180,9 @@ export class CommitCounts {
   readonly writes = new Histogram(COMMIT_WRITES);
   fsyncs = 0;
 
-  committed({ writes, tookMs, commitMs }: CommitMeasures): void {
+  committed({ writes, tookMs, commitMs, fsyncs }: CommitMeasures): void {
     this.writes.observe(writes);
-    this.fsyncs += 1;
+    this.fsyncs += fsyncs;
     this.transactionSeconds.observe(tookMs / 1_000);
     this.commitSeconds.observe(commitMs / 1_000);
   }

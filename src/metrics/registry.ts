@@ -289,7 +289,7 @@ function addStoreMetrics(
   );
   counter(
     "evreg_store_fsyncs_total",
-    "How often the store waited until the disk had what it wrote: for each transaction.",
+    "How often the store waited until the disk had what it wrote: for each durable transaction, and as the log restarts.",
     [],
     () => commits.fsyncs,
   );

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { WriteConnection } from "../../src/store/libsql/connection.ts";
+import type { SyncSql } from "../../src/store/libsql/statements.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openFile } from "./open-file.ts";
 import { newAction, openStore } from "./opened-store.ts";
@@ -10,6 +11,8 @@ import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
 const open = (): Promise<Store> => openStore(scratch.path);
+
+const synchronous = (sql: SyncSql): unknown => sql.first("PRAGMA synchronous");
 
 const openConnection = (): Promise<WriteConnection> => openFile(join(scratch.path, "one.db"));
 
@@ -39,6 +42,17 @@ describe("the connection", () => {
     expect(setting("synchronous")).toBe(2);
     expect(setting("foreign_keys")).toBe(1);
     expect(setting("busy_timeout")).toBe(0);
+  });
+
+  it("syncs each commit unless a transaction may be durable later, and then again with the next", async () => {
+    const connection = await openConnection();
+    expect(await connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
+    expect(await connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
+    expect(await connection.write(synchronous)).toEqual({ synchronous: 2 });
+    expect(await connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
+    expect(connection.lastCommit.fsyncs).toBe(0);
+    expect(await connection.write(synchronous)).toEqual({ synchronous: 2 });
+    expect(connection.lastCommit.fsyncs).toBe(1);
   });
 
   it("refuses text that the engine would change, and binds whole numbers as integers", async () => {

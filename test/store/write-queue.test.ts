@@ -22,7 +22,7 @@ function queueByHand() {
         const committed = {
           outcomes: JSON.stringify(outcomes),
           payloads: [],
-          commit: { writes: 1, tookMs: 0, commitMs: 0 },
+          commit: { writes: 1, tookMs: 0, commitMs: 0, fsyncs: 1 },
           changes: [],
         };
         sent.push({
@@ -116,7 +116,7 @@ it("answers who has changed what others keep only once they know, and claims and
       return Promise.resolve({
         outcomes: JSON.stringify(outcomes),
         payloads: [],
-        commit: { writes: 1, tookMs: 0, commitMs: 0 },
+        commit: { writes: 1, tookMs: 0, commitMs: 0, fsyncs: 1 },
         changes,
       });
     },

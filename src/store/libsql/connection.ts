@@ -1,13 +1,14 @@
 import { existsSync, fsyncSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { ConnectionPool } from "@libsql/client/sqlite3";
+import type { CommitMeasures } from "../../metrics/counters.ts";
 import { sizeOf, withFile } from "../../runtime/files.ts";
 import { type FileId, FileGuard, fileIdAt, mustBeAt } from "./files/file-guard.ts";
-import { type Work, workOn } from "../sql/operation.ts";
+import { type Durable, type Work, workOn } from "../sql/operation.ts";
 import type { ReaderSetup } from "./setup.ts";
 import { EngineFailure, type Sql } from "../sql/sql.ts";
 import { type Database, engineFailure, Statements, type SyncSql, type SyncWork } from "./statements.ts";
-import { type LogCheck, mustBeUndamaged } from "./files/wal-check.ts";
+import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged } from "./files/wal-check.ts";
 
 /** Pages in the log at which the engine moves it into the file: 16 MiB. */
 const LOG_PAGES = 4_000;
@@ -17,10 +18,15 @@ const LOG_LIMIT_BYTES = 32 * 1024 * 1024;
 /** So long the log waits for readers to end; a read takes some ten milliseconds at most. */
 const READERS_END_MS = 1_000;
 
+const SYNCHRONOUS: Readonly<Record<Durable, string>> = {
+  now: "PRAGMA synchronous = FULL",
+  later: "PRAGMA synchronous = NORMAL",
+};
+
 const PRAGMAS: readonly string[] = [
   // A wait for a lock would block the whole thread, and nobody else writes.
   "PRAGMA busy_timeout = 0",
-  "PRAGMA synchronous = FULL",
+  SYNCHRONOUS.now,
   "PRAGMA foreign_keys = ON",
   "PRAGMA temp_store = MEMORY",
   "PRAGMA cache_size = -8192",
@@ -72,10 +78,13 @@ class Connection {
 /** The connection that writes the data file. Beside it is only one that reads (see `ReadConnection`). */
 export class WriteConnection extends Connection {
   readonly #guard: FileGuard;
+  #durable: Durable = "now";
+  /** Commits since the last one that was durable at once. */
+  #unsynced = 0;
   /** What the log was like before it was opened. */
   readonly log: LogCheck;
-  /** How long the last commit took, its fsync included. */
-  lastCommitMs = 0;
+  /** The measures of the last commit. */
+  lastCommit: Pick<CommitMeasures, "commitMs" | "fsyncs"> = { commitMs: 0, fsyncs: 0 };
   /** Whether what an earlier process left in the log is in the file. */
   #isLogMoved = false;
 
@@ -116,19 +125,29 @@ export class WriteConnection extends Connection {
   }
 
   /**
-   * Does `work` in one transaction. Resolves when it is fsync'd into the file that is at its path. What `work` throws undoes the
+   * Does `work` in one transaction. Resolves when it is committed: fsync'd, unless it may be `later`, into the file that is
+   * at its path. After `MAX_UNSYNCED` that may be later, the next one is fsync'd all the same. What `work` throws undoes the
    * transaction and is passed on; an engine's failure is an `EngineFailure`.
    */
-  async write<T>(work: (work: SyncWork) => Promise<T> | T, bytes?: ArrayBuffer): Promise<T> {
+  async write<T>(
+    work: (work: SyncWork) => Promise<T> | T,
+    allowed: Durable = "now",
+    bytes?: ArrayBuffer,
+  ): Promise<T> {
     this.#mustBeInPlace();
     if (!this.#isLogMoved) this.checkpoint();
     this.#checkLog();
+    const durable = this.#unsynced < MAX_UNSYNCED ? allowed : "now";
+    // The setting is changed here, as the engine refuses it inside a transaction.
+    if (durable !== this.#durable) this.read.run(SYNCHRONOUS[durable]);
+    this.#durable = durable;
     this.read.run("BEGIN IMMEDIATE");
     try {
       const result = await work(this.task(bytes));
       const startedMs = performance.now();
       this.read.run("COMMIT");
-      this.lastCommitMs = performance.now() - startedMs;
+      this.lastCommit = { commitMs: performance.now() - startedMs, fsyncs: durable === "now" ? 1 : 0 };
+      this.#unsynced = durable === "now" ? 0 : this.#unsynced + 1;
       // The file is looked at again, as it may have been moved meanwhile, and then nobody would find this commit in it.
       this.#mustBeInPlace();
       return result;

@@ -173,7 +173,7 @@ async function toFolder(folder: string, source: SourceFacts): Promise<OpenTarget
   return {
     where: folder,
     engine,
-    transaction: (work) => connection.write(work),
+    transaction: (work) => connection.write(work, "later"),
     arrive() {
       mustBeFree(folder);
       withoutLog(connection.read, path);

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { Client, type CustomTypesConfig, type QueryResult, type QueryResultRow } from "pg";
-import { type Work, workOn } from "../sql/operation.ts";
+import { type Durable, type Work, workOn } from "../sql/operation.ts";
 import { checkText, EngineFailure, type Sql, type SqlValue } from "../sql/sql.ts";
 import type { ReaderConnection, WriterConnection } from "../thread/worker.ts";
 import { parameterType, translated, type PostgresStatement } from "./dialect.ts";
@@ -289,7 +289,7 @@ const NEXT_TURN_NAME = nameOf(NEXT_TURN);
  * operation reads does not change before it writes, and numbers and times rise in the order of commits.
  */
 export class PostgresWriter extends PostgresReader implements WriterConnection {
-  lastCommitMs = 0;
+  lastCommit = { commitMs: 0, fsyncs: 0 };
   readonly #node: string;
   /** The last transaction of this node that was committed; `undefined` before it takes part. */
   #turn: Pick<Turn, "writes" | "epoch"> | undefined;
@@ -301,7 +301,11 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
     this.#node = node;
   }
 
-  async write<T>(work: (work: Work) => Promise<T>, bytes?: ArrayBuffer): Promise<T> {
+  async write<T>(
+    work: (work: Work) => Promise<T>,
+    _durable: Durable = "now",
+    bytes?: ArrayBuffer,
+  ): Promise<T> {
     let committing: { readonly turn: Turn; readonly own: Work; readonly result: T } | undefined;
     const committed = (version: number): T => {
       const { turn, own, result } = committing!;
@@ -324,7 +328,7 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
         const startedMs = performance.now();
         committing = { turn, own, result };
         const version = await commit(client);
-        this.lastCommitMs = performance.now() - startedMs;
+        this.lastCommit = { commitMs: performance.now() - startedMs, fsyncs: 1 };
         return committed(version);
       });
     } catch (error) {

@@ -133,14 +133,17 @@ export const OPERATIONS = {
     removeExpired: write(removeExpired, { rows: MAX_REMOVED_ROWS }),
   },
   queue: {
-    claim: joined((work, calls: readonly ClaimRequest[]) => each(calls, (call) => claimDue(work, call))),
-    claimForConsumers: joined((work, calls: readonly ConsumerRequest[]) =>
-      each(calls, (call) => claimForConsumers(work, call)),
+    claim: joined((work, calls: readonly ClaimRequest[]) => each(calls, (call) => claimDue(work, call)), {
+      durable: "later",
+    }),
+    claimForConsumers: joined(
+      (work, calls: readonly ConsumerRequest[]) => each(calls, (call) => claimForConsumers(work, call)),
+      { durable: "later" },
     ),
     finish: joined(finishAttempts),
-    extend: write(extendLeases),
+    extend: write(extendLeases, { durable: "later" }),
     findLeased: read(findLeased),
-    releaseExpired: write((work, nowMs: number) => releaseLeases(work, nowMs)),
+    releaseExpired: write((work, nowMs: number) => releaseLeases(work, nowMs), { durable: "later" }),
     moveWaits: write(moveWaits, { rows: WHOLE_BATCH_ROWS }),
     list: longRead(listDeliveries),
     find: read(findDelivery),
@@ -191,11 +194,11 @@ export const OPERATIONS = {
     removeExpired: write(removeAudit, { rows: MAX_REMOVED_ROWS }),
   },
   stats: {
-    countRefused: write(countRefused),
-    noteRunning: write(noteRunning),
+    countRefused: write(countRefused, { durable: "later" }),
+    noteRunning: write(noteRunning, { durable: "later" }),
     figures: longRead(readFigures),
     subjects: longRead(statsSubjects),
-    removeExpired: write(removeStats, { rows: MAX_REMOVED_ROWS }),
+    removeExpired: write(removeStats, { rows: MAX_REMOVED_ROWS, durable: "later" }),
   },
 } as const satisfies Operations;
 

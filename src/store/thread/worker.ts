@@ -1,8 +1,10 @@
 import { type MessagePort, parentPort, receiveMessageOnPort } from "node:worker_threads";
 import { messageOf } from "../../domain/error.ts";
+import type { CommitMeasures } from "../../metrics/counters.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import {
+  type Durable,
   each,
   type Operations,
   type OperationsTraits,
@@ -37,14 +39,14 @@ export interface ReaderConnection {
 
 /** A connection that also writes. */
 export interface WriterConnection extends ReaderConnection {
-  /** How long making the last transaction durable took. */
-  readonly lastCommitMs: number;
+  /** The measures of the last commit. */
+  readonly lastCommit: Pick<CommitMeasures, "commitMs" | "fsyncs">;
   /**
-   * Does `work` in one transaction. Resolves when that is durable. What `work` throws undoes the transaction and is passed on;
-   * an engine's failure is an `EngineFailure`.
+   * Does `work` in one transaction. Resolves when it is committed: durable, unless it may be `later`. What `work` throws undoes
+   * the transaction and is passed on; an engine's failure is an `EngineFailure`.
    * @param bytes what came with a write batch
    */
-  write<T>(work: (work: Work) => Promise<T>, bytes: ArrayBuffer | undefined): Promise<T>;
+  write<T>(work: (work: Work) => Promise<T>, durable: Durable, bytes: ArrayBuffer | undefined): Promise<T>;
 }
 
 /** What an engine does in its threads. */
@@ -187,20 +189,22 @@ export class StoreWorker {
   }
 
   /**
-   * Does all writes of a batch in one transaction. Returns once it is durable. A write that fails is undone and answered by
-   * itself; the others are done.
+   * Does all writes of a batch in one transaction. Returns once it is committed, and durable unless none has to be. A write
+   * that fails is undone and answered by itself; the others are done.
    * @throws EngineFailure when the transaction as a whole failed
    */
   async #commitBatch(connection: WriterConnection, batch: WriteBatch): Promise<CommittedBatch> {
     const calls = JSON.parse(batch.calls) as readonly WriteCall[];
+    const durable = calls.some(([name]) => this.#writeOf(name).durable === "now") ? "now" : "later";
     const startedMs = performance.now();
     const commit = async (run: (work: Work) => Promise<readonly WireOutcome[]>): Promise<CommittedBatch> => {
       const [work, outcomes] = await connection.write(
         async (all) => [all, await run(all)] as const,
+        durable,
         batch.bytes,
       );
       const tookMs = performance.now() - startedMs;
-      return { outcomes, work, commit: { commitMs: connection.lastCommitMs, writes: calls.length, tookMs } };
+      return { outcomes, work, commit: { ...connection.lastCommit, writes: calls.length, tookMs } };
     };
     try {
       return await commit((work) => this.#runTogether(work, calls));

@@ -9,10 +9,10 @@ import { fileError, logOf, restoreAdvice } from "./data-folder.ts";
 // here before the engine opens it.
 //
 // A commit is acknowledged once an fsync of the log has returned, and only then is the next frame written. So only the last
-// commit may not be on the disk, whose fsync is under way; up to version 0.3.0 `MAX_UNSYNCED` more. A power cut may keep any of
-// their 512-byte sectors and lose any others. Where more commits than that lie behind a frame that is not whole, no power cut
-// did that: the log is damaged. With as many or fewer nobody can know; evreg starts, says so, and gives none of their numbers
-// again.
+// commits may not be on the disk: one whose fsync is under way, and at most `MAX_UNSYNCED` that may be durable later (see
+// `connection.ts`). A power cut may keep any of their 512-byte sectors and lose any others. Where more commits than that lie
+// behind a frame that is not whole, no power cut did that: the log is damaged. With as many or fewer nobody can know; evreg
+// starts, says so, and gives none of their numbers again.
 //
 // Here a commit counts when its last frame is whole: it follows from the one before it, and has the salts of this log.
 // Frames from before the log restarted have other salts, and a transaction that was undone has no such frame.
@@ -20,7 +20,7 @@ import { fileError, logOf, restoreAdvice } from "./data-folder.ts";
 // The engine writes the header of a log within one sector, and stores it before the first frame. So a header that is not whole
 // was damaged later, unless a disk tears a sector; what lies behind it is then refused as well.
 
-/** In version 0.3.0 so many commits in a row may be durable later, such as claims of deliveries. */
+/** Commits in a row that may be durable later; each further one is durable before it is answered. */
 export const MAX_UNSYNCED = 4;
 
 export interface LogCheck {
