@@ -6,11 +6,15 @@ const TICK_MS = 20;
 /** A request is made again after so long, then after twice as long each time, as publishers do. */
 const AGAIN_MS = 200;
 const LONGEST_AGAIN_MS = 2_000;
-/** While so many events have no answer, no more are published. */
+/** While so many events have no answer, no more are published but the few of actions with a rate of their own. */
 const MAX_UNANSWERED = 4_000;
 const MAX_BATCH = 60;
+/** So many of one action are published in a row, so that each has its turn when there is much to make up for. */
+const MAX_AT_ONCE = 100;
 /** So many of single events have no key; they are published once, whatever is answered. */
 const KEYLESS_PART = 0.1;
+
+type Plan = { readonly part: number } | { readonly perSecond: number };
 
 interface Item {
   readonly n: number;
@@ -19,7 +23,10 @@ interface Item {
   readonly idempotency_key?: string;
 }
 
-/** Publishes at a rate, to any node, and again with the same keys until it is answered. */
+/**
+ * Publishes at a rate, to any node, and again with the same keys until it is answered. It makes up for what it could not
+ * publish while nodes were away, as a publisher with a queue does.
+ */
 export class ChaosLoad {
   readonly #fleet: Fleet;
   readonly #perSecond: number;
@@ -51,21 +58,19 @@ export class ChaosLoad {
   }
 
   async #run(): Promise<void> {
-    const due = new Map<Action, number>();
-    let lastMs = performance.now();
+    const startedMs = performance.now();
+    const published = new Map<Action, number>();
     while (!this.#isStopped) {
       await wait(TICK_MS);
-      const seconds = Math.min(1, (performance.now() - lastMs) / 1_000);
-      lastMs = performance.now();
-      if (this.#unanswered > MAX_UNANSWERED) continue;
-      for (const [action, plan] of Object.entries(ACTIONS) as [
-        Action,
-        { part?: number; perSecond?: number },
-      ][]) {
-        const perSecond = plan.perSecond ?? plan.part! * this.#perSecond;
-        const count = (due.get(action) ?? 0) + perSecond * seconds;
-        due.set(action, count % 1);
-        this.#publish(action, Math.floor(count));
+      const seconds = (performance.now() - startedMs) / 1_000;
+      for (const [action, plan] of Object.entries(ACTIONS) as [Action, Plan][]) {
+        const isMuch = "part" in plan;
+        const perSecond = isMuch ? plan.part * this.#perSecond : plan.perSecond;
+        const before = published.get(action) ?? 0;
+        const room = isMuch ? Math.max(0, MAX_UNANSWERED - this.#unanswered) : MAX_AT_ONCE;
+        const count = Math.min(Math.floor(perSecond * seconds) - before, room, MAX_AT_ONCE);
+        published.set(action, before + count);
+        this.#publish(action, count);
       }
     }
   }
