@@ -18,8 +18,10 @@ import { idRangesOf, loadLastNumbers, rangesAfter } from "./timeline.ts";
 
 type EventOrder = EventSelection["order"];
 
-/** The events of several actions are sorted by themselves within so many rowids. */
-const PART_ROWIDS = 4_096;
+/** The events of several actions are sorted by themselves within so many rowids for each that is wanted, then within more. */
+const FIRST_PART_ROWIDS = 8;
+const PART_GROWTH = 4;
+const MAX_PART_ROWIDS = 4_096;
 
 /** The events of some actions, or of all: counted, and walked in order. */
 export class SelectedEvents {
@@ -115,14 +117,16 @@ export class SelectedEvents {
   /** Answers the rowids of the first `limit` events of the ranges, in the order that is asked for. */
   async walk(ranges: readonly RowidRange[], order: EventOrder, limit: number): Promise<readonly number[]> {
     const ids: number[] = [];
+    let size = Math.min(FIRST_PART_ROWIDS * limit, MAX_PART_ROWIDS);
     for (const range of order === "asc" ? ranges : ranges.toReversed()) {
-      let part = await this.#firstPart(range, order);
+      let part = await this.#firstPart(range, order, size);
       while (part !== undefined && ids.length < limit) {
         ids.push(...(await this.#rowids(part, order, limit - ids.length)));
         const { low, high } = part;
         const rest =
           order === "asc" ? { low: high + 1, high: range.high } : { low: range.low, high: low - 1 };
-        part = await this.#firstPart(rest, order);
+        size = Math.min(size * PART_GROWTH, MAX_PART_ROWIDS);
+        part = await this.#firstPart(rest, order, size);
       }
     }
     return ids;
@@ -157,7 +161,11 @@ export class SelectedEvents {
    * Answers where the first of the events are; `undefined` where the range has none. The events of several actions are in no
    * index together: a part of the range, which begins with the first of them, is sorted by itself, and that is never many.
    */
-  async #firstPart({ low, high }: RowidRange, order: EventOrder): Promise<RowidRange | undefined> {
+  async #firstPart(
+    { low, high }: RowidRange,
+    order: EventOrder,
+    size: number,
+  ): Promise<RowidRange | undefined> {
     if (low > high) return undefined;
     if (this.#actions === undefined || this.#actions.length === 1) return { low, high };
     const nearest = order === "asc" ? "min" : "max";
@@ -170,8 +178,8 @@ export class SelectedEvents {
     );
     if (first === null) return undefined;
     return order === "asc"
-      ? { low: first, high: Math.min(high, first + PART_ROWIDS - 1) }
-      : { low: Math.max(low, first - PART_ROWIDS + 1), high: first };
+      ? { low: first, high: Math.min(high, first + size - 1) }
+      : { low: Math.max(low, first - size + 1), high: first };
   }
 }
 
