@@ -9,7 +9,7 @@ import { type Logger, silentLogger } from "../runtime/logger.ts";
 import { answerParserError, rawFailure } from "./connection-errors.ts";
 import { type ConnectionLimits, Connections, isEnding } from "./connections.ts";
 import { listenAt } from "./listen.ts";
-import { newestAnswer, Turns } from "./turns.ts";
+import { inTurns, newestAnswer } from "./turns.ts";
 
 export interface ListenersOptions extends Omit<ServeOptions, "certificate"> {
   /** The files of https; both or none. */
@@ -77,8 +77,6 @@ export interface HttpLimits extends ConnectionLimits {
   /** How often the first two are checked as well; they end this much late at most. */
   readonly checkEveryMs: number;
   readonly maxHeaderBytes: number;
-  /** What requests take together that wait behind another one of their connection. Each caller has a share, and its connection ends beyond that. */
-  readonly maxWaitingBytes: number;
 }
 
 const HTTP_LIMITS: HttpLimits = {
@@ -91,7 +89,6 @@ const HTTP_LIMITS: HttpLimits = {
   maxConnections: 4_096,
   maxOfAddress: 3_072,
   reserved: 64,
-  maxWaitingBytes: 32 * 1024 * 1024,
 };
 
 const WARN_EVERY_MS = 10_000;
@@ -133,7 +130,7 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
   server.on("error", (error) => logger.error({ err: error }, "the HTTP listener failed"));
   const warn = warnSometimes(logger, clock, limits.maxConnections);
   const connections = new Connections(server, limits, warn);
-  answerRequests(server, connections, limits, toNodeHandler(app));
+  answerRequests(server, connections, toNodeHandler(app));
   server.on("clientError", (error, socket) => {
     // What came on an encrypted connection and is no TLS cannot be answered.
     if (isTlsFailure(error)) socket.destroy();
@@ -181,13 +178,8 @@ function warnSometimes(logger: Logger, clock: Clock, maxConnections: number): ()
   };
 }
 
-function answerRequests(
-  server: Server,
-  connections: Connections,
-  limits: HttpLimits,
-  handle: RequestListener,
-): void {
-  const start = (request: IncomingMessage, response: ServerResponse): void => {
+function answerRequests(server: Server, connections: Connections, handle: RequestListener): void {
+  const start = inTurns((request, response) => {
     if (connections.isClosing) response.shouldKeepAlive = false;
     try {
       handle(request, response);
@@ -195,10 +187,9 @@ function answerRequests(
       // srvx puts `Host` and path into a URL before h3 sees the request, and that can throw.
       rawFailure(response, 400, "The request's address or its `Host` header is not valid.");
     }
-  };
-  const turns = new Turns(start, limits.maxWaitingBytes);
+  });
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    if (!isEnding(request.socket)) turns.admit(request, response);
+    if (!isEnding(request.socket)) start(request, response);
   };
   server.on("request", onRequest);
   // `Expect: 100-continue`: the body reader says when to go on, so that a refused caller need not send its body.

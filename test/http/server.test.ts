@@ -316,9 +316,48 @@ describe("ended connections", () => {
   );
 });
 
-function slow(count: number): string {
-  return Array.from({ length: count }, (_, n) => GET(`/slow/${n}`)).join("");
-}
+describe("requests of one connection", () => {
+  test("are worked on one at a time, and what comes with them is read once they are answered", async () => {
+    const { promise: held, resolve: release } = Promise.withResolvers<string>();
+    const { promise: reading, resolve: read } = Promise.withResolvers<Socket>();
+    let started = 0;
+    const { app } = holdingApp();
+    app.get("/held", ({ runtime }) => {
+      started += 1;
+      read(runtime!.node!.req.socket);
+      return held;
+    });
+    app.post("/body", ({ req }) => {
+      started += 1;
+      return req.text().then(({ length }) => String(length));
+    });
+    const { port } = await serve({ app });
+    const raw = await RawConnection.open(port);
+    const length = 10_000_000;
+    raw.send(`${GET("/held")}POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n`);
+    raw.send("x".repeat(length));
+    const socket = await reading;
+    for (let turn = 0; turn < 100; turn += 1) await fast(port);
+    expect(started).toBe(1);
+    expect(socket.bytesRead).toBeLessThan(1_000_000);
+    release("at last");
+    expect((await raw.answer()).body).toBe("at last");
+    expect((await raw.answer()).body).toBe(String(length));
+    raw.send(GET("/fast"));
+    expect((await raw.answer()).status).toBe(200);
+    raw.destroy();
+  });
+
+  test("end the connection where more than one is sent ahead", async () => {
+    const { app } = holdingApp();
+    const { port } = await serve({ app });
+    const raw = await RawConnection.open(port);
+    raw.send(GET("/slow").repeat(3));
+    await raw.closed();
+    expect(raw.pending).toBe("");
+    await fast(port);
+  });
+});
 
 async function fast(port: number): Promise<void> {
   const raw = await RawConnection.open(port);
@@ -326,105 +365,6 @@ async function fast(port: number): Promise<void> {
   expect((await raw.answer()).status).toBe(200);
   raw.destroy();
 }
-
-function countingApp(): { app: H3; release: () => void; started: () => number; arrived: Promise<void> } {
-  const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
-  let started = 0;
-  const app = new H3()
-    .get("/slow/:n", async (event) => {
-      started += 1;
-      arrive();
-      await released;
-      return event.context.params?.["n"];
-    })
-    .get("/fast", () => "fast");
-  return { app, release, started: () => started, arrived };
-}
-
-describe("pipelined requests", () => {
-  test("one is handled at a time, and all are answered in order", async () => {
-    const { app, release, started, arrived } = countingApp();
-    const listener = await serve({ app });
-    const raw = await RawConnection.open(listener.port);
-    raw.send(slow(2_000));
-    await arrived;
-    await fast(listener.port);
-    expect(started()).toBe(1);
-    release();
-    for (let n = 0; n < 2_000; n += 1) expect((await raw.answer()).body).toBe(String(n));
-    raw.send(GET("/fast"));
-    expect((await raw.answer()).status).toBe(200);
-    raw.destroy();
-  });
-
-  // Elsewhere than on Linux this machine has one loopback address only.
-  test.skipIf(process.platform !== "linux")(
-    "beyond its share a caller may have no more wait, and others may",
-    async () => {
-      const { app, release, arrived } = countingApp();
-      // Each is little more than 2 KiB.
-      const { port } = await serve({ app, limits: { maxWaitingBytes: 64 * 1024 } });
-      const open = (from: string): Promise<RawConnection> => RawConnection.open(port, { from });
-      const [first, second, other] = [
-        await open("127.0.0.2"),
-        await open("127.0.0.2"),
-        await open("127.0.0.3"),
-      ];
-      first.send(slow(15));
-      await arrived;
-      second.send(slow(15));
-      await second.closed();
-      other.send(slow(9));
-      await fast(port);
-      release();
-      for (let n = 0; n < 15; n += 1) expect((await first.answer()).body).toBe(String(n));
-      for (let n = 0; n < 9; n += 1) expect((await other.answer()).body).toBe(String(n));
-      // What waited gave its room back.
-      first.send(slow(15));
-      for (let n = 0; n < 15; n += 1) expect((await first.answer()).body).toBe(String(n));
-      for (const raw of [first, other]) raw.destroy();
-    },
-  );
-
-  test("while one waits, no more is read", async () => {
-    const { promise: held, resolve: release } = Promise.withResolvers<string>();
-    const { promise: reading, resolve: read } = Promise.withResolvers<Socket>();
-    const { app } = holdingApp();
-    app.get("/held", ({ runtime }) => {
-      read(runtime!.node!.req.socket);
-      return held;
-    });
-    app.post("/body", ({ req }) => req.text().then(({ length }) => String(length)));
-    const { port } = await serve({ app });
-    const raw = await RawConnection.open(port);
-    raw.send(GET("/held"));
-    const socket = await reading;
-    const head = "POST /body HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 60000\r\n\r\n";
-    raw.send((head + "x".repeat(60_000)).repeat(200));
-    for (let turn = 0; turn < 100; turn += 1) await fast(port);
-    expect(socket.bytesRead).toBeLessThan(1_000_000);
-    release("at last");
-    expect((await raw.answer()).body).toBe("at last");
-    for (let n = 0; n < 200; n += 1) expect((await raw.answer()).body).toBe("60000");
-    raw.destroy();
-  });
-
-  test("the last one's body is read although those before it waited", async () => {
-    const { app, release, arrived } = countingApp();
-    app.post("/echo", async (event) => (await event.req.text()).length);
-    const listener = await serve({ app });
-    const raw = await RawConnection.open(listener.port);
-    const length = 1_000_000;
-    raw.send(`${slow(10)}POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n`);
-    raw.send("x".repeat(length));
-    await arrived;
-    release();
-    for (let n = 0; n < 10; n += 1) expect((await raw.answer()).status).toBe(200);
-    expect((await raw.answer()).body).toBe(String(length));
-    raw.destroy();
-  });
-});
 
 async function statusOf(raw: RawConnection, request: string): Promise<number> {
   raw.send(request);
