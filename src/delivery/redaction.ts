@@ -12,15 +12,15 @@ import type { ClaimedSubscription } from "../store/queue.ts";
 export function responseText(bytes: Uint8Array, cut: boolean): string | undefined {
   if (bytes.byteLength === 0) return undefined;
   // In stream mode the decoder omits an incomplete last character instead of replacing it.
-  const decoded = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: cut });
-  // Each replacement takes three bytes, so the text can be longer than the bytes.
-  return cutToLimit(decoded.replaceAll("\0", "\uFFFD"));
+  return storable(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: cut }));
 }
 
-function cutToLimit(text: string): string {
-  if (Buffer.byteLength(text) <= DELIVERY_LIMITS.responseBytes) return text;
+function storable(text: string): string {
+  const withoutNul = text.replaceAll("\0", "\uFFFD");
+  // Each replacement takes three bytes, so the text can be longer than the bytes it was made of.
+  if (Buffer.byteLength(withoutNul) <= DELIVERY_LIMITS.responseBytes) return withoutNul;
   const buffer = new Uint8Array(DELIVERY_LIMITS.responseBytes);
-  const { written } = new TextEncoder().encodeInto(text, buffer);
+  const { written } = new TextEncoder().encodeInto(withoutNul, buffer);
   return Buffer.from(buffer.buffer, 0, written).toString("utf8");
 }
 
@@ -47,7 +47,7 @@ type Signed = Pick<ClaimedSubscription, "secret" | "previous" | "bearer" | "sett
  * of attempts passes here.
  *
  * Values are found in any case, as they are, escaped once as in JSON or a URL, in base64 and in hex, also where the limit of what
- * is stored cuts them off.
+ * is stored cuts them off. A text with a secret loses its escapes, too.
  */
 export function redact(text: string, { secret, previous, bearer, settings }: Signed): string {
   // Searched also by their beginnings.
@@ -57,21 +57,19 @@ export function redact(text: string, { secret, previous, bearer, settings }: Sig
   const isCut = Buffer.byteLength(text) > DELIVERY_LIMITS.responseBytes - MIN_LENGTH;
   // An escape that is cut off has no meaning.
   const plain = unescaped(isCut ? text.replace(CUT_ESCAPE, "") : text);
+  const searched = lower(plain);
   const spans = [
-    ...(keys as string[])
-      .flatMap(spellingsOf)
-      .flatMap((spelling) => spansOf(plain.text, spelling, false, isCut)),
-    ...own.flatMap(spellingsOf).flatMap((spelling) => spansOf(plain.text, spelling, true, isCut)),
+    ...(keys as string[]).flatMap(spellingsOf).flatMap((one) => spansOf(searched, one, false, isCut)),
+    ...own.flatMap(spellingsOf).flatMap((one) => spansOf(searched, one, true, isCut)),
   ];
   if (spans.length === 0) return text;
   let redacted = "";
   let at = 0;
   for (const [start, end] of spans.toSorted(([one], [other]) => one - other)) {
-    const from = plain.placeOf(start);
-    if (from > at || at === 0) redacted += text.slice(at, from) + CENSOR;
-    at = Math.max(at, plain.placeOf(end));
+    if (start > at || at === 0) redacted += plain.slice(at, start) + CENSOR;
+    at = Math.max(at, end);
   }
-  return cutToLimit(redacted + text.slice(at));
+  return storable(redacted + plain.slice(at));
 }
 
 type TextSpan = readonly [start: number, end: number];
@@ -98,25 +96,10 @@ function joins(text: string, place: number): boolean {
   return place > 0 && LETTERS.test(text.slice(place - 1, place + 1));
 }
 
-/** A text without escapes, in lower case, and where its characters are in the original. */
-function unescaped(text: string): { readonly text: string; placeOf(index: number): number } {
-  const escapes: { readonly index: number; readonly moreCharacters: number }[] = [];
-  let removed = 0;
-  const plain = text.replaceAll(
-    ESCAPE,
-    (escape: string, percent?: string, unicode?: string, itself?: string, index = 0) => {
-      escapes.push({ index: index - removed, moreCharacters: escape.length - 1 });
-      removed += escape.length - 1;
-      return itself ?? String.fromCharCode(Number.parseInt((percent ?? unicode)!, 16));
-    },
-  );
-  return {
-    text: lower(plain),
-    placeOf: (index) =>
-      escapes
-        .filter((escape) => escape.index < index)
-        .reduce((place, { moreCharacters }) => place + moreCharacters, index),
-  };
+function unescaped(text: string): string {
+  return text.replaceAll(ESCAPE, (_, percent?: string, unicode?: string, itself?: string) => {
+    return itself ?? String.fromCharCode(Number.parseInt((percent ?? unicode)!, 16));
+  });
 }
 
 /** Changes only ASCII: some other letters have a longer lower case, which would move indexes. */
@@ -135,7 +118,7 @@ function spellingsOf(value: string): readonly string[] {
     ...bare,
     value.replaceAll(" ", "+"),
     // A value that looks escaped is unescaped in the text.
-    unescaped(value).text,
+    unescaped(value),
     bytes.toString("hex"),
     ...inBase64,
     ...inBase64.map((text) => text.replaceAll("+", "-").replaceAll("/", "_")),
