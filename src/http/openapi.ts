@@ -22,7 +22,14 @@ import { REPLAY_RECORDS, REPLAY_ROUTES } from "./routes/replays.ts";
 import type { Field } from "../model/field.ts";
 import { record } from "../model/schemas.ts";
 import { SUBSCRIPTION } from "../model/subscription.ts";
-import { type TokenRequirement, type DocumentedAnswer, failure, ref, type Route } from "./routes/route.ts";
+import {
+  type TokenRequirement,
+  type DocumentedAnswer,
+  failure,
+  ref,
+  routeAt,
+  type Route,
+} from "./routes/route.ts";
 import { PULL_RECORDS } from "./routes/pull.ts";
 import { STATS_RECORDS, STATS_ROUTE } from "./routes/stats.ts";
 import { STREAM_ROUTE } from "./routes/stream.ts";
@@ -80,20 +87,15 @@ const FIELD_RULES = `Five rules concern several fields, or a field and stored da
 - *only together*: \`bearer_token\` with \`bearer: own\`, \`on_exhausted\` with \`ordered\`, ${onlyWith("push")} with the mode \`push\`, which needs a \`handler\`; ${onlyWith("pull")}, claims and results with the mode \`pull\`, and results with leases of that subscription; \`successor\` with \`deprecated\` or \`retired\` (422).
 - *contents*: \`schemata\` and \`filter\` are Draft 7 schemas within evreg's limits, a payload conforms to its action's schema, names that begin with \`evreg.\` are reserved, a handler is a URL that deliveries may go to, and headers of the service itself cannot be replaced (422). A batch of which nothing could be stored is 422, whatever the reason.`;
 
-export const OPENAPI_ROUTE: Route = {
-  method: "GET",
-  path: "/openapi.json",
-  operationId: "getOpenApi",
+export const OPENAPI_ROUTE: Route = routeAt("GET /openapi.json", "getOpenApi", "This document", {
   tag: "health",
-  summary: "This document",
   access: "open",
   answers: { 200: { description: "OpenAPI 3.1.", schema: { type: "object", additionalProperties: true } } },
-  failures: [],
   handle: (_evreg, _incoming, { version, requiresToken }) => ({
     status: 200,
     body: documentBytes(version, requiresToken),
   }),
-};
+});
 
 /** Made once: anybody may read it, and all answers share the same bytes, however slowly they are read. */
 function documentBytes(version: string, requires: TokenRequirement): Chunks {

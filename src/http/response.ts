@@ -69,8 +69,7 @@ function failureHeaders(error: EvregError): readonly HeaderPair[] | undefined {
   return undefined;
 }
 
-/** What a short list comes to at most, and a part of a long one at least. */
-const LIKELY_BYTES = 16 * 1024;
+/** What a part of a long list comes to at least. */
 const PART_BYTES = 512 * 1024;
 
 /** A part of a document, and whether nothing comes after it. */
@@ -108,7 +107,7 @@ function chunksOf(body: string | Chunks): Chunks {
 export async function* recordParts(
   pages: AsyncIterable<readonly object[]>,
 ): AsyncGenerator<Part, void, void> {
-  let writer = new ChunkWriter(LIKELY_BYTES);
+  let pieces: string[] = [];
   let before = '{"data":[';
   let writtenBytes = 0;
   for await (const page of pages) {
@@ -116,66 +115,53 @@ export async function* recordParts(
       if (eventLoop.shouldYield()) await eventLoop.yield();
       const json = encodeJson(one);
       writtenBytes += json.length;
-      writer.text(before + json);
+      pieces.push(before, json);
       before = ",";
     }
     if (writtenBytes < PART_BYTES) continue;
-    yield { body: writer.end(), isLast: false };
-    writer = new ChunkWriter(PART_BYTES);
+    yield { body: joined(pieces), isLast: false };
+    pieces = [];
     writtenBytes = 0;
   }
-  writer.text(before === "," ? "]}" : `${before}]}`);
-  yield { body: writer.end(), isLast: true };
+  pieces.push(before === "," ? "]}" : `${before}]}`);
+  yield { body: joined(pieces), isLast: true };
 }
 
-/** Small pieces are put together up to this size, as each costs a call to the system. */
-const BLOCK_BYTES = 512 * 1024;
-/** What is larger goes out as it lies in memory. */
+/** A piece that is larger goes out as it lies in memory; smaller ones are put together, as each costs a call to the system. */
 const COPIED_BYTES = 64 * 1024;
 
-/** Puts a document of text and bytes together without making a string of it. */
-export class ChunkWriter {
-  readonly #chunks: Uint8Array[] = [];
-  #block: Buffer;
-  #used = 0;
-
-  /** @param likelyBytes what it may come to; one of up to a block's size is then one piece */
-  constructor(likelyBytes: number) {
-    this.#block = Buffer.allocUnsafeSlow(Math.min(likelyBytes, BLOCK_BYTES));
-  }
-
-  text(text: string): void {
-    // A UTF-16 unit makes at most three bytes.
-    this.#reserve(text.length * 3);
-    this.#used += this.#block.write(text, this.#used);
-  }
-
-  bytes(bytes: Uint8Array): void {
-    if (bytes.length > COPIED_BYTES) {
-      this.#flush(0);
-      this.#chunks.push(bytes);
-      return;
+/** A document of text and bytes, without making a string of it. */
+export function joined(pieces: readonly (string | Uint8Array)[]): Chunks {
+  const chunks: Uint8Array[] = [];
+  let small: (string | Uint8Array)[] = [];
+  const joinSmall = (): void => {
+    if (small.length > 0) chunks.push(copied(small));
+    small = [];
+  };
+  for (const piece of pieces) {
+    if (typeof piece === "string" || piece.length <= COPIED_BYTES) small.push(piece);
+    else {
+      joinSmall();
+      chunks.push(piece);
     }
-    this.#reserve(bytes.length);
-    this.#block.set(bytes, this.#used);
-    this.#used += bytes.length;
   }
+  joinSmall();
+  return chunks;
+}
 
-  end(): Chunks {
-    this.#flush(0);
-    return this.#chunks;
+function copied(pieces: readonly (string | Uint8Array)[]): Uint8Array {
+  const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
+  // Memory of its own, which can be freed once it is out.
+  const block = Buffer.allocUnsafeSlow(bytes);
+  let at = 0;
+  for (const piece of pieces) {
+    if (typeof piece === "string") at += block.write(piece, at);
+    else {
+      block.set(piece, at);
+      at += piece.length;
+    }
   }
-
-  #reserve(bytes: number): void {
-    if (this.#used + bytes > this.#block.length) this.#flush(Math.max(bytes, BLOCK_BYTES));
-  }
-
-  #flush(nextBytes: number): void {
-    if (this.#used > 0) this.#chunks.push(this.#block.subarray(0, this.#used));
-    // The remainder of the block is still free.
-    this.#block = nextBytes === 0 ? this.#block.subarray(this.#used) : Buffer.allocUnsafeSlow(nextBytes);
-    this.#used = 0;
-  }
+  return block;
 }
 
 /**
@@ -314,7 +300,7 @@ export class Responder {
     if (method === "HEAD") nodeResponse.end();
     // The body goes in one write with the headers.
     else if (typeof body === "string") nodeResponse.end(body);
-    else if (!isByteStream(body) && body.length === 1) nodeResponse.end(body[0]);
+    else if (!isByteStream(body) && body.length === 1 && bytes <= PIECE_BYTES) nodeResponse.end(body[0]);
     else void writeAsTaken(nodeResponse, isByteStream(body) ? body.chunks : body, this.#clock);
     return ANSWERED;
   }

@@ -1,18 +1,13 @@
 import type { Backup } from "../../domain/operations.ts";
-import type { Route } from "./route.ts";
+import { routeAt, type Route } from "./route.ts";
 
 /** The registered type of SQLite files. */
 const MEDIA_TYPE = "application/vnd.sqlite3";
 
-export const BACKUP_ROUTE: Route = {
-  method: "GET",
-  path: "/v1/backup",
-  operationId: "getBackup",
+export const BACKUP_ROUTE: Route = routeAt("GET /v1/backup", "getBackup", "Download a copy of all data", {
   tag: "health",
-  summary: "Download a copy of all data",
   description:
     "The data file as of one moment after the request. It has everything that was acknowledged before, and publishing goes on meanwhile. Secrets in it are encrypted or not, as in the data folder. The first byte comes once the copy is made, which takes seconds for each GB. The headers have its length and digest, to detect a download that was cut off. One backup runs at a time. It is cut off if the caller takes no more than 256 KiB in a minute, or if the server stops. `evreg restore` checks a backup and installs it.",
-  access: "token",
   scope: "admin",
   answers: {
     200: {
@@ -50,7 +45,7 @@ export const BACKUP_ROUTE: Route = {
       release,
     };
   },
-};
+});
 
 /** A reader of the content gets the error. */
 function closeQuietly(backup: Backup): void {

@@ -19,14 +19,7 @@ import {
   publishBodySteps,
 } from "../../domain/publish-body.ts";
 import { EVENT_PART_BYTES, PAGE_BYTES } from "../response-budget.ts";
-import {
-  type Chunks,
-  ChunkWriter,
-  type HeaderPair,
-  type Part,
-  type Reply,
-  replyInParts,
-} from "../response.ts";
+import { type Chunks, type HeaderPair, joined, type Part, type Reply, replyInParts } from "../response.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
 import type { EventPart } from "../../service/events.ts";
 import type { JsonSchema } from "../../domain/request.ts";
@@ -40,6 +33,7 @@ import {
   one,
   operation,
   ref,
+  routeAt,
   type Route,
 } from "./route.ts";
 
@@ -100,7 +94,6 @@ const APPLIED_HEADERS: Readonly<Record<string, JsonSchema>> = {
   },
 };
 
-const tag = "events";
 /** Larger bodies are read in steps: this many bytes take two milliseconds. */
 const LONG_BODY_BYTES = 64 * 1024;
 
@@ -111,17 +104,11 @@ export function eventBodyOf(bytes: Uint8Array, limits: HttpConfig["limits"]): Ne
 }
 
 const KEY_HEADER = "idempotency-key";
-const BATCH_HEADERS = { ...DEPRECATION_HEADERS, ...APPLIED_HEADERS };
 const MINIMAL_APPLIED: HeaderPair = ["preference-applied", "return=minimal"];
 const REPLAYED: readonly HeaderPair[] = [["idempotency-replayed", "true"]];
 
 export const EVENT_ROUTES: readonly Route[] = [
-  {
-    method: "POST",
-    path: "/v1/events",
-    operationId: "publishEvent",
-    tag,
-    summary: "Publish an event",
+  routeAt("POST /v1/events", "publishEvent", "Publish an event", {
     description:
       "The answer comes once the event and its deliveries are durable. An idempotency key belongs to the application of the action. It is valid as long as its event is stored: forever, or for `retention.events` of the configuration.",
     access: "publish",
@@ -151,13 +138,8 @@ export const EVENT_ROUTES: readonly Route[] = [
       const headers = deprecationHeaders(deprecation);
       return replayed ? eventReply(200, data, [...REPLAYED, ...headers]) : eventReply(201, data, headers);
     },
-  },
-  {
-    method: "POST",
-    path: "/v1/events/batch",
-    operationId: "publishBatch",
-    tag,
-    summary: "Publish up to 1,000 events",
+  }),
+  routeAt("POST /v1/events/batch", "publishBatch", "Publish up to 1,000 events", {
     description: "Accepts the valid items and reports the others; with `atomic`, accepts all or none.",
     access: "publish",
     scope: "publish",
@@ -165,8 +147,8 @@ export const EVENT_ROUTES: readonly Route[] = [
     headers: PREFER_HEADERS,
     body: BATCH,
     answers: {
-      201: { description: "All items were accepted.", schema: batch(false), headers: BATCH_HEADERS },
-      207: { description: "Some items were accepted.", schema: batch(false), headers: BATCH_HEADERS },
+      201: { description: "All items were accepted.", schema: batch(false), headers: APPLIED_HEADERS },
+      207: { description: "Some items were accepted.", schema: batch(false), headers: APPLIED_HEADERS },
       422: {
         description: "No item was accepted, or the body is not a batch.",
         schema: { oneOf: [batch(true), ref("Error")] },
@@ -187,17 +169,10 @@ export const EVENT_ROUTES: readonly Route[] = [
       // The accepted events are no larger than the body, whose memory is reserved, and a refusal has a few hundred bytes.
       return batchReply(result, minimal ? [MINIMAL_APPLIED] : []);
     },
-  },
-  {
-    method: "GET",
-    path: "/v1/events",
-    operationId: "listEvents",
-    tag,
-    summary: "List events, newest first by default",
+  }),
+  routeAt("GET /v1/events", "listEvents", "List events, newest first by default", {
     description:
       "Use `after` to read long lists: each page costs the same. It replaces `page`. A search by `where`, `outcome` or `key` goes on with `meta.next`, also where it found nothing yet.",
-    access: "token",
-    scope: "read",
     query: EVENT_QUERY,
     answers: { 200: { description: "One page of events.", schema: many("Event", ref("PageMeta")) } },
     failures: [422],
@@ -222,15 +197,8 @@ export const EVENT_ROUTES: readonly Route[] = [
           : responses.answer(request, partBytes, make);
       });
     },
-  },
-  {
-    method: "GET",
-    path: "/v1/events/:id",
-    operationId: "getEvent",
-    tag,
-    summary: "Get one event",
-    access: "token",
-    scope: "read",
+  }),
+  routeAt("GET /v1/events/:id", "getEvent", "Get one event", {
     answers: { 200: { description: "The event.", schema: one("Event") } },
     failures: [404],
     async handle(evreg, request, { limits, responses }) {
@@ -240,7 +208,7 @@ export const EVENT_ROUTES: readonly Route[] = [
         return eventReply(200, data);
       });
     },
-  },
+  }),
   operation("events.deliveries", "listEventDeliveries", "List the deliveries of one event", {
     answer: ["The deliveries.", many("Delivery")],
     failures: [404],
@@ -270,10 +238,6 @@ function prefersMinimal(header: string | undefined): boolean {
  * 512 MiB could not exist at all. Below, a string goes out in one write with the headers.
  */
 const STRING_MAX_BYTES = 16 * 1024;
-/** `head` and `tail` of one event, about and rather more. */
-const AROUND_BYTES = 256;
-/** Bytes for the last text of a document, taken at its longest. */
-const ROOM_BYTES = 1_024;
 
 /** The members that `head` and `tail` write. A member added to `Event` makes this line fail to compile. */
 const WRITTEN: Record<keyof Event, true> = {
@@ -317,15 +281,12 @@ async function* eventListParts(pages: AsyncIterable<EventPart>): AsyncGenerator<
 }
 
 /** 201 when all were accepted, 207 for some, 422 for none; that last one is a failure and has a failure's members too. */
-function batchReply({ data, errors, meta }: BatchResult, headers: readonly HeaderPair[] = []): Reply {
+function batchReply({ data, errors, meta }: BatchResult, headers: readonly HeaderPair[]): Reply {
   const status = meta.rejected === 0 ? 201 : meta.accepted === 0 ? 422 : 207;
   const refusal =
     status === 422 ? { error: noneAccepted(errors.length), details: { ...meta }, code: 422 } : {};
   const rest = JSON.stringify({ errors, meta, ...refusal });
-  const body = write('{"data":[', data, `],${rest.slice(1)}`, payloadBytesOf(data));
-  const all =
-    meta.deprecated === undefined ? headers : [...headers, ...batchDeprecationHeaders(meta.deprecated)];
-  return all.length === 0 ? { status, body } : { status, body, headers: all };
+  return { status, body: write('{"data":[', data, `],${rest.slice(1)}`, payloadBytesOf(data)), headers };
 }
 
 function noneAccepted(count: number): string {
@@ -355,40 +316,24 @@ function write(
     }
     return text + end;
   }
-  const likelyBytes = payloadBytes + events.length * AROUND_BYTES + 3 * end.length + ROOM_BYTES;
-  const writer = new ChunkWriter(likelyBytes);
+  const pieces: (string | Uint8Array)[] = [];
   let text = start;
   for (const event of events) {
     if (event === null) text += `${comma}null`;
     else {
-      writer.text(text + comma + head(event));
-      writer.bytes(event.payload.bytes);
+      pieces.push(text + comma + head(event), event.payload.bytes);
       text = tail(event);
     }
     comma = ",";
   }
-  writer.text(text + end);
-  return writer.end();
+  return joined([...pieces, text + end]);
 }
 
-/**
- * The headers of RFC 9745: since when, and what to use instead, as a link relative to the address of the request.
- * @param base from the request's folder to that of `actions/`
- */
-function deprecationHeaders(
-  { since, successor }: Pick<Deprecation, "since" | "successor">,
-  base: "" | "../" = "",
-): readonly HeaderPair[] {
+/** The headers of RFC 9745: since when, and what to use instead, as a link relative to the address of the request. */
+function deprecationHeaders({ since, successor }: Deprecation): readonly HeaderPair[] {
   const seconds = Math.floor(Date.parse(since) / 1_000);
   const header: HeaderPair = ["deprecation", `@${seconds}`];
-  if (successor === null) return [header];
-  return [header, ["link", `<${base}actions/${successor}>; rel="successor-version"`]];
-}
-
-/** Says since when the first of several is deprecated. Which they are, and what to use instead, is in the body. */
-function batchDeprecationHeaders(deprecated: readonly Deprecation[]): readonly HeaderPair[] {
-  const [first] = deprecated.toSorted((a, b) => Date.parse(a.since) - Date.parse(b.since));
-  if (first === undefined) return [];
-  const successor = deprecated.length === 1 ? first.successor : null;
-  return deprecationHeaders({ since: first.since, successor }, "../");
+  return successor === null
+    ? [header]
+    : [header, ["link", `<actions/${successor}>; rel="successor-version"`]];
 }

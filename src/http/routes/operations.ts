@@ -6,7 +6,7 @@ import type { JsonSchema } from "../../domain/request.ts";
 import { field } from "../../model/field.ts";
 import { ATTENTION, FINDING, HEALTH, NODE } from "../../model/operations.ts";
 import { record, recordOf } from "../../model/schemas.ts";
-import { failure, many, one, operation, ref, type Route, targetOf } from "./route.ts";
+import { failure, many, one, operation, ref, routeAt, type Route, targetOf } from "./route.ts";
 
 /** The answers of `/health`. */
 export const HEALTH_RECORDS: Readonly<Record<string, JsonSchema>> = {
@@ -16,39 +16,30 @@ export const HEALTH_RECORDS: Readonly<Record<string, JsonSchema>> = {
 /** The record, and the members that every failure has. */
 const UNHEALTHY: JsonSchema = record({ data: ref("Health"), ...failure });
 
-export const HEALTH_ROUTE: Route = {
-  ...targetOf("health"),
-  operationId: "getHealth",
+const CHECK_HEALTH = "Check that the service commits and delivers";
+
+export const HEALTH_ROUTE: Route = routeAt(targetOf("health"), "getHealth", CHECK_HEALTH, {
   tag: "health",
-  summary: "Check that the service commits and delivers",
   access: "open",
   answers: {
     200: { description: "Healthy.", schema: one("Health") },
     503: { description: "Not healthy; `error` says why.", schema: UNHEALTHY },
   },
-  failures: [],
   async handle(evreg) {
     const { data } = await evreg.health();
     if (data.status === "ok") return jsonReply(200, { data });
     const error = data.reason ?? "The service is unavailable.";
-    return jsonReply(503, { data, error, details: {}, code: HTTP_STATUS.unavailable }, [
-      ["retry-after", "2"],
-    ]);
+    const failed = { data, error, details: {}, code: HTTP_STATUS.unavailable };
+    return jsonReply(503, failed, [["retry-after", "2"]]);
   },
-};
+});
 
 /** The media type of the text format of Prometheus. */
 const MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-export const METRICS_ROUTE: Route = {
-  method: "GET",
-  path: "/metrics",
-  operationId: "getMetrics",
+export const METRICS_ROUTE: Route = routeAt("GET /metrics", "getMetrics", "Metrics for Prometheus", {
   tag: "health",
-  summary: "Metrics for Prometheus",
   description: "They cover all applications, so the scope must not be limited to one.",
-  access: "token",
-  scope: "read",
   answers: {
     200: {
       description: "Metrics in the text format of Prometheus.",
@@ -56,7 +47,6 @@ export const METRICS_ROUTE: Route = {
       schema: { type: "string" },
     },
   },
-  failures: [],
   async handle(evreg, request, { responses }) {
     return responses.answer(request, PAGE_BYTES, async () => ({
       status: 200,
@@ -64,7 +54,7 @@ export const METRICS_ROUTE: Route = {
       mediaType: MEDIA_TYPE,
     }));
   },
-};
+});
 
 /** The answer of what has the data open. */
 export const NODE_RECORDS: Readonly<Record<string, JsonSchema>> = {

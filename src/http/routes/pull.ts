@@ -7,7 +7,7 @@ import { jsonReply } from "../response.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { field } from "../../model/field.ts";
 import { record } from "../../model/schemas.ts";
-import { BODY_MAX_BYTES, many, operation, type Route, targetOf } from "./route.ts";
+import { BODY_MAX_BYTES, many, operation, routeAt, type Route, targetOf } from "./route.ts";
 
 /** What the results of a hundred deliveries may come to, each with a long answer. */
 const RESULTS_MAX_BYTES = 4 * 1024 * 1024;
@@ -48,14 +48,9 @@ export const PULL_RECORDS: Readonly<Record<string, JsonSchema>> = {
 };
 
 export const PULL_ROUTES: readonly Route[] = [
-  {
-    ...targetOf("subscriptions.claim"),
-    operationId: "claimDeliveries",
-    tag: "subscriptions",
-    summary: "Take deliveries of a pull subscription",
+  routeAt(targetOf("subscriptions.claim"), "claimDeliveries", "Take deliveries of a pull subscription", {
     description:
       "Answers those that are due, or waits up to `wait_ms` for the first; then the list is empty. They are this consumer's until their leases end. Those who wait for deliveries of the same subscription are served in turn.",
-    access: "token",
     scope: "listen",
     body: NEW_CLAIM,
     answers: { 200: { description: "The deliveries.", schema: many("PulledDelivery") } },
@@ -76,7 +71,7 @@ export const PULL_ROUTES: readonly Route[] = [
         "Too many large answers are on their way at once. Nothing was taken; ask again in a moment, or for fewer (max).",
       );
     },
-  },
+  }),
   operation("subscriptions.finish", "finishDeliveries", "Say what became of deliveries that were taken", {
     description:
       "Each result is fenced by its lease, and stored once. A failed one is retried, and counts, as a failed attempt to reach a handler does.",

@@ -8,7 +8,6 @@ import { PAGE_BYTES, type ResponseBudget } from "../response-budget.ts";
 import { jsonReply, recordParts, type Reply, replyInParts } from "../response.ts";
 import { parseJson } from "../../json/raw-json.ts";
 import type { PublishCounts } from "../../metrics/counters.ts";
-import { omitUndefined } from "../../service/requests.ts";
 import type { Service, ServicePort } from "../../service/service.ts";
 
 /** `open` needs no token, `publish` none where anonymous publishing is on, `token` always one. */
@@ -67,16 +66,31 @@ interface OperationInput {
   readonly signal?: AbortSignal;
 }
 
-interface OperationRoute extends Pick<Route, "description" | "query" | "body"> {
+/** What of a route need not be said. */
+interface RouteDefaults extends Partial<Pick<Route, "access" | "failures">> {
   /** By default the part of the path after `/v1/`. */
   readonly tag?: string;
-  readonly access?: RouteAccess;
-  /** By default `read` for `GET` and `write` for all others; `null`: any token is enough. */
+  /** Of a route that takes a token, by default `read` for `GET` and `write` for all others; `null`: any token is enough. */
   readonly scope?: string | null;
+}
+
+interface OwnRoute
+  extends RouteDefaults, Pick<Route, "description" | "query" | "headers" | "body" | "answers" | "handle"> {}
+
+/** A route that answers in a way of its own. */
+export function routeAt(target: string, operationId: string, summary: string, given: OwnRoute): Route {
+  const [method, path] = target.split(" ") as [Route["method"], string];
+  const { access = "token", tag = path.split("/")[2]!, failures = [], scope, ...own } = given;
+  const usual = method === "GET" ? "read" : "write";
+  const needed = scope === undefined && access === "token" ? usual : scope;
+  const scoped = needed === undefined || needed === null ? {} : { scope: needed };
+  return { method, path, operationId, tag, summary, access, failures, ...scoped, ...own };
+}
+
+interface OperationRoute extends RouteDefaults, Pick<Route, "description" | "query" | "body"> {
   /** By default 200. */
   readonly status?: 200 | 201;
   readonly answer: readonly [description: string, schema: JsonSchema];
-  readonly failures?: Route["failures"];
   readonly maxBodyBytes?: number;
   /** How a body with a payload is read, by its bytes. */
   readonly readPayload?: (bytes: Uint8Array, limits: HttpConfig["limits"]) => unknown;
@@ -105,9 +119,9 @@ function at<T>(root: unknown, name: OperationName): T {
     .reduce((parent, step) => (parent as Readonly<Record<string, unknown>>)[step], root) as T;
 }
 
-export function targetOf(name: OperationName): Pick<Route, "method" | "path"> {
-  const [method, path] = at<PortOperation>(OPERATIONS, name).target.split(" ") as [Route["method"], string];
-  return { method, path };
+/** Such as `GET /v1/actions/:name`. */
+export function targetOf(name: OperationName): string {
+  return at<PortOperation>(OPERATIONS, name).target;
 }
 
 /** The call of the port with what it takes of its request. */
@@ -126,40 +140,29 @@ export function operation(
   summary: string,
   {
     run = callOf(name),
-    answer,
+    answer: [description, schema],
     status = 200,
     maxBodyBytes = BODY_MAX_BYTES,
     readPayload,
-    ...route
+    maxBytes: mostAnswered,
+    ...own
   }: OperationRoute,
 ): Route {
-  const { method, path } = targetOf(name);
-  const { body, access = "token", failures = [] } = route;
-  const { scope = method === "GET" ? "read" : "write", maxBytes = method === "GET" ? PAGE_BYTES : 0 } = route;
+  const target = targetOf(name);
+  const { query, body } = own;
+  const maxBytes = mostAnswered ?? (target.startsWith("GET ") ? PAGE_BYTES : 0);
   const replyTo = async (evreg: ServicePort, input: OperationInput): Promise<Reply> => {
     const result = run(evreg, input);
     return result instanceof Promise ? jsonReply(status, await result) : replyInParts(recordParts(result));
   };
-  return {
-    method,
-    path,
-    operationId,
-    tag: route.tag ?? path.split("/")[2]!,
-    summary,
-    ...omitUndefined({
-      description: route.description,
-      query: route.query,
-      body,
-    }),
-    access,
-    ...(access === "token" && scope !== null ? { scope } : {}),
-    answers: { [status]: { description: answer[0], schema: answer[1] } },
-    failures,
+  return routeAt(target, operationId, summary, {
+    ...own,
+    answers: { [status]: { description, schema } },
     async handle(evreg, request, { responses, limits }) {
       const given = {
-        query: (route.query === undefined ? {} : request.query(route.query)) as never,
-        id: path.includes(":id") ? request.id() : 0,
-        name: path.includes(":name") ? request.param("name") : "",
+        query: (query === undefined ? {} : request.query(query)) as never,
+        id: target.includes(":id") ? request.id() : 0,
+        name: target.includes(":name") ? request.param("name") : "",
       };
       const mostBytes = readPayload === undefined ? maxBodyBytes : payloadBodyMaxBytes(limits);
       const bytes = body === undefined ? undefined : await request.body(mostBytes);
@@ -170,7 +173,7 @@ export function operation(
       }
       return responses.answer(request, maxBytes, () => replyTo(evreg, input));
     },
-  };
+  });
 }
 
 /** The largest body with a payload: beside it there are names, a key and white space. */

@@ -1,5 +1,5 @@
 import { STREAM_QUERY, type StreamQuery, type StreamTopic } from "../../domain/stream.ts";
-import type { Route } from "./route.ts";
+import { routeAt, type Route } from "./route.ts";
 
 /** What a message has in its field `event`, with what it has as its data. */
 const MESSAGES = [
@@ -10,45 +10,43 @@ const MESSAGES = [
   "`gap`: `reason` (`overrun`, `restart`, `expired` or `other_data`), `topics`, `missed` (at most so many; `null` if nobody knows) and `complete_since`",
 ];
 
-export const STREAM_ROUTE: Route = {
-  method: "GET",
-  path: "/v1/stream",
-  operationId: "stream",
-  tag: "stream",
-  summary: "Watch what happens, as server-sent events",
-  description: `Each message has an \`id\`. A client that connects again sends the last one as \`Last-Event-ID\`, which comes before \`since\`, and gets what it has missed. Events are read from the store and go on exactly, as long as they are kept. Other topics go on from the last 10,000 changes since the server started; where that is not enough, a \`gap\` says so. Each connection has its own pace, and is cut off once it has taken nothing for a minute. A comment comes every 15 seconds. The stream ends when its token does, and when the server stops. At most 200 streams are open at once, 100 of one token; the more others have, the fewer.\n\nMessages by their \`event\`:\n\n${MESSAGES.map((line) => `- ${line}.`).join("\n")}`,
-  access: "token",
-  scope: "read",
-  query: STREAM_QUERY,
-  headers: {
-    "Last-Event-ID": { type: "string", description: "The id of the last message; begins after it." },
-  },
-  answers: {
-    200: {
-      description: "Messages, until either side ends the connection.",
-      mediaType: "text/event-stream",
-      schema: { type: "string" },
+export const STREAM_ROUTE: Route = routeAt(
+  "GET /v1/stream",
+  "stream",
+  "Watch what happens, as server-sent events",
+  {
+    description: `Each message has an \`id\`. A client that connects again sends the last one as \`Last-Event-ID\`, which comes before \`since\`, and gets what it has missed. Events are read from the store and go on exactly, as long as they are kept. Other topics go on from the last 10,000 changes since the server started; where that is not enough, a \`gap\` says so. Each connection has its own pace, and is cut off once it has taken nothing for a minute. A comment comes every 15 seconds. The stream ends when its token does, and when the server stops. At most 200 streams are open at once, 100 of one token; the more others have, the fewer.\n\nMessages by their \`event\`:\n\n${MESSAGES.map((line) => `- ${line}.`).join("\n")}`,
+    query: STREAM_QUERY,
+    headers: {
+      "Last-Event-ID": { type: "string", description: "The id of the last message; begins after it." },
+    },
+    answers: {
+      200: {
+        description: "Messages, until either side ends the connection.",
+        mediaType: "text/event-stream",
+        schema: { type: "string" },
+      },
+    },
+    failures: [429],
+    async handle(evreg, request, { streams }) {
+      const { topics, ...filters } = request.query(STREAM_QUERY) as Omit<StreamQuery, "topics"> & {
+        readonly topics?: string;
+      };
+      const lastId = request.header("last-event-id") ?? "";
+      const query: StreamQuery = {
+        ...filters,
+        ...(topics === undefined ? {} : { topics: topics.split(",") as StreamTopic[] }),
+        ...(lastId === "" ? {} : { since: lastId }),
+      };
+      const stream = await evreg.stream(query);
+      return {
+        status: 200,
+        body: { bytes: undefined, chunks: streams.chunks(request, stream) },
+        mediaType: "text/event-stream",
+        // nginx would collect what should go out at once.
+        headers: [["x-accel-buffering", "no"]],
+        release: () => void stream.close(),
+      };
     },
   },
-  failures: [429],
-  async handle(evreg, request, { streams }) {
-    const { topics, ...filters } = request.query(STREAM_QUERY) as Omit<StreamQuery, "topics"> & {
-      readonly topics?: string;
-    };
-    const lastId = request.header("last-event-id") ?? "";
-    const query: StreamQuery = {
-      ...filters,
-      ...(topics === undefined ? {} : { topics: topics.split(",") as StreamTopic[] }),
-      ...(lastId === "" ? {} : { since: lastId }),
-    };
-    const stream = await evreg.stream(query);
-    return {
-      status: 200,
-      body: { bytes: undefined, chunks: streams.chunks(request, stream) },
-      mediaType: "text/event-stream",
-      // nginx would collect what should go out at once.
-      headers: [["x-accel-buffering", "no"]],
-      release: () => void stream.close(),
-    };
-  },
-};
+);
