@@ -3,6 +3,7 @@ import { EvregError } from "../../src/domain/error.ts";
 import type { StreamMessage } from "../../src/domain/stream.ts";
 import type { ChangeStream } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
+import { ChangeRing, type FeedChange } from "../../src/service/stream/ring.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { until } from "../support/until.ts";
 
@@ -167,4 +168,20 @@ test("a store that cannot be read ends the streams with what is wrong, and other
   await until("the event", () => again!.batches.length === 2);
   expect(again!.batches[1]).toMatchObject([{ type: "event", data: { rowid: 2 } }]);
   await again!.stream.close();
+});
+
+function changeOf(length: number): FeedChange {
+  const data = { change: "changed", record: { text: "x".repeat(length) } };
+  return { topic: "actions", data } as unknown as FeedChange;
+}
+
+test("large changes leave room for few in memory, and for one at least", () => {
+  const ring = new ChangeRing(0, { changes: 100, changeBytes: 10_000 });
+  const kept = () => ring.between(0, ring.last).length;
+  for (let count = 0; count < 10; count += 1) ring.add(changeOf(2_000), count);
+  expect(kept()).toBe(2);
+  ring.add(changeOf(20_000), 11);
+  expect(kept()).toBe(1);
+  ring.add(changeOf(1), 12);
+  expect(kept()).toBe(1);
 });

@@ -21,8 +21,19 @@ import { changeTopics, idAt, keyOf, showsChanges, type StreamSource, type View }
 const PAUSE_MS = 10;
 const PAUSE_OF_EACH_MS = 0.5;
 
+/** After the last stream of changes, this node goes on hearing those of others for so long. */
+const HEARING_MS = 60_000;
+
 /** The bounds for a stream without events. */
 const NO_EVENTS: EventBounds = { last: 0, before: 0, removed: { event: 0, ms: 0 } };
+
+/** Events after the reader's position were removed. */
+const EXPIRED: StreamGap = {
+  reason: "expired",
+  topics: ["events"],
+  missed: null,
+  complete_since: null,
+};
 
 interface FeedOptions {
   readonly store: Store;
@@ -32,8 +43,30 @@ interface FeedOptions {
   readonly instance: string;
 }
 
-/** After the last stream of changes, this node goes on hearing those of others for so long. */
-const HEARING_MS = 60_000;
+/** Where a stream begins. */
+interface ReaderStart {
+  readonly position: Required<StreamPosition>;
+  readonly gaps: readonly StreamGap[];
+  /** The largest rowid of an event that was removed by then. */
+  readonly removed: number;
+}
+
+/** One stream. */
+interface Reader {
+  readonly view: View;
+  /** See `keyOf`. */
+  readonly key: string;
+  readonly gapsAtStart: readonly StreamGap[];
+  /** The position of what was taken last. */
+  position: Required<StreamPosition>;
+  /** The id of the last message that was read alone, while more of its batch are to come. */
+  idWithin: string | undefined;
+  /** The reader knows that events up to this rowid may be missing. */
+  removed: number;
+  /** Ends its wait for a signal. */
+  wake: () => void;
+  isOpen: boolean;
+}
 
 /**
  * What happens, for all streams. Each reader asks for the page after its position once it has taken the one before, and waits
@@ -41,17 +74,14 @@ const HEARING_MS = 60_000;
  * costs anything.
  */
 export class Feed {
-  readonly clock: Clock;
-  readonly counts: StreamCounts;
-  readonly source: StreamSource;
+  readonly #clock: Clock;
+  readonly #counts: StreamCounts;
+  readonly #source: StreamSource;
   readonly #events: EventStore;
   readonly #ring: ChangeRing;
-  readonly pages: SharedPages;
-  /** The readers, with who holds each. */
-  readonly #open = new Map<Reader, unknown>();
+  readonly #pages: SharedPages;
+  readonly #open = new Set<Reader>();
   readonly #places = new Shares(STREAM_LIMITS.streams);
-  /** Readers that have everything, by what wakes them. */
-  readonly #waiting = new Map<Reader, () => void>();
   /** Rises with each wake-up and each new stream. What is read in one has all that happened before that began. */
   #epoch = 0;
   #lastWakeUpMs = -Infinity;
@@ -64,11 +94,11 @@ export class Feed {
   constructor({ store, clock, counts, instance }: FeedOptions) {
     this.#others = store.node.others;
     this.#events = store.events;
-    this.clock = clock;
-    this.counts = counts;
-    this.source = { data: shortId(store.dataId), instance: shortId(instance) };
+    this.#clock = clock;
+    this.#counts = counts;
+    this.#source = { data: shortId(store.dataId), instance: shortId(instance) };
     this.#ring = new ChangeRing(clock.now());
-    this.pages = new SharedPages(store.events, this.#ring, this.source);
+    this.#pages = new SharedPages(store.events, this.#ring, this.#source);
     counts.open = () => this.#open.size;
   }
 
@@ -79,50 +109,13 @@ export class Feed {
 
   changed(change: FeedChange): void {
     this.#others?.say(change);
-    this.#ring.add(change, this.clock.now());
+    this.#ring.add(change, this.#clock.now());
     this.recorded();
   }
 
   /** @param changes those of other nodes, as JSON */
   heard(changes: readonly string[]): void {
-    for (const change of changes) this.#ring.add(JSON.parse(change) as FeedChange, this.clock.now());
-  }
-
-  /** Has the ring take the changes of others as well, while there are streams of changes. */
-  async #hear(): Promise<void> {
-    if (this.#others === undefined) return;
-    this.#hearing ??= this.#beginHearing(this.#others);
-    await this.#hearing;
-  }
-
-  async #beginHearing(others: OtherNodes): Promise<void> {
-    try {
-      await others.hear(true);
-    } catch (error) {
-      this.#hearing = undefined;
-      throw error;
-    }
-    this.#ring.incompleteBefore(this.clock.now());
-    this.clock.setTimer(() => this.#endHearing(others), HEARING_MS);
-  }
-
-  #endHearing(others: OtherNodes): void {
-    if ([...this.#open.keys()].some((reader) => reader.showsChanges)) {
-      this.clock.setTimer(() => this.#endHearing(others), HEARING_MS);
-      return;
-    }
-    this.#hearing = undefined;
-    // Hearing more than is needed does no harm.
-    others.hear(false).catch(() => undefined);
-  }
-
-  get epoch(): number {
-    return this.#epoch;
-  }
-
-  /** ISO 8601 UTC: the changes since then are kept. */
-  get changesCompleteSince(): string {
-    return toIso(this.#ring.completeSinceMs);
+    for (const change of changes) this.#ring.add(JSON.parse(change) as FeedChange, this.#clock.now());
   }
 
   /**
@@ -137,22 +130,104 @@ export class Feed {
     signal?: AbortSignal,
   ): Promise<ChangeStream> {
     this.#places.take(caller, "streams are open");
+    let reader: Reader;
     try {
       if (showsChanges(view)) await this.#hear();
-      const reader = new Reader(this, view, await this.#startOf(view, since));
-      this.#open.set(reader, caller);
-      this.#epoch += 1;
-      if (signal?.aborted === true) this.closed(reader);
-      signal?.addEventListener("abort", () => this.closed(reader), { once: true });
-      return reader;
+      const { position, gaps: gapsAtStart, removed } = await this.#startOf(view, since);
+      const state = { position, idWithin: undefined, removed, wake: () => {}, isOpen: true };
+      reader = { view, key: keyOf(view), gapsAtStart, ...state };
     } catch (error) {
       this.#places.release(caller);
       throw error;
     }
+    const close = (): Promise<void> => {
+      this.#close(reader, caller);
+      return Promise.resolve();
+    };
+    this.#open.add(reader);
+    this.#epoch += 1;
+    if (signal?.aborted === true) void close();
+    signal?.addEventListener("abort", () => void close(), { once: true });
+    const idOf = (): string => this.#idOf(reader);
+    const batches = (): AsyncGenerator<readonly StreamMessage[], void, void> => this.#read(reader, close);
+    return {
+      get id() {
+        return idOf();
+      },
+      close,
+      batches,
+      [Symbol.asyncIterator]: () => singly(reader, batches()),
+    };
+  }
+
+  #close(reader: Reader, caller: unknown): void {
+    reader.isOpen = false;
+    if (this.#open.delete(reader)) this.#places.release(caller);
+    reader.wake();
+    if (this.#open.size === 0) this.#pages.clear();
+  }
+
+  #idOf({ idWithin, view, position }: Reader): string {
+    return idWithin ?? idAt(view, this.#source, position);
+  }
+
+  async *#read(
+    reader: Reader,
+    close: () => Promise<void>,
+  ): AsyncGenerator<readonly StreamMessage[], void, void> {
+    let isReady = false;
+    try {
+      for (const gap of reader.gapsAtStart) yield this.#gapMessage(reader, gap);
+      for (;;) {
+        const epoch = this.#epoch;
+        const { view, key, position } = reader;
+        const page = reader.isOpen ? await this.#pages.after({ view, key, position, epoch }) : undefined;
+        if (page === undefined || !reader.isOpen) return;
+        for (const gap of this.#gapsBefore(page, reader)) yield this.#gapMessage(reader, gap);
+        reader.position = page.to;
+        if (page.messages.length > 0) {
+          this.#counts.messages += page.messages.length;
+          yield page.messages;
+        }
+        if (page.isFull) continue;
+        if (!isReady) {
+          isReady = true;
+          this.#counts.messages += 1;
+          yield [{ type: "ready", id: this.#idOf(reader), data: {} }];
+        }
+        if (epoch === this.#epoch && reader.isOpen) {
+          await new Promise<void>((resolve) => (reader.wake = resolve));
+        }
+      }
+    } finally {
+      await close();
+    }
+  }
+
+  #gapsBefore({ missed, removed }: Page, reader: Reader): readonly StreamGap[] {
+    const gaps: StreamGap[] = [];
+    if (removed > Math.max(reader.position.event, reader.removed)) {
+      reader.removed = removed;
+      gaps.push(EXPIRED);
+    }
+    if (missed > 0) gaps.push(this.#changesMissed("overrun", reader.view, missed));
+    return gaps;
+  }
+
+  /** Changes that the view shows are not kept. */
+  #changesMissed(reason: "overrun" | "restart", view: View, missed: number | null): StreamGap {
+    const complete_since = toIso(this.#ring.completeSinceMs);
+    return { reason, topics: changeTopics(view), missed, complete_since };
+  }
+
+  #gapMessage(reader: Reader, gap: StreamGap): readonly StreamMessage[] {
+    this.#counts.gaps[gap.reason] += 1;
+    this.#counts.messages += 1;
+    return [{ type: "gap", id: this.#idOf(reader), data: gap }];
   }
 
   async #startOf(view: View, since: string | undefined): Promise<ReaderStart> {
-    const start = since === undefined ? undefined : parseSince(since, this.clock.now());
+    const start = since === undefined ? undefined : parseSince(since, this.#clock.now());
     const fromMs = start?.kind === "time" ? start.ms : undefined;
     // The ring is read before the events' end, so that nothing which follows from a later event is left out.
     const change = this.#ring.last;
@@ -177,185 +252,85 @@ export class Feed {
   ): Pick<ReaderStart, "position" | "gaps"> {
     if (start === undefined) return { position: last, gaps: [] };
     const ring = this.#ring;
-    const topics = changeTopics(view);
-    const sinceStart = { topics, missed: null, complete_since: this.changesCompleteSince };
     if (start.kind === "time") {
-      const isWhole = topics.length === 0 || ring.completeSinceMs <= start.ms;
-      const gaps: StreamGap[] = isWhole ? [] : [{ reason: "overrun", ...sinceStart }];
+      const isWhole = !showsChanges(view) || ring.completeSinceMs <= start.ms;
+      const gaps = isWhole ? [] : [this.#changesMissed("overrun", view, null)];
       return { position: { event: before, change: ring.before(start.ms) }, gaps };
     }
     if (start.kind === "event") {
       return { position: { ...last, event: Math.min(start.rowid, last.event) }, gaps: [] };
     }
     const { cursor } = start;
-    const isOtherData = cursor.data !== this.source.data;
+    const isOtherData = cursor.data !== this.#source.data;
     const gaps: StreamGap[] = [];
     if (isOtherData) {
       gaps.push({ reason: "other_data", topics: [...view.topics], missed: null, complete_since: null });
     }
     const position = { ...last, event: Math.min(cursor.event ?? last.event, last.event) };
-    if (topics.length === 0 || cursor.change === undefined) return { position, gaps };
-    if (cursor.instance === this.source.instance) {
+    if (!showsChanges(view) || cursor.change === undefined) return { position, gaps };
+    if (cursor.instance === this.#source.instance) {
       return { position: { ...position, change: Math.min(cursor.change, last.change) }, gaps };
     }
-    if (!isOtherData) gaps.push({ reason: "restart", ...sinceStart });
+    if (!isOtherData) gaps.push(this.#changesMissed("restart", view, null));
     // All that is kept has happened since.
     return { position: { ...position, change: ring.missedAfter(0) }, gaps };
   }
 
-  isOpen(reader: Reader): boolean {
-    return this.#open.has(reader);
+  /** Has the ring take the changes of others as well, while there are streams of changes. */
+  async #hear(): Promise<void> {
+    if (this.#others === undefined) return;
+    this.#hearing ??= this.#beginHearing(this.#others);
+    await this.#hearing;
   }
 
-  /** Resolves once that epoch is over, or the reader is closed. */
-  async endOf(epoch: number, reader: Reader): Promise<void> {
-    if (epoch < this.#epoch || !this.isOpen(reader)) return;
-    await new Promise<void>((resolve) => this.#waiting.set(reader, resolve));
+  async #beginHearing(others: OtherNodes): Promise<void> {
+    try {
+      await others.hear(true);
+    } catch (error) {
+      this.#hearing = undefined;
+      throw error;
+    }
+    this.#ring.incompleteBefore(this.#clock.now());
+    this.#endHearingLater(others);
   }
 
-  closed(reader: Reader): void {
-    const caller = this.#open.get(reader);
-    if (this.#open.delete(reader)) this.#places.release(caller);
-    this.#waiting.get(reader)?.();
-    this.#waiting.delete(reader);
-    if (this.#open.size === 0) this.pages.clear();
+  #endHearingLater(others: OtherNodes): void {
+    this.#clock.setTimer(() => {
+      if ([...this.#open].some(({ view }) => showsChanges(view))) return this.#endHearingLater(others);
+      this.#hearing = undefined;
+      // Hearing more than is needed does no harm.
+      others.hear(false).catch(() => undefined);
+    }, HEARING_MS);
   }
 
   #planWakeUp(): void {
     if (this.#isPlanned) return;
     this.#isPlanned = true;
     const pauseMs = PAUSE_MS + PAUSE_OF_EACH_MS * this.#open.size;
-    const waitMs = this.#lastWakeUpMs + pauseMs - this.clock.monotonicMs();
+    const waitMs = this.#lastWakeUpMs + pauseMs - this.#clock.monotonicMs();
     const wakeUp = (): void => this.#wakeUp();
-    if (waitMs > 0) this.clock.setTimer(wakeUp, waitMs);
+    if (waitMs > 0) this.#clock.setTimer(wakeUp, waitMs);
     else setImmediate(wakeUp);
   }
 
   #wakeUp(): void {
     this.#isPlanned = false;
     this.#epoch += 1;
-    this.#lastWakeUpMs = this.clock.monotonicMs();
-    for (const wake of this.#waiting.values()) wake();
-    this.#waiting.clear();
+    this.#lastWakeUpMs = this.#clock.monotonicMs();
+    for (const reader of this.#open) reader.wake();
   }
 }
 
-/** Events after the reader's position were removed. */
-const EXPIRED: StreamGap = {
-  reason: "expired",
-  topics: ["events"],
-  missed: null,
-  complete_since: null,
-};
-
-interface ReaderStart {
-  readonly position: Required<StreamPosition>;
-  readonly gaps: readonly StreamGap[];
-  /** The largest rowid of an event that was removed by then. */
-  readonly removed: number;
-}
-
-/** One stream. It asks for a page when the one before was taken, and waits for a signal when it has everything. */
-class Reader implements ChangeStream {
-  readonly #feed: Feed;
-  readonly #view: View;
-  readonly #key: string;
-  readonly #gapsAtStart: readonly StreamGap[];
-  /** The position of what was taken last. */
-  #position: Required<StreamPosition>;
-  /** The id of the last message that was read alone, while more of its batch are to come. */
-  #idWithin: string | undefined;
-  /** The reader knows that events up to this rowid may be missing. */
-  #removed: number;
-  #isReady = false;
-
-  constructor(feed: Feed, view: View, { position, gaps, removed }: ReaderStart) {
-    this.#feed = feed;
-    this.#view = view;
-    this.#key = keyOf(view);
-    this.#position = position;
-    this.#gapsAtStart = gaps;
-    this.#removed = removed;
-  }
-
-  get showsChanges(): boolean {
-    return showsChanges(this.#view);
-  }
-
-  get id(): string {
-    return this.#idWithin ?? idAt(this.#view, this.#feed.source, this.#position);
-  }
-
-  close(): Promise<void> {
-    this.#feed.closed(this);
-    return Promise.resolve();
-  }
-
-  async *batches(): AsyncGenerator<readonly StreamMessage[], void, void> {
-    const { counts } = this.#feed;
-    try {
-      for (const gap of this.#gapsAtStart) yield this.#gapMessage(gap);
-      for (;;) {
-        const { epoch } = this.#feed;
-        const page = await this.#nextPage(epoch);
-        if (page === undefined) return;
-        for (const gap of this.#gapsBefore(page)) yield this.#gapMessage(gap);
-        this.#position = page.to;
-        if (page.messages.length > 0) {
-          counts.messages += page.messages.length;
-          yield page.messages;
-        }
-        if (page.isFull) continue;
-        if (!this.#isReady) {
-          this.#isReady = true;
-          counts.messages += 1;
-          yield [{ type: "ready", id: this.id, data: {} }];
-        }
-        await this.#feed.endOf(epoch, this);
-      }
-    } finally {
-      await this.close();
+/** The messages of batches one by one. */
+async function* singly(
+  reader: Reader,
+  batches: AsyncIterable<readonly StreamMessage[]>,
+): AsyncGenerator<StreamMessage, void, void> {
+  for await (const batch of batches) {
+    for (const message of batch) {
+      reader.idWithin = message.id;
+      yield message;
     }
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<StreamMessage, void, void> {
-    for await (const batch of this.batches()) {
-      for (const message of batch) {
-        this.#idWithin = message.id;
-        yield message;
-      }
-      this.#idWithin = undefined;
-    }
-  }
-
-  /** `undefined` once it is closed. */
-  async #nextPage(epoch: number): Promise<Page | undefined> {
-    if (!this.#feed.isOpen(this)) return undefined;
-    const page = await this.#feed.pages.after({
-      view: this.#view,
-      key: this.#key,
-      position: this.#position,
-      epoch,
-    });
-    return this.#feed.isOpen(this) ? page : undefined;
-  }
-
-  #gapsBefore({ missed, removed }: Page): readonly StreamGap[] {
-    const gaps: StreamGap[] = [];
-    if (removed > Math.max(this.#position.event, this.#removed)) {
-      this.#removed = removed;
-      gaps.push(EXPIRED);
-    }
-    const topics = changeTopics(this.#view);
-    if (missed > 0) {
-      gaps.push({ reason: "overrun", topics, missed, complete_since: this.#feed.changesCompleteSince });
-    }
-    return gaps;
-  }
-
-  #gapMessage(gap: StreamGap): readonly StreamMessage[] {
-    this.#feed.counts.gaps[gap.reason] += 1;
-    this.#feed.counts.messages += 1;
-    return [{ type: "gap", id: this.id, data: gap }];
+    reader.idWithin = undefined;
   }
 }
