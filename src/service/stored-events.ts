@@ -6,13 +6,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { TimeLimit } from "../runtime/time-limit.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import { compileSchemaSteps } from "../schema/validate/compile.ts";
-import type {
-  EventPage,
-  EventSelection,
-  EventStore,
-  StoredEvent,
-  WantedDeliveries,
-} from "../store/events.ts";
+import type { EventSelection, EventStore, StoredEvent, WantedDeliveries } from "../store/events.ts";
 import { neededTexts } from "../schema/needed-texts.ts";
 import { CallerTurns } from "./caller-turns.ts";
 import type { CompiledSchema, PayloadValidator } from "./payload-validator.ts";
@@ -65,8 +59,8 @@ export interface FoundEvents extends Walked {
 
 /**
  * Checks stored events by schemas that are not in force. Each caller has one walk at a time, and walks of several callers go
- * side by side: they share the slices of the event loop, the store's reads and the thread for long checks. Of each walk two
- * small pages are in memory at most, the one that is looked at and the one that is read meanwhile.
+ * side by side: they share the slices of the event loop, the store's reads and the thread for long checks. Of each walk one
+ * small page is in memory.
  */
 export class StoredEvents {
   readonly #options: StoredEventsOptions;
@@ -175,33 +169,22 @@ export class StoredEvents {
     let searched = 0;
     let total = 0;
     let hasMore = true;
-    /** The page after so many events. */
-    const pageAfter = (cursor: number | undefined, before: number): Promise<EventPage> => {
-      const limit = Math.min(atOnce, maxEvents - before);
-      const counts = before === 0 ? undefined : false;
-      const page = { after: cursor, limit, maxBytes: READ_BYTES, page: 1, total: counts };
-      return this.#options.events.list(omitUndefined<EventSelection>({ ...selection, ...page }));
-    };
     const endedEarly = (): Walked => {
       time.throwIfGone();
       if (searched === 0) throw tooBusy();
       return { searched, total, next: after };
     };
-    let ahead: Promise<EventPage> | undefined;
     while (hasMore && searched < maxEvents) {
       if (time.isOver) return endedEarly();
       const before = searched;
-      const page = await (ahead ?? pageAfter(after, before));
+      const limit = Math.min(atOnce, maxEvents - before);
+      // The events are counted once.
+      const counts = before === 0 ? undefined : false;
+      const part = { after, limit, maxBytes: READ_BYTES, page: 1, total: counts };
+      const page = await this.#options.events.list(omitUndefined<EventSelection>({ ...selection, ...part }));
       const { events, places, seen, last = after } = page;
       if (before === 0) ({ total } = page);
-      hasMore = page.isCut || seen === Math.min(atOnce, maxEvents - before);
-      ahead = undefined;
-      // It does not read behind the first page: where most events match, that has enough of them.
-      if (before > 0 && hasMore && before + seen < maxEvents && !time.isOver) {
-        ahead = pageAfter(last, before + seen);
-        // Nobody may come for it.
-        ahead.catch(() => undefined);
-      }
+      hasMore = page.isCut || seen === limit;
       const selected = select && new Set(await select(events.map(({ rowid }) => rowid)));
       for (const [index, event] of events.entries()) {
         if (eventLoop.shouldYield()) {

@@ -143,29 +143,6 @@ test("an event may take as many steps as publishing it, whatever its schema", as
   await expect(local.evreg.events.publish(item)).rejects.toMatchObject({ details: { message } });
 });
 
-test("a search reads the next page before it looks at one", async () => {
-  await publish(2_000, {});
-  const calls: string[] = [];
-  const events: Pick<EventStore, "list" | "withDeliveries"> = {
-    list(query) {
-      calls.push("list");
-      return local.store.events.list(query);
-    },
-    withDeliveries(...args) {
-      calls.push("look");
-      return local.store.events.withDeliveries(...args);
-    },
-  };
-  const searches = storedEvents(events);
-  const found = await searches.search(
-    { deliveries: { outcome: "failed" }, order: "desc", limit: 1 },
-    somebody,
-    searches.searchTime(),
-  );
-  expect(found).toMatchObject({ total: 2_000, searched: 2_000, next: undefined });
-  expect(calls.slice(0, 6).join(" ")).toBe("list look list list look list");
-});
-
 /** Of no certain text, so that the store leaves out no event. */
 const WHERE = { minProperties: 1 };
 
