@@ -114,10 +114,8 @@ export class Lane {
     this.#settings = settings;
     this.#adaptiveLimit.max = Math.min(this.#maxInFlight, settings.max_in_flight ?? Infinity);
     const { rate_limit: perSecond } = settings;
-    if (perSecond === null) this.#rateLimiter = undefined;
-    else if (this.#rateLimiter?.perSecond !== perSecond) {
-      this.#rateLimiter = new RateLimiter(perSecond, this.#rateLimiter);
-    }
+    if (perSecond === this.#rateLimiter?.perSecond) return;
+    this.#rateLimiter = perSecond === null ? undefined : new RateLimiter(perSecond);
   }
 
   get isOrdered(): boolean {

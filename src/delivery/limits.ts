@@ -174,14 +174,10 @@ export class RateLimiter {
   /** The slot of the next. */
   #slotMs = -Infinity;
 
-  /**
-   * @param perSecond above 0
-   * @param before the one it replaces: it continues from that one's slot, so that nobody gains by changing the rate
-   */
-  constructor(perSecond: number, before?: RateLimiter) {
+  /** @param perSecond above 0 */
+  constructor(perSecond: number) {
     this.perSecond = perSecond;
     this.#gapMs = 1_000 / perSecond;
-    if (before !== undefined) this.#slotMs = before.#slotMs;
   }
 
   started(nowMs: number): void {
@@ -208,9 +204,8 @@ export class RateLimiter {
     return this.#slotMs <= nowMs;
   }
 
-  /** The next slot is at most one gap and burst away, also where the rate was lower a moment ago. */
   #nextSlotMs(nowMs: number): number {
-    return Math.max(nowMs, Math.min(this.#slotMs, nowMs + BURST_MS + this.#gapMs));
+    return Math.max(nowMs, this.#slotMs);
   }
 }
 

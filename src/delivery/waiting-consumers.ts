@@ -42,9 +42,7 @@ interface WaitingConsumersParts extends Pick<EngineParts, "store" | "clock"> {
 
 interface Waiter {
   readonly request: PullRequest;
-  /** Nothing was due for it when that was looked at last. */
-  isTried: boolean;
-  /** Its time is up. It is answered once it was tried. */
+  /** Its time is up: it is answered by the next claim, whatever that brings. */
   isOver: boolean;
   /** Its caller has left, or its subscription was deleted. */
   isGone: boolean;
@@ -89,12 +87,13 @@ export class WaitingConsumers {
     this.#places.take(request.caller, "consumers wait for deliveries");
     const answer = Promise.withResolvers<readonly PulledDelivery[]>();
     const isOver = request.wait_ms <= 0;
-    const waiter: Waiter = { request, isTried: false, isOver, isGone: false, answer };
+    const waiter: Waiter = { request, isOver, isGone: false, answer };
     const leave = (): void => this.#refuse(waiter, signal!.reason);
     signal?.addEventListener("abort", leave);
     const cancelEnd = this.#parts.clock.setTimer(() => {
       waiter.isOver = true;
-      if (waiter.isTried) this.#answerNothing(waiter);
+      this.#dueAtMs = -Infinity;
+      this.#advance();
     }, request.wait_ms);
     this.#add(waiter);
     try {
@@ -209,10 +208,8 @@ export class WaitingConsumers {
     const nowMs = clock.monotonicMs();
     const claimedAtMs = clock.now();
     const heads = new Map([...this.#waiting].map(([id, own]) => [id, own.values().next().value!]));
-    const consumers = [...heads].map(([id, waiter]): [number, PullConsumer] => {
-      // It may get something now, even if its time is up meanwhile.
-      waiter.isTried = false;
-      const { consumer, lease_ms: leaseMs, max: maxClaims } = waiter.request;
+    const consumers = [...heads].map(([id, { request }]): [number, PullConsumer] => {
+      const { consumer, lease_ms: leaseMs, max: maxClaims } = request;
       return [id, { consumer, leaseMs, maxClaims }];
     });
     const limits = { maxClaims: MAX_CLAIMED, maxPayloadBytes: MAX_CLAIM_BYTES };
@@ -232,8 +229,8 @@ export class WaitingConsumers {
       if (own !== undefined) {
         const serving = this.#serve(head, own, claimedAtMs).finally(() => this.#serving.delete(serving));
         this.#serving.add(serving);
-      } else if (claims.length > 0) this.#tried(head);
-      else for (const waiter of this.#waiting.get(id) ?? []) this.#tried(waiter);
+      } else if (claims.length > 0) this.#endIfOver(head);
+      else for (const waiter of this.#waiting.get(id) ?? []) this.#endIfOver(waiter);
     }
     if (claims.length > 0) this.#dueAtMs = -Infinity;
     else {
@@ -244,8 +241,7 @@ export class WaitingConsumers {
   }
 
   /** Nothing is due for it. */
-  #tried(waiter: Waiter): void {
-    waiter.isTried = true;
+  #endIfOver(waiter: Waiter): void {
     if (waiter.isOver) this.#answerNothing(waiter);
   }
 

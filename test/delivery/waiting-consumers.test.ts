@@ -1,11 +1,9 @@
 import { beforeEach, expect, test } from "vitest";
 import type { PulledDelivery } from "../../src/domain/pull.ts";
-import type { DeliveryResult } from "../../src/domain/stream.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { EngineCounts } from "../../src/metrics/counters.ts";
 import type { Engine } from "../../src/delivery/engine.ts";
 import { type Bench, SECRET, useBench } from "./engine-setup.ts";
-import { until } from "../support/until.ts";
 
 let bench: Bench;
 useBench((opened) => {
@@ -82,17 +80,6 @@ test("each waits as long as it asked for, whoever waits beside it", async () => 
   expect((await Promise.all(waiting)).flat()).toEqual([]);
 });
 
-test("what nobody waits for any more goes back as if it had never been taken", async () => {
-  const leaving = new AbortController();
-  await bench.publish(subscription, 1);
-  const left = claim({}, leaving.signal).catch(() => "left");
-  leaving.abort();
-  expect(await left).toBe("left");
-  let again: Awaited<ReturnType<typeof claim>> = [];
-  await until("it is due again", async () => (again = await claim({ wait_ms: 0 })).length > 0);
-  expect(again).toMatchObject([{ attempt: 1 }]);
-});
-
 test("results count as those of a handler", async () => {
   const counts = new EngineCounts();
   await engine.stop(0);
@@ -109,17 +96,4 @@ test("results count as those of a handler", async () => {
   expect(counts.finished).toEqual({ delivered: 1, failed: 0, filtered: 0 });
   expect(await bench.statuses(subscription)).toEqual({ delivered: 1, waiting: 1 });
   expect(bench.log.with("attempt failed")[0]?.fields).toMatchObject({ consumer: true, status: 404 });
-});
-
-test("the filter's verdict is that of push, and what it excludes is not given", async () => {
-  const results: DeliveryResult[] = [];
-  await engine.stop(0);
-  engine = bench.engine({}, { onResult: (result) => results.push(result) });
-  engine.start();
-  const settings = { filter: { required: ["b"] } };
-  await bench.store.catalog.updateSubscription(subscription.rowid, { settings }, bench.clock.now());
-  await bench.publish(subscription, 3);
-  expect(await claim({ wait_ms: 0, max: 10 })).toEqual([]);
-  expect(await bench.statuses(subscription)).toEqual({ filtered: 3 });
-  expect(results).toMatchObject(Array.from({ length: 3 }, () => ({ status: "filtered", attempt: 0 })));
 });

@@ -26,12 +26,7 @@ export class TokenCache {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #known = new LRUCache<string, CachedToken>({
-    max: MAX_TOKENS,
-    dispose: ({ principal }) => this.#byPrincipal.delete(principal),
-  });
-  /** The cached tokens by their principals. */
-  readonly #byPrincipal = new WeakMap<Principal, CachedToken>();
+  readonly #known = new LRUCache<string, CachedToken>({ max: MAX_TOKENS });
   readonly #uses = new Map<number, number>();
   #flushPlanned = false;
   #revocations = 0;
@@ -61,17 +56,12 @@ export class TokenCache {
     return this.#find(hash).then((cached) => (cached === undefined ? undefined : this.#admit(cached)));
   }
 
-  /** Uses the token of a principal again, without the token. `false` unless it is certain to hold still. */
-  readmit(principal: Principal): boolean {
-    if (!this.refresh()) return false;
-    const known = this.#byPrincipal.get(principal);
-    return known !== undefined && this.#admit(known) !== undefined;
-  }
-
   /** Whether a principal may still act, some time after it was admitted. One without a token always may. */
   async holds(principal: Principal): Promise<boolean> {
     const { tokenId } = principal;
-    if (tokenId === undefined || this.readmit(principal)) return true;
+    if (tokenId === undefined) return true;
+    const known = this.refresh() ? this.#known.find((cached) => cached.principal === principal) : undefined;
+    if (known !== undefined && this.#admit(known) !== undefined) return true;
     // It may have made room for others, or have expired.
     return (await this.valid(tokenId)) !== undefined;
   }
@@ -150,7 +140,6 @@ export class TokenCache {
       recordedAtMs: -Infinity,
     };
     this.#known.set(hash, known);
-    this.#byPrincipal.set(known.principal, known);
     return known;
   }
 
