@@ -1,13 +1,11 @@
-import type { LookupAddress } from "node:dns";
 import { networkInterfaces } from "node:os";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { AddressGuard, isOwnListener } from "../../src/delivery/address-guard.ts";
+import { isOwnListener } from "../../src/delivery/address-guard.ts";
 import { HostNames } from "../../src/delivery/dns/resolver.ts";
-import { Sender } from "../../src/delivery/sender.ts";
-import { createAddressRules } from "../../src/domain/addresses.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { addressesOf, guardWith, newSender, post, REFUSED, type SenderSetup } from "./sender-setup.ts";
 
 // Whatever gets past the guard ends here, on every address of this machine.
 let canary: Receiver;
@@ -25,59 +23,35 @@ afterAll(async () => {
 
 const system = new HostNames({ clock: systemClock, withinMs: 5_000 });
 
-interface Setup {
-  readonly allowNetworks?: readonly string[];
-  readonly ownAddresses?: readonly string[];
-  readonly resolve?: HostNames["resolve"];
-}
-
-async function send(url: string, setup: Setup = {}): Promise<unknown> {
-  const { allowNetworks = [], ownAddresses = [], resolve = system.resolve } = setup;
-  const guard = new AddressGuard({
-    rules: createAddressRules(allowNetworks),
-    ownAddresses: () => ownAddresses,
-    resolve,
-  });
-  const sender = new Sender({
-    allowHttp: true,
-    clock: systemClock,
-    timeoutMs: 5_000,
-    maxPerOrigin: 8,
-    guard,
-  });
+async function send(url: string, setup: SenderSetup = {}): Promise<unknown> {
+  const sender = newSender({ resolve: system.resolve, ...setup });
   try {
-    return await new Promise((settle) => {
-      sender.send({ url, headers: {}, body: Buffer.from("{}") }, settle);
-    });
+    return await post(sender, url);
   } finally {
     sender.close();
   }
 }
 
+/** Answers each look-up with the next of these, and at last always with the last. */
 function answering(...rounds: readonly (readonly string[])[]): HostNames["resolve"] {
-  let round = 0;
+  let round = -1;
   return async () => {
-    const found: LookupAddress[] = (rounds[Math.min(round, rounds.length - 1)] ?? []).map((address) => ({
-      address,
-      family: address.includes(":") ? 6 : 4,
-    }));
-    round += 1;
-    return setImmediate(found);
+    round = Math.min(round + 1, rounds.length - 1);
+    return setImmediate(addressesOf(rounds[round]!));
   };
 }
 
-const REFUSED = {
-  errorCode: "address_refused",
-  refusal: expect.stringContaining("are not allowed: it "),
-};
-
-describe("no connection is made", () => {
-  it("to a private address, even if the name has a public one too", async () => {
-    const setup = { allowNetworks: ["127.0.0.2/32"], resolve: answering(["127.0.0.2", "127.0.0.1"]) };
-    const before = canary.accepted;
-    expect(await send(`http://rebind.test:${canary.port}/`, setup)).toEqual(REFUSED);
-    expect(canary.accepted).toBe(before);
+function lookUp(guard: ReturnType<typeof guardWith>, all = true): Promise<unknown[]> {
+  return new Promise((resolve) => {
+    guard.lookupFor(443)("a.test", { all }, (...result) => resolve(result));
   });
+}
+
+it("no connection is made to a private address, even if the name has a public one too", async () => {
+  const setup = { allowNetworks: ["127.0.0.2/32"], resolve: answering(["127.0.0.2", "127.0.0.1"]) };
+  const before = canary.accepted;
+  expect(await send(`http://rebind.test:${canary.port}/`, setup)).toEqual(REFUSED);
+  expect(canary.accepted).toBe(before);
 });
 
 describe("the look-up of a name serves one connection", () => {
@@ -89,74 +63,44 @@ describe("the look-up of a name serves one connection", () => {
 
   it("and concurrent look-ups share it", async () => {
     let lookups = 0;
-    const guard = new AddressGuard({
-      rules: createAddressRules(["127.0.0.0/8"]),
-      ownAddresses: () => [],
+    const guard = guardWith({
       resolve: () => {
         lookups += 1;
-        return setImmediate([{ address: "127.0.0.1", family: 4 }]);
+        return setImmediate(addressesOf(["1.1.1.1"]));
       },
     });
-    const lookup = guard.lookupFor(80);
-    const ask = (): Promise<unknown> =>
-      new Promise((resolve) => lookup("a.test", { all: true }, (_error, addresses) => resolve(addresses)));
-    const answers = await Promise.all(Array.from({ length: 20 }, ask));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => lookUp(guard)));
     expect(lookups).toBe(1);
-    expect(answers).toEqual(Array.from({ length: 20 }, () => [{ address: "127.0.0.1", family: 4 }]));
-    await ask();
+    expect(answers).toEqual(Array.from({ length: 20 }, () => [null, addressesOf(["1.1.1.1"])]));
+    await lookUp(guard);
     expect(lookups).toBe(2);
   });
 
   it("and returns one address where one is wanted", async () => {
-    const guard = new AddressGuard({
-      rules: createAddressRules([]),
-      ownAddresses: () => [],
-      resolve: answering(["1.1.1.1"]),
-    });
-    const answer = await new Promise((resolve) => {
-      guard.lookupFor(443)("a.test", { all: false }, (...result) => resolve(result));
-    });
-    expect(answer).toEqual([null, "1.1.1.1", 4]);
+    expect(await lookUp(guardWith({ resolve: answering(["1.1.1.1"]) }), false)).toEqual([null, "1.1.1.1", 4]);
   });
 });
-
-function lookUp(addresses: readonly string[]): Promise<unknown[]> {
-  const guard = new AddressGuard({
-    rules: createAddressRules([]),
-    ownAddresses: () => [],
-    resolve: answering(addresses),
-  });
-  return new Promise((resolve) => {
-    guard.lookupFor(443)("many.test", { all: true }, (...result) => resolve(result));
-  });
-}
 
 describe("a name with many addresses", () => {
   const v4 = Array.from({ length: 200 }, (_, index) => `1.1.1.${index}`);
   const v6 = Array.from({ length: 50 }, (_, index) => `2606:4700::${index + 1}`);
 
   it("is tried at four addresses of each family", async () => {
-    const [error, tried] = await lookUp([...v6, ...v4]);
-    expect(error).toBeNull();
-    expect(tried).toEqual([
-      ...v4.slice(0, 4).map((address) => ({ address, family: 4 })),
-      ...v6.slice(0, 4).map((address) => ({ address, family: 6 })),
-    ]);
+    const tried = addressesOf([...v4.slice(0, 4), ...v6.slice(0, 4)]);
+    expect(await lookUp(guardWith({ resolve: answering([...v6, ...v4]) }))).toEqual([null, tried]);
   });
 
-  it("is refused when the last address is", async () => {
-    const [error] = await lookUp([...v4, ...v6, "::ffff:10.0.0.1"]);
-    expect(String(error)).toContain("::ffff:10.0.0.1 are not allowed: it is a private network");
-  });
-
-  it("is refused when it has more than 256", async () => {
-    const [error] = await lookUp([...v4, ...v4]);
-    expect(String(error)).toContain("more than 256 addresses");
-  });
-
-  it("is not found when it has none", async () => {
-    const [error] = await lookUp([]);
-    expect(error).toMatchObject({ code: "ENOTFOUND", syscall: "getaddrinfo" });
+  it.each([
+    [
+      "is refused when the last address is",
+      [...v4, "::ffff:10.0.0.1"],
+      "::ffff:10.0.0.1 are not allowed: it is",
+    ],
+    ["is refused when it has more than 256", [...v4, ...v4], "more than 256 addresses"],
+    ["is not found when it has none", [], "getaddrinfo ENOTFOUND"],
+  ])("%s", async (_what, addresses, message) => {
+    const [error] = await lookUp(guardWith({ resolve: answering(addresses) }));
+    expect(String(error)).toContain(message);
   });
 });
 

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { EngineCounts } from "../../src/metrics/counters.ts";
 import type { SubscriptionPatch } from "../../src/store/catalog.ts";
-import type { AttemptResult, FinishOutcome } from "../../src/store/queue.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
-import { Bench, portWith } from "./engine-setup.ts";
+import { Bench } from "./engine-setup.ts";
 
 describe("what the engine counts", () => {
   let bench: Bench;
@@ -95,16 +94,4 @@ describe("what the engine counts", () => {
     expect(await bench.statuses(subscription)).toEqual({ failed: 2 });
     expect([counts.finished.failed, failedByChange]).toEqual([1, 1]);
   });
-
-  it("are no ends of deliveries whose result came after the lease", async () => {
-    const store = portWith(bench.store.queue, { finish: refuseAll });
-    await bench.publish(await bench.subscribe(receiver.url));
-    await bench.once({}, { counts, store });
-    expect(counts.deliveredAttempts).toBe(1);
-    expect(counts.finished).toEqual({ delivered: 0, failed: 0, filtered: 0 });
-  });
 });
-
-function refuseAll(results: readonly AttemptResult[]): Promise<readonly FinishOutcome[]> {
-  return Promise.resolve(results.map(() => ({ kind: "fenced" })));
-}

@@ -6,7 +6,7 @@ import { EngineCounts } from "../../src/metrics/counters.ts";
 import { SHORT_CHECK_BYTES } from "../../src/schema/limits.ts";
 import type { OffThreadResult } from "../../src/schema/validate/compile.ts";
 import { claimRequest } from "../support/claim-request.ts";
-import { type Receiver, startReceiver } from "../support/receiver.ts";
+import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { type Bench, SECRET, portWith, useBench } from "./engine-setup.ts";
 
@@ -134,21 +134,6 @@ describe("a filter", () => {
     expect(receiver.requests).toHaveLength(2);
   });
 
-  it("is the one in force when a paused subscription resumes", async () => {
-    const subscription = await filtered(GERMAN);
-    const { rowid } = subscription;
-    await bench.publish(subscription, 2, FR);
-    await bench.publish(subscription, 1, DE);
-    await bench.store.catalog.updateSubscription(rowid, { active: false }, bench.clock.now());
-    await bench.once();
-    expect(await bench.statuses(subscription)).toEqual({ held: 3 });
-    await set(subscription, { filter: FRENCH });
-    await bench.store.catalog.updateSubscription(rowid, { active: true }, bench.clock.now());
-    await drain();
-    expect(await bench.statuses(subscription)).toEqual({ delivered: 2, filtered: 1 });
-    expect(countries()).toEqual(["FR", "FR"]);
-  });
-
   it("lets pass what takes too long to check, and logs it", async () => {
     const subscription = await filtered({ properties: { list: { uniqueItems: true } } });
     const list = Array.from({ length: 30_000 }, (_, n) => ({ n: [n, { n }] }));
@@ -214,29 +199,6 @@ describe("a filter", () => {
     expect(oldest).toMatchObject({ event_id: 1, last_error: "connection_refused" });
   });
 
-  it("releases unchecked events when the engine stops", async () => {
-    const subscription = await filtered(FRENCH);
-    for (let batch = 0; batch < 10; batch += 1) await bench.publish(subscription, 400, DE);
-    const engine = bench.engine();
-    engine.start();
-    await until("some to be filtered", async () => {
-      const { due } = await bench.store.queue.backlog(bench.clock.now());
-      return due.deliveries < 3_900;
-    });
-    await engine.stop(5_000);
-    const { delivering } = await bench.store.queue.backlog(bench.clock.now());
-    expect(delivering.deliveries).toBe(0);
-    for (const delivery of await bench.store.queue.list({ status: "pending", limit: 500 })) {
-      expect(delivery.attempt).toBe(0);
-    }
-    bench.engine().start();
-    await until(
-      "the rest",
-      async () => (await bench.store.queue.backlog(bench.clock.now())).due.deliveries === 0,
-    );
-    expect(receiver.requests).toHaveLength(0);
-  });
-
   it("judges a large payload before its attempt, which does not begin if the engine stops meanwhile", async () => {
     const subscription = await filtered(FRENCH);
     const note = "x".repeat(SHORT_CHECK_BYTES);
@@ -268,29 +230,5 @@ describe("a filter", () => {
     await bench.once();
     expect((await bench.delivery(other)).status).toBe("delivered");
     expect(receiver.requests).toHaveLength(1);
-  });
-
-  it("whose handler hangs leaves capacity to others", async () => {
-    receiver.answer = () => "hang";
-    const hanging = await filtered(FRENCH);
-    await bench.publish(hanging, 300, DE);
-    await bench.publish(hanging, 1, FR);
-    await bench.publish(hanging, 300, DE);
-    const engine = bench.engine();
-    engine.start();
-    await receiver.received(1);
-    const well = await startReceiver();
-    try {
-      const other = await bench.subscribe(well.url);
-      await bench.publish(other, 20);
-      engine.wake();
-      await bench.untilDelivered(other, 20);
-      await bench.advance(2_000);
-      const { delivering } = await bench.store.queue.backlog(bench.clock.now());
-      // The one that hangs, and none that only waits behind it.
-      expect(delivering.deliveries).toBe(1);
-    } finally {
-      await well.close();
-    }
   });
 });

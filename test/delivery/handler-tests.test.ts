@@ -1,14 +1,13 @@
 import { afterEach, expect, test } from "vitest";
-import { AddressGuard } from "../../src/delivery/address-guard.ts";
 import { HandlerTests, MAX_TESTS } from "../../src/delivery/handler-tests.ts";
 import { RequestBuilder } from "../../src/delivery/request.ts";
-import { Sender, trusting } from "../../src/delivery/sender.ts";
-import { createAddressRules } from "../../src/domain/addresses.ts";
+import { trusting } from "../../src/delivery/sender.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
 import type { ClaimedSubscription } from "../../src/store/queue.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { TEST_CERTIFICATE } from "../support/tls-fixture.ts";
+import { names, newSender } from "./sender-setup.ts";
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const PREVIOUS = `whsec_${Buffer.alloc(32, 9).toString("base64")}`;
@@ -18,16 +17,9 @@ afterEach(async () => {
 });
 
 function testsWith(allowNetworks: readonly string[] = ["127.0.0.0/8"]): HandlerTests {
-  const guard = new AddressGuard({
-    rules: createAddressRules(allowNetworks),
-    ownAddresses: () => [],
-    resolve: () => Promise.resolve([{ address: "127.0.0.1", family: 4 }]),
-  });
-  const sender = new Sender({
-    clock: systemClock,
-    guard,
-    allowHttp: true,
-    timeoutMs: 5_000,
+  const sender = newSender({
+    allowNetworks,
+    resolve: names({ "handler.test": ["127.0.0.1"] }),
     secureContext: trusting(TEST_CERTIFICATE),
     maxPerOrigin: MAX_TESTS,
     lifeMs: 0,

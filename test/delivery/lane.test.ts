@@ -72,13 +72,6 @@ describe("what is known of a handler", () => {
     }
     expect([fast.tier(NOW + 1_200), fast.limit]).toEqual([SLOW, 1]);
   });
-
-  it("does not change with an attempt that was aborted", () => {
-    const lane = new Lane(1, 32);
-    begin(lane, NOW);
-    end(lane);
-    expect([lane.tier(NOW + 9_000), lane.sending, lane.limit]).toEqual([UNKNOWN, 0, 1]);
-  });
 });
 
 describe("what is prefetched", () => {
@@ -143,14 +136,6 @@ describe("a handler that throttles", () => {
       end(lane);
     }
     expect([lane.limit, lane.sending]).toEqual([16, 0]);
-  });
-
-  it("is kept in memory until what it asked for is stored", () => {
-    const lane = new Lane(1, 32);
-    lane.settling += 1;
-    expect([lane.state(NOW), lane.isIdle(NOW)]).toEqual(["settling", false]);
-    lane.settling -= 1;
-    expect([lane.state(NOW), lane.isIdle(NOW)]).toEqual(["empty", true]);
   });
 });
 

@@ -18,20 +18,6 @@ function eventOf({ headers }: ReceivedRequest): number {
 
 const received = (): number[] => receiver.requests.map(eventOf);
 
-/** How many attempts of an event's delivery have ended; 0 while one is under way. */
-async function attemptOf(event: number): Promise<number> {
-  const [delivery] = await bench.store.queue.list({ event, limit: 1 });
-  return delivery?.status === "delivering" ? 0 : delivery!.attempt;
-}
-
-/** Lets time pass until so many requests have come. */
-function untilTried(count: number): Promise<void> {
-  return until(`${count} requests`, async () => {
-    if (receiver.requests.length < count) await bench.advance(1_000);
-    return receiver.requests.length >= count;
-  });
-}
-
 /** Each once, in the order of the first time it came. */
 const sequence = (): number[] => [...new Set(received())];
 
@@ -180,104 +166,6 @@ describe("an ordered subscription", () => {
     expect(received()).toHaveLength(101);
     expect(inversions(received())).toBe(0);
     expect(sequence()).toEqual([...warm, ...events]);
-  });
-
-  it("keeps trying the one that blocks it, with growing pauses, until it is accepted", async () => {
-    receiver.answer = () => ({ status: 500 });
-    const subscription = await subscribe({}, 2);
-    const events = await bench.publish(subscription, 3);
-    bench.engine().start();
-    await receiver.received(2);
-    await until("the second attempt to be stored", async () => (await attemptOf(events[0]!)) === 2);
-    const counts: number[] = [];
-    // Retries come 0, 2, 4, 8, 16 and 32 seconds after the attempt before, with some jitter.
-    for (const waitMs of [2_050, 4_050, 8_050, 16_050, 33_700]) {
-      await bench.advance(waitMs, 100);
-      await until("the attempt to be stored", async () => {
-        const [first] = await bench.store.queue.list({ event: events[0]!, limit: 1 });
-        return Date.parse(first?.next_attempt_at ?? "") > bench.clock.now();
-      });
-      counts.push(receiver.requests.length);
-    }
-    expect(counts).toEqual([3, 4, 5, 6, 7]);
-    expect(sequence()).toEqual([events[0]]);
-    expect(await bench.statuses(subscription)).toEqual({ waiting: 1, pending: 2 });
-    receiver.answer = () => ({});
-    await bench.advance(71_000, 1_000);
-    await bench.untilDelivered(subscription, 3);
-    expect(sequence()).toEqual(events);
-  });
-
-  it("continues at once when it is changed to skip what blocks it", async () => {
-    receiver.answer = (request) => ({ status: eventOf(request) === blocking ? 500 : 200 });
-    const subscription = await subscribe({}, 0);
-    const events = await bench.publish(subscription, 4);
-    const [blocking] = events;
-    const engine = bench.engine();
-    engine.start();
-    await untilTried(2);
-    const patch = { settings: { on_exhausted: "skip" } } as const;
-    await bench.store.catalog.updateSubscription(subscription.rowid, patch, bench.clock.now());
-    engine.wake();
-    await bench.untilDelivered(subscription, 3);
-    expect(await bench.statuses(subscription)).toEqual({ failed: 1, delivered: 3 });
-    expect(sequence()).toEqual(events);
-  });
-
-  it("continues at once when a person skips what blocks it, also at a second try", async () => {
-    receiver.answer = (request) => ({
-      status: eventOf(request) !== blocking ? 200 : 500,
-    });
-    const subscription = await subscribe({}, 0);
-    const events = await bench.publish(subscription, 4);
-    const [blocking] = events;
-    const engine = bench.engine();
-    engine.start();
-    await untilTried(2);
-    await until("it to wait for the second retry", async () => (await attemptOf(blocking!)) === 2);
-    const { blocked_by } = (await bench.store.catalog.findSubscription(subscription.rowid))!;
-    await bench.store.queue.skip(blocked_by!, bench.clock.now());
-    engine.wake();
-    await bench.untilDelivered(subscription, 3);
-    expect(received()).toEqual([blocking, ...events]);
-  });
-
-  it("sends the next when one has used up its retries, if it is to skip", async () => {
-    receiver.answer = (request) => ({ status: eventOf(request) % 3 === 0 ? 500 : 200 });
-    const subscription = await subscribe({ on_exhausted: "skip" }, 1);
-    const events = await bench.publish(subscription, 30);
-    bench.engine().start();
-    await until("the last to be at its end", async () => {
-      const { failed = 0, delivered = 0 } = await bench.statuses(subscription);
-      return failed + delivered === 30;
-    });
-    expect(await bench.statuses(subscription)).toEqual({ failed: 10, delivered: 20 });
-    expect(sequence()).toEqual(events);
-    expect(inversions(received())).toBe(0);
-    expect(received()).toHaveLength(40);
-  });
-
-  it("continues after each batch by itself, and with what comes meanwhile", async () => {
-    const subscription = await subscribe();
-    const engine = bench.engine();
-    engine.start();
-    const events: number[] = [];
-    for (let round = 1; round <= 20; round += 1) {
-      events.push(...(await bench.publish(subscription, 7)));
-      engine.wake();
-      if (round % 4 === 0) await bench.untilDelivered(subscription, events.length);
-    }
-    expect(received()).toEqual(events);
-  });
-
-  it("is delivered in order by a one-off run, as far as it has claimed", async () => {
-    const subscription = await subscribe();
-    const events = await bench.publish(subscription, 10);
-    for (let run = 1; run <= 10; run += 1) {
-      await bench.once();
-      expect(received()).toEqual(events.slice(0, run));
-    }
-    expect(await bench.statuses(subscription)).toEqual({ delivered: 10 });
   });
 
   it("keeps the order over restarts", async () => {

@@ -1,15 +1,12 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { AddressGuard } from "../../src/delivery/address-guard.ts";
 import { HostNames } from "../../src/delivery/dns/resolver.ts";
-import type { SendResult } from "../../src/delivery/exchange.ts";
-import { Sender } from "../../src/delivery/sender.ts";
-import { createAddressRules } from "../../src/domain/addresses.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { type Canaries, startCanaries } from "../support/canaries.ts";
 import { type DnsRecord, type DnsServer, startDnsServer } from "../support/dns-server.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { lengthOf } from "../faults/length.ts";
+import { newSender, post } from "./sender-setup.ts";
 
 /** Stands for a public address: the one that is opened here. Its receiver shares its port with the canaries. */
 const HARMLESS = "127.77.7.7";
@@ -92,36 +89,6 @@ const SCENARIOS: Readonly<Record<string, (pick: (type: "A" | "AAAA") => string) 
   ],
 };
 
-function newSender(): { readonly sender: Sender; readonly close: () => Promise<void> } {
-  const names = new HostNames({ clock: systemClock, withinMs: 5_000, servers: [dns.address] });
-  const guard = new AddressGuard({
-    rules: createAddressRules(OPENED),
-    ownAddresses: () => [],
-    resolve: names.resolve,
-  });
-  const sender = new Sender({
-    allowHttp: true,
-    clock: systemClock,
-    timeoutMs: 30_000,
-    maxPerOrigin: 8,
-    guard,
-  });
-  return {
-    sender,
-    close: async () => {
-      sender.close();
-      names.close();
-    },
-  };
-}
-
-function post(sender: Sender, name: string): Promise<SendResult> {
-  const url = `http://${name}:${harmless.port}/hook`;
-  return new Promise((resolve) => {
-    sender.send({ url, headers: {}, body: Buffer.from("{}") }, resolve);
-  });
-}
-
 it("the test's canaries notice a connection", async () => {
   for (const host of canaries.addresses) {
     await new Promise((resolve, reject) => {
@@ -154,20 +121,22 @@ describe("rebinding", () => {
       const plan = plans.get(name);
       return plan === undefined ? "nxdomain" : plan.answers(plan.round, type);
     };
-    const { sender, close } = newSender();
+    const names = new HostNames({ clock: systemClock, withinMs: 5_000, servers: [dns.address] });
+    const sender = newSender({ allowNetworks: OPENED, resolve: names.resolve, timeoutMs: 30_000 });
     const ended: Record<string, number> = {};
     for (const [name, plan] of plans) {
       for (plan.round = 0; plan.round < ROUNDS; plan.round += 1) {
         const asked = dns.questions.length;
         const startedMs = performance.now();
-        const sent = await post(sender, name);
+        const sent = await post(sender, `http://${name}:${harmless.port}/hook`);
         // No attempt asks twice: what was checked is what is connected to. Only a question that got no answer is repeated.
         if (performance.now() - startedMs < REPEATED_MS) expect(dns.questions.length - asked).toBe(2);
         const end = sent.errorCode ?? String(sent.statusCode);
         ended[end] = (ended[end] ?? 0) + 1;
       }
     }
-    await close();
+    sender.close();
+    names.close();
     expect(picked).toBeGreaterThanOrEqual(ANSWERS);
     expect(canaries.accepted).toBe(before);
     // What was harmless was delivered: once for each name of the first three scenarios.

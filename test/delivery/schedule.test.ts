@@ -1,17 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Item, Lane } from "../../src/delivery/lane.ts";
 import { Schedule } from "../../src/delivery/schedule.ts";
-import { NO_SETTINGS, type SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
+import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import type { AttemptResult, Claim } from "../../src/store/queue.ts";
 
 let deliveries = 0;
-function claims(
-  subscriptionId: number,
-  count: number,
-  payload = new Uint8Array(10),
-  settings: SubscriptionSettings = NO_SETTINGS,
-): Claim[] {
+function claims(subscriptionId: number, count: number, payload = new Uint8Array(10)): Claim[] {
   return Array.from({ length: count }, () => ({
     deliveryId: (deliveries += 1),
     claimId: 1,
@@ -25,7 +20,7 @@ function claims(
       handler: "https://a.example/",
       secret: "s",
       maxRetries: 5,
-      settings,
+      settings: NO_SETTINGS,
     },
   }));
 }
@@ -38,12 +33,6 @@ class Bench {
   /** Subscriptions in the order in which theirs were started. */
   readonly order: number[] = [];
   readonly dropped: number[] = [];
-  /** Deliveries that a filter excludes, and the subscriptions in the order in which theirs were excluded. */
-  readonly unwanted = new Set<number>();
-  readonly excluded: number[] = [];
-  /** Until when the schedule waits. */
-  untilMs = Infinity;
-  endsAtOnce = false;
   readonly #claims = new Map<Item, Claim>();
   #last: Item | undefined;
 
@@ -58,25 +47,12 @@ class Bench {
     this.advance();
   }
 
-  advance(mayStart = true): void {
-    for (;;) {
-      const step = this.schedule.step(this.nowMs, mayStart);
+  advance(): void {
+    let step = this.schedule.step(this.nowMs);
+    for (; step.do !== "wait"; step = this.schedule.step(this.nowMs)) {
       if (step.do === "start") this.#begin(step.item, step.claim);
       else if (step.do === "drop") this.dropped.push(step.claim.deliveryId);
-      else if (step.do === "wait") {
-        this.untilMs = step.untilMs;
-        return;
-      }
     }
-  }
-
-  /** Time passes, as the engine's alarm lets it. */
-  pass(byMs: number): void {
-    const untilMs = this.nowMs + byMs;
-    for (this.advance(); this.untilMs <= untilMs; this.advance()) {
-      this.nowMs = Math.max(this.nowMs, this.untilMs);
-    }
-    this.nowMs = untilMs;
   }
 
   end(item: Item): void {
@@ -103,17 +79,11 @@ class Bench {
   }
 
   #begin(item: Item, claim: Claim): void {
-    const { subscriptionId } = item.lane;
-    if (this.unwanted.has(claim.deliveryId)) {
-      this.excluded.push(subscriptionId);
-      return this.schedule.exclude(item);
-    }
     this.schedule.start(item, this.nowMs);
     this.#claims.set(item, claim);
     this.#last = item;
-    this.order.push(subscriptionId);
+    this.order.push(item.lane.subscriptionId);
     this.sending.push(item);
-    if (this.endsAtOnce) this.end(item);
   }
 }
 
@@ -133,20 +103,6 @@ describe("prefetched deliveries", () => {
   beforeEach(() => {
     deliveries = 0;
     bench = new Bench(8);
-  });
-
-  it("are started as their subscription's limit allows", () => {
-    const lane = bench.makeFast(1);
-    bench.lease(...claims(1, 6));
-    expect([lane.sending, lane.queued.length, bench.schedule.counts.items.queued]).toEqual([4, 2, 2]);
-    expect(bench.schedule.counts.bytes.queued).toBe(20);
-    bench.endOne(1);
-    expect([lane.sending, lane.queued.length]).toEqual([4, 1]);
-    bench.endOne(1);
-    bench.endOne(1);
-    expect([lane.sending, bench.schedule.counts.items.queued, bench.schedule.counts.bytes.queued]).toEqual([
-      3, 0, 0,
-    ]);
   });
 
   it("start in rotation where there is not capacity for all, so that a long queue delays nobody", () => {
@@ -174,16 +130,6 @@ describe("prefetched deliveries", () => {
     expect(bench.sending.length).toBeGreaterThanOrEqual(2);
   });
 
-  it("stay queued while other work runs", () => {
-    bench.makeFast(1);
-    bench.schedule.request(bench.nowMs, 60_000);
-    bench.schedule.claimed({ claims: claims(1, 6), nextDueAtMs: undefined, limitedTiers: [] }, bench.nowMs);
-    bench.advance(false);
-    expect(bench.order).toHaveLength(0);
-    bench.advance();
-    expect(bench.order).toHaveLength(4);
-  });
-
   it("are dropped when others have changed their subscription since they were asked for", () => {
     for (const subscription of [1, 2]) bench.makeFast(subscription);
     const claimed = (change: () => void): void => {
@@ -199,40 +145,6 @@ describe("prefetched deliveries", () => {
     expect([bench.dropped.length, bench.order.length]).toEqual([1, 3]);
   });
 
-  it("may end as they start, by the hundred", () => {
-    bench.endsAtOnce = true;
-    bench.lease(...claims(1, 500));
-    expect([bench.order.length, bench.schedule.counts.items.queued, bench.sending.length]).toEqual([
-      500, 0, 0,
-    ]);
-  });
-
-  it("end without an attempt where a filter excludes them, in turn with others", () => {
-    const [one, two] = [bench.makeFast(1), bench.makeFast(2)];
-    const ofOne = claims(1, 200);
-    for (const { deliveryId } of ofOne.slice(0, 199)) bench.unwanted.add(deliveryId);
-    bench.lease(...ofOne, ...claims(2, 1));
-    expect(bench.excluded).toHaveLength(199);
-    // The other one's came after the first turn.
-    expect(bench.order).toEqual([2, 1]);
-    expect([one.sending, one.queued.length, two.sending, bench.schedule.counts.items.queued]).toEqual([
-      1, 0, 1, 0,
-    ]);
-    expect(bench.schedule.counts.bytes.queued).toBe(0);
-  });
-
-  it("are dropped when their handler has stalled", () => {
-    const lane = bench.makeFast(1);
-    bench.lease(...claims(1, 6));
-    bench.pass(1_000);
-    expect(bench.dropped).toEqual([]);
-    bench.pass(1_000);
-    expect(bench.dropped).toEqual([5, 6]);
-    expect([lane.queued.length, lane.hasBacklog, bench.schedule.counts.items.queued]).toEqual([0, true, 0]);
-    bench.pass(1_000);
-    expect(bench.untilMs).toBe(Infinity);
-  });
-
   it("are dropped instead of started when they have waited too long, as after a sleep of the machine", () => {
     bench.makeFast(1);
     bench.lease(...claims(1, 6));
@@ -240,32 +152,6 @@ describe("prefetched deliveries", () => {
     bench.endOne(1);
     expect(bench.dropped).toEqual([5, 6]);
     expect(bench.order).toHaveLength(4);
-  });
-
-  it("of one subscription are dropped when it is deactivated", () => {
-    const [one, two] = [bench.makeFast(1), bench.makeFast(2)];
-    bench.lease(...claims(1, 6), ...claims(2, 6));
-    const [gone] = bench.sending;
-    bench.end(gone!);
-    const deactivated = { subscriptionId: 1, reason: "gone" };
-    bench.schedule.stored(gone!, { kind: "stored", state: "failed", deactivated });
-    bench.advance();
-    expect([one.queued.length, two.queued.length]).toEqual([0, 3]);
-    expect(bench.dropped).toEqual([4, 5, 6]);
-  });
-
-  it("are all dropped at the end, with later claims", () => {
-    bench.makeFast(1);
-    bench.lease(...claims(1, 6));
-    bench.schedule.close();
-    bench.advance();
-    expect(bench.dropped).toEqual([5, 6]);
-    bench.lease(...claims(2, 1));
-    expect(bench.dropped).toEqual([5, 6, 7]);
-    while (bench.sending[0] !== undefined) bench.end(bench.sending[0]);
-    bench.advance();
-    expect(bench.order).toHaveLength(4);
-    expect(bench.untilMs).toBe(Infinity);
   });
 
   it("made with their events are dropped when their subscription was changed before they came", () => {

@@ -208,28 +208,6 @@ describe("a subscription with a retry schedule", () => {
   });
 });
 
-describe("a server with a retry schedule", () => {
-  it("retries by it what has none of its own, and by its last wait what comes after", async () => {
-    receiver.answer = () => ({ status: 500 });
-    const usual = await bench.subscribe(receiver.url, 3);
-    const own = await bench.subscribe(receiver.url, 3, { retry_schedule: [1_000] });
-    for (const each of [usual, own]) await bench.publish(each);
-    bench.engine({ retrySchedule: [2_000, 60_000] }).start();
-    await receiver.received(2);
-    const waitMs = async (one: typeof usual) =>
-      Date.parse((await bench.untilStatus(one, "waiting")).next_attempt_at!) - bench.clock.now();
-    expect([await waitMs(usual), await waitMs(own)]).toEqual([2_025, 1_025]);
-    await bench.advance(2_025, 2_025);
-    await receiver.received(4);
-    await until("both to be stored", async () =>
-      (await Promise.all([usual, own].map((one) => bench.delivery(one)))).every(
-        ({ attempt }) => attempt >= 2,
-      ),
-    );
-    expect([await waitMs(usual), await waitMs(own)]).toEqual([63_000, 1_025]);
-  });
-});
-
 describe("a subscription that is changed", () => {
   it("starts nothing by the old settings, prefetched or in a claim in flight", async () => {
     const old = await bench.subscribe(receiver.url);

@@ -83,41 +83,6 @@ describe("a handler that sends Retry-After", () => {
     await bench.untilDelivered(subscription, 20);
   });
 
-  it("gets what a person retries at once, and nothing else", async () => {
-    receiver.answer = () => ({ status: 503, headers: { "retry-after": "600" } });
-    const subscription = await bench.subscribe(receiver.url, 0);
-    await bench.publish(subscription);
-    const engine = bench.engine();
-    engine.start();
-    const failed = await bench.untilStatus(subscription, "failed");
-    await bench.publish(subscription, 30);
-    engine.wake();
-    await settle();
-    receiver.answer = () => ({});
-    await bench.store.queue.retry(failed.rowid, bench.clock.now());
-    engine.wake();
-    await until("it to be delivered", async () => {
-      return (await bench.store.queue.find(failed.rowid))?.status === "delivered";
-    });
-    await settle();
-    expect(receiver.requests).toHaveLength(2);
-    expect(await bench.statuses(subscription)).toEqual({ delivered: 1, pending: 30 });
-  });
-
-  it("gets attempts again as soon as a person says so", async () => {
-    receiver.script({ status: 429, headers: { "retry-after": "21600" } });
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription, 5);
-    const engine = bench.engine();
-    engine.start();
-    await receiver.received(1);
-    await settle();
-    expect(receiver.requests).toHaveLength(1);
-    await bench.store.catalog.updateSubscription(subscription.rowid, { active: true }, bench.clock.now());
-    engine.wake();
-    await bench.untilDelivered(subscription, 4);
-  });
-
   it("has attempts in flight counted against their retries, and nothing else", async () => {
     receiver.answer = () => ({ status: 503, headers: { "retry-after": "60" } });
     const subscription = await bench.subscribe(receiver.url, 1);

@@ -1,18 +1,14 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Action } from "../../src/domain/action.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { createRetention } from "../../src/service/retention.ts";
 import type { Rounds } from "../../src/service/rounds.ts";
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { ExpiredRange } from "../../src/store/events.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
-import { openLocalService } from "../support/local-service.ts";
-import { ManualClock } from "../support/manual-clock.ts";
+import { type LocalService, openLocalService } from "../support/local-service.ts";
+import type { ManualClock } from "../support/manual-clock.ts";
 import { until } from "../support/until.ts";
 import { SOLE_NODE } from "../../src/store/store.ts";
 
@@ -21,10 +17,10 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 describe("removing old events", () => {
-  let folder: string;
+  let local: LocalService;
   let store: Store;
+  let clock: ManualClock;
   let action: Action;
-  const clock = new ManualClock();
   /** What the loop asks of the real store. */
   let asked: ExpiredRange[];
   /** Thrown by the next calls instead. */
@@ -63,21 +59,14 @@ describe("removing old events", () => {
   beforeEach(async () => {
     [asked, failures, lines] = [[], [], []];
     [hasDuties, isAlike, isAlikeAfterStep] = [true, true, true];
-    folder = mkdtempSync(join(tmpdir(), "evreg-retention-"));
-    const owner = {
-      pid: process.pid,
-      command: "test",
-      instance: "t",
-      started_at: "2026-01-01T00:00:00.000Z",
-    };
-    store = await openLibsqlStore({ folder, owner, logger: silentLogger });
+    local = await openLocalService();
+    ({ store, clock } = local);
     action = await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, clock.now());
     retention = make();
   });
   afterEach(async () => {
     await retention.stop();
-    await store.close();
-    rmSync(folder, { recursive: true, force: true });
+    await local.close();
   });
 
   async function publish(count: number): Promise<void> {

@@ -83,18 +83,6 @@ describe("waking the engine", () => {
 });
 
 describe("health", () => {
-  it("reports a stopped engine", () => {
-    engine = "stopped";
-    expect(local.service.health()).toEqual({
-      status: "unavailable",
-      reason: expect.stringContaining("engine"),
-      store: "ok",
-      engine: "stopped",
-      version: "0.0.0-test",
-      instance: "test",
-    });
-  });
-
   it("reports the store's reason", () => {
     instead = { health: () => ({ status: "unavailable", reason: "The disk is full." }) };
     expect(local.service.health()).toMatchObject({
@@ -102,11 +90,6 @@ describe("health", () => {
       reason: "The disk is full.",
       store: "unavailable",
     });
-  });
-
-  it("reports a closed store", async () => {
-    await local.store.close();
-    expect(local.service.health()).toMatchObject({ status: "unavailable", store: "unavailable" });
   });
 });
 

@@ -210,30 +210,6 @@ describe("figures over time", () => {
     expect(shown(series.refused.slice(-3))).toEqual({ [-2]: 2 });
   });
 
-  it("are broken down by action and subscription, the busiest first, and those with nothing after them", async () => {
-    for (let minute = 0; minute < 3; minute += 1) {
-      await publish("b", 4);
-      await deliver(1);
-      await deliver(1, { errorCode: "timeout", ending: "failed", retryAfterMs: DAY_MS });
-      await local.clock.advance(MINUTE_MS);
-    }
-    for (const range of ["5m", "1h", "24h", "7d"] as const) {
-      const { rows: actions } = await read({ range, by: "action" });
-      expect(actions).toMatchObject([
-        { action: "b", application: "crm", published: 12, last_published_at: "2026-01-21T00:02:00.000Z" },
-        { action: "a", published: 0, delivered: 3, failed_attempts: 3, failed: 0 },
-      ]);
-      const { rows: subscriptions } = await read({ range, by: "subscription" });
-      expect(subscriptions).toMatchObject([
-        { subscription_id: ids[1], subscription: "two", action: "a", delivered: 3, last_error: "timeout" },
-        { subscription_id: ids[0], delivered: 0, latency_ms: { p50: null }, last_error: null },
-      ]);
-      expect((await read({ range, by: "action", limit: 1 })).rows).toHaveLength(1);
-      const seen = await read({ range, by: "subscription" }, { name: "crm", scopes: ["read:crm"] });
-      expect([seen.rows, seen.totals.delivered, seen.totals.published]).toEqual([[], 0, 12]);
-    }
-  });
-
   it("agree with their rows after the clock was set back", async () => {
     await publish("a", 2);
     await local.clock.advance(3 * HOUR_MS + 30 * MINUTE_MS);

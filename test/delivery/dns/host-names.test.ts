@@ -179,39 +179,23 @@ describe("the search list", () => {
   });
 });
 
-describe("a name server with malformed answers", () => {
-  it("fails no look-up of another name", async () => {
-    server.answer = (name, type) => {
-      // An address of two bytes.
-      if (name.startsWith("broken")) {
-        return (id, question) =>
-          Buffer.concat([id, words(0x8180, 1, 1, 0, 0), question, words(0xc00c, 1, 1, 0, 0, 2, 1)]);
-      }
-      return type === "A" ? ["192.0.2.1"] : [];
-    };
-    for (let round = 0; round < 10; round += 1) {
-      const broken = Array.from({ length: 5 }, (_unused, index) => lookUp(`broken${index}.test`));
-      const sound = Array.from({ length: 10 }, (_unused, index) => lookUp(`sound${index}.test`));
-      for (const addresses of await Promise.all(sound)) expect(addresses).toEqual(["192.0.2.1"]);
-      expect(new Set(await Promise.all(broken))).toEqual(new Set(["EBADRESP"]));
-    }
-  });
-});
+/** An address of two bytes. */
+const MALFORMED = (id: Buffer, question: Buffer): Buffer =>
+  Buffer.concat([id, words(0x8180, 1, 1, 0, 0), question, words(0xc00c, 1, 1, 0, 0, 2, 1)]);
 
-describe("a name server that closes a TCP connection for one name", () => {
-  it("fails no look-up of another name", async () => {
-    const many = Array.from({ length: 100 }, (_, index) => `192.0.2.${index}`);
-    server.answer = (name, type) => {
-      if (name.startsWith("broken")) return "closed";
-      return type === "A" ? many : [];
-    };
-    for (let round = 0; round < 10; round += 1) {
-      const broken = Array.from({ length: 5 }, (_, index) => lookUp(`broken${index}.test`));
-      const sound = Array.from({ length: 10 }, (_, index) => lookUp(`sound${index}.test`));
-      for (const addresses of await Promise.all(sound)) expect(addresses).toHaveLength(100);
-      expect(new Set(await Promise.all(broken))).toEqual(new Set(["ECONNREFUSED"]));
-    }
-  });
+it.each([
+  ["answers one name with what is malformed", MALFORMED, "EBADRESP"],
+  ["closes a TCP connection for one name", "closed", "ECONNREFUSED"],
+] as const)("a name server that %s fails no look-up of another name", async (_what, answer, code) => {
+  // So many come over TCP.
+  const many = Array.from({ length: 100 }, (_, index) => `192.0.2.${index}`);
+  server.answer = (name, type) => (name.startsWith("broken") ? answer : type === "A" ? many : []);
+  for (let round = 0; round < 10; round += 1) {
+    const broken = Array.from({ length: 5 }, (_, index) => lookUp(`broken${index}.test`));
+    const sound = Array.from({ length: 10 }, (_, index) => lookUp(`sound${index}.test`));
+    for (const addresses of await Promise.all(sound)) expect(addresses).toHaveLength(100);
+    expect(new Set(await Promise.all(broken))).toEqual(new Set([code]));
+  }
 });
 
 describe("a name server that never answers", () => {

@@ -96,3 +96,27 @@ describe("the headers of a request", () => {
     expect(headersOf({ nowMs: 1_700_000_000_999 })["webhook-timestamp"]).toBe("1700000000");
   });
 });
+
+const bodyOf = (payload: string): Buffer =>
+  signedRequest({ secret, payload, timestampedMs: Date.parse("2026-11-21T10:00:00.007Z"), attempt: 2 }).body;
+
+describe("the body of a request", () => {
+  it("has the specification's members in its order", () => {
+    expect(bodyOf('{"a":1}').toString()).toBe(
+      '{"event_id":"42","action":"user.created","payload":{"a":1},"timestamp":"2026-11-21T10:00:00.007Z","delivery_attempt":2}',
+    );
+  });
+
+  it.each([
+    '{ "b" : 1,\n\t"a" : 2 }',
+    '{"2":"b","1":"a"}',
+    '{"n":12345678901234567890,"m":1e400,"z":-0.0,"k":1.10}',
+    '{"t":"\\u00e9\\/\\ud83d\\ude00 é 😀"}',
+    '{"__proto__":{"a":1},"constructor":2}',
+  ])("keeps the bytes of %s", (payload) => {
+    const bytes = bodyOf(payload);
+    const at = bytes.indexOf('"payload":') + '"payload":'.length;
+    expect(bytes.subarray(at, at + Buffer.byteLength(payload)).equals(Buffer.from(payload))).toBe(true);
+    expect(() => JSON.parse(bytes.toString()) as unknown).not.toThrow();
+  });
+});
