@@ -7,10 +7,14 @@ const { shards: COUNT, nodes: MAX_NODES } = lengthOf("store/rules/shards");
 /** Nodes that share shards as they do in a database, one turn after the other. */
 class Fleet {
   readonly nodes = new Set<string>();
-  shards = Array.from({ length: COUNT }, (_, id) => ({ id, node: null as string | null, isLeaving: false }));
+  shards: Shard[];
   /** Shards that have changed their node. */
   moved = 0;
   #named = 0;
+
+  constructor(count = COUNT) {
+    this.shards = Array.from({ length: count }, (_, id) => ({ id, node: null, isLeaving: false }));
+  }
 
   join(): string {
     const node = `n${String((this.#named += 1)).padStart(3, "0")}`;
@@ -38,7 +42,7 @@ class Fleet {
       this.#free((shard) => shard.node === node && shard.isLeaving);
       const { taken, leaving } = shareShards([...this.nodes], this.shards, node);
       for (const id of taken) Object.assign(this.shards[id]!, { node, isLeaving: false });
-      for (const id of leaving) this.shards[id]!.isLeaving = true;
+      for (const id of leaving) Object.assign(this.shards[id]!, { isLeaving: true });
       changes += taken.length + leaving.length;
       this.moved += taken.length;
     }
@@ -111,4 +115,23 @@ test("a node takes back what it was about to leave before it takes others", () =
   ];
   expect(shareShards(["a", "b"], shards, "a")).toEqual({ taken: [0], leaving: [] });
   expect(shareShards(["a", "b"], shards, "b")).toEqual({ taken: [1], leaving: [] });
+});
+
+test("each node has its part of the first subscriptions, whether nodes come one by one or end", () => {
+  const fleet = new Fleet(SHARDS);
+  const parts = (): readonly number[] => {
+    const owners = Array.from({ length: 12 }, (_, index) => fleet.shards[shardOf(index + 1)]!.node);
+    return [...Map.groupBy(owners, (node) => node).values()].map(({ length }) => length);
+  };
+  const first = fleet.join();
+  fleet.settle();
+  fleet.join();
+  fleet.settle();
+  expect(parts()).toEqual([6, 6]);
+  fleet.join();
+  fleet.settle();
+  for (const count of parts()) expect(count).toBeGreaterThanOrEqual(2);
+  fleet.die(first);
+  fleet.settle();
+  for (const count of parts()) expect(count).toBeGreaterThanOrEqual(4);
 });
