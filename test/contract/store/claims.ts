@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Claim, ClaimQuota, TierLimit } from "../../../src/store/queue.ts";
+import type { Claim } from "../../../src/store/queue.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
 
@@ -12,14 +12,6 @@ function per(claims: readonly Claim[]): Record<number, number> {
     counts[subscription.subscriptionId] = (counts[subscription.subscriptionId] ?? 0) + 1;
   }
   return counts;
-}
-
-function share(tier: number, leased = 0): ClaimQuota {
-  return { leased, capacity: 6, tier };
-}
-
-function limits(...all: number[]): TierLimit[] {
-  return all.map((maxClaims) => ({ maxClaims, isNewestFirst: false }));
 }
 
 export function claimSuite(open: OpenStore): void {
@@ -193,96 +185,6 @@ export function claimSuite(open: OpenStore): void {
       leased: new Map(Object.entries(per(first.claims)).map(([id, n]) => [Number(id), n])),
     });
     expect(per(second.claims)).toEqual({ [long.rowid]: 6, [one.rowid]: 1, [two.rowid]: 1 });
-  });
-
-  it("leases at most a subscription's capacity, and does not ask for another claim meanwhile", async () => {
-    const { subscription: mine } = await on.due(10);
-    const first = await on.claim({ most: 4, leased: new Map([[mine.rowid, 1]]) });
-    expect(first.claims).toHaveLength(3);
-    // Seven more are due, but not before one of these has ended.
-    expect([first.nextDueAtMs, first.limitedTiers]).toEqual([undefined, []]);
-    const full = await on.claim({ most: 4, leased: new Map([[mine.rowid, 4]]) });
-    expect(full).toEqual(NOTHING);
-    const over = await on.claim({ most: 4, leased: new Map([[mine.rowid, 9]]) });
-    expect(over).toEqual(NOTHING);
-  });
-
-  it("returns when to claim again: once there is capacity, else at the next due time", async () => {
-    await on.due(3);
-    const some = await on.claim({ limit: 2 });
-    expect([some.nextDueAtMs, some.limitedTiers]).toEqual([undefined, [0]]);
-    const [claim, other] = some.claims;
-    if (claim === undefined || other === undefined) throw new Error("two were due");
-    await on.fail(claim, NOW + 80_000, { statusCode: 500 });
-    await on.fail(other, NOW + 70_000, { statusCode: 500 });
-    const rest = await on.claim({ nowMs: NOW + 62_000 });
-    expect(rest.claims).toHaveLength(1);
-    expect([rest.nextDueAtMs, rest.limitedTiers]).toEqual([NOW + 70_000, []]);
-    expect((await on.claim({ limit: 0, nowMs: NOW + 70_000 })).limitedTiers).toEqual([0]);
-  });
-
-  it("leases the longest due of a subscription first", async () => {
-    const { events } = await on.due(2);
-    const [first = 0, second = 0] = events;
-    const { claims } = await on.claim({ limit: 1 });
-    const [claim] = claims;
-    if (claim === undefined) throw new Error("one was due");
-    expect(claim.event.eventId).toBe(first);
-    await on.finish(claim, "failed", { statusCode: 500 });
-    const next = async () => (await on.claim({ limit: 1, nowMs: NOW + 61_000 })).claims;
-    expect((await next()).map(({ event }) => event.eventId)).toEqual([second]);
-    expect(await next()).toMatchObject([{ event: { eventId: first }, attempt: 2, failures: 1 }]);
-  });
-
-  it("leases at most a tier's limit, and at most the first tier's limit in all", async () => {
-    const names = ["quick", "slow-1", "slow-2", "unknown"];
-    const ids = new Map<string, number>();
-    for (const name of names) {
-      const action = await on.action(name);
-      ids.set(name, (await on.subscription(action, { subscription: name })).rowid);
-      await on.publish(action, 10);
-    }
-    const request = {
-      ...claimRequest({ nowMs: NOW + 60_000 }),
-      quotas: [
-        [ids.get("quick") ?? 0, share(0, 50)],
-        [ids.get("slow-1") ?? 0, share(2)],
-        [ids.get("slow-2") ?? 0, share(2)],
-      ] as const,
-      defaultQuota: share(1),
-    };
-    const first = await on.store.queue.claim({ ...request, tiers: limits(20, 2, 3) });
-    // One with many leased gets its part all the same: what is left for others is not for those of its tier.
-    expect(per(first.claims)).toEqual({
-      [ids.get("quick") ?? 0]: 6,
-      [ids.get("slow-1") ?? 0]: 2,
-      [ids.get("slow-2") ?? 0]: 1,
-      [ids.get("unknown") ?? 0]: 2,
-    });
-    expect(new Set(first.limitedTiers)).toEqual(new Set([1, 2]));
-    const second = await on.store.queue.claim({ ...request, tiers: limits(4, 2, 0) });
-    expect(per(second.claims)).toEqual({ [ids.get("unknown") ?? 0]: 2, [ids.get("quick") ?? 0]: 2 });
-    expect(new Set(second.limitedTiers)).toEqual(new Set([0, 1, 2]));
-  });
-
-  it("prefers the newest delivery in a tier that is set to do so", async () => {
-    const rowids: number[] = [];
-    for (const name of ["a", "b", "c"]) {
-      const action = await on.action(name);
-      rowids.push((await on.subscription(action, { subscription: name })).rowid);
-      await on.publish(action, 5, NOW + rowids.length * 1_000);
-    }
-    const request = claimRequest({ nowMs: NOW + 60_000 });
-    const { claims } = await on.store.queue.claim({
-      ...request,
-      tiers: [{ maxClaims: 2, isNewestFirst: true }],
-    });
-    expect(claims.map(({ subscription }) => subscription.subscriptionId)).toEqual([rowids[2], rowids[1]]);
-    const again = await on.store.queue.claim({ ...request, tiers: [{ maxClaims: 2, isNewestFirst: false }] });
-    expect(again.claims.map(({ subscription }) => subscription.subscriptionId)).toEqual([
-      rowids[0],
-      rowids[1],
-    ]);
   });
 
   it("returns at most the requested bytes of payloads, at least one, and a shared payload once", async () => {

@@ -58,63 +58,6 @@ export function replaySuite(open: OpenStore): void {
     }
   }
 
-  it("failed: makes failed deliveries due again with all their retries, their attempts counting on", async () => {
-    const action = await on.action();
-    const subscription = await on.subscription(action, NO_RETRIES);
-    const other = await on.subscription(action, { subscription: "other", ...NO_RETRIES });
-    const ids = await on.publish(action, 6);
-    await endAll((event) => (event % 2 === 0 ? "failed" : "delivered"));
-    const failed = ids.filter((id) => id % 2 === 0);
-
-    expect(await count(subscription, "failed")).toBe(3);
-    const replay = await start(subscription, "failed");
-    expect(replay).toMatchObject({ status: "running", selection: "failed", total: null, queued: 0 });
-    expect(await toTheEnd(replay)).toBe(3);
-    const due = await on.deliveries({ subscription: subscription.rowid, status: "pending" });
-    expect(due.map(({ event_id: id }) => id).toReversed()).toEqual(failed);
-    const { claims } = await on.claim({ nowMs: LATER });
-    expect(claims.map(({ attempt, failures }) => [attempt, failures])).toEqual(failed.map(() => [2, 0]));
-    expect(await on.deliveries({ subscription: other.rowid, status: "failed" })).toHaveLength(3);
-  });
-
-  it("missed: makes deliveries for events that have none, and only for those of its present action", async () => {
-    const [action, before] = [await on.action("now"), await on.action("before")];
-    const subscription = await on.subscription(before);
-    const early = await on.publish(action, 2);
-    await on.publish(before, 2);
-    await on.update(subscription.rowid, { action: "now" });
-    await on.publish(action, 2);
-    await on.update(subscription.rowid, { active: false });
-    const paused = await on.publish(action, 2);
-    await on.update(subscription.rowid, { active: true });
-    await endAll(delivered);
-
-    expect(await count(subscription, "missed")).toBe(4);
-    expect(await toTheEnd(await start(subscription, "missed"))).toBe(4);
-    expect((await endAll(delivered)).toSorted((a, b) => a - b)).toEqual([...early, ...paused]);
-    expect(await count(subscription, "missed")).toBe(0);
-  });
-
-  it("all: sends every event of the range again that has no unfinished delivery", async () => {
-    const action = await on.action();
-    const early = await on.publish(action, 2);
-    const subscription = await on.subscription(action, NO_RETRIES);
-    const [ok = 0, failed = 0, filtered = 0] = await on.publish(action, 3, NOW + 10);
-    const kinds = new Map([
-      [failed, "failed"],
-      [filtered, "filtered"],
-    ] as const);
-    await endAll((event) => kinds.get(event) ?? "delivered");
-    const [pending = 0] = await on.publish(action, 1, NOW + 20);
-
-    expect(await count(subscription, "failed")).toBe(1);
-    expect(await count(subscription, "missed")).toBe(2);
-    expect(await count(subscription, "all")).toBe(5);
-    expect(await toTheEnd(await start(subscription, "all"))).toBe(5);
-    const sent = await endAll(delivered);
-    expect(sent.toSorted((a, b) => a - b)).toEqual([...early, ok, failed, filtered, pending]);
-  });
-
   it("select events by time, also where the clock was set back", async () => {
     const action = await on.action();
     const first = await on.publish(action, 2, NOW);
@@ -125,17 +68,6 @@ export function replaySuite(open: OpenStore): void {
     expect(await count(subscription, "missed", range)).toBe(4);
     expect(await toTheEnd(await start(subscription, "missed", range))).toBe(4);
     expect(await endAll(delivered)).toEqual([...first, ...again]);
-  });
-
-  it("never select an event that was published after the start", async () => {
-    const action = await on.action();
-    const subscription = await on.subscription(action);
-    await on.update(subscription.rowid, { active: false });
-    await on.publish(action, 3);
-    const replay = await start(subscription, "missed", { toMs: LATER + HOUR });
-    await on.publish(action, 3, LATER + 1);
-    await on.update(subscription.rowid, { active: true });
-    expect(await toTheEnd(replay)).toBe(3);
   });
 
   it("leave capacity for live deliveries, and wait without capacity or while the subscription is paused", async () => {
@@ -219,24 +151,6 @@ export function replaySuite(open: OpenStore): void {
     expect(await listed({ subscription: subscription.rowid, after: third.rowid })).toEqual([first.rowid]);
     expect(await listed({ status: "done" })).toEqual([first.rowid]);
     expect(await listed({ applications: ["nobody"] })).toEqual([]);
-  });
-
-  it("end when cancelled, and leave what they made due", async () => {
-    const action = await on.action();
-    await on.publish(action, 5);
-    const subscription = await on.subscription(action);
-    const replay = await start(subscription, "missed");
-    await step(replay, { maxQueued: 2, total: 5 });
-    expect(await on.replays.cancel(replay.rowid, LATER)).toMatchObject({ status: "cancelled", queued: 2 });
-    expect(await step(replay)).toEqual({ queued: 0, state: "ended" });
-    expect(await on.replays.cancel(replay.rowid, LATER + 1)).toMatchObject({
-      finished_at: new Date(LATER).toISOString(),
-    });
-    expect(await on.deliveries()).toHaveLength(2);
-    const done = await start(subscription, "missed");
-    await toTheEnd(done);
-    await expect(on.replays.cancel(done.rowid, LATER)).rejects.toMatchObject({ code: "conflict" });
-    expect(await on.replays.cancel(99, LATER)).toBeUndefined();
   });
 
   it("end with their subscription, and when it moves to another action", async () => {
