@@ -268,25 +268,12 @@ class OriginPool {
   }
 }
 
-let endedInThisTurn: (() => void)[] = [];
-let endedBefore: (() => void)[] = [];
-
 /**
  * A handler may close behind its answer without having said so. What comes right behind it is read in the next turn of the
- * event loop: an answer is read between two immediates, so only the second one comes after that. One immediate a turn
- * serves all connections.
+ * event loop: an answer is read between two immediates, so only the second one comes after that.
  */
 function afterTurn(callback: () => void): void {
-  if (endedInThisTurn.length + endedBefore.length === 0) setImmediate(turnOver);
-  endedInThisTurn.push(callback);
-}
-
-function turnOver(): void {
-  const over = endedBefore;
-  endedBefore = endedInThisTurn;
-  endedInThisTurn = [];
-  if (endedBefore.length > 0) setImmediate(turnOver);
-  for (const callback of over) callback();
+  setImmediate(() => setImmediate(callback));
 }
 
 interface Destination {

@@ -1,40 +1,19 @@
 import { actionName, type BodySchema, type JsonSchema, rowid as id } from "../domain/request.ts";
 import { SERVICE_WEBHOOK_BODIES, WEBHOOK_BODY, WEBHOOK_HEADERS } from "../domain/webhook.ts";
 import type { Chunks } from "./response.ts";
-import { ACTION_RECORDS, ACTION_ROUTES } from "./routes/actions.ts";
-import { AUDIT_RECORDS, AUDIT_ROUTE } from "./routes/audit.ts";
+import { ACTION_ROUTES } from "./routes/actions.ts";
 import { BACKUP_ROUTE } from "./routes/backup.ts";
-import { DELIVERY_RECORDS, DELIVERY_ROUTES } from "./routes/deliveries.ts";
-import { EVENT_RECORDS } from "./routes/event-records.ts";
+import { DELIVERY_ROUTES } from "./routes/deliveries.ts";
 import { EVENT_ROUTES } from "./routes/events.ts";
-import {
-  ATTENTION_RECORDS,
-  ATTENTION_ROUTE,
-  DOCTOR_RECORDS,
-  DOCTOR_ROUTE,
-  NODE_RECORDS,
-  NODES_ROUTE,
-  HEALTH_RECORDS,
-  HEALTH_ROUTE,
-  METRICS_ROUTE,
-} from "./routes/operations.ts";
-import { REPLAY_RECORDS, REPLAY_ROUTES } from "./routes/replays.ts";
+import { OPERATION_ROUTES } from "./routes/operations.ts";
+import { RECORDS } from "./routes/records.ts";
+import { REPLAY_ROUTES } from "./routes/replays.ts";
 import type { Field } from "../model/field.ts";
-import { record } from "../model/schemas.ts";
 import { SUBSCRIPTION } from "../model/subscription.ts";
-import {
-  type TokenRequirement,
-  type DocumentedAnswer,
-  failure,
-  ref,
-  routeAt,
-  type Route,
-} from "./routes/route.ts";
-import { PULL_RECORDS } from "./routes/pull.ts";
-import { STATS_RECORDS, STATS_ROUTE } from "./routes/stats.ts";
+import { type TokenRequirement, type DocumentedAnswer, ref, routeAt, type Route } from "./routes/route.ts";
 import { STREAM_ROUTE } from "./routes/stream.ts";
-import { SUBSCRIPTION_RECORDS, SUBSCRIPTION_ROUTES } from "./routes/subscriptions.ts";
-import { TOKEN_RECORDS, TOKEN_ROUTES, WHOAMI_ROUTE } from "./routes/tokens.ts";
+import { SUBSCRIPTION_ROUTES } from "./routes/subscriptions.ts";
+import { TOKEN_ROUTES, WHOAMI_ROUTE } from "./routes/tokens.ts";
 
 const COMMON_FAILURES = [400, 500, 503];
 const TOKEN_FAILURES = [401, 403];
@@ -294,31 +273,7 @@ export const ROUTES: readonly Route[] = [
   ...REPLAY_ROUTES,
   ...TOKEN_ROUTES,
   STREAM_ROUTE,
-  STATS_ROUTE,
-  AUDIT_ROUTE,
   WHOAMI_ROUTE,
-  HEALTH_ROUTE,
-  METRICS_ROUTE,
-  ATTENTION_ROUTE,
-  NODES_ROUTE,
-  DOCTOR_ROUTE,
+  ...OPERATION_ROUTES,
   BACKUP_ROUTE,
 ];
-
-/** The records by the names that `ref` takes. */
-const RECORDS: Readonly<Record<string, JsonSchema>> = {
-  ...ACTION_RECORDS,
-  ...EVENT_RECORDS,
-  ...SUBSCRIPTION_RECORDS,
-  ...PULL_RECORDS,
-  ...DELIVERY_RECORDS,
-  ...REPLAY_RECORDS,
-  ...TOKEN_RECORDS,
-  ...STATS_RECORDS,
-  ...AUDIT_RECORDS,
-  ...HEALTH_RECORDS,
-  ...ATTENTION_RECORDS,
-  ...NODE_RECORDS,
-  ...DOCTOR_RECORDS,
-  Error: record(failure),
-};

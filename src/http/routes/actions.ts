@@ -11,16 +11,8 @@ import {
 import { payloadSteps } from "../../domain/publish-body.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
 import type { JsonSchema } from "../../domain/request.ts";
-import { ACTION } from "../../model/action.ts";
-import { ACTION_ANSWERS } from "../../model/action-answers.ts";
-import { record, recordOf } from "../../model/schemas.ts";
+import { record } from "../../model/schemas.ts";
 import { many, one, operation, ref, type Route, SCHEMA_BODY_MAX_BYTES } from "./route.ts";
-
-/** Actions as they are answered, and the results of checking their schemas. */
-export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Action: recordOf(ACTION),
-  ...ACTION_ANSWERS,
-};
 
 export const WARNINGS: JsonSchema = record({ warnings: { type: "array", items: ref("SchemaWarning") } });
 

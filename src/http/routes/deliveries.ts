@@ -1,21 +1,5 @@
 import { DELIVERY_QUERY } from "../../domain/delivery.ts";
-import type { JsonSchema } from "../../domain/request.ts";
-import { field } from "../../model/field.ts";
-import { ATTEMPT, DELIVERY, DELIVERY_WITH_ATTEMPTS } from "../../model/delivery.ts";
-import { recordOf } from "../../model/schemas.ts";
 import { many, one, operation, type Route } from "./route.ts";
-
-/** Deliveries and their attempts as they are answered. */
-export const DELIVERY_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Delivery: recordOf(DELIVERY),
-  Attempt: recordOf(ATTEMPT),
-  SubscriptionAttempt: recordOf({
-    delivery_id: { answer: field.rowid },
-    event_id: { answer: field.rowid },
-    ...ATTEMPT,
-  }),
-  DeliveryWithAttempts: recordOf(DELIVERY_WITH_ATTEMPTS),
-};
 
 export const DELIVERY_ROUTES: readonly Route[] = [
   operation("deliveries.list", "listDeliveries", "List deliveries, newest first", {

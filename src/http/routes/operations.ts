@@ -1,24 +1,20 @@
 import { HTTP_STATUS } from "../../domain/error.ts";
+import { AUDIT_QUERY } from "../../domain/audit.ts";
 import { ATTENTION_QUERY } from "../../domain/operations.ts";
+import { STATS_QUERY } from "../../domain/stats/stats.ts";
 import { PAGE_BYTES } from "../response-budget.ts";
 import { jsonReply } from "../response.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { field } from "../../model/field.ts";
-import { ATTENTION, FINDING, HEALTH, NODE } from "../../model/operations.ts";
-import { record, recordOf } from "../../model/schemas.ts";
+import { record } from "../../model/schemas.ts";
 import { failure, many, one, operation, ref, routeAt, type Route, targetOf } from "./route.ts";
-
-/** The answers of `/health`. */
-export const HEALTH_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Health: recordOf(HEALTH),
-};
 
 /** The record, and the members that every failure has. */
 const UNHEALTHY: JsonSchema = record({ data: ref("Health"), ...failure });
 
 const CHECK_HEALTH = "Check that the service commits and delivers";
 
-export const HEALTH_ROUTE: Route = routeAt(targetOf("health"), "getHealth", CHECK_HEALTH, {
+const HEALTH_ROUTE: Route = routeAt(targetOf("health"), "getHealth", CHECK_HEALTH, {
   tag: "health",
   access: "open",
   answers: {
@@ -37,7 +33,7 @@ export const HEALTH_ROUTE: Route = routeAt(targetOf("health"), "getHealth", CHEC
 /** The media type of the text format of Prometheus. */
 const MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-export const METRICS_ROUTE: Route = routeAt("GET /metrics", "getMetrics", "Metrics for Prometheus", {
+const METRICS_ROUTE: Route = routeAt("GET /metrics", "getMetrics", "Metrics for Prometheus", {
   tag: "health",
   description: "They cover all applications, so the scope must not be limited to one.",
   answers: {
@@ -56,17 +52,12 @@ export const METRICS_ROUTE: Route = routeAt("GET /metrics", "getMetrics", "Metri
   },
 });
 
-/** The answer of what has the data open. */
-export const NODE_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Node: recordOf(NODE),
-};
-
 const NODES_META: JsonSchema = record({
   shards: { ...field.count, description: "In so many parts the subscriptions are shared out." },
   answered_by: { ...field.text, description: "The node that answers." },
 });
 
-export const NODES_ROUTE: Route = operation("nodes", "listNodes", "List the servers on these data", {
+const NODES_ROUTE: Route = operation("nodes", "listNodes", "List the servers on these data", {
   tag: "health",
   description:
     "One on a data folder; on a database each server and command that has it open. Each server sends the deliveries of its share of the subscriptions.",
@@ -74,14 +65,9 @@ export const NODES_ROUTE: Route = operation("nodes", "listNodes", "List the serv
   answer: ["The nodes, in the order of their starts.", many("Node", NODES_META)],
 });
 
-/** The answer of the doctor. */
-export const DOCTOR_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Finding: recordOf(FINDING),
-};
-
 const FINDINGS_META: JsonSchema = record({ time: field.timestamp });
 
-export const DOCTOR_ROUTE: Route = operation("doctor", "examine", "Diagnose the server", {
+const DOCTOR_ROUTE: Route = operation("doctor", "examine", "Diagnose the server", {
   tag: "health",
   description:
     "Checks the store, its folder and disk, the clock, tokens that expire soon, failing handlers and the backlog. Each finding says what to do. The answer is 200 even if something is wrong. `meta.time` is the server's clock.",
@@ -89,11 +75,6 @@ export const DOCTOR_ROUTE: Route = operation("doctor", "examine", "Diagnose the 
   answer: ["The findings, one for each check.", many("Finding", FINDINGS_META)],
   maxBytes: 0,
 });
-
-/** What needs a person. */
-export const ATTENTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Attention: recordOf(ATTENTION),
-};
 
 const ATTENTION_META: JsonSchema = record({
   total: { ...field.count, description: "Of all there are." },
@@ -104,7 +85,7 @@ const ATTENTION_META: JsonSchema = record({
   time: field.timestamp,
 });
 
-export const ATTENTION_ROUTE: Route = operation("attention", "listAttention", "List what needs a person", {
+const ATTENTION_ROUTE: Route = operation("attention", "listAttention", "List what needs a person", {
   tag: "health",
   description:
     "Subscriptions that are deactivated, blocked, failing or slowed, those from which no consumer claims, what failed for good within a day, and pauses that hold deliveries or miss events. A subscription has one entry for its state at most, and one for what failed. What it costs does not grow with the deliveries there are.",
@@ -114,3 +95,29 @@ export const ATTENTION_ROUTE: Route = operation("attention", "listAttention", "L
     many("Attention", ATTENTION_META),
   ],
 });
+
+const STATS_ROUTE: Route = operation("stats", "getStats", "Figures over time", {
+  description:
+    "What happened up to now, and what is unfinished. A token that is limited to applications gets the events of their actions and the deliveries of their subscriptions.",
+  query: STATS_QUERY,
+  answer: ["The figures.", one("Stats")],
+});
+
+const AUDIT_ROUTE: Route = operation("audit.list", "listAudit", "List who changed what, newest first", {
+  scope: "admin",
+  description:
+    "Changes of actions, subscriptions and tokens, replays that were begun or cancelled, skipped deliveries, and restores. Kept for `retention.audit` of the configuration.",
+  query: AUDIT_QUERY,
+  answer: ["The changes.", many("AuditEntry")],
+});
+
+/** What a server says of itself. */
+export const OPERATION_ROUTES: readonly Route[] = [
+  STATS_ROUTE,
+  AUDIT_ROUTE,
+  HEALTH_ROUTE,
+  METRICS_ROUTE,
+  ATTENTION_ROUTE,
+  NODES_ROUTE,
+  DOCTOR_ROUTE,
+];

@@ -6,28 +6,13 @@ import {
   SUBSCRIPTION_QUERY,
   SUBSCRIPTION_UPDATE,
 } from "../../domain/subscription.ts";
-import { HANDLER_TEST } from "../../model/handler-test.ts";
-import { SUBSCRIPTION } from "../../model/subscription.ts";
 import { WARNINGS } from "./actions.ts";
 import { eventBodyOf } from "./events.ts";
 import { PULL_ROUTES } from "./pull.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { field } from "../../model/field.ts";
-import { record, recordOf } from "../../model/schemas.ts";
+import { record } from "../../model/schemas.ts";
 import { many, one, operation, type Route } from "./route.ts";
-
-/** Subscriptions as they are answered. */
-export const SUBSCRIPTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Subscription: recordOf(SUBSCRIPTION),
-  SubscriptionWithSecret: recordOf(SUBSCRIPTION, {
-    secret: {
-      ...field.text,
-      description:
-        "Signs the deliveries of all subscriptions of this application and name. Only the answer that creates one of them or rotates their secret shows it.",
-    },
-  }),
-  HandlerTest: recordOf(HANDLER_TEST),
-};
 
 const ROTATED: JsonSchema = record({
   rotated: {

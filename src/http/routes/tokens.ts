@@ -1,49 +1,7 @@
 import { EvregError } from "../../domain/error.ts";
 import { CODE_EXCHANGE, NEW_TOKEN } from "../../domain/token.ts";
 import { jsonReply } from "../response.ts";
-import type { JsonSchema } from "../../domain/request.ts";
-import { TOKEN } from "../../model/token.ts";
-import { field } from "../../model/field.ts";
-import { record, recordOf } from "../../model/schemas.ts";
 import { many, one, operation, type Route } from "./route.ts";
-
-/** Tokens as they are answered. */
-export const TOKEN_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Token: recordOf(TOKEN),
-  Identity: record({
-    name: { ...field.text, description: "Of the token; `local` if the server requires none." },
-    scopes: TOKEN.scopes.answer,
-    expires_at: { ...field.nullableTimestamp, description: "When the token expires; `null`: never." },
-    data_id: {
-      ...field.text,
-      description: "Identifies the server's data: the same at all its addresses, and new after a restore.",
-    },
-    retries: {
-      ...record({
-        max_retries: { ...field.count, description: "Of one that is created without a number." },
-        retry_schedule: {
-          type: ["array", "null"],
-          items: field.count,
-          description:
-            "The waits before each retry in milliseconds, of those without a schedule of their own; the last one goes for all that follow. `null`: 0, 2, 4, 8 and 16 seconds, then doubling up to 6 hours.",
-        },
-        disable_after_ms: {
-          ...field.count,
-          description: "A subscription whose attempts all fail for so long is deactivated; 0: never.",
-        },
-      }),
-      description: "The server's settings for subscriptions that say nothing else.",
-    },
-  }),
-  SignInCode: record({
-    code: {
-      ...field.nullableText,
-      description: "Goes behind `/ui/#code=`; `null` where the server requires no token.",
-    },
-    expires_at: field.nullableTimestamp,
-  }),
-  TokenWithSecret: recordOf(TOKEN, { token: { ...field.text, description: "Only this answer shows it." } }),
-};
 
 const CREATE_CODE: Route = operation(
   "tokens.createCode",

@@ -1,0 +1,230 @@
+import { BACKLOG_CAUSES, STATS_RANGE_NAMES } from "../../domain/stats/stats.ts";
+import type { JsonSchema } from "../../domain/request.ts";
+import { WEBHOOK_HEADERS } from "../../domain/webhook.ts";
+import { ACTION_ANSWERS } from "../../model/action-answers.ts";
+import { ACTION } from "../../model/action.ts";
+import { AUDIT_ENTRY } from "../../model/audit.ts";
+import { ATTEMPT, DELIVERY, DELIVERY_STATUSES, DELIVERY_WITH_ATTEMPTS } from "../../model/delivery.ts";
+import { EVENT } from "../../model/event.ts";
+import { field } from "../../model/field.ts";
+import { HANDLER_TEST } from "../../model/handler-test.ts";
+import { ATTENTION, FINDING, HEALTH, NODE } from "../../model/operations.ts";
+import { REPLAY, REPLAY_COUNT } from "../../model/replay.ts";
+import { record, recordOf } from "../../model/schemas.ts";
+import { SUBSCRIPTION } from "../../model/subscription.ts";
+import { TOKEN } from "../../model/token.ts";
+import { failure, ref } from "./route.ts";
+
+const milliseconds: JsonSchema = { type: ["integer", "null"], minimum: 0 };
+
+const COLUMNS = {
+  published: "Events stored.",
+  refused: "Requests to publish, and items of batches, that were refused.",
+  delivered: "Attempts that delivered.",
+  failed_attempts: "Attempts that failed.",
+  failed: "Deliveries that failed for good.",
+  latency_p50_ms: "From publishing to the handler's answer, retries included: half took no longer.",
+  latency_p95_ms: "The same for 95 of 100.",
+  latency_p99_ms: "The same for 99 of 100.",
+} as const;
+
+const column = (description: string): JsonSchema => ({
+  type: "array",
+  items: milliseconds,
+  description: `${description} \`null\` where nothing is known.`,
+});
+
+const FIGURES = {
+  published: field.count,
+  refused: field.count,
+  delivered: field.count,
+  failed_attempts: field.count,
+  failed: field.count,
+  latency_ms: ref("Percentiles"),
+  attempt_ms: ref("Percentiles"),
+} as const;
+
+/** What is answered, by the names that `ref` takes. */
+export const RECORDS: Readonly<Record<string, JsonSchema>> = {
+  Action: recordOf(ACTION),
+  ...ACTION_ANSWERS,
+  Event: recordOf(EVENT),
+  PageMeta: record(
+    {
+      total: field.count,
+      page: { type: "integer", minimum: 1 },
+      per_page: { type: "integer", minimum: 1 },
+      damaged: {
+        type: "array",
+        items: field.rowid,
+        description:
+          "Events of this page that are damaged in the data file: their payloads are `null`, and they are not sent. Absent if there are none.",
+      },
+      searched: {
+        ...field.count,
+        description: "Of a search: how many events were looked at for this list.",
+      },
+      next: {
+        type: ["integer", "null"],
+        description:
+          "Of a search: the `after` with which the search goes on; `null` where all were looked at.",
+      },
+      warnings: {
+        type: "array",
+        items: ref("SchemaWarning"),
+        description: "With `where`: what in it is probably a slip.",
+      },
+    },
+    ["damaged", "searched", "next", "warnings"],
+  ),
+  BatchItemError: record({
+    index: { ...field.count, description: "Index in the batch, from 0." },
+    ...failure,
+  }),
+  Subscription: recordOf(SUBSCRIPTION),
+  SubscriptionWithSecret: recordOf(SUBSCRIPTION, {
+    secret: {
+      ...field.text,
+      description:
+        "Signs the deliveries of all subscriptions of this application and name. Only the answer that creates one of them or rotates their secret shows it.",
+    },
+  }),
+  HandlerTest: recordOf(HANDLER_TEST),
+  PulledDelivery: record({
+    lease: { ...field.text, description: "Names it in its result. Opaque." },
+    delivery_id: field.rowid,
+    event_id: field.rowid,
+    action: field.text,
+    attempt: { type: "integer", minimum: 1 },
+    headers: {
+      type: "object",
+      additionalProperties: field.text,
+      description: `All that a handler would be sent, such as ${Object.keys(WEBHOOK_HEADERS).join(", ")}.`,
+    },
+    body: {
+      ...field.text,
+      description: "Its UTF-8 bytes are those that a handler would be sent, and are signed.",
+    },
+    expires_at: { ...field.timestamp, description: "When the lease ends, and the delivery is due again." },
+  }),
+  FinishedPull: record({
+    lease: field.text,
+    outcome: {
+      type: "string",
+      enum: ["stored", "fenced"],
+      description:
+        "`fenced`: the lease had ended, or its result is stored already. Somebody else has the delivery, or will have it.",
+    },
+    status: {
+      enum: [...DELIVERY_STATUSES, null],
+      description: "Of the delivery then; `null` where it is fenced.",
+    },
+    expires_at: { ...field.nullableTimestamp, description: "Of one that was extended: when its lease ends." },
+  }),
+  Delivery: recordOf(DELIVERY),
+  Attempt: recordOf(ATTEMPT),
+  SubscriptionAttempt: recordOf({
+    delivery_id: { answer: field.rowid },
+    event_id: { answer: field.rowid },
+    ...ATTEMPT,
+  }),
+  DeliveryWithAttempts: recordOf(DELIVERY_WITH_ATTEMPTS),
+  ReplayCount: recordOf(REPLAY_COUNT),
+  Replay: recordOf(REPLAY),
+  Token: recordOf(TOKEN),
+  Identity: record({
+    name: { ...field.text, description: "Of the token; `local` if the server requires none." },
+    scopes: TOKEN.scopes.answer,
+    expires_at: { ...field.nullableTimestamp, description: "When the token expires; `null`: never." },
+    data_id: {
+      ...field.text,
+      description: "Identifies the server's data: the same at all its addresses, and new after a restore.",
+    },
+    retries: {
+      ...record({
+        max_retries: { ...field.count, description: "Of one that is created without a number." },
+        retry_schedule: {
+          type: ["array", "null"],
+          items: field.count,
+          description:
+            "The waits before each retry in milliseconds, of those without a schedule of their own; the last one goes for all that follow. `null`: 0, 2, 4, 8 and 16 seconds, then doubling up to 6 hours.",
+        },
+        disable_after_ms: {
+          ...field.count,
+          description: "A subscription whose attempts all fail for so long is deactivated; 0: never.",
+        },
+      }),
+      description: "The server's settings for subscriptions that say nothing else.",
+    },
+  }),
+  SignInCode: record({
+    code: {
+      ...field.nullableText,
+      description: "Goes behind `/ui/#code=`; `null` where the server requires no token.",
+    },
+    expires_at: field.nullableTimestamp,
+  }),
+  TokenWithSecret: recordOf(TOKEN, { token: { ...field.text, description: "Only this answer shows it." } }),
+  Percentiles: {
+    ...record({ p50: milliseconds, p95: milliseconds, p99: milliseconds }),
+    description: "In milliseconds, to 6 %; `null` where there were none.",
+  },
+  Figures: record(FIGURES),
+  Stats: record(
+    {
+      range: { type: "string", enum: STATS_RANGE_NAMES },
+      from: field.timestamp,
+      to: { ...field.timestamp, description: "Now; the last step is not over." },
+      step_ms: field.count,
+      series: {
+        ...record(Object.fromEntries(Object.entries(COLUMNS).map(([name, text]) => [name, column(text)]))),
+        description: "A column for each figure, with a value for each step from `from` on.",
+      },
+      totals: ref("Figures"),
+      backlog: {
+        ...record({
+          ...Object.fromEntries(BACKLOG_CAUSES.map((cause) => [cause, ref("BacklogShare")])),
+          is_whole: { type: "boolean", description: "`false` when there is more than was counted." },
+        }),
+        description:
+          "What is unfinished now: due, due behind others of its subscription (`busy`), due at a rate limit or for a consumer (`paced`), to be sent later or behind another one (`waiting`), behind one that blocks (`blocked`), under way, held.",
+      },
+      rows: {
+        type: "array",
+        items: { anyOf: [ref("ActionFigures"), ref("SubscriptionFigures")] },
+        description: "With `by`: the busiest first, then those with nothing, by name.",
+      },
+    },
+    ["rows"],
+  ),
+  ActionFigures: record({
+    action: field.text,
+    application: field.text,
+    ...FIGURES,
+    last_published_at: { ...field.nullableTimestamp, description: "Of its last event that is kept." },
+  }),
+  SubscriptionFigures: record({
+    subscription_id: field.rowid,
+    application: field.text,
+    subscription: field.text,
+    action: field.text,
+    ...FIGURES,
+    last_error: {
+      ...field.nullableText,
+      description: "Of the last attempt that failed in this time: a status or an error code.",
+    },
+  }),
+  BacklogShare: record({
+    deliveries: field.count,
+    since: {
+      ...field.nullableTimestamp,
+      description: "Since when the first of them has been due, or under way; for `blocked`, what blocks.",
+    },
+  }),
+  AuditEntry: recordOf(AUDIT_ENTRY),
+  Health: recordOf(HEALTH),
+  Attention: recordOf(ATTENTION),
+  Node: recordOf(NODE),
+  Finding: recordOf(FINDING),
+  Error: record(failure),
+};
