@@ -20,30 +20,6 @@ describe("what the engine counts", () => {
     await receiver.close();
   });
 
-  it("are each attempt once, and each delivery's end once", async () => {
-    receiver.script({ status: 302, headers: { location: "/" } }, { status: 500 }, "reset", { status: 999 });
-    await bench.publish(await bench.subscribe(receiver.url, 3));
-    for (let attempt = 0; attempt < 4; attempt += 1) {
-      await bench.once({}, { counts });
-      await bench.clock.advance(10_000);
-    }
-    receiver.script({ status: 410 });
-    await bench.publish(await bench.subscribe(receiver.url));
-    await bench.once({}, { counts });
-    await bench.publish(await bench.subscribe(receiver.url), 2);
-    bench.clock.pass(700);
-    // A new one gets a single attempt at a time.
-    for (let round = 0; round < 2; round += 1) await bench.once({}, { counts });
-
-    expect(counts.failedByStatus).toEqual({ "3xx": 1, "4xx": 1, "5xx": 1, other: 1 });
-    expect(counts.failedByError).toMatchObject({ connection_reset: 1, timeout: 0, interrupted: 0 });
-    expect(counts.deliveredAttempts).toBe(2);
-    expect(counts.finished).toEqual({ delivered: 2, failed: 2, filtered: 0 });
-    expect(counts.attemptSeconds.counts.reduce((sum, count) => sum + count)).toBe(7);
-    // The clock stands still while an attempt is under way.
-    expect(counts.latencySeconds.sum).toBeCloseTo(1.4);
-  });
-
   it("are aborted attempts as returned", async () => {
     const engine = bench.engine({}, { counts });
     receiver.script("hang");

@@ -54,32 +54,6 @@ describe("the headers of a request", () => {
     expect(verify(secret, body, { ...headers, "webhook-id": "evt_43_7" })).toThrow(WebhookVerificationError);
   });
 
-  it("verifies for receivers of the old and the new secret while both are in force", () => {
-    const old = newSecret();
-    const headers = headersOf({ previousSecret: old });
-    for (const key of [secret, old]) expect(new Webhook(key).verify(body, headers)).toBeDefined();
-    expect(verify(newSecret(), body, headers)).toThrow(WebhookVerificationError);
-    expect(headers["webhook-signature"]).toMatch(/^v1,\S{44} v1,\S{44}$/);
-  });
-
-  it("signs with the old secret while both are in force where a header holds one value", () => {
-    const old = newSecret();
-    const { Authorization, "X-Evreg-Signature": signature } = headersOf({ previousSecret: old });
-    const byOld = headersOf({ secret: old });
-    expect({ Authorization, "X-Evreg-Signature": signature }).toEqual({
-      Authorization: `Bearer ${old}`,
-      "X-Evreg-Signature": byOld["X-Evreg-Signature"],
-    });
-  });
-
-  it("contains the subscription's bearer value, or none, whichever secrets are in force", () => {
-    for (const secrets of [{}, { previousSecret: newSecret() }]) {
-      const own = headersOf({ ...secrets, bearer: "mine" });
-      expect(own["Authorization"]).toBe("Bearer mine");
-      expect(headersOf({ ...secrets, bearer: null })).not.toHaveProperty("Authorization");
-    }
-  });
-
   it("has the same id in each retry, and different ones for each subscription and event", () => {
     expect(id({ attempt: 4 })).toBe(id({}));
     expect(

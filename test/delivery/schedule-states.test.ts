@@ -268,19 +268,6 @@ function drawnFrom(states: readonly string[]): string[] {
   return diagrams.filter((line) => states.includes(line.split(" ")[0]!));
 }
 
-it("lets an item live only as its table says", () => {
-  const schedule = new Schedule(MAX_IN_FLIGHT, 3);
-  schedule.request(1, 60_000);
-  const subscription = { subscriptionId: 1, settings: NO_SETTINGS };
-  const claim = { subscription, event: { action: "a", payload: Buffer.from("1") } } as unknown as Claim;
-  schedule.claimed({ claims: [claim], nextDueAtMs: undefined, limitedTiers: [] }, 1);
-  const step = schedule.step(1);
-  const item = step.do === "start" ? step.item : expect.unreachable();
-  expect(() => schedule.broke(item)).toThrow("An item that is queued was broken.");
-  schedule.start(item, 1);
-  expect(() => schedule.start(item, 1)).toThrow("An item that is sending was started.");
-});
-
 it("has parts that CONTRIBUTING.md lists, and no others", () => {
   const folder = new URL("../../src/delivery/", import.meta.url);
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>

@@ -1,17 +1,11 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { Principal } from "../../src/domain/token.ts";
-import {
-  type ResponseLimits,
-  ResponseBudget,
-  type BudgetedRequest,
-  PAGE_BYTES,
-} from "../../src/http/response-budget.ts";
+import { type ResponseLimits, ResponseBudget, type BudgetedRequest } from "../../src/http/response-budget.ts";
 import { isByteStream, type Part, type Reply, replyInParts } from "../../src/http/response.ts";
 import type { HttpService } from "../../src/http/routes/route.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { PAYLOAD_BYTES } from "../support/local-service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { until } from "../support/until.ts";
 import { type Harness, type HarnessOptions, startHarness } from "./harness.ts";
 import { RawConnection } from "./raw-connection.ts";
 
@@ -66,24 +60,6 @@ function schemaOf(member: number): Readonly<Record<string, unknown>> {
 describe("memory for answers", () => {
   const clock = new ManualClock();
 
-  test("of many lists that one caller asks for at once, few are before that of another", async () => {
-    const memory = new ResponseBudget(clock);
-    const gate = Promise.withResolvers<void>();
-    const made: string[] = [];
-    const list = (token: string): Promise<Reply> =>
-      memory.answer(asking(token), PAGE_BYTES, async () => {
-        made.push(token);
-        await gate.promise;
-        return { status: 200, body: "" };
-      });
-    const lists = [...Array.from({ length: 100 }, () => list("many")), list("one")];
-    await until("the other's is made", () => made.includes("one"));
-    expect(made).toHaveLength(17);
-    gate.resolve();
-    await Promise.all(lists);
-    expect(made).toHaveLength(101);
-  });
-
   test("a small answer counts only while it is made, and a large one as what it has come to", async () => {
     const memory = new ResponseBudget(clock, LIMITS);
     expect(await read(memory, 10)).toEqual({ status: 200, body: "x".repeat(10) });
@@ -92,23 +68,6 @@ describe("memory for answers", () => {
     (await read(memory, 11, { token: "b" })).release?.();
     large.release?.();
     expect((await read(memory, 50)).body).toHaveLength(50);
-  });
-
-  test("an answer waits for those that are not taken, and is refused when that takes too long", async () => {
-    const memory = new ResponseBudget(clock, LIMITS);
-    const first = await read(memory, 40);
-    const second = read(memory, 30);
-    const third = read(memory, 45);
-    const refused = expect(third).rejects.toMatchObject({ code: "unavailable" });
-    await clock.advance(999);
-    first.release?.();
-    const got = await second;
-    await clock.advance(1);
-    await refused;
-    got.release?.();
-    got.release?.();
-    (await read(memory, 50)).release?.();
-    expect(clock.pending).toBe(0);
   });
 
   test("an answer in parts holds its room until it is out, as one part of it is in memory all the time", async () => {
@@ -247,30 +206,6 @@ describe("over HTTP", () => {
     }
     gate.resolve();
     expect(await Promise.all(others)).toEqual([200, 200]);
-  });
-
-  test("a caller who leaves while its answer is made is no failure of evreg", async () => {
-    const gate = Promise.withResolvers<void>();
-    let listing = 0;
-    const get = await filled({
-      around: beforeLists(async () => {
-        listing += 1;
-        await gate.promise;
-      }),
-    });
-    const leaving = await connection();
-    leaving.send(get("/v1/events?limit=40"));
-    await until("the list to be read", () => listing === 1);
-    leaving.destroy();
-    const { log } = harness!;
-    const other = await connection();
-    other.send(get("/health"));
-    expect((await other.answer()).status).toBe(200);
-    gate.resolve();
-    const lines = () => log.filter(({ fields }) => fields["path"] === "/v1/events");
-    await until("the request's line", () => lines().length > 0);
-    expect(lines().map(({ level, fields }) => [level, fields["status"]])).toEqual([["info", 499]]);
-    expect(log.filter(({ level }) => level === "error")).toEqual([]);
   });
 
   test("an answer that is not read delays further ones of its caller only, until it is gone", async () => {

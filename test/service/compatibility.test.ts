@@ -92,19 +92,6 @@ test("the thread compares, and finds nothing broken of a schema that was never v
   await local.clock.advance(10_000);
 });
 
-test("a comparison that waits ends with its request", async () => {
-  const thread = new ValidationThread(local.clock);
-  const gone = new AbortController();
-  const task = { older: having("a"), newer: having("b"), mode: "full" } as const;
-  const running = thread.make("comparison", task, local);
-  const waiting = thread.make("comparison", task, local, gone.signal);
-  gone.abort();
-  await expect(waiting).rejects.toBe(gone.signal.reason);
-  await expect(thread.make("comparison", task, local, gone.signal)).rejects.toBe(gone.signal.reason);
-  expect((await running).breaks).toHaveLength(1);
-  await local.clock.advance(10_000);
-});
-
 test("when the step budget is used up, each side lists the revisions that were not compared", async () => {
   await withHistory([having("a"), having("b"), having("a", "b"), having()]);
   const { breaks, comparisons } = await judge(having("c"), 1);
