@@ -12,7 +12,7 @@ export class Apply extends TargetCommand {
 
 What a file leaves out of a record gets the default of a new one. Only active of a subscription, and deprecated, retired and successor of an action stay as they are. Secrets are never in files: that of a created subscription is shown once, on the terminal or in --secrets-file.`;
   static override usage =
-    "apply --file FILE|DIR|- [--dry-run [--exit-code]] [--prune [--yes]] [--secrets-file FILE|-] [--bearer-token-dir DIR] [--compatibility none] [--keep-going]";
+    "apply --file FILE|DIR|- [--dry-run [--exit-code]] [--prune [--yes]] [--secrets-file FILE|-] [--compatibility none]";
   static override examples = examples({
     "What would change": "evreg apply -f registry/ --dry-run",
     "Change it, from a script": "evreg apply -f registry/ --secrets-file secrets.ndjson",
@@ -43,14 +43,7 @@ What a file leaves out of a record gets the default of a new one. Only active of
       "Add the secret of each created subscription to this file, one JSON record a line (mode 0600), or - to the output.",
       "FILE|-",
     ),
-    "bearer-token-dir": textFlag(
-      "The folder that each bearer_token_file lies in, instead of that of the files.",
-      "DIR",
-    ),
     compatibility: choiceFlag("none: apply schemas that break someone as well (scope admin).", ["none"]),
-    "keep-going": Flags.boolean({
-      summary: "Do whatever can be done past a break or a failure, instead of stopping there.",
-    }),
   };
 
   async run(): Promise<number> {
@@ -60,7 +53,7 @@ What a file leaves out of a record gets the default of a new one. Only active of
       import("../cli/registry/declarations.ts"),
       import("../cli/registry/apply.ts"),
     ]);
-    const declared = await loadDeclarations(flags.file, flags["bearer-token-dir"]);
+    const declared = await loadDeclarations(flags.file);
     const { "dry-run": dryRun, prune, yes } = flags;
     const options = {
       dryRun,
@@ -68,7 +61,6 @@ What a file leaves out of a record gets the default of a new one. Only active of
       prune,
       yes,
       force: flags.compatibility === "none",
-      keepGoing: flags["keep-going"],
       secretsFile: flags["secrets-file"],
       output: this.outputFor(flags),
     };
@@ -78,37 +70,19 @@ What a file leaves out of a record gets the default of a new one. Only active of
   }
 }
 
-/** Where registry files are written. */
-const FILE_FLAGS = {
-  "output-file": Flags.string({
-    char: "o",
-    summary: "Write into this file.",
-    helpValue: "FILE",
-    exclusive: ["output-dir"],
-  }),
-  "output-dir": Flags.string({
-    summary: "Write into this folder, a file for each application.",
-    helpValue: "DIR",
-  }),
-  force: Flags.boolean({
-    summary: "Replace files in the folder that hold something else.",
-    dependsOn: ["output-dir"],
-  }),
-};
+const outputFileFlag = Flags.string({ char: "o", summary: "Write into this file.", helpValue: "FILE" });
 
 export class Export extends TargetCommand {
   static override summary = "Write actions and subscriptions to files that evreg apply can read.";
   static override description =
     "As YAML, or as JSON with --json. Default values are left out, and so are secrets, numbers and times: the same registry always gives the same text. Applying it changes nothing.";
-  static override usage =
-    "export [--application NAME] [--output-file FILE | --output-dir DIR [--force]] [--json]";
+  static override usage = "export [--application NAME] [--output-file FILE] [--json]";
   static override examples = examples({
     "To look at": "evreg export",
-    "Into a folder, a file for each application": "evreg export --output-dir registry",
     "One application, into a file": "evreg export --application shop -o shop.yaml",
   });
   static override flags = {
-    ...FILE_FLAGS,
+    "output-file": outputFileFlag,
     application: Flags.string({
       summary: "Only the actions this application owns, and its subscriptions.",
       helpValue: "NAME",
@@ -119,16 +93,14 @@ export class Export extends TargetCommand {
     const { flags } = await this.parse(Export);
     const { format } = this.outputFor(flags);
     if (format === "jsonl") throw usageError("An export is one document: YAML, or JSON with --json.");
-    const as = format === "json" ? "json" : "yaml";
-    const { application } = flags;
-    const { exported, groupByApplication, registryOf, writeRegistry } =
-      await import("../cli/registry/export.ts");
-    const registry = await this.withTarget(flags, (evreg) => registryOf(evreg, application));
-    const byApplication = groupByApplication(registry);
-    if (application !== undefined && byApplication.size === 0) {
+    const { application, "output-file": path = "-" } = flags;
+    const { exported, registryOf, writeRegistry } = await import("../cli/registry/export.ts");
+    const registry = exported(await this.withTarget(flags, (evreg) => registryOf(evreg, application)));
+    const isEmpty = registry.actions.length === 0 && registry.subscriptions.length === 0;
+    if (application !== undefined && isEmpty) {
       note(escapeControl(`No action and no subscription is of the application ${application}.`));
     }
-    await writeRegistry(exported(registry), byApplication, as, flags);
+    await writeRegistry(registry, format === "json" ? "json" : "yaml", path);
   }
 }
 
@@ -137,12 +109,11 @@ export class Import extends BaseCommand {
   static override description = `Reads the webhooks of an OpenAPI 3.1 document or the messages of an AsyncAPI 3 one, as YAML or JSON, and writes their actions as files that evreg apply reads. Nothing is applied: look at them first.
 
 Each payload's schema becomes one of Draft 7 that accepts the same, with what it refers to in the document. stderr says with its line what is changed or checks nothing. A message whose schema would not mean the same is left out, and the exit code is 7.`;
-  static override usage =
-    "import FILE|- [--application NAME] [--prefix NAME] [--output-file FILE | --output-dir DIR [--force]] [--json]";
+  static override usage = "import FILE|- [--application NAME] [--prefix NAME] [--output-file FILE] [--json]";
   static override examples = examples({
     "To look at": "evreg import openapi.yaml --application shop",
     "Into the folder of the registry, and what that would change":
-      "evreg import openapi.yaml --application shop --output-dir registry && evreg apply -f registry --dry-run",
+      "evreg import openapi.yaml --application shop -o registry/shop.yaml && evreg apply -f registry --dry-run",
     "With names such as github.issues-opened":
       "evreg import api.github.com.json --application github --prefix github -o github.yaml",
   });
@@ -150,7 +121,7 @@ Each payload's schema becomes one of Draft 7 that accepts the same, with what it
     file: Args.string({ description: "The document; - for stdin.", required: true, ignoreStdin: true }),
   };
   static override flags = {
-    ...FILE_FLAGS,
+    "output-file": outputFileFlag,
     application: textFlag("The application that owns the actions (default: the document's title).", "NAME"),
     prefix: textFlag("What each action's name begins with, before a dot.", "NAME"),
   };
@@ -165,7 +136,7 @@ Each payload's schema becomes one of Draft 7 that accepts the same, with what it
       application,
       prefix,
       format: format === "json" ? "json" : "yaml",
-      target: flags,
+      target: flags["output-file"] ?? "-",
     });
     return isWhole ? EXIT.done : EXIT.someFailed;
   }

@@ -93,8 +93,7 @@ describe("suggestions", () => {
     for (const line of ["publish --file ", "apply -f ", "config check ", "import ", "serve --config=x"]) {
       expect(at(line), line).toEqual({ kind: "files" });
     }
-    for (const line of ["serve --data ", "export --output-dir "])
-      expect(at(line), line).toEqual({ kind: "folders" });
+    expect(at("serve --data ")).toEqual({ kind: "folders" });
   });
 });
 

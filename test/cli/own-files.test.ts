@@ -1,14 +1,4 @@
-import {
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { commandLine } from "../support/command-line.ts";
@@ -112,22 +102,4 @@ test("no other command writes to a file of a data folder", async () => {
   const after = statSync(join(data, "evreg.db"));
   expect([after.ino, after.mode]).toEqual([before.ino, before.mode]);
   expect(await run(["actions", "get", "kept"])).toMatchObject({ code: 0 });
-});
-
-test("an export into a folder does not write through a link in it, not even when forced", async () => {
-  mkdirSync(at("registry"));
-  const target = at("settings-of-somebody");
-  for (const isThere of [true, false]) {
-    if (isThere) writeFileSync(target, "important");
-    else rmSync(target);
-    rmSync(at("registry/shop.yaml"), { force: true });
-    symlinkSync(target, at("registry/shop.yaml"));
-    const outcome = await run(["export", "--output-dir", "registry", "--force"]);
-    expect(outcome).toMatchObject({ code: 5, stdout: "" });
-    expect(outcome.stderr).toContain("registry/shop.yaml is a link, and is not written through");
-    expect(existsSync(target)).toBe(isThere);
-    if (isThere) expect(readFileSync(target, "utf8")).toBe("important");
-  }
-  renameSync(at("registry/shop.yaml"), at("elsewhere"));
-  expect(await run(["export", "--output-dir", "registry", "--force"])).toMatchObject({ code: 0 });
 });

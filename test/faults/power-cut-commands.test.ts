@@ -88,7 +88,6 @@ describe.skipIf(missing !== undefined)(
           context("prod"),
           `${config}/context-in-use`,
         ]);
-        await run("export --output-dir out/registry/now", ["out/registry/now/load.yaml"]);
         await run("context add test --url http://127.0.0.1:9 --no-check", [context("test")]);
         await run("context remove test", [context("test")]);
         await run("export --output-file out/registry.yaml", ["out/registry.yaml"]);

@@ -25,7 +25,7 @@ export async function writeFile(path: string, text: string): Promise<void> {
  * Writes a text to the disk, or into a pipe or a device.
  * @throws EvregError `usage` for a file of a data folder; what the system says
  */
-export async function writeThrough(path: string, text: string): Promise<void> {
+async function writeThrough(path: string, text: string): Promise<void> {
   mustNotBeDataFile(path);
   const file = await open(path, "w");
   try {

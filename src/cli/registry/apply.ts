@@ -1,38 +1,41 @@
+import { EXIT_CODE, exitCodeFor } from "../../domain/error.ts";
 import type { SubscriptionWithSecret } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
 import { interruption } from "../io/interruption.ts";
 import { writeOut } from "../io/output.ts";
 import { agreementTo } from "../io/prompts.ts";
 import { counted } from "../io/text.ts";
-import { usageError } from "../usage-errors.ts";
+import { EXIT, usageError } from "../usage-errors.ts";
 import { type Declarations, problemsError } from "./declarations.ts";
-import { type ApplyOptions, executePlan, withBreaks } from "./execute.ts";
+import { type ApplyOptions, executeSteps, type Run } from "./execute.ts";
 import { registryOf } from "./export.ts";
-import { type Plan, planFor } from "./plan.ts";
-import { exitCodeOf, planText, type Run, SecretSink, printResult, printUndeclared } from "./report.ts";
+import { type Plan, planFor, withBreaks } from "./plan.ts";
+import { planText, printResult, printUndeclared } from "./report.ts";
+import { SecretSink } from "./secret-sink.ts";
 
 /** Plans, prints the plan, executes it, and prints what was done and what was not. Answers the exit code. */
 export async function apply(evreg: Evreg, declared: Declarations, options: ApplyOptions): Promise<number> {
+  const { dryRun, exitCode, force, yes, output } = options;
   const registry = await registryOf(evreg);
   const planned = planFor(declared, registry, options);
   if (planned.problems.length > 0) throw problemsError(planned.problems);
   const plan = await withBreaks(planned, registry, evreg.actions);
-  if (options.output.format === "table") {
+  const { steps } = plan;
+  if (output.format === "table") {
     await writeOut(planText(plan, options));
     printUndeclared(plan, options);
   }
-  const { steps } = plan;
-  const { dryRun, force, keepGoing, yes } = options;
-  // A plan with breaks is not executed, unless `--keep-going` asks for the rest.
-  const isAllowed = force || keepGoing || steps.every(({ breaks }) => breaks.length === 0);
-  const isToRun = !dryRun && steps.length > 0 && isAllowed;
-  if (isToRun && !yes) {
-    const refusal = await refusalToDelete(plan);
-    if (refusal !== undefined) return refusal;
+  const isRefused = !force && steps.some(({ breaks }) => breaks.length > 0);
+  if (dryRun || isRefused || steps.length === 0) {
+    await printResult(plan, undefined, options);
+    if (isRefused) return EXIT_CODE.conflict;
+    return exitCode && steps.length > 0 ? EXIT.someFailed : EXIT.done;
   }
-  const run = isToRun ? await runOf(evreg, plan, options) : undefined;
+  const refusal = yes ? undefined : await refusalToDelete(plan);
+  if (refusal !== undefined) return refusal;
+  const run = await runOf(evreg, plan, options);
   await printResult(plan, run, options);
-  return exitCodeOf(plan, run, options);
+  return exitCodeOf(plan, run);
 }
 
 /** The exit code where a person does not agree to what the plan deletes. */
@@ -44,15 +47,19 @@ async function refusalToDelete({ steps }: Plan): Promise<number | undefined> {
   return agreementTo(`This deletes ${what}`, question, "Nothing was changed.");
 }
 
-async function runOf(evreg: Evreg, plan: Plan, options: ApplyOptions): Promise<Run> {
-  const { force, keepGoing } = options;
-  const creates = plan.steps.some(({ operation, noun }) => operation === "create" && noun === "subscription");
+/** 7 where some was done and a step failed, and its own code where nothing was. */
+function exitCodeOf({ steps }: Plan, { done, failure }: Run): number {
+  if (failure === undefined) return done.length === steps.length ? EXIT.done : EXIT.interrupted;
+  const code = exitCodeFor(failure);
+  return done.length === 0 || code === EXIT_CODE.unreachable ? code : EXIT.someFailed;
+}
+
+async function runOf(evreg: Evreg, { steps }: Plan, options: ApplyOptions): Promise<Run> {
+  const creates = steps.some(({ operation, noun }) => operation === "create" && noun === "subscription");
   const secrets = creates ? openSecretSink(options) : undefined;
-  const signal = interruption();
   try {
     const created = async (subscription: SubscriptionWithSecret) => secrets?.add(subscription);
-    const outcomes = await executePlan(evreg, plan, { force, keepGoing, signal, created });
-    return { outcomes, secrets: secrets?.shown ?? new Map(), interrupted: signal.aborted };
+    return await executeSteps(evreg, steps, { force: options.force, signal: interruption(), created });
   } finally {
     secrets?.close();
   }

@@ -1,11 +1,9 @@
-import { realpath } from "node:fs/promises";
 import { EvregError, invalidField, messageOf } from "../../domain/error.ts";
 import { checkBearerToken } from "../../domain/subscription.ts";
 import type { Field } from "../../model/field.ts";
 import { Unreadable } from "../../model/value-kinds.ts";
 import { readInput } from "../io/input.ts";
 import { type FieldPath, pathNamed } from "../../json/field-path.ts";
-import { usageError } from "../usage-errors.ts";
 import {
   type ParsedDocument,
   parseDocuments,
@@ -44,39 +42,23 @@ export interface Declared {
 
 /**
  * What the files at these paths declare.
- * @param bearerTokenDir where each `bearer_token_file` is; by default they are where schemas are
  * @throws `usage` with every mistake and its place
  */
-export async function loadDeclarations(
-  paths: readonly string[],
-  bearerTokenDir: string | undefined,
-): Promise<Declarations> {
+export async function loadDeclarations(paths: readonly string[]): Promise<Declarations> {
   const { files, problems } = await readFiles(paths);
-  const bearerTokenFolder =
-    bearerTokenDir === undefined
-      ? undefined
-      : await realpath(bearerTokenDir).catch(() => {
-          throw usageError(`--bearer-token-dir: there is no folder ${bearerTokenDir}.`);
-        });
-  const declared = await readDeclarations(files, bearerTokenFolder);
+  const declared = await readDeclarations(files);
   const all = [...problems, ...declared.problems];
   if (all.length > 0) throw problemsError(all);
   return declared;
 }
 
 /** All that the files declare. Each record is checked up to its first mistake, and none may occur twice. */
-export async function readDeclarations(
-  files: readonly RegistryFile[],
-  bearerTokenFolder?: string,
-): Promise<Declarations> {
+export async function readDeclarations(files: readonly RegistryFile[]): Promise<Declarations> {
   const problems: Problem[] = [];
   const records: Declared[] = [];
-  const schemas = await schemaFiles(files);
-  for (const file of files.filter(({ path }) => !schemas.has(path))) {
-    for (const raw of recordsIn(file, problems)) {
-      const record = await checkRecord(raw, bearerTokenFolder, problems);
-      if (record !== undefined) records.push(record);
-    }
+  for (const raw of files.flatMap((file) => recordsIn(file, problems))) {
+    const record = await checkRecord(raw, problems);
+    if (record !== undefined) records.push(record);
   }
   problems.push(...duplicates(records));
   return {
@@ -134,18 +116,6 @@ function recordsIn(file: RegistryFile, problems: Problem[]): RawRecord[] {
   return records;
 }
 
-/** Files that are the schema of an action of another file, and so declare nothing themselves. */
-async function schemaFiles(files: readonly RegistryFile[]): Promise<ReadonlySet<string>> {
-  const paths = new Set<string>();
-  for (const { kind, value, file } of files.flatMap((one) => recordsIn(one, []))) {
-    const schemata = (value as { schemata?: unknown } | null)?.schemata;
-    if (kind !== ACTION || typeof schemata !== "string") continue;
-    const path = await referredFile(schemata, file.folder, file.within).catch(() => undefined);
-    if (path !== undefined) paths.add(path);
-  }
-  return paths;
-}
-
 function duplicates(records: readonly Declared[]): Problem[] {
   const first = new Map<string, Declared>();
   const problems: Problem[] = [];
@@ -183,7 +153,6 @@ export function problemsError(problems: readonly Problem[]): EvregError {
  */
 async function checkRecord(
   { kind, value, place, file }: RawRecord,
-  bearerTokenFolder: string | undefined,
   problems: Problem[],
 ): Promise<Declared | undefined> {
   let placeOf = place;
@@ -202,7 +171,7 @@ async function checkRecord(
       // Places inside the schema are those of its own file.
       placeOf = (inside) => (inside[0] === "schemata" ? schema.place(inside.slice(1)) : place(inside));
     }
-    const bearerToken = await bearerTokenOf(values, file, bearerTokenFolder);
+    const bearerToken = await bearerTokenOf(values, file);
     delete values["bearer_token_file"];
     for (const [member, field] of Object.entries(kind.fields)) readText(values, member, field);
     checkMembers(kind, values);
@@ -258,7 +227,6 @@ async function schemaIn(path: string, { folder, within }: RegistryFile): Promise
 async function bearerTokenOf(
   values: Record<string, unknown>,
   { folder, within }: RegistryFile,
-  own: string | undefined,
 ): Promise<string | undefined> {
   const path = values["bearer_token_file"];
   if (path === undefined) return undefined;
@@ -268,8 +236,7 @@ async function bearerTokenOf(
   }
   values["bearer"] = "own";
   return inField("bearer_token_file", async () => {
-    const real = await referredFile(path, own ?? folder, own ?? within);
-    const token = Buffer.from(await readInput(real)).toString("utf8");
+    const token = Buffer.from(await readInput(await referredFile(path, folder, within))).toString("utf8");
     return checkBearerToken("bearer_token_file", token.trim());
   });
 }

@@ -149,10 +149,6 @@ function lineAt(document: Document, lines: LineCounter, path: FieldPath): number
 
 /** A file that declares, or one that such a file refers to. */
 export interface RegistryFile {
-  /** The file's name from the path that was typed. */
-  readonly name: string;
-  /** Absolute, links resolved; of stdin, the working directory. */
-  readonly path: string;
   /** Where paths in it start. */
   readonly folder: string;
   /** It may refer to files in here only: the folder typed, or that of the file typed. */
@@ -161,7 +157,7 @@ export interface RegistryFile {
 }
 
 const REGISTRY_FILE = /\.(?:ya?ml|json)$/i;
-/** A file in a folder with such a name is a schema. */
+/** A file in a folder with such a name is a schema, and declares nothing. */
 const SCHEMA_FILE = /\.schema\.(?:ya?ml|json)$/i;
 
 /**
@@ -178,13 +174,12 @@ export async function readFiles(
     const names = isFolder ? await filesIn(start) : [start];
     if (names.length === 0) throw usageError(`There is no .yaml, .yml or .json file in ${start}.`);
     for (const name of names) {
-      const path = name === "-" ? process.cwd() : await realpath(name).catch(() => resolve(name));
-      const folder = name === "-" ? path : dirname(resolve(name));
+      const folder = name === "-" ? process.cwd() : dirname(resolve(name));
       const within = isFolder ? await realpath(start) : await realpath(folder).catch(() => folder);
       const bytes = await readInput(name);
       const read = parseDocuments(name === "-" ? "stdin" : name, bytes);
       problems.push(...read.problems);
-      files.push({ name, path, folder, within, documents: read.documents });
+      files.push({ folder, within, documents: read.documents });
     }
   }
   return { files, problems };

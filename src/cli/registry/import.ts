@@ -11,13 +11,14 @@ import { nextCommand } from "../target/next-command.ts";
 import { usageError } from "../usage-errors.ts";
 import { problemsError } from "./declarations.ts";
 import { type ParsedDocument, parseDocuments } from "./documents.ts";
-import { type ExportFormat, type RegistryTarget, writeRegistry } from "./export.ts";
+import { type ExportFormat, writeRegistry } from "./export.ts";
 
 export interface ImportChoices {
   readonly application: string | undefined;
   readonly prefix: string | undefined;
   readonly format: ExportFormat;
-  readonly target: RegistryTarget;
+  /** The file to write; `-` is stdout. */
+  readonly target: string;
 }
 
 /** Skipped messages that an error names. */
@@ -36,8 +37,7 @@ export async function importDocument(path: string, choices: ImportChoices): Prom
   const typed = choices.prefix?.replace(/\.$/, "");
   const prefix =
     typed === undefined ? undefined : named("--prefix: it", () => checkActionName("prefix", typed));
-  const into = target["output-file"];
-  if (path !== "-" && into !== undefined && resolve(into) === resolve(path)) {
+  if (path !== "-" && resolve(target) === resolve(path)) {
     throw usageError(`--output-file: ${path} is the document itself; name another file.`);
   }
   const document = parsed(name, await readInput(path));
@@ -61,11 +61,9 @@ export async function importDocument(path: string, choices: ImportChoices): Prom
     schemata,
     ...(deprecated ? { deprecated } : {}),
   }));
-  const registry = { actions: declared, subscriptions: [] };
-  const isInFiles = await writeRegistry(registry, new Map([[application, registry]]), format, target);
-  if (isInFiles) {
-    const file = target["output-dir"] ?? target["output-file"];
-    const next = nextCommand(`apply${flagWords({ file })} --dry-run`);
+  await writeRegistry({ actions: declared, subscriptions: [] }, format, target);
+  if (target !== "-") {
+    const next = nextCommand(`apply${flagWords({ file: target })} --dry-run`);
     note(
       `${counted(actions.length, "action")} of ${escapeControl(application)}. What they would change: ${next}`,
     );

@@ -1,9 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Action, type RevisionBreak, type SchemaWarning } from "../../domain/action.ts";
+import {
+  type Action,
+  type CompatibilityMode,
+  type RevisionBreak,
+  type Schemata,
+  type SchemaWarning,
+} from "../../domain/action.ts";
 import { EvregError } from "../../domain/error.ts";
-import { isPattern } from "../../domain/names.ts";
+import { isPattern, nextVersionName } from "../../domain/names.ts";
 import type { RetryDefaults } from "../../domain/retry.ts";
 import type { Subscription } from "../../domain/subscription.ts";
+import type { ActionsPort } from "../../evreg.ts";
 import { checkSchema } from "../../schema/check.ts";
 import { pathNamed } from "../../json/field-path.ts";
 import { pointerSteps } from "../../json/pointer.ts";
@@ -26,7 +33,7 @@ export interface Change {
   readonly to: unknown;
 }
 
-/** One record that differs from its declaration, and what changes it. */
+/** One request, about a record that differs from its declaration. */
 export interface Step {
   readonly operation: "create" | "change" | "delete";
   readonly noun: DeclaredKind["noun"];
@@ -36,10 +43,8 @@ export interface Step {
   readonly identity: Values;
   /** The rowid of the existing record. */
   readonly rowid?: number;
-  /** The members to send; of a new record all that are declared, with its identity. Empty where only the state changes. */
+  /** The members to send; of a new record all that are declared, with its identity. */
   readonly body: Values;
-  /** What is sent of an action when all actions exist. */
-  readonly state: Values;
   /** The value of a bearer that is `own`; sent with the body and never shown. */
   readonly bearerToken?: string;
   readonly changes: readonly Change[];
@@ -52,7 +57,7 @@ export interface Step {
 }
 
 export interface Plan {
-  /** Actions first, as subscriptions need them; what is deleted comes last. */
+  /** Actions first, as subscriptions need them, then how actions end; what is deleted comes last. */
   readonly steps: readonly Step[];
   /** Records that are as declared. */
   readonly unchanged: number;
@@ -76,24 +81,30 @@ export function planFor(
     actions: registry.actions as unknown as readonly Values[],
     subscriptions: registry.subscriptions as unknown as readonly Values[],
   };
-  const problems = stateProblems(declared.actions, registry.actions);
-  const actions = stepsFor(ACTION, declared.actions, existing.actions, problems, registry.retries);
-  const declaredActions = declared.actions.map(({ values }) => values);
+  const problems: Problem[] = [];
   const known = new Set(
     // A token may read a subscription and not the action it is to.
-    [...existing.actions, ...existing.subscriptions, ...declaredActions].map((record) => record["action"]),
+    [...existing.actions, ...existing.subscriptions, ...declared.actions.map(({ values }) => values)].map(
+      (record) => record["action"],
+    ),
   );
   for (const { values, place } of declared.subscriptions) {
-    if (!isPattern(String(values["action"])) && !known.has(values["action"]))
-      problems.push({ place: place(["action"]), message: unknownAction(values["action"]) });
+    const action = String(values["action"]);
+    if (isPattern(action) || known.has(action)) continue;
+    const message = `there is no action ${action}, or none that this token may read, and no file declares it`;
+    problems.push({ place: place(["action"]), message });
   }
-  const subscriptions = stepsFor(
-    SUBSCRIPTION,
-    declared.subscriptions,
-    existing.subscriptions,
-    problems,
-    registry.retries,
-  );
+  const stepsFor = (kind: DeclaredKind): Step[] => {
+    const byKey = new Map(existing[kind.list].map((record) => [keyOf(kind, record), record]));
+    return declared[kind.list]
+      .flatMap((record) => stepsTo(record, byKey.get(keyOf(kind, record.values)), registry.retries, problems))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  };
+  const actions = stepsFor(ACTION);
+  const ends = actions.filter(isEnd);
+  const bodies = actions.filter((step) => !isEnd(step));
+  const changing = [...bodies, ...endsInOrder(ends), ...stepsFor(SUBSCRIPTION)];
+
   const applications = new Set(
     [...declared.actions, ...declared.subscriptions].map(({ values }) => values["application"]),
   );
@@ -105,10 +116,10 @@ export function planFor(
   };
   const undeclared = undeclaredIn(SUBSCRIPTION);
   const deletions = undeclared.map((record) => stepOf(SUBSCRIPTION, "delete", record, []));
-  const changing = [...actions, ...subscriptions];
+  const changed = new Set(changing.map(({ noun, name }) => `${noun} ${name}`));
   return {
     steps: prune ? [...changing, ...deletions] : changing,
-    unchanged: declared.actions.length + declared.subscriptions.length - changing.length,
+    unchanged: declared.actions.length + declared.subscriptions.length - changed.size,
     undeclared: {
       actions: undeclaredIn(ACTION).map((record) => nameOf(ACTION, record)),
       subscriptions: undeclared.map((record) => nameOf(SUBSCRIPTION, record)),
@@ -117,35 +128,46 @@ export function planFor(
   };
 }
 
-function unknownAction(name: unknown): string {
-  return `there is no action ${String(name)}, or none that this token may read, and no file declares it`;
+/** The members that end an action or name its successor. They have a step of their own, as the same files may make the successor. */
+const END = new Set(["deprecated", "retired", "successor"]);
+
+function isEnd({ noun, operation, changes }: Step): boolean {
+  return noun === "action" && operation === "change" && changes.every(({ member }) => END.has(member));
 }
 
-function stepsFor(
-  kind: DeclaredKind,
-  declared: readonly Declared[],
-  existing: readonly Values[],
-  problems: Problem[],
+/** The steps to one declared record: none where it is as declared. */
+function stepsTo(
+  record: Declared,
+  existing: Values | undefined,
   retries: RetryDefaults | undefined,
+  problems: Problem[],
 ): Step[] {
-  const byKey = new Map(existing.map((record) => [keyOf(kind, record), record]));
+  const { kind, values, place, bearerToken } = record;
+  const all = changesOf(record, existing, retries);
+  const ends = all.filter(({ member }) => END.has(member));
+  const changes = all.filter(({ member }) => !END.has(member));
   const steps: Step[] = [];
-  for (const record of declared) {
-    const present = byKey.get(keyOf(kind, record.values));
-    const changes = changesOf(record, present, retries);
-    if (changes.length === 0) continue;
-    const { problems: wrong, warnings } = schemaProblems(changed(changes), record);
+  if (existing === undefined || changes.length > 0) {
+    const { problems: wrong, warnings } = schemaProblems(changes, record);
     problems.push(...wrong);
-    if (wrong.length > 0) continue;
-    const made = present === undefined ? creationOf(record, changes) : changeOf(record, changes, present);
-    const step = { ...made, warnings };
-    if (step.body["bearer"] === "own" && step.bearerToken === undefined) {
+    const body = existing === undefined ? withoutEnds(values) : changedBody(kind, existing, changes);
+    // A bearer value that is there already stays: no answer contains it, so it cannot be compared with a file.
+    const token = body["bearer"] === "own" ? bearerToken : undefined;
+    const step: Step = {
+      ...stepOf(kind, existing === undefined ? "create" : "change", existing ?? values, changes),
+      body,
+      warnings,
+      ...(token === undefined ? {} : { bearerToken: token }),
+    };
+    if (body["bearer"] === "own" && token === undefined) {
       const message = `${step.name} has no value of its own for bearer yet; name the file that holds it as bearer_token_file`;
-      problems.push({ place: record.place(["bearer"]), message });
+      problems.push({ place: place(["bearer"]), message });
     }
     steps.push(step);
   }
-  return steps.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  if (ends.length > 0)
+    steps.push({ ...stepOf(kind, "change", existing ?? values, ends), body: valuesOf(ends) });
+  return steps;
 }
 
 function changesOf(
@@ -157,35 +179,27 @@ function changesOf(
   for (const [member, defaultOf] of kind.members) {
     const isOpen = values[member] === undefined && existing !== undefined;
     const to = isOpen ? defaultOf(values, retries) : values[member];
-    if (to === undefined || (existing !== undefined && isDeepStrictEqual(existing[member], to))) continue;
-    changes.push(existing === undefined ? { member, to } : { member, from: existing[member], to });
+    // A new action is in use.
+    const before = existing ?? (END.has(member) ? NEW_RECORD_DEFAULTS : undefined);
+    if (to === undefined || (before !== undefined && isDeepStrictEqual(before[member], to))) continue;
+    changes.push(before === undefined ? { member, to } : { member, from: before[member], to });
   }
   return changes;
 }
 
-function changed(changes: readonly Change[]): Values {
+function valuesOf(changes: readonly Change[]): Values {
   return Object.fromEntries(changes.map(({ member, to }) => [member, to]));
 }
 
-function creationOf({ kind, values, bearerToken }: Declared, changes: readonly Change[]): Step {
-  const { state, body } = splitState(values);
-  // A new action has all else anyway.
-  const differing = Object.entries(state).filter(([name, value]) => value !== NEW_RECORD_DEFAULTS[name]);
-  const step = { ...stepOf(kind, "create", values, changes), body, state: Object.fromEntries(differing) };
-  return bearerToken === undefined ? step : { ...step, bearerToken };
+function withoutEnds(values: Values): Values {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => !END.has(name)));
 }
 
-function changeOf({ kind, bearerToken }: Declared, changes: readonly Change[], existing: Values): Step {
-  const { state, body } = splitState(changed(changes));
-  const step = { ...stepOf(kind, "change", existing, changes), body, state };
-  if (kind === ACTION) {
-    if (Object.keys(body).length === 0) return step;
-    // The request needs the schema, and the revision that was planned upon, so that no other change is undone unseen.
-    const { schemata, revision } = existing;
-    return { ...step, body: { schemata, revision, ...body } };
-  }
-  // An existing bearer value stays: no answer contains it, so it cannot be compared with a file.
-  return body["bearer"] === "own" && bearerToken !== undefined ? { ...step, bearerToken } : step;
+function changedBody(kind: DeclaredKind, existing: Values, changes: readonly Change[]): Values {
+  if (kind !== ACTION) return valuesOf(changes);
+  // The request needs the schema, and the revision that was planned upon, so that no other change is undone unseen.
+  const { schemata, revision } = existing;
+  return { schemata, revision, ...valuesOf(changes) };
 }
 
 function stepOf(
@@ -194,14 +208,14 @@ function stepOf(
   values: Values,
   changes: readonly Change[],
 ): Step {
+  const { rowid } = values;
   return {
     operation,
     noun: kind.noun,
     name: nameOf(kind, values),
     identity: Object.fromEntries(kind.identity.map((name) => [name, values[name]])),
-    ...(operation === "create" ? {} : { rowid: values["rowid"] as number }),
+    ...(typeof rowid === "number" ? { rowid } : {}),
     body: {},
-    state: {},
     changes,
     breaks: [],
     warnings: [],
@@ -209,63 +223,22 @@ function stepOf(
 }
 
 /**
- * The members that end an action or name its successor. They are sent when all actions exist, as a
- * successor may be created by the same files.
- */
-const STATE = new Set(["deprecated", "retired", "successor"]);
-
-function splitState(values: Values): { readonly state: Values; readonly body: Values } {
-  const entries = Object.entries(values);
-  return {
-    state: Object.fromEntries(entries.filter(([name]) => STATE.has(name))),
-    body: Object.fromEntries(entries.filter(([name]) => !STATE.has(name))),
-  };
-}
-
-/** Successors that the service would refuse. What it alone can see, such as one that leads back, is left to it. */
-function stateProblems(declared: readonly Declared[], existing: readonly Action[]): Problem[] {
-  const before = new Map(existing.map((action) => [action.action, action]));
-  const names = new Set<unknown>([...before.keys(), ...declared.map(({ values }) => values["action"])]);
-  return declared.flatMap(({ values, place }) => {
-    const { action, successor } = values;
-    if (typeof successor !== "string") return [];
-    const wrong = (message: string): Problem[] => [{ place: place(["successor"]), message }];
-    const present = before.get(String(action));
-    const { deprecated = present?.deprecated, retired = present?.retired } = values;
-    if (deprecated !== true && retired !== true) {
-      return wrong(
-        "successor is only for an action that is deprecated or retired; declare one of them as well",
-      );
-    }
-    if (successor === action) return wrong("successor must be another action");
-    return names.has(successor) ? [] : wrong(unknownAction(successor));
-  });
-}
-
-/**
- * The steps with a state, in such an order that no successor is retired when it is named: actions that are in use again come
+ * The ends of actions in such an order that no successor is retired when it is named: actions that are in use again come
  * first, then each action after those that name it.
  */
-export function stateSteps(steps: readonly Step[]): Step[] {
-  const changing = steps.filter(({ state }) => Object.keys(state).length > 0);
-  const inUse = changing.filter(({ state }) => (state["successor"] ?? null) === null && !isEnded(state));
-  return [...inUse, ...namingFirst(changing.filter((step) => !inUse.includes(step)))];
-}
-
-function isEnded(state: Values): boolean {
-  return state["deprecated"] === true || state["retired"] === true;
-}
-
-function namingFirst(steps: readonly Step[]): Step[] {
-  const ordered = new Set<Step>();
+function endsInOrder(steps: readonly Step[]): Step[] {
+  const isInUse = ({ body }: Step): boolean =>
+    (body["successor"] ?? null) === null && body["deprecated"] !== true && body["retired"] !== true;
+  const ended = steps.filter((step) => !isInUse(step));
+  const ordered = new Set<Step>(steps.filter(isInUse));
   const open = new Set<Step>();
   const add = (step: Step): void => {
-    if (ordered.has(step) || open.has(step)) return;
+    if (open.has(step)) return;
     open.add(step);
-    for (const other of steps) if (other.state["successor"] === step.name) add(other);
+    for (const other of ended) if (other.body["successor"] === step.name) add(other);
     ordered.add(step);
   };
-  for (const step of steps) add(step);
+  for (const step of ended) add(step);
   return [...ordered];
 }
 
@@ -282,11 +255,12 @@ interface PlacedWarning extends SchemaWarning {
  * takes longer than all the rest of a plan that changes nothing.
  */
 function schemaProblems(
-  sent: Values,
+  changes: readonly Change[],
   { place }: Declared,
 ): { readonly problems: readonly Problem[]; readonly warnings: readonly PlacedWarning[] } {
   const problems: Problem[] = [];
   const warnings: PlacedWarning[] = [];
+  const sent = valuesOf(changes);
   for (const member of SCHEMAS) {
     const schema = sent[member] ?? null;
     if (schema === null) continue;
@@ -302,4 +276,34 @@ function schemaProblems(
     }
   }
   return { problems, warnings };
+}
+
+/** The plan, with what each changed schema would break, and a free name under which it would break nothing. */
+export async function withBreaks(
+  plan: Plan,
+  { actions }: Pick<Registry, "actions">,
+  port: Pick<ActionsPort, "check">,
+): Promise<Plan> {
+  const created = plan.steps.filter(({ noun, operation }) => noun === "action" && operation === "create");
+  const taken = new Set([...actions.map(({ action }) => action), ...created.map(({ name }) => name)]);
+  const steps: Step[] = [];
+  for (const step of plan.steps) steps.push(await stepWithBreaks(step, taken, port));
+  return { ...plan, steps };
+}
+
+async function stepWithBreaks(
+  step: Step,
+  taken: ReadonlySet<string>,
+  port: Pick<ActionsPort, "check">,
+): Promise<Step> {
+  const change = step.changes.find(({ member }) => member === "schemata");
+  if (step.operation !== "change" || change === undefined) return step;
+  // A mode that is sent with the schema already holds for it.
+  const mode = step.body["compatibility"] as CompatibilityMode | undefined;
+  const candidate = { schemata: change.to as Schemata, ...(mode === undefined ? {} : { mode }) };
+  const { breaks } = (await port.check(step.name, candidate)).data;
+  if (breaks.length === 0) return step;
+  let suggestion = nextVersionName(step.name);
+  while (taken.has(suggestion)) suggestion = nextVersionName(suggestion);
+  return { ...step, breaks, suggestion };
 }

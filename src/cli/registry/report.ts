@@ -1,18 +1,8 @@
-import { appendFileSync, closeSync, fchmodSync, fstatSync, openSync } from "node:fs";
 import { styleText } from "node:util";
-import { EvregError, EXIT_CODE, exitCodeFor } from "../../domain/error.ts";
-import type { SubscriptionWithSecret } from "../../domain/subscription.ts";
-import { systemReason } from "../io/files.ts";
-import { note, type Output, writeOut } from "../io/output.ts";
+import { note } from "../io/output.ts";
 import { escapeControl } from "../io/text.ts";
 import { breakDetails } from "../report-error.ts";
-import { mustNotBeDataFile } from "../../runtime/data-files.ts";
-import { syncFile } from "../../runtime/files.ts";
-import { nextCommand } from "../target/next-command.ts";
-import { EXIT, usageError } from "../usage-errors.ts";
-import { nameOf } from "./declarations.ts";
-import type { ApplyOptions, Outcome } from "./execute.ts";
-import { SUBSCRIPTION, type Values } from "./members.ts";
+import type { ApplyOptions, Run } from "./execute.ts";
 import type { Change, Plan, Step } from "./plan.ts";
 
 /** Longest value shown on a line; of a longer one only that it changes. */
@@ -74,33 +64,8 @@ function summary(steps: readonly Step[], unchanged: number): string {
   return plan.length === 0 ? `Nothing to do; ${rest}.` : `Plan: ${plan.join(", ")}; ${rest}.`;
 }
 
-/** The result of executing a plan. */
-export interface Run {
-  readonly outcomes: ReadonlyMap<Step, Outcome>;
-  /** Secrets that the document is to hold, by rowid. */
-  readonly secrets: ReadonlyMap<number, string>;
-  readonly interrupted: boolean;
-}
-
 /** Lines of one sort before the rest is only counted. */
 const MAX_LINES = 20;
-
-/** 5 for what breaks, 7 where some was done and some failed, and each failure's own where nothing was. */
-export function exitCodeOf(plan: Plan, run: Run | undefined, options: ApplyOptions): number {
-  const blocked = !options.force && plan.steps.some(({ breaks }) => breaks.length > 0);
-  if (run === undefined) {
-    if (blocked) return EXIT_CODE.conflict;
-    return options.dryRun && options.exitCode && plan.steps.length > 0 ? EXIT.someFailed : EXIT.done;
-  }
-  const outcomes = [...run.outcomes.values()];
-  const failures = outcomes.filter((outcome) => outcome.result === "failed");
-  if (failures.some(({ error }) => exitCodeFor(error) === EXIT_CODE.unreachable))
-    return EXIT_CODE.unreachable;
-  if (run.interrupted && outcomes.some(({ result }) => result === "not_tried")) return EXIT.interrupted;
-  const [first] = failures;
-  if (first === undefined) return blocked ? EXIT_CODE.conflict : EXIT.done;
-  return outcomes.some(({ result }) => result === "done") ? EXIT.someFailed : exitCodeFor(first.error);
-}
 
 /** What exists and is not declared, on stderr. */
 export function printUndeclared({ undeclared }: Plan, { prune }: ApplyOptions): void {
@@ -111,33 +76,33 @@ export function printUndeclared({ undeclared }: Plan, { prune }: ApplyOptions): 
   }
 }
 
-/** Prints for a person what was done and what not, on stderr; for a program the whole plan with its results, on stdout. */
+/**
+ * Prints for a person what was done and what not, on stderr; for a program the whole plan with its results, on stdout.
+ * @param run `undefined` for a plan that was not executed
+ */
 export async function printResult(plan: Plan, run: Run | undefined, options: ApplyOptions): Promise<void> {
-  const { output } = options;
-  const { unchanged, undeclared } = plan;
-  const data = plan.steps.map((step) => record(step, run));
-  if (output.format === "jsonl") return output.lines(data);
-  if (output.format === "json")
-    return output.document({ data, meta: { dry_run: options.dryRun, unchanged, undeclared } });
-  if (run !== undefined) return printRun(run, options);
-  if (!options.dryRun) {
-    if (plan.steps.length > 0)
-      note(
-        "Nothing was changed, as the plan holds a change that breaks someone. --keep-going does the rest.",
-      );
-    return;
+  const { dryRun, output, secretsFile = "-" } = options;
+  const { steps, unchanged, undeclared } = plan;
+  if (output.format !== "table") {
+    const data = steps.map((step, index) => record(step, index, run, secretsFile === "-"));
+    if (output.format === "jsonl") return output.lines(data);
+    return output.document({ data, meta: { dry_run: dryRun, unchanged, undeclared } });
   }
-  for (const { name, warnings } of plan.steps) {
+  if (run !== undefined) return printRun(steps, run);
+  if (!dryRun && steps.length > 0)
+    note("Nothing was changed, as the plan holds a change that breaks someone.");
+  for (const { name, warnings } of dryRun ? steps : []) {
     for (const { place, pointer, message } of warnings) {
       note(`Warning: ${escapeControl(`${place}: ${`${name} ${pointer}`.trim()}: ${message}`)}`);
     }
   }
 }
 
-function record(step: Step, run: Run | undefined): object {
+function record(step: Step, index: number, run: Run | undefined, showsSecrets: boolean): object {
   const { operation, noun, identity, rowid, changes, breaks, suggestion } = step;
-  const outcome = run?.outcomes.get(step);
-  const done = outcome?.result === "done" ? outcome : undefined;
+  const done = run?.done[index];
+  const error = index === run?.done.length ? run.failure : undefined;
+  const notDone = run === undefined ? "planned" : error === undefined ? "not_tried" : "failed";
   return {
     operation,
     noun,
@@ -146,41 +111,33 @@ function record(step: Step, run: Run | undefined): object {
     changes,
     breaks,
     suggestion,
-    result: outcome?.result ?? "planned",
+    result: done === undefined ? notDone : "done",
     // Once done, those of the service; they have no place in the files.
     warnings: done?.warnings ?? step.warnings,
-    error: outcome?.result === "failed" ? outcome.error.body() : undefined,
-    secret: done === undefined || noun !== "subscription" ? undefined : run?.secrets.get(done.rowid),
+    error: error?.body(),
+    secret: showsSecrets ? done?.secret : undefined,
   };
 }
 
-function printRun({ outcomes, interrupted }: Run, { force }: ApplyOptions): void {
-  const done = { create: 0, change: 0, delete: 0 };
-  const failed: string[] = [];
-  const notTried: string[] = [];
-  for (const [step, outcome] of outcomes) {
-    if (outcome.result === "not_tried") notTried.push(stepTitle(step));
-    else if (outcome.result === "failed") {
-      failed.push(`${stepTitle(step)}: ${escapeControl(outcome.error.message)}`);
-    } else {
-      done[step.operation] += 1;
-      for (const { pointer, message } of outcome.warnings) {
-        note(`Warning: ${escapeControl(`${step.name} ${pointer}`.trim())}: ${escapeControl(message)}`);
-      }
+function printRun(steps: readonly Step[], { done, failure }: Run): void {
+  const counts = { create: 0, change: 0, delete: 0 };
+  for (const [index, { warnings }] of done.entries()) {
+    const { operation, name } = steps[index]!;
+    counts[operation] += 1;
+    for (const { pointer, message } of warnings) {
+      note(`Warning: ${escapeControl(`${name} ${pointer}`.trim())}: ${escapeControl(message)}`);
     }
   }
-  if (failed.length > 0) printList("Failed:", failed);
-  if (notTried.length > 0) printList(interrupted ? "Interrupted. Not tried:" : "Not tried:", notTried);
-  const counts = `${done.create} created, ${done.change} changed, ${done.delete} deleted`;
-  const rest = failed.length + notTried.length;
-  if (rest === 0) return note(`Done: ${counts}.`);
-  const breaking = force ? 0 : [...outcomes.keys()].filter(({ breaks }) => breaks.length > 0).length;
-  const next = breaking < rest ? " the same command goes on with the rest." : "";
-  const undone =
-    breaking === 0
-      ? ""
-      : ` What breaks someone is left undone until it is declared otherwise, or --compatibility none says to do it.`;
-  note(`${counts}. That stays${next === "" ? "." : `;${next}`}${undone}`);
+  const [failed, ...behind] = steps.slice(done.length);
+  if (failed !== undefined && failure !== undefined) {
+    note(`Failed:\n  ${stepTitle(failed)}: ${escapeControl(failure.message)}`);
+  }
+  const notTried = failed === undefined || failure !== undefined ? behind : [failed, ...behind];
+  const title = failure === undefined ? "Interrupted. Not tried:" : "Not tried:";
+  if (notTried.length > 0) printList(title, notTried.map(stepTitle));
+  const text = `${counts.create} created, ${counts.change} changed, ${counts.delete} deleted`;
+  const isAll = done.length === steps.length;
+  note(isAll ? `Done: ${text}.` : `${text}. That stays; the same command goes on with the rest.`);
 }
 
 function printList(title: string, lines: readonly string[]): void {
@@ -188,63 +145,4 @@ function printList(title: string, lines: readonly string[]): void {
   for (const line of lines.slice(0, MAX_LINES)) note(`  ${escapeControl(line)}`);
   const more = lines.length - MAX_LINES;
   if (more > 0) note(`  and ${more.toLocaleString("en")} more`);
-}
-
-/**
- * Where the secrets of created subscriptions go. No other answer holds one, so each is written to the disk at once: a kill
- * or a power cut loses at most the few under way.
- */
-export class SecretSink {
-  /** The secrets for the document of `--json`, by rowid. */
-  readonly shown = new Map<number, string>();
-  readonly #output: Output;
-  readonly #path: string;
-  readonly #file: number | undefined;
-
-  /**
-   * @param path of a file that gets one a line, readable by its owner only; `-` is stdout
-   * @throws `usage` when it cannot be opened
-   */
-  constructor(path: string, output: Output) {
-    this.#output = output;
-    this.#path = path;
-    if (path === "-") return;
-    mustNotBeDataFile(path);
-    try {
-      this.#file = openSync(path, "a", 0o600);
-      // A device such as /dev/null has no mode to set.
-      if (fstatSync(this.#file).isFile()) fchmodSync(this.#file, 0o600);
-    } catch (error) {
-      throw usageError(
-        `--secrets-file: ${path} cannot be written (${systemReason(error)}). Nothing was changed.`,
-      );
-    }
-  }
-
-  /** @throws `unavailable` when it cannot be written, as then no further one could be */
-  async add(created: SubscriptionWithSecret): Promise<void> {
-    const { rowid, application, subscription, action, secret } = created;
-    try {
-      if (this.#file !== undefined) {
-        const line = JSON.stringify({ rowid, application, subscription, action, secret });
-        appendFileSync(this.#file, `${line}\n`);
-        syncFile(this.#file, this.#path);
-      } else if (this.#output.format === "table") {
-        const name = nameOf(SUBSCRIPTION, created as unknown as Values);
-        await writeOut(`secret of ${escapeControl(name)}: ${secret}\n`);
-      } else this.shown.set(rowid, secret);
-    } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      throw new EvregError(
-        "unavailable",
-        `It was created, but its secret could not be written (${code ?? message}). Make another: ${nextCommand(`subscriptions rotate-secret ${rowid}`)}`,
-        {},
-        { cause: error },
-      );
-    }
-  }
-
-  close(): void {
-    if (this.#file !== undefined) closeSync(this.#file);
-  }
 }

@@ -203,15 +203,14 @@ describe("files", () => {
   });
   afterEach(() => folder.remove());
 
-  const load = (path: string, bearerTokenDir?: string) =>
-    loadDeclarations([join(folder.path, path)], bearerTokenDir);
+  const load = (path: string) => loadDeclarations([join(folder.path, path)]);
 
   test("a folder is read in order; hidden files, schemas and other types are skipped", async () => {
     writeFiles(folder.path, {
       "r/b.yml": "actions: [{ action: b, application: x, schemata: {} }]",
       "r/a/z.json": '{"actions": [{"action": "z", "application": "x", "schemata": {"type": "object"}}]}',
-      "r/c.yaml": action("schemas/plain.json"),
-      "r/schemas/plain.json": '{"type": "object", "title": "plain"}',
+      "r/c.yaml": action("schemas/plain.schema.json"),
+      "r/schemas/plain.schema.json": '{"type": "object", "title": "plain"}',
       "r/schemas/other.schema.yaml": "type: object",
       "r/.hidden.yaml": "nonsense",
       "r/.git/x.yaml": "nonsense",
@@ -229,8 +228,8 @@ describe("files", () => {
   test("a schema's file must be inside the named folder, however its path is written", async () => {
     writeFiles(folder.path, {
       "outside.json": "{}",
-      "r/sub/in.yaml": action("../ok.json"),
-      "r/ok.json": "{}",
+      "r/sub/in.yaml": action("../ok.schema.json"),
+      "r/ok.schema.json": "{}",
     });
     await expect(load("r")).resolves.toMatchObject({ actions: [{ values: { schemata: {} } }] });
     symlinkSync(join(folder.path, "outside.json"), join(folder.path, "r/link.json"));
@@ -246,7 +245,7 @@ describe("files", () => {
       );
     }
     // Of a file that is named itself, only what lies beside it.
-    writeFiles(folder.path, { "r/sub/in.yaml": action("../ok.json") });
+    writeFiles(folder.path, { "r/sub/in.yaml": action("../ok.schema.json") });
     await expect(load("r/sub/in.yaml")).rejects.toThrow(/lies outside/);
     writeFiles(folder.path, { "r/a.yaml": action("gone.json") });
     await expect(load("r/a.yaml")).rejects.toThrow(/a\.yaml:1: schemata: There is no file gone\.json/);
@@ -259,14 +258,12 @@ describe("files", () => {
     await expect(load("a.yaml")).rejects.toThrow(/schemata: must be/);
   });
 
-  test("a bearer value is read from its file, or from the folder named for them", async () => {
+  test("a bearer value is read from its file", async () => {
     const text = `subscriptions: [{ ${SUBSCRIPTION_OF}, bearer_token_file: tok }]`;
     writeFiles(folder.path, { "r/a.yaml": text, "r/tok": "value-1\n", "secrets/tok": "value-2\n" });
     const beside = await load("r");
     expect(beside.subscriptions).toMatchObject([{ bearerToken: "value-1", values: { bearer: "own" } }]);
     expect(beside.subscriptions[0]?.values).not.toHaveProperty("bearer_token_file");
-    const apart = await load("r", join(folder.path, "secrets"));
-    expect(apart.subscriptions[0]?.bearerToken).toBe("value-2");
     writeFiles(folder.path, { "r/tok": "two words" });
     await expect(load("r")).rejects.toThrow(/bearer_token_file: must be 1 to/);
     writeFiles(folder.path, { "r/a.yaml": text.replace(": tok", ": ../secrets/tok") });

@@ -1,18 +1,9 @@
 import * as fc from "fast-check";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { lengthOf } from "../../faults/length.ts";
 import { escapeControlKeepingLines } from "../../../src/cli/io/text.ts";
-import { loadDeclarations } from "../../../src/cli/registry/declarations.ts";
-import { executePlan } from "../../../src/cli/registry/execute.ts";
-import {
-  exported,
-  exportText,
-  groupByApplication,
-  registryOf,
-  writeExports,
-} from "../../../src/cli/registry/export.ts";
+import { executeSteps } from "../../../src/cli/registry/execute.ts";
+import { exported, exportText, registryOf } from "../../../src/cli/registry/export.ts";
 import { planFor, type Registry } from "../../../src/cli/registry/plan.ts";
 import { DEFAULT_RULE, type NewAction } from "../../../src/domain/action.ts";
 import { changedSettings, NO_SETTINGS, settingsIn } from "../../../src/domain/subscription-settings.ts";
@@ -20,7 +11,6 @@ import { defaultRetries } from "../../../src/domain/retry.ts";
 import type { NewSubscription, Subscription } from "../../../src/domain/subscription.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { openLocalService } from "../../support/local-service.ts";
-import { temporaryFolder } from "../../support/program.ts";
 import { declaredBy, planOf } from "./setup.ts";
 
 const lengths = lengthOf("cli/registry/export");
@@ -230,9 +220,7 @@ test("applying an export changes nothing, whatever is in the registry", async ()
   );
 }, 60_000);
 
-test("a real registry's export, by file or by folder, changes nothing there and recreates it elsewhere", async () => {
-  const folder = temporaryFolder();
-  let runs = 0;
+test("a real registry's export changes nothing there and recreates it elsewhere", async () => {
   await fc.assert(
     fc.asyncProperty(model, async (input) => {
       const [here, there] = [await openLocalService(), await openLocalService()];
@@ -242,18 +230,12 @@ test("a real registry's export, by file or by folder, changes nothing there and 
         const written = exportText(exported(registry), "yaml");
         expect(written).not.toMatch(/whsec_|a-value-of-its-own/);
         expect(await planOf(here.evreg, written)).toMatchObject({ steps: [], unchanged: made, problems: [] });
-        const path = join(folder.path, String(runs++));
-        await writeExports(path, groupByApplication(registry), { format: "yaml" });
-        const parted = planFor(await loadDeclarations([path], undefined), registry, { prune: true });
-        expect(parted).toMatchObject({ steps: [], unchanged: made, problems: [] });
 
         // The value of a bearer of its own is in no file.
         const takenOver = written.replaceAll("bearer: own", "bearer: none");
-        const options = { force: false, keepGoing: false, signal: new AbortController().signal };
-        await executePlan(there.evreg, await planOf(there.evreg, takenOver), {
-          ...options,
-          created: async () => {},
-        });
+        const { steps } = await planOf(there.evreg, takenOver);
+        const { signal } = new AbortController();
+        await executeSteps(there.evreg, steps, { force: false, signal, created: async () => {} });
         expect(exportText(exported(await registryOf(there.evreg)), "yaml")).toBe(takenOver);
       } finally {
         await Promise.all([here.close(), there.close()]);
@@ -261,44 +243,7 @@ test("a real registry's export, by file or by folder, changes nothing there and 
     }),
     { numRuns: lengths["real registries"] },
   );
-  folder.remove();
 }, 120_000);
-
-test("a file's name is safe and unique whatever its application is called", async () => {
-  const folder = temporaryFolder();
-  const applications = [
-    "../up",
-    ".hidden",
-    "shop",
-    "Shop",
-    "a/b",
-    "x.schema",
-    "Parcel Service",
-    "Parcel-Service",
-    "é",
-  ];
-  const ends = { deprecated: false, retired: false, successor: null };
-  const common = { ...DEFAULT_RULE, ...ends, timestamped: "2026-01-01T00:00:00.000Z" };
-  const action = { ...common, rowid: 1, schemata: {}, revision: 1 };
-  const actions = applications.map((application, index) => ({ ...action, application, action: `a${index}` }));
-  const all = groupByApplication({ actions, subscriptions: [] });
-  const { others } = await writeExports(folder.path, all, { format: "yaml" });
-  expect(others).toEqual([]);
-  const { actions: read } = await loadDeclarations([folder.path], undefined);
-  expect(read.map(({ values }) => String(values["application"])).toSorted()).toEqual(applications.toSorted());
-  expect(readFileSync(join(folder.path, "..%2Fup.yaml".replace("..", "%2E.")), "utf8")).toContain("../up");
-  expect(readFileSync(join(folder.path, "Parcel%20Service.yaml"), "utf8")).toContain("Parcel Service");
-  const names = readdirSync(folder.path).map((name) => name.toLowerCase());
-  expect(new Set(names).size).toBe(applications.length);
-
-  const fewer = groupByApplication({ actions: actions.slice(0, -1), subscriptions: [] });
-  expect(await writeExports(folder.path, fewer, { format: "yaml" })).toEqual({
-    written: [],
-    unchanged: expect.any(Array),
-    others: ["%C3%A9.yaml"],
-  });
-  folder.remove();
-});
 
 test("an empty registry gives a file that declares nothing", async () => {
   const declared = await declaredBy(exportText({ actions: [], subscriptions: [] }, "yaml"));

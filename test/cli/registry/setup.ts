@@ -2,9 +2,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Declarations, readDeclarations } from "../../../src/cli/registry/declarations.ts";
 import { parseDocuments } from "../../../src/cli/registry/documents.ts";
-import { withBreaks } from "../../../src/cli/registry/execute.ts";
 import { registryOf } from "../../../src/cli/registry/export.ts";
-import { type Plan, planFor } from "../../../src/cli/registry/plan.ts";
+import { type Plan, planFor, withBreaks } from "../../../src/cli/registry/plan.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 
 /** Writes files into a folder, by their paths in it. */
@@ -18,8 +17,7 @@ export function writeFiles(folder: string, files: Readonly<Record<string, string
 /** What a text declares that needs no other file. */
 export async function declaredBy(text: string, name = "registry.yaml"): Promise<Declarations> {
   const { documents, problems } = parseDocuments(name, Buffer.from(text));
-  const file = { name, path: `/nowhere/${name}`, folder: "/nowhere", within: "/nowhere", documents };
-  const declared = await readDeclarations([file]);
+  const declared = await readDeclarations([{ folder: "/nowhere", within: "/nowhere", documents }]);
   return { ...declared, problems: [...problems, ...declared.problems] };
 }
 

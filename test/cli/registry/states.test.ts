@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { subscriptionsFor } from "../../../src/cli/listen/subscriptions.ts";
-import { executePlan } from "../../../src/cli/registry/execute.ts";
+import { executeSteps } from "../../../src/cli/registry/execute.ts";
 import { exported, exportText, registryOf } from "../../../src/cli/registry/export.ts";
 import { planText } from "../../../src/cli/registry/report.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { type LocalService, openLocalService } from "../../support/local-service.ts";
-import { lines, planOf } from "./setup.ts";
+import { planOf } from "./setup.ts";
 
 // Each test has actions of its own, by the first part of their names.
 
@@ -22,12 +22,18 @@ function file(...actions: readonly string[]): string {
   return `actions:\n${actions.map((one) => `  - { application: shop, schemata: {}, action: ${one} }\n`).join("")}`;
 }
 
-async function apply(text: string, signal = new AbortController().signal, port = evreg): Promise<string[]> {
-  const plan = await planOf(evreg, text);
-  expect(lines(plan)).toEqual([]);
-  const options = { force: false, keepGoing: false, signal, created: async () => {} };
-  const outcomes = await executePlan(port, plan, options);
-  return plan.steps.map((step) => `${step.operation} ${step.name}: ${outcomes.get(step)?.result}`);
+async function apply(text: string, port = evreg): Promise<string[]> {
+  const { steps, problems } = await planOf(port, text);
+  expect(problems).toEqual([]);
+  const { signal } = new AbortController();
+  const { done, failure } = await executeSteps(port, steps, {
+    force: false,
+    signal,
+    created: async () => {},
+  });
+  expect(failure).toBeUndefined();
+  expect(done).toHaveLength(steps.length);
+  return steps.map(({ operation, name }) => `${operation} ${name}`);
 }
 
 async function state(action: string): Promise<unknown> {
@@ -43,10 +49,13 @@ test("a successor may be declared in the same file, in any order, and be retired
     "a.other, deprecated: true",
   );
   expect(await apply(text)).toEqual([
-    "create a.mid: done",
-    "create a.new: done",
-    "create a.old: done",
-    "create a.other: done",
+    "create a.mid",
+    "create a.new",
+    "create a.old",
+    "create a.other",
+    "change a.old",
+    "change a.mid",
+    "change a.other",
   ]);
   expect(await state("a.old")).toEqual([true, true, "a.mid"]);
   expect(await state("a.mid")).toEqual([false, true, "a.new"]);
@@ -64,14 +73,7 @@ test("an export contains states and successors, and recreates them elsewhere", a
   expect((await planOf(evreg, text)).steps).toEqual([]);
   const elsewhere = await openLocalService();
   try {
-    const plan = await planOf(elsewhere.evreg, text);
-    const { signal } = new AbortController();
-    await executePlan(elsewhere.evreg, plan, {
-      force: false,
-      keepGoing: false,
-      signal,
-      created: async () => {},
-    });
+    await apply(text, elsewhere.evreg);
     expect(exportText(exported(await registryOf(elsewhere.evreg, "shop")), "yaml")).toBe(text);
   } finally {
     await elsewhere.close();
@@ -113,44 +115,4 @@ test("a file without a state leaves it unchanged, and a plan shows a state that 
   );
   await apply(text);
   expect(await state("d.old")).toEqual([false, true, null]);
-});
-
-test("a schema and a state of one action are one step, done when both are", async () => {
-  await apply(file("e.old", "e.new"));
-  const text = file(
-    "e.old, compatibility: none, deprecated: true, successor: e.new",
-    "e.more, retired: true",
-  );
-  const abort = new AbortController();
-  const port: Evreg = {
-    ...evreg,
-    actions: {
-      ...evreg.actions,
-      update: (...input) => {
-        abort.abort();
-        return evreg.actions.update(...input);
-      },
-    },
-  };
-  expect(await apply(text, abort.signal, port)).toEqual([
-    "create e.more: not_tried",
-    "change e.old: not_tried",
-  ]);
-  expect((await evreg.actions.get("e.old")).data.compatibility).toBe("none");
-  expect(await apply(text)).toEqual(["change e.more: done", "change e.old: done"]);
-  expect(await state("e.old")).toEqual([true, false, "e.new"]);
-});
-
-test("an invalid successor is reported with its place, before anything is done", async () => {
-  const text = file(
-    "f.a, successor: f.b",
-    "f.b, deprecated: true, successor: f.b",
-    "f.c, retired: true, successor: f.none",
-    "f.d, deprecated: true, successor: f.a",
-  );
-  expect(lines(await planOf(evreg, text))).toEqual([
-    "registry.yaml:2: successor is only for an action that is deprecated or retired; declare one of them as well",
-    "registry.yaml:3: successor must be another action",
-    "registry.yaml:4: there is no action f.none, or none that this token may read, and no file declares it",
-  ]);
 });
