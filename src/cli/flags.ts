@@ -55,16 +55,8 @@ export function optionalArg(description: string) {
 
 /** The number of a record. @param noun as listings have it */
 export function rowidArg(noun: string) {
-  return Args.custom<number>({ parse: parseRowid })({ ...rowidArgOf(noun), required: true });
-}
-
-/** A rowid argument that may be left out. */
-export function optionalRowidArg(noun: string) {
-  return Args.custom<number>({ parse: parseRowid })(rowidArgOf(noun));
-}
-
-function rowidArgOf(noun: string) {
-  return { description: `Number of the ${noun}: its ID in listings, rowid in JSON.`, ignoreStdin: true };
+  const description = `Number of the ${noun}: its ID in listings, rowid in JSON.`;
+  return Args.custom<number>({ parse: parseRowid })({ description, required: true, ignoreStdin: true });
 }
 
 function parseRowid(text: string): Promise<number> {
@@ -137,12 +129,6 @@ export const timeFlag = Flags.custom({
 /** The beginning and the end of a time range. @param what is in it, such as `Events published` */
 export function rangeFlags(what: string) {
   return { from: timeFlag({ summary: sinceSummary(what), aliases: ["since"] }), to: untilFlag(what) };
-}
-
-/** The flags of a range that must have a beginning. */
-export function requiredRangeFlags(what: string) {
-  const from = timeFlag({ summary: sinceSummary(what), aliases: ["since"], required: true });
-  return { from, to: untilFlag(what) };
 }
 
 function sinceSummary(what: string): string {

@@ -123,9 +123,7 @@ export async function noteFailing(evreg: Evreg, subscription: Subscription): Pro
   }
   if (mode === "push") note(`Try its handler: ${nextCommand(`subscriptions test ${rowid}`)}`);
   if (failed !== undefined) {
-    note(
-      `Send again what failed: ${nextCommand(`deliveries retry --status failed --subscription ${rowid}`)}`,
-    );
+    note(`Send again what failed: ${nextCommand(`subscriptions replay ${rowid} --status failed`)}`);
   }
 }
 

@@ -25,7 +25,7 @@ interface RecordOptions<T> extends About {
   readonly after?: (evreg: Evreg, record: T, output: Output) => Promise<void> | void;
 }
 
-type RecordOperation = "get" | "cancel" | "skip" | "revoke";
+type RecordOperation = "get" | "cancel" | "skip" | "retry" | "revoke";
 
 /** A command that does one thing with one record, named by its number or name, and shows it. */
 export function recordCommand<T>(

@@ -7,7 +7,7 @@ import {
   numberFlag,
   textFlag,
   requiredFlag,
-  requiredRangeFlags,
+  rangeFlags,
 } from "../cli/flags.ts";
 import { interruption } from "../cli/io/interruption.ts";
 import { canAsk, refusalOf } from "../cli/io/prompts.ts";
@@ -397,26 +397,30 @@ function overlapOf(text: string | undefined): { overlap_ms?: number } {
   return { overlap_ms: flagValue("overlap", text, DURATION, OVERLAP) };
 }
 
+/** Before all events. */
+const THE_BEGINNING = "1970-01-01T00:00:00Z";
+
 export class SubscriptionsReplay extends TargetCommand {
   static override writes = true;
   static override summary = "Send a subscription many events of the past.";
   static override description = `The server does it in the background, through restarts and crashes, and puts live deliveries first: it sends eight at a time, at most 1,300 a second, and waits while the subscription is paused. Only events of the subscription's present action are sent. One replay runs per subscription at a time.
 
---status failed sends what failed for good, with all its retries again; waiting what has failed so far and waits for its next attempt; missed sends what has no delivery, as it was published while the subscription was paused, before it existed or while it had another action; all sends both, what the filter excluded, and what was delivered already once more. The filter in force decides on each. The handler knows an event it had by its webhook-id.`;
+--status failed sends what failed for good, with all its retries again; waiting what has failed so far and waits for its next attempt, which is due now then, as after a handler was mended. Without --from that is all of them; missed and all need it. missed sends what has no delivery, as it was published while the subscription was paused, before it existed or while it had another action; all sends both, what the filter excluded, and what was delivered already once more. The filter in force decides on each. The handler knows an event it had by its webhook-id.`;
   static override usage =
-    "subscriptions replay ID|NAME --from TIME --status failed|waiting|missed|all [--to TIME] [--dry-run | --wait]";
+    "subscriptions replay ID|NAME --status failed|waiting|missed|all [--from TIME] [--to TIME] [--dry-run | --wait]";
   static override examples = examples({
-    "How many deliveries failed since the first of the month":
-      "evreg subscriptions replay 3 --from 2026-11-01 --status failed --dry-run",
+    "How many deliveries failed": "evreg subscriptions replay 3 --status failed --dry-run",
     "Send them again, and wait until the last one is on its way":
-      "evreg subscriptions replay 3 --from 2026-11-01 --status failed --wait",
-    "What failed in the last hour": "evreg subscriptions replay billing/invoices --from 1h --status failed",
+      "evreg subscriptions replay 3 --status failed --wait",
+    "What failed in the last hour": "evreg subscriptions replay billing/invoices --status failed --from 1h",
+    "All that wait, now that the handler works again":
+      "evreg subscriptions replay billing/invoices --status waiting",
     "What was published during a pause":
       "evreg subscriptions replay 3 --from 2026-11-20T22:00:00Z --to 2026-11-21T06:00:00Z --status missed",
   });
   static override args = { id: subscriptionArg };
   static override flags = {
-    ...requiredRangeFlags("Events published"),
+    ...rangeFlags("Events published"),
     status: Flags.option({
       summary: `Which of them: ${REPLAY_SELECTIONS.join(", ")}.`,
       options: REPLAY_SELECTIONS,
@@ -432,7 +436,9 @@ export class SubscriptionsReplay extends TargetCommand {
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(SubscriptionsReplay);
-    const { from, to, status, wait } = flags;
+    const { to, status, wait } = flags;
+    const { from = status === "failed" || status === "waiting" ? THE_BEGINNING : undefined } = flags;
+    if (from === undefined) throw usageError(`--status ${status} needs --from: since when.`);
     const input = { from, status, ...definedOnly({ to }) };
     const options = { dryRun: flags["dry-run"], wait, output: this.outputFor(flags) };
     const serverFor = wait ? "--wait" : undefined;

@@ -139,7 +139,7 @@ test("what failed here is retried by the server, with the reason, and given up w
   receiver.script("reset");
   const { stdout, stderr } = await listen(1, "--forward-to", receiver.url);
   expect(stdout.trimEnd().endsWith(` ms  ${ATTEMPT_ERROR_WORDS.connection_reset}, given up`)).toBe(true);
-  expect(stderr).toContain(`is sent again with: evreg deliveries retry --status failed --subscription ${id}`);
+  expect(stderr).toContain(`is sent again with: evreg subscriptions replay ${id} --status failed`);
 });
 
 test("while the program refuses connections no attempt is used up, and it goes on in order when it is back", async () => {

@@ -112,8 +112,61 @@ test("a mistake is reported for its flag", async () => {
     code: 2,
     stderr: expect.stringMatching(/^Error: --to: must be later than from/),
   });
-  expect(await run(words)).toMatchObject({ code: 2 });
+  expect(await run(words)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--status all needs --from"),
+  });
   expect(await run([...replay(1, "all"), "--wait", "--dry-run"])).toMatchObject({ code: 2 });
+});
+
+async function has(subscription: number, status: "failed" | "waiting" | "delivered"): Promise<boolean> {
+  return (await served.evreg.deliveries.list({ subscription, status })).data.length === 1;
+}
+
+test("what failed, and what waits, is sent again without a time, as its subscription says", async () => {
+  const wanted = { application: "billing", handler: receiver.url, max_retries: 0 };
+  const ids: number[] = [];
+  receiver.answer = () => ({ status: 500 });
+  for (const [action, more] of [
+    ["order.failed", {}],
+    ["order.waiting", { max_retries: 1, retry_schedule: [3_600_000] }],
+  ] as const) {
+    await served.evreg.actions.create({ action, application: "shop", schemata: {} });
+    const { data } = await served.evreg.subscriptions.create({
+      ...wanted,
+      subscription: action,
+      action,
+      ...more,
+    });
+    ids.push(data.rowid);
+    await served.evreg.events.publish({ action, payload: RawJson.fromText("{}") });
+  }
+  const [failed, waiting] = ids as [number, number];
+  await until(
+    "both to have failed",
+    async () => (await has(failed, "failed")) && (await has(waiting, "waiting")),
+  );
+
+  const { stdout, stderr } = await run(["subscriptions", "get", String(failed)]);
+  expect(stdout).toMatch(/^State +failing$/m);
+  expect(stderr).toMatch(/^Last error: HTTP 500 \(delivery \d+\)\. See why: evreg deliveries get \d+$/m);
+  expect(stderr).toContain(`Try its handler: evreg subscriptions test ${failed}\n`);
+  const again = `subscriptions replay ${failed} --status failed`;
+  expect(stderr).toContain(`Send again what failed: evreg ${again}\n`);
+  expect((await run(["subscriptions", "get", String(failed), "--json"])).stderr).toBe("");
+
+  receiver.answer = () => ({});
+  const sent = await run([...again.split(" "), "--wait"]);
+  expect(sent).toMatchObject({
+    code: 0,
+    stderr:
+      "All are on their way, with all their retries. See what fails again: evreg deliveries --status failed\n",
+  });
+  await run(["subscriptions", "replay", "billing/order.waiting", "--status", "waiting"]);
+  await until(
+    "both to be delivered",
+    async () => (await has(failed, "delivered")) && (await has(waiting, "delivered")),
+  );
 });
 
 test("what blocks an ordered subscription is shown, and can be skipped", async () => {

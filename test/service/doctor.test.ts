@@ -122,7 +122,7 @@ describe("findings of the doctor", () => {
     ],
     [item({ reason: "blocked", delivery_id: 12 }), "warning", "deliveries skip 12"],
     [item({ reason: "blocked", delivery_id: 12, since: inHours(-2) }), "problem", "deliveries retry 12"],
-    [item({ reason: "failing" }), "warning", "deliveries retry --status waiting --subscription 7"],
+    [item({ reason: "failing" }), "warning", "subscriptions replay 7 --status waiting"],
     [item({ reason: "failing", since: inHours(-2) }), "problem", "update 7 --handler URL"],
     [item({ reason: "failing", error: "address_refused" }), "warning", "delivery.allowNetworks"],
     [

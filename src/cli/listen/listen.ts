@@ -144,7 +144,7 @@ const OTHER_SECRET =
 
 /** Says of what is not tried again what to type. */
 function givenUpText({ rowid }: Subscription): string {
-  return `What is given up is sent again with: ${nextCommand(`deliveries retry --status failed --subscription ${rowid}`)}`;
+  return `What is given up is sent again with: ${nextCommand(`subscriptions replay ${rowid} --status failed`)}`;
 }
 
 /** Says once that the server is gone, and once that it is back. */

@@ -9,13 +9,12 @@ import { linesOf, listOf, type RecordView, type ShownMembers } from "./view.ts";
 const SELECTIONS = { failed: "had failed", waiting: "waited", missed: "were missed", all: "all" } as const;
 
 const COUNT_SHOWN = {
-  subscription: (replay: ReplayCount) => `${replay.subscription_id} ${subscriptionOf(replay)}`,
-  selection: ({ selection }: ReplayCount) => SELECTIONS[selection],
+  subscription: (replay: Replay | ReplayCount) => `${replay.subscription_id} ${subscriptionOf(replay)}`,
+  selection: ({ selection }: Replay | ReplayCount) => SELECTIONS[selection],
 };
 
 const SHOWN: ShownMembers<Replay> = {
-  subscription: (replay) => `${replay.subscription_id} ${subscriptionOf(replay)}`,
-  selection: ({ selection }) => SELECTIONS[selection],
+  ...COUNT_SHOWN,
   total: ({ total }) => total ?? "not counted yet",
   status: { color: colorOf },
   skipped: ({ skipped }) => (skipped === 0 ? undefined : skipped),
@@ -25,13 +24,6 @@ const LINES = ["rowid", "subscription", "action", "selection", "from", "to", "to
 
 /** What a replay would send. */
 export const REPLAY_COUNT_RECORD = linesOf<ReplayCount>(REPLAY_COUNT, COUNT_SHOWN);
-
-/** How many deliveries of each subscription there are to send again. */
-export const RETRY_COUNT_LIST = listOf<ReplayCount>(REPLAY_COUNT, COUNT_SHOWN, {
-  subscription: { shrinkTo: 12, keepWhole: true },
-  action: { shrinkTo: 10, dropOrder: 1 },
-  total: { title: "DELIVERIES", align: "right" },
-});
 
 export const REPLAYS = {
   noun: "replay",

@@ -198,7 +198,7 @@ const REMEDIES: Readonly<Record<AttentionReason, (item: AttentionItem) => string
       error === "address_refused"
         ? " address_refused says that the host has an address which delivery.allowNetworks of the configuration would have to open, or that it is http: where delivery.allowHttp is not set."
         : "";
-    return `${fixText(id)} What waits is then sent without further help, or at once with \`evreg deliveries retry --status waiting --subscription ${id}\`.${setting}`;
+    return `${fixText(id)} What waits is then sent without further help, or at once with \`evreg subscriptions replay ${id} --status waiting\`.${setting}`;
   },
   failed: ({ subscription_id: id, published_from: from }) =>
     `Once its handler is mended, send them again with \`evreg subscriptions replay ${id} --from ${from} --status failed\`.`,
