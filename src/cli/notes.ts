@@ -133,19 +133,15 @@ export function deprecationNote({ action, since, successor }: Deprecation): stri
   return `Warning: ${escapeControl(`${action} is deprecated since ${since}${instead}.`)}`;
 }
 
-/** Says of each pattern that no action matches so far that this is so, as it may be misspelt. */
-export async function unmatchedNotes(evreg: Evreg, actions: readonly string[]): Promise<string[]> {
-  const patterns = actions.filter(isPattern);
+/** Says of a pattern that no action matches so far that this is so, as it may be misspelt. */
+export async function unmatchedNote(evreg: Evreg, pattern: string): Promise<string | undefined> {
   // A token may be allowed to write and not to read.
-  const listed = patterns.length === 0 ? undefined : await evreg.actions.list().catch(() => undefined);
-  if (listed === undefined) return [];
-  const names = listed.data.map(({ action }) => action);
-  const unmatched = patterns.filter((pattern) => !names.some((name) => matches(pattern, name)));
-  return unmatched.map((pattern) => {
-    const meant = nearest(pattern, names.flatMap(patternsOf));
-    const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
-    return `No action that may be read here matches ${pattern} yet; those that are made later will.${hint}`;
-  });
+  const listed = isPattern(pattern) ? await evreg.actions.list().catch(() => undefined) : undefined;
+  const names = listed?.data.map(({ action }) => action);
+  if (names === undefined || names.some((name) => matches(pattern, name))) return undefined;
+  const meant = nearest(pattern, names.flatMap(patternsOf));
+  const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
+  return `No action that may be read here matches ${pattern} yet; those that are made later will.${hint}`;
 }
 
 /**

@@ -12,13 +12,12 @@ import {
 import { interruption } from "../cli/io/interruption.ts";
 import { canAsk, refusalOf } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
-import { afterFailedTest, missedNote, noteFailing, retriesNote, unmatchedNotes } from "../cli/notes.ts";
+import { afterFailedTest, missedNote, noteFailing, retriesNote, unmatchedNote } from "../cli/notes.ts";
 import { usageOf } from "../cli/model-flags.ts";
 import { setFlag } from "../cli/own-members.ts";
 import { payloadFrom, samplesOf } from "../cli/publish/publish-one.ts";
 import { runReplay } from "../cli/publish/wait.ts";
 import { listCommand, recordCommand } from "../cli/resource-command.ts";
-import { subscribeToAll, whatWasMade } from "../cli/subscriptions/several.ts";
 import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../cli/subscriptions/flags.ts";
 import { subscriptionArg, subscriptionId } from "../cli/subscriptions/name.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
@@ -26,17 +25,12 @@ import { EvregError } from "../domain/error.ts";
 import { durationText } from "../domain/formats.ts";
 import { isPattern, matches } from "../domain/names.ts";
 import { REPLAY_SELECTIONS } from "../model/replay.ts";
-import { type NewSubscription, SECRET_ROTATION, type SubscriptionMode } from "../domain/subscription.ts";
+import { SECRET_ROTATION, type SubscriptionMode } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { DURATION } from "../model/value-kinds.ts";
 import { MODES, SUBSCRIPTION } from "../model/subscription.ts";
 import { SUBSCRIPTION_ATTEMPT_LIST } from "../cli/views/deliveries.ts";
-import {
-  HANDLER_TEST_RECORD,
-  NEW_SUBSCRIPTION_RECORD,
-  SECRET_LINE,
-  SUBSCRIPTIONS,
-} from "../cli/views/subscriptions.ts";
+import { HANDLER_TEST_RECORD, NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../cli/views/subscriptions.ts";
 
 const OVERLAP = SECRET_ROTATION.properties.overlap_ms;
 
@@ -80,19 +74,19 @@ const handlerFlag = textFlag(
 
 export class SubscriptionsCreate extends TargetCommand {
   static override writes = true;
-  static override summary = "Subscribe a webhook handler to an action, or to several.";
+  static override summary = "Subscribe a webhook handler to an action.";
   static override description =
-    "Each event of the action published from now on is sent to the handler. The action may be a pattern, in quotes: 'order.*' for all beneath order, '*' for all, and also for those that are made later. With several --action there is a subscription for each; given again, it makes those that are missing. The secret that signs the deliveries is printed once, here; all of one application and name have the same one.";
+    "Each event of the action published from now on is sent to the handler. The action may be a pattern, in quotes: 'order.*' for all beneath order, '*' for all, and also for those that are made later. The secret that signs the deliveries is printed once, here; all of one application and name have the same one.";
   static override usage =
-    "subscriptions create --application NAME --subscription NAME --action PATTERN... {--handler URL | --mode pull} [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter MEMBER=VALUE|FILE|JSON]... " +
+    "subscriptions create --application NAME --subscription NAME --action PATTERN {--handler URL | --mode pull} [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter MEMBER=VALUE|FILE|JSON]... " +
     usageOf(SUBSCRIPTION, {
       on_exhausted: "[{--ordered | --ordered-by POINTER} [--on-exhausted block|skip]]",
     });
   static override examples = examples({
     "Send each event of order.created to the handler of billing":
       "evreg subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
-    "Send each event of what is beneath order, now and later, and of refund.made":
-      "evreg subscriptions create --application billing --subscription books --action 'order.*' --action refund.made --handler https://billing.example.com/hooks",
+    "Send each event of what is beneath order, now and later":
+      "evreg subscriptions create --application billing --subscription books --action 'order.*' --handler https://billing.example.com/hooks",
     "Send only those from France":
       "evreg subscriptions create --application billing --subscription french --action order.created --handler https://billing.example.com/hooks --filter country=FR",
     "Let consumers claim them, which nothing can reach from outside":
@@ -105,13 +99,7 @@ export class SubscriptionsCreate extends TargetCommand {
   static override flags = {
     application: requiredFlag("The subscribing application.", "NAME"),
     subscription: requiredFlag("Name of the subscription.", "NAME", { aliases: ["name"] }),
-    action: Flags.string({
-      summary: "The action whose events are delivered, or a pattern such as 'order.*'; may be repeated.",
-      helpValue: "PATTERN",
-      required: true,
-      multiple: true,
-      multipleNonGreedy: true,
-    }),
+    action: requiredFlag("The action whose events are delivered, or a pattern such as 'order.*'.", "PATTERN"),
     handler: handlerFlag,
     mode: choiceFlag("push to the handler (default), or pull: consumers claim the deliveries.", MODES),
     "max-retries": numberFlag(
@@ -127,52 +115,25 @@ export class SubscriptionsCreate extends TargetCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(SubscriptionsCreate);
-    const { application, subscription, handler, mode } = flags;
+    const { application, subscription, action, handler, mode } = flags;
     if (handler === undefined && mode !== "pull") {
       throw usageError("Name the handler with --handler URL, or give --mode pull.");
     }
-    const [action = "", ...others] = flags.action;
-    const twice = flags.action.find((one, index) => flags.action.indexOf(one) !== index);
-    if (twice !== undefined) throw usageError(`--action names ${twice} twice; give it once.`);
-    const optional = {
+    const input = {
+      application,
+      subscription,
+      action,
       ...definedOnly({ handler, mode, max_retries: flags["max-retries"], active: flags.active }),
       ...(await bearerOf(flags)),
       ...(await settingsOf(flags)),
     };
-    const input = { application, subscription, action, ...optional };
-    if (others.length > 0) return this.createAll(flags, flags.action, input);
-    const notes = [secretNote(mode)];
+    const notes: (string | undefined)[] = [secretNote(mode)];
     const output = await this.showRecord(flags, NEW_SUBSCRIPTION_RECORD, async (evreg) => {
       const answer = await evreg.subscriptions.create(input);
-      notes.push(await retriesNote(evreg, answer.data), ...(await unmatchedNotes(evreg, [action])));
+      notes.push(await retriesNote(evreg, answer.data), await unmatchedNote(evreg, action));
       return answer;
     });
-    for (const text of notes) output.note(text);
-  }
-
-  /** Where one is refused, those that were made are shown all the same: their secret is told only here. */
-  private async createAll(
-    flags: Parameters<TargetCommand["outputFor"]>[0],
-    actions: readonly string[],
-    input: NewSubscription,
-  ): Promise<void> {
-    const output = this.outputFor(flags);
-    await this.withTarget(flags, async (evreg) => {
-      const subscribed = await subscribeToAll(evreg, actions, input);
-      const { created, failure } = subscribed;
-      const [first] = created;
-      if (first !== undefined) {
-        await output.list({ data: created }, SUBSCRIPTIONS.list, "");
-        if (output.format === "table") await output.record({ data: first }, [SECRET_LINE]);
-        output.note(secretNote(input.mode));
-        output.note(await retriesNote(evreg, first));
-        const made = created.map(({ action }) => action);
-        for (const text of await unmatchedNotes(evreg, made)) output.note(text);
-      }
-      const said = whatWasMade(subscribed);
-      if (said !== undefined) output.note(said);
-      if (failure !== undefined) throw failure;
-    });
+    for (const text of notes) if (text !== undefined) output.note(text);
   }
 }
 
@@ -238,7 +199,7 @@ export class SubscriptionsUpdate extends TargetCommand {
       const answer = await evreg.subscriptions.update(id, change);
       if (RETRY_MEMBERS.some((member) => member in change)) notes.push(await retriesNote(evreg, answer.data));
       notes.push("active" in change && !active ? MISSES_FROM_NOW : missed);
-      if (action !== undefined) notes.push(...(await unmatchedNotes(evreg, [action])));
+      if (action !== undefined) notes.push(await unmatchedNote(evreg, action));
       return answer;
     });
     for (const text of notes) if (text !== undefined) output.note(text);

@@ -47,16 +47,12 @@ test.each([
   expect(offline.stdout.split("without TLS")).toHaveLength(times + 1);
 });
 
-test.each([[["serve"]], [["service", "systemd"]]])(
-  "the help of %j serves others with TLS only",
-  async (words) => {
-    const { stdout } = await run([...words, "--help"]);
-    const example = /^.*evreg (?:serve|service systemd) --host 0\.0\.0\.0.*$/m;
-    expect(stdout).toMatch(example);
-    expect(stdout.replaceAll(/\s+/g, " ")).toMatch(
-      /For other machines, with tls\.cert and tls\.key .* --host 0\.0\.0\.0/,
-    );
-    expect(stdout).not.toContain("For others");
-    expect(stdout).not.toContain("for others to reach");
-  },
-);
+test("the help of serve serves others with TLS only", async () => {
+  const { stdout } = await run(["serve", "--help"]);
+  expect(stdout).toMatch(/^.*evreg serve --host 0\.0\.0\.0.*$/m);
+  expect(stdout.replaceAll(/\s+/g, " ")).toMatch(
+    /For other machines, with tls\.cert and tls\.key .* --host 0\.0\.0\.0/,
+  );
+  expect(stdout).not.toContain("For others");
+  expect(stdout).not.toContain("for others to reach");
+});

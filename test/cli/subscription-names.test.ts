@@ -113,6 +113,18 @@ test("a name that is not there ends with exit code 3, one of several with 2 and 
   expect(several.stderr).toContain("- 3: billing/mail#order.paid\n");
 });
 
+test("of a pattern that no action matches so far it says so, and which was probably meant", async () => {
+  const line =
+    "No action that may be read here matches ordr.* yet; those that are made later will. Did you mean order.*?\n";
+  const words = "subscriptions create --application billing --subscription typo --action ordr.*".split(" ");
+  const made = await run([...words, "--handler", "http://127.0.0.1:9/hook"]);
+  expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining(line) as string });
+  const changed = await run(["subscriptions", "update", "billing/typo", "--action", "ordr.*"]);
+  expect(changed).toMatchObject({ code: 0, stderr: expect.stringContaining(line) as string });
+  const right = await run(["subscriptions", "update", "billing/typo", "--action", "order.*"]);
+  expect(right).toMatchObject({ code: 0, stderr: "" });
+});
+
 const NOW_MS = Date.UTC(2026, 10, 23, 12);
 
 test.each([

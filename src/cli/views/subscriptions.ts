@@ -65,7 +65,7 @@ export const ATTENTION_LIST: readonly Column<Attention>[] = [
   { title: "FOUND", value: ({ found }) => found, shrinkTo: 30 },
 ];
 
-export const SECRET_LINE: Column<SubscriptionWithSecret> = {
+const SECRET_LINE: Column<SubscriptionWithSecret> = {
   title: "Secret",
   value: ({ secret }) => secret,
 };
