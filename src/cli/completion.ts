@@ -1,6 +1,6 @@
 import type { Command } from "@oclif/core";
 import { homedir } from "node:os";
-import { HELP_TOPICS } from "./help/topics.ts";
+import { HELP_TOPICS } from "./help-topics.ts";
 
 /** What completion looks at of oclif's `Config`. */
 interface Commands {

@@ -1,6 +1,6 @@
 import { Args, Command, Flags, loadHelpClass } from "@oclif/core";
 import { BaseCommand, examples } from "../cli/base-command.ts";
-import { HELP_TOPICS, helpOn, isHelpTopic } from "../cli/help/topics.ts";
+import { HELP_TOPICS, helpOn, isHelpTopic } from "../cli/help-topics.ts";
 import { terminalWidth, writeOut } from "../cli/io/output.ts";
 import { unknownCommand, usageError } from "../cli/usage-errors.ts";
 import { shellWord } from "../domain/formats.ts";
@@ -113,7 +113,7 @@ export class Help extends Command {
   static override summary = "Show help for a command, or on a topic.";
   static override description = `Topics: ${HELP_TOPICS.join(", ")}.`;
   static override examples = examples("evreg help actions create", {
-    "From nothing to a delivery that is verified": "evreg help getting-started",
+    "What a delivery's state and error mean": "evreg help delivery-states",
     "What the exit codes tell": "evreg help exit-codes",
   });
   static override args = { command: Args.string({ description: "Command or topic to show help for." }) };
@@ -131,7 +131,7 @@ export class Help extends Command {
       if (more.length > 0) {
         throw usageError(`Too many arguments: ${more.join(" ")}. One topic at a time: evreg help ${name}.`);
       }
-      await writeOut(await helpOn(name, Math.min(terminalWidth() ?? MAX_COLUMNS, MAX_COLUMNS)));
+      await writeOut(helpOn(name, Math.min(terminalWidth() ?? MAX_COLUMNS, MAX_COLUMNS)));
       return;
     }
     const known = name === "" || this.config.findCommand(name) || this.config.findTopic(name);

@@ -3,7 +3,6 @@ import { BaseCommand, examples } from "../cli/base-command.ts";
 import { commonFlags, textFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
-import { defaultConfig } from "../config/load.ts";
 import { programCommand } from "../runtime/process.ts";
 
 export class Systemd extends BaseCommand {
@@ -42,9 +41,6 @@ interface Credentials {
   readonly "encryption-key"?: string | undefined;
 }
 
-/** After the time that the server itself may take for its end. */
-const STOP_MARGIN_S = 20;
-
 /**
  * A unit file that `systemd-analyze verify` takes.
  * @param program the words that start evreg, as absolute paths
@@ -52,7 +48,6 @@ const STOP_MARGIN_S = 20;
 export function systemdUnit(program: readonly string[], credentials: Credentials): string {
   const { config, "encryption-key": key } = credentials;
   const line = [...program, "serve"].map(quoted).join(" ");
-  const stopTimeoutS = Math.ceil(defaultConfig("").shutdownGraceMs / 1_000) + STOP_MARGIN_S;
   const loaded = [
     ...(config === undefined ? [] : [`LoadCredential=config.yaml:${escaped(resolve(config))}`]),
     ...(key === undefined
@@ -78,8 +73,8 @@ ExecStart=${line}${config === undefined ? "" : " --config %d/config.yaml"}
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure
 RestartSec=2s
-# A stop finishes what is under way; the server itself decides how long that may take.
-TimeoutStopSec=${stopTimeoutS}s
+# A stop finishes what is under way, for 10 s unless shutdownGraceMs says otherwise.
+TimeoutStopSec=30s
 KillMode=mixed
 # A connection for each caller and for each delivery under way.
 LimitNOFILE=65536

@@ -1,5 +1,8 @@
-import { CONFIG_FILE_ENV, CONFIG_KEYS, type ConfigKey, CONTEXT_ENV } from "../../config/keys.ts";
-import type { AttemptErrorCode, DeliveryStatus, TlsReason } from "../../domain/delivery.ts";
+import type { AttemptErrorCode, DeliveryStatus, TlsReason } from "../domain/delivery.ts";
+import { wrap } from "./io/text.ts";
+
+/** Breaks a paragraph into lines, each behind so many spaces. */
+type Wrapped = (text: string, indent: number) => string;
 
 const STATES_HEAD =
   "An event goes to each active subscription to its action as one delivery, in one of these states. `evreg deliveries` lists them, and `evreg deliveries get ID` shows each attempt.";
@@ -54,7 +57,7 @@ const CODES: Readonly<Record<AttemptErrorCode, string>> = {
   consumer_failed: "The consumer of a pull subscription reported a failure; its attempt has the reason.",
 };
 
-export function deliveryStates(wrapped: (text: string, indent: number) => string): string {
+function deliveryStates(wrapped: Wrapped): string {
   return [
     wrapped(STATES_HEAD, 0),
     entryLines(STATES, wrapped),
@@ -64,10 +67,7 @@ export function deliveryStates(wrapped: (text: string, indent: number) => string
   ].join("\n");
 }
 
-function entryLines(
-  meanings: Readonly<Record<string, string>>,
-  wrapped: (text: string, indent: number) => string,
-): string {
+function entryLines(meanings: Readonly<Record<string, string>>, wrapped: Wrapped): string {
   return Object.entries(meanings)
     .map(([name, meaning]) => `  ${name}\n${wrapped(meaning, 6)}`)
     .join("");
@@ -101,42 +101,29 @@ const MEANINGS: readonly (readonly [code: number, meaning: string])[] = [
 const EXIT_CODES_HEAD =
   'What the process of a command ends with. The reason is on stderr; with --json it is one JSON document there: {"error", "details", "code"}, where code is the HTTP status.';
 
-export function exitCodes(wrapped: (text: string, indent: number) => string): string {
+function exitCodes(wrapped: Wrapped): string {
   const lines = MEANINGS.map(
     ([code, meaning]) => `${String(code).padStart(5)}  ${wrapped(meaning, 7).trimStart()}`,
   );
   return `${wrapped(EXIT_CODES_HEAD, 0)}\n${lines.join("")}`;
 }
 
-const ENVIRONMENT_HEAD =
-  "Variables that evreg reads. A flag goes before a variable, a variable before the configuration file. One that is set to nothing counts as not set; one that begins with EVREG_ and means nothing is a mistake (exit code 2). `evreg config` shows what is in force.";
+/** The topics of `evreg help` beside the commands: what the messages of commands lead to. */
+const TOPICS = { "delivery-states": deliveryStates, "exit-codes": exitCodes };
 
-/** Variables that are no key of the configuration. */
-const OTHERS: readonly (readonly [name: string, about: string])[] = [
-  [CONFIG_FILE_ENV, "The configuration file to read (--config)."],
-  [CONTEXT_ENV, "The context to act on (--context); see evreg context."],
-  ["EVREG_CONFIG_DIR", "The folder for what evreg keeps for you: your contexts. Not set: ~/.config/evreg."],
-  [
-    "EVREG_CACHE_DIR",
-    "The folder where the single executable may put the database engine that it loads; the first start writes it. Not set: the first that can hold a program of evreg in CACHE_DIRECTORY, XDG_CACHE_HOME and ~/.cache, then evreg-<user id> in XDG_RUNTIME_DIR, the folder for temporary files, /var/tmp and /dev/shm.",
-  ],
-  ["EVREG_DEBUG", "1: show where in evreg a fault of its own arose."],
-  ["STATE_DIRECTORY", "The data folder where none is named; systemd sets it."],
-  ["NO_COLOR", "Set to anything: no colours."],
-  ["COLUMNS", "Cells of a line in tables, instead of the terminal's."],
-];
+export type HelpTopic = keyof typeof TOPICS;
 
-export function environment(wrapped: (text: string, indent: number) => string): string {
-  const keys = CONFIG_KEYS.map((key) => [key.env, about(key)] as const);
-  const entries = [...keys, ...OTHERS].map(([name, text]) => `${name}\n${wrapped(text, 4)}`);
-  return `${wrapped(ENVIRONMENT_HEAD, 0)}\n${entries.join("")}`;
+export const HELP_TOPICS = Object.keys(TOPICS) as readonly HelpTopic[];
+
+export function isHelpTopic(name: string): name is HelpTopic {
+  return Object.hasOwn(TOPICS, name);
 }
 
-function about({ path, description, default: initial, env, envAlias, flag, secret }: ConfigKey): string {
-  // Said of the file, which this is not about.
-  const parts = [description.replace(/ Better given by \S+ than here\./, "")];
-  if (initial !== null && !Array.isArray(initial)) parts.push(`Default: ${String(initial)}.`);
-  if (secret === true) parts.push(`${env}_FILE names a file that holds it.`);
-  const others = [flag === undefined ? [] : `--${flag}`, envAlias ?? [], path].flat();
-  return `${parts.join(" ")} (${others.join(", ")})`;
+/** @param width cells of a line */
+export function helpOn(topic: HelpTopic, width: number): string {
+  return TOPICS[topic]((paragraph, indent) =>
+    wrap(paragraph, width - indent)
+      .map((line) => `${" ".repeat(indent)}${line}\n`)
+      .join(""),
+  );
 }
