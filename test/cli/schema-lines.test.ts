@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { lineFinder } from "../../src/cli/registry/documents.ts";
-import { annotationLine } from "../../src/commands/action-check.ts";
 
 const JSON_TEXT = `{
 \t"type": "object",
@@ -58,23 +57,4 @@ test.each([
   ["/properties/8", 8],
 ])("%j begins on line %i of the YAML", (pointer, line) => {
   expect(lineFinder(YAML_TEXT)(pointer)).toBe(line);
-});
-
-test("an annotation is one line, whatever is in the message", () => {
-  const annotation = {
-    level: "error",
-    file: "a,b:c.json",
-    line: 7,
-    title: "50%",
-    message: "x,\r\ny: 1%",
-  } as const;
-  expect(annotationLine(annotation)).toBe(
-    "::error file=a%2Cb%3Ac.json,line=7,title=50%25::x,%0D%0Ay: 1%25\n",
-  );
-  expect(annotationLine({ ...annotation, file: undefined, message: "m" })).toBe("::error title=50%25::m\n");
-  const hostile = "\u001b[2J\u0007\u009b1m\u202e\u2028";
-  const shown = String.raw`\e[2J\u0007\u009b1m\u202e\u2028`;
-  expect(annotationLine({ ...annotation, file: hostile, title: hostile, message: hostile })).toBe(
-    `::error file=${shown},line=7,title=${shown}::${shown}\n`,
-  );
 });
