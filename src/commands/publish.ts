@@ -14,6 +14,10 @@ const timeoutFlag = numberFlag("Wait at most this long (default: as long as it t
   dependsOn: ["wait"],
 });
 
+function keyFlag(more: { readonly exclusive?: string[] } = {}) {
+  return textFlag("Publishing again with the same key and payload stores nothing new.", "KEY", more);
+}
+
 export class Publish extends TargetCommand {
   static override writes = true;
   static override summary = "Publish an event, or a whole file of them.";
@@ -47,9 +51,7 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
   };
   static override flags = {
     file: textFlag("File with the payload; - is stdin.", "FILE", { exclusive: ["batch"] }),
-    "idempotency-key": textFlag("Publishing again with the same key and payload stores nothing new.", "KEY", {
-      exclusive: ["batch"],
-    }),
+    "idempotency-key": keyFlag({ exclusive: ["batch"] }),
     wait: Flags.boolean({ summary: "Wait until every delivery has ended.", exclusive: ["batch"] }),
     timeout: timeoutFlag,
     batch: Flags.string({ summary: "File with an event a line (NDJSON); - is stdin.", helpValue: "FILE" }),
@@ -99,45 +101,39 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
   }
 }
 
-/** Each is published by itself. */
-const MAX_TRIGGERED = 100;
 const MAX_SET = 100;
 
 export class Trigger extends TargetCommand {
   static override writes = true;
   static override usage =
-    "trigger ACTION [--set MEMBER=VALUE]... [--seed NUMBER] [--count NUMBER] [--idempotency-key KEY] [--wait [--timeout SECONDS]]";
+    "trigger ACTION [--set MEMBER=VALUE]... [--seed NUMBER] [--idempotency-key KEY] [--wait [--timeout SECONDS]]";
   static override summary = "Publish an event with a payload made up from the action's schema.";
   static override description = `To try a handler: the event is a real one, and goes to every subscription of the action. Members of the payload can be set. A value is JSON, and any other text is a string: total=12 sets a number, 'zip="01234"' and zip=01234 a string. A payload that the schema refuses with them is not published.
 
-It takes the scopes read and publish. actions sample only shows such payloads, and publish takes one of your own.`;
+It takes the scopes read and publish. actions sample makes up any number of events, and publish takes a payload of your own.`;
   static override examples = examples("evreg trigger order.created", {
     "With members of your own, and see it delivered":
       "evreg trigger order.created --set total=12 --set customer.id=c-7 --wait",
-    "The same three each time": "evreg trigger order.created --count 3 --seed 7",
+    "The same each time": "evreg trigger order.created --seed 7",
   });
   static override args = { action: textArg("Name of the action.") };
   static override flags = {
-    set: setFlag({ summary: "Sets a member of each payload. Can be given more than once." }),
-    seed: numberFlag("Chooses the payloads; any when not given."),
-    count: numberFlag(`How many events, up to ${MAX_TRIGGERED} (default 1).`, { min: 1, max: MAX_TRIGGERED }),
-    "idempotency-key": textFlag(
-      "Publishing again with the same key and payload stores nothing new; of several, each adds its number.",
-      "KEY",
-    ),
+    set: setFlag({ summary: "Sets a member of the payload. Can be given more than once." }),
+    seed: numberFlag("Chooses the payload; any when not given."),
+    "idempotency-key": keyFlag(),
     wait: Flags.boolean({ summary: "Wait until every delivery has ended." }),
     timeout: timeoutFlag,
   };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(Trigger);
-    const { set: members = [], seed, count = 1, wait, timeout, "idempotency-key": key } = flags;
+    const { set: members = [], seed, wait, timeout, "idempotency-key": key } = flags;
     if (members.length > MAX_SET) throw usageError(`--set: can be given at most ${MAX_SET} times.`);
     const act = await publishOne({
       action: args.action,
       payload: undefined,
       file: undefined,
-      sample: { seed, count, members },
+      sample: { seed, members },
       key,
       timeoutS: timeout,
       wait,

@@ -15,7 +15,7 @@ import { escapeControl } from "../cli/io/text.ts";
 import { afterFailedTest, missedNote, noteFailing, retriesNote, unmatchedNote } from "../cli/notes.ts";
 import { usageOf } from "../cli/model-flags.ts";
 import { setFlag } from "../cli/own-members.ts";
-import { payloadFrom, samplesOf } from "../cli/publish/publish-one.ts";
+import { payloadFrom, sampleOf } from "../cli/publish/publish-one.ts";
 import { runReplay } from "../cli/publish/wait.ts";
 import { listCommand, recordCommand } from "../cli/resource-command.ts";
 import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../cli/subscriptions/flags.ts";
@@ -237,7 +237,7 @@ The payload is made up from the action's schema, or given. Exit code 1 when the 
       const id = await subscriptionId(evreg, args.id);
       const { data: subscription } = await evreg.subscriptions.get(id);
       const action = named ?? (await actionOf(evreg, subscription.action));
-      const sent = typed ?? (await samplesOf(evreg, action, { seed, count: 1, members }))[0]!;
+      const sent = typed ?? (await sampleOf(evreg, action, { seed, members }));
       const answer = await evreg.subscriptions.test(id, { action, payload: sent }, interruption());
       const output = this.outputFor(flags);
       await output.record(answer, HANDLER_TEST_RECORD);

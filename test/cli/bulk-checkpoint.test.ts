@@ -3,13 +3,14 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BulkSource } from "../../src/cli/publish/bulk-input.ts";
 import { assertDistinctPaths, RejectFile } from "../../src/cli/publish/bulk-report.ts";
+import { NOTHING_SETTLED } from "../../src/cli/publish/bulk-run.ts";
 import { Checkpoint, type CheckpointOptions } from "../../src/cli/publish/checkpoint.ts";
 import { temporaryFolder } from "../support/program.ts";
 
 const folder = temporaryFolder();
 const at = (name: string): string => join(folder.path, name);
 const EVENTS = "line\n".repeat(1_000_000);
-const STATE = { accepted: 7, replayed: 1, refused: 2, settledLine: 9, settledBytes: 45 };
+const STATE = { ...NOTHING_SETTLED, settledLine: 9, settledBytes: 45 };
 const REFUSAL = { error: "No.", details: {}, code: 422 };
 const opened: BulkSource[] = [];
 let timeMs = 0;

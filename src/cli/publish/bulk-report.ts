@@ -11,7 +11,7 @@ import { syncFile } from "../../runtime/files.ts";
 import { nextCommand } from "../target/next-command.ts";
 import { usageError } from "../usage-errors.ts";
 import type { Line } from "./bulk-input.ts";
-import type { BulkOutcome, BulkState } from "./bulk-run.ts";
+import { type BulkOutcome, type BulkState, NOTHING_SETTLED } from "./bulk-run.ts";
 
 export interface BulkFiles {
   /** The path of the NDJSON file; `-` is stdin. */
@@ -20,41 +20,26 @@ export interface BulkFiles {
   readonly rejects?: string | undefined;
 }
 
-/** Counts since `from`. */
-export function sinceCheckpoint(from: BulkState, state: BulkState): BulkState {
-  return {
-    ...state,
-    accepted: state.accepted - from.accepted,
-    replayed: state.replayed - from.replayed,
-    refused: state.refused - from.refused,
-  };
-}
-
 /**
  * The result of a bulk, and what to do next.
- * @param from what the checkpoint said at the start; its counts are among the outcome's
+ * @param after the line behind which this run began
  */
-export function summary(outcome: BulkOutcome, files: BulkFiles, from: BulkState): string {
+export function summary(outcome: BulkOutcome, files: BulkFiles, after: number): string {
   const { refused, end, settledLine } = outcome;
-  const since = countsText(sinceCheckpoint(from, outcome));
-  const before =
-    from.settledLine === 0
-      ? ""
-      : ` Before, up to line ${from.settledLine.toLocaleString("en")}: ${countsText(from)}`;
+  const counts = countsText(outcome);
   if (end === "all") {
+    if (settledLine > 0 && settledLine === after)
+      return `Nothing was left to publish: ${files.checkpoint} says that this file is done.`;
     const how = files.rejects === undefined ? "." : `; the lines: jq -r .text ${files.rejects}`;
-    const fix = refused === 0 ? "" : ` Fix those lines and publish them separately${how}`;
-    return settledLine === 0 || settledLine > from.settledLine
-      ? `${since}${before}${fix}`
-      : `Nothing was left to publish: ${files.checkpoint} says that this file is done.${before}${fix}`;
+    return refused === 0 ? counts : `${counts} Fix those lines and publish them separately${how}`;
   }
   if (end === "stopped") {
     return settledLine === 0
       ? `Nothing was published: ${counted(refused, "line")} refused. Fix ${refused === 1 ? "it" : "them"} and publish all again.`
-      : `${since} Stopped at line ${settledLine.toLocaleString("en")}; nothing after it was published. Fix it, then continue with: ${fromLine(settledLine, files)}`;
+      : `${counts} Stopped at line ${settledLine.toLocaleString("en")}; nothing after it was published. Fix it, then continue with: ${fromLine(settledLine, files)}`;
   }
   const stopped = `${end === "interrupted" ? "Interrupted" : "Ended"} after line ${settledLine.toLocaleString("en")}.`;
-  return [`${since}${before}`, stopped, ...nextSteps(outcome, files)].join(" ");
+  return [counts, stopped, ...nextSteps(outcome, files)].join(" ");
 }
 
 function countsText({ accepted, replayed, refused }: BulkState): string {
@@ -83,14 +68,12 @@ function fromLine(number: number, { path }: BulkFiles): string {
 /**
  * Shows on stderr how far a bulk is: a bar when that is a terminal, and log lines above it.
  * @param size bytes of input, where known
- * @param from where the bulk begins
  */
-export async function bulkProgress(size: number | undefined, from: BulkState, nowMs: () => number) {
+export async function bulkProgress(size: number | undefined, nowMs: () => number) {
   const counts = "{published} published{existing}, {refused} refused, {rate}/s";
   const format = size === undefined ? counts : `{bar} {percentage}% | ${counts} | {eta_formatted} left`;
   const startedMs = nowMs();
-  const shown = (state: BulkState) => {
-    const { accepted, replayed, refused } = sinceCheckpoint(from, state);
+  const shown = ({ accepted, replayed, refused }: BulkState) => {
     const elapsedS = (nowMs() - startedMs) / 1_000;
     return {
       published: accepted - replayed,
@@ -99,7 +82,7 @@ export async function bulkProgress(size: number | undefined, from: BulkState, no
       rate: elapsedS === 0 ? 0 : Math.round((accepted + refused) / elapsedS).toLocaleString("en"),
     };
   };
-  const bar = await progressBar(format, shown(from));
+  const bar = await progressBar(format, shown(NOTHING_SETTLED));
   return {
     update: (state: BulkState) => bar.update(state.settledBytes, size ?? 1, shown(state)),
     log: (line: string) => bar.log(line),

@@ -14,14 +14,7 @@ import type { Target } from "../target/target.ts";
 import { EXIT } from "../usage-errors.ts";
 import { MAX_LINE_BYTES, withRetry, type PublishItems } from "./bulk-batch.ts";
 import { BulkSource, readLines } from "./bulk-input.ts";
-import {
-  assertDistinctPaths,
-  type BulkFiles,
-  bulkProgress,
-  RejectFile,
-  sinceCheckpoint,
-  summary,
-} from "./bulk-report.ts";
+import { assertDistinctPaths, type BulkFiles, bulkProgress, RejectFile, summary } from "./bulk-report.ts";
 import {
   type BulkOptions,
   type BulkOutcome,
@@ -88,10 +81,10 @@ export async function openBulk(options: BulkPublishOptions): Promise<Bulk> {
 async function publishBulk(evreg: Evreg, opened: OpenedBulk, options: BulkPublishOptions): Promise<number> {
   const { input, checkpoint } = opened;
   const from = checkpoint?.state ?? NOTHING_SETTLED;
-  const rejects =
-    options.rejects === undefined ? undefined : new RejectFile(options.rejects, from.settledLine > 0);
-  if (from.settledLine > 0 && from.settledBytes !== input.size) {
-    const line = from.settledLine.toLocaleString("en");
+  const { settledLine: after } = from;
+  const rejects = options.rejects === undefined ? undefined : new RejectFile(options.rejects, after > 0);
+  if (after > 0 && from.settledBytes !== input.size) {
+    const line = after.toLocaleString("en");
     note(escapeControl(`Continuing after line ${line} of ${options.path}, by ${options.checkpoint}.`));
   }
   const outcome = await runBulk(opened, from, rejects, options);
@@ -102,7 +95,7 @@ async function publishBulk(evreg: Evreg, opened: OpenedBulk, options: BulkPublis
       return (pending?.data.length ?? 0) > 0;
     });
   }
-  return report(outcome, from, options);
+  return report(outcome, after, options);
 }
 
 async function runBulk(
@@ -115,7 +108,7 @@ async function runBulk(
   const signal = interruption();
   const over = new AbortController();
   addAbortSignal(AbortSignal.any([signal, over.signal]), stream);
-  const progress = await bulkProgress(size, from, nowMs);
+  const progress = await bulkProgress(size, nowMs);
   const { log } = progress;
   let refused = 0;
   const warnedOf = new Set<string>();
@@ -171,26 +164,20 @@ async function runBulk(
   }
 }
 
-/** Prints the counts and what to do next, and answers the exit code. */
-async function report(outcome: BulkOutcome, from: BulkState, options: BulkPublishOptions): Promise<number> {
+/** Prints the counts and what to do next, and answers the exit code. @param after the line behind which it began */
+async function report(outcome: BulkOutcome, after: number, options: BulkPublishOptions): Promise<number> {
   const { atomic, output } = options;
-  const { end } = outcome;
-  const ofThisRun = sinceCheckpoint(from, outcome);
+  const { end, accepted, refused, replayed } = outcome;
   if (output.format === "json") {
-    const before = from.settledLine === 0 ? {} : { before: { line: from.settledLine, ...countsOf(from) } };
-    await output.document({ meta: { ...countsOf(ofThisRun), ...before } });
+    // As a batch's answer has them; `published` are the new ones among the accepted.
+    const meta = { accepted, published: accepted - replayed, rejected: refused, replayed };
+    await output.document({ meta });
   }
-  if (output.format === "table" || end !== "all") note(escapeControl(summary(outcome, options, from)));
+  if (output.format === "table" || end !== "all") note(escapeControl(summary(outcome, options, after)));
   if (end === "failed") throw outcome.failure;
   if (end === "interrupted") return EXIT.interrupted;
-  // An earlier run has reported its own refused lines, and they may have been corrected since.
-  if (ofThisRun.refused === 0) return EXIT.done;
+  if (refused === 0) return EXIT.done;
   return atomic ? EXIT.failed : EXIT.someFailed;
-}
-
-/** The counts as a batch's answer has them; `published` are the new ones among the accepted. */
-function countsOf({ accepted, refused, replayed }: BulkState): Readonly<Record<string, number>> {
-  return { accepted, published: accepted - replayed, rejected: refused, replayed };
 }
 
 /** Refused lines that are shown to a person: a file of a million of them must not fill the screen. */

@@ -35,9 +35,6 @@ interface CheckpointFile {
   readonly byte: number;
   /** The digest of what is before that in the file. */
   readonly digest: string;
-  readonly accepted: number;
-  readonly replayed: number;
-  readonly refused: number;
 }
 
 /**
@@ -67,14 +64,14 @@ export class Checkpoint {
       assertContinues(checkpoint, options);
       return new Checkpoint(options, checkpoint);
     }
-    const created = { evreg_checkpoint: FORMAT_VERSION, seed: source.seed(), data_id: dataId, digest: "" };
-    return new Checkpoint(options, { ...created, ...columnsOf(NOTHING_SETTLED) });
+    const created = { evreg_checkpoint: FORMAT_VERSION, seed: source.seed(), data_id: dataId };
+    return new Checkpoint(options, { ...created, line: 0, byte: 0, digest: "" });
   }
 
   /** Where the bulk begins. */
   get state(): BulkState {
-    const { accepted, replayed, refused, line, byte } = this.#stored;
-    return { accepted, replayed, refused, settledLine: line, settledBytes: byte };
+    const { line, byte } = this.#stored;
+    return { ...NOTHING_SETTLED, settledLine: line, settledBytes: byte };
   }
 
   /** The idempotency key of a line without one: the same for the same line of the same file, and for no other. */
@@ -82,8 +79,8 @@ export class Checkpoint {
     `bulk:${this.#stored.seed}:${String(number).padStart(LINE_DIGITS, "0")}`;
 
   /** Takes over the state, and saves it twice a second. @throws EvregError `unavailable` */
-  note(state: BulkState, rejects?: RejectFile): void {
-    this.#stored = { ...this.#stored, ...columnsOf(state) };
+  note({ settledLine: line, settledBytes: byte }: BulkState, rejects?: RejectFile): void {
+    this.#stored = { ...this.#stored, line, byte };
     if (this.#options.nowMs() - this.#savedAtMs >= SAVE_EVERY_MS) this.save(rejects);
   }
 
@@ -102,10 +99,6 @@ export class Checkpoint {
     }
     this.#savedAtMs = nowMs();
   }
-}
-
-function columnsOf({ accepted, replayed, refused, settledLine, settledBytes }: BulkState) {
-  return { accepted, replayed, refused, line: settledLine, byte: settledBytes };
 }
 
 /** The checkpoint in a file; `undefined` where there is no such file. */
@@ -127,9 +120,9 @@ async function readCheckpoint(path: string): Promise<CheckpointFile | undefined>
 function parsed(text: string): CheckpointFile | undefined {
   try {
     const stored = JSON.parse(text) as CheckpointFile;
-    const { line, byte, accepted, replayed, refused, seed, data_id, digest } = stored;
+    const { line, byte, seed, data_id, digest } = stored;
     const isWhole =
-      [line, byte, accepted, replayed, refused].every((count) => Number.isSafeInteger(count) && count >= 0) &&
+      [line, byte].every((count) => Number.isSafeInteger(count) && count >= 0) &&
       [seed, data_id, digest].every((one) => typeof one === "string");
     return stored.evreg_checkpoint === FORMAT_VERSION && isWhole ? stored : undefined;
   } catch {

@@ -1,7 +1,6 @@
-import { setTimeout as sleepFor } from "node:timers/promises";
-import { type Delivery, isFinal } from "../../domain/delivery.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { NewReplay, Replay } from "../../domain/replay.ts";
-import type { Evreg, ReplaysPort } from "../../evreg.ts";
+import type { Evreg } from "../../evreg.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, type Output } from "../io/output.ts";
 import { progressBar } from "../io/progress.ts";
@@ -12,89 +11,55 @@ import { nextCommand, plainCommand } from "../target/next-command.ts";
 import { EXIT } from "../usage-errors.ts";
 
 /** Polls soon at first, then about once a second. */
-const FIRST_DELIVERY_POLL_MS = 25;
-const FIRST_REPLAY_POLL_MS = 50;
+const FIRST_POLL_MS = 25;
 const MAX_POLL_MS = 1_000;
 const POLL_BACKOFF = 1.6;
 
-interface PollOptions {
+export interface Polled<T> {
+  /** What was read last. */
+  readonly last: T;
+  readonly end: "over" | "timeout" | "interrupted";
+}
+
+interface PollOptions<T> {
+  /** Ends it. */
   readonly signal: AbortSignal;
-  /** `undefined`: as long as it takes. */
-  readonly timeoutMs: number | undefined;
-  readonly nowMs: () => number;
-  /** Rejects when the signal aborts. */
-  readonly sleep: (delayMs: number, signal: AbortSignal) => Promise<void>;
-  /** Whether an open one is worth waiting for; every one is unless told. */
-  readonly isAwaited?: (delivery: Delivery) => boolean;
+  /** As long as it takes, if there is none. */
+  readonly timeoutMs?: number | undefined;
   /** Called before each wait. */
-  readonly waiting?: (deliveries: readonly Delivery[]) => void;
+  readonly waiting: (last: T) => void;
 }
 
-export interface PollResult {
-  readonly deliveries: readonly Delivery[];
-  /** The deliveries that were open and not waited for. */
-  readonly leftOut: ReadonlySet<Delivery>;
-  /** `held`: the rest waits for a paused subscription, so nothing more happens by itself. */
-  readonly end: "final" | "held" | "timeout" | "interrupted";
-}
-
-/** Polls deliveries until each has ended. @param read all that there are */
-export async function pollDeliveries(
-  read: () => Promise<readonly Delivery[]>,
-  options: PollOptions,
-): Promise<PollResult> {
-  const { signal, timeoutMs, nowMs, sleep } = options;
-  const endsAtMs = timeoutMs === undefined ? Infinity : nowMs() + timeoutMs;
-  let waitMs = FIRST_DELIVERY_POLL_MS;
-  for (;;) {
-    const deliveries = await read();
-    const open: Delivery[] = [];
-    const leftOut = new Set<Delivery>();
-    for (const delivery of deliveries) {
-      if (isFinal(delivery.status)) continue;
-      if (options.isAwaited?.(delivery) === false) leftOut.add(delivery);
-      else open.push(delivery);
-    }
-    const result = { deliveries, leftOut };
-    if (open.length === 0) return { ...result, end: "final" };
-    if (open.every((delivery) => delivery.status === "held")) return { ...result, end: "held" };
-    const remainingMs = endsAtMs - nowMs();
-    if (remainingMs <= 0) return { ...result, end: "timeout" };
-    options.waiting?.(deliveries);
-    try {
-      await sleep(Math.min(waitMs, remainingMs), signal);
-    } catch {
-      return { ...result, end: "interrupted" };
-    }
-    waitMs = Math.min(MAX_POLL_MS, waitMs * POLL_BACKOFF);
+/** Reads again and again until it is over. */
+export async function poll<T>(
+  read: () => Promise<T>,
+  isOver: (last: T) => boolean,
+  { signal, timeoutMs = Infinity, waiting }: PollOptions<T>,
+): Promise<Polled<T>> {
+  const endsAtMs = performance.now() + timeoutMs;
+  for (let waitMs = FIRST_POLL_MS; ; waitMs = Math.min(MAX_POLL_MS, waitMs * POLL_BACKOFF)) {
+    const last = await read();
+    if (isOver(last)) return { last, end: "over" };
+    const remainingMs = endsAtMs - performance.now();
+    if (remainingMs <= 0) return { last, end: "timeout" };
+    waiting(last);
+    const isInterrupted = await sleep(Math.min(waitMs, remainingMs), false, { signal }).catch(() => true);
+    if (isInterrupted) return { last, end: "interrupted" };
   }
 }
 
 /** Polls a replay until it has ended, or until an interruption; answers it as it was seen last. */
-export async function pollReplay(replays: ReplaysPort, started: Replay): Promise<Replay> {
+async function pollReplay(evreg: Evreg, started: Replay): Promise<Replay> {
   const signal = interruption();
   const bar = await progressBar("{bar} {percentage}% | {counts}", { counts: countsOf(started) });
-  let waitMs = FIRST_REPLAY_POLL_MS;
+  const read = async (): Promise<Replay> => (await evreg.replays.get(started.rowid)).data;
+  const waiting = (replay: Replay): void =>
+    bar.update(replay.queued, Math.max(1, replay.total ?? 1), { counts: countsOf(replay) });
   try {
-    for (let replay = started; ;) {
-      if (replay.status !== "running") return replay;
-      bar.update(replay.queued, Math.max(1, replay.total ?? 1), { counts: countsOf(replay) });
-      try {
-        await sleepFor(waitMs, undefined, { signal });
-      } catch {
-        return replay;
-      }
-      waitMs = Math.min(MAX_POLL_MS, waitMs * POLL_BACKOFF);
-      replay = (await replays.get(replay.rowid)).data;
-    }
+    return (await poll(read, ({ status }) => status !== "running", { signal, waiting })).last;
   } finally {
     bar.stop();
   }
-}
-
-/** A replay is done before its last deliveries have ended. */
-export function whatBecomes(): string {
-  return `All are on their way, with all their retries. See what fails again: ${nextCommand("deliveries --status failed")}`;
 }
 
 function countsOf({ queued, total }: Replay): string {
@@ -125,7 +90,7 @@ export async function runReplay(
     if (output.format === "table") note(`It goes on in the background. ${look}`);
     return EXIT.done;
   }
-  const last = await pollReplay(evreg.replays, started).catch((error: unknown) => {
+  const last = await pollReplay(evreg, started).catch((error: unknown) => {
     note(`Replay ${rowid} has begun; only it cannot be followed. ${look}`);
     throw error;
   });
@@ -137,7 +102,10 @@ export async function runReplay(
     return EXIT.interrupted;
   }
   if (last.status === "done") {
-    output.note(whatBecomes());
+    // A replay is done before its last deliveries have ended.
+    output.note(
+      `All are on their way, with all their retries. See what fails again: ${nextCommand("deliveries --status failed")}`,
+    );
     return EXIT.done;
   }
   const why =
