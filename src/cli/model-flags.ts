@@ -38,19 +38,6 @@ export function flagsOf(fields: Fields, helpGroup: string): Readonly<Interfaces.
   return Object.fromEntries(flags);
 }
 
-/**
- * How the usage of a command writes them: `[--rate-limit NUMBER] [--header 'NAME: VALUE']...`
- * @param written those that it writes otherwise, by their members
- */
-export function usageOf(fields: Fields, written: Readonly<Record<string, string>>): string {
-  return flaggedFields(fields)
-    .map(({ member, name, kind, schema }) => {
-      const value = kind === CHOICE ? wordsOf(schema).join("|") : kind.helpValue;
-      return written[member] ?? `[--${name} ${value}]${kind.hasLines ? "..." : ""}`;
-    })
-    .join(" ");
-}
-
 /** The members of a body that these flags stand for. @throws `usage` for a text that its kind does not read */
 export function inputOf(fields: Fields, flags: object): object {
   const typed = flags as Readonly<Record<string, string | readonly string[] | undefined>>;

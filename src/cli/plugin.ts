@@ -48,7 +48,9 @@ export function pluginOf(
     commandsDir: undefined,
     commandIDs: Object.keys(manifest.commands),
     commands: Object.values(manifest.commands)
-      .map((command) => Object.assign(command, { load: () => findCommand(command.id) }))
+      .map((command) =>
+        Object.assign(command, { usage: usageOf(command), load: () => findCommand(command.id) }),
+      )
       // Commands are in the order of character codes: to compare by a language, Node first loads 10 ms' worth of its rules.
       .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
     hooks: {},
@@ -57,4 +59,28 @@ export function pluginOf(
     load: () => Promise.resolve(),
   };
   return plugin;
+}
+
+/**
+ * How a command is typed, such as `<%= command.id %> NAME --application NAME [--mode MODE]`, where it does not say so itself:
+ * its arguments, and its flags but for those that all commands have.
+ */
+function usageOf({ usage, args, flags }: Command.Cached): string | string[] {
+  if (usage !== undefined) return usage;
+  const words = Object.values(args).map(({ name, required, multiple }) =>
+    optional(`${name.toUpperCase()}${multiple === true ? "..." : ""}`, required !== true),
+  );
+  for (const flag of Object.values(flags)) {
+    if (flag.helpGroup === "GLOBAL" || flag.hidden === true) continue;
+    const isNegatable = flag.type === "boolean" && flag.allowNo;
+    const name = `--${isNegatable ? "[no-]" : ""}${flag.name}`;
+    const value = flag.type === "option" ? [flag.helpValue ?? "VALUE"].flat() : [];
+    const repeated = flag.type === "option" && flag.multiple === true ? "..." : "";
+    words.push(optional([name, ...value].join(" "), flag.required !== true) + repeated);
+  }
+  return ["<%= command.id %>", ...words].join(" ");
+}
+
+function optional(word: string, isOptional: boolean): string {
+  return isOptional ? `[${word}]` : word;
 }

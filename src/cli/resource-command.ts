@@ -16,7 +16,6 @@ import { usageError } from "./usage-errors.ts";
 export interface About {
   readonly summary: string;
   readonly description?: string;
-  readonly usage?: string;
   readonly examples: Command.Example[];
 }
 

@@ -13,7 +13,6 @@ export class ActionsCheck extends TargetCommand {
   static override summary = "Check what a schema would break, without changing anything.";
   static override description =
     "The exit code is 0 when an update with the schema would be applied. It is 5 when the update would be refused, or when one of the events of --replay does not conform. With --mode the verdict is for that mode; an update uses the mode that is given with it, or else the action's own.";
-  static override usage = "actions check NAME --schema FILE|- [--mode MODE] [--replay NUMBER]";
   static override examples = examples("evreg actions check order.created --schema order.json", {
     "Check the last 1,000 events with it as well":
       "evreg actions check order.created --schema order.json --replay 1000",
@@ -48,7 +47,6 @@ export class ActionsValidate extends TargetCommand {
   static override summary = "Check a payload against an action's schema, without publishing it.";
   static override description =
     "It tells what publishing the payload would find, and stores nothing. The exit code is 1 when the payload breaks a rule of the schema, and when the action is retired. It takes a token that may read the action, or publish to it.";
-  static override usage = "actions validate NAME FILE|-|PAYLOAD";
   static override examples = examples("evreg actions validate order.created order-7.json", {
     "A payload on the command line": `evreg actions validate order.created '{"id": 7}'`,
     "From another program": "make-order | evreg actions validate order.created -",

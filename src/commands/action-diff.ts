@@ -94,7 +94,6 @@ function revisionIn(word: string): number | undefined {
 }
 
 export class ActionsHistory extends TargetCommand {
-  static override usage = "actions history NAME [--limit NUMBER] [--after REVISION]";
   static override summary = "List the schemas an action has had, newest first.";
   static override description =
     "Each event names the revision that it was checked by. To go back to an older one: evreg actions update NAME --from-revision NUMBER.";

@@ -16,7 +16,6 @@ export class ActionsTypes extends TargetCommand {
   static override description = `One file with a type for each payload, and Delivery: what a handler receives, with the type that belongs to its action. The same schemas give the same file, so you can store it with the code and compare.
 
 A type is never narrower than its schema, save that a schema without "type" is taken to mean what its keywords are about. Bounds, lengths, patterns, formats and "not" have no counterpart in a type.`;
-  static override usage = "actions types [NAME ...] [--lang typescript] [--out FILE]";
   static override examples = examples({
     "Of all actions": "evreg actions types --out src/events.ts",
     "Of two": "evreg actions types order.created order.paid --lang typescript",
@@ -58,7 +57,6 @@ async function actionsNamed(evreg: Evreg, names: readonly string[]): Promise<rea
 const MAX_SAMPLES = 1_000;
 
 export class ActionsSample extends TargetCommand {
-  static override usage = "actions sample NAME [--count NUMBER] [--seed NUMBER]";
   static override summary = "Generate payloads that conform to an action's schema.";
   static override description = `Each is checked by the schema before it is shown. Values that the schema gives as "examples" or "default" are among those taken. The same seed gives the same payloads for as long as the schema stays the same.
 

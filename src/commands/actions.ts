@@ -25,7 +25,6 @@ const againstFlag = choiceFlag(
 );
 
 export const ActionsList = listCommand(ACTIONS, {
-  usage: "<%= command.id %> [--application NAME]",
   summary: "List the actions: what can be published, and by which schema.",
   examples: examples({
     "All of them": "evreg actions",
@@ -50,8 +49,6 @@ export class ActionsCreate extends TargetCommand {
   static override summary = "Create an action: a name, its owner and the JSON Schema of its payloads.";
   static override description =
     "Names that begin with evreg. are reserved for events about evreg itself. You can subscribe to those like to any other.";
-  static override usage =
-    "actions create NAME --application NAME --schema FILE|- [--mode MODE] [--against last|all]";
   static override examples = examples(
     "evreg actions create order.created --application shop --schema order.json",
     {
@@ -132,7 +129,6 @@ export class ActionsUpdate extends TargetCommand {
 }
 
 export const ActionsDeprecate = endCommand("deprecated", "Not deprecated any more.", {
-  usage: "actions deprecate NAME [--successor NAME | --undo]",
   summary: "Ask the publishers of an action to use another one.",
   description:
     "Publishing still works. Each answer has the header Deprecation and names the successor, and evreg publish prints a warning.",
@@ -142,7 +138,6 @@ export const ActionsDeprecate = endCommand("deprecated", "Not deprecated any mor
 });
 
 export const ActionsRetire = endCommand("retired", "Take events again.", {
-  usage: "actions retire NAME [--successor NAME | --undo]",
   summary: "Refuse further events of an action.",
   description:
     "Publishing is refused with 410 and the name of the successor. Only a request that repeats the idempotency key of an older event is answered with that event. Reading still works, and so do its deliveries, replays and subscriptions.",

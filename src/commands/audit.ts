@@ -9,7 +9,6 @@ import { AUDIT_LIST } from "../cli/views/audit.ts";
 const NAMES = { noun: "change", plural: "changes", command: "audit" };
 
 export class Audit extends TargetCommand {
-  static override usage = "audit [--from TIME] [--to TIME] [--limit NUMBER] [--after ID]";
   static override summary = "Show who changed what, newest first.";
   static override description =
     "Changes of actions, subscriptions and tokens, replays that were begun or cancelled, skipped deliveries, and restores: when, by which token and from which address. local is a command on the data folder itself, or a server that asks for no token. They are kept for retention.audit, 90 days unless set. It needs the scope admin.";

@@ -27,8 +27,6 @@ const KEY_FLAGS = Object.fromEntries(
 
 export class ConfigShow extends ConfigCommand {
   static override aliases = ["config"];
-  static override usage =
-    "<%= command.id %> [--host VALUE] [--port VALUE] [--log-level VALUE] [--log-format VALUE] [--url VALUE]";
   static override summary = "Show the configuration that applies here, and where each value comes from.";
   static override description =
     "Shows what evreg serve would use with the same flags. Of a secret it shows only that it is set. If the configuration has mistakes, the command names each and ends with 2.";
@@ -140,7 +138,6 @@ const CHECKED_RECORD: readonly Column<{ file: string | null; keys: readonly stri
 ];
 
 export class ConfigExample extends BaseCommand {
-  static override usage = "config example [--output-file FILE]";
   static override summary = "Write a configuration file with every key, its default and what it is for.";
   static override description =
     "Unchanged, the file changes nothing. With --json the text is the member `data`.";

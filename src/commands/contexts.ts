@@ -43,8 +43,6 @@ export class ContextAdd extends BaseCommand {
   static override summary = "Store a server's address and token under a name.";
   static override description =
     "The server is asked first who you are with the token. If it refuses or does not answer, nothing is stored, unless you give --no-check. The token comes from a file or stdin, never from the command line. It is stored in a file that only you can read.";
-  static override usage =
-    "context add NAME --url URL [--token-file FILE] [--use] [--replace] [--no-check] [--allow-insecure-token]";
   static override examples = examples({
     "Type the token; it is not shown":
       "evreg context add prod --url https://events.example.com --token-file - --use",

@@ -20,7 +20,6 @@ import type { Backup as Copied } from "../domain/operations.ts";
 import { linesOf, titled } from "../cli/views/view.ts";
 
 export class BackupCommand extends TargetCommand {
-  static override usage = "backup [FILE] [--force]";
   static override summary = "Copy all data into a file while the server runs.";
   static override description = `Everything that was acknowledged before is in the copy. Publishing and delivering go on meanwhile. The server first makes the copy beside its data, so its disk needs space for a second data file. A server makes one backup at a time.
 
@@ -119,7 +118,6 @@ const BACKUP_RECORD = linesOf<Awaited<ReturnType<typeof toFile>>>(
 );
 
 export class Restore extends ConfigCommand {
-  static override usage = "restore FILE [--force]";
   static override summary = "Replace the data of a folder by a backup.";
   static override description = `The server on the folder must be stopped. The backup is copied beside the data and looked through before anything changes: whether evreg made it, not a newer one, whether every page and index is whole, and whether the key given opens its secrets. Data that is there is only replaced with --force, and kept beside it.
 
@@ -222,7 +220,6 @@ const RESTORE_RECORD = linesOf<Restored>(
 );
 
 export class Migrate extends ConfigCommand {
-  static override usage = "migrate [--status | --dry-run | --accept-loss]";
   static override summary = "Bring the data file to the form that this version of evreg needs.";
   static override description =
     "Each start of a server does the same, so this is for doing it, or looking at it, before one. No other command does: on a file of an older form they end and name this one, as an older evreg could not open the file afterwards. The file as it was is kept beside the new one. A file of a newer evreg is refused and left as it is.";
@@ -295,7 +292,6 @@ type MoveOptions = Parameters<Awaited<ReturnType<typeof loadMove>>["move"]>[0];
 type DataPlace = MoveOptions["from"];
 
 export class Move extends BaseCommand {
-  static override usage = "move [--from FOLDER|FILE|URL] [--to FOLDER|URL]";
   static override summary = "Move all data from a folder into a PostgreSQL database, or back.";
   static override description = `Everything keeps its number, and the data their data_id. Each part is compared by its checksum in both places, and copied where that differs. So a move that was cut off is run again and goes on where it was, and one that ends well has shown that all is the same. Secrets stay as they are stored: the new place needs the same key.
 

@@ -12,8 +12,6 @@ import { ATTEMPT_LIST, DELIVERIES } from "../cli/views/deliveries.ts";
 import type { RecordView } from "../cli/views/view.ts";
 
 export const DeliveriesList = listCommand(DELIVERIES, {
-  usage:
-    "<%= command.id %> [--event ID] [--subscription ID|NAME] [--action PATTERN] [--status STATUS] [--cause CAUSE] [--key VALUE] [--from TIME] [--to TIME] [--after ID] [--limit NUMBER | --all]",
   summary: "List deliveries, newest first.",
   examples: examples("evreg deliveries", {
     "Those of the last hour that failed for good": "evreg deliveries --status failed --from 1h",

@@ -20,7 +20,6 @@ import { ATTENTION_LIST } from "../cli/views/subscriptions.ts";
 import { identityColumns } from "../cli/views/tokens.ts";
 
 export class Doctor extends TargetCommand {
-  static override usage = "doctor [--deep]";
   static override summary = "Check everything, and say what is wrong and what to do about it.";
   static override description =
     "Asks the server, which tells of its folder, disk, clock, tokens, handlers and what waits; without one it looks at the data folder itself, reads its whole file through, and changes nothing. Each line is ok, a warning or a problem. A problem is what stops evreg from doing its work or has lost it already: damage, a full disk, a server that does not answer, a data folder that was named and is not there, a handler that has failed for an hour or was deactivated. A warning may be meant, such as a server that is stopped. The exit code is 1 when there is a problem, and 0 with warnings only. Needs a token with the scope admin.";
@@ -48,7 +47,6 @@ export class Doctor extends TargetCommand {
 }
 
 export class AttentionList extends TargetCommand {
-  static override usage = "attention [--application NAME] [--limit NUMBER]";
   static override summary = "Show what of the subscriptions needs a person, the gravest first.";
   static override description =
     "Those that evreg deactivated, that a delivery blocks, that fail or are slowed, pull subscriptions from which nobody claims, what failed for good in the last 24 hours, and pauses that hold deliveries or miss events. The exit code is 0 also if there is something. Needs a token with the scope read.";
@@ -167,8 +165,6 @@ export class Metrics extends TargetCommand {
 }
 
 export class StatsCommand extends TargetCommand {
-  static override usage =
-    "stats [--range 5m|1h|24h|7d] [--action ACTION | --subscription ID|NAME] [--application APPLICATION] [--by action|subscription [--limit NUMBER]]";
   static override summary = "Show what happened in the last minutes, hours or days.";
   static override description =
     "What was published, refused, delivered and failed, how long that took, and what is unfinished now. The latency is from publishing to the handler's answer. With --by a line for each action or subscription, the busiest first. --json also has the value of each step of time. A server counts; without one, on a data folder itself, it shows what was stored.";

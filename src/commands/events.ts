@@ -11,8 +11,6 @@ import { DELIVERIES } from "../cli/views/deliveries.ts";
 import { EVENTS, LIST_WITH_DELIVERIES } from "../cli/views/events.ts";
 
 export const EventsList = listCommand(EVENTS, {
-  usage:
-    "<%= command.id %> [--action PATTERN] [--from TIME] [--to TIME] [--where MEMBER=VALUE|FILE|JSON]... [--outcome unreceived|failed] [--key VALUE] [--idempotency-key KEY] [--deliveries] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]",
   summary: "List published events, newest first.",
   examples: examples({
     "The last 50": "evreg events",

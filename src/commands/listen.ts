@@ -36,8 +36,6 @@ Two listeners of one name share its events, each gets a part: it is for a progra
 What it forwards is signed with the secret of its own subscription, which is shown when it is made. --secret-of signs with that of another one. Ctrl-C and SIGTERM end it: what is under way has five seconds, then it goes back to the server, and so does what was not begun.
 
 It needs a token with the scopes listen and read, or one that may write.`;
-  static override usage =
-    "listen [--action NAME]... [--forward-to URL | --exec COMMAND | --print] [--since TIME] [--application NAME] [--subscription NAME] [--secret-of ID|NAME] [--ordered] [--concurrency NUMBER] [--lease DURATION] [--max NUMBER]";
   static override examples = examples("evreg listen", {
     "Forward events to a program on this machine":
       "evreg listen --action order.created --forward-to localhost:3000/hooks",

@@ -105,8 +105,6 @@ const MAX_SET = 100;
 
 export class Trigger extends TargetCommand {
   static override writes = true;
-  static override usage =
-    "trigger ACTION [--set MEMBER=VALUE]... [--seed NUMBER] [--idempotency-key KEY] [--wait [--timeout SECONDS]]";
   static override summary = "Publish an event with a payload made up from the action's schema.";
   static override description = `To try a handler: the event is a real one, and goes to every subscription of the action. Members of the payload can be set. A value is JSON, and any other text is a string: total=12 sets a number, 'zip="01234"' and zip=01234 a string. A payload that the schema refuses with them is not published.
 

@@ -11,8 +11,6 @@ export class Apply extends TargetCommand {
   static override description = `The files hold lists of actions and subscriptions, as YAML or JSON; evreg export writes what there is in that form. First all of them are checked, then the plan is shown: + is created, ~ changed, - deleted, ! a schema that would break someone. With a ! nothing is done, and the exit code is 5. What is as declared is left alone, so the same command again does nothing.
 
 What a file leaves out of a record gets the default of a new one. Only active of a subscription, and deprecated, retired and successor of an action stay as they are. Secrets are never in files: that of a created subscription is shown once, on the terminal or in --secrets-file.`;
-  static override usage =
-    "apply --file FILE|DIR|- [--dry-run [--exit-code]] [--prune [--yes]] [--secrets-file FILE|-] [--compatibility none]";
   static override examples = examples({
     "What would change": "evreg apply -f registry/ --dry-run",
     "Change it, from a script": "evreg apply -f registry/ --secrets-file secrets.ndjson",
@@ -76,7 +74,6 @@ export class Export extends TargetCommand {
   static override summary = "Write actions and subscriptions to files that evreg apply can read.";
   static override description =
     "As YAML, or as JSON with --json. Default values are left out, and so are secrets, numbers and times: the same registry always gives the same text. Applying it changes nothing.";
-  static override usage = "export [--application NAME] [--output-file FILE] [--json]";
   static override examples = examples({
     "To look at": "evreg export",
     "One application, into a file": "evreg export --application shop -o shop.yaml",
@@ -109,7 +106,6 @@ export class Import extends BaseCommand {
   static override description = `Reads the webhooks of an OpenAPI 3.1 document or the messages of an AsyncAPI 3 one, as YAML or JSON, and writes their actions as files that evreg apply reads. Nothing is applied: look at them first.
 
 Each payload's schema becomes one of Draft 7 that accepts the same, with what it refers to in the document. stderr says with its line what is changed or checks nothing. A message whose schema would not mean the same is left out, and the exit code is 7.`;
-  static override usage = "import FILE|- [--application NAME] [--prefix NAME] [--output-file FILE] [--json]";
   static override examples = examples({
     "To look at": "evreg import openapi.yaml --application shop",
     "Into the folder of the registry, and what that would change":

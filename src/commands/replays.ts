@@ -9,7 +9,6 @@ import type { Evreg } from "../evreg.ts";
 import { REPLAYS } from "../cli/views/replays.ts";
 
 export const ReplaysList = listCommand(REPLAYS, {
-  usage: "<%= command.id %> [--subscription ID|NAME] [--status STATUS] [--limit NUMBER] [--after ID]",
   summary: "List replays, newest first.",
   examples: examples("evreg replays", {
     "Those under way": "evreg replays --status running",

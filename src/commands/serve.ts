@@ -23,8 +23,6 @@ type LogLevel = LoadedConfig["config"]["log"]["level"];
 const MAX_PROCESSES = 64;
 
 export class Serve extends ConfigCommand {
-  static override usage =
-    "serve [--host ADDRESS] [--port NUMBER] [--database URL [--nodes NUMBER]] [--dev] [--log-level LEVEL] [--log-format auto|pretty|json] [--accept-loss]";
   static override summary = "Run the server: the HTTP API and the deliveries.";
   static override description =
     "Runs until it is stopped (Ctrl-C or SIGTERM); what is under way is then finished or handed back, and a second signal ends it at once. The log goes to stderr. The first start puts an admin token into the file `token` of the data folder. With tls.cert and tls.key set it speaks https. SIGHUP has a server that is not at a terminal take up its certificate and its log level again.";
@@ -166,7 +164,6 @@ export class Serve extends ConfigCommand {
 
 export class Open extends TargetCommand {
   static override writes = true;
-  static override usage = "open [--no-browser]";
   static override summary = "Open the server's page in the browser, signed in.";
   static override description =
     "The address holds a code for one use within two minutes. The page exchanges it for a token named browser, which may do what the token of this command may, for 12 hours or as long as that one; evreg tokens lists it. A code that is used twice ends that token: whoever saw the address, as in the list of processes, was first then. A server that asks for no token needs no code. Where there is no browser, the address is printed.";

@@ -13,7 +13,6 @@ import { interruption } from "../cli/io/interruption.ts";
 import { canAsk, refusalOf } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { afterFailedTest, missedNote, noteFailing, retriesNote, unmatchedNote } from "../cli/notes.ts";
-import { usageOf } from "../cli/model-flags.ts";
 import { setFlag } from "../cli/own-members.ts";
 import { payloadFrom, sampleOf } from "../cli/publish/publish-one.ts";
 import { runReplay } from "../cli/publish/wait.ts";
@@ -28,7 +27,7 @@ import { REPLAY_SELECTIONS } from "../model/replay.ts";
 import { SECRET_ROTATION, type SubscriptionMode } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { DURATION } from "../model/value-kinds.ts";
-import { MODES, SUBSCRIPTION } from "../model/subscription.ts";
+import { MODES } from "../model/subscription.ts";
 import { SUBSCRIPTION_ATTEMPT_LIST } from "../cli/views/deliveries.ts";
 import { HANDLER_TEST_RECORD, NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../cli/views/subscriptions.ts";
 
@@ -40,7 +39,6 @@ function secretNote(mode?: SubscriptionMode): string {
 }
 
 export const SubscriptionsList = listCommand(SUBSCRIPTIONS, {
-  usage: "<%= command.id %> [--application NAME] [--action PATTERN] [--[no-]active]",
   summary: "List the subscriptions: who gets which events, and where.",
   description:
     "STATE is active; failing while the last attempt failed; blocked for an ordered one that a delivery holds up; paused by a person; deactivated by evreg, for the reason that subscriptions get shows.",
@@ -77,11 +75,6 @@ export class SubscriptionsCreate extends TargetCommand {
   static override summary = "Subscribe a webhook handler to an action.";
   static override description =
     "Each event of the action published from now on is sent to the handler. The action may be a pattern, in quotes: 'order.*' for all beneath order, '*' for all, and also for those that are made later. The secret that signs the deliveries is printed once, here; all of one application and name have the same one.";
-  static override usage =
-    "subscriptions create --application NAME --subscription NAME --action PATTERN {--handler URL | --mode pull} [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter MEMBER=VALUE|FILE|JSON]... " +
-    usageOf(SUBSCRIPTION, {
-      on_exhausted: "[{--ordered | --ordered-by POINTER} [--on-exhausted block|skip]]",
-    });
   static override examples = examples({
     "Send each event of order.created to the handler of billing":
       "evreg subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
@@ -144,11 +137,6 @@ const RETRY_MEMBERS = ["max_retries", "retry_schedule", "ordered", "on_exhausted
 
 export class SubscriptionsUpdate extends TargetCommand {
   static override writes = true;
-  static override usage =
-    "subscriptions update ID|NAME [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action PATTERN] [--bearer secret|none | --bearer-token-file FILE] [--filter MEMBER=VALUE|FILE|JSON]... " +
-    usageOf(SUBSCRIPTION, {
-      on_exhausted: "[--[no-]ordered | --ordered-by POINTER] [--on-exhausted block|skip]",
-    });
   static override summary = "Change, pause or reactivate a subscription.";
   static override description =
     "Pausing holds the deliveries that are not finished and queues none for later events: it misses those. Reactivating resumes what is held, and says how many events were missed, and how to send them. With --active an active one that is slowed is sent to again at once.";
@@ -212,8 +200,6 @@ export class SubscriptionsTest extends TargetCommand {
   static override description = `The request is like that of a delivery: signed, with the subscription's headers and timeout, and through the same checks of the address. It is marked by the header X-Evreg-Test: true, its event_id is 0, and its webhook-id is new each time. It is sent once, also while the subscription is paused and whatever its filter says. Nothing is stored, and what comes back does not count for the handler's health.
 
 The payload is made up from the action's schema, or given. Exit code 1 when the answer is not a success.`;
-  static override usage =
-    "subscriptions test ID|NAME [--action NAME] [--seed NUMBER] [--set MEMBER=VALUE]... | [--payload FILE|-|JSON]";
   static override examples = examples("evreg subscriptions test billing/invoices", {
     "With a payload of your own": `evreg subscriptions test billing/invoices --payload '{"id": 7}'`,
     "The status of the answer alone": "evreg subscriptions test 3 --json | jq .data.response.status_code",
@@ -262,7 +248,6 @@ async function actionOf(evreg: Evreg, pattern: string): Promise<string> {
 
 export class SubscriptionsAttempts extends TargetCommand {
   static override summary = "Show a subscription's last attempts, newest first.";
-  static override usage = "subscriptions attempts ID|NAME [--limit NUMBER]";
   static override examples = examples("evreg subscriptions attempts billing/invoices", {
     "What the handler answered to each": "evreg subscriptions attempts 3 --output jsonl | jq .response",
   });
@@ -284,7 +269,6 @@ export class SubscriptionsDelete extends TargetCommand {
   static override summary = "Delete a subscription.";
   static override description =
     "Its unfinished deliveries are cancelled, and it tells how many waited (meta.cancelled with --json); what was delivered stays listed. On a terminal it asks before. To stop deliveries for a while, pause it instead.";
-  static override usage = "subscriptions delete ID|NAME [--yes] [--json]";
   static override examples = examples("evreg subscriptions delete 3", {
     "Pause it instead": "evreg subscriptions update 3 --no-active",
   });
@@ -318,7 +302,6 @@ async function refusalToDelete(evreg: Evreg, id: number): Promise<number | undef
 
 export class SubscriptionsRotateSecret extends TargetCommand {
   static override writes = true;
-  static override usage = "subscriptions rotate-secret ID|NAME [--overlap TIME | --expire-now]";
   static override summary = "Give a subscription a new secret. It is printed only once.";
   static override description =
     "All subscriptions of its application and name get it. The previous secret stays valid for the overlap. Until then webhook-signature has a signature by each of the two, and X-Evreg-Signature and Authorization use the previous one. Let the handler accept both, and only the new one after the overlap.";
@@ -367,8 +350,6 @@ export class SubscriptionsReplay extends TargetCommand {
   static override description = `The server does it in the background, through restarts and crashes, and puts live deliveries first: it sends eight at a time, at most 1,300 a second, and waits while the subscription is paused. Only events of the subscription's present action are sent. One replay runs per subscription at a time.
 
 --status failed sends what failed for good, with all its retries again; waiting what has failed so far and waits for its next attempt, which is due now then, as after a handler was mended. Without --from that is all of them; missed and all need it. missed sends what has no delivery, as it was published while the subscription was paused, before it existed or while it had another action; all sends both, what the filter excluded, and what was delivered already once more. The filter in force decides on each. The handler knows an event it had by its webhook-id.`;
-  static override usage =
-    "subscriptions replay ID|NAME --status failed|waiting|missed|all [--from TIME] [--to TIME] [--dry-run | --wait]";
   static override examples = examples({
     "How many deliveries failed": "evreg subscriptions replay 3 --status failed --dry-run",
     "Send them again, and wait until the last one is on its way":

@@ -6,7 +6,6 @@ import { escapeControl } from "../cli/io/text.ts";
 import { programCommand } from "../runtime/process.ts";
 
 export class Systemd extends BaseCommand {
-  static override usage = "service systemd [--config FILE] [--encryption-key FILE] [--program FILE]";
   static override summary = "Print a unit with which systemd runs the server.";
   static override description =
     "The server then runs as a user that exists only while it does, may write to its data folder and its cache and to nothing else, and is started again after a crash. Nothing is read or changed here; the unit says how it is installed. The configuration file, with the address and the port, and the key are handed over by systemd, so that only root need be able to read them. What else should be different goes into a drop-in (systemctl edit evreg).";

@@ -22,8 +22,6 @@ const maxFlag = numberFlag("End after so many.");
 export class EventsTail extends TargetCommand {
   static override summary = "Show events as they are published.";
   static override description = `A line for each: its time in UTC, action, ID and the action's application. ${ENDS} No event is left out and none comes twice.`;
-  static override usage =
-    "events tail [--since TIME|ID] [--action PATTERN] [--application NAME] [--[no-]payloads] [--max NUMBER]";
   static override examples = examples("evreg events tail", {
     "Those of the last hour, then what comes": "evreg events tail --since 1h",
     "With their payloads": "evreg events tail --action order.created --payloads",
@@ -70,8 +68,6 @@ export class DeliveriesTail extends TargetCommand {
   static override description = `A line for each: its time in UTC, the action and ID of its event, the subscription, what became of it unless it was delivered, what the handler answered, and how long that took. ${ENDS}
 
 With --since it begins with what the server remembers: the last 10,000 results since its start. evreg deliveries lists what was before that.`;
-  static override usage =
-    "deliveries tail [--since TIME] [--action PATTERN] [--application NAME] [--subscription ID|NAME] [--status STATUS] [--max NUMBER]";
   static override examples = examples("evreg deliveries tail", {
     "What fails for good, also in the last hour": "evreg deliveries tail --status failed --since 1h",
     "Of one subscription": "evreg deliveries tail --subscription billing/invoices",

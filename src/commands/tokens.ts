@@ -22,7 +22,6 @@ export class TokensCreate extends TargetCommand {
 ${SCOPE_NAMES.map((name) => `${name}: ${SCOPE_MAY[name]}.`).join("\n")}
 
 A scope can be limited to one application, such as publish:shop. admin:shop may then do all that is done with the actions, events, subscriptions and deliveries of shop, breaking changes of a schema included; tokens, backup, doctor and audit need admin, and metrics read, without a limit.`;
-  static override usage = "tokens create NAME --scope SCOPE... [--expires TIME]";
   static override examples = examples("evreg tokens create shop --scope publish:shop --expires 90d", {
     "Two scopes, into a file for --token-file":
       "evreg tokens create deploy --scope read --scope write --json | jq -r .data.token > deploy.token",

@@ -59,3 +59,21 @@ test("help exists for commands, topics of commands and topics of its own", async
   expect(root?.stdout).not.toContain("tokens revoke");
   expect(everything?.stdout).toContain("tokens revoke");
 });
+
+test("the usage is made of a command's arguments and flags, where it has no forms of its own", async () => {
+  const outcomes = await runMany([
+    ["actions", "create", "--help"],
+    ["subscriptions", "--help"],
+    ["apply", "--help"],
+    ["publish", "--help"],
+  ]);
+  const usages = outcomes.map(({ stdout }) =>
+    /USAGE\n([^]*?)\n\n/.exec(stdout)?.[1]?.replaceAll(/\s+/g, " "),
+  );
+  expect(usages).toEqual([
+    " $ evreg actions create NAME --application NAME --schema FILE [--mode full|producer|consumer|none] [--against last|all]",
+    " $ evreg subscriptions [--application NAME] [--action PATTERN] [--[no-]active]",
+    expect.stringContaining(" $ evreg apply --file FILE|DIR|-... [--dry-run] [--exit-code] [--prune]"),
+    expect.stringContaining(" $ evreg publish ACTION --file FILE|- $ evreg publish --batch FILE|- "),
+  ]);
+});

@@ -66,16 +66,6 @@ test("every command has a summary and an example", () => {
   }
 });
 
-test("a usage line shows every flag but the global ones, and marks required ones", () => {
-  for (const [id, { flags, usage = "" }] of Object.entries(built.commands)) {
-    const own = Object.entries(flags).filter(([, { helpGroup }]) => helpGroup !== "GLOBAL");
-    for (const [name, { required = false }] of own) {
-      const shown = new RegExp(`${required ? "[^[]" : ""}--(\\[no-\\])?(no-)?${name}\\b`);
-      expect.soft(String(usage), id).toMatch(shown);
-    }
-  }
-});
-
 test("lines that help does not wrap fit into 80 columns", () => {
   for (const [id, { summary = "", examples = [] }] of Object.entries(built.commands)) {
     expect(summary.length, id).toBeLessThanOrEqual(80);
