@@ -125,25 +125,20 @@ async function folderTargetFindings(
 ): Promise<readonly Finding[]> {
   const { data: folder } = config;
   const app = await import("../app/server.ts");
-  const listening = await portFinding(config);
   if (config.database.url !== undefined) {
-    return [listening, ...transportFindings(config), ...(await inDatabase(config, version))];
+    return [...transportFindings(config), ...(await inDatabase(config, version))];
   }
   const stat = statSync(folder, { throwIfNoEntry: false });
   if (stat === undefined) {
     const sentence = `There is no data folder ${folder}.`;
     const remedy = "Start a server with `evreg serve`, which makes it; or name another with --data.";
     // A named folder should exist; the default one may not have been used yet.
-    return [(isNamed ? problem : warning)("folder", sentence, remedy), listening];
+    return [(isNamed ? problem : warning)("folder", sentence, remedy)];
   }
   if (!stat.isDirectory()) {
-    return [problem("folder", `${folder} is no folder.`, "Name another with --data."), listening];
+    return [problem("folder", `${folder} is no folder.`, "Name another with --data.")];
   }
-  const about = [
-    notRunning(folder, "Start one with `evreg serve`."),
-    listening,
-    ...transportFindings(config),
-  ];
+  const about = [notRunning(folder, "Start one with `evreg serve`."), ...transportFindings(config)];
   const { inspectMigrations } = await app.loadMigrations();
   const { fileTask } = await app.loadFileChecks();
   try {
@@ -212,26 +207,6 @@ function notRunning(folder: string, remedy: string): Finding {
 function folderRemedy({ code }: EvregError): string {
   if (code === "conflict") return "End that process, or ask again when it has ended.";
   return "Fix what it says, and ask again.";
-}
-
-/** Whether a server could listen where the configuration says. */
-async function portFinding({ host, port }: Config): Promise<Finding> {
-  const { createServer } = await import("node:net");
-  const server = createServer();
-  const refused = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
-    server.once("error", resolve);
-    server.listen(port, host, () => server.close(() => resolve(undefined)));
-  });
-  const where = `${host.includes(":") ? `[${host}]` : host}:${port}`;
-  if (refused === undefined) return fine("port", `A server can listen at ${where}.`);
-  const why =
-    refused.code === "EADDRINUSE" ? "another server or program listens there" : (refused.code ?? "refused");
-  const sentence = `A server could not listen at ${where}: ${why}.`;
-  return warning(
-    "port",
-    sentence,
-    "Name another with --port or --host; to act on an evreg that listens there, --url.",
-  );
 }
 
 /** The part of a file check that says what is wrong. */

@@ -14,7 +14,7 @@ import { mountSmallDisk } from "../support/small-disk.ts";
 
 const folder = temporaryFolder();
 const data = join(folder.path, "data");
-const { run } = commandLine(folder.path, { EVREG_DATA: data, EVREG_PORT: "0" });
+const { run } = commandLine(folder.path, { EVREG_DATA: data });
 let harness: Harness;
 
 beforeAll(async () => {
@@ -37,7 +37,7 @@ test("doctor checks a data folder, and reports damage as a problem", async () =>
   const missing = await looked();
   expect(missing.code).toBe(1);
   expect(missing.of("folder")).toMatchObject({ status: "problem", found: expect.stringContaining(data) });
-  const inHome = commandLine(folder.path, { EVREG_PORT: "0" });
+  const inHome = commandLine(folder.path, {});
   const unnamed = await inHome.run(["doctor"]);
   expect(unnamed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^warning  folder .*\.evreg/m) });
 
@@ -48,7 +48,7 @@ test("doctor checks a data folder, and reports damage as a problem", async () =>
   await run(["migrate"]);
   const well = await looked();
   expect(well.code).toBe(0);
-  for (const check of ["port", "folder", "disk", "size", "integrity", "form", "handlers"]) {
+  for (const check of ["folder", "disk", "size", "integrity", "form", "handlers"]) {
     expect(well.of(check), check).toMatchObject({ status: "ok", remedy: null });
   }
   expect(well.of("server").status).toBe("warning");
@@ -73,7 +73,7 @@ test.each([
 ])(
   "where the data file is %s, what serve, doctor and migrate suggest restores that folder from its newest backup",
   async (how, lose) => {
-    const here = commandLine(join(folder.path), { EVREG_PORT: "0" });
+    const here = commandLine(folder.path, {});
     const lost = join(folder.path, `it's ${how}`);
     await here.run(["migrate", "--data", lost]);
     const backup = join(lost, "of today.db");
@@ -191,13 +191,4 @@ test("damage inside a file whose pages are whole is reported by its kind", () =>
     ["integrity", "ok", `${whole}.`],
     ["events", "problem", expect.stringContaining("6 events are damaged: 3, 4, 5, 6, 7 and 1 more.")],
   ]);
-});
-
-test("doctor says that something listens at the port", async () => {
-  const { stdout } = await run(["doctor", "--json"], { env: { EVREG_PORT: new URL(harness.url).port } });
-  const { data: findings } = JSON.parse(stdout) as { data: readonly Finding[] };
-  expect(findings.find(({ check }) => check === "port")).toMatchObject({
-    status: "warning",
-    found: expect.stringContaining("another server or program listens there"),
-  });
 });

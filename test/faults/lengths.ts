@@ -27,7 +27,7 @@ export const LENGTHS = {
 
   "app/metrics": { scrapes: [40, 1_000] },
   "cli/output/contract": { "formats on a data folder": [1, 3] },
-  "cli/registry/export": { registries: [10, 1_000], "real registries": [2, 20] },
+  "cli/registry/export": { registries: [3, 100] },
   "delivery/rebinding": { "names each": [6, 40] },
   "e2e/apply": { applications: [2, 20], "subscriptions each": [40, 100] },
   "e2e/github": { "event types": [4, 58] },

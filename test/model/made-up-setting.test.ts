@@ -57,7 +57,6 @@ test("it is in bodies, answers, flags and the page's form", () => {
   expect(JSON.parse(run("test/model/setting-places-child.ts"))).toEqual({
     schemas: ["NewSubscription", "SubscriptionUpdate", "Subscription"],
     refused: "jitter_ms",
-    usage: "[--jitter DURATION]",
     form: ["Rate limit", "In flight", "Timeout", "Headers", "Jitter"],
     pulls: ["Headers", "Expires"],
     sent: expect.objectContaining({ jitter_ms: 2_000 }) as unknown,

@@ -1,4 +1,3 @@
-import { SubscriptionsCreate } from "../../src/commands/subscriptions.ts";
 import { NEW_SUBSCRIPTION } from "../../src/domain/subscription.ts";
 import { openApiDocument } from "../../src/http/openapi.ts";
 import { compileSchema } from "../../src/schema/validate/compile.ts";
@@ -17,7 +16,6 @@ const draft = { ...EMPTY_DRAFT, ...names, handler: "https://a.example", jitter_m
 const places = {
   schemas,
   refused: compileSchema(NEW_SUBSCRIPTION).validate({ ...names, jitter_ms: 1 })?.field,
-  usage: SubscriptionsCreate.usage.match(/\[--jitter[^\]]*\]/)?.[0],
   form: formOf("push").map(({ title }) => title),
   pulls: formOf("pull").map(({ title }) => title),
   sent: JSON.parse(newBody(draft)) as unknown,
