@@ -6,7 +6,7 @@ import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { execute } from "../cli/listen/execute.ts";
 import { localUrl } from "../cli/listen/address.ts";
-import { forwardTo, type LocalAttempt, type LocalProgram, programAt } from "../cli/listen/forward.ts";
+import { forwardTo, type LocalAttempt } from "../cli/listen/forward.ts";
 import { listen, replaySince } from "../cli/listen/listen.ts";
 import { listenReport } from "../cli/listen/report.ts";
 import { nameOf, noteOthers, subscriptionsFor } from "../cli/listen/subscriptions.ts";
@@ -29,7 +29,7 @@ export class Listen extends TargetCommand {
   static override summary = "Receive events on this machine: forward them to a program, or see them.";
   static override description = `A pull subscription named listen-USER@HOST takes them, one for each --action. It is made at the first use, and deleted 24 hours after the last one. What is published while nobody listens waits there: a laptop that sleeps and a server that restarts lose nothing.
 
---forward-to sends each event as a handler gets it, with the very bytes and signature. What the program answers becomes the result of the attempt: 200 to 299 is done, all else is retried by the server as usual. While it refuses connections nothing is taken, and no attempt is used up. --exec runs a command of the shell, with the payload on stdin. Exit code 0 is done. EVENT_ACTION, EVENT_ID, EVENT_DELIVERY and EVENT_ATTEMPT are in its environment, and the headers as CGI names them, such as HTTP_WEBHOOK_ID. --print only shows the events.
+--forward-to sends each event as a handler gets it, with the very bytes and signature. What the program answers becomes the result of the attempt: 200 to 299 is done, all else is retried by the server: 20 times over days where evreg listen made the subscription, so a program may be down. To send at once what waits, there is subscriptions replay ID --status waiting. --exec runs a command of the shell, with the payload on stdin. Exit code 0 is done. EVENT_ACTION, EVENT_ID, EVENT_DELIVERY and EVENT_ATTEMPT are in its environment, and the headers as CGI names them, such as HTTP_WEBHOOK_ID. --print only shows the events.
 
 Two listeners of one name share its events, each gets a part: it is for a program. To only watch, use evreg events tail, which shows all events to everybody who runs it and makes no subscription; or give each listener a name of its own with --subscription.
 
@@ -88,7 +88,7 @@ It needs a token with the scopes listen and read, or one that may write.`;
       throw usageError(`--since: ${ISO_TIME_EXPECTED}; ${OR_SHORTER_TIME}. Not ${JSON.stringify(since)}.`);
     }
     const leaseMs = flagValue("lease", flags.lease ?? LEASE, DURATION, LEASE_RANGE);
-    const { attempt, program, what } = attemptOf(flags);
+    const { attempt, what } = attemptOf(flags);
     const output = this.outputFor(flags);
     const prints = flags["forward-to"] === undefined && flags.exec === undefined;
     const report = listenReport(output, prints, () => systemClock.now());
@@ -108,7 +108,7 @@ It needs a token with the scopes listen and read, or one that may write.`;
         if (since !== undefined) await replaySince(evreg, subscriptions, since);
         note(`Listening: ${subscriptions.map(nameOf).join(", ")}. ${what}`);
         const taking = { concurrency, leaseMs, signAs: signer?.rowid, signal, graceMs: GRACE_MS, max };
-        await listen(evreg, subscriptions, { attempt, program, report, ...taking });
+        await listen(evreg, subscriptions, { attempt, report, ...taking });
       },
       { serverFor: "listen" },
     );
@@ -121,14 +121,10 @@ function attemptOf({
 }: {
   readonly "forward-to"?: string | undefined;
   readonly exec?: string | undefined;
-}): { readonly attempt: LocalAttempt; readonly program?: LocalProgram; readonly what: string } {
+}): { readonly attempt: LocalAttempt; readonly what: string } {
   if (forward !== undefined) {
     const url = localUrl(forward);
-    return {
-      attempt: forwardTo(url),
-      program: programAt(url),
-      what: `Forwarding to ${escapeControl(url.href)}.`,
-    };
+    return { attempt: forwardTo(url), what: `Forwarding to ${escapeControl(url.href)}.` };
   }
   if (exec !== undefined) return { attempt: execute(exec), what: "Running the command for each." };
   return { attempt: () => Promise.resolve({ isDelivered: true, durationMs: 0 }), what: "Showing each." };

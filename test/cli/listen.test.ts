@@ -8,7 +8,6 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { eventLines } from "../../src/cli/listen/report.ts";
 import { execute } from "../../src/cli/listen/execute.ts";
 import { localUrl } from "../../src/cli/listen/address.ts";
-import { forwardTo, programAt } from "../../src/cli/listen/forward.ts";
 import { listen as startListening } from "../../src/cli/listen/listen.ts";
 import { ATTEMPT_ERROR_WORDS } from "../../src/domain/words/attempts.ts";
 import type { FinishedPull, PulledDelivery } from "../../src/domain/pull.ts";
@@ -142,49 +141,18 @@ test("what failed here is retried by the server, with the reason, and given up w
   expect(stderr).toContain(`is sent again with: evreg subscriptions replay ${id} --status failed`);
 });
 
-test("while the program refuses connections no attempt is used up, and it goes on in order when it is back", async () => {
-  const id = await subscribed({ max_retries: 0, ordered: true });
-  const published = [await publish(), await publish()];
-  const { data: subscription } = await served.evreg.subscriptions.get(id);
-  const tried: PulledDelivery[] = [];
-  let waits = 0;
-  const done: PulledDelivery[] = [];
-  await startListening(served.evreg, [subscription], {
-    attempt: (delivery) => {
-      tried.push(delivery);
-      const isDown = tried.length === 1 || tried.length === 3;
-      const down = { isDelivered: false, errorCode: "connection_refused", durationMs: 1 } as const;
-      return Promise.resolve(isDown ? down : { isDelivered: true, durationMs: 1 });
-    },
-    program: {
-      name: "localhost:1",
-      isBack: async () => {
-        waits += 1;
-        // Also one that was claimed just when the claims ended.
-        await until("all are given back", async () => {
-          const { data } = await served.evreg.deliveries.list({ subscription: id, status: "pending" });
-          return data.length === 2 - done.length;
-        });
-      },
-    },
-    report: ({ delivery }) => Promise.resolve(void done.push(delivery)),
-    concurrency: 4,
-    leaseMs: 15_000,
-    signAs: undefined,
-    graceMs: 0,
-    signal: new AbortController().signal,
-    max: 2,
+test("a program that is down has the many retries of a subscription that listening made", async () => {
+  const listening = listen(1, "--forward-to", "9", "--output", "jsonl");
+  const { subscriptions } = served.evreg;
+  const own = async () => (await subscriptions.list()).data.find(({ subscription }) => subscription === name);
+  await until("the subscription", async () => (await own()) !== undefined);
+  await publish();
+  const { stdout } = await listening;
+  expect(JSON.parse(stdout)).toMatchObject({
+    error_code: "connection_refused",
+    delivery_status: expect.stringMatching(/^(?:pending|waiting)$/),
   });
-  expect(waits).toBe(2);
-  expect(tried.map(({ event_id }) => event_id)).toEqual([0, 0, 1, 1].map((index) => published[index]));
-  expect(done.map(({ event_id, attempt }) => [event_id, attempt])).toEqual(
-    published.map((event) => [event, 1]),
-  );
-  const { data } = await served.evreg.deliveries.list({ subscription: id });
-  expect(data).toMatchObject([
-    { status: "delivered", attempt: 1 },
-    { status: "delivered", attempt: 1 },
-  ]);
+  expect(await own()).toMatchObject({ max_retries: 20 });
 });
 
 test("what is under way after the grace goes back at once", async () => {
@@ -199,7 +167,6 @@ test("what is under way after the grace goes back at once", async () => {
       ending.abort();
       return attempted;
     },
-    program: undefined,
     report: () => Promise.reject(new Error("nothing is to be reported")),
     concurrency: 1,
     leaseMs: 600_000,
@@ -244,7 +211,6 @@ test("a fault while an event is handled ends the listener, and the delivery goes
   const { data: subscription } = await served.evreg.subscriptions.get(id);
   const listening = startListening(served.evreg, [subscription], {
     attempt: () => Promise.reject(new Error("a fault")),
-    program: undefined,
     report: () => Promise.resolve(),
     concurrency: 1,
     leaseMs: 600_000,
@@ -305,22 +271,6 @@ test("a secret that cannot be used is refused before a subscription is made", as
   expect(refused).toMatchObject({ code: 3, stderr: expect.not.stringContaining("Made the") });
   const { data } = await served.evreg.subscriptions.list();
   expect(data.some(({ subscription }) => subscription === name)).toBe(false);
-});
-
-test("a program is back once its port takes connections", async () => {
-  const first = await startReceiver();
-  await first.close();
-  const program = programAt(localUrl(String(first.port)));
-  const sent = { headers: {}, body: "{}" } as PulledDelivery;
-  const refused = await forwardTo(localUrl(String(first.port)))(sent, new AbortController().signal);
-  expect([program.name, refused.errorCode]).toEqual([`localhost:${first.port}`, "connection_refused"]);
-  const ending = new AbortController();
-  const ended = program.isBack(ending.signal);
-  ending.abort();
-  await ended;
-  const second = await startReceiver({ port: first.port });
-  await program.isBack(new AbortController().signal);
-  await second.close();
 });
 
 test("programs read a line of JSON for each", async () => {

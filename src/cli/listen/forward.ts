@@ -1,6 +1,3 @@
-import { once } from "node:events";
-import { connect } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, request } from "undici";
 import type { ConsumerErrorCode, PulledDelivery } from "../../domain/pull.ts";
 import { messageOf } from "../../domain/error.ts";
@@ -21,14 +18,6 @@ export interface LocalResult {
 
 /** Hands one delivery to something on this machine. Never rejects. @param signal cuts it short */
 export type LocalAttempt = (delivery: PulledDelivery, signal: AbortSignal) => Promise<LocalResult>;
-
-/** A program that may be down for a while. */
-export interface LocalProgram {
-  /** Where it listens: `localhost:3000`. */
-  readonly name: string;
-  /** Resolves once it no longer refuses connections, or at the signal. */
-  readonly isBack: (signal: AbortSignal) => Promise<void>;
-}
 
 /** evreg waits for a handler so long at most. */
 const TIMEOUT_MS = 60_000;
@@ -61,39 +50,6 @@ export function forwardTo(url: URL): LocalAttempt {
       const reason = messageOf(error);
       return { isDelivered: false, errorCode, reason, durationMs: durationMs(), isCut: signal.aborted };
     }
-  };
-}
-
-const FIRST_PROBE_MS = 250;
-const MAX_PROBE_MS = 4_000;
-const HTTP_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
-
-/** The program at the address: connections that are closed at once show whether it is there. */
-export function programAt({ host: name, hostname, port, protocol }: URL): LocalProgram {
-  const address = {
-    // URLs write an IPv6 address in brackets.
-    host: hostname.replace(/^\[(.*)\]$/, "$1"),
-    port: port === "" ? HTTP_PORTS[protocol]! : Number(port),
-  };
-  async function refuses(): Promise<boolean> {
-    const socket = connect(address);
-    try {
-      await once(socket, "connect", { signal: AbortSignal.timeout(MAX_PROBE_MS) });
-      return false;
-    } catch (error) {
-      return networkErrorCode(error) === "connection_refused";
-    } finally {
-      socket.on("error", () => undefined).destroy();
-    }
-  }
-  return {
-    name,
-    async isBack(signal) {
-      for (let waitMs = FIRST_PROBE_MS; !signal.aborted; waitMs = Math.min(MAX_PROBE_MS, 2 * waitMs)) {
-        await sleep(waitMs, undefined, { signal }).catch(() => undefined);
-        if (signal.aborted || !(await refuses())) return;
-      }
-    },
   };
 }
 

@@ -1,19 +1,16 @@
 import { consume, type ConsumedDelivery } from "../../client/consume.ts";
 import { EvregError } from "../../domain/error.ts";
-import type { FinishedPull } from "../../domain/pull.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
 import { note } from "../io/output.ts";
 import { escapeControl } from "../io/text.ts";
 import { nextCommand } from "../target/next-command.ts";
-import type { LocalAttempt, LocalProgram, LocalResult } from "./forward.ts";
+import type { LocalAttempt } from "./forward.ts";
 import type { ListenReport } from "./report.ts";
 import { listenerName, nameOf } from "./subscriptions.ts";
 
 export interface ListenOptions {
   readonly attempt: LocalAttempt;
-  /** Waited for while it refuses connections, so that no attempt is used up; `undefined` where there is none. */
-  readonly program: LocalProgram | undefined;
   readonly report: ListenReport;
   readonly concurrency: number;
   readonly leaseMs: number;
@@ -32,7 +29,7 @@ const UNAUTHORIZED = 401;
 export async function listen(
   evreg: Evreg,
   subscriptions: readonly Subscription[],
-  { attempt, program, report, concurrency, leaseMs, signAs, signal, graceMs, max = Infinity }: ListenOptions,
+  { attempt, report, concurrency, leaseMs, signAs, signal, graceMs, max = Infinity }: ListenOptions,
 ): Promise<void> {
   const ending = new AbortController();
   /** Aborted when what is still under way goes back. */
@@ -44,13 +41,10 @@ export async function listen(
   };
   signal.addEventListener("abort", end);
   if (signal.aborted) end();
-  /** Aborted when no more is to be taken for now. */
-  let taking = new AbortController();
+  /** Aborted when no more is to be taken, and what is under way has its time. */
+  const full = new AbortController();
   let begun = 0;
-  let isRefused = false;
   let failure: unknown;
-  const isDown = ({ errorCode }: LocalResult): boolean =>
-    program !== undefined && errorCode === "connection_refused";
   const connection = connectionNotes();
   const notes = new Set<string>();
   const noteOnce = (text: string): void => {
@@ -64,28 +58,11 @@ export async function listen(
       await delivery.release();
       return;
     }
-    if (isDown(result)) {
-      // It counts as never taken. It is signed anew when it is taken again.
-      begun -= 1;
-      isRefused = true;
-      taking.abort();
-      await delivery.release();
-      return;
-    }
-    const { status, errorCode, reason = "", durationMs: _ } = result;
-    let finished: FinishedPull;
-    if (result.isDelivered) {
-      finished = await delivery.done({
-        ...(status === undefined ? {} : { status }),
-        ...(reason === "" ? {} : { reason }),
-      });
-    } else {
-      const why = {
-        ...(status === undefined ? {} : { status }),
-        ...(errorCode === undefined ? {} : { errorCode }),
-      };
-      finished = await delivery.fail(reason, why);
-    }
+    const { status, errorCode, reason = "" } = result;
+    const answer = status === undefined ? {} : { status };
+    const finished = result.isDelivered
+      ? await delivery.done({ ...answer, ...(reason === "" ? {} : { reason }) })
+      : await delivery.fail(reason, { ...answer, ...(errorCode === undefined ? {} : { errorCode }) });
     connection.answered();
     if (status === UNAUTHORIZED && signAs === undefined) noteOnce(OTHER_SECRET);
     await report({ delivery, result, finished });
@@ -99,12 +76,12 @@ export async function listen(
       leaseMs,
       consumer: listenerName(),
       ...(signAs === undefined ? {} : { signAs }),
-      signal: AbortSignal.any([ending.signal, taking.signal]),
+      signal: AbortSignal.any([ending.signal, full.signal]),
       disconnected: connection.lost,
     };
     for await (const delivery of consume(evreg, subscription.rowid, options)) {
       begun += 1;
-      if (begun >= max) taking.abort();
+      if (begun >= max) full.abort();
       const work = handle(delivery, subscription);
       running.add(work);
       void work.then(
@@ -120,17 +97,7 @@ export async function listen(
     await Promise.allSettled(running);
   };
   try {
-    for (;;) {
-      taking = new AbortController();
-      const { signal: taken } = taking;
-      await Promise.all(subscriptions.map((one) => take(one).finally(() => taken.aborted || taking.abort())));
-      if (ending.signal.aborted || begun >= max) break;
-      if (!isRefused || program === undefined) continue;
-      isRefused = false;
-      note(`${program.name} refuses connections; waiting for it. Nothing is lost.`);
-      await program.isBack(ending.signal);
-      if (!ending.signal.aborted) note(`${program.name} answers again.`);
-    }
+    await Promise.all(subscriptions.map((one) => take(one).finally(() => full.abort())));
   } finally {
     clearTimeout(graceTimer);
     signal.removeEventListener("abort", end);

@@ -4,6 +4,7 @@ import { NAME_LENGTH } from "../../domain/names.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { parseScope } from "../../domain/token.ts";
 import type { Evreg } from "../../evreg.ts";
+import { SUBSCRIPTION_LIMITS } from "../../model/subscription.ts";
 import { note } from "../io/output.ts";
 import { escapeControl } from "../io/text.ts";
 import { nextCommand } from "../target/next-command.ts";
@@ -91,7 +92,13 @@ async function make(
   wanted: Wanted,
   signer: Subscription | undefined,
 ): Promise<Subscription> {
-  const input = { ...wanted, mode: "pull", expires_after_ms: EXPIRES_AFTER_MS } as const;
+  const input = {
+    ...wanted,
+    mode: "pull",
+    expires_after_ms: EXPIRES_AFTER_MS,
+    // A program on a developer's machine may be down for hours.
+    max_retries: SUBSCRIPTION_LIMITS.retriesMax,
+  } as const;
   try {
     const { secret, ...created } = (await subscriptions.create(input)).data;
     const signing = signer === undefined ? `${secret} (shown only now)` : `the secret of ${nameOf(signer)}`;
