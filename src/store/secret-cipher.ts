@@ -147,3 +147,32 @@ export function openSecrets(
     ...(bearer === "secret" ? {} : { bearer: own ?? null }),
   };
 }
+
+/** The texts of a subscription that may be encrypted, as they are stored, and whose they are. */
+export interface SecretTexts extends SecretOwner {
+  readonly id: number;
+  readonly secret: string;
+  readonly previous_secret: string | null;
+  readonly bearer_token: string | null;
+}
+
+type SecretColumn = "secret" | "previous_secret" | "bearer_token";
+
+/**
+ * Seals them with the next key, in the order of `SecretTexts`.
+ * @param aboutBefore what the text of a column was about when it was sealed, where that was something else
+ */
+export function resealed(
+  texts: SecretTexts,
+  { current, next }: Vaults,
+  aboutBefore?: (column: SecretColumn) => string,
+): readonly (string | null)[] {
+  return (["secret", "previous_secret", "bearer_token"] as const).map((column) => {
+    const stored = texts[column];
+    if (stored === null) return null;
+    const about = aboutSecret(texts, column === "bearer_token" ? "bearer token" : "secret");
+    const text = current.open(aboutBefore?.(column) ?? about, stored);
+    // A secret that cannot be read stays as it is: its subscription sends nothing until it gets a new one.
+    return text === undefined ? stored : next.seal(about, text);
+  });
+}

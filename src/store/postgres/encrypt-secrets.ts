@@ -1,16 +1,14 @@
 import { EvregError } from "../../domain/error.ts";
-import { aboutSecret, type EncryptionKeys, proofOf, vaultsFor, whyLocked } from "../secret-cipher.ts";
+import {
+  type EncryptionKeys,
+  proofOf,
+  resealed,
+  type SecretTexts,
+  vaultsFor,
+  whyLocked,
+} from "../secret-cipher.ts";
 import type { Work } from "../sql/operation.ts";
 import { IS_LIVING } from "./nodes.ts";
-
-interface SecretRow {
-  readonly id: number;
-  readonly application: string;
-  readonly subscription: string;
-  readonly secret: string;
-  readonly previous: string | null;
-  readonly bearer: string | null;
-}
 
 /**
  * Seals the secrets with the key where they are not yet, or were with the previous one.
@@ -26,8 +24,7 @@ export async function encryptSecrets(
   const stored = await work.value<string | undefined>("SELECT proof FROM encryption");
   const vaults = vaultsFor(stored, keys);
   if (vaults === undefined) throw new EvregError("usage", whyLocked("the database", keys));
-  const { current, next, isNewKey } = vaults;
-  if (keys === undefined || !isNewKey) return 0;
+  if (keys === undefined || !vaults.isNewKey) return 0;
   const others = await work.value<number>(
     `SELECT count(*) FROM node WHERE ${IS_LIVING} AND serves = 1 AND id <> ?`,
     node,
@@ -40,24 +37,15 @@ export async function encryptSecrets(
   }
   await work.run("DELETE FROM encryption");
   await work.run("INSERT INTO encryption (one, proof) VALUES (1, ?)", proofOf(keys.key));
-  const rows = await work.rows<SecretRow>(
-    `SELECT k.subscription_id AS id, s.application, s.subscription, k.secret, k.previous_secret AS previous, k.bearer_token AS bearer
+  const rows = await work.rows<SecretTexts>(
+    `SELECT k.subscription_id AS id, s.application, s.subscription, k.secret, k.previous_secret, k.bearer_token
       FROM subscription_secret AS k CROSS JOIN subscription AS s ON s.rowid = k.subscription_id`,
   );
   for (const row of rows) {
-    const sealed = (text: string | null, purpose: "secret" | "bearer token"): string | null => {
-      if (text === null) return null;
-      const about = aboutSecret(row, purpose);
-      const opened = current.open(about, text);
-      // A secret that cannot be read stays as it is: its subscription sends nothing until it gets a new one.
-      return opened === undefined ? text : next.seal(about, opened);
-    };
     await work.erase(
       "UPDATE subscription_secret SET secret = ?2, previous_secret = ?3, bearer_token = ?4 WHERE subscription_id = ?1",
       row.id,
-      sealed(row.secret, "secret"),
-      sealed(row.previous, "secret"),
-      sealed(row.bearer, "bearer token"),
+      ...resealed(row, vaults),
     );
   }
   return rows.length;

@@ -3,9 +3,10 @@ import { messageOf } from "../../../domain/error.ts";
 import { WHOLE_KEY } from "../../../domain/order-key.ts";
 import { withFile } from "../../../runtime/files.ts";
 import {
-  aboutSecret,
   type EncryptionKeys,
   proofOf,
+  resealed,
+  type SecretTexts,
   type Vaults,
   vaultsFor,
   whyLocked,
@@ -203,33 +204,16 @@ function copyRestored(sql: SyncSql, version: number): void {
   });
 }
 
-interface FileSecretRow {
-  readonly id: number;
-  readonly application: string;
-  readonly subscription: string;
-  readonly secret: string;
-  readonly previous_secret: string | null;
-  readonly bearer_token: string | null;
-}
-
 /** @returns how many subscriptions have secrets */
-function copySecrets(sql: SyncSql, version: number, { current, next }: Vaults): number {
+function copySecrets(sql: SyncSql, version: number, vaults: Vaults): number {
   const texts = ["s.application", "s.subscription", "k.secret", "k.previous_secret", "k.bearer_token"];
-  const rows = sql.rows<FileSecretRow>(
+  const rows = sql.rows<SecretTexts>(
     `SELECT k.subscription_id AS id, ${texts.map((text) => `CAST(${text} AS TEXT) AS ${text.slice(2)}`).join(", ")}
       FROM main.subscription_secret AS k JOIN main.subscription AS s ON s.rowid = k.subscription_id`,
   );
   for (const row of rows) {
-    const sealed = (column: "secret" | "previous_secret" | "bearer_token"): string | null => {
-      const stored = row[column];
-      if (stored === null) return null;
-      const about = aboutSecret(row, column === "bearer_token" ? "bearer token" : "secret");
-      // Older forms bound a secret to the number of its subscription.
-      const before = version === FORM ? about : `${column.replace("_", " ")} of subscription ${row.id}`;
-      const text = current.open(before, stored);
-      // A secret that cannot be read stays as it is: its subscription sends nothing until it gets a new one.
-      return text === undefined ? stored : next.seal(about, text);
-    };
+    // Older forms bound a secret to the number of its subscription.
+    const before = (column: string): string => `${column.replace("_", " ")} of subscription ${row.id}`;
     within("subscription_secret", () =>
       sql.run(
         `INSERT INTO made.subscription_secret
@@ -237,9 +221,7 @@ function copySecrets(sql: SyncSql, version: number, { current, next }: Vaults): 
           SELECT subscription_id, ?2, ?3, previous_until_ms, bearer, ?4
           FROM main.subscription_secret WHERE subscription_id = ?1`,
         row.id,
-        sealed("secret"),
-        sealed("previous_secret"),
-        sealed("bearer_token"),
+        ...resealed(row, vaults, version === FORM ? undefined : before),
       ),
     );
   }
