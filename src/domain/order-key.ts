@@ -12,13 +12,6 @@ export const NO_KEY = 0;
 export const WHOLE_ORDER = "";
 export const WHOLE_KEY = Number.MAX_SAFE_INTEGER;
 
-export function pointerSteps(pointer: string): readonly string[] {
-  return pointer
-    .split("/")
-    .slice(1)
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
-}
-
 type Scalar = string | number | boolean | null;
 
 /**
