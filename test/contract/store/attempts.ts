@@ -8,30 +8,6 @@ const LATER = NOW + 60_000;
 export function attemptSuite(open: OpenStore): void {
   const on = Fixture.use(open);
 
-  async function shown(subscription: number, limit = 50): Promise<unknown[]> {
-    const attempts = await on.store.queue.attempts(subscription, limit);
-    return attempts.map(({ event_id: event, attempt, outcome, error_code: error }) => ({
-      event,
-      attempt,
-      outcome,
-      error,
-    }));
-  }
-
-  it("are listed with each try of one delivery, also those that failed and were cut short", async () => {
-    const { id: rowid, events } = await on.due();
-    const [event] = events;
-    const [first] = (await on.claim()).claims;
-    const failed = { startedAtMs: LATER, errorCode: "timeout" } as const;
-    await on.fail(first!, LATER + 1_000, failed);
-    await on.claim({ nowMs: LATER + 2_000, leaseMs: 1_000 });
-    await on.store.queue.releaseExpired(LATER + 4_000);
-    expect(await shown(rowid)).toEqual([
-      { event, attempt: 2, outcome: "returned", error: "interrupted" },
-      { event, attempt: 1, outcome: "failed", error: "timeout" },
-    ]);
-  });
-
   it("are found wherever in a backlog their deliveries are", async () => {
     const action = await on.action();
     const { rowid } = await on.subscription(action);

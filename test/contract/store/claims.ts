@@ -68,19 +68,6 @@ export function claimSuite(open: OpenStore): void {
     expect(events.map(({ payload }) => Buffer.from(payload!).toString())).toEqual(["", "{}"]);
   });
 
-  it("leases a delivery once, and only when it is due", async () => {
-    const action = await on.action();
-    await on.subscription(action);
-    await on.publish(action, 1, NOW + 10_000);
-    expect(await on.claim({ nowMs: NOW + 9_999 })).toEqual({
-      claims: [],
-      nextDueAtMs: NOW + 10_000,
-      limitedTiers: [],
-    });
-    expect((await on.claim({ nowMs: NOW + 10_000 })).claims).toHaveLength(1);
-    expect(await on.claim({ nowMs: NOW + 10_000 })).toEqual(NOTHING);
-  });
-
   it("leases deliveries as they are made, for the subscriptions that are named", async () => {
     const action = await on.action();
     const [named, other] = [

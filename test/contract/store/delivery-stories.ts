@@ -3,6 +3,8 @@ import { Fixture, type OpenStore } from "./fixture.ts";
 import { Story } from "./story.ts";
 
 const ATTEMPTS = `
+a delivery is leased once, and only when it is due
+  publish 1 at 10s; wait 9999ms; claim nothing until 1ms; wait 1ms; claim 1; claim nothing
 a result counts once, and only while its claim is valid
   publish 1; claim 1; wait 30s; release 1; claim 1; late 1; status 1 delivering
   deliver 1; late 1; tried 1 returned delivered
@@ -75,7 +77,7 @@ report what blocks them from its last retry until it is accepted or gets more
   publish 2; claim 1; fail 1; blocked by nothing; claim 1; fail 1 for 1h; blocked by 1; backlog waiting 1 blocked 1
   retries 2; blocked by nothing; retries 1; blocked by 1; wait 1h; claim 1; deliver 1; blocked by nothing
 continue at once after one that a person skips, and after no other
-  retries 0; publish 3; claim 1; fail 1 for 1h; refuse skip 2 (no attempt of it has failed so far); refuse skip 3
+  retries 0; publish 3; claim 1; fail 1 for 1h; refuse skip 2 (no attempt of it has failed so far); refuse skip 3 (another delivery goes before it)
   claim nothing; skip 1; status 1 failed; blocked by nothing; refuse skip 1; drain 2 3
 let a person retry what blocks them, and nothing behind it
   retries 0; publish 2; refuse retry 2 (is ordered, and another delivery goes before it)
@@ -119,7 +121,7 @@ put replayed events before later ones of their key, behind what a person request
 list, count and hold what waits behind others like all that waits
   publish a b a; claim 1 2; list pending 3; status 3 pending in nothing; keyed a 3 1; keyed "a" 3 1; keyed c
   refuse retry 3 (another delivery goes before it); backlog waiting 1 delivering 2; pause; list held 3; pending 1
-  backlog delivering 2 held 1; delete; list cancelled 3
+  refuse retry 3 (reactivate its subscription first); backlog delivering 2 held 1; delete; list cancelled 3
   fail 1 2; list cancelled 3 2 1
 keep the keys of what waits while they are ordered otherwise
   publish a/x a/y; order /l; publish a/x b/x; claim 1 3; deliver 1 3; claim 2 4
@@ -153,8 +155,20 @@ of all sends every event again that has no unfinished delivery
   count failed 1; count missed 2; replay all 5; claim 1 2 3 4 5 6
 never has an event that was published after its start
   pause; publish 3; start missed; publish 3; resume; advance 3; advance end
+ends with its subscription
+  pause; publish 2; resume; start missed; delete; advance end; ended cancelled (The subscription was deleted.)
+ends when its subscription is bound to another action
+  pause; publish 2; resume; start missed; bind b; advance end; list pending
+  ended failed (The subscription was bound to another action, b.)
 ends when it is cancelled, and leaves what it made due
   pause; publish 5; resume; start missed; advance 2; cancel; advance end; cancel; list pending 2 1
+`;
+
+const REMOVALS = `
+keeps what has an unfinished delivery, one that is held too, until that was cancelled and is not under way
+  retries 0; publish 2; claim 1 2; deliver 1; fail 2; retries 5; publish 1; claim 3; fail 3 for 1h; publish 1
+  claim 4; publish 1; pause; publish 1; remove 3; events 3 4 5; delete; remove 2; events 4; fail 4; remove 1
+  list cancelled
 `;
 
 const REPORTED = `
@@ -221,6 +235,7 @@ export function deliveryStorySuite(open: OpenStore): void {
     ["the backlog counts", [], BACKLOG],
     ["a replay", [], REPLAYS],
     ["a replay of what waits", [], WAITING],
+    ["the removal of old events", [], REMOVALS],
     ["to those who watch is reported", ["watched"], REPORTED],
   ])("%s", (_, before, text) => {
     it.each(storiesIn(text))("%s", (_title, steps) => new Story(on).happen([...before, ...steps]));

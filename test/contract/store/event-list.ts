@@ -1,17 +1,11 @@
 import { expect, it } from "vitest";
-import type { EventSelection, WantedDeliveries } from "../../../src/store/events.ts";
+import type { EventSelection } from "../../../src/store/events.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
 
 export function eventListSuite(open: OpenStore): void {
   const on = Fixture.use(open);
   const total = async (query: Partial<EventSelection>): Promise<number> =>
     (await on.events.list({ order: "desc", limit: 2, page: 1, ...query })).total;
-
-  it("is empty where there is nothing", async () => {
-    const none = { events: [], places: [], seen: 0, last: undefined, total: 0, isCut: false };
-    expect(await on.events.list({ order: "desc", limit: 50, page: 1 })).toEqual(none);
-    expect(await on.rowids({ action: "none", fromMs: 1, toMs: 2 })).toEqual([]);
-  });
 
   it("ends a page before its payloads are too many bytes, and says so", async () => {
     const action = await on.action();
@@ -74,29 +68,5 @@ export function eventListSuite(open: OpenStore): void {
     expect(await total({})).toBe(all.length - removed.events);
     const ofC = all.slice(removed.events).filter(({ action }) => action === "shop.c");
     expect(await total({ action: "shop.c" })).toBe(ofC.length);
-  });
-
-  it("returns which events have deliveries of an outcome, or with a key, over some applications", async () => {
-    const action = await on.action("a");
-    await on.subscription(action, { application: "one", maxRetries: 0 });
-    await on.subscription(action, { application: "other", settings: { ordered: { key: "/n" } } });
-    const ids = await on.publish(action, 3);
-    const { claims } = await on.claim();
-    for (const claim of claims) {
-      const { application } = claim.subscription;
-      if (application === "other") await on.finish(claim, "delivered");
-      else if (claim.event.eventId === ids[0]) await on.finish(claim, "failed");
-    }
-    const { events } = on.store;
-    const having = (wanted: WantedDeliveries, applications?: readonly string[]) =>
-      events.withDeliveries(ids, wanted, applications);
-    expect(await having({ outcome: "failed" })).toEqual([ids[0]]);
-    expect(await having({ outcome: "failed" }, ["other"])).toEqual([]);
-    expect(await having({ outcome: "unreceived" })).toEqual([]);
-    expect(await having({ outcome: "unreceived" }, ["one"])).toEqual(ids);
-    expect(await having({ key: "1" })).toEqual([ids[1]]);
-    expect(await having({ key: "1" }, ["one"])).toEqual([]);
-    expect(await having({ key: "0", outcome: "failed" })).toEqual([ids[0]]);
-    expect(await having({ key: "1", outcome: "failed" })).toEqual([]);
   });
 }

@@ -62,33 +62,6 @@ export function retentionSuite(open: OpenStore): void {
     expect(next[0]).toBeGreaterThan(again[0] ?? 0);
   });
 
-  it("keeps events with an unfinished delivery, and only those", async () => {
-    const action = await on.action();
-    const subscription = await on.subscription(action);
-    await deliver(action);
-    const [failed = 0] = await on.publish(action);
-    await on.failForGood(await claimOf(failed));
-    const [waiting = 0] = await on.publish(action);
-    await on.fail(await claimOf(waiting), LATER);
-    const [delivering = 0] = await on.publish(action);
-    const claim = await claimOf(delivering);
-    const [pending = 0] = await on.publish(action);
-    await on.update(subscription.rowid, { active: false });
-    await on.publish(action);
-    const remaining = (): Promise<readonly number[]> => on.rowids({ order: "asc" });
-    // What is held is not finished.
-    expect(await remove()).toMatchObject({ events: 3, deliveries: 2 });
-    expect(await remaining()).toEqual([waiting, delivering, pending]);
-
-    // What is cancelled is, once it is not under way any more.
-    await on.catalog.deleteSubscription(subscription.rowid, NOW);
-    expect(await remove()).toMatchObject({ events: 2, deliveries: 2 });
-    expect(await remaining()).toEqual([delivering]);
-    await on.fail(claim, LATER);
-    expect(await remove()).toMatchObject({ events: 1, deliveries: 1 });
-    expect(await on.deliveries()).toEqual([]);
-  });
-
   it("removes all that belongs to an event, and nothing else", async () => {
     const action = await on.action();
     await on.subscription(action);

@@ -392,6 +392,17 @@ export class Story {
         return [await this.#reported(word), this.#said === "" ? rest : [this.#said]];
       case "pending":
         return [await queue.countPending(this.#id), Number(word)];
+      case "ended":
+        return [
+          await this.#on.replays.find(this.#replay!.rowid),
+          expect.objectContaining({ status: word, reason: this.#said }),
+        ];
+      case "remove":
+        return [(await this.#on.events.removeExpired({ beforeMs: this.#nowMs + 1 })).events, Number(word)];
+      case "events": {
+        const left = await this.#on.rowids({ order: "asc" });
+        return [left.map((event) => this.#numberOf(event)), numbersIn([word, ...rest])];
+      }
       case "count":
         return [await this.#on.replays.count(await this.#planned(word)), Number(rest[0])];
       default:
