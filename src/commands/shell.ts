@@ -85,7 +85,7 @@ export function completionScript(shell: Shell, program: readonly string[]): stri
 export class Completion extends BaseCommand {
   static override summary = "Print the script that completes evreg's command lines in a shell.";
   static override description =
-    "It completes commands, flags and their values, and from the server a command would act on the names of actions, applications and subscriptions and the numbers of replays and tokens. A data folder without a server, one that takes longer than a second, and events and deliveries are left out. The script asks the program evreg. Where none of that name is on the PATH, it makes a function of that name, which starts the program that printed it: so source <(PATH/TO/CHECKOUT/bin/run.js completion bash) in ~/.bashrc gives a checkout its short name, too. An alias completes nothing.";
+    "It completes commands, flags and their values. The script asks the program evreg. Where none of that name is on the PATH, it makes a function of that name, which starts the program that printed it: so source <(PATH/TO/CHECKOUT/bin/run.js completion bash) in ~/.bashrc gives a checkout its short name, too. An alias completes nothing.";
   static override examples = examples({
     "bash, in ~/.bashrc": "source <(evreg completion bash)",
     "zsh, in ~/.zshrc after compinit": "source <(evreg completion zsh)",

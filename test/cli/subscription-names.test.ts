@@ -71,7 +71,7 @@ test.each([
 
 test("the shortest name is offered that leads to the subscription itself, else its ID", async () => {
   const { data } = await evregOf().subscriptions.list();
-  const offered = subscriptionNames(data).map(({ value }) => value);
+  const offered = subscriptionNames(data);
   for (const [index, name] of offered.entries()) {
     const typed = /^\d+$/.test(name) ? Number(name) : name;
     expect.soft(await subscriptionId(evregOf(), typed), name).toBe(data[index]!.rowid);

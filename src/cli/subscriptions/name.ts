@@ -4,7 +4,6 @@ import { EvregError } from "../../domain/error.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
 import { subscriptionOf } from "../views/deliveries.ts";
-import type { Candidate } from "../completion.ts";
 import { rowidOf } from "../flags.ts";
 import { usageError } from "../usage-errors.ts";
 
@@ -40,14 +39,14 @@ function fullName(named: SubscriptionNames): string {
 }
 
 /** What each can be typed as: the shortest name that is not another's too, else its ID. */
-export function subscriptionNames(all: readonly SubscriptionNames[]): Candidate[] {
+export function subscriptionNames(all: readonly SubscriptionNames[]): string[] {
   const counts = new Map<string, number>();
   for (const name of all.flatMap((one) => [subscriptionOf(one), fullName(one)])) {
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   return all.map((one) => {
     const name = [subscriptionOf(one), fullName(one)].find((text) => counts.get(text) === 1);
-    return { value: name ?? String(one.rowid), about: `${one.rowid} ${one.action}` };
+    return name ?? String(one.rowid);
   });
 }
 
@@ -65,8 +64,7 @@ export async function subscriptionId(evreg: Evreg, typed: TypedSubscription): Pr
 }
 
 function unknown(name: string, all: readonly SubscriptionNames[]): EvregError {
-  const names = subscriptionNames(all).map(({ value }) => value);
-  const meant = nearest(name, names);
+  const meant = nearest(name, subscriptionNames(all));
   const rule = meant === undefined ? "A name is APPLICATION/SUBSCRIPTION." : `Did you mean ${meant}?`;
   return new EvregError("not_found", `There is no subscription ${JSON.stringify(name)}. ${rule}`, {
     record: "subscription",

@@ -44,7 +44,7 @@ export interface FolderTarget {
 }
 
 /** A server that a command acts on, with the token for it. */
-export interface Address {
+interface Address {
   readonly url: string;
   readonly token: string | undefined;
   readonly allowInsecureToken: boolean;
@@ -101,7 +101,7 @@ export async function findTarget(flags: TargetFlags, configFolder: string): Prom
  * @throws EvregError `usage` for a server or a data folder that only a file found by chance names: the file may have come
  * with a cloned repository, and neither a payload nor a token goes where it says
  */
-export async function serverFor(
+async function serverFor(
   flags: Omit<TargetFlags, "token-file">,
   loaded: LoadedConfig,
   configFolder: string,

@@ -39,7 +39,6 @@ export const ACTIONS = {
   }),
   none: () =>
     `No actions yet. Create one: ${nextCommand("actions create NAME --application APP --schema FILE")}`,
-  label: ({ action, application }) => ({ value: action, about: application }),
 } satisfies RecordView<Action>;
 
 /** The members of one that was just made or changed, whose schema is in a file of the person's own. */

@@ -41,7 +41,6 @@ export const REPLAYS = {
   }),
   none: () =>
     `No replays yet. Begin one: ${nextCommand("subscriptions replay ID --from TIME --status missed")}`,
-  label: (replay) => ({ value: String(replay.rowid), about: `${subscriptionOf(replay)} ${replay.status}` }),
 } satisfies RecordView<Replay>;
 
 function colorOf({ status }: Replay): "green" | "yellow" | "red" | "dim" {

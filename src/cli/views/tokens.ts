@@ -32,7 +32,6 @@ export const TOKENS = {
     last_used_at: { title: "LAST USED", value: ({ last_used_at }) => last_used_at ?? "never", time: true },
   }),
   none: () => `No tokens here. Create one: ${nextCommand("tokens create NAME --scope read")}`,
-  label: ({ rowid, name, scopes }) => ({ value: String(rowid), about: `${name} ${scopes.join(" ")}` }),
 } satisfies RecordView<Token>;
 
 export const NEW_TOKEN_RECORD = [...LINES, { title: "Token", value: ({ token }: TokenWithSecret) => token }];

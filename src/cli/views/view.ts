@@ -1,5 +1,4 @@
 import type { Field, Fields } from "../../model/field.ts";
-import type { Candidate } from "../completion.ts";
 import type { Column } from "../io/table.ts";
 
 /** How a member of a record is shown where its description does not say it. */
@@ -28,8 +27,6 @@ export interface RecordView<T> {
   readonly list: readonly Column<T>[];
   /** What a listing says that is empty and leaves nothing out. */
   readonly none: () => string;
-  /** Which of them is meant, at the press of a key; absent where there are too many to choose from. */
-  readonly label?: (record: T) => Candidate;
 }
 
 /**
