@@ -1,22 +1,29 @@
 import { dirname } from "node:path";
 import { type Document, isAlias, isMap, isScalar, type Node } from "yaml";
+import { EvregError } from "../domain/error.ts";
 import { nearest } from "../domain/words/nearest.ts";
-import type { ConfigFile } from "./file.ts";
 import { KEY_BY_PATH, SECTIONS } from "./keys.ts";
 import { SourceValues } from "./values.ts";
-import { startOf } from "./yaml.ts";
+import { readYaml, startOf } from "./yaml.ts";
 
-/** Every key of the file, each with its line and column; unknown ones are problems. */
-export function readFileKeys(file: ConfigFile): SourceValues {
-  const result = new SourceValues("file", dirname(file.path));
-  if (file.parsed === undefined) return result;
-  const { document, lines } = file.parsed;
+/**
+ * Every key of a file, each with its line and column; unknown ones are problems.
+ * @throws `usage` when the text is not YAML
+ */
+export function readFileKeys(path: string, text: string): SourceValues {
+  const result = new SourceValues("file", dirname(path));
+  const { documents, lines, faults } = readYaml(text);
+  const [fault] = faults;
+  if (fault !== undefined) {
+    const { line, col, message } = fault;
+    throw new EvregError("usage", `${path}:${line}:${col}: this is not the YAML evreg reads: ${message}`);
+  }
+  const document = documents[0]!;
 
   const place = (node: Node | null): string => {
     const { line, col } = lines.linePos(startOf(node));
-    return `${file.path}:${line}:${col}`;
+    return `${path}:${line}:${col}`;
   };
-
   const readMapping = (node: Node | null, section: string): void => {
     const mapping = isAlias(node) ? node.resolve(document) : node;
     if (mapping === null || mapping === undefined || (isScalar(mapping) && mapping.value === null)) return;
@@ -25,23 +32,21 @@ export function readFileKeys(file: ConfigFile): SourceValues {
       const message = `${name} must be a mapping with the keys ${keysOf(section).join(", ")}`;
       return result.refuse(name, place(node), message);
     }
-    for (const { key: keyNode, value } of mapping.items as { key: Node; value: Node | null }[]) {
-      const word = isScalar(keyNode) ? String(keyNode.value) : "?";
+    for (const { key, value } of mapping.items as { key: Node; value: Node | null }[]) {
+      const word = isScalar(key) ? String(key.value) : "?";
       if (section === "" && SECTIONS.has(word)) readMapping(value, word);
-      else readKey(section === "" ? word : `${section}.${word}`, section, keyNode, value);
+      else readKey(section === "" ? word : `${section}.${word}`, section, key, value);
     }
   };
-
-  const readKey = (path: string, section: string, keyNode: Node, value: Node | null): void => {
-    const key = KEY_BY_PATH.get(path);
-    if (key === undefined || (section === "" && path.includes("."))) {
-      return result.refuse(path, place(keyNode), `${path} is not a key of evreg; ${advice(path, section)}`);
+  const readKey = (name: string, section: string, word: Node, value: Node | null): void => {
+    const key = KEY_BY_PATH.get(name);
+    if (key === undefined || (section === "" && name.includes("."))) {
+      return result.refuse(name, place(word), `${name} is not a key of evreg; ${advice(name, section)}`);
     }
     const typed = plain(value, document);
     // `null` is how the example file writes "not set".
-    if (typed !== null || key.default !== null) result.add(key, typed, place(value ?? keyNode));
+    if (typed !== null || key.default !== null) result.add(key, typed, place(value ?? word));
   };
-
   readMapping(document.contents, "");
   return result;
 }
@@ -55,17 +60,17 @@ function plain(node: Node | null, document: Document): unknown {
   }
 }
 
-function advice(path: string, section: string): string {
-  if (section === "" && KEY_BY_PATH.has(path)) {
-    const [outer = "", inner = ""] = path.split(".");
+function advice(name: string, section: string): string {
+  if (section === "" && KEY_BY_PATH.has(name)) {
+    const [outer = "", inner = ""] = name.split(".");
     return `write it as ${inner} inside ${outer}:`;
   }
-  const meant = nearest(path, [...KEY_BY_PATH.keys(), ...SECTIONS]);
+  const meant = nearest(name, [...KEY_BY_PATH.keys(), ...SECTIONS]);
   return meant === undefined ? `here it takes ${keysOf(section).join(", ")}` : `did you mean ${meant}?`;
 }
 
 function keysOf(section: string): string[] {
-  const paths = [...KEY_BY_PATH.keys()];
-  if (section === "") return [...paths.filter((path) => !path.includes(".")), ...SECTIONS];
-  return paths.filter((path) => path.startsWith(`${section}.`)).map((path) => path.slice(section.length + 1));
+  const names = [...KEY_BY_PATH.keys()];
+  if (section === "") return [...names.filter((name) => !name.includes(".")), ...SECTIONS];
+  return names.filter((name) => name.startsWith(`${section}.`)).map((name) => name.slice(section.length + 1));
 }

@@ -3,24 +3,15 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { EvregError } from "../domain/error.ts";
 import { isOurs, othersMayWrite } from "../runtime/files.ts";
-import type { YamlText } from "./yaml.ts";
+import { SourceValues } from "./values.ts";
 
-/** A configuration file as read: nothing in it is checked yet beyond being YAML. */
+/** A configuration file, with each of its keys at its line and column; unknown ones are problems. */
 export interface ConfigFile {
   /** Absolute. */
   readonly path: string;
-  /** `undefined` for an empty file. */
-  readonly parsed: (Pick<YamlText, "lines"> & { readonly document: YamlText["documents"][0] }) | undefined;
+  readonly keys: SourceValues;
   /** True for a `config.yaml` beside the data folder, whose name another program may use as well. */
   readonly generic: boolean;
-}
-
-interface Explorer {
-  search(from: string): Promise<Loaded | null>;
-}
-interface Loaded {
-  readonly filepath: string;
-  readonly config: ConfigFile["parsed"];
 }
 
 const EXTENSIONS = [".yaml", ".yml", ".json"];
@@ -42,11 +33,17 @@ export async function loadNamedFile(path: string): Promise<ConfigFile> {
 }
 
 /** @throws `usage` when the text is not YAML */
-export async function loadText(name: string, text: string): Promise<ConfigFile> {
-  return { path: name, parsed: text.trim() === "" ? undefined : await parse(name, text), generic: false };
+export async function loadText(path: string, text: string): Promise<ConfigFile> {
+  return { path, keys: await keysIn(path, text), generic: false };
+}
+
+/** YAML takes its time to load, and most commands have no file to read. */
+async function keysIn(path: string, text: string): Promise<SourceValues> {
+  return (await import("./file-keys.ts")).readFileKeys(path, text);
 }
 
 const OTHER_DATA = "Run evreg as the user it belongs to, or name another folder with --data.";
+const ELSEWHERE = " Name another with --config, or start evreg in another folder.";
 
 /**
  * Looks in the working directory for `evreg.config.yaml` or `.evregrc`, then for `config.yaml` in the data folder, then
@@ -54,18 +51,18 @@ const OTHER_DATA = "Run evreg as the user it belongs to, or name another folder 
  */
 export async function findFile(cwd: string, data: string): Promise<ConfigFile | undefined> {
   const places = [
-    { folder: cwd, names: OWN_NAMES, generic: false, remedy: "Start evreg in another folder." },
-    { folder: data, names: GENERIC_NAMES, generic: true, remedy: OTHER_DATA },
-    { folder: dirname(data), names: GENERIC_NAMES, generic: true, remedy: OTHER_DATA },
+    { folder: cwd, names: OWN_NAMES, remedy: "Start evreg in another folder." },
+    { folder: data, names: GENERIC_NAMES, remedy: OTHER_DATA },
+    { folder: dirname(data), names: GENERIC_NAMES, remedy: OTHER_DATA },
   ];
-  for (const { folder, names, generic, remedy } of places) {
-    for (const name of names) refuseUnreadable(folder, name, remedy);
+  for (const { folder, names, remedy } of places) {
+    refuseUnreadable(folder, names, remedy);
     try {
-      const explorer = await explorerFor(names);
-      const result = await explorer.search(folder);
-      if (result === null) continue;
-      refuseForeign(result.filepath);
-      return { path: result.filepath, parsed: result.config, generic };
+      const found = await search(folder, names);
+      if (found === null) continue;
+      const { filepath: path, config } = found;
+      refuseForeign(path);
+      return { path, keys: config ?? new SourceValues("file", folder), generic: names === GENERIC_NAMES };
     } catch (error) {
       // A data folder below something that is a file: for the store to complain about.
       if ((error as NodeJS.ErrnoException).code === "ENOTDIR") continue;
@@ -75,17 +72,22 @@ export async function findFile(cwd: string, data: string): Promise<ConfigFile | 
   return undefined;
 }
 
+interface Explorer {
+  search(from: string): Promise<{ readonly filepath: string; readonly config?: SourceValues } | null>;
+}
+
 /**
- * cosmiconfig's own class behind `cosmiconfig()`, which first looks in the working directory for `.config/config.js` and
- * its like and runs it. That cannot be switched off, and a configuration of evreg is data, never code.
+ * By cosmiconfig's own class behind `cosmiconfig()`, which first looks in the working directory for `.config/config.js` and
+ * its like and runs it. That cannot be switched off, and a configuration of evreg is data, never code. JSON is YAML too, so
+ * one reader is for both; and as what it answers is no plain object, `$import` is not followed.
  */
-async function explorerFor(searchPlaces: readonly string[]): Promise<Explorer> {
+async function search(folder: string, names: readonly string[]): ReturnType<Explorer["search"]> {
   const { default: module } = (await import("cosmiconfig/dist/Explorer.js")) as unknown as {
     default: { Explorer: new (options: object) => Explorer };
   };
   return new module.Explorer({
     moduleName: "evreg",
-    searchPlaces,
+    searchPlaces: names,
     searchStrategy: "none",
     ignoreEmptySearchPlaces: false,
     cache: false,
@@ -93,28 +95,17 @@ async function explorerFor(searchPlaces: readonly string[]): Promise<Explorer> {
     metaConfigFilePath: null,
     mergeImportArrays: false,
     mergeSearchPlaces: false,
-    loaders: { ".yaml": parse, ".yml": parse, ".json": parse, noExt: parse },
-  });
-}
-
-/** JSON is YAML too, so one reader gives places for both. As the value is wrapped, `$import` is not followed. */
-async function parse(path: string, content: string): Promise<ConfigFile["parsed"]> {
-  const { readYaml } = await import("./yaml.ts");
-  const { documents, lines, faults } = readYaml(content);
-  const [fault] = faults;
-  if (fault === undefined) return { document: documents[0]!, lines };
-  const { line, col, message } = fault;
-  throw new EvregError("usage", `${path}:${line}:${col}: this is not the YAML evreg reads: ${message}`);
+    loaders: { default: keysIn },
+  }).search(folder);
 }
 
 /** A search passes over what it may not read; a configuration that is there must not be ignored in silence. */
-function refuseUnreadable(folder: string, name: string, remedy: string): void {
-  const path = join(folder, name);
-  if (!isDenied(path, constants.R_OK)) return;
-  // Whether there is such a file is unknown then.
+function refuseUnreadable(folder: string, names: readonly string[], remedy: string): void {
   if (isDenied(folder, constants.X_OK)) {
     throw new EvregError("usage", `The folder ${folder} may not be looked into (EACCES). ${remedy}`);
   }
+  const path = names.map((name) => join(folder, name)).find((one) => isDenied(one, constants.R_OK));
+  if (path === undefined) return;
   throw new EvregError("usage", `The configuration file ${path} cannot be read (EACCES).${ELSEWHERE}`);
 }
 
@@ -136,8 +127,6 @@ function refuseForeign(path: string): void {
     `${path} belongs to another user (${file.uid}), in a folder where others may write. Name it with --config if it is meant.`,
   );
 }
-
-const ELSEWHERE = " Name another with --config, or start evreg in another folder.";
 
 function unreadable(error: unknown, path: string, remedy: string): EvregError {
   if (error instanceof EvregError) return error;

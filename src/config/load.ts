@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { EvregError } from "../domain/error.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
 import { type Config, CONFIG_FILE_ENV, CONFIG_KEYS, KEY_BY_PATH } from "./keys.ts";
-import type { ConfigFile } from "./file.ts";
+import { type ConfigFile, findFile, loadNamedFile, loadText } from "./file.ts";
 import type { ConfigValue } from "./value-kinds.ts";
 import { type Found, isLoopbackHost, type ConfigProblem, SourceValues } from "./values.ts";
 
@@ -40,31 +40,36 @@ export interface LoadedConfig {
  * @throws EvregError `usage`; the message lists every mistake with its place
  */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
-  const { env, cwd } = options;
+  const { env, cwd, configText } = options;
   const flags = readFlags(options.flags ?? {}, cwd);
   const { values: variables, contextName, configFile } = readEnvironment(env, cwd);
   const systemd = readStateDirectory(env, cwd);
   const values = defaultValues(cwd);
-  const named = [flags, variables, systemd].map(({ found }) => found.get("data")?.value);
-  const data = named.find((value) => value !== undefined) ?? values.get("data");
-  const file = await readFile(options, configFile, String(data));
+  const folders = [flags, variables, systemd].map(({ found }) => found.get("data")?.value);
+  const data = folders.find((folder) => folder !== undefined) ?? values.get("data");
+  const named = options.configFile ?? configFile;
+  const file = await (configText !== undefined
+    ? loadText(configText.name, configText.text)
+    : named === undefined
+      ? findFile(cwd, String(data))
+      : loadNamedFile(resolve(cwd, named)));
   const sources = [flags, variables, ...(file === undefined ? [] : [file.keys]), systemd];
   const byKey = new Map(sources.toReversed().flatMap((source) => Array.from(source.found)));
   for (const [path, { value }] of byKey) values.set(path, value);
 
   const problems = sources.flatMap((source) => source.problems);
   problems.push(...applyRules(values, byKey));
-  if (problems.length > 0) throw problemsError(problems, file?.file);
+  if (problems.length > 0) throw problemsError(problems, file);
 
   const unnamedPlace = (path: string): string | undefined => {
     const item = byKey.get(path);
-    return file?.named === false && item?.source === "file" ? item.place : undefined;
+    return named === undefined && item?.source === "file" ? item.place : undefined;
   };
   return {
     config: buildConfig(values),
     places: byKey,
-    warnings: warningsFor(values, byKey, options.configText === undefined ? file?.file.path : undefined),
-    file: file?.file.path,
+    warnings: warningsFor(values, byKey, configText === undefined ? file?.path : undefined),
+    file: file?.path,
     unnamedUrlPlace: unnamedPlace("remote.url"),
     unnamedDataPlace: unnamedPlace("data"),
     contextName,
@@ -86,23 +91,6 @@ function readStateDirectory(env: Environment, cwd: string): SourceValues {
   const [folder = ""] = (env["STATE_DIRECTORY"] ?? "").split(":");
   if (folder !== "") result.add(KEY_BY_PATH.get("data")!, folder, "STATE_DIRECTORY");
   return result;
-}
-
-async function readFile(
-  { configFile, configText, cwd }: LoadOptions,
-  fromEnvironment: string | undefined,
-  folder: string,
-): Promise<{ file: ConfigFile; named: boolean; keys: SourceValues } | undefined> {
-  // Loaded here, as most commands have no file to read and YAML takes its time to load.
-  const { findFile, loadNamedFile, loadText } = await import("./file.ts");
-  const named = configFile ?? fromEnvironment;
-  let file: ConfigFile | undefined;
-  if (configText !== undefined) file = await loadText(configText.name, configText.text);
-  else if (named !== undefined) file = await loadNamedFile(resolve(cwd, named));
-  else file = await findFile(cwd, folder);
-  if (file === undefined) return undefined;
-  const { readFileKeys } = await import("./file-keys.ts");
-  return { file, named: named !== undefined, keys: readFileKeys(file) };
 }
 
 function problemsError(problems: readonly ConfigProblem[], file: ConfigFile | undefined): EvregError {
