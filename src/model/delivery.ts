@@ -56,19 +56,12 @@ export const DELIVERY = {
   subscription: { answer: field.text, title: "Subscription" },
   action: { answer: field.text, title: "Action" },
   status: {
-    answer: {
-      type: "string",
-      enum: DELIVERY_STATUSES,
-    },
+    answer: { type: "string", enum: DELIVERY_STATUSES },
     about:
       "Final states are `delivered`, `failed`, `filtered` (the subscription's filter excluded it, and nothing was sent) and `cancelled`.",
     title: "Status",
   },
-  attempt: {
-    answer: field.count,
-    about: "Number of attempts started so far.",
-    title: "Attempts",
-  },
+  attempt: { answer: field.count, about: "Number of attempts started so far.", title: "Attempts" },
   next_attempt_at: {
     answer: field.nullableTimestamp,
     about: "`null` if no attempt is planned, or another delivery comes first in its order.",
@@ -132,9 +125,7 @@ export const ATTEMPT = {
   status_code: { answer: { type: ["integer", "null"] }, title: "Answer" },
   error_code: { answer: { enum: [...ATTEMPT_ERROR_CODES, null] } },
   tls_reason: {
-    answer: {
-      enum: [...TLS_REASONS, null],
-    },
+    answer: { enum: [...TLS_REASONS, null] },
     about: "For `tls_failed`: what is wrong with the certificate, or the handshake.",
   },
   response: {

@@ -15,10 +15,7 @@ export const EVENT = {
     title: "Payload",
   },
   revision: {
-    answer: {
-      type: "integer",
-      minimum: 1,
-    },
+    answer: { type: "integer", minimum: 1 },
     about: "The schema revision that the payload was checked by.",
     title: "Revision",
   },

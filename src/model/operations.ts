@@ -29,9 +29,7 @@ export const HEALTH = {
 export const FINDING = {
   check: { answer: field.text, about: "What was checked." },
   status: {
-    answer: {
-      enum: ["ok", "warning", "problem"],
-    },
+    answer: { enum: ["ok", "warning", "problem"] },
     about: "A `warning` becomes a problem later, or may be intended.",
   },
   found: { answer: field.text },
@@ -45,9 +43,7 @@ export const NODE = {
   pid: { answer: field.count },
   version: { answer: field.text },
   status: {
-    answer: {
-      enum: ["serving", "visiting", "gone"],
-    },
+    answer: { enum: ["serving", "visiting", "gone"] },
     about: "`visiting` is a command, which delivers nothing; what is `gone` ended without a word.",
   },
   started_at: { answer: field.timestamp },
@@ -59,9 +55,7 @@ export const NODE = {
 /** Something that needs a person. A subscription has one for its state at most, and one more for what failed. */
 export const ATTENTION = {
   reason: {
-    answer: {
-      enum: ATTENTION_REASONS,
-    },
+    answer: { enum: ATTENTION_REASONS },
     about:
       "The gravest first. `deactivated`: evreg gave up on its handler. `blocked`: a delivery that used up its retries holds up those behind it. `failing`: the last attempt failed. `failed`: deliveries failed for good within a day. `unclaimed`: deliveries of a pull subscription have been due for five minutes, and nobody claims from it. `slowed`: no attempt begins for now. `paused`: a person paused it, and it holds deliveries or has missed events.",
   },
@@ -85,16 +79,11 @@ export const ATTENTION = {
     about: "Deliveries that are held, wait (behind the one that blocks), or have failed.",
   },
   at_least: {
-    answer: {
-      type: "boolean",
-    },
+    answer: { type: "boolean" },
     about: "Whether only so many deliveries were counted, and there may be more.",
   },
   delivery_id: {
-    answer: {
-      type: ["integer", "null"],
-      minimum: 1,
-    },
+    answer: { type: ["integer", "null"], minimum: 1 },
     about: "The delivery that blocks it, or that failed last.",
   },
   missed: {

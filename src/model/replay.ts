@@ -19,11 +19,7 @@ const REPLAYED = {
   subscription: { answer: field.text, title: "Subscription" },
   action: { answer: field.text, title: "Action" },
   selection: { answer: { type: "string", enum: REPLAY_SELECTIONS }, title: "Events" },
-  from: {
-    answer: field.timestamp,
-    about: "Events published from this time on.",
-    title: "From",
-  },
+  from: { answer: field.timestamp, about: "Events published from this time on.", title: "From" },
   to: { answer: field.timestamp, about: "Events published before this time.", title: "To" },
 };
 
@@ -38,29 +34,18 @@ export const REPLAY = {
   rowid: { answer: field.rowid, title: "Replay" },
   ...REPLAYED,
   status: {
-    answer: {
-      type: "string",
-      enum: REPLAY_STATUSES,
-    },
+    answer: { type: "string", enum: REPLAY_STATUSES },
     about: "`done`: all deliveries are due; `GET /v1/deliveries` shows how each of them went.",
     title: "Status",
   },
-  reason: {
-    answer: field.nullableText,
-    about: "Why it ended before it was done.",
-    title: "Reason",
-  },
+  reason: { answer: field.nullableText, about: "Why it ended before it was done.", title: "Reason" },
   total: {
     answer: field.nullableCount,
     about:
       "Number of deliveries to send when it started, which those that finish meanwhile do not change, or as many as `queued` where more failed; `null` until they are counted.",
     title: "Total",
   },
-  queued: {
-    answer: field.count,
-    about: "Number of deliveries made due so far.",
-    title: "Queued",
-  },
+  queued: { answer: field.count, about: "Number of deliveries made due so far.", title: "Queued" },
   skipped: {
     answer: field.count,
     about:

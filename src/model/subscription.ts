@@ -114,10 +114,7 @@ export const SUBSCRIPTION = {
   mode: {
     new: { ...mode, default: "push" },
     change: mode,
-    answer: {
-      type: "string",
-      enum: MODES,
-    },
+    answer: { type: "string", enum: MODES },
     about: "`push`: evreg sends its deliveries to its handler. `pull`: consumers claim them.",
   },
   handler: {
@@ -186,19 +183,13 @@ export const SUBSCRIPTION = {
     title: "Slowed until",
   },
   blocked_by: {
-    answer: {
-      type: ["integer", "null"],
-      minimum: 1,
-    },
+    answer: { type: ["integer", "null"], minimum: 1 },
     about:
       "Rowid of the delivery that blocks an ordered subscription, or the first of several keys: it has used up its retries, and attempts go on. `null` if none does.",
     title: "Blocked by",
   },
   blocked_keys: {
-    answer: {
-      type: ["integer", "null"],
-      minimum: 0,
-    },
+    answer: { type: ["integer", "null"], minimum: 0 },
     about:
       "Number of blocked keys of one that is ordered by key, `null` for any other. 1,000 stands for at least so many.",
     title: "Blocked keys",
