@@ -1,8 +1,7 @@
 import { NEW_SUBSCRIPTION } from "../../src/domain/subscription.ts";
 import { openApiDocument } from "../../src/http/openapi.ts";
 import { compileSchema } from "../../src/schema/validate/compile.ts";
-import { EMPTY_DRAFT, newBody } from "../../src/ui/screens/subscriptions/draft.ts";
-import { formOf } from "../../src/ui/screens/subscriptions/plain-settings.ts";
+import { EMPTY_DRAFT, formOf, newBody } from "../../src/ui/screens/subscriptions/settings.ts";
 
 // Prints where the made-up setting is, of what needs no data: the test runs it in a program that has that setting.
 const { components } = openApiDocument("0", { publish: true, token: true }) as {

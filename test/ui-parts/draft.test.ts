@@ -1,16 +1,17 @@
 import { expect, test } from "vitest";
 import { RETRY_DEFAULTS } from "../../src/domain/retry.ts";
-import { ApiError } from "../../src/ui/api/request.ts";
+import { ApiError } from "../../src/ui/api/resource.ts";
+import { wrongField } from "../../src/ui/api/drafts.ts";
 import {
   changeBody,
   type Draft,
+  draftedRetries,
   draftOf,
   EMPTY_DRAFT,
-  fieldOf,
   newBody,
-} from "../../src/ui/screens/subscriptions/draft.ts";
+  waitsText,
+} from "../../src/ui/screens/subscriptions/settings.ts";
 import type { ReadSubscription } from "../../src/ui/records/exact-record.ts";
-import { draftedRetries, waitsText } from "../../src/ui/screens/subscriptions/retry-words.ts";
 
 const STORED: ReadSubscription = {
   rowid: 7,
@@ -115,12 +116,18 @@ test.each([
   expect(attempt).toThrow(expect.objectContaining({ details: { field } }) as Error);
 });
 
-test("an answer's field is found in the form", () => {
-  expect(fieldOf({ field: 'headers["X-A"]' })).toBe("headers");
-  expect(fieldOf({ field: "retry_schedule[2]" })).toBe("retry_schedule");
-  expect(fieldOf({ field: "ordered.key" })).toBe("key");
-  expect(fieldOf({ field: "constructor" })).toBeUndefined();
-  expect(fieldOf({})).toBeUndefined();
+test.each([
+  [{ field: "name", message: "must be short" }, "name", "It must be short."],
+  [{ field: "name.first", message: "must be short" }, "name", "All that is wrong."],
+  [{ field: 'headers["X-A"]' }, "headers", "All that is wrong."],
+  [{ field: "waits[2]" }, "waits", "All that is wrong."],
+  [{ field: "ordered.key" }, "key", "All that is wrong."],
+  [{ field: "constructor" }, undefined, "All that is wrong."],
+  [{}, undefined, "All that is wrong."],
+])("of a form, a refusal with %j is about %j", (details, field, message) => {
+  const fields = { name: "", headers: "", waits: "", key: "" };
+  const failure = new ApiError(422, "All that is wrong.", details);
+  expect(wrongField(failure, fields, { ordered: "key" })).toEqual({ field, message });
 });
 
 test.each([

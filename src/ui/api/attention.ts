@@ -1,8 +1,7 @@
 import { useEffect } from "preact/hooks";
 import type { Attention, AttentionMeta } from "../../domain/operations.ts";
-import type { Envelope, ApiError } from "./request.ts";
-import { maySome } from "./identity.ts";
-import { useResource } from "./resource.ts";
+import { type Envelope, type ApiError, useResource } from "./resource.ts";
+import { maySome } from "./session.ts";
 import { shared } from "./shared.ts";
 
 type AttentionAnswer = Envelope<readonly Attention[], AttentionMeta>;

@@ -1,4 +1,4 @@
-import { ApiError } from "./request.ts";
+import { ApiError } from "./resource.ts";
 import { useRef, useState } from "preact/hooks";
 
 const PREFIX = "evreg.draft.";
@@ -21,10 +21,6 @@ export interface FormDraft<Fields> {
   /** When it was typed, of one that came back. */
   readonly typedAt: Date | undefined;
   readonly change: (part: Partial<Fields>) => void;
-  /** A field's value, and what changes it. */
-  readonly of: <Name extends keyof Fields>(
-    name: Name,
-  ) => { readonly value: Fields[Name]; readonly set: (value: Fields[Name]) => void };
   /** Puts into the form what nobody typed, such as a sample, and begins with that. What was typed is forgotten. */
   readonly begin: (part: Partial<Fields>) => void;
   /** Says what a field began with instead: somebody else has changed it, and this person knows. */
@@ -134,10 +130,6 @@ export function useDraft<Fields extends object>(
   return {
     ...state,
     change,
-    of: (name) => ({
-      value: state.fields[name],
-      set: (value) => change({ [name]: value } as unknown as Partial<Fields>),
-    }),
     rebase: (part) => {
       const { fields, before } = latest.current;
       set({ ...latest.current, before: { ...before, ...part } });
@@ -150,4 +142,22 @@ export function useDraft<Fields extends object>(
       dropDraft(form);
     },
   };
+}
+
+/**
+ * The field of a form that a failure is about, and what is wrong with it: `headers["X-A"]` is about `headers`. Beside its field the
+ * rule alone says it.
+ * @param names fields that have another name in the form, by that of the API
+ */
+export function wrongField<Fields extends object>(
+  { message, details }: ApiError,
+  fields: Fields,
+  names: Readonly<Record<string, keyof Fields>> = {},
+): { readonly field: keyof Fields | undefined; readonly message: string } {
+  const { field: place, message: rule } = details;
+  const [name = ""] = typeof place === "string" ? place.split(/[.[]/) : [];
+  const field = Object.hasOwn(names, name) ? names[name]! : name;
+  if (!Object.hasOwn(fields, field)) return { field: undefined, message };
+  const isPlain = place === name && typeof rule === "string";
+  return { field: field as keyof Fields, message: isPlain ? `It ${rule}.` : message };
 }

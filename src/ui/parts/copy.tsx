@@ -1,12 +1,10 @@
 import { shellWord } from "../../domain/formats.ts";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { identity } from "../api/identity.ts";
-import { apiUrl } from "../api/request.ts";
-import { readSession } from "../api/session-token.ts";
-import { useAskBeforeLeaving } from "./confirm.tsx";
-import { Button } from "./button.tsx";
-import { sayError } from "./toast.tsx";
+import { identity, readSession } from "../api/session.ts";
+import { apiUrl } from "../api/resource.ts";
+import { useAskBeforeLeaving, sayError } from "./acting.ts";
+import { Button } from "./layout.tsx";
 import { Icon } from "./icons.tsx";
 
 const SHOWN_MS = 1_500;

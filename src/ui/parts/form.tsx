@@ -1,9 +1,10 @@
-import { Button } from "./button.tsx";
+import { Button, Head } from "./layout.tsx";
 import { type ComponentChildren, toChildArray } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
-import type { FormDraft } from "../api/drafts.ts";
-import type { ApiError } from "../api/request.ts";
-import { Time } from "./time.tsx";
+import { type FormDraft, useDraft, wrongField } from "../api/drafts.ts";
+import type { ApiError } from "../api/resource.ts";
+import { type Acting, type Question, useActing } from "./acting.ts";
+import { Time } from "./values.tsx";
 
 /** What is wrong, said at once to those who hear the page. */
 export function Wrong({ text }: { readonly text: string | undefined }) {
@@ -97,13 +98,13 @@ interface FieldProps<Value> {
   readonly set: (value: Value) => void;
   readonly hint?: ComponentChildren;
   readonly error?: string | undefined;
+  readonly required?: boolean;
 }
 
-/** One line of text. @param props.mono for what is exact: names, addresses, numbers with units */
+/** One line of text. */
 export function TextField(
   props: FieldProps<string> & {
     readonly placeholder?: string;
-    readonly required?: boolean;
     readonly secret?: boolean;
     readonly list?: readonly string[];
     readonly type?: "url" | "datetime-local";
@@ -170,7 +171,7 @@ export function AreaField(
 
 /** One of a few, all seen at once. */
 export function ChoiceField<Value extends string>(
-  props: FieldProps<Value> & { readonly choices: readonly (readonly [value: Value, words: string])[] },
+  props: FieldProps<Value> & { readonly choices: Readonly<Partial<Record<Value, string>>> },
 ) {
   const { label, value, choices, set, hint, error } = props;
   const id = useId();
@@ -181,10 +182,10 @@ export function ChoiceField<Value extends string>(
       </span>
       <div>
         <div class="choices">
-          {choices.map(([one, words]) => (
+          {(Object.keys(choices) as Value[]).map((one) => (
             <label key={one} class="check">
               <input type="radio" name={id} checked={one === value} onChange={() => set(one)} />
-              {words}
+              {choices[one]}
             </label>
           ))}
         </div>
@@ -206,6 +207,64 @@ export function FieldGroup(props: { readonly title: string; readonly children: C
   );
 }
 
+/** What a form is: what is typed, which this tab keeps, what is wrong with it, and whether it is being sent. */
+export interface KeptForm<Fields> extends Acting {
+  readonly draft: FormDraft<Fields>;
+  /** The field that the last answer found wrong; `undefined` where it was none of these. */
+  readonly wrong: keyof Fields | undefined;
+  /** What the component of a field takes. */
+  readonly of: <Name extends keyof Fields>(
+    name: Name,
+  ) => {
+    readonly value: Fields[Name];
+    readonly set: (value: Fields[Name]) => void;
+    readonly error: string | undefined;
+    readonly required: boolean;
+  };
+}
+
+/**
+ * A form whose fields are called as the API calls them. What goes wrong stands beside its field until that is changed.
+ * @param name see `useDraft`, as for `start` and `kept`
+ * @param options.required the server names one wrong field at a time; those of these that are empty are seen here
+ * @param options.names fields that have another name here, by that of the API
+ */
+export function useForm<Fields extends object>(
+  name: string,
+  start: () => Fields,
+  options: {
+    readonly kept?: (fields: Fields) => Fields;
+    readonly required?: readonly (keyof Fields)[];
+    readonly names?: Readonly<Record<string, keyof Fields>>;
+  } = {},
+): KeptForm<Fields> {
+  const { required = [], names = {} } = options;
+  const draft = useDraft(name, start, options.kept);
+  const acting = useActing();
+  const { failure, forget } = acting;
+  const { fields } = draft;
+  const { field: wrong, message } = failure === undefined ? {} : wrongField(failure, fields, names);
+  const change = (part: Partial<Fields>): void => {
+    draft.change(part);
+    if (wrong !== undefined && wrong in part) forget();
+  };
+  return {
+    ...acting,
+    draft: { ...draft, change },
+    wrong,
+    of: (field) => {
+      const isMissing =
+        wrong !== undefined && required.includes(field) && String(fields[field]).trim() === "";
+      return {
+        value: fields[field],
+        set: (value) => change({ [field]: value } as unknown as Partial<Fields>),
+        error: field === wrong ? message : isMissing ? "It must not be empty." : undefined,
+        required: required.includes(field),
+      };
+    },
+  };
+}
+
 /** Says of a form that came back that it did, and offers it as it began. */
 export function CameBack({ draft }: { readonly draft: Pick<FormDraft<unknown>, "typedAt" | "anew"> }) {
   const { typedAt, anew } = draft;
@@ -221,28 +280,65 @@ export function CameBack({ draft }: { readonly draft: Pick<FormDraft<unknown>, "
 }
 
 /**
- * The buttons of a form, and what is wrong with all of it.
- * @param props.fields the beginnings of what the API calls the fields that say themselves what is wrong with them
- * @param props.drop forgets what was typed
+ * A form as a screen of its own.
+ * @param props.send sends it, after a question where there is one
+ * @param props.act what its button does
+ * @param props.mayAct whether it can be sent
+ * @param props.leave where it leads to unsent; what was typed is forgotten then
+ * @param props.failure what is wrong with it beside what was answered to it
+ * @param props.below beneath it
  */
-export function FormEnd(props: {
-  readonly wrong: ApiError | undefined;
-  readonly fields?: readonly string[];
-  readonly isBusy: boolean;
+export function FormScreen<Fields>(props: {
+  readonly form: KeptForm<Fields>;
+  readonly label: string;
+  readonly title?: ComponentChildren;
+  readonly lede?: ComponentChildren;
+  readonly send: () => Promise<unknown>;
+  readonly question?: Question;
   readonly act: string;
-  readonly leave: string;
-  readonly drop: () => void;
   readonly mayAct?: boolean;
+  readonly leave: string;
+  readonly failure?: ApiError | undefined;
+  readonly below?: ComponentChildren;
+  readonly children: ComponentChildren;
 }) {
-  const { wrong, fields = [], isBusy, act, leave, drop, mayAct } = props;
-  const field = wrong?.details["field"];
-  const isAbove = typeof field === "string" && fields.some((name) => field.startsWith(name));
+  const {
+    form,
+    label,
+    title = label,
+    lede,
+    send,
+    question,
+    act,
+    mayAct = true,
+    leave,
+    below,
+    children,
+  } = props;
+  const { draft, isBusy, wrong } = form;
+  const failure = form.failure ?? props.failure;
   const lost = "No answer came, so it may be done or not. What you typed is kept here.";
   return (
-    <div class="form-acts form-end">
-      <Button look="main" disabled={isBusy || mayAct === false} label={act} />
-      <Button to={leave} run={drop} label="Cancel" />
-      <Wrong text={isAbove ? "Something above is wrong." : wrong?.status === 0 ? lost : wrong?.message} />
-    </div>
+    <section class="stack narrow" aria-label={label}>
+      <Head title={title} lede={lede} />
+      <CameBack draft={draft} />
+      <Form send={() => void form.act(send, question)}>
+        {children}
+        <div class="form-acts form-end">
+          <Button look="main" disabled={isBusy || !mayAct} label={act} />
+          <Button to={leave} run={draft.drop} label="Cancel" />
+          <Wrong
+            text={
+              wrong === undefined
+                ? failure?.status === 0
+                  ? lost
+                  : failure?.message
+                : "Something above is wrong."
+            }
+          />
+        </div>
+      </Form>
+      {below}
+    </section>
   );
 }

@@ -1,9 +1,8 @@
-import { Button, Segments } from "./button.tsx";
+import { Button, Segments, CodeBox } from "./layout.tsx";
 import { useMemo, useState } from "preact/hooks";
-import { CodeBox } from "./layout.tsx";
 import { Copy } from "./copy.tsx";
 import { exactLines, indentedLines, type Piece } from "./json-tokens.ts";
-import { sizeText } from "./time.tsx";
+import { sizeText } from "./values.tsx";
 
 /** Beyond this a payload is shown only when somebody asks for it. */
 const UNASKED_CHARACTERS = 64 * 1_024;

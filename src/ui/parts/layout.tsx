@@ -1,4 +1,98 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { Icon } from "./icons.tsx";
+
+/**
+ * What is pressed, to do something or to go somewhere; without either it sends the form that it stands in.
+ * @param props.look how it looks besides: `main`, `bare`, `danger`, `push`
+ */
+export function Button(props: {
+  readonly label: string;
+  readonly look?: string;
+  readonly to?: string;
+  readonly run?: () => void | Promise<void>;
+  readonly disabled?: boolean;
+}) {
+  const { label, look, to, run, disabled } = props;
+  const kind = look === undefined ? "btn" : `btn ${look}`;
+  if (to !== undefined) {
+    return (
+      <a class={kind} href={to} onClick={() => void run?.()}>
+        {label}
+      </a>
+    );
+  }
+  return (
+    <button
+      type={run === undefined ? "submit" : "button"}
+      class={kind}
+      disabled={disabled}
+      onClick={() => void run?.()}
+    >
+      {label}
+    </button>
+  );
+}
+
+/**
+ * A few of which one is picked.
+ * @param props.choices what each says
+ */
+export function Segments<Choice extends string>(props: {
+  readonly label: string;
+  readonly look?: string;
+  readonly choices: Readonly<Record<Choice, string>>;
+  readonly picked: Choice;
+  readonly pick: (choice: Choice) => void;
+}) {
+  const { label, look, choices, picked, pick } = props;
+  return (
+    <span class={look === undefined ? "seg" : `seg ${look}`} role="group" aria-label={label}>
+      {(Object.keys(choices) as Choice[]).map((choice) => (
+        <button key={choice} type="button" aria-pressed={choice === picked} onClick={() => pick(choice)}>
+          {choices[choice]}
+        </button>
+      ))}
+    </span>
+  );
+}
+
+/** Closes what opens over the page once something in it was picked, at `Esc`, and with a click beside it. */
+export function useClosing(): RefObject<HTMLDetailsElement | null> {
+  const details = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const close = (event: Event): void => {
+      const menu = details.current;
+      if (menu === null || !menu.open) return;
+      const target = event.target instanceof Element ? event.target : null;
+      if (event instanceof KeyboardEvent) {
+        if (event.key !== "Escape") return;
+        menu.open = false;
+        menu.querySelector("summary")?.focus();
+      } else if (!menu.contains(target) || menu.contains(target?.closest("li") ?? null)) menu.open = false;
+    };
+    addEventListener("click", close);
+    addEventListener("keydown", close);
+    return () => {
+      removeEventListener("click", close);
+      removeEventListener("keydown", close);
+    };
+  }, []);
+  return details;
+}
+
+/** What is done seldom, behind a button. */
+export function Menu({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
+  const details = useClosing();
+  return (
+    <details ref={details} class="menu">
+      <summary class="btn icon-only" aria-label={label} title={label}>
+        <Icon name="more" />
+      </summary>
+      <ul>{children}</ul>
+    </details>
+  );
+}
 
 /** What is known of a record, by name; what is `undefined` or `false` is left out. */
 export type Facts = Readonly<Record<string, ComponentChildren>>;

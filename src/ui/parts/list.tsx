@@ -1,16 +1,16 @@
 import type { ComponentChildren } from "preact";
 import type { PageMeta } from "../../domain/event.ts";
-import { withQuery, type ApiError, type Query } from "../api/request.ts";
-import { useResource } from "../api/resource.ts";
-import { Button } from "./button.tsx";
-import { FilterField, type FilterName } from "./filter-field.tsx";
+import { withQuery, type ApiError, type Query, useResource } from "../api/resource.ts";
+import { Button } from "./layout.tsx";
 import { useKeys } from "./keys.ts";
 import { goTo, linkTo, type Route } from "./route.ts";
 import { Failed, NoMatch, Waiting } from "./states.tsx";
 import { isScrolled, useStill } from "./still.ts";
 import { Table, type TableProps } from "./table.tsx";
-import { capital, numberText } from "./texts.ts";
-import { Time } from "./time.tsx";
+import { capital, numberText, Time } from "./values.tsx";
+import { useRef, useState, useMemo } from "preact/hooks";
+import { EXACT, Wrong } from "./form.tsx";
+import { pastTime } from "../../domain/formats.ts";
 
 const MANY = {
   action: "actions",
@@ -287,4 +287,114 @@ export function partOf<Row>(
     </div>
   );
   return { rows, error, reload, foot };
+}
+
+export interface FilterName {
+  readonly name: string;
+  /** The placeholder of the field while it is typed: `order.*`. */
+  readonly example: string;
+  /** What it finds, for one whose name does not say it. Its example then stands in the empty field. */
+  readonly hint?: string;
+  /** What it is taken for without its name. */
+  readonly bare?: RegExp;
+  /** What can be given; anything where it is left out. */
+  readonly values?: readonly string[];
+  /** What is offered, where anything can be given. */
+  readonly offers?: readonly string[];
+  /** What a tag says for a value, where that is a number that people have a name for. */
+  readonly shown?: (value: string) => string;
+}
+
+/**
+ * A list's filters, as they stand in the address: a tag for each. Typed as `action order.*` or `action:order.*`.
+ * @param props.path of the list's screen
+ */
+function FilterField(props: {
+  readonly label: string;
+  readonly path: readonly string[];
+  readonly route: Route;
+  readonly names: readonly FilterName[];
+  /** What a word alone is: a list's usual filter. */
+  readonly plain: string;
+}) {
+  const { names, route, path } = props;
+  const input = useRef<HTMLInputElement>(null);
+  const [text, setText] = useState("");
+  const [wrong, setWrong] = useState("");
+  useKeys([{ key: "/", what: "Filter", run: () => input.current?.focus() }]);
+
+  const filled = names.filter(({ name }) => route.query[name] !== undefined);
+  const change = (name: string, value: string | undefined): void =>
+    goTo(linkTo(path, { ...route.query, after: undefined, [name]: value }));
+  const add = (): void => {
+    const typed = text.trim();
+    if (typed === "") return;
+    const [, first = "", rest = ""] = /^([a-z_]+)[\s:=]+(.+)$/s.exec(typed) ?? [];
+    const known = names.find(({ name }) => name === first);
+    const value = known === undefined ? typed : rest.trim();
+    const name = (known ?? names.find(({ bare }) => bare?.test(typed)))?.name ?? props.plain;
+    if (known?.values !== undefined && !known.values.includes(value)) {
+      setWrong(`${name} is one of ${known.values.join(", ")}.`);
+      return;
+    }
+    setText("");
+    setWrong("");
+    change(name, value);
+  };
+  const example = names.find(({ name }) => text.startsWith(`${name} `) || text.startsWith(`${name}:`));
+  return (
+    <div>
+      <div class="field">
+        {filled.map(({ name, shown }) => (
+          <span class="tag" key={name}>
+            <b>{name}</b> <span class="value">{shown?.(route.query[name] ?? "") ?? route.query[name]}</span>
+            <button aria-label={`Remove the filter ${name}`} onClick={() => change(name, undefined)}>
+              ×
+            </button>
+          </span>
+        ))}
+        <input
+          ref={input}
+          value={text}
+          aria-label={props.label}
+          aria-invalid={wrong !== ""}
+          list="filters"
+          {...EXACT}
+          placeholder={`${names.map(({ name, hint, example: one }) => (hint === undefined ? name : `${name} ${one}`)).join(", ")}…`}
+          onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter") add();
+            else if (event.key === "Escape") event.currentTarget.blur();
+            else if (event.key === "Backspace" && text === "") change(filled.at(-1)?.name ?? "", undefined);
+          }}
+        />
+        <datalist id="filters">
+          {(example?.values ?? example?.offers ?? []).map((value) => (
+            <option key={value} value={`${example?.name} ${value}`} />
+          ))}
+          {example === undefined &&
+            names.map(({ name, example: one, hint }) => (
+              <option key={name} value={`${name} ${one}`} label={hint} />
+            ))}
+        </datalist>
+        <kbd>/</kbd>
+      </div>
+      <Wrong text={wrong} />
+    </div>
+  );
+}
+
+/**
+ * The times of a list's filter as the API takes them. A time such as `1h` ago stays where it was when it was asked for, so
+ * that a list that is read again keeps its beginning.
+ */
+export function useTimeRange(query: Readonly<Record<string, string>>): {
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+} {
+  const { from, to } = query;
+  return useMemo(() => {
+    const now = Date.now();
+    return { from: from && pastTime(from, now), to: to && pastTime(to, now) };
+  }, [from, to]);
 }

@@ -1,4 +1,4 @@
-import { type Query, withQuery } from "../api/request.ts";
+import { type Query, withQuery } from "../api/resource.ts";
 import { useEffect } from "preact/hooks";
 import { shared } from "../api/shared.ts";
 

@@ -3,13 +3,13 @@ import { useState } from "preact/hooks";
 import { attemptErrorText, TLS_REASON_WORDS } from "../../domain/words/attempts.ts";
 import type { Attempt, DeliveryWithAttempts } from "../../domain/delivery.ts";
 import type { Subscription } from "../../domain/subscription.ts";
-import { retryDefaults } from "../api/identity.ts";
+import { retryDefaults } from "../api/session.ts";
 import { linkTo } from "../parts/route.ts";
 import { Plain } from "../parts/layout.tsx";
 import { BAR_WIDTH, barParts, gapText, partsText } from "./attempt-times.ts";
 import { Copy } from "../parts/copy.tsx";
-import { type State, Status } from "../parts/status.tsx";
-import { durationText, numberText, sizeText, Time, Until } from "../parts/time.tsx";
+import { type State, Status } from "../parts/states.tsx";
+import { durationText, numberText, sizeText, Time, Until } from "../parts/values.tsx";
 
 /** The first and the last ones show where there are more, until somebody asks for all. */
 const SHOWN_FIRST = 2;

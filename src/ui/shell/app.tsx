@@ -1,22 +1,18 @@
-import { Button } from "../parts/button.tsx";
+import { Button } from "../parts/layout.tsx";
 import { useEffect, useState } from "preact/hooks";
 import type { Health } from "../../domain/operations.ts";
 import { useAttention } from "../api/attention.ts";
-import { identity } from "../api/identity.ts";
-import { useResource } from "../api/resource.ts";
+import { identity } from "../api/session.ts";
+import { useResource, toggleLive } from "../api/resource.ts";
 import { Empty } from "../parts/states.tsx";
 import { Bar } from "./bar.tsx";
-import { Confirm } from "../parts/confirm.tsx";
-import { Find } from "./find.tsx";
-import { Guard } from "./guard.tsx";
-import { KeyHelp } from "./key-help.tsx";
+import { Confirm, Find, KeyHelp, Toasts } from "./dialogs.tsx";
 import { useKeys } from "../parts/keys.ts";
-import { toggleLive } from "../api/live.ts";
 import { Rail } from "./rail.tsx";
-import { goTo, linkTo, route, recordName } from "../parts/route.ts";
+import { goTo, linkTo, route, recordName, type Route } from "../parts/route.ts";
 import { isOffered, screenOf, SCREENS } from "./screens.tsx";
 import { SignIn } from "./sign-in.tsx";
-import { Toasts } from "../parts/toast.tsx";
+import { Component, type ComponentChildren } from "preact";
 
 const HEALTH_EVERY_MS = 5_000;
 
@@ -74,7 +70,7 @@ function Shell() {
             </Empty>
           </>
         ) : (
-          <Guard key={screen.path} route={at}>
+          <Guard key={screen.path} at={at}>
             <screen.view route={at} />
           </Guard>
         )}
@@ -91,4 +87,37 @@ function Shell() {
 function focusMain(event: MouseEvent): void {
   event.preventDefault();
   document.querySelector<HTMLElement>("#main")?.focus();
+}
+
+interface GuardProps {
+  readonly at: Route;
+  readonly children: ComponentChildren;
+}
+
+interface GuardState {
+  /** Where the page was when something failed. */
+  readonly failed?: Route;
+}
+
+/** Stands for a screen that failed, until the page leads elsewhere. */
+class Guard extends Component<GuardProps, GuardState> {
+  override componentDidCatch(error: unknown): void {
+    reportError(error);
+    this.setState({ failed: this.props.at });
+  }
+
+  override render({ at, children }: GuardProps, { failed }: GuardState) {
+    if (failed !== at) return children;
+    return (
+      <>
+        <h1 class="sr">Not shown</h1>
+        <Empty
+          title="Not shown"
+          button={<Button run={() => location.reload()} label="Load the page again" />}
+        >
+          This screen has failed.
+        </Empty>
+      </>
+    );
+  }
 }

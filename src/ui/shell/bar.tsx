@@ -1,8 +1,7 @@
-import { capital } from "../parts/texts.ts";
+import { capital, clock, durationText, useNow } from "../parts/values.tsx";
 import { Fragment } from "preact";
-import { live, toggleLive } from "../api/live.ts";
+import { live, toggleLive } from "../api/resource.ts";
 import { Icon } from "../parts/icons.tsx";
-import { clock, durationText, useNow } from "../parts/time.tsx";
 import { linkTo, route, recordName } from "../parts/route.ts";
 import type { Screen } from "./screens.tsx";
 
@@ -58,7 +57,7 @@ function LiveButton() {
     <button class="live" aria-pressed={isPaused} title={PAUSE} onClick={toggleLive}>
       <span class="pulse" aria-hidden="true" />
       {isPaused ? `Paused ${clock.format(now.since)}` : "Live"}
-      <span class="verb">
+      <span class="verb hide-s">
         {isPaused ? "Resume the view" : "Pause the view"} <kbd>P</kbd>
       </span>
     </button>

@@ -1,8 +1,8 @@
 import type { ComponentType } from "preact";
 import type { ScopeName } from "../../domain/token.ts";
-import { capital } from "../parts/texts.ts";
+import { capital } from "../parts/values.tsx";
 import type { IconName } from "../parts/icons.tsx";
-import { may, maySome } from "../api/identity.ts";
+import { may, maySome } from "../api/session.ts";
 import { Overview } from "../screens/overview/overview.tsx";
 import { Events } from "../screens/events/events.tsx";
 import { Deliveries } from "../screens/deliveries/deliveries.tsx";

@@ -1,23 +1,22 @@
-import { Button } from "../parts/button.tsx";
+import { Button } from "../parts/layout.tsx";
 import { useEffect, useState } from "preact/hooks";
 import type { Identity, TokenWithSecret } from "../../domain/token.ts";
-import { identity } from "../api/identity.ts";
-import { asApiError, ask, askJson, ApiError } from "../api/request.ts";
 import {
+  identity,
   endSession,
   keepSession,
   loseSession,
   lostSession,
   ownTokenId,
   readSession,
-} from "../api/session-token.ts";
+} from "../api/session.ts";
+import { asApiError, ask, askJson, ApiError } from "../api/resource.ts";
 import { dropDrafts, hasDrafts } from "../api/drafts.ts";
 import { Command } from "../parts/copy.tsx";
 import { Failed } from "../parts/states.tsx";
-import { confirm } from "../parts/confirm.tsx";
+import { confirm, sayError } from "../parts/acting.ts";
 import { goTo, linkTo, mayLeave } from "../parts/route.ts";
-import { sayError } from "../parts/toast.tsx";
-import { Time } from "../parts/time.tsx";
+import { Time } from "../parts/values.tsx";
 import { EXACT, Form } from "../parts/form.tsx";
 
 /** The code at the end of an address. */

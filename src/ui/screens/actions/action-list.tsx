@@ -2,17 +2,15 @@ import { useMemo } from "preact/hooks";
 import { type Action, actionState } from "../../../domain/action.ts";
 import { isReservedName } from "../../../domain/names.ts";
 import type { ActionFigures, Stats } from "../../../domain/stats/stats.ts";
-import { maySome } from "../../api/identity.ts";
+import { maySome } from "../../api/session.ts";
 import { useResource } from "../../api/resource.ts";
-import { Button } from "../../parts/button.tsx";
-import type { FilterName } from "../../parts/filter-field.tsx";
-import { Head, NONE } from "../../parts/layout.tsx";
-import { List, partOf } from "../../parts/list.tsx";
+import { Button, Head, NONE } from "../../parts/layout.tsx";
+import { type FilterName, List, partOf } from "../../parts/list.tsx";
 import { goTo, linkTo, type Route } from "../../parts/route.ts";
 import { Empty } from "../../parts/states.tsx";
 import type { Column } from "../../parts/table.tsx";
-import { numberText, Time } from "../../parts/time.tsx";
-import { ActionWord } from "./action-state.tsx";
+import { numberText, Time } from "../../parts/values.tsx";
+import { ActionWord } from "./action-parts.tsx";
 
 const FILTERS: readonly FilterName[] = [
   { name: "name", example: "order" },

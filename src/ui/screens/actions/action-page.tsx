@@ -1,28 +1,25 @@
-import { NewActionForm } from "./new-action.tsx";
+import { NewActionForm, ActionSettings } from "./action-forms.tsx";
 import { ActionList } from "./action-list.tsx";
-import { maySome } from "../../api/identity.ts";
-import type { PartProps } from "./part-props.ts";
+import { maySome } from "../../api/session.ts";
+import { type PartProps, ActionBadge, mayChange, PROTECTED, actionPath } from "./action-parts.tsx";
 import { Command, Copy } from "../../parts/copy.tsx";
 import { shellWord } from "../../../domain/formats.ts";
 import type { ActionTypes } from "../../../domain/action.ts";
-import { Button } from "../../parts/button.tsx";
+import { Button, Head, CodeBox, Plain, Section } from "../../parts/layout.tsx";
 import { isReservedName, matches } from "../../../domain/names.ts";
 import type { Figures, Stats } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { withQuery } from "../../api/request.ts";
-import { useResource } from "../../api/resource.ts";
-import { Head, CodeBox, Plain } from "../../parts/layout.tsx";
-import { Failed, Waiting } from "../../parts/states.tsx";
-import { numberText } from "../../parts/time.tsx";
+import { withQuery, useResource } from "../../api/resource.ts";
+import { Failed, Waiting, Status } from "../../parts/states.tsx";
+import { numberText, useNow } from "../../parts/values.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
-import { ActionBadge, mayChange, PROTECTED } from "./action-state.tsx";
-import { ActionSettings } from "./action-settings.tsx";
 import { CheckSchema } from "./check-schema.tsx";
 import { PublishBox } from "./publish-box.tsx";
 import { type ReadAction, readAction } from "../../records/exact-record.ts";
-import { actionPath } from "./read-action.ts";
 import { Revisions } from "./revisions.tsx";
-import { SchemaOf } from "./schema-of.tsx";
+import { SubscriptionName, stateNow } from "../../records/subscription.tsx";
+import { JsonView } from "../../parts/json-view.tsx";
+import { usedFields } from "./schema-diff.ts";
 
 const EVERY_MS = 10_000;
 const WHY_REFUSED = "Why stands in the answer to whoever published, and in the server's log";
@@ -166,4 +163,95 @@ export function Actions({ route }: { readonly route: Route }) {
   // An action may be called anything, also "new".
   if (route.query["create"] !== undefined && maySome("write")) return <NewActionForm query={route.query} />;
   return <ActionList route={route} />;
+}
+
+/** The schema in force, and who depends on it. */
+function SchemaOf({ action, subscribers }: PartProps) {
+  return (
+    <div class="cols">
+      <JsonView title="Schema" what="the schema" text={action.exactText} indented />
+      <Subscribers action={action.action} subscribers={subscribers} />
+    </div>
+  );
+}
+
+const MOST_SHOWN = 100;
+
+function Subscribers(props: {
+  readonly action: string;
+  readonly subscribers: readonly Subscription[] | undefined;
+}) {
+  const { action, subscribers } = props;
+  const now = useNow();
+  if (subscribers === undefined) return null;
+  return (
+    <Section title="Subscribers" note="and the fields that they look at">
+      <div class="panel">
+        {subscribers.length === 0 ? (
+          <div class="empty">
+            <p>Nobody hears these events.</p>
+            <Command
+              text={`evreg subscriptions create --application APP --subscription NAME --action ${shellWord(action)} --handler URL`}
+            />
+          </div>
+        ) : (
+          <ul class="lines">
+            {subscribers.slice(0, MOST_SHOWN).map((one) => (
+              <li key={one.rowid}>
+                <div class="row">
+                  <a class="grow strong" href={linkTo(["subscriptions", one.rowid])}>
+                    <SubscriptionName of={one} />
+                  </a>
+                  <span class="push">
+                    <Status state={stateNow(one, now)} />
+                  </span>
+                </div>
+                <p class="muted small break">
+                  {one.action !== action && (
+                    <>
+                      by <code>{one.action}</code>.{" "}
+                    </>
+                  )}
+                  <FieldsOf subscription={one} />
+                </p>
+              </li>
+            ))}
+          </ul>
+        )}
+        {subscribers.length > MOST_SHOWN && (
+          <div class="more">
+            {MOST_SHOWN} of {numberText(subscribers.length)}
+            <Button look="bare" to={linkTo(["subscriptions"], { action })} label="All of them" />
+          </div>
+        )}
+      </div>
+    </Section>
+  );
+}
+
+const MOST_FIELDS = 8;
+
+function FieldsOf({ subscription }: { readonly subscription: Subscription }) {
+  const fields = usedFields([subscription]);
+  const named = (by: "filter" | "order"): string => {
+    const names = fields.flatMap((one) => (one.by === by ? [one.field] : []));
+    const more = names.length - MOST_FIELDS;
+    return `${names.slice(0, MOST_FIELDS).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  };
+  const [filter, order] = [named("filter"), named("order")];
+  return (
+    <>
+      {filter === "" && order === "" && "Gets each event: it has no filter, and no order by key."}
+      {filter !== "" && (
+        <>
+          Filters by <code>{filter}</code>.{" "}
+        </>
+      )}
+      {order !== "" && (
+        <>
+          In order by <code>{order}</code>.
+        </>
+      )}
+    </>
+  );
 }

@@ -1,27 +1,27 @@
-import { Section } from "../../parts/layout.tsx";
-import { Button } from "../../parts/button.tsx";
+import { Section, Button } from "../../parts/layout.tsx";
 import { useMemo } from "preact/hooks";
 import type { CheckedEvents, SchemaVerdict } from "../../../domain/action.ts";
 import { nextVersionName } from "../../../domain/names.ts";
-import { may } from "../../api/identity.ts";
-import { send, withQuery, ApiError } from "../../api/request.ts";
-import { useActing } from "../../parts/acting.ts";
+import { may } from "../../api/session.ts";
+import { send, withQuery, ApiError } from "../../api/resource.ts";
+import { useActing, say } from "../../parts/acting.ts";
 import { useDraft } from "../../api/drafts.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { Command } from "../../parts/copy.tsx";
 import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
 import { Say } from "../../parts/states.tsx";
-import { countText, numberText } from "../../parts/texts.ts";
+import { countText, numberText } from "../../parts/values.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
-import { say } from "../../parts/toast.tsx";
-import type { PartProps } from "./part-props.ts";
-import { mayChange } from "./action-state.tsx";
-import { BreakList, UsedLines } from "./break-list.tsx";
-import { DiffView } from "./diff-view.tsx";
-import { actionPath, type CheckFields, checkForm } from "./read-action.ts";
+import {
+  type PartProps,
+  mayChange,
+  actionPath,
+  type CheckFields,
+  checkForm,
+  useVerdict,
+} from "./action-parts.tsx";
+import { BreakList, DiffView } from "./diff-view.tsx";
 import { diffRows, inOrder } from "./schema-diff.ts";
-import { brokenFields, touchedFields, type UsedField, usedFields } from "./used-fields.ts";
-import { useVerdict } from "./use-verdict.ts";
 import { EXACT } from "../../parts/form.tsx";
 
 /** So many of the last events are checked with it. */
@@ -51,12 +51,6 @@ export function CheckSchema({ action, subscribers, route }: PartProps) {
   const isCurrent = checked === text;
   const verdict = trial?.verdict;
   const breaks = useMemo(() => inOrder(rows ?? [], verdict?.breaks ?? []), [rows, verdict]);
-  // Breaks name their own.
-  const touched = useMemo(() => {
-    const fields = touchedFields(usedFields(subscribers ?? []), rows ?? []);
-    const named = new Set(breaks.flatMap((broken) => brokenFields(fields, broken.field)));
-    return fields.filter((field) => !named.has(field));
-  }, [rows, subscribers, breaks]);
   const mayWrite = mayChange(action);
 
   const apply = async (force: boolean): Promise<void> => {
@@ -126,7 +120,6 @@ export function CheckSchema({ action, subscribers, route }: PartProps) {
           {failure.message} What you typed is kept.
         </Say>
       )}
-      <Touched fields={touched} />
       <div class="cols even">
         <div class="stack">
           <Editor text={text} set={change} reset={draft.anew} />
@@ -286,15 +279,5 @@ function Warnings({ warnings }: { readonly warnings: SchemaVerdict["warnings"] }
         ))}
       </ul>
     </section>
-  );
-}
-
-/** Subscriptions whose filter or order looks at what changes: no break, and yet they may stop to get events. */
-function Touched({ fields }: { readonly fields: readonly UsedField[] }) {
-  if (fields.length === 0) return null;
-  return (
-    <Say state="waiting" title="Subscriptions look at what you change">
-      <UsedLines fields={fields} />
-    </Say>
   );
 }

@@ -1,10 +1,26 @@
-import { Button, Segments } from "../../parts/button.tsx";
+import { Button, Segments, CodeBox } from "../../parts/layout.tsx";
 import { useMemo, useState } from "preact/hooks";
 import { Pieces } from "../../parts/json-view.tsx";
-import { numberText } from "../../parts/time.tsx";
-import { CodeBox } from "../../parts/layout.tsx";
+import { numberText } from "../../parts/values.tsx";
 import { goTo, linkTo, type Route } from "../../parts/route.ts";
-import { type BreakPlace, type DiffRow, type Fold, foldedRows, pinsOf } from "./schema-diff.ts";
+import {
+  type BreakPlace,
+  type DiffRow,
+  type Fold,
+  foldedRows,
+  pinsOf,
+  type JsonLine,
+  jsonLines,
+  brokenFields,
+  type UsedField,
+  usedFields,
+} from "./schema-diff.ts";
+import type { RevisionBreak } from "../../../domain/action.ts";
+import { SubscriptionLink } from "../../records/subscription.tsx";
+import { Copy } from "../../parts/copy.tsx";
+import type { Subscription } from "../../../domain/subscription.ts";
+import { pointerTo } from "../../../json/pointer.ts";
+import { type FieldPath, pathNamed } from "../../../json/field-path.ts";
 
 /** Each row is some twenty elements. */
 const SHOWN_ROWS = 1_500;
@@ -16,7 +32,7 @@ function lookAt(id: string): void {
   element?.focus({ preventScroll: true });
 }
 
-export function Pin(props: { readonly number: number; readonly to: string; readonly label: string }) {
+function Pin(props: { readonly number: number; readonly to: string; readonly label: string }) {
   const { number, to, label } = props;
   return (
     <button class="pin" aria-label={label} title={label} onClick={() => lookAt(to)}>
@@ -125,4 +141,131 @@ function Gutter(props: { readonly number: number | null; readonly pins: readonly
       ))}
     </span>
   );
+}
+
+/** What a schema would break, at most a hundred: who, where, a payload that shows it, and what to do instead. */
+export function BreakList(props: {
+  readonly breaks: readonly RevisionBreak[];
+  readonly subscribers: readonly Subscription[] | undefined;
+}) {
+  const { breaks, subscribers = [] } = props;
+  const used = useMemo(() => usedFields(subscribers), [subscribers]);
+  return (
+    <section class="panel" aria-label="Breaks">
+      {breaks.some(({ side }) => side === "consumer") && <Receivers subscribers={subscribers} />}
+      <ol class="breaks">
+        {breaks.map((one, index) => (
+          <Break key={`${one.pointer} ${one.message}`} number={index + 1} broken={one} used={used} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+const MOST_NAMED = 10;
+
+/** Whoever gets what nobody promised them. */
+function Receivers({ subscribers }: { readonly subscribers: readonly Subscription[] }) {
+  const { length } = subscribers;
+  if (length === 0) return null;
+  return (
+    <p class="receivers break">
+      {length === 1 ? "1 subscription receives" : `${numberText(length)} subscriptions receive`} this action:{" "}
+      {subscribers.slice(0, MOST_NAMED).map((one, index) => (
+        <>
+          {index > 0 && ", "}
+          <SubscriptionLink of={{ ...one, subscription_id: one.rowid }} />
+        </>
+      ))}
+      {length > MOST_NAMED && ` and ${numberText(length - MOST_NAMED)} more`}
+    </p>
+  );
+}
+
+/** Which subscriptions look at fields. */
+function UsedLines({ fields }: { readonly fields: readonly UsedField[] }) {
+  return (
+    <>
+      {fields.slice(0, MOST_NAMED).map(({ subscription, field, by }) => (
+        <span key={`${subscription.rowid} ${field} ${by}`} class="line soft">
+          <SubscriptionLink of={{ ...subscription, subscription_id: subscription.rowid }} />{" "}
+          {by === "filter" ? "filters by" : "keeps the order by"} <code>{field}</code>
+        </span>
+      ))}
+      {fields.length > MOST_NAMED && <span class="line soft">and {fields.length - MOST_NAMED} more.</span>}
+    </>
+  );
+}
+
+function Break(props: {
+  readonly number: number;
+  readonly broken: RevisionBreak;
+  readonly used: readonly UsedField[];
+}) {
+  const { number, broken } = props;
+  const { change, message } = broken;
+  return (
+    <li id={`break-${number}`} tabIndex={-1}>
+      <Pin number={number} to={`line-${number}`} label={`Where break ${number} is`} />
+      <div class="body">
+        <h3 class="break">{change.replace(/\.$/, "")}</h3>
+        <p class={broken.certainty === "cannot_prove" ? "warn-text" : "soft"}>
+          {message.slice(change.length)}
+        </p>
+        {broken.pointer !== "" && <code class="at">{broken.pointer}</code>}
+        <UsedLines fields={brokenFields(props.used, broken.field)} />
+        {broken.example !== undefined && <Witness broken={broken} />}
+        <p class="instead soft">
+          <b>Instead</b> {broken.remedy}
+        </p>
+      </div>
+    </li>
+  );
+}
+
+const WHOLE_LINES = 10;
+const AROUND_LINES = 3;
+
+/** A payload that shows a break; of a long one the lines around the place. */
+function Witness({ broken }: { readonly broken: RevisionBreak }) {
+  const { example, field } = broken;
+  const text = useMemo(() => JSON.stringify(example, null, 2), [example]);
+  const lines = useMemo(() => jsonLines(text), [text]);
+  const path = useMemo(() => pathNamed(field), [field]);
+  const { mark, missing } = useMemo(() => markIn(lines, path), [lines, path]);
+  const isWhole = lines.length <= WHOLE_LINES;
+  const first = isWhole ? 0 : Math.max(0, mark - AROUND_LINES);
+  const shown = isWhole ? lines : lines.slice(first, mark + AROUND_LINES + 1);
+  return (
+    <div class="witness">
+      <header>
+        Shown by this payload
+        <span class="push">
+          <Copy text={text} what="the payload" />
+        </span>
+      </header>
+      <ol class="code" tabIndex={0} aria-label="A payload that shows it">
+        {shown.map((line, index) => {
+          const number = first + index;
+          return (
+            <li key={number} class={number === mark ? "numbered hit" : "numbered"}>
+              <span class="g">{number + 1}</span>
+              <Pieces pieces={line.pieces} />
+              {number === mark && missing !== undefined && <span class="note">← no {missing}</span>}
+            </li>
+          );
+        })}
+      </ol>
+    </div>
+  );
+}
+
+/** The line of a place, else that of the nearest around it, and the step that is not there. */
+function markIn(lines: readonly JsonLine[], path: FieldPath) {
+  for (let end = path.length; end > 0; end -= 1) {
+    const pointer = path.slice(0, end).reduce(pointerTo, "");
+    const mark = lines.findIndex((line) => line.pointer === pointer);
+    if (mark !== -1) return { mark, missing: path[end] };
+  }
+  return { mark: 0, missing: path[0] };
 }

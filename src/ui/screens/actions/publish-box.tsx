@@ -1,9 +1,8 @@
-import { Section } from "../../parts/layout.tsx";
-import { Button } from "../../parts/button.tsx";
+import { Section, Button } from "../../parts/layout.tsx";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isReservedName } from "../../../domain/names.ts";
-import { may } from "../../api/identity.ts";
-import { askJson, type ApiError, newAttemptKey } from "../../api/request.ts";
+import { may } from "../../api/session.ts";
+import { askJson, type ApiError, newAttemptKey } from "../../api/resource.ts";
 import { readSample } from "../../records/exact-record.ts";
 import type { Event } from "../../../domain/event.ts";
 import { useActing } from "../../parts/acting.ts";
@@ -13,8 +12,7 @@ import { Command } from "../../parts/copy.tsx";
 import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
 import { Empty, Say } from "../../parts/states.tsx";
 import { linkTo } from "../../parts/route.ts";
-import type { PartProps } from "./part-props.ts";
-import { actionPath } from "./read-action.ts";
+import { type PartProps, actionPath } from "./action-parts.tsx";
 import { CameBack, EXACT } from "../../parts/form.tsx";
 
 interface TypedEvent {

@@ -1,24 +1,18 @@
-import { Section, NONE } from "../../parts/layout.tsx";
-import { Button } from "../../parts/button.tsx";
+import { Section, NONE, Button } from "../../parts/layout.tsx";
 import { useMemo } from "preact/hooks";
 import type { ActionRevision } from "../../../domain/action.ts";
-import { withQuery } from "../../api/request.ts";
-import { useResource } from "../../api/resource.ts";
+import { withQuery, useResource } from "../../api/resource.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { Command } from "../../parts/copy.tsx";
 import { indentedLines, textOfLines } from "../../parts/json-tokens.ts";
 import { Failed, Say, Waiting } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { numberText, Time } from "../../parts/time.tsx";
+import { numberText, Time } from "../../parts/values.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
-import type { PartProps } from "./part-props.ts";
-import { mayChange } from "./action-state.tsx";
-import { BreakList } from "./break-list.tsx";
-import { DiffView } from "./diff-view.tsx";
+import { type PartProps, mayChange, actionPath, checkSchema, useVerdict } from "./action-parts.tsx";
+import { BreakList, DiffView } from "./diff-view.tsx";
 import { type Exact, readRevision } from "../../records/exact-record.ts";
-import { actionPath, checkSchema } from "./read-action.ts";
 import { changeInShort, diffRows, inOrder } from "./schema-diff.ts";
-import { useVerdict } from "./use-verdict.ts";
 
 /** Older ones are compared by their numbers. */
 const SHOWN_ROWS = 50;

@@ -1,8 +1,59 @@
+import { pointerTo, pointerSteps } from "../../../json/pointer.ts";
+import { indentedLines, type Piece } from "../../parts/json-tokens.ts";
 import { diffArrays } from "diff";
 import type { RevisionBreak } from "../../../domain/action.ts";
 import { pathNamed } from "../../../json/field-path.ts";
-import { pointerSteps, pointerTo } from "../../../json/pointer.ts";
-import { type JsonLine, jsonLines } from "./schema-lines.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
+
+/** A line of indented JSON, and where its value is. */
+export interface JsonLine {
+  readonly pieces: readonly Piece[];
+  /** JSON pointer of the value that begins in the line, or that its bracket closes. */
+  readonly pointer: string;
+  /** Equal for two lines that say the same at the same place, whatever stands before them in a list, and behind a comma. */
+  readonly key: string;
+}
+
+interface Container {
+  readonly pointer: string;
+  /** The pointer with `*` for each place in a list. */
+  readonly pattern: string;
+  readonly isList: boolean;
+  items: number;
+}
+
+/** @param text well-formed JSON */
+export function jsonLines(text: string): readonly JsonLine[] {
+  const open: Container[] = [];
+  return indentedLines(text).map((pieces) => {
+    const said = pieces.filter(({ kind }) => kind !== "space");
+    const first = said[0]?.text ?? "";
+    const words = textOf(said.at(-1)?.text === "," ? said.slice(0, -1) : said);
+    if (first === "}" || first === "]") {
+      const { pointer, pattern } = open.pop() ?? { pointer: "", pattern: "" };
+      return { pieces, pointer, key: `${pattern} ${words}` };
+    }
+    const { pointer, pattern } = placeIn(open.at(-1), said[0]);
+    const last = said.at(-1)?.text;
+    if (last === "{" || last === "[") open.push({ pointer, pattern, isList: last === "[", items: 0 });
+    return { pieces, pointer, key: `${pattern} ${words}` };
+  });
+}
+
+function placeIn(
+  parent: Container | undefined,
+  first: Piece | undefined,
+): { readonly pointer: string; readonly pattern: string } {
+  if (parent === undefined) return { pointer: "", pattern: "" };
+  if (parent.isList) {
+    parent.items += 1;
+    return { pointer: `${parent.pointer}/${parent.items - 1}`, pattern: `${parent.pattern}/*` };
+  }
+  const step = JSON.parse(first?.text ?? '""') as string;
+  return { pointer: pointerTo(parent.pointer, step), pattern: pointerTo(parent.pattern, step) };
+}
+
+const textOf = (pieces: readonly Piece[]): string => pieces.map(({ text }) => text).join(" ");
 
 /** A line of what two schemas say: of both, or of one. */
 export interface DiffRow {
@@ -134,37 +185,82 @@ export function changeInShort(before: string, after: string): string {
   return `${sign} ${place || "the schema"}${others.length === 0 ? "" : ` and ${others.length} more`}`;
 }
 
-/** What a place in a schema is about. */
-interface SchemaPlace {
-  /** The member of payloads, as a JSON Pointer with `*` for all items of a list. */
-  readonly place: string;
-  /** Whether it is the schema of that member itself. */
-  readonly isWhole: boolean;
-  /** The definition that the member is in, which may stand for several places in payloads. */
-  readonly definition?: string | undefined;
-}
-
-export function placeOf(pointer: string): SchemaPlace {
+/** The member of payloads that a place in a schema is about, within its definition: `customer.lines[]`. */
+function placeName(pointer: string): string {
   const steps = pointerSteps(pointer);
   const isDefined = steps[0] === "definitions" || steps[0] === "$defs";
-  let place = "";
-  let at = isDefined ? 2 : 0;
-  for (; at < steps.length; at += 1) {
-    if (steps[at] === "properties" && at + 1 < steps.length) place = pointerTo(place, steps[(at += 1)]!);
-    else if (steps[at] === "items") place += "/*";
+  const names = isDefined ? steps.slice(1, 2) : [];
+  for (let at = isDefined ? 2 : 0; at < steps.length; at += 1) {
+    if (steps[at] === "properties" && at + 1 < steps.length) names.push(steps[(at += 1)]!);
+    else if (steps[at] === "items") names.push(`${names.pop() ?? ""}[]`);
     else break;
   }
-  return {
-    place,
-    isWhole: at === steps.length && place !== "",
-    definition: isDefined ? steps[1] : undefined,
-  };
-}
-
-function placeName(pointer: string): string {
-  const { place, definition = "" } = placeOf(pointer);
-  return [definition, fieldName(place)].filter((part) => part !== "").join(".");
+  return names.join(".");
 }
 
 /** `/customer/lines/*` as `customer.lines[]`. */
-export const fieldName = (place: string): string => pointerSteps(place).join(".").replaceAll(".*", "[]");
+const fieldName = (place: string): string => pointerSteps(place).join(".").replaceAll(".*", "[]");
+
+/** A member of payloads that a subscription looks at. */
+export interface UsedField {
+  readonly subscription: Subscription;
+  /** `customer.country` */
+  readonly field: string;
+  readonly place: string;
+  readonly by: "filter" | "order";
+}
+
+/** The members that the filters and orders of subscriptions look at. */
+export function usedFields(subscriptions: readonly Subscription[]): readonly UsedField[] {
+  return subscriptions.flatMap((subscription) => {
+    const { filter, ordered } = subscription;
+    const filtered = filter === null ? [] : [...filteredPlaces(filter)];
+    const orders = typeof ordered === "object" && ordered !== null ? [ordered.key] : [];
+    const used = (by: UsedField["by"]) => (place: string) => ({
+      subscription,
+      field: fieldName(place),
+      place,
+      by,
+    });
+    return [...filtered.map(used("filter")), ...orders.map(used("order"))];
+  });
+}
+
+/** Finds the innermost members: one that is looked into is not looked at itself. */
+function filteredPlaces(filter: unknown): ReadonlySet<string> {
+  const all = [...placesIn(filter, "")];
+  return new Set(all.filter((place) => !all.some((other) => other.startsWith(`${place}/`))));
+}
+
+/** Keywords whose schemas are about the same value, and about the items of a list. */
+const SAME = ["not", "if", "then", "else", "allOf", "anyOf", "oneOf"];
+const ITEMS = ["items", "additionalItems", "contains"];
+
+interface FilterSchema {
+  readonly required?: readonly string[];
+  readonly properties?: object;
+}
+
+/** The places in payloads that a schema speaks of, each as a JSON Pointer with `*` for all items of a list. */
+function* placesIn(schema: unknown, place: string): Generator<string> {
+  if (typeof schema !== "object" || schema === null) return;
+  const keywords = schema as Readonly<Record<string, unknown>>;
+  const { required = [], properties = {} } = schema as FilterSchema;
+  yield place;
+  for (const name of required) yield pointerTo(place, name);
+  for (const [name, inner] of Object.entries(properties)) yield* placesIn(inner, pointerTo(place, name));
+  for (const keyword of SAME) for (const inner of [keywords[keyword]].flat()) yield* placesIn(inner, place);
+  for (const keyword of ITEMS)
+    for (const inner of [keywords[keyword]].flat()) yield* placesIn(inner, `${place}/*`);
+}
+
+/** Keeps the fields that a break is about. @param broken its place in payloads: what is inside is broken, too */
+export function brokenFields(used: readonly UsedField[], broken: string): readonly UsedField[] {
+  const path = pathNamed(broken);
+  if (path.length === 0) return [];
+  return used.filter(({ place }) => {
+    const steps = pointerSteps(place);
+    // All places of a list are one.
+    return path.every((step, index) => steps[index] === String(step) || steps[index] === "*");
+  });
+}

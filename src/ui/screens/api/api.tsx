@@ -1,14 +1,26 @@
-import { capital } from "../../parts/texts.ts";
-import { Button } from "../../parts/button.tsx";
+import { capital } from "../../parts/values.tsx";
+import { Button, Words, Head, Section } from "../../parts/layout.tsx";
 import { useEffect, useRef } from "preact/hooks";
-import { apiUrl, askText, type Envelope } from "../../api/request.ts";
-import { useResource } from "../../api/resource.ts";
+import { apiUrl, askText, type Envelope, useResource } from "../../api/resource.ts";
 import { Empty, Waiting } from "../../parts/states.tsx";
 import { useKeys } from "../../parts/keys.ts";
 import { goTo, linkTo, type Route } from "../../parts/route.ts";
-import { foundOperations, type OpenApi, type Operation, operationsOf } from "./open-api.ts";
-import { OperationView } from "./operation-view.tsx";
-import { EXACT } from "../../parts/form.tsx";
+import {
+  foundOperations,
+  type OpenApi,
+  type Operation,
+  operationsOf,
+  answersOf,
+  bodyOf,
+  exampleOf,
+  kindOf,
+  resolved,
+  type Schema,
+} from "./open-api.ts";
+import { EXACT, CameBack } from "../../parts/form.tsx";
+import { useDraft } from "../../api/drafts.ts";
+import { Command } from "../../parts/copy.tsx";
+import { curlLine, type RequestValues, TryIt } from "./try-it.tsx";
 
 const readDocument = async (path: string, signal: AbortSignal): Promise<Envelope<OpenApi>> => ({
   data: JSON.parse(await askText(path, { signal })) as OpenApi,
@@ -30,7 +42,7 @@ export function Api({ route }: { readonly route: Route }) {
   const operations = operationsOf(document);
   const picked = operations.find(({ operationId }) => operationId === id);
   return (
-    <div class={id === undefined ? "split alone" : "split shows-detail narrow-list"}>
+    <div class={id === undefined ? "split alone" : "split shows-detail"}>
       {id !== undefined && <h1 class="sr">{picked?.summary ?? "API"}</h1>}
       <OperationList operations={operations} picked={id} route={route} />
       {picked !== undefined && (
@@ -117,4 +129,171 @@ function OperationList(props: {
 
 function Method({ method }: { readonly method: string }) {
   return <code class={method === "DELETE" ? "method danger-text" : "method"}>{method}</code>;
+}
+
+interface Request {
+  readonly values: RequestValues;
+  readonly body?: string;
+}
+
+const CREDENTIAL = /"(?:bearer_token|code|secret|token)"/;
+
+/** A body that may hold a credential is kept nowhere. */
+function withoutCredentials({ values, body }: Request): Request {
+  return body === undefined || CREDENTIAL.test(body) ? { values } : { values, body };
+}
+
+/** One operation: what it does, what to send, what it answers; and trying it. */
+function OperationView(props: {
+  readonly document: OpenApi;
+  readonly operation: Operation;
+  readonly query: Readonly<Record<string, string>>;
+}) {
+  const { document, operation, query } = props;
+  const schema = bodyOf(operation);
+  const draft = useDraft<Request>(
+    linkTo(["api", operation.operationId]),
+    () => ({
+      values: {},
+      ...(schema === undefined ? {} : { body: JSON.stringify(exampleOf(document, schema), null, 2) }),
+    }),
+    withoutCredentials,
+  );
+  const { values, body } = draft.fields;
+  return (
+    <article class="detail" aria-label={operation.summary}>
+      <Button look="bare back" to={linkTo(["api"], query)} label="All operations" />
+      <Head
+        isRecord
+        title={operation.summary}
+        note={
+          <code class="break">
+            <b>{operation.method}</b> {operation.path}
+          </code>
+        }
+      />
+      <Prose text={operation.description} />
+      <CameBack draft={draft} />
+      <TryIt
+        operation={operation}
+        values={values}
+        setValues={(next) => draft.change({ values: next })}
+        body={body}
+        setBody={(next) => draft.change({ body: next })}
+        sent={draft.drop}
+      />
+      <Section title="In a shell">
+        <Command text={curlLine(operation, values, body)} />
+      </Section>
+      {schema !== undefined && (
+        <Section title="Body" note="JSON">
+          <div class="panel">
+            <SchemaView document={document} schema={schema} />
+          </div>
+        </Section>
+      )}
+      <Section title="Answers">
+        <ul class="panel lines">
+          {answersOf(document, operation).map(({ status, description, schema: answered }) => {
+            const code = <code class="strong">{status}</code>;
+            return (
+              <li key={status}>
+                {answered !== undefined && status.startsWith("2") ? (
+                  <details class="more-of">
+                    <summary>
+                      {code} <Words text={description} />
+                    </summary>
+                    <SchemaView document={document} schema={answered} />
+                  </details>
+                ) : (
+                  <>
+                    {code}{" "}
+                    <span class="soft">
+                      <Words text={description} />
+                    </span>
+                  </>
+                )}
+              </li>
+            );
+          })}
+        </ul>
+      </Section>
+    </article>
+  );
+}
+
+/** Text with words in backticks as code, and a paragraph for each that is set apart. */
+function Prose({ text }: { readonly text: string | undefined }) {
+  if (text === undefined || text === "") return null;
+  return (
+    <div class="stack tight narrow soft">
+      {text.split("\n\n").map((paragraph) => (
+        <p key={paragraph}>
+          <Words text={paragraph} />
+        </p>
+      ))}
+    </div>
+  );
+}
+
+const DEEPEST = 6;
+
+/** A schema as a list of its members: name, kind, and what it means; what is inside of one opens. */
+function SchemaView(props: { readonly document: OpenApi; readonly schema: Schema; readonly depth?: number }) {
+  const { document, schema: given, depth = 0 } = props;
+  const { schema } = resolved(document, given);
+  const members = Object.entries(schema.properties ?? {});
+  if (members.length === 0) {
+    return (
+      <p class="line-of">
+        <code>{kindOf(document, schema)}</code> <Words text={schema.description ?? ""} />
+      </p>
+    );
+  }
+  return (
+    <dl class="members">
+      {members.map(([name, member]) => {
+        const inner = depth < DEEPEST ? innerOf(document, member) : undefined;
+        const about = member.description ?? resolved(document, member).schema.description;
+        return (
+          <div key={name}>
+            <dt class="break">
+              <code class="strong">{name}</code>
+              {schema.required?.includes(name) === true && <span class="needed">required</span>}
+            </dt>
+            <dd>
+              <code class="kind">{kindOf(document, member)}</code>
+              {member.default !== undefined && (
+                <span class="muted">
+                  {" "}
+                  default <code>{JSON.stringify(member.default)}</code>
+                </span>
+              )}
+              {about !== undefined && (
+                <p class="soft">
+                  <Words text={about} />
+                </p>
+              )}
+              {inner !== undefined && (
+                <details class="more-of">
+                  <summary>Its members</summary>
+                  <SchemaView document={document} schema={inner} depth={depth + 1} />
+                </details>
+              )}
+            </dd>
+          </div>
+        );
+      })}
+    </dl>
+  );
+}
+
+/** The object that a member is, holds in a list, or may be. */
+function innerOf(document: OpenApi, given: Schema): Schema | undefined {
+  const { schema } = resolved(document, given);
+  if (schema.properties !== undefined) return schema;
+  if (schema.items !== undefined) return innerOf(document, schema.items);
+  return (schema.oneOf ?? schema.anyOf)
+    ?.map((branch) => resolved(document, branch).schema)
+    .find(({ properties }) => properties !== undefined);
 }

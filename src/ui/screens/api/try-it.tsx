@@ -1,23 +1,58 @@
-import { Words, Section } from "../../parts/layout.tsx";
-import { useState } from "preact/hooks";
-import { SCOPE_NAMES } from "../../../domain/token.ts";
-import { maySome } from "../../api/identity.ts";
-import { ask } from "../../api/request.ts";
-import { useActing } from "../../parts/acting.ts";
-import { AreaField, Field, Form, TextField } from "../../parts/form.tsx";
-import { JsonView } from "../../parts/json-view.tsx";
-import { Say } from "../../parts/states.tsx";
-import { durationText, sizeText } from "../../parts/time.tsx";
-import type { Question } from "../../parts/confirm.tsx";
+import { curlOf, JSON_HEADER, TOKEN_HEADER } from "../../parts/copy.tsx";
+import { apiUrl, withQuery, ask } from "../../api/resource.ts";
+import { shellWord } from "../../../domain/formats.ts";
 import {
-  CANNOT_BE_UNDONE,
   needsNoToken,
-  NOT_TRIED,
   type Operation,
+  CANNOT_BE_UNDONE,
+  NOT_TRIED,
   type Parameter,
   scopeOf,
 } from "./open-api.ts";
-import { headersWith, pathWith, type RequestValues } from "./request-lines.ts";
+import { Words, Section } from "../../parts/layout.tsx";
+import { useState } from "preact/hooks";
+import { SCOPE_NAMES } from "../../../domain/token.ts";
+import { maySome } from "../../api/session.ts";
+import { useActing, type Question } from "../../parts/acting.ts";
+import { AreaField, Field, Form, TextField } from "../../parts/form.tsx";
+import { JsonView } from "../../parts/json-view.tsx";
+import { Say } from "../../parts/states.tsx";
+import { durationText, sizeText } from "../../parts/values.tsx";
+
+export type RequestValues = Readonly<Record<string, string>>;
+
+/** The path with its parameters, and the query with those that have a value. Names that are not given stay as `{name}`. */
+function pathWith({ path, parameters = [] }: Operation, values: RequestValues): string {
+  const filled = path.replace(/\{(\w+)\}/g, (braces, name: string) => {
+    const value = values[name]?.trim() ?? "";
+    return value === "" ? braces : encodeURIComponent(value);
+  });
+  const query = parameters
+    .filter(({ in: where }) => where === "query")
+    .map(({ name }) => [name, values[name]] as const);
+  return withQuery(filled, Object.fromEntries(query));
+}
+
+function headersWith(
+  { parameters = [] }: Operation,
+  values: RequestValues,
+): Readonly<Record<string, string>> {
+  const headers = parameters.filter(
+    ({ in: where, name }) => where === "header" && (values[name] ?? "") !== "",
+  );
+  return Object.fromEntries(headers.map(({ name }) => [name, values[name]!]));
+}
+
+/** Writes the request for a shell. The token is a variable, never the token. */
+export function curlLine(operation: Operation, values: RequestValues, body: string | undefined): string {
+  const given = Object.entries(headersWith(operation, values));
+  const headers = [
+    ...(needsNoToken(operation) ? [] : [TOKEN_HEADER]),
+    ...given.map(([name, value]) => shellWord(`${name}: ${value}`)),
+    ...(body === undefined ? [] : [JSON_HEADER]),
+  ];
+  return curlOf(operation.method, apiUrl(pathWith(operation, values)), headers, body);
+}
 
 interface Answered {
   readonly status: number;

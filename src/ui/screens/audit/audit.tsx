@@ -1,13 +1,10 @@
 import type { AuditEntry, ChangedMember } from "../../../domain/audit.ts";
-import type { FilterName } from "../../parts/filter-field.tsx";
+import { type FilterName, List, useParts, useTimeRange } from "../../parts/list.tsx";
 import { NONE } from "../../parts/layout.tsx";
-import { List, useParts } from "../../parts/list.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
 import { Empty } from "../../parts/states.tsx";
 import type { Column } from "../../parts/table.tsx";
-import { capital } from "../../parts/texts.ts";
-import { Time } from "../../parts/time.tsx";
-import { useTimeRange } from "../../records/list-filters.ts";
+import { capital, Time } from "../../parts/values.tsx";
 
 const EVERY_MS = 5_000;
 

@@ -1,18 +1,18 @@
-import type { Query } from "../../api/request.ts";
+import { type Query, type AnyMeta, type Resource, useResource } from "../../api/resource.ts";
 import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { type AnyMeta, type Resource, useResource } from "../../api/resource.ts";
-import { CopyCommand } from "../../parts/copy.tsx";
-import { Head, Section } from "../../parts/layout.tsx";
+import { CopyCommand, Copy, curlOf } from "../../parts/copy.tsx";
+import { Head, Section, CodeBox } from "../../parts/layout.tsx";
 import { linkTo } from "../../parts/route.ts";
-import { Detail, Failed, Say } from "../../parts/states.tsx";
-import { MEANING, Status } from "../../parts/status.tsx";
-import { countText } from "../../parts/texts.ts";
-import { Time, useNow } from "../../parts/time.tsx";
+import { Detail, Failed, Say, MEANING, Status, Waiting } from "../../parts/states.tsx";
+import { countText, Time, useNow } from "../../parts/values.tsx";
 import { Attempts } from "../../records/attempts.tsx";
-import { DeliveryActs, SubscriptionLink } from "../../records/delivery-acts.tsx";
-import { waitsFor } from "../../records/waits-for.tsx";
-import { RequestView } from "./request-view.tsx";
+import { SubscriptionLink } from "../../records/subscription.tsx";
+import { DeliveryActs, waitsFor } from "../../records/delivery.tsx";
+import type { Health } from "../../../domain/operations.ts";
+import { shellWord } from "../../../domain/formats.ts";
+import { JsonView } from "../../parts/json-view.tsx";
+import { eventPath, type ReadEvent, readEvent } from "../../records/exact-record.ts";
 
 const EVERY_MS = 4_000;
 
@@ -83,4 +83,112 @@ function summaryOf({ status, attempt, last_error: error }: Delivery, waits: stri
   const tried = countText(attempt, "attempt");
   if (attempt === 0) return waits === undefined ? MEANING[status] : `Not tried yet: it waits ${waits}.`;
   return error === null ? tried : `${tried}, the last one with ${error}`;
+}
+
+type Header = readonly [name: string, value: string, isLeftOut?: boolean];
+
+const LEFT_OUT = "…";
+
+/** The headers of an attempt as they are sent, in their order, without what is a secret or made of one. */
+function headersOf(
+  { event_id: event, subscription_id: id, action }: DeliveryWithAttempts,
+  { bearer, headers }: Subscription,
+  attempt: { readonly number: number; readonly atMs: number },
+  version: string,
+): readonly Header[] {
+  return [
+    ["Content-Type", "application/json"],
+    ["User-Agent", `evreg/${version}`],
+    ["X-Evreg-Event", action],
+    ["X-Evreg-Delivery", `${event}_${attempt.number}`],
+    ["X-Evreg-Signature", `sha256=${LEFT_OUT}`, true],
+    ["webhook-id", `evt_${event}_${id}`],
+    ["webhook-timestamp", String(Math.floor(attempt.atMs / 1_000))],
+    ["webhook-signature", `v1,${LEFT_OUT}`, true],
+    ...(bearer === "none" ? [] : [["Authorization", `Bearer ${LEFT_OUT}`, true] as const]),
+    ...Object.entries(headers ?? {}),
+  ];
+}
+
+/** The body of an attempt, with the payload byte for byte. */
+function bodyOf({ rowid, action, timestamped, exactText: payload }: ReadEvent, attempt: number): string {
+  return `{"event_id":"${rowid}","action":${JSON.stringify(action)},"payload":${payload},"timestamp":"${timestamped}","delivery_attempt":${attempt}}`;
+}
+
+/**
+ * The request of an attempt, made again from what is stored.
+ * @param props.picked the attempt; the last one, where it is not kept
+ */
+function RequestView(props: {
+  readonly delivery: DeliveryWithAttempts;
+  readonly subscription: Subscription | undefined;
+  readonly picked: number;
+}) {
+  const { delivery, subscription, picked } = props;
+  const { attempts } = delivery;
+  const stored = useResource<ReadEvent>(eventPath(delivery.event_id), { read: readEvent, isFixed: true });
+  const health = useResource<Health>("/health");
+  if (subscription === undefined || subscription.handler === null) {
+    return (
+      <p class="soft">
+        {subscription === undefined
+          ? "Its subscription is gone, or this token may not read it: so what it was sent to is not known."
+          : "Its subscription has no handler: a consumer claims it, with the same body and signature."}
+      </p>
+    );
+  }
+  const { handler } = subscription;
+  const kept = attempts.find(({ attempt }) => attempt === picked) ?? attempts.at(-1);
+  const number = kept?.attempt ?? Math.max(1, delivery.attempt);
+  const at = { number, atMs: kept === undefined ? Date.now() : Date.parse(kept.started_at) };
+  const headers = headersOf(delivery, subscription, at, health.answer?.data.version ?? "");
+  const sent = headers.flatMap(([name, value, isLeftOut]) =>
+    isLeftOut === true ? [] : [shellWord(`${name}: ${value}`)],
+  );
+  const event = stored.answer?.data;
+  const body = event === undefined ? undefined : bodyOf(event, number);
+  return (
+    <>
+      <CodeBox
+        title="Request"
+        note={<>of attempt {number}, made again</>}
+        acts={
+          body !== undefined && (
+            <Copy
+              text={() => curlOf("POST", handler, sent, body)}
+              what="the request as curl"
+              label="Copy as curl"
+            />
+          )
+        }
+      >
+        <div class="request">
+          <code class="break">
+            <b>POST</b> {handler}
+          </code>
+          <dl>
+            {headers.map(([name, value, isLeftOut]) => (
+              <div key={name}>
+                <dt class="soft">
+                  <code>{name}</code>
+                </dt>
+                <dd class={isLeftOut === true ? "muted" : ""}>
+                  <code class="break">{value}</code>
+                </dd>
+              </div>
+            ))}
+          </dl>
+          <p class="muted">
+            It is made again from the event and from the subscription as it is now: if its handler or headers
+            were changed since, this attempt went elsewhere or had others.
+          </p>
+          <p class="muted">
+            The signatures{subscription.bearer === "none" ? "" : " and the bearer"} are left out. A handler
+            that checks them refuses the curl line.
+          </p>
+        </div>
+      </CodeBox>
+      {body === undefined ? <Waiting of={stored} /> : <JsonView title="Body" what="the body" text={body} />}
+    </>
+  );
 }

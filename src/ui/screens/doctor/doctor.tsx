@@ -1,13 +1,10 @@
-import { Head, Section, Words } from "../../parts/layout.tsx";
-import { capital } from "../../parts/texts.ts";
-import { Button } from "../../parts/button.tsx";
-import type { Finding, FindingsMeta } from "../../../domain/operations.ts";
+import { Head, Section, Words, Button } from "../../parts/layout.tsx";
+import { capital, Time } from "../../parts/values.tsx";
+import type { Finding, FindingsMeta, Node } from "../../../domain/operations.ts";
 import { useResource } from "../../api/resource.ts";
 import { CopyCommand } from "../../parts/copy.tsx";
-import { Failed, Waiting } from "../../parts/states.tsx";
-import { type State, Status } from "../../parts/status.tsx";
-import { Time } from "../../parts/time.tsx";
-import { Nodes } from "./nodes.tsx";
+import { Failed, Waiting, type State, Status } from "../../parts/states.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
 
 const STATES: Readonly<Record<Finding["status"], State>> = {
   problem: "failed",
@@ -77,6 +74,34 @@ function Group({ title, findings }: { readonly title: string; readonly findings:
           </li>
         ))}
       </ul>
+    </Section>
+  );
+}
+
+const NODES_EVERY_MS = 5_000;
+
+const NODE_COLUMNS: readonly Column<Node>[] = [
+  { head: "Node", grow: true, cell: ({ host, pid }) => `${host} (${pid})` },
+  {
+    head: "Status",
+    cell: ({ status }) => <Status state={status === "gone" ? "failed" : "active"} words={status} />,
+  },
+  { head: "Shards", right: true, cell: ({ shards }) => shards },
+  { head: "Version", wide: true, cell: ({ version }) => version },
+  { head: "Started", wide: true, cell: ({ started_at: at }) => <Time at={at} /> },
+  { head: "Seen", cell: ({ seen_at: at }) => <Time at={at} /> },
+];
+
+/** The servers on the data, where there are several; commands that have them open are left out. */
+function Nodes() {
+  const { answer } = useResource<readonly Node[]>("/v1/nodes", { everyMs: NODES_EVERY_MS });
+  const nodes = answer?.data.filter(({ status }) => status !== "visiting") ?? [];
+  if (nodes.length < 2) return null;
+  return (
+    <Section title="Nodes" note={nodes.length}>
+      <div class="panel">
+        <Table label="Nodes" rows={nodes} columns={NODE_COLUMNS} keyOf={({ id }) => id} />
+      </div>
     </Section>
   );
 }

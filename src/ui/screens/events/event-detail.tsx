@@ -3,21 +3,23 @@ import type { Action } from "../../../domain/action.ts";
 import type { Event } from "../../../domain/event.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { isReservedName } from "../../../domain/names.ts";
-import { may } from "../../api/identity.ts";
-import { apiUrl, send, newAttemptKey, type Query } from "../../api/request.ts";
-import { useResource } from "../../api/resource.ts";
-import { readSession } from "../../api/session-token.ts";
-import { useActing } from "../../parts/acting.ts";
-import { Button } from "../../parts/button.tsx";
+import { may, readSession } from "../../api/session.ts";
+import { apiUrl, send, newAttemptKey, type Query, useResource } from "../../api/resource.ts";
+import { useActing, say, sayError } from "../../parts/acting.ts";
+import { Button, Head, Section } from "../../parts/layout.tsx";
 import { Copy, curlOf, JSON_HEADER, runnable, TOKEN_HEADER } from "../../parts/copy.tsx";
-import { Head } from "../../parts/layout.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
-import { Detail } from "../../parts/states.tsx";
-import { Time } from "../../parts/time.tsx";
-import { say, sayError } from "../../parts/toast.tsx";
+import { Detail, Loaded, Waiting, Status } from "../../parts/states.tsx";
+import { Time, durationText, numberText, Until } from "../../parts/values.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
 import { eventPath, type ReadEvent, readEvent } from "../../records/exact-record.ts";
-import { EventDeliveries } from "./event-deliveries.tsx";
+import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
+import { DELIVERY_STATUSES } from "../../../model/delivery.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
+import { Icon } from "../../parts/icons.tsx";
+import { Attempts } from "../../records/attempts.tsx";
+import { SubscriptionName } from "../../records/subscription.tsx";
+import { DeliveryActs } from "../../records/delivery.tsx";
 
 /** One event: where it went, and what was published. */
 export function EventDetail({ id, query }: { readonly id: string; readonly query: Query }) {
@@ -99,4 +101,126 @@ function Acts(props: { readonly event: ReadEvent; readonly application: string |
 function curlOfEvent(body: string): string {
   const token = readSession() === null ? [] : [TOKEN_HEADER];
   return curlOf("POST", apiUrl("/v1/events"), [...token, JSON_HEADER], body);
+}
+
+const EVERY_MS = 2_000;
+/** The address says so as `delivery` where none is open. */
+const NONE = "none";
+/** The others are in the list of deliveries. */
+const MOST_SHOWN = 100;
+const TROUBLE: ReadonlySet<string> = new Set(["failed", "waiting", "held"]);
+
+/** Where an event went: a line for each subscription, and of one of them each attempt. */
+function EventDeliveries({ event, query }: { readonly event: number; readonly query: Query }) {
+  const list = useResource<readonly Delivery[]>(`/v1/events/${event}/deliveries`, { everyMs: EVERY_MS });
+  const all = list.answer?.data;
+  // Whoever looks at an event that did not arrive everywhere wants to know why.
+  const open = query["delivery"] ?? String(all?.find(({ status }) => TROUBLE.has(status))?.rowid);
+  const linkOf = (delivery: number | string, attempt?: number): string =>
+    linkTo(["events", event], { ...query, delivery, attempt });
+  const way = (delivery: Delivery) => {
+    const { rowid, status } = delivery;
+    const isOpen = open === String(rowid);
+    return (
+      <li key={rowid}>
+        <a class="way" href={linkOf(isOpen ? NONE : rowid)} aria-expanded={isOpen}>
+          <Icon name="open" />
+          <Status state={status} />
+          <span class="name">
+            <SubscriptionName of={delivery} />
+          </span>
+          <span class="end">
+            <End delivery={delivery} />
+          </span>
+        </a>
+        {isOpen && (
+          <Way
+            id={rowid}
+            picked={Number(query["attempt"] ?? 0)}
+            linkOf={(attempt) => linkOf(rowid, attempt)}
+          />
+        )}
+      </li>
+    );
+  };
+  return (
+    <Section title="Deliveries" note={all !== undefined && countsText(all)}>
+      <Loaded of={list} rows={2}>
+        {(deliveries) =>
+          deliveries.length === 0 ? (
+            <div class="empty">No active subscription had this action when it was published.</div>
+          ) : (
+            <>
+              <ul class="ways">
+                {deliveries
+                  .filter(({ rowid }, index) => index < MOST_SHOWN || open === String(rowid))
+                  .map(way)}
+              </ul>
+              {deliveries.length > MOST_SHOWN && (
+                <div class="more">
+                  {numberText(MOST_SHOWN)} of {numberText(deliveries.length)}
+                  <Button look="bare" to={linkTo(["deliveries"], { event })} label="All of them" />
+                </div>
+              )}
+            </>
+          )
+        }
+      </Loaded>
+    </Section>
+  );
+}
+
+/** `2 delivered, 1 waiting` */
+function countsText(deliveries: readonly Delivery[]): string {
+  return DELIVERY_STATUSES.flatMap((state) => {
+    const count = deliveries.filter(({ status }) => status === state).length;
+    return count === 0 ? [] : [`${numberText(count)} ${state}`];
+  }).join(", ");
+}
+
+function End({ delivery }: { readonly delivery: Delivery }) {
+  const { status, attempt, next_attempt_at: next, last_error: error, finished_at: end } = delivery;
+  if (status === "waiting" && next !== null) {
+    return (
+      <>
+        attempt {attempt + 1} <Until at={next} />
+      </>
+    );
+  }
+  if (status === "delivered" && end !== null) {
+    const tookMs = Date.parse(end) - Date.parse(delivery.timestamped);
+    return (
+      <>
+        attempt {attempt}, after {durationText(tookMs)}
+      </>
+    );
+  }
+  return <>{error ?? (attempt === 0 ? "" : `attempt ${attempt}`)}</>;
+}
+
+/** The attempts of one delivery, read while they are shown. */
+function Way(props: {
+  readonly id: number;
+  readonly picked: number;
+  readonly linkOf: (attempt: number) => string;
+}) {
+  const { id, picked, linkOf } = props;
+  const read = useResource<DeliveryWithAttempts>(`/v1/deliveries/${id}`, { everyMs: EVERY_MS });
+  const delivery = read.answer?.data;
+  const subscriptionId = delivery?.subscription_id;
+  const subscription = useResource<Subscription>(
+    subscriptionId === undefined ? undefined : `/v1/subscriptions/${subscriptionId}`,
+  ).answer?.data;
+  if (delivery === undefined) return <Waiting of={read} rows={2} />;
+  return (
+    <>
+      <Attempts delivery={delivery} subscription={subscription} picked={picked} linkOf={linkOf} />
+      <div class="way-acts">
+        <DeliveryActs delivery={delivery} subscription={subscription} />
+        <span class="push">
+          <a href={linkTo(["deliveries", id])}>Delivery {id}</a>
+        </span>
+      </div>
+    </>
+  );
 }

@@ -1,15 +1,12 @@
 import { useMemo } from "preact/hooks";
 import type { DeliveryCounts } from "../../../domain/delivery.ts";
 import { EVENT_OUTCOMES } from "../../../domain/event.ts";
-import { Button } from "../../parts/button.tsx";
-import type { FilterName } from "../../parts/filter-field.tsx";
-import { List, Split, useParts } from "../../parts/list.tsx";
+import { Button } from "../../parts/layout.tsx";
+import { type FilterName, List, Split, useParts, useTimeRange } from "../../parts/list.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
-import { Empty } from "../../parts/states.tsx";
-import { Counts } from "../../parts/status.tsx";
+import { Empty, Counts } from "../../parts/states.tsx";
 import type { Column } from "../../parts/table.tsx";
-import { Time } from "../../parts/time.tsx";
-import { useTimeRange } from "../../records/list-filters.ts";
+import { Time } from "../../parts/values.tsx";
 import { EventDetail } from "./event-detail.tsx";
 import { whereSchema } from "./where.ts";
 

@@ -5,20 +5,20 @@ import {
   type SubscriptionFigures,
 } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { may } from "../../api/identity.ts";
-import { withQuery } from "../../api/request.ts";
-import { useResource } from "../../api/resource.ts";
-import { Segments } from "../../parts/button.tsx";
-import { Section } from "../../parts/layout.tsx";
-import { Failed, Waiting } from "../../parts/states.tsx";
+import { may } from "../../api/session.ts";
+import { withQuery, useResource } from "../../api/resource.ts";
+import { Segments, Section, NONE } from "../../parts/layout.tsx";
+import { Failed, Waiting, Empty, FIRST_SUBSCRIPTION, Status } from "../../parts/states.tsx";
 import { goTo, linkTo, type Route } from "../../parts/route.ts";
-import { Backlog } from "./backlog.tsx";
-import { DoctorProblems } from "./doctor-problems.tsx";
+import { Backlog, RateChart, StatStrip } from "./figure-views.tsx";
 import { RANGES } from "./figures.ts";
-import { RateChart } from "./rate-chart.tsx";
-import { StatStrip } from "./stat-strip.tsx";
 import { Verdict } from "./verdict.tsx";
-import { WorstSubscriptions } from "./worst-subscriptions.tsx";
+import { SUBSCRIPTION_STATES, type SubscriptionState } from "../../../domain/words/attention.ts";
+import { SubscriptionName, LastError, Success, stateNow } from "../../records/subscription.tsx";
+import { failedShare, durationText, numberText, useNow, capital, countText } from "../../parts/values.tsx";
+import { useStill } from "../../parts/still.ts";
+import { type Column, Table } from "../../parts/table.tsx";
+import type { Finding } from "../../../domain/operations.ts";
 
 const EVERY_MS: Readonly<Record<StatsRange, number>> = {
   "5m": 2_000,
@@ -113,5 +113,137 @@ export function Overview({ route }: { readonly route: Route }) {
       {!isEmpty && (table || <Waiting of={subscriptions} rows={3} />)}
       {may("admin") && <DoctorProblems />}
     </>
+  );
+}
+
+const SHOWN = 12;
+
+interface Row extends SubscriptionFigures {
+  readonly state: SubscriptionState;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { head: "Subscription", grow: true, cell: (row) => <SubscriptionName of={row} /> },
+  { head: "State", cell: ({ state }) => <Status state={state} /> },
+  { head: "Action", wide: true, cell: ({ action }) => <code class="cut-text">{action}</code> },
+  { head: "Delivered", right: true, wide: true, cell: ({ delivered }) => numberText(delivered) },
+  { head: "Success", right: true, cell: (row) => <Success of={row} /> },
+  { head: "p50", right: true, wide: true, cell: ({ attempt_ms: { p50 } }) => timeText(p50) },
+  { head: "p95", right: true, wide: true, cell: ({ attempt_ms: { p95 } }) => timeText(p95) },
+  { head: "Last error", wide: true, cell: (row) => <LastError of={row} /> },
+  {
+    head: "Failed for good",
+    right: true,
+    wide: true,
+    cell: ({ failed }) => (failed === 0 ? NONE : <span class="danger-text">{numberText(failed)}</span>),
+  },
+];
+
+const timeText = (ms: number | null) => (ms === null ? NONE : durationText(ms));
+
+/** The worst first: by state, then by the share of attempts that failed, then the busiest. */
+function worstFirst(one: Row, other: Row): number {
+  return (
+    SUBSCRIPTION_STATES.indexOf(one.state) - SUBSCRIPTION_STATES.indexOf(other.state) ||
+    (failedShare(other) ?? -1) - (failedShare(one) ?? -1) ||
+    other.delivered - one.delivered ||
+    one.subscription_id - other.subscription_id
+  );
+}
+
+/** How the subscriptions did in the range. */
+function WorstSubscriptions(props: {
+  readonly figures: readonly SubscriptionFigures[];
+  readonly subscriptions: readonly Subscription[];
+  readonly range: StatsRange;
+}) {
+  const now = useNow();
+  const byId = new Map(props.subscriptions.map((subscription) => [subscription.rowid, subscription]));
+  const worst = props.figures
+    .flatMap((figures) => {
+      const subscription = byId.get(figures.subscription_id);
+      return subscription === undefined ? [] : [{ ...figures, state: stateNow(subscription, now) }];
+    })
+    .toSorted(worstFirst)
+    .slice(0, SHOWN);
+  const { rows = [] } = useStill({
+    list: props.range,
+    rows: worst,
+    keyOf: ({ subscription_id: id }) => id,
+    place: ".worst",
+  });
+  return (
+    <section aria-label="Subscriptions">
+      <header>
+        <h2>Subscriptions</h2>
+        {rows.length > 0 && (
+          <>
+            <p>
+              {numberText(props.subscriptions.length)}, the worst first; figures of the last{" "}
+              {RANGES[props.range].words}
+            </p>
+            <a class="push" href={linkTo(["subscriptions"])}>
+              All subscriptions
+            </a>
+          </>
+        )}
+      </header>
+      <div class="panel worst">
+        {rows.length === 0 ? (
+          <Empty title="No subscription yet" command={FIRST_SUBSCRIPTION}>
+            A subscription binds an action to the address that its events are sent to.
+          </Empty>
+        ) : (
+          <Table
+            label="Subscriptions, the worst first"
+            rows={rows}
+            columns={COLUMNS}
+            keyOf={({ subscription_id: id }) => id}
+            link={({ subscription_id: id }) => linkTo(["subscriptions", id])}
+          />
+        )}
+      </div>
+    </section>
+  );
+}
+
+const DOCTOR_EVERY_MS = 60_000;
+/** What these find stands in words above. */
+const SAID_ABOVE = new Set(["handlers", "backlog"]);
+
+/** What the doctor finds wrong with the server itself; nothing, where it finds nothing. */
+function DoctorProblems() {
+  const findings =
+    useResource<readonly Finding[]>("/v1/doctor", { everyMs: DOCTOR_EVERY_MS }).answer?.data ?? [];
+  const of = (status: Finding["status"]) =>
+    findings.filter((finding) => finding.status === status && !SAID_ABOVE.has(finding.check));
+  const [problems, warnings] = [of("problem"), of("warning")];
+  if (problems.length + warnings.length === 0) return null;
+  return (
+    <Section
+      title="The doctor's findings"
+      note={`${countText(problems.length, "problem")}, ${countText(warnings.length, "warning")}`}
+      aside={
+        <a class="push" href={linkTo(["doctor"])}>
+          All checks
+        </a>
+      }
+    >
+      {problems.length > 0 && (
+        <ul class="panel attention">
+          {problems.map(({ check, found, remedy }) => (
+            <li key={check}>
+              <span class="danger-text row">
+                <Status state="failed" word={false} />
+                {capital(check)}
+              </span>
+              <p>
+                <span class="strong">{found}</span> {remedy}
+              </p>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
   );
 }

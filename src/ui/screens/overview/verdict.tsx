@@ -1,19 +1,18 @@
-import { Button } from "../../parts/button.tsx";
+import { Button } from "../../parts/layout.tsx";
 import { useState } from "preact/hooks";
 import type { BacklogShare, Stats } from "../../../domain/stats/stats.ts";
-import type { ApiError } from "../../api/request.ts";
+import type { ApiError } from "../../api/resource.ts";
 import {
   attention,
   type SubscriptionAttention,
   attentionBySubscription,
   attentionCount,
 } from "../../api/attention.ts";
-import { may } from "../../api/identity.ts";
-import { SubscriptionName } from "../../records/delivery-acts.tsx";
-import { AttentionWords } from "../../records/subscription-state.tsx";
-import { Status } from "../../parts/status.tsx";
+import { may } from "../../api/session.ts";
+import { SubscriptionName, AttentionWords } from "../../records/subscription.tsx";
+import { Status } from "../../parts/states.tsx";
 import { isScrolled, useStill } from "../../parts/still.ts";
-import { durationText, numberText, useNow } from "../../parts/time.tsx";
+import { durationText, numberText, useNow } from "../../parts/values.tsx";
 import { linkTo } from "../../parts/route.ts";
 import { RANGES } from "./figures.ts";
 

@@ -1,25 +1,22 @@
 import type { Replay, ReplayStatus } from "../../../domain/replay.ts";
 import { REPLAY_STATUSES } from "../../../model/replay.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { may } from "../../api/identity.ts";
-import { send, type Query } from "../../api/request.ts";
-import { useResource } from "../../api/resource.ts";
-import { useActing } from "../../parts/acting.ts";
-import { Button } from "../../parts/button.tsx";
-import type { Question } from "../../parts/confirm.tsx";
+import { may } from "../../api/session.ts";
+import { send, type Query, useResource } from "../../api/resource.ts";
+import { useActing, type Question, sayError } from "../../parts/acting.ts";
+import { Button, Definitions, Head } from "../../parts/layout.tsx";
 import { CopyCommand } from "../../parts/copy.tsx";
-import type { FilterName } from "../../parts/filter-field.tsx";
-import { Definitions, Head } from "../../parts/layout.tsx";
-import { List, Split, useParts } from "../../parts/list.tsx";
+import { type FilterName, List, Split, useParts } from "../../parts/list.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
-import { Detail, Empty, Failed } from "../../parts/states.tsx";
-import { type State, Status } from "../../parts/status.tsx";
+import { Detail, Empty, Failed, type State, Status } from "../../parts/states.tsx";
 import type { Column } from "../../parts/table.tsx";
-import { capital, numberText } from "../../parts/texts.ts";
-import { Time } from "../../parts/time.tsx";
-import { sayError } from "../../parts/toast.tsx";
-import { SubscriptionLink, SubscriptionName } from "../../records/delivery-acts.tsx";
-import { subscriptionFilter, subscriptionsNamed } from "../../records/list-filters.ts";
+import { capital, numberText, Time } from "../../parts/values.tsx";
+import {
+  SubscriptionLink,
+  SubscriptionName,
+  subscriptionFilter,
+  subscriptionsNamed,
+} from "../../records/subscription.tsx";
 
 const EVERY_MS = 1_500;
 

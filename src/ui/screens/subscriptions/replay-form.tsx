@@ -1,19 +1,14 @@
 import type { Replay, ReplayCount, ReplaySelection } from "../../../domain/replay.ts";
 import { REPLAY_SELECTIONS } from "../../../model/replay.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { askJson, send, withQuery } from "../../api/request.ts";
-import { useResource } from "../../api/resource.ts";
-import { useActing } from "../../parts/acting.ts";
-import { useDraft } from "../../api/drafts.ts";
-import { SubscriptionName } from "../../records/delivery-acts.tsx";
+import { askJson, send, withQuery, useResource } from "../../api/resource.ts";
+import { type Question, say } from "../../parts/acting.ts";
+import { SubscriptionName } from "../../records/subscription.tsx";
 import { shellWord } from "../../../domain/formats.ts";
 import { Command } from "../../parts/copy.tsx";
-import { CameBack, ChoiceField, Form, FormEnd, TextField } from "../../parts/form.tsx";
-import { capital, countText, numberText } from "../../parts/texts.ts";
-import type { Question } from "../../parts/confirm.tsx";
-import { Head } from "../../parts/layout.tsx";
+import { ChoiceField, FormScreen, TextField, useForm } from "../../parts/form.tsx";
+import { countText, numberText } from "../../parts/values.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
-import { say } from "../../parts/toast.tsx";
 
 const ONE_DAY_MS = 86_400_000;
 
@@ -23,6 +18,13 @@ const MEANS: Readonly<Record<ReplaySelection, string>> = {
   missed:
     "Those without a delivery: published while it was paused, before it was there, or before it had this action.",
   all: "Both, those that the filter excluded, and those that were delivered, once more.",
+};
+
+const CHOICES: Readonly<Record<ReplaySelection, string>> = {
+  failed: "Failed",
+  waiting: "Waiting",
+  missed: "Missed",
+  all: "All",
 };
 
 /** A moment as the browser's field has it, in the reader's zone. */
@@ -59,9 +61,8 @@ export function ReplayForm(props: {
 }) {
   const { subscription, query } = props;
   const { rowid, application, subscription: name } = subscription;
-  const draft = useDraft(linkTo(["subscriptions", rowid, "replay"], query), () => firstFields(query));
-  const { status, from, to } = draft.fields;
-  const { isBusy, failure, act } = useActing();
+  const form = useForm(linkTo(["subscriptions", rowid, "replay"], query), () => firstFields(query));
+  const { status, from, to } = form.draft.fields;
   const path = `/v1/subscriptions/${rowid}/replay`;
   const body = { from: isoOf(from), ...(to === "" ? {} : { to: isoOf(to) }), status };
 
@@ -70,11 +71,10 @@ export function ReplayForm(props: {
       askJson<ReplayCount>(path, { method: "POST", body: { ...body, dry_run: true }, signal }),
   });
   const count = counted.answer?.data.total;
-  const wrong = counted.error;
 
   const begin = async (): Promise<void> => {
     const { data } = await send<Replay>("POST", path, { body });
-    draft.drop();
+    form.draft.drop();
     say(`Replay ${data.rowid} has begun.`);
     goTo(linkTo(["replays", data.rowid]));
   };
@@ -100,58 +100,44 @@ export function ReplayForm(props: {
     to === "" ? "" : ` --to ${isoOf(to) ?? "TIME"}`
   } --status ${status}`;
   return (
-    <section class="stack narrow" aria-label={`Replay to ${application}/${name}`}>
-      <Head
-        title={
-          <>
-            Replay to <SubscriptionName of={subscription} />
-          </>
-        }
-        lede={
-          <>
-            Sends it events of <code>{subscription.action}</code> that were published before.
-          </>
-        }
-      />
-      <CameBack draft={draft} />
-      <Form send={() => void act(begin, question)}>
-        <div class="form-group">
-          <ChoiceField
-            label="Which"
-            {...draft.of("status")}
-            choices={REPLAY_SELECTIONS.map((selection) => [selection, capital(selection)])}
-            hint={MEANS[status]}
-          />
-          <TextField
-            label="Published from"
-            type="datetime-local"
-            {...draft.of("from")}
-            hint="In your zone."
-          />
-          <TextField label="Until" type="datetime-local" {...draft.of("to")} hint="Without it: until now." />
-          <div class="form-row">
-            <span class="label">These are</span>
-            <p class="tally" aria-live="polite">
-              {count === undefined ? (
-                <span class="muted">{wrong === undefined ? "counting" : "not known"}</span>
-              ) : (
-                <>
-                  <b>{numberText(count)}</b> {count === 1 ? "event" : "events"}
-                </>
-              )}
-            </p>
-          </div>
+    <FormScreen
+      form={form}
+      label={`Replay to ${application}/${name}`}
+      title={
+        <>
+          Replay to <SubscriptionName of={subscription} />
+        </>
+      }
+      lede={
+        <>
+          Sends it events of <code>{subscription.action}</code> that were published before.
+        </>
+      }
+      send={begin}
+      question={question}
+      act={count === undefined || count === 0 ? "Send them" : `Send ${numberText(count)}`}
+      mayAct={count !== undefined && count > 0}
+      leave={linkTo(["subscriptions", rowid])}
+      failure={counted.error}
+      below={<Command text={command} />}
+    >
+      <div class="form-group">
+        <ChoiceField label="Which" {...form.of("status")} choices={CHOICES} hint={MEANS[status]} />
+        <TextField label="Published from" type="datetime-local" {...form.of("from")} hint="In your zone." />
+        <TextField label="Until" type="datetime-local" {...form.of("to")} hint="Without it: until now." />
+        <div class="form-row">
+          <span class="label">These are</span>
+          <p class="tally" aria-live="polite">
+            {count === undefined ? (
+              <span class="muted">{counted.error === undefined ? "counting" : "not known"}</span>
+            ) : (
+              <>
+                <b>{numberText(count)}</b> {count === 1 ? "event" : "events"}
+              </>
+            )}
+          </p>
         </div>
-        <FormEnd
-          wrong={failure ?? wrong}
-          isBusy={isBusy}
-          act={count === undefined || count === 0 ? "Send them" : `Send ${numberText(count)}`}
-          mayAct={count !== undefined && count > 0}
-          leave={linkTo(["subscriptions", rowid])}
-          drop={draft.drop}
-        />
-      </Form>
-      <Command text={command} />
-    </section>
+      </div>
+    </FormScreen>
   );
 }

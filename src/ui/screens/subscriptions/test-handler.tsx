@@ -1,26 +1,22 @@
-import { CodeBox, Head, Plain } from "../../parts/layout.tsx";
-import { Button } from "../../parts/button.tsx";
+import { CodeBox, Head, Plain, Button } from "../../parts/layout.tsx";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { attemptErrorText } from "../../../domain/words/attempts.ts";
 import type { HandlerTest } from "../../../domain/webhook.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { askJson, withQuery } from "../../api/request.ts";
+import { askJson, withQuery, noted } from "../../api/resource.ts";
 import { eventPath, type ReadEvent, readEvent, readSample } from "../../records/exact-record.ts";
 import type { Event } from "../../../domain/event.ts";
-import { noted } from "../../api/resource.ts";
-import { useActing } from "../../parts/acting.ts";
-import { useDraft } from "../../api/drafts.ts";
 import { partsText } from "../../records/attempt-times.ts";
-import { SubscriptionName } from "../../records/delivery-acts.tsx";
-import { AreaField, CameBack, Form, TextField } from "../../parts/form.tsx";
+import { SubscriptionName } from "../../records/subscription.tsx";
+import { AreaField, CameBack, Form, TextField, useForm } from "../../parts/form.tsx";
 import { shellWord } from "../../../domain/formats.ts";
 import { Command } from "../../parts/copy.tsx";
 import { indentedLines, textOfLines } from "../../parts/json-tokens.ts";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Say } from "../../parts/states.tsx";
-import { durationText } from "../../parts/time.tsx";
+import { durationText } from "../../parts/values.tsx";
 import { linkTo } from "../../parts/route.ts";
-import { objectText } from "./draft.ts";
+import { objectText } from "./settings.ts";
 
 /** The last event of an action, or of any that a pattern stands for, with its payload as it was published. */
 async function lastEvent(pattern: string): Promise<ReadEvent | undefined> {
@@ -34,15 +30,15 @@ async function lastEvent(pattern: string): Promise<ReadEvent | undefined> {
 export function TestHandler({ subscription }: { readonly subscription: Subscription }) {
   const { rowid, application, subscription: name, handler } = subscription;
   const isPattern = subscription.action.includes("*");
-  const draft = useDraft(linkTo(["subscriptions", rowid, "test"]), () => ({
+  const form = useForm(linkTo(["subscriptions", rowid, "test"]), () => ({
     action: isPattern ? "" : subscription.action,
     payload: "{}",
   }));
+  const { draft, isBusy, failure, act } = form;
   const { action, payload } = draft.fields;
   // What comes late must not replace what a person has typed.
   const typed = useRef(draft.typedAt !== undefined);
   const [origin, setOrigin] = useState("");
-  const { isBusy, failure, act } = useActing();
   const [result, setResult] = useState<HandlerTest | undefined>();
 
   useEffect(() => {
@@ -94,7 +90,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
             {isPattern && (
               <TextField
                 label="Action"
-                {...draft.of("action")}
+                {...form.of("action")}
                 hint={`One that ${subscription.action} stands for.`}
               />
             )}
@@ -107,7 +103,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
               }}
               rows={14}
               hint={origin}
-              error={failure?.message}
+              error={form.wrong === "action" ? undefined : failure?.message}
             />
           </div>
           <div class="form-acts">

@@ -1,17 +1,16 @@
-import type { Token } from "../../../domain/token.ts";
-import { identity, may } from "../../api/identity.ts";
-import { send } from "../../api/request.ts";
-import { useResource } from "../../api/resource.ts";
-import { useActing } from "../../parts/acting.ts";
-import { Button } from "../../parts/button.tsx";
-import { Head } from "../../parts/layout.tsx";
+import type { Token, ScopeName, TokenWithSecret } from "../../../domain/token.ts";
+import { identity, may } from "../../api/session.ts";
+import { send, useResource } from "../../api/resource.ts";
+import { useActing, say, sayError } from "../../parts/acting.ts";
+import { Button, Head } from "../../parts/layout.tsx";
 import { List, partOf } from "../../parts/list.tsx";
-import { linkTo, type Route } from "../../parts/route.ts";
+import { linkTo, type Route, useRecordName } from "../../parts/route.ts";
 import { Empty } from "../../parts/states.tsx";
 import type { Column } from "../../parts/table.tsx";
-import { Time, Until } from "../../parts/time.tsx";
-import { say, sayError } from "../../parts/toast.tsx";
-import { NewTokenForm } from "./new-token.tsx";
+import { Time, Until } from "../../parts/values.tsx";
+import { useState } from "preact/hooks";
+import { SecretOnce } from "../../parts/copy.tsx";
+import { ChoiceField, FieldGroup, FormScreen, TextField, useForm, Wrong } from "../../parts/form.tsx";
 
 const EVERY_MS = 10_000;
 
@@ -100,4 +99,115 @@ function Expiry({ at }: { readonly at: string | null }) {
   if (at === null) return <span class="muted">never</span>;
   if (Date.parse(at) > Date.now()) return <Until at={at} />;
   return <span class="danger-text">expired</span>;
+}
+
+const SCOPES: readonly (readonly [name: ScopeName, what: string])[] = [
+  ["publish", "publishes events"],
+  ["read", "sees everything but tokens, audit and doctor"],
+  ["listen", "claims deliveries of pull subscriptions"],
+  ["write", "changes actions and subscriptions, sends again; holds listen"],
+  ["admin", "may do everything"],
+];
+
+const DAY_MS = 86_400_000;
+const LIVES = { never: "Never", day: "In a day", month: "In 30 days", year: "In a year" } as const;
+type Life = keyof typeof LIVES;
+const LIFE_DAYS: Readonly<Record<Life, number | undefined>> = {
+  never: undefined,
+  day: 1,
+  month: 30,
+  year: 365,
+};
+
+const NEW_TOKEN = {
+  name: "",
+  scopes: ["publish"] as readonly ScopeName[],
+  application: "",
+  life: "year" as Life,
+};
+
+/** A form for a new token, which is shown once. */
+function NewTokenForm() {
+  const form = useForm(linkTo(["tokens", "new"]), () => NEW_TOKEN);
+  const { name, scopes, application, life } = form.draft.fields;
+  const [created, setCreated] = useState<TokenWithSecret | undefined>();
+  useRecordName("New");
+  if (created !== undefined) {
+    return (
+      <SecretOnce
+        title={`${created.name} is created`}
+        secret={created.token}
+        what="the token"
+        otherwise="To have one then, create another and revoke this one."
+        next={<Button to={linkTo(["tokens"])} label="All tokens" />}
+      >
+        <p>
+          It may do: {created.scopes.join(", ")}. Keep it where its program reads it. It is shown this once.
+        </p>
+      </SecretOnce>
+    );
+  }
+  const limit = application.trim();
+  const create = async (): Promise<void> => {
+    const days = LIFE_DAYS[life];
+    const body = {
+      name: name.trim(),
+      scopes: SCOPES.filter(([scope]) => scopes.includes(scope)).map(([scope]) =>
+        limit === "" ? scope : `${scope}:${limit}`,
+      ),
+      ...(days === undefined ? {} : { expires_at: new Date(Date.now() + days * DAY_MS).toISOString() }),
+    };
+    const { data } = await send<TokenWithSecret>("POST", "/v1/tokens", { body });
+    form.draft.drop();
+    setCreated(data);
+  };
+  return (
+    <FormScreen
+      form={form}
+      label="New token"
+      lede="It is shown once, when it is there. Only its digest is stored."
+      send={create}
+      act="Create it"
+      leave={linkTo(["tokens"])}
+    >
+      <FieldGroup title="Whose it is">
+        <TextField
+          label="Name"
+          {...form.of("name")}
+          hint="For people: who uses it. The audit shows it."
+          placeholder="shop backend"
+        />
+        <ChoiceField label="Expires" {...form.of("life")} choices={LIVES} />
+      </FieldGroup>
+      <FieldGroup title="What it may do">
+        <div class="form-row" role="group" aria-label="Scopes">
+          <span class="label">Scopes</span>
+          <div>
+            {SCOPES.map(([scope, what]) => (
+              <label key={scope} class="check">
+                <input
+                  type="checkbox"
+                  checked={scopes.includes(scope)}
+                  onChange={(event) => {
+                    const others = scopes.filter((one) => one !== scope);
+                    form.of("scopes").set(event.currentTarget.checked ? [...others, scope] : others);
+                  }}
+                />
+                <span>
+                  <code>{scope}</code> {what}
+                </span>
+              </label>
+            ))}
+            <Wrong text={form.of("scopes").error} />
+          </div>
+        </div>
+        <TextField
+          label="Only for"
+          {...form.of("application")}
+          hint="One application. Left empty: all of them."
+          placeholder="billing"
+        />
+      </FieldGroup>
+    </FormScreen>
+  );
 }

@@ -1,7 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { durationText } from "./texts.ts";
 
-export { durationText, numberText, sizeText } from "./texts.ts";
+/** Numbers, sizes and spans are as well for what is no component. */
+export * from "./texts.ts";
 
 const ONE_DAY_MS = 86_400_000;
 export const clock = new Intl.DateTimeFormat(undefined, {

@@ -1,3 +1,7 @@
+import { RETRY_DEFAULTS, type RetryDefaults } from "../../domain/retry.ts";
+import { holdersOf, type Identity, parseScope, type ScopeName } from "../../domain/token.ts";
+import { shared } from "./shared.ts";
+
 const NAME = "evreg.token";
 const OWN_ID = "evreg.token-id";
 const ENDED = "evreg.ended";
@@ -43,4 +47,29 @@ export function lostSession(): LostSession | undefined {
 export function endSession(): void {
   sessionStorage.removeItem(NAME);
   sessionStorage.removeItem(OWN_ID);
+}
+
+/** Who asks, and what its token may do; `null` until the server has said so. */
+export const identity = shared<Identity | null>(null);
+
+/** The server's settings for subscriptions that say nothing else. */
+export function retryDefaults(): RetryDefaults {
+  return identity.value?.retries ?? RETRY_DEFAULTS;
+}
+
+/**
+ * Whether the token may do what needs this scope; what it may not do is not offered.
+ * @param application of the record; without it, for all applications
+ */
+export function may(scope: ScopeName, application?: string): boolean {
+  return heldFor(scope).some((limit) => limit === undefined || limit === application);
+}
+
+/** Whether it may do so for anything at all. */
+export const maySome = (scope: ScopeName): boolean => heldFor(scope).length > 0;
+
+/** The applications that it may do so for, where it is limited to such; `undefined` among them stands for all. */
+export function heldFor(scope: ScopeName): readonly (string | undefined)[] {
+  const held = (identity.value?.scopes ?? []).flatMap((one) => parseScope(one) ?? []);
+  return held.filter(({ name }) => holdersOf(scope).includes(name)).map(({ application }) => application);
 }

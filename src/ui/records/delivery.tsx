@@ -1,14 +1,12 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { Subscription } from "../../domain/subscription.ts";
-import { may } from "../api/identity.ts";
-import { askJson, send, withQuery } from "../api/request.ts";
-import { useActing } from "../parts/acting.ts";
-import { confirm } from "../parts/confirm.tsx";
-import { linkTo } from "../parts/route.ts";
-import { say, sayError } from "../parts/toast.tsx";
+import { may } from "../api/session.ts";
+import { askJson, send, withQuery } from "../api/resource.ts";
+import { useActing, confirm, say, sayError } from "../parts/acting.ts";
+import { SubscriptionName } from "./subscription.tsx";
 import { canRetry, canSkip } from "./attempt-times.ts";
-import { numberText } from "../parts/time.tsx";
+import { numberText, useNow, Until } from "../parts/values.tsx";
 
 /**
  * What a person can do with a delivery now: send it, or give it up.
@@ -114,28 +112,31 @@ async function giveUp(delivery: Delivery, subscription: Subscription | undefined
   say(`Delivery ${rowid} is given up.`);
 }
 
-/** `billing/invoices` */
-export function nameOf(delivery: Pick<Delivery, "application" | "subscription">): string {
-  return `${delivery.application}/${delivery.subscription}`;
+/**
+ * What a delivery that is due waits for, as far as its subscription tells.
+ * @returns `undefined` where it waits for nothing but its turn
+ */
+export function waitsFor(
+  { rowid, status, next_attempt_at: next }: Delivery,
+  subscription: Subscription | undefined,
+  now: number,
+): string | undefined {
+  if (status !== "pending" || subscription === undefined) return undefined;
+  const { mode, ordered, blocked_by: blockedBy } = subscription;
+  // The deliveries of some keys only are blocked in one that is ordered by key.
+  if (ordered === true && blockedBy !== null && blockedBy < rowid) return `behind delivery ${blockedBy}`;
+  if (mode === "pull" && (next === null || Date.parse(next) <= now)) return "for a consumer";
+  return undefined;
 }
 
-/** It in a text. Each part stands by itself: in scripts that are written from right to left the two would change places. */
-export function SubscriptionName({ of }: { readonly of: Pick<Delivery, "application" | "subscription"> }) {
-  return (
-    <>
-      <bdi>{of.application}</bdi>/<bdi>{of.subscription}</bdi>
-    </>
-  );
-}
-
-/** The name of a delivery's subscription, as a link to it. */
-export function SubscriptionLink(props: {
-  readonly of: Pick<Delivery, "subscription_id" | "application" | "subscription">;
+/** When it is tried next, or what it waits for. */
+export function Next(props: {
+  readonly delivery: Delivery;
+  readonly subscription: Subscription | undefined;
 }) {
-  const { of } = props;
-  return (
-    <a href={linkTo(["subscriptions", of.subscription_id])}>
-      <SubscriptionName of={of} />
-    </a>
-  );
+  const { delivery, subscription } = props;
+  const words = waitsFor(delivery, subscription, useNow());
+  if (words !== undefined) return <>{words}</>;
+  const { next_attempt_at: next } = delivery;
+  return next === null ? <span class="muted">–</span> : <Until at={next} />;
 }

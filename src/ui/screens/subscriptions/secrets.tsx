@@ -1,24 +1,54 @@
+import type { ComponentChildren } from "preact";
+import type { SubscriptionWithSecret, RotationMeta, Subscription } from "../../../domain/subscription.ts";
+import { SecretOnce } from "../../parts/copy.tsx";
 import { useState } from "preact/hooks";
-import type { RotationMeta, Subscription, SubscriptionWithSecret } from "../../../domain/subscription.ts";
-import { send, type Envelope } from "../../api/request.ts";
+import { send, type Envelope } from "../../api/resource.ts";
 import { useActing } from "../../parts/acting.ts";
-import { Button } from "../../parts/button.tsx";
+import { Button, Head } from "../../parts/layout.tsx";
 import { ChoiceField, Form } from "../../parts/form.tsx";
-import { Head } from "../../parts/layout.tsx";
 import { linkTo } from "../../parts/route.ts";
-import { Time } from "../../parts/time.tsx";
-import { SubscriptionName } from "../../records/delivery-acts.tsx";
-import { isAhead } from "../../records/subscription-state.tsx";
-import { SubscriptionSecret } from "./subscription-secret.tsx";
+import { Time } from "../../parts/values.tsx";
+import { SubscriptionName, isAhead } from "../../records/subscription.tsx";
 
-const OVERLAPS = [
-  ["0", "Not at all"],
-  ["3600000", "1 hour"],
-  ["86400000", "1 day"],
-  ["604800000", "7 days"],
-  ["2592000000", "30 days"],
-] as const;
-type Overlap = (typeof OVERLAPS)[number][0];
+/**
+ * The secret of a subscription, new or rotated.
+ * @param props.next buttons, once it is kept
+ */
+export function SubscriptionSecret(props: {
+  readonly title: ComponentChildren;
+  readonly of: SubscriptionWithSecret;
+  readonly next: ComponentChildren;
+  readonly children?: ComponentChildren;
+}) {
+  const { title, of, next, children } = props;
+  return (
+    <SecretOnce
+      title={title}
+      secret={of.secret}
+      what="the secret"
+      otherwise="To have one then, rotate the secret."
+      next={next}
+    >
+      <p>
+        {of.mode === "push"
+          ? "Keep its secret where the handler reads it: by it the handler knows that a request is from evreg."
+          : "Consumers need a token instead. Keep its secret in case it changes to other uses."}{" "}
+        It is shown this once.
+      </p>
+      {children}
+    </SecretOnce>
+  );
+}
+
+const NOT_AT_ALL = { "0": "Not at all" } as const;
+const OVERLAPS = {
+  ...NOT_AT_ALL,
+  "3600000": "1 hour",
+  "86400000": "1 day",
+  "604800000": "7 days",
+  "2592000000": "30 days",
+} as const;
+type Overlap = keyof typeof OVERLAPS;
 
 /** Gives a subscription a new secret, and shows that once. */
 export function RotateSecret({ subscription }: { readonly subscription: Subscription }) {
@@ -80,7 +110,7 @@ export function RotateSecret({ subscription }: { readonly subscription: Subscrip
           <ChoiceField
             label="The old one lasts"
             value={overlap}
-            choices={isRotating ? OVERLAPS.slice(0, 1) : OVERLAPS}
+            choices={isRotating ? NOT_AT_ALL : OVERLAPS}
             set={setOverlap}
             error={failure?.message}
           />

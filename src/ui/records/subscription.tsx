@@ -1,0 +1,126 @@
+import type { Delivery } from "../../domain/delivery.ts";
+import { linkTo } from "../parts/route.ts";
+import {
+  attentionSentence,
+  type SubscriptionState,
+  subscriptionState,
+} from "../../domain/words/attention.ts";
+import type { Attention } from "../../domain/operations.ts";
+import { attention } from "../api/attention.ts";
+import { Time, errorText, failedShare, percentText } from "../parts/values.tsx";
+import type { SubscriptionFigures } from "../../domain/stats/stats.ts";
+import { NONE } from "../parts/layout.tsx";
+import type { Subscription } from "../../domain/subscription.ts";
+import type { FilterName } from "../parts/list.tsx";
+
+/** `billing/invoices` */
+function nameOf(delivery: Pick<Delivery, "application" | "subscription">): string {
+  return `${delivery.application}/${delivery.subscription}`;
+}
+
+/** It in a text. Each part stands by itself: in scripts that are written from right to left the two would change places. */
+export function SubscriptionName({ of }: { readonly of: Pick<Delivery, "application" | "subscription"> }) {
+  return (
+    <>
+      <bdi>{of.application}</bdi>/<bdi>{of.subscription}</bdi>
+    </>
+  );
+}
+
+/** The name of a delivery's subscription, as a link to it. */
+export function SubscriptionLink(props: {
+  readonly of: Pick<Delivery, "subscription_id" | "application" | "subscription">;
+}) {
+  const { of } = props;
+  return (
+    <a href={linkTo(["subscriptions", of.subscription_id])}>
+      <SubscriptionName of={of} />
+    </a>
+  );
+}
+
+/** How a subscription is now, the gravest that is true of it. */
+export function stateNow(
+  subscription: Parameters<typeof subscriptionState>[0] & { readonly rowid: number },
+  now: number,
+): SubscriptionState {
+  return subscriptionState(subscription, now, needOf(subscription.rowid, "unclaimed") !== undefined);
+}
+
+/** What is held and missed while it is paused or deactivated, from the list of what needs a person. */
+export function heldBack(id: number): Attention | undefined {
+  return needOf(id, "paused") ?? needOf(id, "deactivated");
+}
+
+/** Why a subscription needs a person, if it does for this reason. */
+export function needOf(id: number, reason: Attention["reason"]): Attention | undefined {
+  return attention.value.answer?.data.find((item) => item.subscription_id === id && item.reason === reason);
+}
+
+export function isAhead(until: string | null, now: number): until is string {
+  return until !== null && Date.parse(until) > now;
+}
+
+/** What is said of a subscription that needs a person, with times in the reader's zone. */
+export function AttentionWords({ item }: { readonly item: Attention }) {
+  return (
+    <>
+      {attentionSentence(item).map((part, index) => {
+        if (typeof part === "string") return part;
+        return "time" in part ? <Time key={index} at={part.time} /> : <code key={index}>{part.error}</code>;
+      })}
+    </>
+  );
+}
+
+/** The share of attempts that succeeded. @param props.of nothing, where it had none */
+export function Success({ of }: { readonly of: SubscriptionFigures | undefined }) {
+  const share = of === undefined ? null : failedShare(of);
+  return share === null ? NONE : <>{percentText(100 - share)}</>;
+}
+
+export function LastError({ of }: { readonly of: SubscriptionFigures | undefined }) {
+  const error = of?.last_error ?? null;
+  return error === null ? NONE : <code>{errorText(error)}</code>;
+}
+
+/** The filter of a list by subscription: its tag says the name, whatever was typed. */
+export function subscriptionFilter(subscriptions: readonly Subscription[]): FilterName {
+  return {
+    name: "subscription",
+    example: "billing/invoices",
+    offers: [...new Set(subscriptions.map(nameOf))],
+    shown: (value) => {
+      const one = subscriptions.find(({ rowid }) => String(rowid) === value);
+      return one === undefined ? value : nameOf(one);
+    },
+  };
+}
+
+/** What a person typed as a subscription, as far as it is known. */
+interface NamedSubscription {
+  /** Whether the list can be asked for. */
+  readonly isKnown: boolean;
+  readonly id?: number;
+  /** Why there is none. */
+  readonly reason?: string;
+}
+
+/**
+ * The subscription that an ID or `billing/invoices` means.
+ * @param subscriptions `undefined` while they are not known
+ */
+export function subscriptionsNamed(
+  typed: string | undefined,
+  subscriptions: readonly Subscription[] | undefined,
+): NamedSubscription {
+  if (typed === undefined) return { isKnown: true };
+  if (/^[1-9]\d{0,14}$/.test(typed)) return { isKnown: true, id: Number(typed) };
+  if (subscriptions === undefined) return { isKnown: false };
+  const named = subscriptions.filter((one) => nameOf(one) === typed || one.subscription === typed);
+  const [first] = named;
+  if (first !== undefined && named.length === 1) return { isKnown: true, id: first.rowid };
+  if (first === undefined) return { isKnown: false, reason: `None is called ${typed}.` };
+  const ids = named.map(({ rowid, action }) => `${rowid} (${action})`).join(", ");
+  return { isKnown: false, reason: `Several are called ${typed}. Filter by the number of one: ${ids}.` };
+}

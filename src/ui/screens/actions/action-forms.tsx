@@ -1,0 +1,305 @@
+import { type Action, type WarningMeta, type CompatibilityRule, isLooser } from "../../../domain/action.ts";
+import { heldFor, may } from "../../api/session.ts";
+import { send, ApiError, useResource, askJson } from "../../api/resource.ts";
+import { useActing, say, type Question, sayError } from "../../parts/acting.ts";
+import { Button } from "../../parts/layout.tsx";
+import { dropDraft, refuseConflict } from "../../api/drafts.ts";
+import { shellWord } from "../../../domain/formats.ts";
+import { Command } from "../../parts/copy.tsx";
+import { whyNoObject } from "../../parts/json-tokens.ts";
+import {
+  AreaField,
+  CameBack,
+  ChoiceField,
+  FieldGroup,
+  FormScreen,
+  TextField,
+  useForm,
+} from "../../parts/form.tsx";
+import { goTo, linkTo } from "../../parts/route.ts";
+import { type ReadAction, readAction } from "../../records/exact-record.ts";
+import { actionPath, checkedSchema, checkForm, type PartProps, PROTECTED } from "./action-parts.tsx";
+import { COMPATIBILITY_MODES } from "../../../model/action.ts";
+import { Say } from "../../parts/states.tsx";
+
+const FIRST_SCHEMA = `{
+  "type": "object",
+  "required": ["id"],
+  "properties": {
+    "id": { "type": "string" }
+  }
+}`;
+const FIRST_PAYLOAD = `{ "id": "o-1", "total": 12.5 }`;
+
+/** Registers an action. The address says after which other one it is made: `like`. */
+export function NewActionForm({ query }: { readonly query: Readonly<Record<string, string>> }) {
+  const { create = "", like } = query;
+  const other = useResource<ReadAction>(like === undefined ? undefined : actionPath(like), {
+    read: readAction,
+  });
+  if (like !== undefined && other.answer === undefined && other.error === undefined) return null;
+  const model = other.answer?.data;
+  return (
+    <ActionForm
+      form={linkTo(["actions"], { create, like })}
+      name={create === "one" ? "" : create}
+      application={model?.application ?? query["application"] ?? ownApplication()}
+      schema={(like === undefined ? undefined : checkedSchema(like)) ?? model?.exactText ?? FIRST_SCHEMA}
+      like={like}
+    />
+  );
+}
+
+/** The application of a token which may write for one only. */
+function ownApplication(): string {
+  const [first, ...others] = heldFor("write").filter((one) => one !== undefined);
+  return others.length === 0 ? (first ?? "") : "";
+}
+
+function ActionForm(props: {
+  readonly form: string;
+  readonly name: string;
+  readonly application: string;
+  readonly schema: string;
+  readonly like: string | undefined;
+}) {
+  const form = useForm(
+    props.form,
+    () => ({
+      action: props.name,
+      application: props.application,
+      given: "schema" as "schema" | "payload",
+      schemata: props.schema,
+      payload: FIRST_PAYLOAD,
+    }),
+    { required: ["action", "application"] },
+  );
+  const { of, draft } = form;
+  const { given, schemata, payload } = draft.fields;
+  const [action, application] = [draft.fields.action.trim(), draft.fields.application.trim()];
+  const fromPayload = given === "payload" && whyNoObject(payload) === undefined;
+  const text = fromPayload ? JSON.stringify(schemaOfPayload(JSON.parse(payload)), null, 2) : schemata;
+  const create = async (): Promise<void> => {
+    const unreadable = whyNoObject(given === "payload" ? payload : schemata);
+    if (unreadable !== undefined) throw new ApiError(422, unreadable, { field: "schemata" });
+    const { data, meta } = await send<Action, WarningMeta>("POST", "/v1/actions", {
+      text: `${JSON.stringify({ action, application }).slice(0, -1)},"schemata":${text}}`,
+    });
+    draft.drop();
+    if (props.like !== undefined) dropDraft(checkForm(props.like));
+    const [warning] = meta?.warnings ?? [];
+    say(
+      warning === undefined
+        ? `${data.action} is registered.`
+        : `${data.action} is registered. Beware: ${warning.pointer} ${warning.message}`,
+    );
+    goTo(linkTo(["actions", data.action]));
+  };
+  const command = `evreg actions create ${shellWord(action || "NAME")} --application ${shellWord(application || "APP")} --schema schema.json`;
+  return (
+    <FormScreen
+      form={form}
+      label={props.like === undefined ? "Create an action" : `Create an action after ${props.like}`}
+      lede="An action is a kind of event. What is published to it must conform to its schema."
+      send={create}
+      act="Create it"
+      leave="#/actions"
+      below={<Command text={command} />}
+    >
+      <FieldGroup title="Name">
+        <TextField
+          label="Action"
+          {...of("action")}
+          placeholder="order.created"
+          hint="Words with dots between them. It cannot be changed."
+        />
+        <TextField
+          label="Application"
+          {...of("application")}
+          placeholder="shop"
+          hint="Who owns it, and publishes."
+        />
+      </FieldGroup>
+      <FieldGroup title="Schema">
+        <ChoiceField
+          label="From"
+          {...of("given")}
+          choices={{ schema: "a JSON Schema (Draft 7)", payload: "a sample payload" }}
+        />
+        {given === "schema" ? (
+          <AreaField label="Schema" {...of("schemata")} rows={16} />
+        ) : (
+          <>
+            <AreaField
+              label="Payload"
+              {...of("payload")}
+              rows={8}
+              error={whyNoObject(payload) ?? of("schemata").error}
+            />
+            <AreaField
+              label="Its schema"
+              value={text}
+              set={(next) => draft.change({ schemata: next, given: "schema" })}
+              rows={12}
+              hint="Every member is required. Change it, and it is yours."
+            />
+          </>
+        )}
+      </FieldGroup>
+    </FormScreen>
+  );
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Levels that are looked into: as deep as a schema may say. */
+const DEEPEST = 20;
+
+/** A schema that a payload conforms to, to begin with: its members, all of them required, and their types. */
+function schemaOfPayload(value: unknown, depth = 0): Json {
+  if (depth > DEEPEST) return {};
+  if (value === null) return { type: "null" };
+  if (Array.isArray(value)) {
+    const kinds = new Map(
+      value.map((item) => {
+        const schema = schemaOfPayload(item, depth + 1);
+        return [JSON.stringify(schema), schema];
+      }),
+    );
+    const items = [...kinds.values()];
+    if (items.length === 0) return { type: "array" };
+    return { type: "array", items: items.length === 1 ? items[0] : { anyOf: items } };
+  }
+  if (typeof value === "object") {
+    const members = Object.entries(value).map(
+      ([name, inner]) => [name, schemaOfPayload(inner, depth + 1)] as const,
+    );
+    const names = members.map(([name]) => name);
+    return {
+      type: "object",
+      ...(names.length === 0 ? {} : { required: names }),
+      properties: Object.fromEntries(members),
+    };
+  }
+  if (typeof value === "number") return { type: Number.isInteger(value) ? "integer" : "number" };
+  return { type: typeof value };
+}
+
+/** The fields of the form, by the names that the API has for them. */
+const settingsOf = (action: Action) => ({
+  compatibility: action.compatibility,
+  compatibility_against: action.compatibility_against,
+  successor: action.successor ?? "",
+});
+type Settings = ReturnType<typeof settingsOf>;
+const PROTECTED_CHOICES = Object.fromEntries(
+  COMPATIBILITY_MODES.map((mode) => [mode, `${PROTECTED[mode]} (${mode})`]),
+);
+const RULE = ["compatibility", "compatibility_against"] as const;
+
+/** Whom changes of the schema must not break, and whether publishing goes on. Only what was changed is sent. */
+export function ActionSettings({ action }: PartProps) {
+  const { action: name, deprecated, retired } = action;
+  const { draft, of, act, failure, wrong } = useForm(linkTo(["actions", name, "settings"]), () =>
+    settingsOf(action),
+  );
+  const { fields, before } = draft;
+  const undoing = useActing(sayError);
+  const isChanged = (field: keyof Settings): boolean => fields[field] !== before[field];
+  const put = async (change: object): Promise<void> => {
+    const { data } = await send<Action>("PUT", actionPath(name), { body: change });
+    draft.begin(settingsOf(data));
+  };
+  const apply = (change: object, done: string, back: object, question?: Question): void =>
+    void act(async () => {
+      const now = settingsOf((await askJson<Action>(actionPath(name))).data);
+      refuseConflict(
+        draft,
+        now,
+        [...RULE, "successor" as const].filter((field) => field in change),
+      );
+      await put(change);
+      say(done, () => void undoing.act(() => put(back)));
+    }, question);
+  const named = fields.successor.trim() || null;
+  const goesOn = (change: object, done: string, question?: Question): void =>
+    apply(
+      isChanged("successor") ? { ...change, successor: named } : change,
+      done,
+      { deprecated, retired, successor: action.successor },
+      question,
+    );
+  const retire = (): void =>
+    goesOn({ retired: true }, `${name} is retired.`, {
+      title: `Retire ${name}?`,
+      body: "Publishing is refused with 410 from now on. Stored events can be read, and deliveries go on.",
+      act: "Retire it",
+      danger: true,
+    });
+  const changed = RULE.filter(isChanged);
+  const pick = (from: CompatibilityRule): object =>
+    Object.fromEntries(changed.map((field) => [field, from[field]]));
+  const needsAdmin = isLooser(action, { ...action, ...pick(fields) }) && !may("admin", action.application);
+  return (
+    <div class="form">
+      {failure !== undefined && wrong === undefined && (
+        <Say state="failed" title="Not changed">
+          {failure.message}
+        </Say>
+      )}
+      <CameBack draft={draft} />
+      <FieldGroup title="Compatibility">
+        <ChoiceField
+          label="Protect"
+          {...of("compatibility")}
+          choices={PROTECTED_CHOICES}
+          hint="Whom a change of the schema must not break."
+          {...(needsAdmin ? { error: "To protect less than before needs the scope admin." } : {})}
+        />
+        <ChoiceField
+          label="Compare with"
+          {...of("compatibility_against")}
+          choices={{ last: "the schema in force", all: "all revisions" }}
+        />
+        <div class="form-acts">
+          <Button
+            look="main"
+            run={() => apply(pick(fields), "Compatibility is changed.", pick(action))}
+            disabled={changed.length === 0 || needsAdmin}
+            label="Change it"
+          />
+        </div>
+      </FieldGroup>
+      <FieldGroup title={retired ? "Retired" : deprecated ? "Deprecated" : "In force"}>
+        <TextField
+          label="Successor"
+          {...of("successor")}
+          placeholder={`${name}.v2`}
+          hint="The action to publish to instead. Publishers are told of it."
+        />
+        <div class="form-acts">
+          {(deprecated || retired) && (
+            <>
+              <Button
+                run={() => goesOn({}, "The successor is changed.")}
+                disabled={!isChanged("successor")}
+                label="Change the successor"
+              />
+              <Button
+                run={() => goesOn({ deprecated: false, retired: false }, `${name} is in force again.`)}
+                label="Put in force again"
+              />
+            </>
+          )}
+          {!deprecated && !retired && (
+            <Button run={() => goesOn({ deprecated: true }, `${name} is deprecated.`)} label="Deprecate" />
+          )}
+          {!retired && <Button look="danger" run={retire} label="Retire…" />}
+        </div>
+      </FieldGroup>
+      <Command
+        text={`${deprecated ? "evreg actions retire" : "evreg actions deprecate"} ${shellWord(name)}${named === null ? "" : ` --successor ${shellWord(named)}`}`}
+      />
+    </div>
+  );
+}
