@@ -180,8 +180,7 @@ export class Feed {
       for (const gap of reader.gapsAtStart) yield this.#gapMessage(reader, gap);
       for (;;) {
         const epoch = this.#epoch;
-        const { view, key, position } = reader;
-        const page = reader.isOpen ? await this.#pages.after({ view, key, position, epoch }) : undefined;
+        const page = reader.isOpen ? await this.#pages.after(reader, epoch) : undefined;
         if (page === undefined || !reader.isOpen) return;
         for (const gap of this.#gapsBefore(page, reader)) yield this.#gapMessage(reader, gap);
         reader.position = page.to;

@@ -1,9 +1,9 @@
 import { LRUCache } from "lru-cache";
 import type { StreamMessage, StreamPosition } from "../../domain/stream.ts";
 import type { EventStore, NextEvents, NextPage } from "../../store/events.ts";
+import { Yielder } from "../../runtime/yielding.ts";
 import { omitUndefined } from "../requests.ts";
 import type { ChangeRing } from "./ring.ts";
-import { streamTurns } from "./turns.ts";
 import { messagesOf, showsChanges, type StreamSource, type View } from "./view.ts";
 
 /** What one page may have: it is made and encoded in one go, while all else waits. A single event may have more. */
@@ -38,14 +38,29 @@ interface KeptPage {
 }
 
 /** Who asks for a page, and where it is. */
-interface PageRequest {
+interface PageReader {
   readonly view: View;
   /** See `keyOf`. */
   readonly key: string;
   readonly position: Required<StreamPosition>;
-  /** See `Feed`: what was read in an earlier epoch has no end that still holds. */
-  readonly epoch: number;
 }
+
+/** How long readers make and encode their messages before they rest. */
+const SLICE_MS = 1;
+
+/**
+ * The turns of all readers of streams. After each slice comes a rest of its length at least, also where one step was longer than
+ * a slice: so half of the thread's time is never theirs, however many they are.
+ */
+export const streamTurns = new Yielder(
+  () => performance.now(),
+  (callback) => {
+    const startedMs = performance.now();
+    // What a slice does comes before the next immediate.
+    setImmediate(() => setTimeout(callback, Math.max(SLICE_MS, performance.now() - startedMs)));
+  },
+  SLICE_MS,
+);
 
 /**
  * The pages of all streams. Readers that show the same and are at the same place share a page. The store has one read at a
@@ -65,8 +80,11 @@ export class SharedPages {
     this.#source = source;
   }
 
-  /** The page after a position. Resolves when it is the reader's turn. */
-  async after({ view, key, position, epoch }: PageRequest): Promise<Page> {
+  /**
+   * The page after a position. Resolves when it is the reader's turn.
+   * @param epoch see `Feed`: what was read in an earlier one has no end that still holds
+   */
+  async after({ view, key, position }: PageReader, epoch: number): Promise<Page> {
     const name = `${position.event} ${position.change} ${key}`;
     let kept = this.#kept.get(name);
     // What comes after a position never changes where there is a whole page of it.
@@ -117,7 +135,7 @@ export class SharedPages {
     }
     const to = { event, change };
     const changes = this.#ring.between(from.change, change);
-    const { messages, bytes } = messagesOf(view, this.#source, from, { events, changes, to });
+    const { messages, bytes } = messagesOf(view, this.#source, [from, to], events, changes);
     return { page: { messages, to, isFull, missed, removed }, bytes };
   }
 }

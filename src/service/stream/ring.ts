@@ -14,12 +14,9 @@ export type NumberedChange = FeedChange & {
   /** Changes are numbered from 1 at each start. */
   readonly number: number;
   readonly atMs: number;
-};
-
-interface Kept {
-  readonly change: NumberedChange;
+  /** What it takes in memory, about. */
   readonly bytes: number;
-}
+};
 
 /** What a delivery's result takes, about; its names are shared. */
 const RESULT_BYTES = 320;
@@ -28,7 +25,7 @@ const RESULT_BYTES = 320;
 export class ChangeRing {
   readonly #limits: { readonly changes: number; readonly changeBytes: number };
   /** The changes, the oldest first. */
-  readonly #kept: Kept[] = [];
+  readonly #kept: NumberedChange[] = [];
   #last = 0;
   #bytes = 0;
   /** All changes since then are kept. */
@@ -63,11 +60,11 @@ export class ChangeRing {
     const { changes, changeBytes } = this.#limits;
     this.#last += 1;
     this.#bytes += bytes;
-    this.#kept.push({ change: { ...change, number: this.#last, atMs }, bytes });
+    this.#kept.push({ ...change, number: this.#last, atMs, bytes });
     while (this.#kept.length > changes || (this.#bytes > changeBytes && this.#kept.length > 1)) {
       const dropped = this.#kept.shift()!;
       this.#bytes -= dropped.bytes;
-      this.incompleteBefore(dropped.change.atMs + 1);
+      this.incompleteBefore(dropped.atMs + 1);
     }
   }
 
@@ -79,12 +76,12 @@ export class ChangeRing {
   /** The changes after `after` up to `through` that are kept. */
   between(after: number, through: number): readonly NumberedChange[] {
     const first = Math.max(0, after - this.#dropped);
-    return this.#kept.slice(first, Math.max(first, through - this.#dropped)).map(({ change }) => change);
+    return this.#kept.slice(first, Math.max(first, through - this.#dropped));
   }
 
   /** The number after which everything of this time and later comes. */
   before(ms: number): number {
-    const first = this.#kept.find(({ change }) => change.atMs >= ms);
-    return first === undefined ? this.#last : first.change.number - 1;
+    const first = this.#kept.find(({ atMs }) => atMs >= ms);
+    return first === undefined ? this.#last : first.number - 1;
   }
 }

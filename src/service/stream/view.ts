@@ -74,15 +74,6 @@ export interface StreamSource {
   readonly instance: string;
 }
 
-/** What happened between two positions. */
-interface Span {
-  /** The events that the view shows. */
-  readonly events: readonly StoredEvent[];
-  /** All of them. */
-  readonly changes: readonly NumberedChange[];
-  readonly to: Required<StreamPosition>;
-}
-
 export function changeTopics({ topics }: View): readonly StreamTopic[] {
   return [...topics].filter((topic) => topic !== "events");
 }
@@ -108,12 +99,17 @@ export function idAt(
 /** About what a message takes without its payload. */
 const MESSAGE_BYTES = 250;
 
-/** What the view shows of the span, which begins at `from`, and about how many bytes it takes. */
+/**
+ * What the view shows of what happened between two positions, and about how many bytes it takes.
+ * @param events that the view shows
+ * @param changes all of them
+ */
 export function messagesOf(
   view: View,
   source: StreamSource,
-  from: Required<StreamPosition>,
-  { events, changes, to }: Span,
+  [from, to]: readonly [Required<StreamPosition>, Required<StreamPosition>],
+  events: readonly StoredEvent[],
+  changes: readonly NumberedChange[],
 ): { readonly messages: readonly StreamMessage[]; readonly bytes: number } {
   const messages: StreamMessage[] = [];
   let bytes = 0;
@@ -126,7 +122,7 @@ export function messagesOf(
     if (!hasChange(view, change)) continue;
     const id = idAt(view, source, { event: to.event, change: change.number });
     messages.push({ type: TYPES[change.topic], id, data: change.data } as StreamMessage);
-    bytes += change.topic === "deliveries" ? MESSAGE_BYTES : JSON.stringify(change.data).length;
+    bytes += change.bytes;
   }
   return { messages, bytes };
 }
