@@ -8,7 +8,7 @@ import type { HostNames } from "../../src/delivery/dns/resolver.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
 import { type Sender, trusting } from "../../src/delivery/sender.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { type Answer, type Receiver, startReceiver } from "../support/receiver.ts";
 import { EXPIRED_CERTIFICATE, TEST_CERTIFICATE, TEST_KEY } from "../support/tls-fixture.ts";
 import { until } from "../support/until.ts";
 import { names, newSender, post, postTimed, REFUSED, type SenderSetup } from "./sender-setup.ts";
@@ -92,119 +92,102 @@ function writeForEver(socket: Socket, beginning: string, written: { bytes: numbe
   write();
 }
 
+/** How a request ends that is answered so. */
+async function answered(answer: Answer): Promise<SendResult> {
+  const receiver = await receiverWith();
+  receiver.script(answer);
+  return post(senderWith(), receiver.url);
+}
+
+/** The same for an answer that begins so and never ends, of which little is read. */
+async function answeredForEver(beginning: string): Promise<SendResult> {
+  const written = { bytes: 0, isOver: false };
+  const sent = await answered({ raw: (socket) => writeForEver(socket, beginning, written) });
+  await until("the connection to be dropped", () => written.isOver);
+  // What the two kernels' buffers hold.
+  expect(written.bytes).toBeLessThan(20_000_000);
+  return sent;
+}
+
+const CHUNKED = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
 describe("an answer", () => {
   it.each([200, 201, 204, 299, 400, 404, 410, 429, 500, 503])("%i is reported as it is", async (status) => {
-    const receiver = await receiverWith();
-    receiver.script({ status });
-    expect(await post(senderWith(), receiver.url)).toEqual({ statusCode: status });
+    expect(await answered({ status })).toEqual({ statusCode: status });
   });
 
   it.each([301, 302, 303, 307, 308])("%i is not followed as a redirect", async (status) => {
     const other = await receiverWith();
-    const receiver = await receiverWith();
-    receiver.script({ status, headers: { location: other.url } });
-    expect(await post(senderWith(), receiver.url)).toMatchObject({ statusCode: status });
+    expect(await answered({ status, headers: { location: other.url } })).toMatchObject({
+      statusCode: status,
+    });
     expect(other.accepted).toBe(0);
   });
 
   it("is read for its Retry-After and its first 1,024 bytes", async () => {
-    const receiver = await receiverWith();
-    receiver.script({ status: 503, headers: { "Retry-After": "7" }, body: "ä".repeat(600) });
-    expect(await post(senderWith(), receiver.url)).toEqual({
-      statusCode: 503,
-      retryAfter: "7",
-      response: "ä".repeat(512),
-    });
+    const sent = await answered({ status: 503, headers: { "Retry-After": "7" }, body: "ä".repeat(600) });
+    expect(sent).toEqual({ statusCode: 503, retryAfter: "7", response: "ä".repeat(512) });
   });
 
   it("is not decompressed, so a bomb stays small", async () => {
-    const receiver = await receiverWith();
-    receiver.script({ headers: { "content-encoding": "gzip" }, body: gzipSync(Buffer.alloc(50_000_000)) });
-    const sent = await post(senderWith(), receiver.url);
-    expect(sent).toMatchObject({ statusCode: 200 });
-    expect(Buffer.byteLength((sent as { response?: string }).response ?? "")).toBeLessThanOrEqual(1_024);
+    const body = gzipSync(Buffer.alloc(50_000_000));
+    const sent = await answered({ headers: { "content-encoding": "gzip" }, body });
+    expect(sent.statusCode).toBe(200);
+    expect(Buffer.byteLength(sent.response!)).toBeLessThanOrEqual(1_024);
   });
 
   it("is cut after a few kilobytes", async () => {
-    const written = { bytes: 0, isOver: false };
-    const beginning = "HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n";
-    const receiver = await receiverWith();
-    receiver.script({ raw: (socket) => writeForEver(socket, beginning, written) });
-    expect(await post(senderWith(), receiver.url)).toMatchObject({
-      statusCode: 200,
-      response: "a".repeat(1_024),
-    });
-    await until("the connection to be dropped", () => written.isOver);
-    // What the two kernels' buffers hold, far from the hundred megabytes announced.
-    expect(written.bytes).toBeLessThan(20_000_000);
+    const sent = await answeredForEver("HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n");
+    expect(sent).toMatchObject({ statusCode: 200, response: "a".repeat(1_024) });
   });
 
   it.each([
     ["a reason phrase", "HTTP/1.1 200 "],
     ["a header's name", "HTTP/1.1 200 OK\r\n"],
     ["a header's value", "HTTP/1.1 200 OK\r\nA: "],
-    ["the extension of a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a="],
-    ["a trailer", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nA: "],
+    ["the extension of a chunk", `${CHUNKED}5;a=`],
+    ["a trailer", `${CHUNKED}2\r\nok\r\n0\r\nA: `],
     ["the reason phrase of an informational one", "HTTP/1.1 103 "],
   ])("without end in %s is a protocol error, and little of it is read", async (_name, beginning) => {
-    const written = { bytes: 0, isOver: false };
-    const receiver = await receiverWith();
-    receiver.script({ raw: (socket) => writeForEver(socket, beginning, written) });
-    expect(await post(senderWith(), receiver.url)).toEqual({ errorCode: "protocol_error" });
-    await until("the connection to be dropped", () => written.isOver);
-    // What the two kernels' buffers hold.
-    expect(written.bytes).toBeLessThan(20_000_000);
+    expect(await answeredForEver(beginning)).toEqual({ errorCode: "protocol_error" });
   });
 
   it("of many small chunks is read up to the limit", async () => {
-    const receiver = await receiverWith();
     const chunks = `1;${"x".repeat(40)}\r\na\r\n`.repeat(1_000);
-    receiver.script({
-      raw: (socket) =>
-        socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`),
-    });
-    expect(await post(senderWith(), receiver.url)).toMatchObject({ response: "a".repeat(1_000) });
+    const sent = await answered({ raw: (socket) => socket.write(`${CHUNKED}${chunks}0\r\n\r\n`) });
+    expect(sent).toMatchObject({ response: "a".repeat(1_000) });
   });
 
   it.each([
     ["that is not HTTP", "SSH-2.0-OpenSSH_9.9\r\n"],
     ["with a broken status line", "HTTP/1.1 abc\r\n\r\n"],
     ["with two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"],
-    ["with a broken chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"],
-    [
-      "that switches protocols",
-      "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
-    ],
+    ["with a broken chunk", `${CHUNKED}zz\r\n`],
+    ["that switches protocols", "HTTP/1.1 101 Switch\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"],
     ["with a status below 100", "HTTP/1.1 099 None\r\nContent-Length: 0\r\n\r\n"],
     ["with too many informational ones before it", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1_000)],
     ["with headers of 100 kB", `HTTP/1.1 200 OK\r\nA: ${"a".repeat(100_000)}\r\n\r\n`],
     ["with a million small headers", `HTTP/1.1 200 OK\r\n${"A: b\r\n".repeat(1_000_000)}\r\n`],
   ])("%s is a protocol error", async (_name, text) => {
-    const receiver = await receiverWith();
-    receiver.script({ raw: (socket) => socket.write(text) });
-    expect(await post(senderWith(), receiver.url)).toEqual({ errorCode: "protocol_error" });
+    expect(await answered({ raw: (socket) => socket.write(text) })).toEqual({ errorCode: "protocol_error" });
   });
 
   it("that ends too early is an error, not a success", async () => {
-    const receiver = await receiverWith();
-    receiver.script({ raw: (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab") });
-    expect(await post(senderWith(), receiver.url)).toMatchObject({ errorCode: expect.any(String) as string });
+    const text = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab";
+    const sent = await answered({ raw: (socket) => socket.end(text) });
+    expect(sent.errorCode).toEqual(expect.any(String));
   });
 
   it("without a length ends with its connection", async () => {
-    const receiver = await receiverWith();
-    receiver.script({ raw: (socket) => socket.end("HTTP/1.0 200 OK\r\n\r\nfine") });
-    expect(await post(senderWith(), receiver.url)).toMatchObject({ statusCode: 200, response: "fine" });
+    const sent = await answered({ raw: (socket) => socket.end("HTTP/1.0 200 OK\r\n\r\nfine") });
+    expect(sent).toMatchObject({ statusCode: 200, response: "fine" });
   });
 });
 
 describe("the deadline", () => {
   it.each([
     ["a wait for headers", "hang"],
-    [
-      "a body that arrives slowly, though its status was 200",
-      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n",
-    ],
+    ["a body that arrives slowly, though its status was 200", `${CHUNKED}1\r\na\r\n1\r\nb\r\n`],
     ["a body that stops in the middle", "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nabc"],
   ])("limits %s", async (_what, text) => {
     const clock = new ManualClock();

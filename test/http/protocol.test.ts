@@ -64,6 +64,21 @@ function expectFailure(
   return body;
 }
 
+/** What comes back to this on a connection of its own. */
+async function sent(text: string, to = harness): Promise<RawAnswer> {
+  const raw = await connection(to);
+  raw.send(text);
+  return raw.answer();
+}
+
+/** The connection on which this was refused. */
+async function refused(text: string, status: number, by = harness): Promise<RawConnection> {
+  const raw = await connection(by);
+  raw.send(text);
+  expectFailure(await raw.answer(), status);
+  return raw;
+}
+
 const EVENT = '{"action":"a.b","payload":{"n":1}}';
 
 describe("invalid requests", () => {
@@ -79,17 +94,11 @@ describe("invalid requests", () => {
     ["a negative length", "POST /v1/events HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n"],
     ["a NUL in a header", "GET /health HTTP/1.1\r\nhost: x\r\nx-a: b\0c\r\n\r\n"],
   ])("%s is 400, then the connection ends", async (_, text) => {
-    const raw = await connection();
-    raw.send(text);
-    expectFailure(await raw.answer(), 400);
-    await raw.closed();
+    await (await refused(text, 400)).closed();
   });
 
   test("headers beyond the limit are 431", async () => {
-    const raw = await connection();
-    raw.send(head("GET /health", { "x-long": "a".repeat(5_000) }));
-    expectFailure(await raw.answer(), 431);
-    await raw.closed();
+    await (await refused(head("GET /health", { "x-long": "a".repeat(5_000) }), 431)).closed();
   });
 
   test("a body with invalid chunks is 400", async () => {
@@ -110,19 +119,13 @@ describe("invalid requests", () => {
   test.each(["999.999.999.999", "localhost:99999", "a b", "exa[mple", "[::1", ""])(
     "a Host of %j does not harm the server",
     async (host) => {
-      const raw = await connection();
-      raw.send(`GET /v1/../health?x=é HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
-      expectFailure(await raw.answer(), 400);
-      const next = await connection();
-      next.send(head("GET /health"));
-      expect((await next.answer()).status).toBe(200);
+      await refused(`GET /v1/../health?x=é HTTP/1.1\r\nhost: ${host}\r\n\r\n`, 400);
+      expect((await sent(head("GET /health"))).status).toBe(200);
     },
   );
 
   test("HTTP/1.1 without Host is 400, HTTP/1.0 needs none", async () => {
-    const raw = await connection();
-    raw.send("GET /health HTTP/1.1\r\n\r\n");
-    expectFailure(await raw.answer(), 400);
+    await refused("GET /health HTTP/1.1\r\n\r\n", 400);
     const old = await connection();
     old.send("GET /health HTTP/1.0\r\n\r\n");
     expect((await old.answer()).status).toBe(200);
@@ -132,25 +135,19 @@ describe("invalid requests", () => {
   test.each(["/v1/actions/%", "/v1/actions/%zz", "/v1/actions/%ff", "/v1/actions/%c3", "/%e0%80%80"])(
     "the path %s is 400",
     async (path) => {
-      const raw = await connection();
-      raw.send(head(`GET ${path}`));
-      expectFailure(await raw.answer(), 400);
+      await refused(head(`GET ${path}`), 400);
     },
   );
 
   test.each(["/v1/events?action=%", "/v1/events?action=%ff", "/v1/events?action=%zz"])(
     "the query of %s is 400",
     async (target) => {
-      const raw = await connection();
-      raw.send(head(`GET ${target}`));
-      expectFailure(await raw.answer(), 400);
+      await refused(head(`GET ${target}`), 400);
     },
   );
 
   test("an absolute target reaches its path", async () => {
-    const raw = await connection();
-    raw.send(head(`GET http://127.0.0.1:${harness.port}/health`));
-    expect((await raw.answer()).status).toBe(200);
+    expect((await sent(head(`GET http://127.0.0.1:${harness.port}/health`))).status).toBe(200);
   });
 });
 
@@ -162,18 +159,12 @@ describe("slow senders", () => {
   });
 
   test("headers that do not end are 408", async () => {
-    const raw = await connection(strict);
-    raw.send("GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nx-a: b");
-    expectFailure(await raw.answer(), 408);
-    await raw.closed();
+    await (await refused("GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nx-a: b", 408, strict)).closed();
   });
 
   test("a body that does not end is 408", async () => {
     const authorization = `Bearer ${await strict.token("publish")}`;
-    const raw = await connection(strict);
-    raw.send(publish(EVENT, { "content-length": "1000", authorization }));
-    expectFailure(await raw.answer(), 408);
-    await raw.closed();
+    await (await refused(publish(EVENT, { "content-length": "1000", authorization }), 408, strict)).closed();
   });
 });
 
@@ -185,9 +176,7 @@ test("an event that was answered with 408 is not stored when its body completes"
   late.send(publish(EVENT, { authorization }).slice(0, -1));
   expectFailure(await late.answer(), 408);
   late.send("}");
-  const other = await connection(strict);
-  other.send(publish(EVENT, { authorization }));
-  expect((await other.answer()).status).toBe(201);
+  expect((await sent(publish(EVENT, { authorization }), strict)).status).toBe(201);
   expect((await strict.owner.events.list()).meta.total).toBe(1);
 });
 
@@ -215,9 +204,7 @@ describe("bodies", () => {
   });
 
   test("a refused body that does not end is cut, without a second answer", async () => {
-    const raw = await connection(strict);
-    raw.send(head("POST /v1/events", { "content-length": "1000" }));
-    expectFailure(await raw.answer(), 401);
+    const raw = await refused(head("POST /v1/events", { "content-length": "1000" }), 401, strict);
     await raw.closed();
     expect(raw.pending).toBe("");
   });
@@ -267,9 +254,7 @@ describe("bodies", () => {
   });
 
   test("an unknown expectation is ignored", async () => {
-    const raw = await connection();
-    raw.send(publish(EVENT, { expect: "the-best" }));
-    expect((await raw.answer()).status).toBe(201);
+    expect((await sent(publish(EVENT, { expect: "the-best" }))).status).toBe(201);
   });
 
   test("a body cut into single bytes and chunks is read whole", async () => {
@@ -286,9 +271,7 @@ describe("bodies", () => {
     ["a NUL", '{"action":"a.b","payload":{"n":"\u0000"}}'],
     ["no JSON", "{"],
   ])("%s is 400", async (_, body) => {
-    const raw = await connection();
-    raw.send(publish(body));
-    expectFailure(await raw.answer(), 400);
+    await refused(publish(body), 400);
   });
 
   test("a caller that leaves in the middle of its body is not answered, and disturbs nobody", async () => {
@@ -296,9 +279,7 @@ describe("bodies", () => {
     const raw = await connection();
     raw.send(publish(EVENT, { "content-length": "1000", "x-request-id": "left-early" }));
     raw.destroy();
-    const other = await connection();
-    other.send(publish(EVENT));
-    expect((await other.answer()).status).toBe(201);
+    expect((await sent(publish(EVENT))).status).toBe(201);
     expect(harness.log.slice(before).filter(({ level }) => level === "error")).toEqual([]);
   });
 });

@@ -103,11 +103,8 @@ describe("a connection on which nothing crosses for too long", () => {
   });
 
   test("is kept between two requests", async () => {
-    const { app } = holdingApp();
-    const listener = await serve({ app, limits });
-    const raw = await RawConnection.open(listener.port);
-    raw.send(GET("/fast"));
-    expect((await raw.answer()).status).toBe(200);
+    const listener = await serve({ app: holdingApp().app, limits });
+    const raw = await idleAt(listener);
     // One that is silent from now on is cut when this ends.
     await (await RawConnection.open(listener.port)).closed();
     raw.send(GET("/fast"));
@@ -134,19 +131,14 @@ describe("listening", () => {
     expect(error.message).toContain("--port");
   });
 
-  test("an address of another machine is refused", async () => {
-    const error = await refused({ host: "192.0.2.1", port: 7480 });
-    expect(error.code).toBe("usage");
-    expect(error.message).toContain("192.0.2.1");
-  });
-
-  test("an invalid host is refused", async () => {
-    expect((await refused({ host: "not a host" })).code).toBe("usage");
-    expect((await refused({ host: "" })).code).toBe("usage");
-  });
-
-  test("a port that listhen would replace is refused", async () => {
-    expect((await refused({ port: 6666 })).message).toContain("6666");
+  test.each([
+    ["an address of another machine", { host: "192.0.2.1", port: 7480 }, "192.0.2.1"],
+    ["what is no host", { host: "not a host" }, "not a host"],
+    ["an empty host", { host: "" }, "--host"],
+    ["a port that listhen would replace", { port: 6666 }, "6666"],
+  ])("%s is refused", async (_what, options, part) => {
+    const { code, message } = await refused(options);
+    expect([code, message]).toEqual(["usage", expect.stringContaining(part)]);
   });
 
   test("on all addresses, the URL is one that works, and every address is listed", async () => {
@@ -174,97 +166,69 @@ describe("listening", () => {
   });
 });
 
-describe("closing", () => {
-  test("a running request is finished with Connection: close, and new ones are refused", async () => {
-    const { app, arrived, release } = holdingApp();
-    const listener = await serve({ app });
-    const raw = await RawConnection.open(listener.port);
-    raw.send(GET("/slow"));
-    await arrived;
-    const closed = listener.close(60_000);
-    await expect(fetch(`${listener.url}/fast`)).rejects.toThrow();
-    release();
-    const answer = await raw.answer();
-    expect(answer.status).toBe(200);
-    expect(answer.headers["connection"]).toBe("close");
-    await raw.closed();
-    await closed;
-  });
+/** A server with a request under way, on a connection of its own. */
+async function busy(options: Partial<ServeOptions> = {}) {
+  const { app, arrived, release } = holdingApp();
+  const listener = await serve({ app, ...options });
+  const raw = await RawConnection.open(listener.port);
+  raw.send(GET("/slow"));
+  await arrived;
+  return { app, listener, raw, release };
+}
 
-  test("nothing that comes behind the last answer of a connection is done", async () => {
-    const { app, arrived, release } = holdingApp();
+/** A connection on which a request was answered. */
+async function idleAt({ port }: HttpListener): Promise<RawConnection> {
+  const raw = await RawConnection.open(port);
+  raw.send(GET("/fast"));
+  expect((await raw.answer()).status).toBe(200);
+  return raw;
+}
+
+describe("closing", () => {
+  test("a running request is finished with Connection: close, new ones are refused, and none is done behind it", async () => {
+    const { app, listener, raw, release } = await busy();
     let done = 0;
     app.post("/done", () => String((done += 1)));
-    const listener = await serve({ app });
-    const raw = await RawConnection.open(listener.port);
-    raw.send(GET("/slow"));
-    await arrived;
     const closed = listener.close(60_000);
+    await expect(fetch(`${listener.url}/fast`)).rejects.toThrow();
     raw.send(POST("/done"));
     // It has been read by then.
     for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
     release();
-    expect((await raw.answer()).headers["connection"]).toBe("close");
+    const { status, headers } = await raw.answer();
+    expect([status, headers["connection"]]).toEqual([200, "close"]);
     await raw.closed();
     await closed;
     expect(done).toBe(0);
   });
 
-  test("an answer whose caller has not taken all of it yet is finished", async () => {
+  test("an answer whose caller has not taken all of it yet is finished, and idle connections end at once", async () => {
     const bytes = 64 * 1024 * 1024;
     const { app } = holdingApp();
     app.get("/large", () => "x".repeat(bytes));
     const listener = await serve({ app });
-    const idle = await RawConnection.open(listener.port);
-    idle.send(GET("/fast"));
-    await idle.answer();
+    const idle = await idleAt(listener);
     const caller = connect(listener.port, "127.0.0.1");
     caller.write(GET("/large"));
     let received = 0;
     const ended = new Promise((resolve) => caller.once("close", resolve));
     await new Promise((resolve) => caller.once("readable", resolve));
     const closed = listener.close(60_000);
+    await idle.closed();
     caller.on("data", (chunk) => (received += chunk.length));
-    await Promise.all([closed, ended, idle.closed()]);
+    await Promise.all([closed, ended]);
     expect(received).toBeGreaterThan(bytes);
   });
 
-  test("an idle connection does not delay it", async () => {
-    const { app } = holdingApp();
-    const listener = await serve({ app });
-    const raw = await RawConnection.open(listener.port);
-    raw.send(GET("/fast"));
-    expect((await raw.answer()).status).toBe(200);
-    await listener.close(60_000);
-    await raw.closed();
-  });
-
-  test("what still runs at the deadline is cut", async () => {
+  test("what still runs at the deadline is cut, at the earlier one of two", async () => {
     const clock = new ManualClock();
-    const { app, arrived } = holdingApp();
-    const listener = await serve({ app, clock });
-    const raw = await RawConnection.open(listener.port);
-    raw.send(GET("/slow"));
-    await arrived;
-    const closed = listener.close(5_000);
+    const { listener, raw } = await busy({ clock });
+    const closed = [listener.close(60_000), listener.close(5_000)];
     await clock.advance(4_999);
     expect(raw.pending).toBe("");
     await clock.advance(1);
     await raw.closed();
-    await closed;
-  });
-
-  test("closing twice works, and the earlier deadline counts", async () => {
-    const clock = new ManualClock();
-    const { app, arrived } = holdingApp();
-    const listener = await serve({ app, clock });
-    const raw = await RawConnection.open(listener.port);
-    raw.send(GET("/slow"));
-    await arrived;
-    const closed = [listener.close(60_000), listener.close(1_000)];
-    await clock.advance(1_000);
     await Promise.all(closed);
-    await raw.closed();
     expect(clock.pending).toBe(0);
   });
 });
@@ -287,9 +251,7 @@ describe("ended connections", () => {
       await clock.advance(1_999);
       await (await RawConnection.open(listener.port)).closed();
       await clock.advance(1);
-      const next = await RawConnection.open(listener.port);
-      next.send(GET("/fast"));
-      expect((await next.answer()).status).toBe(200);
+      await idleAt(listener);
       raw.destroy();
     },
   );
@@ -331,13 +293,13 @@ describe("requests of one connection", () => {
       started += 1;
       return req.text().then(({ length }) => String(length));
     });
-    const { port } = await serve({ app });
-    const raw = await RawConnection.open(port);
+    const listener = await serve({ app });
+    const raw = await RawConnection.open(listener.port);
     const length = 10_000_000;
     raw.send(`${GET("/held")}POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n`);
     raw.send("x".repeat(length));
     const socket = await reading;
-    for (let turn = 0; turn < 100; turn += 1) await fast(port);
+    for (let turn = 0; turn < 100; turn += 1) (await idleAt(listener)).destroy();
     expect(started).toBe(1);
     expect(socket.bytesRead).toBeLessThan(1_000_000);
     release("at last");
@@ -349,22 +311,14 @@ describe("requests of one connection", () => {
   });
 
   test("end the connection where more than one is sent ahead", async () => {
-    const { app } = holdingApp();
-    const { port } = await serve({ app });
-    const raw = await RawConnection.open(port);
+    const listener = await serve({ app: holdingApp().app });
+    const raw = await RawConnection.open(listener.port);
     raw.send(GET("/slow").repeat(3));
     await raw.closed();
     expect(raw.pending).toBe("");
-    await fast(port);
+    (await idleAt(listener)).destroy();
   });
 });
-
-async function fast(port: number): Promise<void> {
-  const raw = await RawConnection.open(port);
-  raw.send(GET("/fast"));
-  expect((await raw.answer()).status).toBe(200);
-  raw.destroy();
-}
 
 async function statusOf(raw: RawConnection, request: string): Promise<number> {
   raw.send(request);
