@@ -58,10 +58,8 @@ describe("a backlog for a fast handler", () => {
 
   it("is released by a stop as if it had never been claimed", async () => {
     answerOnly(40);
-    const subscription = await bench.subscribe(receiver.url, 0);
-    await bench.publish(subscription, 200);
-    const engine = bench.engine({ maxInFlightPerSubscription: 8 });
-    engine.start();
+    const subscription = await bench.withEvents(200, receiver.url, 0);
+    const engine = bench.started({ maxInFlightPerSubscription: 8 });
     await receiver.received(48);
     await until("more to be leased than sent", async () => {
       const { delivering = 0 } = await bench.statuses(subscription);
@@ -88,8 +86,7 @@ describe("a backlog for a fast handler", () => {
 
   it("is released when the handler goes silent", async () => {
     answerOnly(40);
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription, 200);
+    const subscription = await bench.withEvents(200, receiver.url);
     bench.engine({ maxInFlightPerSubscription: 8, timeoutMs: 60_000 }).start();
     await receiver.received(48);
     await bench.advance(2_500, 500);
@@ -106,8 +103,7 @@ describe("a backlog for a fast handler", () => {
       answered += 1;
       return answered < 40 ? {} : { status: 410 };
     };
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription, 200);
+    const subscription = await bench.withEvents(200, receiver.url);
     bench.engine({ maxInFlightPerSubscription: 8 }).start();
     await until("the rest to be held", async () => {
       const { pending, delivering, held } = await bench.statuses(subscription);
@@ -121,8 +117,7 @@ describe("a backlog for a fast handler", () => {
 describe("a handler that hangs", () => {
   it("has one attempt at a time after a while, and its limit back soon after it answers again", async () => {
     receiver.answer = () => "hang";
-    const subscription = await bench.subscribe(receiver.url, 20);
-    await bench.publish(subscription, 300);
+    const subscription = await bench.withEvents(300, receiver.url, 20);
     bench.engine({ timeoutMs: 3_000, maxInFlightPerSubscription: 32 }).start();
     await receiver.received(1);
     for (let timeout = 1; timeout <= 4; timeout += 1) {
@@ -143,16 +138,13 @@ describe("a handler that hangs", () => {
     hanging.answer = () => "hang";
     const stuck = await Promise.all(Array.from({ length: 50 }, () => bench.subscribe(hanging.url)));
     for (const subscription of stuck) await bench.publish(subscription, 20);
-    const engine = bench.engine({ maxInFlight: 256 });
-    engine.start();
+    const engine = bench.started({ maxInFlight: 256 });
     await hanging.received(50);
-    const later = await bench.subscribe(receiver.url);
-    await bench.publish(later, 200);
+    const later = await bench.withEvents(200, receiver.url);
     engine.wake();
     await bench.untilDelivered(later, 200);
     await bench.advance(60_000);
-    const latest = await bench.subscribe(receiver.url);
-    await bench.publish(latest, 200);
+    const latest = await bench.withEvents(200, receiver.url);
     engine.wake();
     await bench.untilDelivered(latest, 200);
     await hanging.close();
@@ -174,8 +166,7 @@ describe("an event for a handler that has been fast", () => {
 
   it("is leased as it is recorded, and sent without a claim", async () => {
     const subscription = await bench.subscribe(receiver.url);
-    const engine = bench.engine({}, { store: countingStore() });
-    engine.start();
+    const engine = bench.started({}, { store: countingStore() });
     // Nothing is known of its handler at first.
     expect(await bench.publishTo(engine, subscription)).toBe(0);
     await bench.untilDelivered(subscription, 1);
@@ -192,8 +183,7 @@ describe("an event for a handler that has been fast", () => {
 
   it("waits in the file with others once the handler has as much as it takes", async () => {
     const subscription = await bench.subscribe(receiver.url, 5, { max_in_flight: 2 });
-    const engine = bench.engine({}, { store: countingStore() });
-    engine.start();
+    const engine = bench.started({}, { store: countingStore() });
     await bench.publishTo(engine, subscription);
     await bench.untilDelivered(subscription, 1);
     engine.recorded(await capacityFor(engine, subscription), []);
@@ -212,8 +202,7 @@ describe("an event for a handler that has been fast", () => {
 
   it("goes back to the store when the engine stops before it is recorded", async () => {
     const subscription = await bench.subscribe(receiver.url);
-    const engine = bench.engine();
-    engine.start();
+    const engine = bench.started();
     await bench.publishTo(engine, subscription);
     await bench.untilDelivered(subscription, 1);
     const claim = await capacityFor(engine, subscription);

@@ -101,8 +101,7 @@ describe("a retry that is due in ten seconds", () => {
 
 describe("what is stored around the step", () => {
   it("waits by the clock by which it was stored", async () => {
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription, 2);
+    const subscription = await bench.withEvents(2, receiver.url);
     const request = {
       leaseMs: 30_000,
       tiers: [{ maxClaims: 10, isNewestFirst: false }],
@@ -149,8 +148,7 @@ describe("consumers of a pull subscription", () => {
   });
 
   async function startEngine() {
-    const engine = bench.engine();
-    engine.start();
+    const engine = bench.started();
     const claim = (wait_ms: number): Promise<readonly PulledDelivery[]> =>
       engine.pulls.claim({
         subscription: subscription.rowid,

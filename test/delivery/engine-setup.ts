@@ -120,6 +120,13 @@ export class Bench {
     return engine;
   }
 
+  /** An engine that runs. */
+  started(...options: Parameters<Bench["engine"]>): Engine {
+    const engine = this.engine(...options);
+    engine.start();
+    return engine;
+  }
+
   /** Runs an engine that claims once, and resolves when what that brought has ended and is stored. */
   async once(config: Partial<DeliveryConfig> = {}, parts: Partial<EngineParts> = {}): Promise<void> {
     const port = parts.store ?? this.store.queue;
@@ -179,6 +186,13 @@ export class Bench {
       },
       this.clock.now(),
     );
+  }
+
+  /** A subscription for which so many events were published. */
+  async withEvents(count: number, ...options: Parameters<Bench["subscribe"]>): Promise<Subscription> {
+    const subscription = await this.subscribe(...options);
+    await this.publish(subscription, count);
+    return subscription;
   }
 
   /** Publishes `count` events of a subscription's action; answers their rowids. */

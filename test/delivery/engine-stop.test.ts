@@ -14,15 +14,12 @@ describe("stopping", () => {
   it("lets attempts in flight finish before the deadline, and starts nothing new", async () => {
     const gate = Promise.withResolvers<void>();
     receiver.answer = () => ({ after: gate.promise });
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription);
-    const engine = bench.engine();
-    engine.start();
+    const subscription = await bench.withEvents(1, receiver.url);
+    const engine = bench.started();
     await receiver.received(1);
     const stopped = engine.stop(60_000);
     expect(engine.state()).toBe("stopped");
-    const later = await bench.subscribe(receiver.url);
-    await bench.publish(later);
+    const later = await bench.withEvents(1, receiver.url);
     engine.wake();
     gate.resolve();
     await stopped;
@@ -34,10 +31,8 @@ describe("stopping", () => {
 
   it("returns what does not finish, without counting it as a failure", async () => {
     receiver.script("hang");
-    const subscription = await bench.subscribe(receiver.url, 0);
-    await bench.publish(subscription);
-    const engine = bench.engine();
-    engine.start();
+    const subscription = await bench.withEvents(1, receiver.url, 0);
+    const engine = bench.started();
     await receiver.received(1);
     const stopped = engine.stop(5_000);
     await bench.clock.advance(5_000);
@@ -57,10 +52,8 @@ describe("stopping", () => {
 
   it("can be hurried by a second stop, and both are logged", async () => {
     receiver.answer = () => "hang";
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription);
-    const engine = bench.engine();
-    engine.start();
+    const subscription = await bench.withEvents(1, receiver.url);
+    const engine = bench.started();
     await receiver.received(1);
     const first = engine.stop(3_600_000);
     const second = engine.stop(0);
@@ -71,8 +64,7 @@ describe("stopping", () => {
   });
 
   it("twice stops once, as a second start starts nothing, and it never starts again", async () => {
-    const engine = bench.engine();
-    engine.start();
+    const engine = bench.started();
     engine.start();
     expect(engine.state()).toBe("running");
     await Promise.all([engine.stop(1_000), engine.stop(1_000)]);
@@ -85,8 +77,7 @@ describe("stopping", () => {
     const subscriptions = await Promise.all(Array.from({ length: 3 }, () => bench.subscribe(receiver.url)));
     for (const subscription of subscriptions) await bench.publish(subscription, 40);
     for (let round = 0; round < 60; round += 1) {
-      const engine = bench.engine({ maxInFlight: 8 });
-      engine.start();
+      const engine = bench.started({ maxInFlight: 8 });
       for (let turn = 0; turn < round % 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
       engine.wake();
       const stops = [engine.stop(round % 2 === 0 ? 0 : 1_000)];
@@ -108,8 +99,7 @@ function claimAt(nowMs: number): Promise<ClaimAnswer> {
 
 describe("leases", () => {
   it("of a dead worker expire, and the delivery is sent", async () => {
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription);
+    const subscription = await bench.withEvents(1, receiver.url);
     expect((await claimAt(bench.clock.now())).claims).toHaveLength(1);
     bench.engine().start();
     await bench.advance(59_000);
@@ -127,10 +117,8 @@ describe("leases", () => {
   it("that expired fence a late result", async () => {
     const gate = Promise.withResolvers<void>();
     receiver.script({ status: 500, after: gate.promise });
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription);
-    const engine = bench.engine();
-    engine.start();
+    const subscription = await bench.withEvents(1, receiver.url);
+    const engine = bench.started();
     await receiver.received(1);
     // The machine slept; another worker found the lease ended and has the delivery now.
     const laterMs = bench.clock.now() + 3_600_000;
@@ -156,10 +144,8 @@ describe("a store that cannot commit", () => {
         return isDown ? unavailable() : bench.store.queue.claim(request);
       },
     });
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription);
-    const engine = bench.engine({}, { store });
-    engine.start();
+    const subscription = await bench.withEvents(1, receiver.url);
+    const engine = bench.started({}, { store });
     await bench.advance(60_000);
     expect(asked).toBeGreaterThan(5);
     expect(asked).toBeLessThan(25);
@@ -182,8 +168,7 @@ describe("a store that cannot commit", () => {
         return unavailable();
       },
     });
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription, 3);
+    const subscription = await bench.withEvents(3, receiver.url);
     bench.engine({}, { store }).start();
     await receiver.received(3);
     // Longer than the leases: they must not be taken for those of a dead worker.
@@ -204,8 +189,7 @@ describe("a store that cannot commit", () => {
         return bench.store.queue.finish(results, nowMs);
       },
     });
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription, 300);
+    const subscription = await bench.withEvents(300, receiver.url);
     bench.engine({ maxInFlight: 2, maxInFlightPerSubscription: 2 }, { store }).start();
     await receiver.received(8);
     await bench.advance(120_000, 5_000);
@@ -221,10 +205,8 @@ describe("a store that cannot commit", () => {
     const store = portWith(bench.store.queue, {
       finish: (results, nowMs) => (isDown ? unavailable() : bench.store.queue.finish(results, nowMs)),
     });
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription);
-    const engine = bench.engine({}, { store });
-    engine.start();
+    const subscription = await bench.withEvents(1, receiver.url);
+    const engine = bench.started({}, { store });
     await receiver.received(1);
     await until("a first try", () => bench.log.with("cannot be recorded; trying again").length > 0);
     const stopped = engine.stop(1_000);

@@ -38,8 +38,7 @@ describe("a delivery", () => {
   });
 
   it("fails visibly without a request while its secret cannot be read, and is sent once there is another", async () => {
-    const subscription = await bench.subscribe(receiver.url, 1);
-    await bench.publish(subscription);
+    const subscription = await bench.withEvents(1, receiver.url, 1);
     const unreadable = portWith(bench.store.queue, {
       async claim(request) {
         const answer = await bench.store.queue.claim(request);
@@ -62,8 +61,7 @@ describe("a delivery", () => {
   });
 
   it("to a forbidden address fails without a connection, and is retried", async () => {
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription);
+    const subscription = await bench.withEvents(1, receiver.url);
     await bench.once({ allowNetworks: [] });
     expect(receiver.accepted).toBe(0);
     const refusal = expect.stringMatching(
@@ -91,8 +89,7 @@ async function expectRetryAfter(waitMs: number, requests: number): Promise<void>
 describe("the retry schedule", () => {
   it("is 0, 2, 4, 8, 16 s, then the delivery has failed", async () => {
     receiver.answer = () => ({ status: 500, body: "not today" });
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription);
+    const subscription = await bench.withEvents(1, receiver.url);
     bench.engine({}, { random: { bytes: (n) => new Uint8Array(n), fraction: () => 0 } }).start();
     await bench.clock.advance(0);
     // Two attempts, as the first retry is immediate.
@@ -130,8 +127,7 @@ describe("the retry schedule", () => {
 describe("410", () => {
   it("deactivates the subscription and holds its other deliveries", async () => {
     receiver.script({ status: 410 });
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription);
+    const subscription = await bench.withEvents(1, receiver.url);
     await bench.once();
     expect((await bench.delivery(subscription)).status).toBe("failed");
     expect(await bench.store.catalog.findSubscription(subscription.rowid)).toMatchObject({
@@ -147,8 +143,7 @@ describe("410", () => {
     const moved = await startReceiver();
     const { promise: isMoved, resolve: move } = Promise.withResolvers<void>();
     receiver.script({ status: 410, after: isMoved });
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription);
+    const subscription = await bench.withEvents(1, receiver.url);
     bench.engine().start();
     await receiver.received(1);
     await bench.store.catalog.updateSubscription(
@@ -167,8 +162,7 @@ describe("410", () => {
 describe("what did not fit into a claim", () => {
   it("is claimed next, without waiting", async () => {
     const quick = await Promise.all(Array.from({ length: 9 }, () => bench.subscribe(receiver.url)));
-    const engine = bench.engine();
-    engine.start();
+    const engine = bench.started();
     for (const subscription of quick) await bench.publish(subscription);
     engine.wake();
     for (const subscription of quick) await bench.untilDelivered(subscription, 1);
@@ -207,10 +201,8 @@ describe("fairness", () => {
 
   it("delivers to a handler while many others at its origin hang", async () => {
     receiver.answer = ({ path }) => (path === "/hang" ? "hang" : {});
-    const healthy = await bench.subscribe(receiver.url);
-    await bench.publish(healthy);
-    const engine = bench.engine({ maxInFlight: 32, maxInFlightPerSubscription: 16 });
-    engine.start();
+    const healthy = await bench.withEvents(1, receiver.url);
+    const engine = bench.started({ maxInFlight: 32, maxInFlightPerSubscription: 16 });
     await bench.untilDelivered(healthy, 1);
     const hanging = receiver.url.replace("/hook", "/hang");
     for (let count = 0; count < 40; count += 1) await bench.publish(await bench.subscribe(hanging), 5);
@@ -234,8 +226,7 @@ describe("an idle engine", () => {
       },
     });
     receiver.script({ status: 500, headers: { "retry-after": "3600" } });
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription);
+    const subscription = await bench.withEvents(1, receiver.url);
     bench.engine({}, { store }).start();
     await bench.untilStatus(subscription, "waiting");
     await until("the engine to plan the retry", () => bench.clock.pending === 2);

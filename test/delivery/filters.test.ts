@@ -189,8 +189,7 @@ describe("a filter", () => {
     await receiver.close();
     await bench.publish(subscription, 1, FR);
     await bench.publish(subscription, 1_000, DE);
-    const engine = bench.engine();
-    engine.start();
+    bench.started();
     await until("all others to be filtered", async () => {
       const { due, delivering, waiting } = await bench.store.queue.backlog(bench.clock.now());
       return due.deliveries + delivering.deliveries === 0 && waiting.deliveries === 1;
@@ -220,8 +219,7 @@ describe("a filter", () => {
         return judged.promise;
       },
     };
-    const engine = bench.engine({}, { longChecks });
-    engine.start();
+    const engine = bench.started({}, { longChecks });
     await asked.promise;
     const stopped = engine.stop(60_000);
     judged.resolve({ failure: undefined, isDecided: true });

@@ -94,8 +94,7 @@ describe("an ordered subscription", () => {
     const events = await bench.publish(subscription, 60);
     const first = events[0];
     const other = await startReceiver();
-    const undisturbed = await bench.subscribe(other.url);
-    await bench.publish(undisturbed, 100);
+    const undisturbed = await bench.withEvents(100, other.url);
     bench.engine().start();
     await bench.untilDelivered(undisturbed, 100);
     await until("all to be delivered", async () => {
@@ -112,8 +111,7 @@ describe("an ordered subscription", () => {
     const away = awayStore();
     const subscription = await subscribe();
     const warm = await bench.publish(subscription, 50);
-    const engine = bench.engine({}, { store: away.store });
-    engine.start();
+    const engine = bench.started({}, { store: away.store });
     await bench.untilDelivered(subscription, 50);
     away.isAway = true;
     const [first, ...others] = await bench.publish(subscription, 20);
@@ -147,8 +145,7 @@ describe("an ordered subscription", () => {
         );
       },
     });
-    const engine = bench.engine({ timeoutMs: 60_000 }, { store });
-    engine.start();
+    const engine = bench.started({ timeoutMs: 60_000 }, { store });
     await bench.untilDelivered(subscription, 50);
     const events = await bench.publish(subscription, 50);
     engine.wake();

@@ -35,8 +35,7 @@ describe("a subscription with a rate limit", () => {
     const free = await bench.subscribe(other.url);
     await bench.publish(limited, 200);
     await bench.publish(free, 200);
-    const engine = bench.engine();
-    engine.start();
+    bench.started();
     await bench.untilDelivered(free, 200);
     expect(receiver.requests.length).toBeLessThanOrEqual(4);
     const tookMs = await timeUntil(200, 10);
@@ -48,8 +47,7 @@ describe("a subscription with a rate limit", () => {
   });
 
   it("leases only what may start soon", async () => {
-    const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 0.1 });
-    await bench.publish(limited, 50);
+    const limited = await bench.withEvents(50, receiver.url, 5, { rate_limit: 0.1 });
     bench.engine().start();
     await receiver.received(1);
     await bench.untilDelivered(limited, 1);
@@ -65,10 +63,8 @@ describe("a subscription with a rate limit", () => {
   });
 
   it("follows a change at once", async () => {
-    const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 0.01 });
-    await bench.publish(limited, 20);
-    const engine = bench.engine();
-    engine.start();
+    const limited = await bench.withEvents(20, receiver.url, 5, { rate_limit: 0.01 });
+    const engine = bench.started();
     await bench.untilDelivered(limited, 1);
     engine.wake(await update(limited, { rate_limit: null }));
     await bench.untilDelivered(limited, 20);
@@ -76,8 +72,7 @@ describe("a subscription with a rate limit", () => {
 
   it("counts retries as well", async () => {
     receiver.answer = () => ({ status: 500 });
-    const limited = await bench.subscribe(receiver.url, 20, { rate_limit: 2, retry_schedule: [0] });
-    await bench.publish(limited, 3);
+    await bench.withEvents(3, receiver.url, 20, { rate_limit: 2, retry_schedule: [0] });
     bench.engine().start();
     await receiver.received(1);
     await bench.advance(10_000, 50);
@@ -88,10 +83,8 @@ describe("a subscription with a rate limit", () => {
 
 describe("a subscription with a concurrency limit", () => {
   it.each([1, 3])("never has more than %i in flight", async (most) => {
-    const limited = await bench.subscribe(receiver.url, 5, { max_in_flight: most });
-    await bench.publish(limited, 50);
-    const engine = bench.engine();
-    engine.start();
+    const limited = await bench.withEvents(50, receiver.url, 5, { max_in_flight: most });
+    const engine = bench.started();
     await bench.untilDelivered(limited, 50);
     const goOn = Promise.withResolvers<void>();
     receiver.answer = () => ({ after: goOn.promise });
@@ -105,10 +98,8 @@ describe("a subscription with a concurrency limit", () => {
   });
 
   it("has fewer from the next claim on when the limit is lowered", async () => {
-    const limited = await bench.subscribe(receiver.url);
-    await bench.publish(limited, 200);
-    const engine = bench.engine();
-    engine.start();
+    const limited = await bench.withEvents(200, receiver.url);
+    const engine = bench.started();
     await bench.untilDelivered(limited, 200);
     await bench.store.catalog.updateSubscription(
       limited.rowid,
@@ -146,8 +137,7 @@ describe("a subscription with a timeout", () => {
 
   it("has a lease that lasts as long", async () => {
     receiver.answer = () => ({ after: new Promise<void>(() => {}) });
-    const slow = await bench.subscribe(receiver.url, 0, { timeout_ms: 60_000 });
-    await bench.publish(slow);
+    const slow = await bench.withEvents(1, receiver.url, 0, { timeout_ms: 60_000 });
     bench.engine().start();
     await receiver.received(1);
     await bench.advance(59_000, 5_000);
@@ -177,8 +167,7 @@ describe("a subscription with headers", () => {
 
   it("cannot replace evreg's own, whatever the data file says", async () => {
     const forged = { authorization: "Bearer forged", "X-EVREG-Signature": "forged", "Content-Length": "3" };
-    const own = await bench.subscribe(receiver.url, 5, { headers: forged });
-    await bench.publish(own);
+    const own = await bench.withEvents(1, receiver.url, 5, { headers: forged });
     bench.engine().start();
     const [request] = await receiver.received(1);
     expect(JSON.stringify(request?.headers)).not.toContain("forged");
@@ -189,8 +178,7 @@ describe("a subscription with headers", () => {
 describe("a subscription with a retry schedule", () => {
   it("is retried by it, and its last wait is used for all further retries", async () => {
     receiver.answer = () => ({ status: 500 });
-    const own = await bench.subscribe(receiver.url, 4, { retry_schedule: [1_000, 86_400_000] });
-    await bench.publish(own);
+    const own = await bench.withEvents(1, receiver.url, 4, { retry_schedule: [1_000, 86_400_000] });
     bench.engine().start();
     await receiver.received(1);
     const waitsMs: number[] = [];
@@ -224,8 +212,7 @@ describe("a subscription that is changed", () => {
         return answer;
       },
     });
-    const engine = bench.engine({ maxInFlightPerSubscription: 4 }, { store });
-    engine.start();
+    const engine = bench.started({ maxInFlightPerSubscription: 4 }, { store });
     await bench.untilDelivered(old, 50);
     const goOn = Promise.withResolvers<void>();
     receiver.answer = () => ({ after: goOn.promise });
@@ -251,10 +238,8 @@ describe("a subscription that is changed", () => {
   });
 
   it("starts nothing once it is paused", async () => {
-    const paused = await bench.subscribe(receiver.url);
-    await bench.publish(paused, 50);
-    const engine = bench.engine({ maxInFlightPerSubscription: 4 });
-    engine.start();
+    const paused = await bench.withEvents(50, receiver.url);
+    const engine = bench.started({ maxInFlightPerSubscription: 4 });
     await bench.untilDelivered(paused, 50);
     const goOn = Promise.withResolvers<void>();
     receiver.answer = () => ({ after: goOn.promise });

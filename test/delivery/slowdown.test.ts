@@ -21,8 +21,7 @@ describe("a handler that sends Retry-After", () => {
       const other = await startReceiver();
       const undisturbed = await bench.subscribe(other.url);
       await bench.publish(subscription, 50);
-      const engine = bench.engine();
-      engine.start();
+      const engine = bench.started();
       await receiver.received(1);
       await until("it to be stored", async () => {
         const found = await bench.store.catalog.findSubscription(subscription.rowid);
@@ -45,10 +44,8 @@ describe("a handler that sends Retry-After", () => {
   );
 
   it("gets only what was in flight, however many are prefetched", async () => {
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription, 200);
-    const engine = bench.engine();
-    engine.start();
+    const subscription = await bench.withEvents(200, receiver.url);
+    const engine = bench.started();
     await bench.untilDelivered(subscription, 200);
     receiver.answer = () => ({ status: 429, headers: { "retry-after": "600" } });
     await bench.publish(subscription, 2_000);
@@ -66,11 +63,9 @@ describe("a handler that sends Retry-After", () => {
 
   it("gets no attempt after a restart either, nor by one-off runs", async () => {
     receiver.answer = () => ({ status: 503, headers: { "retry-after": "3600" } });
-    const subscription = await bench.subscribe(receiver.url);
-    await bench.publish(subscription, 20);
+    const subscription = await bench.withEvents(20, receiver.url);
     for (let start = 0; start < 5; start += 1) {
-      const engine = bench.engine();
-      engine.start();
+      const engine = bench.started();
       await receiver.received(1);
       await settle();
       await engine.stop(0);
@@ -85,8 +80,7 @@ describe("a handler that sends Retry-After", () => {
 
   it("has attempts in flight counted against their retries, and nothing else", async () => {
     receiver.answer = () => ({ status: 503, headers: { "retry-after": "60" } });
-    const subscription = await bench.subscribe(receiver.url, 1);
-    await bench.publish(subscription, 10);
+    const subscription = await bench.withEvents(10, receiver.url, 1);
     bench.engine().start();
     for (let minute = 1; minute <= 5; minute += 1) {
       await receiver.received(minute);
@@ -148,10 +142,8 @@ describe("a handler that fails throughout", () => {
 
   it("is not deactivated at a start after a long time, nor while it succeeds now and then", async () => {
     receiver.answer = () => ({ status: 500 });
-    const subscription = await bench.subscribe(receiver.url, 20);
-    await bench.publish(subscription, 1);
-    const first = bench.engine({ disableAfter: DAY_MS });
-    first.start();
+    const subscription = await bench.withEvents(1, receiver.url, 20);
+    const first = bench.started({ disableAfter: DAY_MS });
     await receiver.received(2);
     await first.stop(0);
     bench.clock.pass(30 * DAY_MS);

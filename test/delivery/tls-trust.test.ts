@@ -41,8 +41,7 @@ useBench((opened) => ({ bench } = opened));
 it("an attempt says why TLS failed, in the record and the log, and delivers once the authority is named", async () => {
   const handler = await startReceiver({ tls: true });
   try {
-    const subscription = await bench.subscribe(handler.url);
-    await bench.publish(subscription);
+    const subscription = await bench.withEvents(1, handler.url);
     await bench.once();
     expect(await bench.delivery(subscription)).toMatchObject({
       status: "waiting",
