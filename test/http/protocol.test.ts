@@ -65,14 +65,14 @@ function expectFailure(
 }
 
 /** What comes back to this on a connection of its own. */
-async function sent(text: string, to = harness): Promise<RawAnswer> {
+async function answerTo(text: string, to = harness): Promise<RawAnswer> {
   const raw = await connection(to);
   raw.send(text);
   return raw.answer();
 }
 
 /** The connection on which this was refused. */
-async function refused(text: string, status: number, by = harness): Promise<RawConnection> {
+async function connectionRefused(text: string, status: number, by = harness): Promise<RawConnection> {
   const raw = await connection(by);
   raw.send(text);
   expectFailure(await raw.answer(), status);
@@ -94,11 +94,11 @@ describe("invalid requests", () => {
     ["a negative length", "POST /v1/events HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n"],
     ["a NUL in a header", "GET /health HTTP/1.1\r\nhost: x\r\nx-a: b\0c\r\n\r\n"],
   ])("%s is 400, then the connection ends", async (_, text) => {
-    await (await refused(text, 400)).closed();
+    await (await connectionRefused(text, 400)).closed();
   });
 
   test("headers beyond the limit are 431", async () => {
-    await (await refused(head("GET /health", { "x-long": "a".repeat(5_000) }), 431)).closed();
+    await (await connectionRefused(head("GET /health", { "x-long": "a".repeat(5_000) }), 431)).closed();
   });
 
   test("a body with invalid chunks is 400", async () => {
@@ -119,13 +119,13 @@ describe("invalid requests", () => {
   test.each(["999.999.999.999", "localhost:99999", "a b", "exa[mple", "[::1", ""])(
     "a Host of %j does not harm the server",
     async (host) => {
-      await refused(`GET /v1/../health?x=é HTTP/1.1\r\nhost: ${host}\r\n\r\n`, 400);
-      expect((await sent(head("GET /health"))).status).toBe(200);
+      await connectionRefused(`GET /v1/../health?x=é HTTP/1.1\r\nhost: ${host}\r\n\r\n`, 400);
+      expect((await answerTo(head("GET /health"))).status).toBe(200);
     },
   );
 
   test("HTTP/1.1 without Host is 400, HTTP/1.0 needs none", async () => {
-    await refused("GET /health HTTP/1.1\r\n\r\n", 400);
+    await connectionRefused("GET /health HTTP/1.1\r\n\r\n", 400);
     const old = await connection();
     old.send("GET /health HTTP/1.0\r\n\r\n");
     expect((await old.answer()).status).toBe(200);
@@ -135,19 +135,19 @@ describe("invalid requests", () => {
   test.each(["/v1/actions/%", "/v1/actions/%zz", "/v1/actions/%ff", "/v1/actions/%c3", "/%e0%80%80"])(
     "the path %s is 400",
     async (path) => {
-      await refused(head(`GET ${path}`), 400);
+      await connectionRefused(head(`GET ${path}`), 400);
     },
   );
 
   test.each(["/v1/events?action=%", "/v1/events?action=%ff", "/v1/events?action=%zz"])(
     "the query of %s is 400",
     async (target) => {
-      await refused(head(`GET ${target}`), 400);
+      await connectionRefused(head(`GET ${target}`), 400);
     },
   );
 
   test("an absolute target reaches its path", async () => {
-    expect((await sent(head(`GET http://127.0.0.1:${harness.port}/health`))).status).toBe(200);
+    expect((await answerTo(head(`GET http://127.0.0.1:${harness.port}/health`))).status).toBe(200);
   });
 });
 
@@ -159,12 +159,16 @@ describe("slow senders", () => {
   });
 
   test("headers that do not end are 408", async () => {
-    await (await refused("GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nx-a: b", 408, strict)).closed();
+    await (
+      await connectionRefused("GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nx-a: b", 408, strict)
+    ).closed();
   });
 
   test("a body that does not end is 408", async () => {
     const authorization = `Bearer ${await strict.token("publish")}`;
-    await (await refused(publish(EVENT, { "content-length": "1000", authorization }), 408, strict)).closed();
+    await (
+      await connectionRefused(publish(EVENT, { "content-length": "1000", authorization }), 408, strict)
+    ).closed();
   });
 });
 
@@ -176,7 +180,7 @@ test("an event that was answered with 408 is not stored when its body completes"
   late.send(publish(EVENT, { authorization }).slice(0, -1));
   expectFailure(await late.answer(), 408);
   late.send("}");
-  expect((await sent(publish(EVENT, { authorization }), strict)).status).toBe(201);
+  expect((await answerTo(publish(EVENT, { authorization }), strict)).status).toBe(201);
   expect((await strict.owner.events.list()).meta.total).toBe(1);
 });
 
@@ -204,7 +208,7 @@ describe("bodies", () => {
   });
 
   test("a refused body that does not end is cut, without a second answer", async () => {
-    const raw = await refused(head("POST /v1/events", { "content-length": "1000" }), 401, strict);
+    const raw = await connectionRefused(head("POST /v1/events", { "content-length": "1000" }), 401, strict);
     await raw.closed();
     expect(raw.pending).toBe("");
   });
@@ -254,7 +258,7 @@ describe("bodies", () => {
   });
 
   test("an unknown expectation is ignored", async () => {
-    expect((await sent(publish(EVENT, { expect: "the-best" }))).status).toBe(201);
+    expect((await answerTo(publish(EVENT, { expect: "the-best" }))).status).toBe(201);
   });
 
   test("a body cut into single bytes and chunks is read whole", async () => {
@@ -271,7 +275,7 @@ describe("bodies", () => {
     ["a NUL", '{"action":"a.b","payload":{"n":"\u0000"}}'],
     ["no JSON", "{"],
   ])("%s is 400", async (_, body) => {
-    await refused(publish(body), 400);
+    await connectionRefused(publish(body), 400);
   });
 
   test("a caller that leaves in the middle of its body is not answered, and disturbs nobody", async () => {
@@ -279,7 +283,7 @@ describe("bodies", () => {
     const raw = await connection();
     raw.send(publish(EVENT, { "content-length": "1000", "x-request-id": "left-early" }));
     raw.destroy();
-    expect((await sent(publish(EVENT))).status).toBe(201);
+    expect((await answerTo(publish(EVENT))).status).toBe(201);
     expect(harness.log.slice(before).filter(({ level }) => level === "error")).toEqual([]);
   });
 });
