@@ -8,12 +8,12 @@ import type { ServicePort } from "../service/service.ts";
 import { type Caller, createAuthenticate } from "./auth.ts";
 import { clientAddress } from "./caller-address.ts";
 import { LiveStreams } from "./live-streams.ts";
-import { OPENAPI_ROUTE, ROUTES } from "./openapi.ts";
+import { OPENAPI_ROUTE, openApiDocument, ROUTES } from "./openapi.ts";
 import { PAGE_PATH } from "./page-policy.ts";
 import { createPage, seeOther, takesHtml } from "./page.ts";
 import { ApiRequest, ClientDisconnected } from "./request.ts";
 import { type ResponseLimits, ResponseBudget } from "./response-budget.ts";
-import { type Reply, Responder } from "./response.ts";
+import { type Chunks, type Reply, Responder } from "./response.ts";
 import type { HttpConfig, HttpService, Route, RouteContext } from "./routes/route.ts";
 
 export interface HttpAppOptions {
@@ -48,10 +48,12 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const requiresToken = { token, publish: token && !config.auth.anonymousPublish };
   const streams = new LiveStreams(clock, stopping, (request) => isAdmitted(authenticate, request));
   service.tokens.onRevoked = () => streams.checkAll();
+  let document: Chunks | undefined;
+  const { limits, ui } = config;
   const context: RouteContext = {
-    limits: config.limits,
-    ui: config.ui,
-    version,
+    limits,
+    ui,
+    document: () => (document ??= [Buffer.from(JSON.stringify(openApiDocument(version, requiresToken)))]),
     requiresToken,
     responses,
     counts,
@@ -130,7 +132,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     const allow = allowOf(routes);
     refuseOthers(path, allow);
   }
-  if (config.ui.enabled) {
+  if (ui.enabled) {
     const page = createPage();
     const answerPage = handlerOf((request) => {
       // Nobody needs a token for it, and it is answered where the API is.

@@ -1,6 +1,5 @@
 import { actionName, type BodySchema, type JsonSchema, rowid as id } from "../domain/request.ts";
 import { SERVICE_WEBHOOK_BODIES, WEBHOOK_BODY, WEBHOOK_HEADERS } from "../domain/webhook.ts";
-import type { Chunks } from "./response.ts";
 import { ACTION_ROUTES } from "./routes/actions.ts";
 import { BACKUP_ROUTE } from "./routes/backup.ts";
 import { DELIVERY_ROUTES } from "./routes/deliveries.ts";
@@ -70,23 +69,8 @@ export const OPENAPI_ROUTE: Route = routeAt("GET /openapi.json", "getOpenApi", "
   tag: "health",
   access: "open",
   answers: { 200: { description: "OpenAPI 3.1.", schema: { type: "object", additionalProperties: true } } },
-  handle: (_evreg, _incoming, { version, requiresToken }) => ({
-    status: 200,
-    body: documentBytes(version, requiresToken),
-  }),
+  handle: (_evreg, _request, { document }) => ({ status: 200, body: document() }),
 });
-
-/** Made once: anybody may read it, and all answers share the same bytes, however slowly they are read. */
-function documentBytes(version: string, requires: TokenRequirement): Chunks {
-  if (made?.version !== version || made.requires !== requires) {
-    made = { version, requires, pieces: [Buffer.from(JSON.stringify(openApiDocument(version, requires)))] };
-  }
-  return made.pieces;
-}
-
-let made:
-  | { readonly version: string; readonly requires: TokenRequirement; readonly pieces: Chunks }
-  | undefined;
 
 /** The OpenAPI 3.1 document of the same routes that the app registers, with the schemas that check their input. */
 export function openApiDocument(version: string, requires: TokenRequirement): Record<string, unknown> {

@@ -5,7 +5,7 @@ import { OPERATIONS, type PortOperation } from "../../api-operations.ts";
 import type { LiveStreams } from "../live-streams.ts";
 import type { ApiRequest } from "../request.ts";
 import { PAGE_BYTES, type ResponseBudget } from "../response-budget.ts";
-import { jsonReply, recordParts, type Reply, replyInParts } from "../response.ts";
+import { type Chunks, jsonReply, recordParts, type Reply, replyInParts } from "../response.ts";
 import { parseJson } from "../../json/raw-json.ts";
 import type { PublishCounts } from "../../metrics/counters.ts";
 import type { Service, ServicePort } from "../../service/service.ts";
@@ -211,7 +211,8 @@ export interface TokenRequirement {
 export interface RouteContext {
   readonly limits: HttpConfig["limits"];
   readonly ui: HttpConfig["ui"];
-  readonly version: string;
+  /** The OpenAPI document. Anybody may read it, and all answers share the same bytes, however slowly they are read. */
+  readonly document: () => Chunks;
   readonly requiresToken: TokenRequirement;
   /** Large reads go through it. */
   readonly responses: ResponseBudget;
