@@ -1,6 +1,6 @@
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
-import { startReceiver, type Receiver } from "../support/receiver.ts";
+import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { type Bench, countConcurrent, SECRET, portWith, useBench } from "./engine-setup.ts";
 
@@ -137,25 +137,6 @@ describe("410", () => {
     await bench.publish(subscription);
     await bench.once();
     expect(receiver.requests).toHaveLength(1);
-  });
-
-  it("of a former handler sends the delivery to the new one at once", async () => {
-    const moved = await startReceiver();
-    const { promise: isMoved, resolve: move } = Promise.withResolvers<void>();
-    receiver.script({ status: 410, after: isMoved });
-    const subscription = await bench.withEvents(1, receiver.url);
-    bench.engine().start();
-    await receiver.received(1);
-    await bench.store.catalog.updateSubscription(
-      subscription.rowid,
-      { handler: moved.url },
-      bench.clock.now(),
-    );
-    await bench.advance(2_000);
-    move();
-    await moved.received(1);
-    await bench.untilDelivered(subscription, 1);
-    await moved.close();
   });
 });
 

@@ -77,21 +77,6 @@ describe("a handler that sends Retry-After", () => {
     bench.engine().start();
     await bench.untilDelivered(subscription, 20);
   });
-
-  it("has attempts in flight counted against their retries, and nothing else", async () => {
-    receiver.answer = () => ({ status: 503, headers: { "retry-after": "60" } });
-    const subscription = await bench.withEvents(10, receiver.url, 1);
-    bench.engine().start();
-    for (let minute = 1; minute <= 5; minute += 1) {
-      await receiver.received(minute);
-      await bench.advance(60_000, 60_000);
-    }
-    await receiver.received(6);
-    await settle();
-    const all = await bench.store.queue.list({ subscription: subscription.rowid, limit: 20 });
-    expect(all.reduce((sum, { attempt }) => sum + attempt, 0)).toBe(6);
-    expect(all.filter(({ attempt }) => attempt === 0).length).toBeGreaterThanOrEqual(4);
-  });
 });
 
 describe("a handler that throttles without Retry-After", () => {

@@ -2,7 +2,6 @@ import { connect as connectSocket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { until } from "../support/until.ts";
 import { startHarness, type Harness } from "./harness.ts";
 
 let harness: Harness;
@@ -108,26 +107,6 @@ test("a caller who stops reading a backup is cut after a minute, and the next on
   stalled.resume();
   await cut;
   await other.close();
-});
-
-test("a caller who leaves during a backup is no error of the server", async () => {
-  const made = Promise.withResolvers<void>();
-  slow = made.promise;
-  started = Promise.withResolvers();
-  const leaving = new AbortController();
-  const headers = await headersFor(harness);
-  const asked = fetch(`${harness.url}/v1/backup`, { headers, signal: leaving.signal });
-  const gone = await started.promise;
-  const before = harness.log.length;
-  leaving.abort();
-  await expect(asked).rejects.toThrow();
-  await until("the server to hear of it", () => gone?.aborted === true);
-  made.resolve();
-  await until("the request's line", () =>
-    harness.log.slice(before).some(({ fields }) => fields["path"] === "/v1/backup"),
-  );
-  expect(harness.log.slice(before)).toMatchObject([{ level: "info", fields: { status: 499 } }]);
-  slow = Promise.resolve();
 });
 
 // The last one, as nothing is copied after it.
