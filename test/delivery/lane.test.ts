@@ -1,165 +1,123 @@
 import { describe, expect, it } from "vitest";
 import { Lane } from "../../src/delivery/lane.ts";
-import { FAST, SLOW, UNKNOWN } from "../../src/delivery/limits.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 
-const NOW = 1_000_000;
+// Steps of what a handler does, and what is known of it then. `answers 40 of 50ms` are as many attempts that begin now.
+const STORIES = `
+nothing is known of it until it has answered
+  is unknown; begin; wait 1s; is unknown; answer; is fast
+it is slow once it has stalled for a second, and fast again with a fast answer
+  answers 1 of 5ms; wait 10s; begin; wait 1s; is fast; wait 1ms; is slow; wait 999ms; answer; is slow; wait 1s
+  answers 1 of 1s; wait 1s; is fast
+it is fast while others are answered next to one that hangs
+  begin; answers 18 of 5ms every 500ms; is fast; fail; is fast
+it is slow when it cannot be reached, however fast the failure is
+  begin; wait 1ms; fail; is slow
+it has one attempt at a time once it cannot be reached for a second, though it was fast
+  answers 1 of 5ms; wait 5ms; fails 240 of 1ms every 5ms; is slow; limit 1
+what it gets through in a tenth of a second is prefetched, and nothing unless it is fast
+  prefetch 0; answers 40 of 50ms; limit 32; prefetch 64; answers 100 of 800ms; prefetch 4; answers 100 of 0ms
+  prefetch 512; begin; wait 1001ms; prefetch 0
+one that throttles gets half as many at once each time, then one with growing pauses, until it answers otherwise
+  answers 40 of 5ms; limit 32; prefetch 512; throttle; limit 16; prefetch 0; throttle; limit 8; throttle; limit 4
+  throttle; limit 2; throttle; limit 1; throttle; throttle for 1s; throttle for 2s; throttle for 4s
+  throttle for 8s; throttle for 16s; throttle for 30s; throttle for 30s; wait 1s; answers 1 of 5ms; limit 2
+  throttle; throttle; throttle for 1s
+one that is ordered as a whole gets growing pauses at once, as it never gets more than one
+  ordered; answers 10 of 5ms; throttle; throttle for 1s; throttle for 2s
+it is not judged again by what was in flight when it throttled
+  answers 40 of 5ms; begin 32; refuse 32; limit 16
+as much is leased for its filter to exclude as that excluded in a row, and half of that after each that passes
+  allowance 0; exclude 100; allowance 100; answers 1 of 5ms; allowance 50; answers 7 of 5ms; allowance 0
+as much is leased for its filter as a claim returns at most, and nothing at its limit
+  exclude 2000; allowance 256; begin; allowance 0; answer; allowance 256
+`;
 
-/** An attempt begins, as the schedule counts it. */
-function begin(lane: Lane, atMs: number): void {
-  lane.started(atMs);
-  lane.counts.add("sending", 0);
-}
+const TIERS = ["fast", "unknown", "slow"];
 
-/** One attempt from its start at `atMs` to its answer. */
-function answer(lane: Lane, atMs: number, durationMs: number): void {
-  begin(lane, atMs);
-  lane.answered(atMs + durationMs, durationMs, false);
-  end(lane);
-}
+/** A handler as its lane knows it. */
+class LaneStory {
+  readonly #lane = new Lane(1, 32);
+  #nowMs = 1_000_000;
+  /** When each attempt under way began. */
+  readonly #begun: number[] = [];
 
-function end(lane: Lane): void {
-  lane.counts.move("sending", "gone", 0);
-}
+  happen(step: string): void {
+    const [what = "", ...words] = step.split(" ");
+    const [count = 0, ofMs = 0, everyMs = 0] = words.filter((word) => /^\d/.test(word)).map(amountOf);
+    const lane = this.#lane;
+    const nowMs = this.#nowMs;
+    const known: Record<string, unknown> = {
+      limit: lane.limit,
+      prefetch: lane.prefetch(nowMs),
+      allowance: lane.filterAllowance,
+    };
+    if (what === "is") expect(TIERS[lane.tier(nowMs)]).toBe(words[0]);
+    else if (what in known) expect(known[what], step).toBe(count);
+    else if (what === "wait") this.#nowMs += count;
+    else if (what === "ordered") lane.applySettings({ ...NO_SETTINGS, ordered: true });
+    else if (what === "begin") this.#times(count || 1, 0, () => this.#begin());
+    else if (what === "answer") this.#end((beganMs) => lane.answered(nowMs, nowMs - beganMs, false));
+    else if (what === "fail") this.#end((beganMs) => lane.unanswered(nowMs, beganMs));
+    else if (what === "exclude") this.#times(count, 0, () => lane.excluded());
+    else if (what === "answers") {
+      this.#attempts(count, everyMs, (beganMs) => lane.answered(beganMs + ofMs, ofMs, false));
+    } else if (what === "fails") {
+      this.#attempts(count, everyMs, (beganMs) => lane.unanswered(beganMs + ofMs, beganMs));
+    } else if (what === "throttle") {
+      this.#attempts(1, 1, (beganMs) => expect(lane.throttled(beganMs, 5, beganMs), step).toBe(count));
+    } else if (what === "refuse") {
+      this.#times(count, 1, () => {
+        this.#end((beganMs) => expect(lane.throttled(this.#nowMs + 1, 5, beganMs)).toBe(0));
+      });
+    } else throw new Error(`There is no step ${step}.`);
+  }
 
-describe("what is known of a handler", () => {
-  it("is nothing until it has answered or failed", () => {
-    const lane = new Lane(1, 32);
-    expect(lane.tier(NOW)).toBe(UNKNOWN);
-    begin(lane, NOW);
-    expect(lane.tier(NOW + 1_000)).toBe(UNKNOWN);
-    lane.answered(NOW + 5, 5, false);
-    end(lane);
-    expect(lane.tier(NOW + 5)).toBe(FAST);
-  });
+  #begin(): void {
+    this.#lane.started(this.#nowMs);
+    this.#lane.counts.add("sending", 0);
+    this.#begun.push(this.#nowMs);
+  }
 
-  it("is slow once it has stalled for a second, and fast again with a fast answer", () => {
-    const lane = new Lane(1, 32);
-    answer(lane, NOW, 5);
-    begin(lane, NOW + 10_000);
-    expect(lane.tier(NOW + 11_000)).toBe(FAST);
-    expect(lane.tier(NOW + 11_001)).toBe(SLOW);
-    lane.answered(NOW + 12_000, 2_000, false);
-    end(lane);
-    expect(lane.tier(NOW + 12_000)).toBe(SLOW);
-    answer(lane, NOW + 13_000, 1_000);
-    expect(lane.tier(NOW + 14_000)).toBe(FAST);
-  });
+  #end(how: (beganMs: number) => void): void {
+    how(this.#begun.shift()!);
+    this.#lane.counts.move("sending", "gone", 0);
+  }
 
-  it("is fast while others are answered next to one that hangs", () => {
-    const lane = new Lane(1, 32);
-    begin(lane, NOW);
-    for (let atMs = NOW; atMs < NOW + 9_000; atMs += 500) answer(lane, atMs, 5);
-    expect(lane.tier(NOW + 9_000)).toBe(FAST);
-    lane.unanswered(NOW + 9_000, NOW);
-    end(lane);
-    expect(lane.tier(NOW + 9_000)).toBe(FAST);
-  });
+  /** So many attempts that begin and end at once. */
+  #attempts(count: number, everyMs: number, how: (beganMs: number) => void): void {
+    this.#times(count, everyMs, () => {
+      this.#lane.started(this.#nowMs);
+      this.#lane.counts.add("sending", 0);
+      how(this.#nowMs);
+      this.#lane.counts.move("sending", "gone", 0);
+    });
+  }
 
-  it("is slow when it cannot be reached, however fast the failure is", () => {
-    const unknown = new Lane(1, 32);
-    begin(unknown, NOW);
-    unknown.unanswered(NOW + 1, NOW);
-    end(unknown);
-    expect(unknown.tier(NOW + 1)).toBe(SLOW);
-
-    const fast = new Lane(2, 32);
-    answer(fast, NOW, 5);
-    for (let atMs = NOW + 5; atMs < NOW + 1_200; atMs += 5) {
-      begin(fast, atMs);
-      fast.unanswered(atMs + 1, atMs);
-      end(fast);
+  #times(count: number, everyMs: number, work: () => void): void {
+    for (let time = 0; time < count; time += 1) {
+      work();
+      this.#nowMs += everyMs;
     }
-    expect([fast.tier(NOW + 1_200), fast.limit]).toEqual([SLOW, 1]);
-  });
-});
-
-describe("what is prefetched", () => {
-  it("is what it gets through in a tenth of a second, and nothing unless it is fast", () => {
-    const lane = new Lane(1, 32);
-    expect(lane.prefetch(NOW)).toBe(0);
-    for (let count = 0; count < 40; count += 1) answer(lane, NOW, 50);
-    expect([lane.limit, lane.prefetch(NOW)]).toEqual([32, 64]);
-    for (let count = 0; count < 100; count += 1) answer(lane, NOW, 800);
-    expect(lane.prefetch(NOW)).toBe(4);
-    for (let count = 0; count < 100; count += 1) answer(lane, NOW, 0);
-    expect(lane.prefetch(NOW)).toBe(512);
-    begin(lane, NOW);
-    expect(lane.prefetch(NOW + 1_001)).toBe(0);
-  });
-});
-
-/** One attempt that is throttled at once. */
-function throttle(lane: Lane, atMs: number): number {
-  begin(lane, atMs);
-  const gapMs = lane.throttled(atMs, 5, atMs);
-  end(lane);
-  return gapMs;
+  }
 }
 
-describe("a handler that throttles", () => {
-  it("gets half as many at once each time, then one with growing pauses, until it answers otherwise", () => {
-    const lane = new Lane(1, 32);
-    for (let count = 0; count < 40; count += 1) answer(lane, NOW, 5);
-    expect([lane.limit, lane.prefetch(NOW)]).toEqual([32, 512]);
-    expect(
-      [1, 2, 3, 4, 5].map((at) => [throttle(lane, NOW + at), lane.limit, lane.prefetch(NOW + at)]),
-    ).toEqual([
-      [0, 16, 0],
-      [0, 8, 0],
-      [0, 4, 0],
-      [0, 2, 0],
-      [0, 1, 0],
-    ]);
-    const gaps = Array.from({ length: 9 }, (_, index) => throttle(lane, NOW + 10 + index));
-    expect(gaps).toEqual([0, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
-    answer(lane, NOW + 100, 5);
-    expect(lane.limit).toBe(2);
-    expect(throttle(lane, NOW + 200)).toBe(0);
-    expect(throttle(lane, NOW + 300)).toBe(0);
-    expect(throttle(lane, NOW + 400)).toBe(1_000);
+/** A number, or milliseconds. */
+function amountOf(word: string): number {
+  return Number.parseInt(word, 10) * (/^\d+s$/.test(word) ? 1_000 : 1);
+}
+
+/** The title of each story, and its steps. */
+const TOLD = STORIES.trim()
+  .split(/\n(?! )/)
+  .map((story) => {
+    const [title = "", ...lines] = story.split("\n");
+    return [title, lines.flatMap((line) => line.trim().split("; "))] as const;
   });
 
-  it("gets growing pauses at once where it is ordered as a whole, as it never gets more than one", () => {
-    const lane = new Lane(1, 32);
-    lane.applySettings({ ...NO_SETTINGS, ordered: true });
-    for (let count = 0; count < 10; count += 1) answer(lane, NOW, 5);
-    expect([1, 2, 3].map((at) => throttle(lane, NOW + at))).toEqual([0, 1_000, 2_000]);
-  });
-
-  it("is not judged again by what was in flight when it throttled", () => {
-    const lane = new Lane(1, 32);
-    for (let count = 0; count < 40; count += 1) answer(lane, NOW, 5);
-    for (let count = 0; count < 32; count += 1) begin(lane, NOW);
-    for (let count = 0; count < 32; count += 1) {
-      expect(lane.throttled(NOW + 1 + count, 5, NOW)).toBe(0);
-      end(lane);
-    }
-    expect([lane.limit, lane.sending]).toEqual([16, 0]);
-  });
-});
-
-describe("what is leased for a filter to exclude", () => {
-  it("is as much as was excluded in a row, and half of that after each that passes", () => {
-    const lane = new Lane(1, 32);
-    expect(lane.filterAllowance).toBe(0);
-    for (let count = 0; count < 100; count += 1) lane.excluded();
-    expect(lane.filterAllowance).toBe(100);
-    answer(lane, NOW, 5);
-    expect(lane.filterAllowance).toBe(50);
-    for (let count = 0; count < 7; count += 1) answer(lane, NOW, 5);
-    expect(lane.filterAllowance).toBe(0);
-  });
-
-  it("is at most what a claim returns, and nothing at the limit", () => {
-    const lane = new Lane(1, 32);
-    for (let count = 0; count < 2_000; count += 1) lane.excluded();
-    expect(lane.filterAllowance).toBe(256);
-    begin(lane, NOW);
-    expect(lane.filterAllowance).toBe(0);
-    lane.answered(NOW, 5, false);
-    end(lane);
-    // One in hundreds changes nothing.
-    expect(lane.filterAllowance).toBe(256);
+describe("a handler", () => {
+  it.each(TOLD)("%s", (_title, steps) => {
+    const story = new LaneStory();
+    for (const step of steps) story.happen(step);
   });
 });
