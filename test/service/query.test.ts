@@ -44,44 +44,27 @@ describe("readQuery", () => {
   });
 
   it.each([
-    ["limit=0", "limit"],
-    ["limit=501", "limit"],
-    ["limit=-1", "limit"],
-    ["limit=", "limit"],
-    ["limit=1.0", "limit"],
-    ["limit=1e2", "limit"],
-    ["limit=0x10", "limit"],
-    ["limit=%2B5", "limit"],
-    ["limit=05", "limit"],
-    ["limit= 5", "limit"],
-    ["limit=５", "limit"],
-    ["limit=Infinity", "limit"],
-    ["after=9007199254740993", "after"],
-    ["after=99999999999999999999", "after"],
-    ["active=True", "active"],
-    ["active=1", "active"],
-    ["active=", "active"],
-    ["active", "active"],
-    ["order=up", "order"],
-    ["order=", "order"],
-    ["name=", "name"],
-    ["name=abcdef", "name"],
-    ["from=2026-01-01", "from"],
-    ["from=2026-02-30T00:00:00Z", "from"],
-    ["nmae=a", "nmae"],
-    ["Name=a", "Name"],
-    ["__proto__=a", "__proto__"],
-    ["constructor=a", "constructor"],
-    ["=a", ""],
-  ])("refuses %s", (text, field) => {
-    const error = refused(() => read(text));
-    expect(error.code).toBe("malformed");
-    expect(error.details).toEqual({
-      field,
-      message: expect.stringMatching(/./),
-      value: new URLSearchParams(text).values().next().value,
-    });
-    expect(error.message).toBe(`${field}: ${String(error.details["message"])}`);
+    ["limit", ["0", "501", "-1", "", "1.0", "1e2", "0x10", "%2B5", "05", " 5", "５", "Infinity"]],
+    ["after", ["9007199254740993", "99999999999999999999"]],
+    ["active", ["True", "1", ""]],
+    ["order", ["up", ""]],
+    ["name", ["", "abcdef"]],
+    ["from", ["2026-01-01", "2026-02-30T00:00:00Z"]],
+    ["nmae", ["a"]],
+    ["Name", ["a"]],
+    ["__proto__", ["a"]],
+    ["constructor", ["a"]],
+    ["", ["a"]],
+  ])("refuses %s=%j", (field, values) => {
+    for (const text of values.map((value) => `${field}=${value}`)) {
+      const { code, details, message } = refused(() => read(text));
+      const value = new URLSearchParams(text).get(field);
+      expect([code, details], text).toEqual([
+        "malformed",
+        { field, message: expect.stringMatching(/./), value },
+      ]);
+      expect(message).toBe(`${field}: ${String(details["message"])}`);
+    }
   });
 
   it.each([
