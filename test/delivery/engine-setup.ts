@@ -6,6 +6,7 @@ import type { DeliveryConfig } from "../../src/config/keys.ts";
 import { Engine } from "../../src/delivery/engine.ts";
 import type { EngineParts } from "../../src/delivery/parts.ts";
 import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
+import { EvregError } from "../../src/domain/error.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { EngineCounts } from "../../src/metrics/counters.ts";
@@ -13,6 +14,7 @@ import { systemClock, WatchedClock } from "../../src/runtime/clock.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { DeliveryQueue } from "../../src/store/queue.ts";
 import type { Store, StoreChange } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
@@ -298,6 +300,24 @@ export function countConcurrent(receiver: Receiver): { readonly most: number } {
     return { after };
   };
   return counted;
+}
+
+interface FailingQueue {
+  readonly store: DeliveryQueue;
+  isDown: boolean;
+  /** How often it was asked. */
+  asked: number;
+}
+
+/** The queue of a store that refuses such calls while `isDown`, as with a full disk. */
+export function failing(queue: DeliveryQueue, method: "claim" | "finish"): FailingQueue {
+  const call = queue[method].bind(queue) as (...args: unknown[]) => Promise<never>;
+  const replaced = (...args: unknown[]): Promise<never> => {
+    state.asked += 1;
+    return state.isDown ? Promise.reject(new EvregError("unavailable", "The disk is full.")) : call(...args);
+  };
+  const state = { store: portWith(queue, { [method]: replaced }), isDown: true, asked: 0 };
+  return state;
 }
 
 /** A port of the store with some of its methods replaced: to count calls, or to let them fail as a full disk would. */

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
-import type { AttemptResult, ClaimAnswer } from "../../src/store/queue.ts";
+import type { ClaimAnswer } from "../../src/store/queue.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, portWith, useBench } from "./engine-setup.ts";
+import { type Bench, failing, portWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -132,26 +132,17 @@ describe("leases", () => {
   });
 });
 
-const unavailable = (): Promise<never> => Promise.reject(new EvregError("unavailable", "The disk is full."));
-
 describe("a store that cannot commit", () => {
   it("is asked less and less often, and deliveries continue by themselves", async () => {
-    let isDown = true;
-    let asked = 0;
-    const store = portWith(bench.store.queue, {
-      claim: (request) => {
-        asked += 1;
-        return isDown ? unavailable() : bench.store.queue.claim(request);
-      },
-    });
+    const claims = failing(bench.store.queue, "claim");
     const subscription = await bench.withEvents(1, receiver.url);
-    const engine = bench.started({}, { store });
+    const engine = bench.started({}, { store: claims.store });
     await bench.advance(60_000);
-    expect(asked).toBeGreaterThan(5);
-    expect(asked).toBeLessThan(25);
+    expect(claims.asked).toBeGreaterThan(5);
+    expect(claims.asked).toBeLessThan(25);
     expect(bench.log.with("Due deliveries cannot be read")).toHaveLength(1);
     expect(engine.state()).toBe("failing");
-    isDown = false;
+    claims.isDown = false;
     await bench.advance(5_000);
     await bench.untilStatus(subscription, "delivered");
     expect(engine.state()).toBe("running");
@@ -159,23 +150,15 @@ describe("a store that cannot commit", () => {
   });
 
   it("gets finished attempts later, and nothing is sent twice", async () => {
-    let isDown = true;
-    const refused: (readonly AttemptResult[])[] = [];
-    const store = portWith(bench.store.queue, {
-      finish: (results, nowMs) => {
-        if (!isDown) return bench.store.queue.finish(results, nowMs);
-        refused.push([...results]);
-        return unavailable();
-      },
-    });
+    const results = failing(bench.store.queue, "finish");
     const subscription = await bench.withEvents(3, receiver.url);
-    bench.engine({}, { store }).start();
+    bench.engine({}, { store: results.store }).start();
     await receiver.received(3);
     // Longer than the leases: they must not be taken for those of a dead worker.
-    await until("a first try", () => refused.length > 0);
+    await until("a first try", () => results.asked > 0);
     await bench.advance(120_000);
-    expect(refused.length).toBeGreaterThan(3);
-    isDown = false;
+    expect(results.asked).toBeGreaterThan(3);
+    results.isDown = false;
     await bench.advance(5_000);
     await bench.untilDelivered(subscription, 3);
     expect(receiver.requests).toHaveLength(3);
@@ -201,10 +184,8 @@ describe("a store that cannot commit", () => {
   });
 
   it("does not prevent a stop; what could not be recorded is sent again", async () => {
-    let isDown = true;
-    const store = portWith(bench.store.queue, {
-      finish: (results, nowMs) => (isDown ? unavailable() : bench.store.queue.finish(results, nowMs)),
-    });
+    const results = failing(bench.store.queue, "finish");
+    const { store } = results;
     const subscription = await bench.withEvents(1, receiver.url);
     const engine = bench.started({}, { store });
     await receiver.received(1);
@@ -212,7 +193,7 @@ describe("a store that cannot commit", () => {
     const stopped = engine.stop(1_000);
     await bench.clock.advance(1_000);
     await stopped;
-    isDown = false;
+    results.isDown = false;
     bench.engine({}, { store }).start();
     await bench.advance(120_000, 5_000);
     await bench.untilStatus(subscription, "delivered");

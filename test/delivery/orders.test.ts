@@ -1,11 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { EvregError } from "../../src/domain/error.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import type { DeliveryQueue } from "../../src/store/queue.ts";
 import { type Answer, type Receiver, type ReceivedRequest, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, countConcurrent, portWith, useBench } from "./engine-setup.ts";
+import { type Bench, countConcurrent, failing, portWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -28,19 +26,6 @@ function inversions(events: readonly number[]): number {
     latest = Math.max(latest, event);
     return event < latest;
   }).length;
-}
-
-/** A store whose finishes fail while `isAway`. */
-function awayStore(): { store: DeliveryQueue; isAway: boolean; tried: number } {
-  const state = { store: bench.store.queue, isAway: false, tried: 0 };
-  state.store = portWith(bench.store.queue, {
-    finish: (...given) => {
-      state.tried += 1;
-      if (state.isAway) return Promise.reject(new EvregError("unavailable", "The disk is full."));
-      return bench.store.queue.finish(...given);
-    },
-  });
-  return state;
 }
 
 async function subscribe(
@@ -108,20 +93,21 @@ describe("an ordered subscription", () => {
   });
 
   it("starts none before the result of the one before is stored", async () => {
-    const away = awayStore();
+    const results = failing(bench.store.queue, "finish");
+    results.isDown = false;
     const subscription = await subscribe();
     const warm = await bench.publish(subscription, 50);
-    const engine = bench.started({}, { store: away.store });
+    const engine = bench.started({}, { store: results.store });
     await bench.untilDelivered(subscription, 50);
-    away.isAway = true;
+    results.isDown = true;
     const [first, ...others] = await bench.publish(subscription, 20);
     engine.wake();
     await receiver.received(51);
-    const tried = away.tried;
+    const { asked } = results;
     await bench.advance(5_000, 100);
     expect(received()).toEqual([...warm, first]);
-    expect(away.tried).toBeGreaterThan(tried);
-    away.isAway = false;
+    expect(results.asked).toBeGreaterThan(asked);
+    results.isDown = false;
     await bench.advance(5_000, 500);
     await bench.untilDelivered(subscription, 70);
     expect(received()).toEqual([...warm, first, ...others]);
