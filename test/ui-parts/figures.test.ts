@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Stats } from "../../src/domain/stats/stats.ts";
 import type { SubscriptionAttempt } from "../../src/domain/delivery.ts";
 import { failedShare, percentText } from "../../src/ui/parts/texts.ts";
-import { figureRows, ratesOf } from "../../src/ui/screens/overview/figures.ts";
+import { ratesOf } from "../../src/ui/screens/overview/figures.ts";
 import { heightOf, tallyOf } from "../../src/ui/screens/subscriptions/attempt-strip.ts";
 import { attempt } from "./attempt.ts";
 
@@ -77,14 +77,6 @@ test("a long step under way counts what there is, and over no less than the time
   const stats = { ...STATS, series, range: "24h", step_ms: 300_000 } as const;
   expect(ratesOf({ ...stats, to: "2026-01-01T00:12:00.000Z" }).delivered).toEqual([2, 2, 2]);
   expect(ratesOf({ ...stats, to: "2026-01-01T00:10:15.000Z" }).delivered).toEqual([2, 2, 4]);
-});
-
-test("the table adds steps up, the newest first, from the first that is known, with the worst latency", () => {
-  expect(figureRows(STATS, 2)).toEqual([
-    { at: 1_767_225_620, delivered: 4, published: 1, failed: 0, p50: null, p99: 70 },
-    { at: 1_767_225_600, delivered: 10, published: 5, failed: 2, p50: 40, p99: 90 },
-  ]);
-  expect(figureRows(STATS, 24).map(({ delivered }) => delivered)).toEqual([4, 10]);
 });
 
 test("a share is never told as all or none where it is not", () => {

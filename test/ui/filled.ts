@@ -16,7 +16,7 @@ const HOSTILE = { text: MARKUP, [MARKUP]: UNPRINTABLE, many: "x".repeat(400), bi
 /** The addresses of all that the page can show of what `fill` makes. */
 export const ADDRESSES = [
   "#/",
-  "#/overview?figures=table&range=5m",
+  "#/overview?range=5m",
   "#/events",
   "#/events/1",
   "#/events?action=none-has-this",

@@ -26,6 +26,9 @@ type What = keyof typeof MANY;
 
 /** The rows of a list that are shown, and how one comes to the others. */
 export interface Rows<Row> {
+  /** One of them. */
+  readonly what: What;
+  readonly route: Route;
   /** `undefined` until they are read. */
   readonly rows: readonly Row[] | undefined;
   readonly error: ApiError | undefined;
@@ -40,8 +43,6 @@ export interface Rows<Row> {
 
 /**
  * Records under a filter that stands in the address, each a link to one.
- * @param props.title of the list
- * @param props.what one of them
  * @param props.plain the filter that a word alone is
  * @param props.over above the rows, in their panel
  * @param props.instead stands in the place of the rows, such as why there can be none
@@ -50,9 +51,6 @@ export interface Rows<Row> {
  */
 export function List<Row>(
   props: Omit<TableProps<Row>, "label" | "rows"> & {
-    readonly title: string;
-    readonly what: What;
-    readonly route: Route;
     readonly filters?: readonly FilterName[];
     readonly plain?: string;
     readonly of: Rows<Row>;
@@ -65,13 +63,13 @@ export function List<Row>(
     readonly below?: ComponentChildren;
   },
 ) {
-  const { title, what, route, filters = [], plain, of, instead, empty } = props;
-  const { rows } = of;
+  const { filters = [], plain, of, instead, empty } = props;
+  const { rows, what, route } = of;
   const screen = route.path[0]!;
   const isFiltered = filters.some(({ name }) => route.query[name] !== undefined);
   const noMatch = props.noMatch ?? <NoMatch what={what} screen={screen} />;
   return (
-    <section class="stack list" aria-label={title}>
+    <section class="stack list" aria-label={capital(MANY[what])}>
       {props.heading}
       {plain !== undefined && (
         <FilterField
@@ -170,6 +168,8 @@ export function useParts<Row extends DatedRecord>(options: {
   const link = (from: number | undefined): string =>
     linkTo(route.path.slice(0, 1), { ...route.query, after: from });
   return {
+    what,
+    route,
     rows,
     error,
     reload,
@@ -258,15 +258,17 @@ const SHOWN_ROWS = 100;
 
 /** Shows some rows of a list that comes as a whole, and the foot that leads to the others: by `page` in the address. */
 export function partOf<Row>(
+  what: What,
   all: readonly Row[] | undefined,
   { error, reload }: Pick<Rows<Row>, "error" | "reload">,
-  { path, query }: Route,
+  route: Route,
 ): Rows<Row> {
+  const { path, query } = route;
   const page = Math.max(1, Math.floor(Number(query["page"])) || 1);
   const start = (page - 1) * SHOWN_ROWS;
   const rows = all?.slice(start, start + SHOWN_ROWS);
   if (all === undefined || rows === undefined || all.length <= SHOWN_ROWS) {
-    return { rows, error, reload, foot: null };
+    return { what, route, rows, error, reload, foot: null };
   }
   const link = (label: string, other: number) => (
     <Button
@@ -286,7 +288,7 @@ export function partOf<Row>(
       </span>
     </div>
   );
-  return { rows, error, reload, foot };
+  return { what, route, rows, error, reload, foot };
 }
 
 export interface FilterName {

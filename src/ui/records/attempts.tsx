@@ -1,19 +1,13 @@
-import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
 import { attemptErrorText, TLS_REASON_WORDS } from "../../domain/words/attempts.ts";
-import type { Attempt, DeliveryWithAttempts } from "../../domain/delivery.ts";
+import { type Attempt, type DeliveryWithAttempts, isFinal } from "../../domain/delivery.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { retryDefaults } from "../api/session.ts";
-import { linkTo } from "../parts/route.ts";
 import { Plain } from "../parts/layout.tsx";
 import { BAR_WIDTH, barParts, gapText, partsText } from "./attempt-times.ts";
 import { Copy } from "../parts/copy.tsx";
+import { waitsFor } from "./delivery.tsx";
 import { type State, Status } from "../parts/states.tsx";
-import { durationText, numberText, sizeText, Time, Until } from "../parts/values.tsx";
-
-/** The first and the last ones show where there are more, until somebody asks for all. */
-const SHOWN_FIRST = 2;
-const SHOWN_LAST = 6;
+import { durationText, numberText, sizeText, Time, Until, useNow } from "../parts/values.tsx";
 
 /**
  * What was tried with a delivery, and what comes next: a line for each attempt, with the waits between them, then an answer.
@@ -29,17 +23,14 @@ export function Attempts(props: {
 }) {
   const { delivery, subscription, picked, linkOf } = props;
   const { attempts } = delivery;
-  const [all, setAll] = useState(false);
-  const isLong = !all && attempts.length > SHOWN_FIRST + SHOWN_LAST + 1;
-  const shown = isLong ? [...attempts.slice(0, SHOWN_FIRST), ...attempts.slice(-SHOWN_LAST)] : attempts;
   const longestMs = Math.max(1, ...attempts.map(({ duration_ms: ms }) => ms));
   const answered = attempts.find(({ attempt }) => attempt === picked) ?? attempts.at(-1);
   const hasParts = attempts.some(({ first_byte_ms: first, dns_ms: dns }) => (first ?? dns) !== null);
   return (
     <div class="attempts">
       <ol>
-        {shown.flatMap((attempt, index) => {
-          const before = shown[index - 1];
+        {attempts.flatMap((attempt, index) => {
+          const before = attempts[index - 1];
           const line = (
             <Line
               key={attempt.attempt}
@@ -51,30 +42,16 @@ export function Attempts(props: {
           );
           if (before === undefined) return [line];
           const left = attempt.attempt - before.attempt - 1;
-          const gap =
-            left === 0 ? (
-              gapText(before, attempt, subscription, retryDefaults().retry_schedule)
-            ) : (
-              <>
-                {numberText(left)} attempts are not shown
-                {isLong && (
-                  <>
-                    {". "}
-                    <button class="inline" onClick={() => setAll(true)}>
-                      Show {attempts.length === delivery.attempt ? "them" : "what is kept of them"}
-                    </button>
-                  </>
-                )}
-              </>
-            );
           return [
             <li key={`${attempt.attempt} before`} class="gap">
-              {gap}
+              {left === 0
+                ? gapText(before, attempt, subscription, retryDefaults().retry_schedule)
+                : `${numberText(left)} attempts are not kept`}
             </li>,
             line,
           ];
         })}
-        <Next delivery={delivery} subscription={subscription} hasBefore={attempts.length > 0} />
+        <Next delivery={delivery} subscription={subscription} />
       </ol>
       {hasParts && (
         <p class="parts-legend" aria-hidden="true">
@@ -158,38 +135,28 @@ function Line(props: {
 function Next(props: {
   readonly delivery: DeliveryWithAttempts;
   readonly subscription: Subscription | undefined;
-  readonly hasBefore: boolean;
 }) {
-  const { delivery, subscription, hasBefore } = props;
-  const { status, attempt, next_attempt_at: at } = delivery;
-  const line = (state: State, what: ComponentChildren, when: ComponentChildren = null) => (
+  const { delivery, subscription } = props;
+  const { rowid, status, attempt, attempts, next_attempt_at: at } = delivery;
+  const waits = waitsFor(delivery, subscription, useNow());
+  if (isFinal(status)) return null;
+  const isPlanned = status === "pending" || status === "waiting";
+  const most = (subscription?.max_retries ?? 0) + 1;
+  const next = attempt < most ? `Attempt ${attempt + 1} of ${most}` : `Attempt ${attempt + 1}`;
+  const now =
+    status === "held" ? "Held until its subscription is active again" : `Attempt ${attempt} is under way`;
+  const planned = waits === undefined ? next : `Waits ${waits}`;
+  return (
     <>
-      {hasBefore && <li class="gap" />}
+      {attempts.length > 0 && <li class="gap" />}
       <li class="try next soft">
-        <Status state={state} word={false} />
+        <Status state={subscription?.blocked_by === rowid ? "blocked" : status} word={false} />
         {at === null ? <span /> : <Time at={at} />}
-        <span class="what break">{what}</span>
-        <span class="took">{when}</span>
+        <span class="what break">{isPlanned ? planned : now}</span>
+        <span class="took">{isPlanned && waits === undefined && at !== null && <Until at={at} />}</span>
       </li>
     </>
   );
-  if (status === "delivering") return line("delivering", `Attempt ${attempt} is under way`);
-  if (status === "held") return line("held", "Held until its subscription is active again");
-  if (status !== "pending" && status !== "waiting") return null;
-  const most = (subscription?.max_retries ?? 0) + 1;
-  const name = attempt < most ? `Attempt ${attempt + 1} of ${most}` : `Attempt ${attempt + 1}`;
-  const first = subscription?.blocked_by ?? null;
-  if (first !== null && first !== delivery.rowid && subscription?.ordered === true) {
-    return line(
-      "pending",
-      <>
-        Waits behind <a href={linkTo(["deliveries", first])}>delivery {first}</a>, which blocks its
-        subscription
-      </>,
-    );
-  }
-  if (at === null) return line("pending", "Waits for an earlier one with the same key");
-  return line(first === delivery.rowid ? "blocked" : "pending", name, <Until at={at} />);
 }
 
 /** The beginning of what the handler answered, as text. */

@@ -126,7 +126,7 @@ export function waitsFor(
   // The deliveries of some keys only are blocked in one that is ordered by key.
   if (ordered === true && blockedBy !== null && blockedBy < rowid) return `behind delivery ${blockedBy}`;
   if (mode === "pull" && (next === null || Date.parse(next) <= now)) return "for a consumer";
-  return undefined;
+  return next === null ? "for an earlier one with the same key" : undefined;
 }
 
 /** When it is tried next, or what it waits for. */

@@ -18,11 +18,21 @@ function nameOf(delivery: Pick<Delivery, "application" | "subscription">): strin
   return `${delivery.application}/${delivery.subscription}`;
 }
 
-/** It in a text. Each part stands by itself: in scripts that are written from right to left the two would change places. */
-export function SubscriptionName({ of }: { readonly of: Pick<Delivery, "application" | "subscription"> }) {
+/**
+ * It in a text. Each part stands by itself: in scripts that are written from right to left the two would change places.
+ * @param props.before what stands around it: `Delete `, `?`
+ */
+export function SubscriptionName(props: {
+  readonly of: Pick<Delivery, "application" | "subscription">;
+  readonly before?: string;
+  readonly after?: string;
+}) {
+  const { of, before, after } = props;
   return (
     <>
+      {before}
       <bdi>{of.application}</bdi>/<bdi>{of.subscription}</bdi>
+      {after}
     </>
   );
 }

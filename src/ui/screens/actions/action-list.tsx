@@ -133,12 +133,9 @@ export function ActionList({ route }: { readonly route: Route }) {
     goTo(linkTo(["actions"], { ...route.query, page: undefined, sort: head === BY_NAME ? undefined : head }));
   return (
     <List
-      title="Actions"
-      what="action"
-      route={route}
       filters={FILTERS}
       plain="name"
-      of={partOf(sortedActions, list, route)}
+      of={partOf("action", sortedActions, list, route)}
       columns={shown}
       sorted={sorted}
       sortBy={sortBy}

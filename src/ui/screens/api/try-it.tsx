@@ -57,7 +57,7 @@ export function curlLine(operation: Operation, values: RequestValues, body: stri
 interface Answered {
   readonly status: number;
   readonly ms: number;
-  readonly headers: readonly (readonly [string, string])[];
+  readonly isJson: boolean;
   readonly text: string;
 }
 
@@ -124,8 +124,8 @@ function TryForm({ operation, values, setValues, body, setBody, sent }: Props) {
     });
     const text = await response.text();
     if (response.ok) sent();
-    const { status, headers } = response;
-    setAnswered({ status, ms: performance.now() - startedMs, headers: [...headers], text });
+    const isJson = response.headers.get("content-type")?.includes("json") === true;
+    setAnswered({ status: response.status, ms: performance.now() - startedMs, isJson, text });
   };
   return (
     <Section title="Try it" note={needsNoToken(operation) ? "it needs no token" : "with your token"}>
@@ -213,8 +213,7 @@ function ParameterField(props: {
 const typed = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 function AnswerView({ answered }: { readonly answered: Answered }) {
-  const { status, ms, headers, text } = answered;
-  const isJson = headers.some(([name, value]) => name === "content-type" && value.includes("json"));
+  const { status, ms, isJson, text } = answered;
   const note = `${durationText(ms)}, ${sizeText(new Blob([text]).size)}`;
   return (
     <>
@@ -222,21 +221,6 @@ function AnswerView({ answered }: { readonly answered: Answered }) {
         <span class={`badge ${status < 300 ? "active" : status < 500 ? "waiting" : "failed"}`}>{status}</span>
         <span class="muted">{note}</span>
       </p>
-      <details class="more-of">
-        <summary>{headers.length} headers</summary>
-        <dl class="members">
-          {headers.map(([name, value]) => (
-            <div key={name}>
-              <dt class="break">
-                <code>{name}</code>
-              </dt>
-              <dd>
-                <code class="break">{value}</code>
-              </dd>
-            </div>
-          ))}
-        </dl>
-      </details>
       {text !== "" &&
         (isJson ? (
           <JsonView key={text} title="Answer" what="the answer" text={text} indented note="" />

@@ -62,9 +62,6 @@ export function Audit({ route }: { readonly route: Route }) {
   });
   return (
     <List
-      title="Audit"
-      what="change"
-      route={route}
       filters={FILTERS}
       plain="from"
       of={list}

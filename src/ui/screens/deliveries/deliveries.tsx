@@ -87,9 +87,6 @@ function DeliveryList(props: {
     status === "failed" && rows !== undefined && rows.length > 0 && (event ?? key ?? action) === undefined;
   return (
     <List
-      title="Deliveries"
-      what="delivery"
-      route={route}
       filters={filtersFor(subscriptions ?? [])}
       plain="subscription"
       of={{ ...list, rows, error: list.error ?? (rows === undefined ? all.error : undefined) }}
@@ -148,6 +145,9 @@ function changed(before: ReadonlySet<number>, ids: readonly number[], on: boolea
   return after;
 }
 
+/** The columns that there is no room for beside a record. */
+const NOT_BESIDE: ReadonlySet<string> = new Set(["Created", "Action", "Attempts", "Next or end"]);
+
 function columnsFor(options: {
   readonly isNarrow: boolean;
   readonly picked: ReadonlySet<number>;
@@ -186,26 +186,19 @@ function columnsFor(options: {
       </label>
     ),
   };
-  const main: readonly Column<Delivery>[] = [
+  const columns: readonly Column<Delivery>[] = [
+    ...(mayPick ? [pickColumn] : []),
+    { head: "Created", wide: true, cell: ({ timestamped }) => <Time at={timestamped} exact /> },
     { head: "State", cell: ({ status }) => <Status state={status} /> },
     { head: "Subscription", grow: true, cell: (row) => <SubscriptionName of={row} /> },
-    { head: "Event", right: true, wide: true, cell: ({ event_id: event }) => event },
-  ];
-  const error: Column<Delivery> = {
-    head: "Last error",
-    wide: true,
-    cell: ({ last_error: text }) => (text === null ? NONE : <code class="danger-text">{text}</code>),
-  };
-  const first = mayPick ? [pickColumn] : [];
-  if (isNarrow) return [...first, ...main, error];
-  return [
-    ...first,
-    { head: "Created", wide: true, cell: ({ timestamped }) => <Time at={timestamped} exact /> },
-    ...main.slice(0, 2),
     { head: "Action", wide: true, cell: ({ action }) => <span class="cut-text">{action}</span> },
-    ...main.slice(2),
+    { head: "Event", right: true, wide: true, cell: ({ event_id: event }) => event },
     { head: "Attempts", right: true, wide: true, cell: ({ attempt }) => attempt },
-    error,
+    {
+      head: "Last error",
+      wide: true,
+      cell: ({ last_error: text }) => (text === null ? NONE : <code class="danger-text">{text}</code>),
+    },
     {
       head: "Next or end",
       cell: (delivery) =>
@@ -216,6 +209,7 @@ function columnsFor(options: {
         ),
     },
   ];
+  return isNarrow ? columns.filter(({ head }) => !NOT_BESIDE.has(head)) : columns;
 }
 
 const deliveriesText = (count: number): string => countText(count, "delivery", "deliveries");

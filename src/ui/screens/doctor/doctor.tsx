@@ -40,41 +40,42 @@ export function Doctor() {
           <Waiting of={{ error, reload }} />
         </div>
       ) : (
-        ORDER.map((status) => (
-          <Group
-            key={status}
-            title={TITLES[status]}
-            findings={answer.data.filter((finding) => finding.status === status)}
-          />
-        ))
+        ORDER.map((status) => {
+          const found = answer.data.filter((finding) => finding.status === status);
+          return (
+            found.length > 0 && (
+              <Section key={status} title={TITLES[status]} note={found.length}>
+                <Findings of={found} />
+              </Section>
+            )
+          );
+        })
       )}
       {answer !== undefined && <Nodes />}
     </div>
   );
 }
 
-function Group({ title, findings }: { readonly title: string; readonly findings: readonly Finding[] }) {
-  if (findings.length === 0) return null;
+/** What was found, each with what to do about it. */
+export function Findings({ of }: { readonly of: readonly Finding[] }) {
   return (
-    <Section title={title} note={findings.length}>
-      <ul class="panel findings">
-        {findings.map(({ status, check, found, remedy }, index) => (
-          <li key={index}>
-            <Status state={STATES[status]} word={false} words={status} />
-            <div>
-              <p class="break">
-                <strong class="strong">{capital(check)}.</strong> {found}
+    <ul class="panel findings">
+      {of.map(({ status, check, found, remedy }, index) => (
+        <li key={index}>
+          <Status state={STATES[status]} word={false} words={status} />
+          <div>
+            <p class="break">
+              <strong class="strong">{capital(check)}.</strong> {found}
+            </p>
+            {remedy !== null && (
+              <p class="soft break">
+                <Words text={remedy} />
               </p>
-              {remedy !== null && (
-                <p class="soft break">
-                  <Words text={remedy} />
-                </p>
-              )}
-            </div>
-          </li>
-        ))}
-      </ul>
-    </Section>
+            )}
+          </div>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -70,9 +70,6 @@ function EventList({ route, selected }: { readonly route: Route; readonly select
   });
   return (
     <List
-      title="Events"
-      what="event"
-      route={route}
       filters={FILTERS}
       plain="action"
       of={wrong === undefined ? list : { ...list, newer: undefined, foot: null }}

@@ -2,11 +2,9 @@ import type { ComponentChildren } from "preact";
 import type { Stats, StatsBacklog, BacklogCause } from "../../../domain/stats/stats.ts";
 import { durationText, numberText, failedShare, percentText, rateText, useNow } from "../../parts/values.tsx";
 import { linkTo } from "../../parts/route.ts";
-import { RANGES, type FigureRow, figureRows, type Rates, ratesOf } from "./figures.ts";
-import { NONE } from "../../parts/layout.tsx";
+import { RANGES, type Rates, ratesOf } from "./figures.ts";
 import { useMemo } from "preact/hooks";
 import { Chart, type ChartLine, momentText } from "../../parts/chart.tsx";
-import { type Column, Table } from "../../parts/table.tsx";
 
 const unfinishedIn = (backlog: StatsBacklog): number =>
   CAUSES.reduce((total, [cause]) => total + backlog[cause].deliveries, 0);
@@ -64,8 +62,6 @@ export function StatStrip({ stats }: { readonly stats: Stats }) {
   );
 }
 
-const TABLE_ROWS = 24;
-
 const SAMPLES = {
   line: <path class="line" d="M0 5h14" />,
   dashed: <path class="dashed" d="M0 5h14" />,
@@ -73,7 +69,7 @@ const SAMPLES = {
 } as const;
 
 /** What was delivered, published and refused by handlers over time. */
-export function RateChart({ stats, isTable }: { readonly stats: Stats; readonly isTable: boolean }) {
+export function RateChart({ stats }: { readonly stats: Stats }) {
   const rates = useMemo(() => ratesOf(stats), [stats]);
   const lines = useMemo<readonly ChartLine[]>(
     () => [
@@ -83,7 +79,6 @@ export function RateChart({ stats, isTable }: { readonly stats: Stats; readonly 
     ],
     [rates],
   );
-  if (isTable) return <FigureTable stats={stats} />;
   return (
     <>
       <p class="legend">
@@ -120,26 +115,7 @@ function storyOf(stats: Stats, { times, delivered, failed }: Rates): string {
     ...(gaps > 0
       ? [`Nothing is known of ${gaps} of ${delivered.length} steps: the server did not run.`]
       : []),
-    "The same figures are there as a table.",
   ].join(" ");
-}
-
-const countText = (value: number | null) =>
-  value === null ? <span class="muted">not known</span> : numberText(value);
-const timeText = (value: number | null) => (value === null ? NONE : durationText(value));
-
-function FigureTable({ stats }: { readonly stats: Stats }) {
-  const rows = useMemo(() => figureRows(stats, TABLE_ROWS), [stats]);
-  const stepS = stats.step_ms / 1_000;
-  const columns: readonly Column<FigureRow>[] = [
-    { head: "From", grow: true, cell: ({ at }) => momentText(at, stepS) },
-    { head: "Delivered", right: true, cell: ({ delivered }) => countText(delivered) },
-    { head: "Published", right: true, cell: ({ published }) => countText(published) },
-    { head: "Failed attempts", right: true, cell: ({ failed }) => countText(failed) },
-    { head: "p50", right: true, wide: true, cell: ({ p50 }) => timeText(p50) },
-    { head: "p99", right: true, wide: true, cell: ({ p99 }) => timeText(p99) },
-  ];
-  return <Table label="Figures over time" rows={rows} columns={columns} keyOf={({ at }) => at} />;
 }
 
 /** How it looks: what waits for a person is red. */

@@ -1,4 +1,4 @@
-import type { Stats, StatsRange, StatsSeries } from "../../../domain/stats/stats.ts";
+import type { Stats, StatsRange } from "../../../domain/stats/stats.ts";
 
 /** The ranges in words, and the time that rates in them are told for. */
 export const RANGES: Readonly<
@@ -49,49 +49,4 @@ export function ratesOf(stats: Stats): Rates {
     published: rates(series.published),
     failed: rates(series.failed_attempts),
   };
-}
-
-/** A row of the table of figures: some steps together. */
-export interface FigureRow {
-  /** The time in seconds. */
-  readonly at: number;
-  /** `null` where nothing is known. */
-  readonly delivered: number | null;
-  readonly published: number | null;
-  readonly failed: number | null;
-  readonly p50: number | null;
-  readonly p99: number | null;
-}
-
-/** The whole of a range in about so many rows, the newest first. Latencies are the worst of their steps. */
-export function figureRows(stats: Stats, most: number): readonly FigureRow[] {
-  const { series, step_ms: stepMs } = stats;
-  const steps = series.delivered.length;
-  const size = Math.max(1, Math.ceil(steps / most));
-  const rows: FigureRow[] = [];
-  for (let start = 0; start < steps; start += size) {
-    const known = (name: keyof StatsSeries): readonly number[] =>
-      series[name].slice(start, start + size).filter((value) => value !== null);
-    const sum = (name: keyof StatsSeries): number | null =>
-      known(name).length === 0 ? null : known(name).reduce((total, value) => total + value, 0);
-    const worst = (name: keyof StatsSeries): number | null =>
-      known(name).length === 0 ? null : Math.max(...known(name));
-    rows.push({
-      at: (Date.parse(stats.from) + start * stepMs) / 1_000,
-      delivered: sum("delivered"),
-      published: sum("published"),
-      failed: sum("failed_attempts"),
-      p50: worst("latency_p50_ms"),
-      p99: worst("latency_p99_ms"),
-    });
-  }
-  // Nothing is known of the time before the server first ran.
-  return rows
-    .slice(
-      Math.max(
-        0,
-        rows.findIndex(({ delivered }) => delivered !== null),
-      ),
-    )
-    .toReversed();
 }

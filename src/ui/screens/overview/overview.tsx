@@ -15,10 +15,11 @@ import { RANGES } from "./figures.ts";
 import { Verdict } from "./verdict.tsx";
 import { SUBSCRIPTION_STATES, type SubscriptionState } from "../../../domain/words/attention.ts";
 import { SubscriptionName, LastError, Success, stateNow } from "../../records/subscription.tsx";
-import { failedShare, durationText, numberText, useNow, capital, countText } from "../../parts/values.tsx";
+import { failedShare, durationText, numberText, useNow, countText } from "../../parts/values.tsx";
 import { useStill } from "../../parts/still.ts";
 import { type Column, Table } from "../../parts/table.tsx";
 import type { Finding } from "../../../domain/operations.ts";
+import { Findings } from "../doctor/doctor.tsx";
 
 const EVERY_MS: Readonly<Record<StatsRange, number>> = {
   "5m": 2_000,
@@ -37,7 +38,6 @@ const WORDS = Object.fromEntries(STATS_RANGE_NAMES.map((name) => [name, RANGES[n
 /** How things are, what needs a person, then the figures. */
 export function Overview({ route }: { readonly route: Route }) {
   const range = STATS_RANGE_NAMES.find((name) => name === route.query["range"]) ?? "1h";
-  const isTable = route.query["figures"] === "table";
   const stats = useResource<Stats>(withQuery("/v1/stats", { range, by: "subscription", limit: MOST_ROWS }), {
     everyMs: EVERY_MS[range],
   });
@@ -45,8 +45,6 @@ export function Overview({ route }: { readonly route: Route }) {
     everyMs: SUBSCRIPTIONS_EVERY_MS,
   });
   const figures = stats.answer?.data;
-  const goWith = (query: Readonly<Record<string, string | undefined>>): void =>
-    goTo(linkTo([], { ...route.query, ...query }), { replace: true });
   const isEmpty = subscriptions.answer?.data.length === 0;
   const table = figures?.rows !== undefined && subscriptions.answer !== undefined && (
     <WorstSubscriptions
@@ -72,21 +70,15 @@ export function Overview({ route }: { readonly route: Route }) {
           title={`Last ${RANGES[range].words}`}
           label="Figures over time"
           aside={
-            <span class="push row">
-              <button
-                class="btn bare"
-                aria-pressed={isTable}
-                onClick={() => goWith({ figures: isTable ? undefined : "table" })}
-              >
-                {isTable ? "As a chart" : "As a table"}
-              </button>
-              <Segments
-                label="Range"
-                choices={WORDS}
-                picked={range}
-                pick={(name) => goWith({ range: name === "1h" ? undefined : name })}
-              />
-            </span>
+            <Segments
+              look="push"
+              label="Range"
+              choices={WORDS}
+              picked={range}
+              pick={(name) =>
+                goTo(linkTo([], { range: name === "1h" ? undefined : name }), { replace: true })
+              }
+            />
           }
         >
           <div class="panel">
@@ -95,7 +87,7 @@ export function Overview({ route }: { readonly route: Route }) {
             ) : (
               <>
                 <StatStrip stats={figures} />
-                <RateChart stats={figures} isTable={isTable} />
+                <RateChart stats={figures} />
               </>
             )}
           </div>
@@ -213,37 +205,21 @@ const SAID_ABOVE = new Set(["handlers", "backlog"]);
 
 /** What the doctor finds wrong with the server itself; nothing, where it finds nothing. */
 function DoctorProblems() {
-  const findings =
-    useResource<readonly Finding[]>("/v1/doctor", { everyMs: DOCTOR_EVERY_MS }).answer?.data ?? [];
-  const of = (status: Finding["status"]) =>
-    findings.filter((finding) => finding.status === status && !SAID_ABOVE.has(finding.check));
-  const [problems, warnings] = [of("problem"), of("warning")];
-  if (problems.length + warnings.length === 0) return null;
+  const { answer } = useResource<readonly Finding[]>("/v1/doctor", { everyMs: DOCTOR_EVERY_MS });
+  const found = answer?.data.filter(({ status, check }) => status !== "ok" && !SAID_ABOVE.has(check)) ?? [];
+  if (found.length === 0) return null;
+  const problems = found.filter(({ status }) => status === "problem");
   return (
     <Section
       title="The doctor's findings"
-      note={`${countText(problems.length, "problem")}, ${countText(warnings.length, "warning")}`}
+      note={`${countText(problems.length, "problem")}, ${countText(found.length - problems.length, "warning")}`}
       aside={
         <a class="push" href={linkTo(["doctor"])}>
           All checks
         </a>
       }
     >
-      {problems.length > 0 && (
-        <ul class="panel attention">
-          {problems.map(({ check, found, remedy }) => (
-            <li key={check}>
-              <span class="danger-text row">
-                <Status state="failed" word={false} />
-                {capital(check)}
-              </span>
-              <p>
-                <span class="strong">{found}</span> {remedy}
-              </p>
-            </li>
-          ))}
-        </ul>
-      )}
+      {problems.length > 0 && <Findings of={problems} />}
     </Section>
   );
 }

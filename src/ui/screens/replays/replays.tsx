@@ -103,9 +103,6 @@ function ReplayList({ route, selected }: { readonly route: Route; readonly selec
   });
   return (
     <List
-      title="Replays"
-      what="replay"
-      route={route}
       filters={filters}
       plain="status"
       of={list}

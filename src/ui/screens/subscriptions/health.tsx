@@ -1,17 +1,11 @@
-import {
-  type SubscriptionAttempt,
-  type Delivery,
-  type DeliveryStatus,
-  isFinal,
-} from "../../../domain/delivery.ts";
-import { withQuery, useResource, askJson, type Envelope } from "../../api/resource.ts";
+import type { Delivery, SubscriptionAttempt } from "../../../domain/delivery.ts";
+import { withQuery, useResource } from "../../api/resource.ts";
 import { Loaded, Status } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { durationText, Time } from "../../parts/values.tsx";
 import { goTo, linkTo, type Route } from "../../parts/route.ts";
 import { answerOf, heightOf, kindOf, tallyOf } from "./attempt-strip.ts";
 import { Button, Segments, Section } from "../../parts/layout.tsx";
-import { DELIVERY_STATUSES } from "../../../model/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { Command } from "../../parts/copy.tsx";
 import { Next } from "../../records/delivery.tsx";
@@ -166,14 +160,14 @@ function TallyInWords({ attempts }: { readonly attempts: readonly SubscriptionAt
   );
 }
 
-const WORDS = { all: "All", unfinished: "Unfinished", failed: "Failed" } as const;
+const WORDS = { all: "All", waiting: "Waiting", held: "Held", failed: "Failed" } as const;
 type Shown = keyof typeof WORDS;
 const NOTHING: Readonly<Record<Shown, string>> = {
   all: "It has no delivery yet.",
-  unfinished: "None waits: all are finished.",
+  waiting: "None waits for its next attempt.",
+  held: "None is held.",
   failed: "None has failed for good.",
 };
-const UNFINISHED = DELIVERY_STATUSES.filter((status) => !isFinal(status));
 const ROWS = 12;
 
 const columnsOf = (subscription: Subscription): readonly Column<Delivery>[] => [
@@ -211,37 +205,14 @@ function NextOrTook(props: { readonly delivery: Delivery; readonly subscription:
   return <Next delivery={delivery} subscription={subscription} />;
 }
 
-/** The newest in each of some states, as one list: an answer has those of one state. */
-async function inStates(
-  subscription: number,
-  statuses: readonly DeliveryStatus[],
-  signal: AbortSignal,
-): Promise<Envelope<readonly Delivery[]>> {
-  const lists = await Promise.all(
-    statuses.map((status) =>
-      askJson<readonly Delivery[]>(withQuery("/v1/deliveries", { subscription, status, limit: ROWS }), {
-        signal,
-      }),
-    ),
-  );
-  const data = lists.flatMap((list) => list.data).toSorted((one, other) => other.rowid - one.rowid);
-  return { data: data.slice(0, ROWS) };
-}
-
-/** The newest deliveries of a subscription: all, those to come, or those that failed for good. */
+/** The newest deliveries of a subscription: all, or those in a state that may need a person. */
 export function DeliveriesOf(props: { readonly subscription: Subscription; readonly route: Route }) {
   const { subscription, route } = props;
   const { rowid: id } = subscription;
   const shown = (Object.keys(WORDS) as Shown[]).find((name) => name === route.query["deliveries"]) ?? "all";
-  const status = shown === "failed" ? "failed" : undefined;
+  const status = shown === "all" ? undefined : shown;
   const path = withQuery("/v1/deliveries", { subscription: id, limit: ROWS, status });
-  const list = useResource<readonly Delivery[]>(shown === "unfinished" ? `${path}&unfinished` : path, {
-    everyMs: EVERY_MS,
-    read: (asked, signal) =>
-      shown === "unfinished"
-        ? inStates(id, UNFINISHED, signal)
-        : askJson<readonly Delivery[]>(asked, { signal }),
-  });
+  const list = useResource<readonly Delivery[]>(path, { everyMs: EVERY_MS });
   return (
     <Section
       title="Deliveries"

@@ -80,9 +80,7 @@ export function ReplayForm(props: {
   };
   const question: Question = {
     title: (
-      <>
-        Send {countText(count ?? 0, "event")} to <SubscriptionName of={subscription} />?
-      </>
+      <SubscriptionName before={`Send ${countText(count ?? 0, "event")} to `} of={subscription} after="?" />
     ),
     body: (
       <>
@@ -103,11 +101,7 @@ export function ReplayForm(props: {
     <FormScreen
       form={form}
       label={`Replay to ${application}/${name}`}
-      title={
-        <>
-          Replay to <SubscriptionName of={subscription} />
-        </>
-      }
+      title={<SubscriptionName before="Replay to " of={subscription} />}
       lede={
         <>
           Sends it events of <code>{subscription.action}</code> that were published before.

@@ -67,11 +67,7 @@ export function RotateSecret({ subscription }: { readonly subscription: Subscrip
     const { data, meta } = answer;
     return (
       <SubscriptionSecret
-        title={
-          <>
-            The secret of <SubscriptionName of={subscription} /> is rotated
-          </>
-        }
+        title={<SubscriptionName before="The secret of " of={subscription} after=" is rotated" />}
         of={data}
         next={<Button to={leave} label="Back to it" />}
       >
@@ -92,11 +88,7 @@ export function RotateSecret({ subscription }: { readonly subscription: Subscrip
   return (
     <section class="stack narrow" aria-label="New secret">
       <Head
-        title={
-          <>
-            Rotate the secret of <SubscriptionName of={subscription} />
-          </>
-        }
+        title={<SubscriptionName before="Rotate the secret of " of={subscription} />}
         lede="All subscriptions of this application and name get the new one. Until the old one ends, each request is signed with both, so the handler can be changed in between."
       />
       {isRotating && (

@@ -65,11 +65,7 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
     const { rowid, mode } = created;
     return (
       <SubscriptionSecret
-        title={
-          <>
-            <SubscriptionName of={created} /> is created
-          </>
-        }
+        title={<SubscriptionName of={created} after=" is created" />}
         of={created}
         next={
           <>
@@ -122,11 +118,7 @@ export function EditSubscription({ subscription }: { readonly subscription: Read
     <FormScreen
       form={form}
       label={`Settings of ${application}/${name}`}
-      title={
-        <>
-          Settings of <SubscriptionName of={subscription} />
-        </>
-      }
+      title={<SubscriptionName before="Settings of " of={subscription} />}
       send={save}
       act="Save"
       leave={leave}

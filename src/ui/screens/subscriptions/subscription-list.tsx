@@ -82,12 +82,9 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
   );
   return (
     <List
-      title="Subscriptions"
-      what="subscription"
-      route={route}
       filters={FILTERS}
       plain="application"
-      of={partOf(shown, list, route)}
+      of={partOf("subscription", shown, list, route)}
       columns={columns}
       keyOf={({ rowid }) => rowid}
       link={({ rowid }) => linkTo(["subscriptions", rowid])}

@@ -181,11 +181,7 @@ function OneSubscription(props: {
 }
 
 const deleteQuestion = (subscription: Subscription, fullName: string): Question => ({
-  title: (
-    <>
-      Delete <SubscriptionName of={subscription} />?
-    </>
-  ),
+  title: <SubscriptionName before="Delete " of={subscription} after="?" />,
   body: (
     <>
       <p>

@@ -71,11 +71,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
   return (
     <section class="stack" aria-label={`Test of ${application}/${name}`}>
       <Head
-        title={
-          <>
-            Test <SubscriptionName of={subscription} />
-          </>
-        }
+        title={<SubscriptionName before="Test " of={subscription} />}
         lede={
           <>
             Sends <code>{handler}</code> one signed request, at once, whatever the filter says. It is stored

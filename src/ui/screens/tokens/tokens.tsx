@@ -67,10 +67,7 @@ function TokenList({ route }: { readonly route: Route }) {
   const create = <Button look="main" to={linkTo(["tokens", "new"])} label="Create a token" />;
   return (
     <List
-      title="Tokens"
-      what="token"
-      route={route}
-      of={partOf(read.answer?.data, read, route)}
+      of={partOf("token", read.answer?.data, read, route)}
       columns={columns}
       keyOf={({ rowid }) => rowid}
       heading={<Head title="Tokens" acts={may("admin") && create} />}
