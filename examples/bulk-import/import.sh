@@ -4,14 +4,14 @@
 #   sh import.sh orders.ndjson
 #
 # Needs evreg on the PATH, and the server: EVREG_URL and EVREG_TOKEN, or a server on this machine with EVREG_DATA.
-# Whatever ends it (Ctrl-C, a crash, a server that is down): run the same command again. It goes on where it was, and stores
-# no line twice. It does the same where lines were added to the file.
+# Whatever ends it (Ctrl-C, a crash, a server that is down): run the same command again. It stores no line twice, also
+# where refused lines were corrected, or lines added behind the others. Each file of orders needs a name of its own.
 #
 # Exit code 0: all lines are published. 7: all lines were read, and some refused; those are in orders.ndjson.rejects with
 # their numbers and the reasons. 130: interrupted. `evreg help exit-codes` has the others.
 set -eu
 orders=${1:?must be the file of orders: sh import.sh orders.ndjson}
 
-# The bytes of each order stay as they are. The same orders give the same events, by which evreg knows the file again.
+# The bytes of each order stay as they are. The name of the file and the number of the line are the key of each event.
 LC_ALL=C sed '/./s/.*/{"action":"order.created","payload":&}/' "$orders" > "$orders.events"
-exec evreg publish --batch "$orders.events" --checkpoint "$orders.checkpoint" --rejects "$orders.rejects"
+exec evreg publish --batch "$orders.events" --idempotency-key "import:$(basename "$orders")" --rejects "$orders.rejects"

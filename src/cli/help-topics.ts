@@ -88,10 +88,7 @@ const MEANINGS: readonly (readonly [code: number, meaning: string])[] = [
     6,
     "Not now: no evreg answered, or it cannot do this just now (503, 429), as with a full disk. Trying again later may help.",
   ],
-  [
-    7,
-    "Some items of a bulk were refused; the others are done. With a checkpoint, only refusals of this run count.",
-  ],
+  [7, "Some items of a bulk were refused; the others are done."],
   [
     130,
     "Interrupted (Ctrl-C, or SIGTERM) before it was done. evreg serve and evreg listen end in order then, with 0.",

@@ -9,14 +9,13 @@ import { usageError } from "../cli/usage-errors.ts";
 /** Each holds up to 1 MiB of lines and as much of their answer. */
 const MAX_REQUESTS = 32;
 
+/** It has room for the number of a line behind it. */
+const MAX_KEY = 200;
+
 const timeoutFlag = numberFlag("Wait at most this long (default: as long as it takes).", {
   helpValue: "SECONDS",
   dependsOn: ["wait"],
 });
-
-function keyFlag(more: { readonly exclusive?: string[] } = {}) {
-  return textFlag("Publishing again with the same key and payload stores nothing new.", "KEY", more);
-}
 
 export class Publish extends TargetCommand {
   static override writes = true;
@@ -27,22 +26,22 @@ export class Publish extends TargetCommand {
 
 With --batch each line of the file is one event: {"action": "…", "payload": {…}, "idempotency_key": "…"}; the key is optional. Files may have any length. stderr gets each refused line with its number and the reason, and the exit code of that run is then 7; stdout gets the accepted events with --output jsonl, or the counts with --json: accepted are those published and those replayed, which were there already. While a server cannot take more, the command waits, for two minutes at most.
 
-With --checkpoint the same command continues where the last one ended, crashed or not: each line without its own key gets one that is made of the file (its size, its beginning and its end) and the line's number, so no line is stored twice, not even without the checkpoint. A file may grow and change behind what is published. A checkpoint of another file is refused, and so is one of other data, even at the same address: data stays itself at every address, and becomes other data after a restore.
+With --idempotency-key each line without its own key gets one that is made of this KEY and the line's number. So the same command can be given again after whatever has ended it, and when refused lines were corrected or lines added: no line is stored twice. A line that was changed since it was published is refused.
 
 Events are stored in the order of the lines. With --concurrency above 1 that holds only roughly, and large files take less time.`;
   static override usage = [
     "publish ACTION PAYLOAD|- [--idempotency-key KEY] [--wait [--timeout SECONDS]]",
     "publish ACTION --file FILE|-",
-    "publish --batch FILE|- [--on-error continue|stop] [--atomic]",
-    "publish --batch FILE --checkpoint FILE [--rejects FILE] [--concurrency NUMBER]",
+    "publish --batch FILE|- [--idempotency-key KEY] [--rejects FILE] [--concurrency NUMBER]",
+    "publish --batch FILE|- [--idempotency-key KEY] [--on-error continue|stop | --atomic]",
   ];
   static override examples = examples(`evreg publish order.created '{"id": 7, "total": 12.5}'`, {
     "From another program, which may repeat it without harm":
       "make-order | evreg publish order.created - --idempotency-key order-7",
     "And see it delivered: exit code 0 when every subscription got or filtered it, 1 when one did not or the time was over": `evreg publish order.created '{"id": 7}' --wait --timeout 60`,
     "A file of events, one a line": "evreg publish --batch events.ndjson",
-    "A large file, to be continued by the same command whatever happens":
-      "evreg publish --batch events.ndjson --checkpoint events.checkpoint --rejects refused.ndjson --concurrency 4",
+    "A large file, by a command that can be given again whatever happens":
+      "evreg publish --batch events.ndjson --idempotency-key orders-2026 --rejects refused.ndjson --concurrency 4",
     "All of a small file, or nothing": "evreg publish --batch events.ndjson --atomic",
   });
   static override args = {
@@ -51,7 +50,10 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
   };
   static override flags = {
     file: textFlag("File with the payload; - is stdin.", "FILE", { exclusive: ["batch"] }),
-    "idempotency-key": keyFlag({ exclusive: ["batch"] }),
+    "idempotency-key": textFlag(
+      "Publishing again with the same key and payload stores nothing new; with --batch, each line adds its number.",
+      "KEY",
+    ),
     wait: Flags.boolean({ summary: "Wait until every delivery has ended.", exclusive: ["batch"] }),
     timeout: timeoutFlag,
     batch: Flags.string({ summary: "File with an event a line (NDJSON); - is stdin.", helpValue: "FILE" }),
@@ -64,11 +66,6 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       summary: "All lines or none; at most 1,000 lines and 16 MiB.",
       dependsOn: ["batch"],
     }),
-    checkpoint: textFlag(
-      "File with the progress, to continue there after an interruption or a crash.",
-      "FILE",
-      { dependsOn: ["batch"], exclusive: ["atomic"] },
-    ),
     rejects: textFlag("File for the refused lines, each with its number and the reason (NDJSON).", "FILE", {
       dependsOn: ["batch"],
       exclusive: ["atomic"],
@@ -86,10 +83,15 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       if (args.action !== undefined) {
         throw usageError("With --batch each line names its own action; leave the arguments out.");
       }
-      const { batch: path, atomic, checkpoint, rejects, "on-error": onError = "continue" } = flags;
-      const { concurrency = 1 } = flags;
-      checkBulk(concurrency, checkpoint, onError);
-      const bulk = { path, atomic, checkpoint, rejects, concurrency, onError, output };
+      const { batch: path, atomic, rejects, "on-error": onError = "continue" } = flags;
+      const { concurrency = 1, "idempotency-key": key } = flags;
+      if (onError === "stop" && concurrency > 1) {
+        throw usageError("--on-error stop publishes one request after the other; leave --concurrency out.");
+      }
+      if (key !== undefined && key.length > MAX_KEY) {
+        throw usageError(`--idempotency-key: takes at most ${MAX_KEY} characters with --batch.`);
+      }
+      const bulk = { path, key, atomic, rejects, concurrency, onError, output };
       const { publish, close } = await openBulk(bulk);
       return this.withTarget(flags, publish, { creates: "data" }).finally(close);
     }
@@ -118,7 +120,7 @@ It takes the scopes read and publish. actions sample makes up any number of even
   static override flags = {
     set: setFlag({ summary: "Sets a member of the payload. Can be given more than once." }),
     seed: numberFlag("Chooses the payload; any when not given."),
-    "idempotency-key": keyFlag(),
+    "idempotency-key": textFlag("Publishing again with the same key and payload stores nothing new.", "KEY"),
     wait: Flags.boolean({ summary: "Wait until every delivery has ended." }),
     timeout: timeoutFlag,
   };
@@ -138,17 +140,5 @@ It takes the scopes read and publish. actions sample makes up any number of even
       output: this.outputFor(flags),
     });
     return this.withTarget(flags, act, { serverFor: wait ? "--wait" : undefined });
-  }
-}
-
-function checkBulk(concurrency: number, checkpoint: string | undefined, onError: "continue" | "stop"): void {
-  if (onError === "continue") return;
-  if (concurrency > 1) {
-    throw usageError("--on-error stop publishes one request after the other; leave --concurrency out.");
-  }
-  if (checkpoint !== undefined) {
-    throw usageError(
-      "After --on-error stop the file is to be fixed, and a checkpoint is of the file as it is; leave one of them out.",
-    );
   }
 }

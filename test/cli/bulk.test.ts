@@ -140,12 +140,6 @@ test("a single request in flight is followed by whole batches, and sent at once 
   expect(sizes).toEqual([200, 500, 500, 40]);
 });
 
-test("a resumed bulk continues the counts of the one before it", async () => {
-  const from = { accepted: 7, replayed: 1, refused: 2, settledLine: 9, settledBytes: 900 };
-  const outcome = await publishLines(bulk({ lines: groups(3, 3) }), from);
-  expect(outcome).toMatchObject({ accepted: 10, replayed: 1, refused: 2, end: "all" });
-});
-
 /** A target that fails as told, then takes all; with the time that goes by only in waits. */
 function unsteady(...failures: (Error | BatchResult)[]) {
   const controller = new AbortController();

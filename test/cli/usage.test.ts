@@ -92,16 +92,6 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
     /leave --concurrency out/,
   ],
   [
-    "a checkpoint of a file to be mended",
-    ["publish", "--batch", "x", "--on-error", "stop", "--checkpoint", "y"],
-    /leave one of them out/,
-  ],
-  [
-    "a checkpoint of what cannot be read again",
-    ["publish", "--batch", "-", "--checkpoint", "y"],
-    /a file that can be read again, not stdin/,
-  ],
-  [
     "one file to read and to write",
     ["publish", "--batch", "package.json", "--rejects", "./package.json"],
     /--batch and --rejects name the same file/,

@@ -78,7 +78,7 @@ function stdin(): Readable {
   return process.stdin;
 }
 
-export function unreadable(path: string, error: unknown): Error {
+function unreadable(path: string, error: unknown): Error {
   if (error instanceof EvregError) return error;
   const { code, message } = error as NodeJS.ErrnoException;
   const name = nameOf(path);

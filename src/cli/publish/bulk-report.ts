@@ -16,22 +16,19 @@ import { type BulkOutcome, type BulkState, NOTHING_SETTLED } from "./bulk-run.ts
 export interface BulkFiles {
   /** The path of the NDJSON file; `-` is stdin. */
   readonly path: string;
-  readonly checkpoint?: string | undefined;
+  /** What the keys of its lines begin with, where they get one. */
+  readonly key?: string | undefined;
   readonly rejects?: string | undefined;
 }
 
-/**
- * The result of a bulk, and what to do next.
- * @param after the line behind which this run began
- */
-export function summary(outcome: BulkOutcome, files: BulkFiles, after: number): string {
+/** The result of a bulk, and what to do next. */
+export function summary(outcome: BulkOutcome, files: BulkFiles): string {
   const { refused, end, settledLine } = outcome;
   const counts = countsText(outcome);
   if (end === "all") {
-    if (settledLine > 0 && settledLine === after)
-      return `Nothing was left to publish: ${files.checkpoint} says that this file is done.`;
+    const again = files.key === undefined ? "publish them separately" : "give the same command again";
     const how = files.rejects === undefined ? "." : `; the lines: jq -r .text ${files.rejects}`;
-    return refused === 0 ? counts : `${counts} Fix those lines and publish them separately${how}`;
+    return refused === 0 ? counts : `${counts} Fix those lines and ${again}${how}`;
   }
   if (end === "stopped") {
     return settledLine === 0
@@ -48,9 +45,7 @@ function countsText({ accepted, replayed, refused }: BulkState): string {
 }
 
 function nextSteps({ settledLine, lastUncertainLine }: BulkOutcome, files: BulkFiles): string[] {
-  if (files.checkpoint !== undefined) {
-    return [`The same command continues there, by ${files.checkpoint}; no line is stored twice.`];
-  }
+  if (files.key !== undefined) return ["Give the same command again: no line is stored twice."];
   const next: string[] = [];
   if (lastUncertainLine !== undefined) {
     next.push(
@@ -98,15 +93,12 @@ export class RejectFile {
   readonly #path: string;
   readonly #file: number;
 
-  /**
-   * @param continues whether what is in the file stays, as a bulk resumes
-   * @throws EvregError `usage` for a path that cannot be written
-   */
-  constructor(path: string, continues: boolean) {
+  /** @throws EvregError `usage` for a path that cannot be written */
+  constructor(path: string) {
     this.#path = path;
     mustNotBeDataFile(path);
     try {
-      this.#file = openSync(path, continues ? "a" : "w", 0o600);
+      this.#file = openSync(path, "w", 0o600);
     } catch (error) {
       throw usageError(this.#unwritten(error));
     }
@@ -125,13 +117,13 @@ export class RejectFile {
     this.#write(() => appendFileSync(this.#file, `${encodeJson(record)}\n`));
   }
 
-  /** Has the disk hold what was added, so that a checkpoint may count it. @throws EvregError `unavailable` */
-  sync(): void {
-    this.#write(() => syncFile(this.#file, this.#path));
-  }
-
+  /** Has the disk hold what was added. @throws EvregError `unavailable` */
   close(): void {
-    closeSync(this.#file);
+    try {
+      this.#write(() => syncFile(this.#file, this.#path));
+    } finally {
+      closeSync(this.#file);
+    }
   }
 
   #write(act: () => void): void {
@@ -152,17 +144,10 @@ function textOf(bytes: Uint8Array): object {
   return isUtf8(buffer) ? { text: buffer.toString("utf8") } : { text_base64: buffer.toString("base64") };
 }
 
-/** Files that are written must not be the one that is read, nor each other. */
-export function assertDistinctPaths(files: Readonly<Record<string, string | undefined>>): void {
-  const seen = new Map<string, string>();
-  for (const [name, path] of Object.entries(files)) {
-    if (path === undefined || path === "-") continue;
-    const real = realPath(path);
-    const other = seen.get(real);
-    if (other !== undefined)
-      throw usageError(`${other} and ${name} name the same file, ${path}; give each its own.`);
-    seen.set(real, name);
-  }
+/** The file that is read would be lost if it were written. @throws EvregError `usage` */
+export function mustBeOther(rejects: string, source: string): void {
+  if (realPath(rejects) !== realPath(source)) return;
+  throw usageError(`--batch and --rejects name the same file, ${source}; give each its own.`);
 }
 
 /** A path without links: to empty a link to the file that is read would lose that. */

@@ -66,13 +66,13 @@ export interface BulkOutcome extends BulkState {
 }
 
 /** Publishes NDJSON lines, holding one batch more than there are requests in flight. */
-export function publishLines(options: BulkOptions, from: BulkState = NOTHING_SETTLED): Promise<BulkOutcome> {
-  return new BulkRun(options, from).run();
+export function publishLines(options: BulkOptions): Promise<BulkOutcome> {
+  return new BulkRun(options).run();
 }
 
 class BulkRun {
   readonly #options: BulkOptions;
-  #state: BulkState;
+  #state = NOTHING_SETTLED;
   #batch: BatchEntry[] = [];
   #batchBytes = 0;
   /** Each settles its batch after the one before it, so the first is the next to be settled. */
@@ -83,9 +83,8 @@ class BulkRun {
   #lastUncertainLine = 0;
   #isInputPaused = false;
 
-  constructor(options: BulkOptions, from: BulkState) {
+  constructor(options: BulkOptions) {
     this.#options = options;
-    this.#state = from;
   }
 
   get #isOver(): boolean {
@@ -214,13 +213,13 @@ function isAbort(error: unknown): boolean {
  * @throws EvregError `too_large` when the lines do not fit into one batch
  */
 export async function publishAllOrNothing(options: BulkOptions): Promise<BulkOutcome> {
-  const { signal, publish, accepted } = options;
+  const { signal, publish, keyOf, accepted } = options;
   const batch: BatchEntry[] = [];
   let bytes = 0;
   try {
     for await (const lines of options.lines) {
       for (const line of lines) {
-        batch.push({ line, item: itemOn(line) });
+        batch.push({ line, item: itemOn(line, keyOf) });
         bytes += line.bytes?.length ?? 0;
         if (batch.length > EVENT_LIMITS.batchItems || bytes > MAX_LINE_BYTES) throw tooManyLines();
       }
@@ -244,7 +243,7 @@ function tooManyLines(): EvregError {
   const items = EVENT_LIMITS.batchItems.toLocaleString("en");
   return new EvregError(
     "too_large",
-    `--atomic takes at most ${items} lines of together 16 MiB, and this input has more. Nothing was published. Leave --atomic out, and give each line an idempotency_key so that it can be sent again without harm.`,
+    `--atomic takes at most ${items} lines of together 16 MiB, and this input has more. Nothing was published. Leave --atomic out, and give an --idempotency-key, so that the lines can be sent again without harm.`,
     { limit: EVENT_LIMITS.batchItems },
   );
 }

@@ -10,20 +10,11 @@ import { encodeJson } from "../../json/raw-json.ts";
 import { boundHeap } from "../../runtime/heap.ts";
 import { deprecationNote, noteUndelivered } from "../notes.ts";
 import { wrongValue } from "../report-error.ts";
-import type { Target } from "../target/target.ts";
 import { EXIT } from "../usage-errors.ts";
 import { MAX_LINE_BYTES, withRetry, type PublishItems } from "./bulk-batch.ts";
-import { BulkSource, readLines } from "./bulk-input.ts";
-import { assertDistinctPaths, type BulkFiles, bulkProgress, RejectFile, summary } from "./bulk-report.ts";
-import {
-  type BulkOptions,
-  type BulkOutcome,
-  type BulkState,
-  NOTHING_SETTLED,
-  publishAllOrNothing,
-  publishLines,
-} from "./bulk-run.ts";
-import { Checkpoint } from "./checkpoint.ts";
+import { readLines } from "./bulk-input.ts";
+import { type BulkFiles, bulkProgress, mustBeOther, RejectFile, summary } from "./bulk-report.ts";
+import { type BulkOptions, type BulkOutcome, publishAllOrNothing, publishLines } from "./bulk-run.ts";
 
 interface BulkPublishOptions extends BulkFiles {
   readonly atomic: boolean;
@@ -32,16 +23,10 @@ interface BulkPublishOptions extends BulkFiles {
   readonly output: Output;
 }
 
-interface OpenedBulk {
-  readonly input: Input;
-  readonly checkpoint: Checkpoint | undefined;
-  readonly publish: PublishItems;
-}
-
 /** A bulk whose file is open. */
 interface Bulk {
   /** Publishes it, prints the result and answers the exit code. */
-  readonly publish: (evreg: Evreg, target: Pick<Target, "location">) => Promise<number>;
+  readonly publish: (evreg: Evreg) => Promise<number>;
   /** Closes the file in any case: there may be no target to publish to. */
   readonly close: () => void;
 }
@@ -50,44 +35,17 @@ const nowMs = () => performance.now();
 
 /** Opens the file first, so that a wrong name fails before anything else. */
 export async function openBulk(options: BulkPublishOptions): Promise<Bulk> {
-  const { path, checkpoint: checkpointPath, rejects } = options;
   boundHeap();
-  assertDistinctPaths({ "--batch": path, "--checkpoint": checkpointPath, "--rejects": rejects });
-  if (checkpointPath === undefined) {
-    const input = await openInput(path);
-    return {
-      publish: (evreg) => {
-        const publish: PublishItems = (items, how) => evreg.events.publishBatch(items, how);
-        return publishBulk(evreg, { input, checkpoint: undefined, publish }, options);
-      },
-      close: () => void input.stream.destroy(),
-    };
-  }
-  const source = new BulkSource(path);
+  if (options.rejects !== undefined) mustBeOther(options.rejects, options.path);
+  const input = await openInput(options.path);
   return {
-    publish: async (evreg, { location: target }) => {
-      const { data_id: dataId } = (await evreg.whoami()).data;
-      const checkpoint = await Checkpoint.open({ path: checkpointPath, source, dataId, target, nowMs });
-      const input = await openInput(path, checkpoint.state.settledBytes);
-      // A server that was away may come back with other data, without what the checkpoint counts.
-      const publish: PublishItems = (items, how) =>
-        evreg.events.publishBatch(items, { ...how, data_id: dataId });
-      return publishBulk(evreg, { input, checkpoint, publish }, options);
-    },
-    close: () => source.close(),
+    publish: (evreg) => publishBulk(evreg, input, options),
+    close: () => void input.stream.destroy(),
   };
 }
 
-async function publishBulk(evreg: Evreg, opened: OpenedBulk, options: BulkPublishOptions): Promise<number> {
-  const { input, checkpoint } = opened;
-  const from = checkpoint?.state ?? NOTHING_SETTLED;
-  const { settledLine: after } = from;
-  const rejects = options.rejects === undefined ? undefined : new RejectFile(options.rejects, after > 0);
-  if (after > 0 && from.settledBytes !== input.size) {
-    const line = after.toLocaleString("en");
-    note(escapeControl(`Continuing after line ${line} of ${options.path}, by ${options.checkpoint}.`));
-  }
-  const outcome = await runBulk(opened, from, rejects, options);
+async function publishBulk(evreg: Evreg, input: Input, options: BulkPublishOptions): Promise<number> {
+  const outcome = await runBulk(evreg, input, options);
   if (options.output.format === "table") {
     await noteUndelivered(evreg, "Deliveries", async () => {
       if (outcome.accepted === 0) return false;
@@ -95,16 +53,18 @@ async function publishBulk(evreg: Evreg, opened: OpenedBulk, options: BulkPublis
       return (pending?.data.length ?? 0) > 0;
     });
   }
-  return report(outcome, after, options);
+  return report(outcome, options);
 }
 
+/** Digits of a line's number in its key. With leading zeros keys grow as lines do, which suits an index. */
+const LINE_DIGITS = 9;
+
 async function runBulk(
-  { input, checkpoint, publish }: OpenedBulk,
-  from: BulkState,
-  rejects: RejectFile | undefined,
-  { path, atomic, concurrency, onError, output, rejects: rejectsPath }: BulkPublishOptions,
+  { events }: Evreg,
+  { stream, size }: Input,
+  { path, key, atomic, concurrency, onError, output, rejects: rejectsPath }: BulkPublishOptions,
 ): Promise<BulkOutcome> {
-  const { stream, size } = input;
+  const rejects = rejectsPath === undefined ? undefined : new RejectFile(rejectsPath);
   const signal = interruption();
   const over = new AbortController();
   addAbortSignal(AbortSignal.any([signal, over.signal]), stream);
@@ -113,7 +73,7 @@ async function runBulk(
   let refused = 0;
   const warnedOf = new Set<string>();
   const publishWithNotes: PublishItems = async (items, how) => {
-    const result = await publish(items, how);
+    const result = await events.publishBatch(items, how);
     for (const deprecation of result.meta.deprecated ?? []) {
       if (!warnedOf.has(deprecation.action)) log(deprecationNote(deprecation));
       warnedOf.add(deprecation.action);
@@ -121,12 +81,12 @@ async function runBulk(
     return result;
   };
   const sleepMs = (delayMs: number) => sleep(delayMs, undefined, { signal });
-  const after = { number: from.settledLine, endsAt: from.settledBytes };
   const bulk: BulkOptions = {
-    lines: readLines(chunksOf(stream, path), MAX_LINE_BYTES, after),
+    lines: readLines(chunksOf(stream, path), MAX_LINE_BYTES),
     publish: withRetry(publishWithNotes, { signal, nowMs, sleep: sleepMs, log }),
     concurrency,
-    keyOf: checkpoint?.keyOf,
+    keyOf:
+      key === undefined ? undefined : ({ number }) => `${key}:${String(number).padStart(LINE_DIGITS, "0")}`,
     onError,
     signal,
     stopReading: () => over.abort(),
@@ -138,21 +98,10 @@ async function runBulk(
       else if (refused < MAX_SHOWN) log(refusalText(number, error));
       refused += 1;
     },
-    settled: (state) => {
-      checkpoint?.note(state, rejects);
-      progress.update(state);
-    },
+    settled: (state) => progress.update(state),
   };
   try {
-    const outcome = await (atomic ? publishAllOrNothing(bulk) : publishLines(bulk, from));
-    try {
-      rejects?.sync();
-      checkpoint?.save(rejects);
-    } catch (error) {
-      // Only the first error is reported. The checkpoint before stays, and lines after it are sent again with their keys.
-      if (outcome.end !== "failed") throw error;
-    }
-    return outcome;
+    return await (atomic ? publishAllOrNothing(bulk) : publishLines(bulk));
   } finally {
     progress.stop();
     stream.destroy();
@@ -164,8 +113,8 @@ async function runBulk(
   }
 }
 
-/** Prints the counts and what to do next, and answers the exit code. @param after the line behind which it began */
-async function report(outcome: BulkOutcome, after: number, options: BulkPublishOptions): Promise<number> {
+/** Prints the counts and what to do next, and answers the exit code. */
+async function report(outcome: BulkOutcome, options: BulkPublishOptions): Promise<number> {
   const { atomic, output } = options;
   const { end, accepted, refused, replayed } = outcome;
   if (output.format === "json") {
@@ -173,7 +122,7 @@ async function report(outcome: BulkOutcome, after: number, options: BulkPublishO
     const meta = { accepted, published: accepted - replayed, rejected: refused, replayed };
     await output.document({ meta });
   }
-  if (output.format === "table" || end !== "all") note(escapeControl(summary(outcome, options, after)));
+  if (output.format === "table" || end !== "all") note(escapeControl(summary(outcome, options)));
   if (end === "failed") throw outcome.failure;
   if (end === "interrupted") return EXIT.interrupted;
   if (refused === 0) return EXIT.done;
