@@ -3,11 +3,13 @@ import type { Duplex } from "node:stream";
 
 const TURNS = Symbol("the connection's requests");
 
+/** So many requests may wait behind the one under way: clients that send ahead at all send fewer. */
+const MAX_WAITING = 16;
+
 interface ConnectionTurns {
   /** The answer to the request that was started last, also once it is out. */
   current: ServerResponse;
-  /** The request that came while that one was under way. */
-  next: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined;
+  readonly waiting: { readonly request: IncomingMessage; readonly response: ServerResponse }[];
 }
 
 /** Requests and answers are kept on the connection itself: a look-up for each request would be noticeable. */
@@ -20,7 +22,7 @@ export function currentAnswer(socket: Connection): ServerResponse | undefined {
 
 /** The answer to the request of this connection that arrived last, also once it is out. */
 export function newestAnswer(socket: Connection): ServerResponse | undefined {
-  return socket[TURNS]?.next?.response ?? socket[TURNS]?.current;
+  return socket[TURNS]?.waiting.at(-1)?.response ?? socket[TURNS]?.current;
 }
 
 /** Whether all requests of this connection are answered. */
@@ -32,15 +34,14 @@ type Start = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
  * Starts the requests of each connection one at a time. Node hands over all that arrived together, so a caller could start a
- * thousand of them, and read no answer. One request may wait: over TLS the next may come before node has reported that the
- * answer is out. Nobody sends more than that ahead, so that ends the connection.
+ * thousand of them, and read no answer. More than `MAX_WAITING` sent ahead end the connection.
  */
 export function inTurns(start: Start): Start {
   return (request, response) => {
     const socket: Connection = request.socket;
     const turns = socket[TURNS];
     if (turns === undefined) {
-      socket[TURNS] = { current: response, next: undefined };
+      socket[TURNS] = { current: response, waiting: [] };
       return start(request, response);
     }
     // An answer that ends its connection is the last one (RFC 9112, 9.6).
@@ -49,20 +50,28 @@ export function inTurns(start: Start): Start {
       turns.current = response;
       return start(request, response);
     }
-    if (turns.next !== undefined) return void socket.destroy();
-    turns.next = { request, response };
+    if (turns.waiting.length === MAX_WAITING) return void socket.destroy();
+    turns.waiting.push({ request, response });
+    if (turns.waiting.length === 1) startNextAfter(turns.current, socket, turns, start);
     // Not at once: node reads on after the message that it is parsing.
-    process.nextTick(() => turns.next !== undefined && socket.pause());
-    // Others have their turn first.
-    turns.current.once("close", () => setImmediate(startNext, socket, turns, start));
+    process.nextTick(() => turns.waiting.length > 0 && socket.pause());
   };
 }
 
-function startNext(socket: Connection, turns: ConnectionTurns, start: Start): void {
-  const { request, response } = turns.next!;
-  turns.next = undefined;
-  if (socket.destroyed || !turns.current.shouldKeepAlive) return;
-  turns.current = response;
-  socket.resume();
-  start(request, response);
+function startNextAfter(
+  current: ServerResponse,
+  socket: Connection,
+  turns: ConnectionTurns,
+  start: Start,
+): void {
+  const startNext = (): void => {
+    const { request, response } = turns.waiting.shift()!;
+    if (socket.destroyed || !current.shouldKeepAlive) return;
+    turns.current = response;
+    if (turns.waiting.length > 0) startNextAfter(response, socket, turns, start);
+    else socket.resume();
+    start(request, response);
+  };
+  // Others have their turn first, however many requests arrived together here.
+  current.once("close", () => setImmediate(startNext));
 }

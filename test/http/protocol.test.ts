@@ -289,13 +289,16 @@ describe("bodies", () => {
 });
 
 describe("several requests on one connection", () => {
-  test("one that is sent ahead is answered in its turn", async () => {
+  test("16 that are sent ahead are answered in order", async () => {
     const raw = await connection();
-    raw.send(publish('{"action":"a.b","payload":{"n":"first"}}') + head("GET /v1/nothing"));
+    const paths = Array.from({ length: 16 }, (_, n) => (n % 2 === 0 ? "GET /v1/nothing" : "GET /health"));
+    raw.send(publish('{"action":"a.b","payload":{"n":"first"}}') + paths.map((path) => head(path)).join(""));
     const answer = await raw.answer();
     expect(answer.status).toBe(201);
     expect(answer.body).toContain('{"n":"first"}');
-    expect((await raw.answer()).status).toBe(404);
+    for (const [n] of paths.entries()) expect((await raw.answer()).status).toBe(n % 2 === 0 ? 404 : 200);
+    raw.send(head("GET /health"));
+    expect((await raw.answer()).status).toBe(200);
   });
 
   test("an invalid request does not cost earlier ones their answers", async () => {
