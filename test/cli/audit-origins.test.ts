@@ -1,7 +1,10 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
+import { connect } from "../../src/client/client.ts";
 import type { AuditedChange, AuditEntry } from "../../src/domain/audit.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
 import { AUDITED_CHANGES } from "../../src/model/audit.ts";
 import { commandLine } from "../support/command-line.ts";
 import { temporaryFolder } from "../support/program.ts";
@@ -12,161 +15,62 @@ afterAll(() => folder.remove());
 
 /** Rowids of what there is to be changed. */
 interface Records {
-  /** A pull subscription with deliveries that wait for a retry. */
-  readonly pulling: number;
+  /** Deliveries that wait for a retry. */
   readonly waiting: readonly number[];
-  /** Of the record that the last step with an answer made. */
-  made: number;
+  /** Of the record that the last command answered. */
+  last: number;
   /** A paused subscription, which is made and changed. */
   paused: number;
 }
 
-interface Step {
-  readonly change: AuditedChange;
-  readonly request: (records: Records) => [method: string, path: string, body?: object];
-  /** Left out for what only a server does. */
-  readonly command?: (records: Records) => string;
-}
-
-/** In an order in which each can be done. */
-const STEPS: readonly Step[] = [
-  {
-    change: "action.created",
-    request: () => ["POST", "/v1/actions", { action: "a.made", application: "shop", schemata: {} }],
-    command: () => "actions create a.made --application shop --schema -",
-  },
-  {
-    change: "action.updated",
-    request: () => ["PUT", "/v1/actions/a.made", { compatibility: "none" }],
-    command: () => "actions update a.made --mode none",
-  },
-  {
-    change: "subscription.created",
-    request: () => [
-      "POST",
-      "/v1/subscriptions",
-      { application: "shop", subscription: "made", action: "a.base", mode: "pull", active: false },
-    ],
-    command: () =>
+/** The commands that make each change, in an order in which each can be done. */
+const COMMANDS: readonly (readonly [AuditedChange, (records: Records) => string])[] = [
+  ["action.created", () => "actions create a.made --application shop --schema -"],
+  ["action.updated", () => "actions update a.made --mode none"],
+  [
+    "subscription.created",
+    () =>
       "subscriptions create --application shop --subscription made --action a.base --mode pull --no-active",
-  },
-  {
-    change: "subscription.updated",
-    request: ({ paused }) => ["PUT", `/v1/subscriptions/${paused}`, { max_retries: 3 }],
-    command: ({ paused }) => `subscriptions update ${paused} --max-retries 3`,
-  },
-  {
-    change: "subscription.secret_rotated",
-    request: ({ paused }) => ["POST", `/v1/subscriptions/${paused}/rotate-secret`, {}],
-    command: ({ paused }) => `subscriptions rotate-secret ${paused}`,
-  },
-  {
-    change: "subscription.secret_used",
-    request: ({ pulling, paused }) => [
-      "POST",
-      `/v1/subscriptions/${pulling}/claims`,
-      { wait_ms: 0, sign_as: paused },
-    ],
-  },
-  {
-    change: "replay.started",
-    request: ({ paused }) => [
-      "POST",
-      `/v1/subscriptions/${paused}/replay`,
-      { from: "2020-01-01T00:00:00Z", status: "all" },
-    ],
-    command: ({ paused }) => `subscriptions replay ${paused} --from 2020-01-01 --status all`,
-  },
-  {
-    change: "replay.cancelled",
-    request: ({ made }) => ["POST", `/v1/replays/${made}/cancel`],
-    command: ({ made }) => `replays cancel ${made}`,
-  },
-  {
-    change: "delivery.retried",
-    request: ({ waiting }) => ["POST", `/v1/deliveries/${waiting[0]}/retry`],
-    command: ({ waiting }) => `deliveries retry ${waiting[0]}`,
-  },
-  {
-    change: "delivery.skipped",
-    request: ({ waiting }) => ["POST", `/v1/deliveries/${waiting[1]}/skip`],
-    command: ({ waiting }) => `deliveries skip ${waiting[1]}`,
-  },
-  {
-    change: "subscription.deleted",
-    request: ({ paused }) => ["DELETE", `/v1/subscriptions/${paused}`],
-    command: ({ paused }) => `subscriptions delete ${paused}`,
-  },
-  {
-    change: "token.created",
-    request: () => ["POST", "/v1/tokens", { name: "made", scopes: ["read"] }],
-    command: () => "tokens create made --scope read",
-  },
-  {
-    change: "token.revoked",
-    request: ({ made }) => ["DELETE", `/v1/tokens/${made}`],
-    command: ({ made }) => `tokens revoke ${made}`,
-  },
+  ],
+  ["subscription.updated", ({ paused }) => `subscriptions update ${paused} --max-retries 3`],
+  ["subscription.secret_rotated", ({ paused }) => `subscriptions rotate-secret ${paused}`],
+  ["replay.started", ({ paused }) => `subscriptions replay ${paused} --from 2020-01-01 --status all`],
+  ["replay.cancelled", ({ last }) => `replays cancel ${last}`],
+  ["delivery.retried", ({ waiting }) => `deliveries retry ${waiting[0]}`],
+  ["delivery.skipped", ({ waiting }) => `deliveries skip ${waiting[1]}`],
+  ["subscription.deleted", ({ paused }) => `subscriptions delete ${paused}`],
+  ["token.created", () => "tokens create made --scope read"],
+  ["token.revoked", ({ last }) => `tokens revoke ${last}`],
 ];
 
-type Ask = <T>(method: string, path: string, body?: object) => Promise<T>;
-
-function asker(url: string, token?: string): Ask {
-  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  return async <T>(method: string, path: string, body?: object): Promise<T> => {
-    const response = await fetch(`${url}${path}`, {
-      method,
-      headers: { "content-type": "application/json", ...authorization },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const answer = (await response.json()) as { data: T };
-    expect(response.ok, `${method} ${path}: ${JSON.stringify(answer)}`).toBe(true);
-    return answer.data;
-  };
-}
-
-async function prepare(ask: Ask): Promise<Records> {
-  await ask("POST", "/v1/actions", { action: "a.base", application: "shop", schemata: {} });
+/** Makes two deliveries that wait for a retry. */
+async function prepare({ actions, events, subscriptions }: Evreg): Promise<Records> {
+  await actions.create({ action: "a.base", application: "shop", schemata: {} });
   const base = { application: "shop", subscription: "base", action: "a.base" };
-  const pull = { ...base, mode: "pull", retry_schedule: [3_600_000], max_retries: 5 };
-  const { rowid: pulling } = await ask<{ rowid: number }>("POST", "/v1/subscriptions", pull);
-  for (let event = 0; event < 2; event += 1)
-    await ask("POST", "/v1/events", { action: "a.base", payload: {} });
-  const claims = `/v1/subscriptions/${pulling}/claims`;
-  const claimed = await ask<{ lease: string; delivery_id: number }[]>("POST", claims, { max: 2, wait_ms: 0 });
-  const results = claimed.map(({ lease }) => ({ lease, outcome: "failed", reason: "for now" }));
-  await ask("POST", `/v1/subscriptions/${pulling}/finishes`, { results });
-  return { pulling, waiting: claimed.map(({ delivery_id }) => delivery_id), made: 0, paused: 0 };
+  const { data: pull } = await subscriptions.create({ ...base, mode: "pull", retry_schedule: [3_600_000] });
+  const event = { action: "a.base", payload: RawJson.fromText("{}") };
+  await events.publishBatch([event, event]);
+  const { data: claimed } = await subscriptions.claim(pull.rowid, { max: 2, wait_ms: 0 });
+  const results = claimed.map(({ lease }) => ({ lease, outcome: "failed", reason: "for now" }) as const);
+  await subscriptions.finish(pull.rowid, { results });
+  return { waiting: claimed.map(({ delivery_id }) => delivery_id), last: 0, paused: 0 };
 }
 
-type Origin = Pick<AuditEntry, "by" | "token_id" | "address">;
-
-/** Does each step, and looks at what is kept of all. */
-async function expectOrigin(
-  steps: readonly Step[],
-  records: Records,
-  act: (step: Step) => Promise<{ rowid?: number }>,
-  audit: () => Promise<readonly AuditEntry[]>,
-  origin: Origin,
-): Promise<void> {
-  const known = (await audit()).length;
-  for (const step of steps) {
-    const { rowid } = await act(step);
-    if (rowid !== undefined) records.made = rowid;
-    if (step.change === "subscription.created") records.paused = records.made;
+/** Gives each command with these flags, and looks at what is kept of all. */
+async function originsOf(records: Records, ...flags: readonly string[]): Promise<readonly object[]> {
+  const { run } = commandLine(folder.path, {});
+  const json = async <T>(line: string): Promise<T> => {
+    const { code, stdout, stderr } = await run([...line.split(" "), ...flags, "--json"], { input: "{}" });
+    expect(code, stderr).toBe(0);
+    return (JSON.parse(stdout) as { data: T }).data;
+  };
+  for (const [change, command] of COMMANDS) {
+    records.last = (await json<{ rowid: number }>(command(records))).rowid;
+    if (change === "subscription.created") records.paused = records.last;
   }
-  const all = await audit();
-  const kept = all
-    .slice(0, all.length - known)
-    .map(({ change, by, token_id, address }) => ({ change, by, token_id, address }))
-    .toReversed();
-  expect(kept).toEqual(steps.map(({ change }) => ({ change, ...origin })));
+  const kept = await json<readonly AuditEntry[]>(`audit --limit ${COMMANDS.length}`);
+  return kept.map(({ change, by, address }) => ({ change, by, address })).toReversed();
 }
-
-test("each change that is kept has its row, but for a restore, which is a command only", () => {
-  const changes = new Set(STEPS.map(({ change }) => change));
-  expect([...changes, "data.restored"].toSorted()).toEqual([...AUDITED_CHANGES].toSorted());
-});
 
 function newFolder(name: string): string {
   const data = join(folder.path, name);
@@ -174,60 +78,37 @@ function newFolder(name: string): string {
   return data;
 }
 
-describe("the origin of each change", () => {
-  test("is the token's name and the address, over HTTP with a token", async () => {
-    const data = newFolder("token");
-    const server = await serveHere(data);
-    try {
-      const ask = asker(server.url, readFileSync(join(data, "token"), "utf8").trim());
-      const records = await prepare(ask);
-      const tokens = await ask<{ rowid: number }[]>("GET", "/v1/tokens");
-      await expectOrigin(
-        STEPS,
-        records,
-        ({ request }) => ask(...request(records)),
-        () => ask("GET", "/v1/audit"),
-        { by: "bootstrap", token_id: tokens[0]!.rowid, address: "127.0.0.1" },
-      );
-    } finally {
-      await server.stop();
-    }
-  });
+const changes = COMMANDS.map(([change]) => change);
 
-  test("is local and the address, over HTTP where no token is needed", async () => {
-    const server = await serveHere(newFolder("dev"), { dev: true });
-    try {
-      const ask = asker(server.url);
-      const records = await prepare(ask);
-      await expectOrigin(
-        STEPS,
-        records,
-        ({ request }) => ask(...request(records)),
-        () => ask("GET", "/v1/audit"),
-        { by: "local", token_id: null, address: "127.0.0.1" },
-      );
-    } finally {
-      await server.stop();
-    }
-  });
+test("each change that is kept is made by a command, but for the use of a secret by a claim", () => {
+  const others: readonly AuditedChange[] = ["subscription.secret_used", "data.restored"];
+  expect([...changes, ...others].toSorted()).toEqual([...AUDITED_CHANGES].toSorted());
+});
 
-  test("is local and no address, by a command on the data folder", async () => {
-    const data = newFolder("commands");
-    const server = await serveHere(data, { dev: true });
-    const records = await prepare(asker(server.url));
-    await server.stop();
-    const { run } = commandLine(folder.path, { EVREG_DATA: data });
-    const json = async <T>(words: readonly string[]): Promise<T> => {
-      const { code, stdout, stderr } = await run([...words, "--json"], { input: "{}" });
-      expect(code, stderr).toBe(0);
-      return (JSON.parse(stdout) as { data: T }).data;
-    };
-    await expectOrigin(
-      STEPS.filter(({ command }) => command !== undefined),
-      records,
-      ({ command }) => json(command!(records).split(" ")),
-      () => json(["audit", "--limit", "500"]),
-      { by: "local", token_id: null, address: null },
-    );
-  });
+test("the origin of each change at a server is the token's name and the address", async () => {
+  const data = newFolder("token");
+  const server = await serveHere(data);
+  const tokenFile = join(data, "token");
+  const evreg = connect({ url: server.url, token: readFileSync(tokenFile, "utf8").trim() });
+  const flags = ["--url", server.url, "--token-file", tokenFile];
+  const origin = { by: "bootstrap", address: "127.0.0.1" };
+  expect(await originsOf(await prepare(evreg), ...flags)).toEqual(
+    changes.map((change) => ({ change, ...origin })),
+  );
+  await evreg.close();
+  await server.stop();
+});
+
+test("the origin of each change on a data folder is local, without an address", async () => {
+  const data = newFolder("commands");
+  const server = await serveHere(data, { dev: true });
+  const evreg = connect({ url: server.url });
+  const records = await prepare(evreg);
+  await evreg.actions.create({ action: "a.by-hand", application: "shop", schemata: {} });
+  const [made] = (await evreg.audit.list()).data;
+  expect(made).toMatchObject({ change: "action.created", by: "local", address: "127.0.0.1" });
+  await evreg.close();
+  await server.stop();
+  const origin = { by: "local", address: null };
+  expect(await originsOf(records, "--data", data)).toEqual(changes.map((change) => ({ change, ...origin })));
 });

@@ -2,7 +2,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import type { HandlerTest } from "../../src/domain/webhook.ts";
-import { RawJson } from "../../src/json/raw-json.ts";
 import { verify } from "../../src/sdk/webhook.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { useServed } from "./served.ts";
@@ -145,17 +144,4 @@ test("of a pattern the first action that it hears is taken, or the one that is n
   const other = await run(["subscriptions", "test", "billing/all", "--action", "user.created"]);
   expect(other).toMatchObject({ code: 2, stdout: "" });
   expect(other.stderr).toContain("--action: must be order.*, as the subscription hears no other");
-});
-
-test("more than half of the four at a time are refused to one caller, until those under way have ended", async () => {
-  receiver.answer = () => "hang";
-  const before = receiver.requests.length;
-  const input = { action: "order.created", payload: RawJson.fromText('{"id": 1}') };
-  const running = [1, 2].map(() => served.evreg.subscriptions.test(1, input));
-  await receiver.received(before + 2);
-  await expect(served.evreg.subscriptions.test(1, input)).rejects.toMatchObject({ code: "rate_limited" });
-  await receiver.close();
-  for (const one of await Promise.all(running)) {
-    expect(one.data).toMatchObject({ outcome: "failed", response: null });
-  }
 });
