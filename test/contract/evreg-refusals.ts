@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { EvregErrorCode } from "../../src/domain/error.ts";
 import { NO_SETTINGS, settingsIn } from "../../src/domain/subscription-settings.ts";
 import type { Evreg } from "../../src/evreg.ts";
+import type { Fields } from "../../src/model/field.ts";
+import { SUBSCRIPTION } from "../../src/model/subscription.ts";
 import { ANY_OBJECT, newAction, newEvent, newSubscription, refusal, useSharedEvreg } from "./harness.ts";
 import type { EvregUnderTest, OpenEvreg } from "./harness.ts";
 
@@ -86,6 +88,23 @@ const NAMES = ["", "a..b", LONG, 7, null];
 const LABELS = ["   ", "a\nb", LONG, 7, null];
 const HANDLERS = ["/hooks", "http://hooks.example.com/", "https://10.0.0.1/", 7, null];
 
+/** The settings of subscriptions that are a number within bounds, and the mode that alone has them. */
+const BOUNDED = Object.entries(SUBSCRIPTION as Fields).flatMap(([name, { none, only, change: schema }]) => {
+  const { minimum, maximum } = (schema ?? {}) as { minimum?: number; maximum?: number };
+  return none === undefined || minimum === undefined || maximum === undefined
+    ? []
+    : [{ name, minimum, maximum, mode: only?.mode }];
+});
+
+/** A setting that a mode has is refused beyond its bounds, and one that it has not whatever its value. */
+function boundsIn(ofMode: "push" | "pull"): readonly Refusal[] {
+  return BOUNDED.map(({ name, minimum, maximum, mode = ofMode }) =>
+    mode === ofMode
+      ? [`${name} is within its bounds`, name, each(name, minimum - 1, maximum + 1)]
+      : [`${ofMode} has no ${name}`, name, each(name, minimum)],
+  );
+}
+
 const INVALID: readonly Row[] = [
   ...refusedBy(action, [
     ["an action has a name of dotted segments", "action", each("action", ...NAMES)],
@@ -103,9 +122,9 @@ const INVALID: readonly Row[] = [
     ["a secret is not chosen", "secret", each("secret", "whsec_mine")],
     ["a rowid is not chosen", "rowid", each("rowid", 1)],
     ["a filter is a schema", "filter", each("filter", "x")],
-    ["a rate is up to 10,000 a second", "rate_limit", each("rate_limit", 0, 10_001)],
-    ["attempts under way are one or more", "max_in_flight", each("max_in_flight", 0, 1.5)],
+    ["attempts under way are a whole number", "max_in_flight", each("max_in_flight", 1.5)],
     ["an attempt takes 0.1 to 60 s", "timeout_ms", each("timeout_ms", 99, 60_001)],
+    ...boundsIn("push"),
     [
       "a header is a line of text",
       'headers["X-Team"]',
@@ -119,7 +138,6 @@ const INVALID: readonly Row[] = [
     ]),
     ["a schedule has 1 to 20 waits", "retry_schedule", each("retry_schedule", [], MANY_WAITS)],
     ["a wait is no time of the past", "retry_schedule[0]", each("retry_schedule", [-1])],
-    ["a handler does not expire", "expires_after_ms", each("expires_after_ms", 3_600_000)],
     ["ordered is true, false or by a key", "ordered", each("ordered", null)],
     [
       "a key is a JSON pointer",
@@ -155,14 +173,10 @@ const INVALID: readonly Row[] = [
   ...refusedBy(pulled, [
     ["a push subscription has a handler", "handler", [{ mode: "push" }, { mode: "push", handler: null }]],
     ["a mode is push or pull", "mode", each("mode", "poll")],
-    ["a pull subscription has no attempts of evreg's", "max_in_flight", each("max_in_flight", 1)],
-    ["nor their time", "timeout_ms", each("timeout_ms", 1_000)],
     ["it lasts an hour or longer", "expires_after_ms", each("expires_after_ms", 3_599_999)],
+    ...boundsIn("pull"),
   ]),
-  ...refusedBy(pulling, [
-    ["a pull subscription has no handler", "handler", each("handler", OTHER.handler)],
-    ["a pull subscription has no rate", "rate_limit", each("rate_limit", 1)],
-  ]),
+  ...refusedBy(pulling, [["a pull subscription has no handler", "handler", each("handler", OTHER.handler)]]),
   ...refusedBy(claim, [
     ["a claim is for 1 to 100", "max", each("max", 0, 101)],
     ["a claim waits for 20 s at most", "wait_ms", each("wait_ms", 20_001)],
