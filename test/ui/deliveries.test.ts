@@ -140,10 +140,8 @@ test("the doctor's problems come first, with what to do", async () => {
   await page.getByRole("button", { name: "Check again" }).waitFor();
 });
 
-test("what is not there says so", async () => {
-  const page = await world.open("#/deliveries/999", { expected: /404/ });
-  await page.getByText("Not found").waitFor();
-  await page.goto(`${world.server.url}/ui/#/deliveries?subscription=no/such`);
+test("a subscription that none is called is said to be none", async () => {
+  const page = await world.open("#/deliveries?subscription=no/such");
   await page.getByText("None is called no/such.").waitFor();
 });
 

@@ -31,14 +31,6 @@ async function subscription(name: string, more: object = {}): Promise<number> {
   return data.rowid;
 }
 
-test("an empty server says the next step on both screens", async () => {
-  const page = await world.open("#/");
-  await heading(page, "Nothing needs a person").waitFor();
-  await page.getByText("No subscription yet").waitFor();
-  await page.goto(`${world.server.url}/ui/#/subscriptions`);
-  await page.getByRole("link", { name: "Create a subscription" }).last().waitFor();
-});
-
 test("by the keyboard alone a subscription is made, and its secret is shown once and stays out of the address", async () => {
   const page = await world.open("#/subscriptions/new");
   await page.getByLabel("Application").focus();
@@ -146,10 +138,4 @@ test("the chart tells its story in words", async () => {
   const page = await world.open("#/?range=5m", { scheme: "dark" });
   await page.getByRole("img", { name: /^Rates of the last 5 min\./ }).waitFor();
   expect(await axeViolations(page)).toEqual([]);
-});
-
-test("a subscription that is not there is said to be so, and offers nothing", async () => {
-  const page = await world.open("#/subscriptions/999", { expected: /status of 404/ });
-  await page.getByText("Not found").waitFor();
-  expect(await page.getByRole("link", { name: "Edit" }).count()).toBe(0);
 });

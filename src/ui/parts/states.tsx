@@ -150,15 +150,20 @@ export function Counts({ counts }: { readonly counts: Readonly<Partial<Record<De
 export const FIRST_SUBSCRIPTION =
   "evreg subscriptions create --application shop --subscription mail --action '*' --handler https://hooks.example.com/evreg";
 
-/** Nothing is there: what it is for, the command, one button. */
+/**
+ * Nothing is there: what it is for, the command, one button.
+ * @param props.screen what a screen is called that shows nothing else, for those who hear the page
+ */
 export function Empty(props: {
   readonly title: string;
+  readonly screen?: string;
   readonly children?: ComponentChildren;
   readonly command?: string;
   readonly button?: ComponentChildren;
 }) {
   return (
     <div class="empty">
+      {props.screen !== undefined && <h1 class="sr">{props.screen}</h1>}
       <h2>{props.title}</h2>
       {props.children !== undefined && <div>{props.children}</div>}
       {props.command !== undefined && <Command text={props.command} />}
@@ -210,13 +215,23 @@ interface Read {
 /**
  * What stands where an answer will stand: nothing at first, then grey rows as high as those to come, or why there is none.
  * @param props.rows how many rows
+ * @param props.screen see `Empty`
  */
-export function Waiting({ of, rows = 8 }: { readonly of: Read; readonly rows?: number }) {
+export function Waiting(props: { readonly of: Read; readonly rows?: number; readonly screen?: string }) {
+  const { of, rows = 8, screen } = props;
   const [late, setLate] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setLate(true), SKELETON_AFTER_MS);
     return () => clearTimeout(timer);
   }, []);
+  if (screen !== undefined) {
+    return (
+      <div class="panel">
+        <h1 class="sr">{screen}</h1>
+        <Waiting of={of} rows={rows} />
+      </div>
+    );
+  }
   if (of.error !== undefined) return <Failed error={of.error} reload={of.reload} />;
   return (
     <div class={late ? "skeleton late" : "skeleton"} role="status" aria-busy="true" aria-label="Loading">

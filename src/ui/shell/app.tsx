@@ -55,20 +55,18 @@ function Shell() {
       <Bar screen={screen} find={() => setOpen("find")} />
       <main id="main" tabIndex={-1}>
         {screen === undefined ? (
-          <>
-            <h1 class="sr">Not found</h1>
-            <Empty title="There is no such screen" button={<Button to="#/" label="Overview" />}>
-              The address names none. It may be of another version.
-            </Empty>
-          </>
+          <Empty
+            screen="Not found"
+            title="There is no such screen"
+            button={<Button to="#/" label="Overview" />}
+          >
+            The address names none. It may be of another version.
+          </Empty>
         ) : !isOffered(screen) ? (
-          <>
-            <h1 class="sr">{screen.title}</h1>
-            <Empty title="This token may not see this screen">
-              It needs the scope {screen.scope}
-              {screen.scope === "admin" && " for all applications"}.
-            </Empty>
-          </>
+          <Empty screen={screen.title} title="This token may not see this screen">
+            It needs the scope {screen.scope}
+            {screen.scope === "admin" && " for all applications"}.
+          </Empty>
         ) : (
           <Guard key={screen.path} at={at}>
             <screen.view route={at} />
@@ -109,15 +107,13 @@ class Guard extends Component<GuardProps, GuardState> {
   override render({ at, children }: GuardProps, { failed }: GuardState) {
     if (failed !== at) return children;
     return (
-      <>
-        <h1 class="sr">Not shown</h1>
-        <Empty
-          title="Not shown"
-          button={<Button run={() => location.reload()} label="Load the page again" />}
-        >
-          This screen has failed.
-        </Empty>
-      </>
+      <Empty
+        screen="Not shown"
+        title="Not shown"
+        button={<Button run={() => location.reload()} label="Load the page again" />}
+      >
+        This screen has failed.
+      </Empty>
     );
   }
 }

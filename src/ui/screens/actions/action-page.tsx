@@ -45,17 +45,7 @@ function ActionPage({ name, route }: { readonly name: string; readonly route: Ro
   const subscriptions = useResource<readonly Subscription[]>("/v1/subscriptions");
   const action = answer?.data;
   if (action === undefined) {
-    return (
-      <div class="panel">
-        <h1 class="sr">{name}</h1>
-        <Waiting of={{ error, reload }} />
-        {error?.status === 404 && (
-          <div class="empty">
-            <Button to="#/actions" label="All actions" />
-          </div>
-        )}
-      </div>
-    );
+    return <Waiting of={{ error, reload }} screen={name} />;
   }
   const subscribers = subscriptions.answer?.data.filter((one) => matches(one.action, action.action));
   const offered = PARTS.filter(({ path }) => path !== "settings" || mayChange(action));

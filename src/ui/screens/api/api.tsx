@@ -32,12 +32,7 @@ export function Api({ route }: { readonly route: Route }) {
   const { answer, error, reload } = useResource<OpenApi>("/openapi.json", { read: readDocument });
   const document = answer?.data;
   if (document === undefined) {
-    return (
-      <div class="panel">
-        <h1 class="sr">API</h1>
-        <Waiting of={{ error, reload }} rows={12} />
-      </div>
-    );
+    return <Waiting of={{ error, reload }} rows={12} screen="API" />;
   }
   const operations = operationsOf(document);
   const picked = operations.find(({ operationId }) => operationId === id);

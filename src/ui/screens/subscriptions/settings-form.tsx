@@ -55,10 +55,9 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
   const [created, setCreated] = useState<SubscriptionWithSecret | undefined>();
   if (!maySome("listen")) {
     return (
-      <>
-        <h1 class="sr">New subscription</h1>
-        <Empty title="This token may not create subscriptions">It needs the scope write.</Empty>
-      </>
+      <Empty screen="New subscription" title="This token may not create subscriptions">
+        It needs the scope write.
+      </Empty>
     );
   }
   if (created !== undefined) {

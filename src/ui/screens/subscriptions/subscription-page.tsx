@@ -42,21 +42,15 @@ function SubscriptionPage({ id, route }: { readonly id: string; readonly route: 
   const subscription = read.answer?.data;
   useRecordName(subscription?.application, subscription?.subscription);
   if (subscription === undefined) {
-    return (
-      <div class="panel">
-        <h1 class="sr">Subscription {id}</h1>
-        <Waiting of={read} />
-      </div>
-    );
+    return <Waiting of={read} screen={`Subscription ${id}`} />;
   }
   const isLost = read.error !== undefined && <Failed error={read.error} reload={read.reload} />;
   const mayWrite = may(subscription.mode === "push" ? "write" : "listen", subscription.application);
   if (part !== undefined && !mayWrite) {
     return (
-      <>
-        <h1 class="sr">Subscription {id}</h1>
-        <Empty title="This token may only read it">Changes need the scope write.</Empty>
-      </>
+      <Empty screen={`Subscription ${id}`} title="This token may only read it">
+        Changes need the scope write.
+      </Empty>
     );
   }
   if (part === "edit") return <EditSubscription subscription={subscription} />;
