@@ -1,6 +1,6 @@
 import { useEffect } from "preact/hooks";
 import type { Attention, AttentionMeta } from "../../domain/operations.ts";
-import { type Envelope, type ApiError, useResource } from "./resource.ts";
+import { type ApiError, type Envelope, useResource } from "./resource.ts";
 import { maySome } from "./session.ts";
 import { shared } from "./shared.ts";
 

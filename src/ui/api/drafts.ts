@@ -1,5 +1,5 @@
-import { ApiError } from "./resource.ts";
 import { useRef, useState } from "preact/hooks";
+import { ApiError } from "./resource.ts";
 
 const PREFIX = "evreg.draft.";
 /** What was typed longest ago is forgotten for what is typed now. */

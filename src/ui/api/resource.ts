@@ -1,7 +1,7 @@
-import type { ErrorBody } from "../../domain/error.ts";
-import { shared } from "./shared.ts";
-import { readSession, loseSession, identity } from "./session.ts";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import type { ErrorBody } from "../../domain/error.ts";
+import { identity, loseSession, readSession } from "./session.ts";
+import { shared } from "./shared.ts";
 
 export interface Envelope<T, M = Readonly<Record<string, unknown>>> {
   readonly data: T;

@@ -1,6 +1,6 @@
-import { useState, useEffect } from "preact/hooks";
-import { type ApiError, noted } from "../api/resource.ts";
 import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { type ApiError, noted } from "../api/resource.ts";
 import { shared } from "../api/shared.ts";
 import { askBeforeLeaving } from "./route.ts";
 

@@ -1,7 +1,7 @@
 import type { TargetedPointerEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { marksUpTo, runsOf, timeMarks } from "./chart-scales.ts";
-import { rateText, numberText, clock, day } from "./values.tsx";
+import { clock, day, numberText, rateText } from "./values.tsx";
 
 /** A value for each step; `null` where none is known. */
 type ChartValues = readonly (number | null)[];

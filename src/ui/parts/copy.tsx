@@ -1,11 +1,11 @@
-import { shellWord } from "../../domain/formats.ts";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { identity, readSession } from "../api/session.ts";
+import { shellWord } from "../../domain/formats.ts";
 import { apiUrl } from "../api/resource.ts";
-import { useAskBeforeLeaving, sayError } from "./acting.ts";
-import { Button } from "./layout.tsx";
+import { identity, readSession } from "../api/session.ts";
+import { sayError, useAskBeforeLeaving } from "./acting.ts";
 import { Icon } from "./icons.tsx";
+import { Button } from "./layout.tsx";
 
 const SHOWN_MS = 1_500;
 

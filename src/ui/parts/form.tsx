@@ -1,9 +1,9 @@
-import { Button, Head } from "./layout.tsx";
 import { type ComponentChildren, toChildArray } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { type FormDraft, useDraft, wrongField } from "../api/drafts.ts";
 import type { ApiError } from "../api/resource.ts";
 import { type Acting, type Question, useActing } from "./acting.ts";
+import { Button, Head } from "./layout.tsx";
 import { Time } from "./values.tsx";
 
 /** What is wrong, said at once to those who hear the page. */

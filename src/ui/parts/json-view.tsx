@@ -1,7 +1,7 @@
-import { Button, Segments, CodeBox } from "./layout.tsx";
 import { useMemo, useState } from "preact/hooks";
 import { Copy } from "./copy.tsx";
 import { exactLines, indentedLines, type Piece } from "./json-tokens.ts";
+import { Button, CodeBox, Segments } from "./layout.tsx";
 import { sizeText } from "./values.tsx";
 
 /** Beyond this a payload is shown only when somebody asks for it. */

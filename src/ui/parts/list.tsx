@@ -1,16 +1,16 @@
 import type { ComponentChildren } from "preact";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { PageMeta } from "../../domain/event.ts";
-import { withQuery, type ApiError, type Query, useResource } from "../api/resource.ts";
-import { Button } from "./layout.tsx";
+import { pastTime } from "../../domain/formats.ts";
+import { type ApiError, type Query, useResource, withQuery } from "../api/resource.ts";
+import { EXACT, Wrong } from "./form.tsx";
 import { useKeys } from "./keys.ts";
+import { Button } from "./layout.tsx";
 import { goTo, linkTo, type Route } from "./route.ts";
 import { Failed, NoMatch, Waiting } from "./states.tsx";
 import { isScrolled, useStill } from "./still.ts";
 import { Table, type TableProps } from "./table.tsx";
 import { capital, numberText, Time } from "./values.tsx";
-import { useRef, useState, useMemo } from "preact/hooks";
-import { EXACT, Wrong } from "./form.tsx";
-import { pastTime } from "../../domain/formats.ts";
 
 const MANY = {
   action: "actions",

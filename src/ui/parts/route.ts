@@ -1,5 +1,5 @@
-import { type Query, withQuery } from "../api/resource.ts";
 import { useEffect } from "preact/hooks";
+import { type Query, withQuery } from "../api/resource.ts";
 import { shared } from "../api/shared.ts";
 
 /** Where the page is: `#/events/48213?action=order.*`. After the `#`, so that it works beneath any prefix of a proxy. */

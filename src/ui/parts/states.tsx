@@ -1,12 +1,12 @@
-import { capital } from "./values.tsx";
-import type { JSX, ComponentChildren } from "preact";
-import type { SubscriptionState } from "../../domain/words/attention.ts";
-import type { DeliveryStatus } from "../../domain/delivery.ts";
-import { Button } from "./layout.tsx";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import type { DeliveryStatus } from "../../domain/delivery.ts";
+import type { SubscriptionState } from "../../domain/words/attention.ts";
 import type { ApiError } from "../api/resource.ts";
-import { linkTo } from "./route.ts";
 import { Command } from "./copy.tsx";
+import { Button } from "./layout.tsx";
+import { linkTo } from "./route.ts";
+import { capital } from "./values.tsx";
 
 export type State = DeliveryStatus | SubscriptionState;
 

@@ -1,7 +1,7 @@
 import type { ComponentChildren, TargetedMouseEvent } from "preact";
 import { useRef } from "preact/hooks";
-import { goTo } from "./route.ts";
 import { useKeys } from "./keys.ts";
+import { goTo } from "./route.ts";
 
 export interface Column<Row> {
   /** Unique among the columns. */

@@ -1,13 +1,13 @@
-import { attemptErrorText, TLS_REASON_WORDS } from "../../domain/words/attempts.ts";
 import { type Attempt, type DeliveryWithAttempts, isFinal } from "../../domain/delivery.ts";
 import type { Subscription } from "../../domain/subscription.ts";
+import { attemptErrorText, TLS_REASON_WORDS } from "../../domain/words/attempts.ts";
 import { retryDefaults } from "../api/session.ts";
-import { Plain } from "../parts/layout.tsx";
-import { BAR_WIDTH, barParts, gapText, partsText } from "./attempt-times.ts";
 import { Copy } from "../parts/copy.tsx";
-import { waitsFor } from "./delivery.tsx";
+import { Plain } from "../parts/layout.tsx";
 import { type State, Status } from "../parts/states.tsx";
 import { durationText, numberText, sizeText, Time, Until, useNow } from "../parts/values.tsx";
+import { BAR_WIDTH, barParts, gapText, partsText } from "./attempt-times.ts";
+import { waitsFor } from "./delivery.tsx";
 
 /**
  * What was tried with a delivery, and what comes next: a line for each attempt, with the waits between them, then an answer.

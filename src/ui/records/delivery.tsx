@@ -1,12 +1,12 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { Subscription } from "../../domain/subscription.ts";
-import { may } from "../api/session.ts";
 import { askJson, send, withQuery } from "../api/resource.ts";
-import { useActing, confirm, say, sayError } from "../parts/acting.ts";
-import { SubscriptionName } from "./subscription.tsx";
+import { may } from "../api/session.ts";
+import { confirm, say, sayError, useActing } from "../parts/acting.ts";
+import { numberText, Until, useNow } from "../parts/values.tsx";
 import { canRetry, canSkip } from "./attempt-times.ts";
-import { numberText, useNow, Until } from "../parts/values.tsx";
+import { SubscriptionName } from "./subscription.tsx";
 
 /**
  * What a person can do with a delivery now: send it, or give it up.

@@ -1,7 +1,7 @@
 import type { Action, ActionRevision, ActionSample } from "../../domain/action.ts";
 import type { Event } from "../../domain/event.ts";
 import type { ConsumersMeta, Subscription } from "../../domain/subscription.ts";
-import { askText, type Envelope, type AnyMeta } from "../api/resource.ts";
+import { type AnyMeta, askText, type Envelope } from "../api/resource.ts";
 import { memberText } from "../parts/json-tokens.ts";
 
 /** A record with the text of its payload, schema or filter, byte for byte: no number in it was read. */

@@ -1,17 +1,17 @@
 import type { Delivery } from "../../domain/delivery.ts";
-import { linkTo } from "../parts/route.ts";
+import type { Attention } from "../../domain/operations.ts";
+import type { SubscriptionFigures } from "../../domain/stats/stats.ts";
+import type { Subscription } from "../../domain/subscription.ts";
 import {
   attentionSentence,
   type SubscriptionState,
   subscriptionState,
 } from "../../domain/words/attention.ts";
-import type { Attention } from "../../domain/operations.ts";
 import { attention } from "../api/attention.ts";
-import { Time, errorText, failedShare, percentText } from "../parts/values.tsx";
-import type { SubscriptionFigures } from "../../domain/stats/stats.ts";
 import { NONE } from "../parts/layout.tsx";
-import type { Subscription } from "../../domain/subscription.ts";
 import type { FilterName } from "../parts/list.tsx";
+import { linkTo } from "../parts/route.ts";
+import { errorText, failedShare, percentText, Time } from "../parts/values.tsx";
 
 /** `billing/invoices` */
 function nameOf(delivery: Pick<Delivery, "application" | "subscription">): string {

@@ -1,18 +1,18 @@
-import { Button } from "../parts/layout.tsx";
+import { Component, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Health } from "../../domain/operations.ts";
 import { useAttention } from "../api/attention.ts";
+import { toggleLive, useResource } from "../api/resource.ts";
 import { identity } from "../api/session.ts";
-import { useResource, toggleLive } from "../api/resource.ts";
+import { useKeys } from "../parts/keys.ts";
+import { Button } from "../parts/layout.tsx";
+import { goTo, linkTo, recordName, route, type Route } from "../parts/route.ts";
 import { Empty } from "../parts/states.tsx";
 import { Bar } from "./bar.tsx";
 import { Confirm, Find, KeyHelp, Toasts } from "./dialogs.tsx";
-import { useKeys } from "../parts/keys.ts";
 import { Rail } from "./rail.tsx";
-import { goTo, linkTo, route, recordName, type Route } from "../parts/route.ts";
 import { isOffered, screenOf, SCREENS } from "./screens.tsx";
 import { SignIn } from "./sign-in.tsx";
-import { Component, type ComponentChildren } from "preact";
 
 const HEALTH_EVERY_MS = 5_000;
 

@@ -1,8 +1,8 @@
-import { capital, clock, durationText, useNow } from "../parts/values.tsx";
 import { Fragment } from "preact";
 import { live, toggleLive } from "../api/resource.ts";
 import { Icon } from "../parts/icons.tsx";
-import { linkTo, route, recordName } from "../parts/route.ts";
+import { linkTo, recordName, route } from "../parts/route.ts";
+import { capital, clock, durationText, useNow } from "../parts/values.tsx";
 import type { Screen } from "./screens.tsx";
 
 /** Above each screen: where one is, the search, and whether what is shown is live. */

@@ -1,14 +1,14 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { EXACT, Form } from "../parts/form.tsx";
-import { route, goTo, linkTo } from "../parts/route.ts";
-import { asked, toast } from "../parts/acting.ts";
-import { Button } from "../parts/layout.tsx";
-import { Status } from "../parts/states.tsx";
 import type { Action } from "../../domain/action.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { useResource } from "../api/resource.ts";
-import { isOffered, SCREENS } from "./screens.tsx";
+import { asked, toast } from "../parts/acting.ts";
+import { EXACT, Form } from "../parts/form.tsx";
 import { keysNow, lettersAct, setLetters } from "../parts/keys.ts";
+import { Button } from "../parts/layout.tsx";
+import { goTo, linkTo, route } from "../parts/route.ts";
+import { Status } from "../parts/states.tsx";
+import { isOffered, SCREENS } from "./screens.tsx";
 
 /** Gives the focus back after a dialog: where its opener is in a menu that has closed, the menu's button gets it. */
 function focusAgain(opener: Element | null): void {

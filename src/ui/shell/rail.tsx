@@ -1,13 +1,13 @@
-import { shared } from "../api/shared.ts";
-import { Button, useClosing } from "../parts/layout.tsx";
 import type { Health } from "../../domain/operations.ts";
-import type { ApiError } from "../api/resource.ts";
 import { attention, attentionCount } from "../api/attention.ts";
+import type { ApiError } from "../api/resource.ts";
 import { identity, readSession } from "../api/session.ts";
+import { shared } from "../api/shared.ts";
 import { Icon } from "../parts/icons.tsx";
+import { Button, useClosing } from "../parts/layout.tsx";
+import { linkTo, route } from "../parts/route.ts";
 import { Status } from "../parts/states.tsx";
 import { numberText } from "../parts/values.tsx";
-import { linkTo, route } from "../parts/route.ts";
 import { isOffered, type Screen, screenOf, SCREENS } from "./screens.tsx";
 import { signOut } from "./sign-in.tsx";
 

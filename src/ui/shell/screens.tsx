@@ -1,19 +1,19 @@
 import type { ComponentType } from "preact";
 import type { ScopeName } from "../../domain/token.ts";
-import { capital } from "../parts/values.tsx";
-import type { IconName } from "../parts/icons.tsx";
 import { may, maySome } from "../api/session.ts";
-import { Overview } from "../screens/overview/overview.tsx";
-import { Events } from "../screens/events/events.tsx";
-import { Deliveries } from "../screens/deliveries/deliveries.tsx";
-import { Replays } from "../screens/replays/replays.tsx";
-import { Tokens } from "../screens/tokens/tokens.tsx";
-import { Audit } from "../screens/audit/audit.tsx";
-import { Doctor } from "../screens/doctor/doctor.tsx";
-import { Subscriptions } from "../screens/subscriptions/subscription-page.tsx";
+import type { IconName } from "../parts/icons.tsx";
+import type { Route } from "../parts/route.ts";
+import { capital } from "../parts/values.tsx";
 import { Actions } from "../screens/actions/action-page.tsx";
 import { Api } from "../screens/api/api.tsx";
-import type { Route } from "../parts/route.ts";
+import { Audit } from "../screens/audit/audit.tsx";
+import { Deliveries } from "../screens/deliveries/deliveries.tsx";
+import { Doctor } from "../screens/doctor/doctor.tsx";
+import { Events } from "../screens/events/events.tsx";
+import { Overview } from "../screens/overview/overview.tsx";
+import { Replays } from "../screens/replays/replays.tsx";
+import { Subscriptions } from "../screens/subscriptions/subscription-page.tsx";
+import { Tokens } from "../screens/tokens/tokens.tsx";
 
 /** A screen of the page: its place in the navigation, and what shows it. */
 export interface Screen {

@@ -1,23 +1,23 @@
-import { Button } from "../parts/layout.tsx";
 import { useEffect, useState } from "preact/hooks";
 import type { Identity, TokenWithSecret } from "../../domain/token.ts";
+import { dropDrafts, hasDrafts } from "../api/drafts.ts";
+import { ApiError, asApiError, ask, askJson } from "../api/resource.ts";
 import {
-  identity,
   endSession,
+  identity,
   keepSession,
   loseSession,
   lostSession,
   ownTokenId,
   readSession,
 } from "../api/session.ts";
-import { asApiError, ask, askJson, ApiError } from "../api/resource.ts";
-import { dropDrafts, hasDrafts } from "../api/drafts.ts";
-import { Command } from "../parts/copy.tsx";
-import { Failed } from "../parts/states.tsx";
 import { confirm, sayError } from "../parts/acting.ts";
-import { goTo, linkTo, mayLeave } from "../parts/route.ts";
-import { Time } from "../parts/values.tsx";
+import { Command } from "../parts/copy.tsx";
 import { EXACT, Form } from "../parts/form.tsx";
+import { Button } from "../parts/layout.tsx";
+import { goTo, linkTo, mayLeave } from "../parts/route.ts";
+import { Failed } from "../parts/states.tsx";
+import { Time } from "../parts/values.tsx";
 
 /** The code at the end of an address. */
 const CODE = /#code=([0-9A-Za-z]+)$/;

@@ -1,12 +1,11 @@
-import { type Action, type WarningMeta, type CompatibilityRule, isLooser } from "../../../domain/action.ts";
-import { heldFor, may } from "../../api/session.ts";
-import { send, ApiError, useResource, askJson } from "../../api/resource.ts";
-import { useActing, say, type Question, sayError } from "../../parts/acting.ts";
-import { Button } from "../../parts/layout.tsx";
-import { dropDraft, refuseConflict } from "../../api/drafts.ts";
+import { type Action, type CompatibilityRule, isLooser, type WarningMeta } from "../../../domain/action.ts";
 import { shellWord } from "../../../domain/formats.ts";
+import { COMPATIBILITY_MODES } from "../../../model/action.ts";
+import { dropDraft, refuseConflict } from "../../api/drafts.ts";
+import { ApiError, askJson, send, useResource } from "../../api/resource.ts";
+import { heldFor, may } from "../../api/session.ts";
+import { type Question, say, sayError, useActing } from "../../parts/acting.ts";
 import { Command } from "../../parts/copy.tsx";
-import { whyNoObject } from "../../parts/json-tokens.ts";
 import {
   AreaField,
   CameBack,
@@ -16,11 +15,12 @@ import {
   TextField,
   useForm,
 } from "../../parts/form.tsx";
+import { whyNoObject } from "../../parts/json-tokens.ts";
+import { Button } from "../../parts/layout.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
+import { Say } from "../../parts/states.tsx";
 import { type ReadAction, readAction } from "../../records/exact-record.ts";
 import { actionPath, checkedSchema, checkForm, type PartProps, PROTECTED } from "./action-parts.tsx";
-import { COMPATIBILITY_MODES } from "../../../model/action.ts";
-import { Say } from "../../parts/states.tsx";
 
 const FIRST_SCHEMA = `{
   "type": "object",

@@ -1,6 +1,4 @@
-import type { Subscription } from "../../../domain/subscription.ts";
-import { type Route, linkTo } from "../../parts/route.ts";
-import type { ReadAction } from "../../records/exact-record.ts";
+import { useEffect, useState } from "preact/hooks";
 import {
   type Action,
   type ActionSettings,
@@ -9,11 +7,13 @@ import {
   type SchemaVerdict,
 } from "../../../domain/action.ts";
 import { isReservedName } from "../../../domain/names.ts";
-import { may } from "../../api/session.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
 import { keepDraft, readDraft } from "../../api/drafts.ts";
-import { useEffect, useState } from "preact/hooks";
-import { askJson, type ApiError, noted } from "../../api/resource.ts";
+import { type ApiError, askJson, noted } from "../../api/resource.ts";
+import { may } from "../../api/session.ts";
 import { whyNoObject } from "../../parts/json-tokens.ts";
+import { linkTo, type Route } from "../../parts/route.ts";
+import type { ReadAction } from "../../records/exact-record.ts";
 
 /** What every part of an action's page has. */
 export interface PartProps {

@@ -1,28 +1,28 @@
-import { Section, Button } from "../../parts/layout.tsx";
 import { useMemo } from "preact/hooks";
 import type { CheckedEvents, SchemaVerdict } from "../../../domain/action.ts";
-import { nextVersionName } from "../../../domain/names.ts";
-import { may } from "../../api/session.ts";
-import { send, withQuery, ApiError } from "../../api/resource.ts";
-import { useActing, say } from "../../parts/acting.ts";
-import { useDraft } from "../../api/drafts.ts";
 import { shellWord } from "../../../domain/formats.ts";
+import { nextVersionName } from "../../../domain/names.ts";
+import { useDraft } from "../../api/drafts.ts";
+import { ApiError, send, withQuery } from "../../api/resource.ts";
+import { may } from "../../api/session.ts";
+import { say, useActing } from "../../parts/acting.ts";
 import { Command } from "../../parts/copy.tsx";
+import { EXACT } from "../../parts/form.tsx";
 import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
+import { Button, Section } from "../../parts/layout.tsx";
+import { goTo, linkTo } from "../../parts/route.ts";
 import { Say } from "../../parts/states.tsx";
 import { countText, numberText } from "../../parts/values.tsx";
-import { goTo, linkTo } from "../../parts/route.ts";
 import {
-  type PartProps,
-  mayChange,
   actionPath,
   type CheckFields,
   checkForm,
+  mayChange,
+  type PartProps,
   useVerdict,
 } from "./action-parts.tsx";
 import { BreakList, DiffView } from "./diff-view.tsx";
 import { diffRows, inOrder } from "./schema-diff.ts";
-import { EXACT } from "../../parts/form.tsx";
 
 /** So many of the last events are checked with it. */
 const REPLAY_EVENTS = 1_000;

@@ -1,26 +1,26 @@
-import { Button, Segments, CodeBox } from "../../parts/layout.tsx";
 import { useMemo, useState } from "preact/hooks";
+import type { RevisionBreak } from "../../../domain/action.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
+import { type FieldPath, pathNamed } from "../../../json/field-path.ts";
+import { pointerTo } from "../../../json/pointer.ts";
+import { Copy } from "../../parts/copy.tsx";
 import { Pieces } from "../../parts/json-view.tsx";
-import { numberText } from "../../parts/values.tsx";
+import { Button, CodeBox, Segments } from "../../parts/layout.tsx";
 import { goTo, linkTo, type Route } from "../../parts/route.ts";
+import { numberText } from "../../parts/values.tsx";
+import { SubscriptionLink } from "../../records/subscription.tsx";
 import {
   type BreakPlace,
+  brokenFields,
   type DiffRow,
   type Fold,
   foldedRows,
-  pinsOf,
   type JsonLine,
   jsonLines,
-  brokenFields,
+  pinsOf,
   type UsedField,
   usedFields,
 } from "./schema-diff.ts";
-import type { RevisionBreak } from "../../../domain/action.ts";
-import { SubscriptionLink } from "../../records/subscription.tsx";
-import { Copy } from "../../parts/copy.tsx";
-import type { Subscription } from "../../../domain/subscription.ts";
-import { pointerTo } from "../../../json/pointer.ts";
-import { type FieldPath, pathNamed } from "../../../json/field-path.ts";
 
 /** Each row is some twenty elements. */
 const SHOWN_ROWS = 1_500;

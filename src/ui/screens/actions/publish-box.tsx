@@ -1,19 +1,19 @@
-import { Section, Button } from "../../parts/layout.tsx";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { isReservedName } from "../../../domain/names.ts";
-import { may } from "../../api/session.ts";
-import { askJson, type ApiError, newAttemptKey } from "../../api/resource.ts";
-import { readSample } from "../../records/exact-record.ts";
 import type { Event } from "../../../domain/event.ts";
-import { useActing } from "../../parts/acting.ts";
-import { useDraft } from "../../api/drafts.ts";
 import { shellWord } from "../../../domain/formats.ts";
+import { isReservedName } from "../../../domain/names.ts";
+import { useDraft } from "../../api/drafts.ts";
+import { type ApiError, askJson, newAttemptKey } from "../../api/resource.ts";
+import { may } from "../../api/session.ts";
+import { useActing } from "../../parts/acting.ts";
 import { Command } from "../../parts/copy.tsx";
-import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
-import { Empty, Say } from "../../parts/states.tsx";
-import { linkTo } from "../../parts/route.ts";
-import { type PartProps, actionPath } from "./action-parts.tsx";
 import { CameBack, EXACT } from "../../parts/form.tsx";
+import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
+import { Button, Section } from "../../parts/layout.tsx";
+import { linkTo } from "../../parts/route.ts";
+import { Empty, Say } from "../../parts/states.tsx";
+import { readSample } from "../../records/exact-record.ts";
+import { actionPath, type PartProps } from "./action-parts.tsx";
 
 interface TypedEvent {
   readonly text: string;

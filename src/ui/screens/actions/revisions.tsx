@@ -1,17 +1,17 @@
-import { Section, NONE, Button } from "../../parts/layout.tsx";
 import { useMemo } from "preact/hooks";
 import type { ActionRevision } from "../../../domain/action.ts";
-import { withQuery, useResource } from "../../api/resource.ts";
 import { shellWord } from "../../../domain/formats.ts";
+import { useResource, withQuery } from "../../api/resource.ts";
 import { Command } from "../../parts/copy.tsx";
 import { indentedLines, textOfLines } from "../../parts/json-tokens.ts";
+import { Button, NONE, Section } from "../../parts/layout.tsx";
+import { goTo, linkTo } from "../../parts/route.ts";
 import { Failed, Say, Waiting } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { numberText, Time } from "../../parts/values.tsx";
-import { goTo, linkTo } from "../../parts/route.ts";
-import { type PartProps, mayChange, actionPath, checkSchema, useVerdict } from "./action-parts.tsx";
-import { BreakList, DiffView } from "./diff-view.tsx";
 import { type Exact, readRevision } from "../../records/exact-record.ts";
+import { actionPath, checkSchema, mayChange, type PartProps, useVerdict } from "./action-parts.tsx";
+import { BreakList, DiffView } from "./diff-view.tsx";
 import { changeInShort, diffRows, inOrder } from "./schema-diff.ts";
 
 /** Older ones are compared by their numbers. */

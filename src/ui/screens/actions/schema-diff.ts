@@ -1,9 +1,9 @@
-import { pointerTo, pointerSteps } from "../../../json/pointer.ts";
-import { indentedLines, type Piece } from "../../parts/json-tokens.ts";
 import { diffArrays } from "diff";
 import type { RevisionBreak } from "../../../domain/action.ts";
-import { pathNamed } from "../../../json/field-path.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
+import { pathNamed } from "../../../json/field-path.ts";
+import { pointerSteps, pointerTo } from "../../../json/pointer.ts";
+import { indentedLines, type Piece } from "../../parts/json-tokens.ts";
 
 /** A line of indented JSON, and where its value is. */
 export interface JsonLine {

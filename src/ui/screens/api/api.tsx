@@ -1,25 +1,25 @@
-import { capital } from "../../parts/values.tsx";
-import { Button, Words, Head, Section } from "../../parts/layout.tsx";
 import { useEffect, useRef } from "preact/hooks";
+import { useDraft } from "../../api/drafts.ts";
 import { apiUrl, askText, type Envelope, useResource } from "../../api/resource.ts";
-import { Empty, Waiting } from "../../parts/states.tsx";
+import { Command } from "../../parts/copy.tsx";
+import { CameBack, EXACT } from "../../parts/form.tsx";
 import { useKeys } from "../../parts/keys.ts";
+import { Button, Head, Section, Words } from "../../parts/layout.tsx";
 import { goTo, linkTo, type Route } from "../../parts/route.ts";
+import { Empty, Waiting } from "../../parts/states.tsx";
+import { capital } from "../../parts/values.tsx";
 import {
-  foundOperations,
-  type OpenApi,
-  type Operation,
-  operationsOf,
   answersOf,
   bodyOf,
   exampleOf,
+  foundOperations,
   kindOf,
+  type OpenApi,
+  type Operation,
+  operationsOf,
   resolved,
   type Schema,
 } from "./open-api.ts";
-import { EXACT, CameBack } from "../../parts/form.tsx";
-import { useDraft } from "../../api/drafts.ts";
-import { Command } from "../../parts/copy.tsx";
 import { curlLine, type RequestValues, TryIt } from "./try-it.tsx";
 
 const readDocument = async (path: string, signal: AbortSignal): Promise<Envelope<OpenApi>> => ({

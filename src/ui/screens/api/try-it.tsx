@@ -1,23 +1,23 @@
-import { curlOf, JSON_HEADER, TOKEN_HEADER } from "../../parts/copy.tsx";
-import { apiUrl, withQuery, ask } from "../../api/resource.ts";
+import { useState } from "preact/hooks";
 import { shellWord } from "../../../domain/formats.ts";
+import { SCOPE_NAMES } from "../../../domain/token.ts";
+import { apiUrl, ask, withQuery } from "../../api/resource.ts";
+import { maySome } from "../../api/session.ts";
+import { type Question, useActing } from "../../parts/acting.ts";
+import { curlOf, JSON_HEADER, TOKEN_HEADER } from "../../parts/copy.tsx";
+import { AreaField, Field, Form, TextField } from "../../parts/form.tsx";
+import { JsonView } from "../../parts/json-view.tsx";
+import { Section, Words } from "../../parts/layout.tsx";
+import { Say } from "../../parts/states.tsx";
+import { durationText, sizeText } from "../../parts/values.tsx";
 import {
-  needsNoToken,
-  type Operation,
   CANNOT_BE_UNDONE,
+  needsNoToken,
   NOT_TRIED,
+  type Operation,
   type Parameter,
   scopeOf,
 } from "./open-api.ts";
-import { Words, Section } from "../../parts/layout.tsx";
-import { useState } from "preact/hooks";
-import { SCOPE_NAMES } from "../../../domain/token.ts";
-import { maySome } from "../../api/session.ts";
-import { useActing, type Question } from "../../parts/acting.ts";
-import { AreaField, Field, Form, TextField } from "../../parts/form.tsx";
-import { JsonView } from "../../parts/json-view.tsx";
-import { Say } from "../../parts/states.tsx";
-import { durationText, sizeText } from "../../parts/values.tsx";
 
 export type RequestValues = Readonly<Record<string, string>>;
 

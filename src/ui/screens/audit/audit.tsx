@@ -1,6 +1,6 @@
 import type { AuditEntry, ChangedMember } from "../../../domain/audit.ts";
-import { type FilterName, List, useParts, useTimeRange } from "../../parts/list.tsx";
 import { NONE } from "../../parts/layout.tsx";
+import { type FilterName, List, useParts, useTimeRange } from "../../parts/list.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
 import { Empty } from "../../parts/states.tsx";
 import type { Column } from "../../parts/table.tsx";

@@ -1,21 +1,21 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
-import { DELIVERY_STATUSES } from "../../../model/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
+import { DELIVERY_STATUSES } from "../../../model/delivery.ts";
+import { ApiError, askJson, changes, useResource } from "../../api/resource.ts";
 import { may } from "../../api/session.ts";
-import { useResource, askJson, changes, ApiError } from "../../api/resource.ts";
+import { say, sayError, useActing } from "../../parts/acting.ts";
 import { Button, NONE } from "../../parts/layout.tsx";
 import { type FilterName, List, Split, useParts, useTimeRange } from "../../parts/list.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
 import { Empty, Status } from "../../parts/states.tsx";
 import type { Column } from "../../parts/table.tsx";
-import { Time, countText, numberText } from "../../parts/values.tsx";
-import { SubscriptionName, subscriptionFilter, subscriptionsNamed } from "../../records/subscription.tsx";
+import { countText, numberText, Time } from "../../parts/values.tsx";
+import { canRetry, canSkip } from "../../records/attempt-times.ts";
 import { Next } from "../../records/delivery.tsx";
+import { subscriptionFilter, SubscriptionName, subscriptionsNamed } from "../../records/subscription.tsx";
 import { CAUSES } from "../overview/figure-views.tsx";
 import { DeliveryDetail } from "./delivery-detail.tsx";
-import { useActing, say, sayError } from "../../parts/acting.ts";
-import { canRetry, canSkip } from "../../records/attempt-times.ts";
 
 const EVERY_MS = 2_000;
 

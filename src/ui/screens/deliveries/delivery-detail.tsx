@@ -1,18 +1,18 @@
-import { type Query, type AnyMeta, type Resource, useResource } from "../../api/resource.ts";
 import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
+import { shellWord } from "../../../domain/formats.ts";
+import type { Health } from "../../../domain/operations.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { CopyCommand, Copy, curlOf } from "../../parts/copy.tsx";
-import { Head, Section, CodeBox } from "../../parts/layout.tsx";
+import { type AnyMeta, type Query, type Resource, useResource } from "../../api/resource.ts";
+import { Copy, CopyCommand, curlOf } from "../../parts/copy.tsx";
+import { JsonView } from "../../parts/json-view.tsx";
+import { CodeBox, Head, Section } from "../../parts/layout.tsx";
 import { linkTo } from "../../parts/route.ts";
-import { Detail, Failed, Say, MEANING, Status, Waiting } from "../../parts/states.tsx";
+import { Detail, Failed, MEANING, Say, Status, Waiting } from "../../parts/states.tsx";
 import { countText, Time, useNow } from "../../parts/values.tsx";
 import { Attempts } from "../../records/attempts.tsx";
-import { SubscriptionLink } from "../../records/subscription.tsx";
 import { DeliveryActs, waitsFor } from "../../records/delivery.tsx";
-import type { Health } from "../../../domain/operations.ts";
-import { shellWord } from "../../../domain/formats.ts";
-import { JsonView } from "../../parts/json-view.tsx";
 import { eventPath, type ReadEvent, readEvent } from "../../records/exact-record.ts";
+import { SubscriptionLink } from "../../records/subscription.tsx";
 
 const EVERY_MS = 4_000;
 

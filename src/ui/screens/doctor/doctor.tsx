@@ -1,10 +1,10 @@
-import { Head, Section, Words, Button } from "../../parts/layout.tsx";
-import { capital, Time } from "../../parts/values.tsx";
 import type { Finding, FindingsMeta, Node } from "../../../domain/operations.ts";
 import { useResource } from "../../api/resource.ts";
 import { CopyCommand } from "../../parts/copy.tsx";
-import { Failed, Waiting, type State, Status } from "../../parts/states.tsx";
+import { Button, Head, Section, Words } from "../../parts/layout.tsx";
+import { Failed, type State, Status, Waiting } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
+import { capital, Time } from "../../parts/values.tsx";
 
 const STATES: Readonly<Record<Finding["status"], State>> = {
   problem: "failed",

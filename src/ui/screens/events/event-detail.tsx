@@ -1,25 +1,25 @@
 import { useRef } from "preact/hooks";
 import type { Action } from "../../../domain/action.ts";
+import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
 import type { Event } from "../../../domain/event.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { isReservedName } from "../../../domain/names.ts";
-import { may, readSession } from "../../api/session.ts";
-import { apiUrl, send, newAttemptKey, type Query, useResource } from "../../api/resource.ts";
-import { useActing, say, sayError } from "../../parts/acting.ts";
-import { Button, Head, Section } from "../../parts/layout.tsx";
-import { Copy, curlOf, JSON_HEADER, runnable, TOKEN_HEADER } from "../../parts/copy.tsx";
-import { goTo, linkTo } from "../../parts/route.ts";
-import { Detail, Loaded, Waiting, Status } from "../../parts/states.tsx";
-import { Time, durationText, numberText, Until } from "../../parts/values.tsx";
-import { JsonView } from "../../parts/json-view.tsx";
-import { eventPath, type ReadEvent, readEvent } from "../../records/exact-record.ts";
-import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
-import { DELIVERY_STATUSES } from "../../../model/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
+import { DELIVERY_STATUSES } from "../../../model/delivery.ts";
+import { apiUrl, newAttemptKey, type Query, send, useResource } from "../../api/resource.ts";
+import { may, readSession } from "../../api/session.ts";
+import { say, sayError, useActing } from "../../parts/acting.ts";
+import { Copy, curlOf, JSON_HEADER, runnable, TOKEN_HEADER } from "../../parts/copy.tsx";
 import { Icon } from "../../parts/icons.tsx";
+import { JsonView } from "../../parts/json-view.tsx";
+import { Button, Head, Section } from "../../parts/layout.tsx";
+import { goTo, linkTo } from "../../parts/route.ts";
+import { Detail, Loaded, Status, Waiting } from "../../parts/states.tsx";
+import { durationText, numberText, Time, Until } from "../../parts/values.tsx";
 import { Attempts } from "../../records/attempts.tsx";
-import { SubscriptionName } from "../../records/subscription.tsx";
 import { DeliveryActs } from "../../records/delivery.tsx";
+import { eventPath, type ReadEvent, readEvent } from "../../records/exact-record.ts";
+import { SubscriptionName } from "../../records/subscription.tsx";
 
 /** One event: where it went, and what was published. */
 export function EventDetail({ id, query }: { readonly id: string; readonly query: Query }) {

@@ -4,7 +4,7 @@ import { EVENT_OUTCOMES } from "../../../domain/event.ts";
 import { Button } from "../../parts/layout.tsx";
 import { type FilterName, List, Split, useParts, useTimeRange } from "../../parts/list.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
-import { Empty, Counts } from "../../parts/states.tsx";
+import { Counts, Empty } from "../../parts/states.tsx";
 import type { Column } from "../../parts/table.tsx";
 import { Time } from "../../parts/values.tsx";
 import { EventDetail } from "./event-detail.tsx";

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
-import type { Stats, StatsBacklog, BacklogCause } from "../../../domain/stats/stats.ts";
-import { durationText, numberText, failedShare, percentText, rateText, useNow } from "../../parts/values.tsx";
-import { linkTo } from "../../parts/route.ts";
-import { RANGES, type Rates, ratesOf } from "./figures.ts";
 import { useMemo } from "preact/hooks";
+import type { BacklogCause, Stats, StatsBacklog } from "../../../domain/stats/stats.ts";
 import { Chart, type ChartLine, momentText } from "../../parts/chart.tsx";
+import { linkTo } from "../../parts/route.ts";
+import { durationText, failedShare, numberText, percentText, rateText, useNow } from "../../parts/values.tsx";
+import { RANGES, type Rates, ratesOf } from "./figures.ts";
 
 const unfinishedIn = (backlog: StatsBacklog): number =>
   CAUSES.reduce((total, [cause]) => total + backlog[cause].deliveries, 0);

@@ -1,3 +1,4 @@
+import type { Finding } from "../../../domain/operations.ts";
 import {
   type Stats,
   STATS_RANGE_NAMES,
@@ -5,21 +6,20 @@ import {
   type SubscriptionFigures,
 } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
+import { SUBSCRIPTION_STATES, type SubscriptionState } from "../../../domain/words/attention.ts";
+import { useResource, withQuery } from "../../api/resource.ts";
 import { may } from "../../api/session.ts";
-import { withQuery, useResource } from "../../api/resource.ts";
-import { Segments, Section, NONE } from "../../parts/layout.tsx";
-import { Failed, Waiting, Empty, FIRST_SUBSCRIPTION, Status } from "../../parts/states.tsx";
+import { NONE, Section, Segments } from "../../parts/layout.tsx";
 import { goTo, linkTo, type Route } from "../../parts/route.ts";
+import { Empty, Failed, FIRST_SUBSCRIPTION, Status, Waiting } from "../../parts/states.tsx";
+import { useStill } from "../../parts/still.ts";
+import { type Column, Table } from "../../parts/table.tsx";
+import { countText, durationText, failedShare, numberText, useNow } from "../../parts/values.tsx";
+import { LastError, stateNow, SubscriptionName, Success } from "../../records/subscription.tsx";
+import { Findings } from "../doctor/doctor.tsx";
 import { Backlog, RateChart, StatStrip } from "./figure-views.tsx";
 import { RANGES } from "./figures.ts";
 import { Verdict } from "./verdict.tsx";
-import { SUBSCRIPTION_STATES, type SubscriptionState } from "../../../domain/words/attention.ts";
-import { SubscriptionName, LastError, Success, stateNow } from "../../records/subscription.tsx";
-import { failedShare, durationText, numberText, useNow, countText } from "../../parts/values.tsx";
-import { useStill } from "../../parts/still.ts";
-import { type Column, Table } from "../../parts/table.tsx";
-import type { Finding } from "../../../domain/operations.ts";
-import { Findings } from "../doctor/doctor.tsx";
 
 const EVERY_MS: Readonly<Record<StatsRange, number>> = {
   "5m": 2_000,

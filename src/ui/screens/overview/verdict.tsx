@@ -1,19 +1,19 @@
-import { Button } from "../../parts/layout.tsx";
 import { useState } from "preact/hooks";
 import type { BacklogShare, Stats } from "../../../domain/stats/stats.ts";
-import type { ApiError } from "../../api/resource.ts";
 import {
   attention,
-  type SubscriptionAttention,
   attentionBySubscription,
   attentionCount,
+  type SubscriptionAttention,
 } from "../../api/attention.ts";
+import type { ApiError } from "../../api/resource.ts";
 import { may } from "../../api/session.ts";
-import { SubscriptionName, AttentionWords } from "../../records/subscription.tsx";
+import { Button } from "../../parts/layout.tsx";
+import { linkTo } from "../../parts/route.ts";
 import { Status } from "../../parts/states.tsx";
 import { isScrolled, useStill } from "../../parts/still.ts";
 import { durationText, numberText, useNow } from "../../parts/values.tsx";
-import { linkTo } from "../../parts/route.ts";
+import { AttentionWords, SubscriptionName } from "../../records/subscription.tsx";
 import { RANGES } from "./figures.ts";
 
 const SHOWN = 10;

@@ -1,20 +1,20 @@
 import type { Replay, ReplayStatus } from "../../../domain/replay.ts";
-import { REPLAY_STATUSES } from "../../../model/replay.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
+import { REPLAY_STATUSES } from "../../../model/replay.ts";
+import { type Query, send, useResource } from "../../api/resource.ts";
 import { may } from "../../api/session.ts";
-import { send, type Query, useResource } from "../../api/resource.ts";
-import { useActing, type Question, sayError } from "../../parts/acting.ts";
-import { Button, Definitions, Head } from "../../parts/layout.tsx";
+import { type Question, sayError, useActing } from "../../parts/acting.ts";
 import { CopyCommand } from "../../parts/copy.tsx";
+import { Button, Definitions, Head } from "../../parts/layout.tsx";
 import { type FilterName, List, Split, useParts } from "../../parts/list.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
 import { Detail, Empty, Failed, type State, Status } from "../../parts/states.tsx";
 import type { Column } from "../../parts/table.tsx";
 import { capital, numberText, Time } from "../../parts/values.tsx";
 import {
+  subscriptionFilter,
   SubscriptionLink,
   SubscriptionName,
-  subscriptionFilter,
   subscriptionsNamed,
 } from "../../records/subscription.tsx";
 

@@ -1,14 +1,14 @@
 import type { Delivery, SubscriptionAttempt } from "../../../domain/delivery.ts";
-import { withQuery, useResource } from "../../api/resource.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
+import { useResource, withQuery } from "../../api/resource.ts";
+import { Command } from "../../parts/copy.tsx";
+import { Button, Section, Segments } from "../../parts/layout.tsx";
+import { goTo, linkTo, type Route } from "../../parts/route.ts";
 import { Loaded, Status } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { durationText, Time } from "../../parts/values.tsx";
-import { goTo, linkTo, type Route } from "../../parts/route.ts";
-import { answerOf, heightOf, kindOf, tallyOf } from "./attempt-strip.ts";
-import { Button, Segments, Section } from "../../parts/layout.tsx";
-import type { Subscription } from "../../../domain/subscription.ts";
-import { Command } from "../../parts/copy.tsx";
 import { Next } from "../../records/delivery.tsx";
+import { answerOf, heightOf, kindOf, tallyOf } from "./attempt-strip.ts";
 
 const SHOWN = 50;
 const EVERY_MS = 2_000;

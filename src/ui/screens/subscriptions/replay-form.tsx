@@ -1,14 +1,14 @@
-import type { Replay, ReplayCount, ReplaySelection } from "../../../domain/replay.ts";
-import { REPLAY_SELECTIONS } from "../../../model/replay.ts";
-import type { Subscription } from "../../../domain/subscription.ts";
-import { askJson, send, withQuery, useResource } from "../../api/resource.ts";
-import { type Question, say } from "../../parts/acting.ts";
-import { SubscriptionName } from "../../records/subscription.tsx";
 import { shellWord } from "../../../domain/formats.ts";
+import type { Replay, ReplayCount, ReplaySelection } from "../../../domain/replay.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
+import { REPLAY_SELECTIONS } from "../../../model/replay.ts";
+import { askJson, send, useResource, withQuery } from "../../api/resource.ts";
+import { type Question, say } from "../../parts/acting.ts";
 import { Command } from "../../parts/copy.tsx";
 import { ChoiceField, FormScreen, TextField, useForm } from "../../parts/form.tsx";
-import { countText, numberText } from "../../parts/values.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
+import { countText, numberText } from "../../parts/values.tsx";
+import { SubscriptionName } from "../../records/subscription.tsx";
 
 const ONE_DAY_MS = 86_400_000;
 

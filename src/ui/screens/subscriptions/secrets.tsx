@@ -1,14 +1,14 @@
 import type { ComponentChildren } from "preact";
-import type { SubscriptionWithSecret, RotationMeta, Subscription } from "../../../domain/subscription.ts";
-import { SecretOnce } from "../../parts/copy.tsx";
 import { useState } from "preact/hooks";
-import { send, type Envelope } from "../../api/resource.ts";
+import type { RotationMeta, Subscription, SubscriptionWithSecret } from "../../../domain/subscription.ts";
+import { type Envelope, send } from "../../api/resource.ts";
 import { useActing } from "../../parts/acting.ts";
-import { Button, Head } from "../../parts/layout.tsx";
+import { SecretOnce } from "../../parts/copy.tsx";
 import { ChoiceField, Form } from "../../parts/form.tsx";
+import { Button, Head } from "../../parts/layout.tsx";
 import { linkTo } from "../../parts/route.ts";
 import { Time } from "../../parts/values.tsx";
-import { SubscriptionName, isAhead } from "../../records/subscription.tsx";
+import { isAhead, SubscriptionName } from "../../records/subscription.tsx";
 
 /**
  * The secret of a subscription, new or rotated.

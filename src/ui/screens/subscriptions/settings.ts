@@ -3,8 +3,8 @@ import type { JsonSchema } from "../../../domain/request.ts";
 import {
   deactivationText,
   defaultRetries,
-  type RetryDefaults,
   retriesText,
+  type RetryDefaults,
   retryWaitMs,
 } from "../../../domain/retry.ts";
 import type { Bearer, SubscriptionMode } from "../../../domain/subscription.ts";

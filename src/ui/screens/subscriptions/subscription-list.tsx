@@ -3,16 +3,16 @@ import { shellWord } from "../../../domain/formats.ts";
 import type { Stats, SubscriptionFigures } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { SUBSCRIPTION_STATES } from "../../../domain/words/attention.ts";
+import { useResource, withQuery } from "../../api/resource.ts";
 import { may, maySome } from "../../api/session.ts";
-import { withQuery, useResource } from "../../api/resource.ts";
-import { Button, Head, NONE } from "../../parts/layout.tsx";
 import { Command } from "../../parts/copy.tsx";
+import { Button, Head, NONE } from "../../parts/layout.tsx";
 import { type FilterName, List, partOf } from "../../parts/list.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
 import { Empty, FIRST_SUBSCRIPTION, Status } from "../../parts/states.tsx";
 import type { Column } from "../../parts/table.tsx";
 import { rateText, useNow } from "../../parts/values.tsx";
-import { LastError, Success, SubscriptionName, stateNow } from "../../records/subscription.tsx";
+import { LastError, stateNow, SubscriptionName, Success } from "../../records/subscription.tsx";
 
 /** Any state but active. */
 const TROUBLED = "troubled";

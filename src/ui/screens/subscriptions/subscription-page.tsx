@@ -1,33 +1,33 @@
-import { SubscriptionList } from "./subscription-list.tsx";
-import { EditSubscription, NewSubscriptionForm } from "./settings-form.tsx";
+import type { Delivery } from "../../../domain/delivery.ts";
 import { shellWord } from "../../../domain/formats.ts";
+import type { Attention } from "../../../domain/operations.ts";
 import type { CancelledMeta, ConsumersMeta, Subscription } from "../../../domain/subscription.ts";
-import { may } from "../../api/session.ts";
+import type { SubscriptionState } from "../../../domain/words/attention.ts";
 import { send, useResource, withQuery } from "../../api/resource.ts";
-import { useActing, type Question, say, sayError } from "../../parts/acting.ts";
-import { Button, Head, Section, Menu } from "../../parts/layout.tsx";
+import { may } from "../../api/session.ts";
+import { type Question, say, sayError, useActing } from "../../parts/acting.ts";
 import { CopyCommand } from "../../parts/copy.tsx";
+import { Button, Head, Menu, Section } from "../../parts/layout.tsx";
 import { goTo, linkTo, type Route, useRecordName } from "../../parts/route.ts";
-import { Empty, Failed, Waiting, Status, Say } from "../../parts/states.tsx";
-import { numberText, useNow, Relative, Time } from "../../parts/values.tsx";
+import { Empty, Failed, Say, Status, Waiting } from "../../parts/states.tsx";
+import { numberText, Relative, Time, useNow } from "../../parts/values.tsx";
+import { DeliveryActs } from "../../records/delivery.tsx";
+import { type ReadSubscription, readSubscription } from "../../records/exact-record.ts";
 import {
-  SubscriptionName,
-  heldBack,
-  stateNow,
   AttentionWords,
+  heldBack,
   isAhead,
   needOf,
+  stateNow,
+  SubscriptionName,
 } from "../../records/subscription.tsx";
 import { DeliveriesOf, HealthStrip } from "./health.tsx";
-import { type ReadSubscription, readSubscription } from "../../records/exact-record.ts";
 import { ReplayForm } from "./replay-form.tsx";
 import { RotateSecret } from "./secrets.tsx";
+import { EditSubscription, NewSubscriptionForm } from "./settings-form.tsx";
 import { SettingsList } from "./settings-list.tsx";
+import { SubscriptionList } from "./subscription-list.tsx";
 import { TestHandler } from "./test-handler.tsx";
-import type { Attention } from "../../../domain/operations.ts";
-import type { Delivery } from "../../../domain/delivery.ts";
-import type { SubscriptionState } from "../../../domain/words/attention.ts";
-import { DeliveryActs } from "../../records/delivery.tsx";
 
 const EVERY_MS = 2_000;
 

@@ -1,21 +1,21 @@
-import { CodeBox, Head, Plain, Button } from "../../parts/layout.tsx";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { attemptErrorText } from "../../../domain/words/attempts.ts";
-import type { HandlerTest } from "../../../domain/webhook.ts";
-import type { Subscription } from "../../../domain/subscription.ts";
-import { askJson, withQuery, noted } from "../../api/resource.ts";
-import { eventPath, type ReadEvent, readEvent, readSample } from "../../records/exact-record.ts";
 import type { Event } from "../../../domain/event.ts";
-import { partsText } from "../../records/attempt-times.ts";
-import { SubscriptionName } from "../../records/subscription.tsx";
-import { AreaField, CameBack, Form, TextField, useForm } from "../../parts/form.tsx";
 import { shellWord } from "../../../domain/formats.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
+import type { HandlerTest } from "../../../domain/webhook.ts";
+import { attemptErrorText } from "../../../domain/words/attempts.ts";
+import { askJson, noted, withQuery } from "../../api/resource.ts";
 import { Command } from "../../parts/copy.tsx";
+import { AreaField, CameBack, Form, TextField, useForm } from "../../parts/form.tsx";
 import { indentedLines, textOfLines } from "../../parts/json-tokens.ts";
 import { JsonView } from "../../parts/json-view.tsx";
+import { Button, CodeBox, Head, Plain } from "../../parts/layout.tsx";
+import { linkTo } from "../../parts/route.ts";
 import { Say } from "../../parts/states.tsx";
 import { durationText } from "../../parts/values.tsx";
-import { linkTo } from "../../parts/route.ts";
+import { partsText } from "../../records/attempt-times.ts";
+import { eventPath, type ReadEvent, readEvent, readSample } from "../../records/exact-record.ts";
+import { SubscriptionName } from "../../records/subscription.tsx";
 import { objectText } from "./settings.ts";
 
 /** The last event of an action, or of any that a pattern stands for, with its payload as it was published. */

@@ -1,16 +1,16 @@
-import type { Token, ScopeName, TokenWithSecret } from "../../../domain/token.ts";
-import { identity, may } from "../../api/session.ts";
+import { useState } from "preact/hooks";
+import type { ScopeName, Token, TokenWithSecret } from "../../../domain/token.ts";
 import { send, useResource } from "../../api/resource.ts";
-import { useActing, say, sayError } from "../../parts/acting.ts";
+import { identity, may } from "../../api/session.ts";
+import { say, sayError, useActing } from "../../parts/acting.ts";
+import { SecretOnce } from "../../parts/copy.tsx";
+import { ChoiceField, FieldGroup, FormScreen, TextField, useForm, Wrong } from "../../parts/form.tsx";
 import { Button, Head } from "../../parts/layout.tsx";
 import { List, partOf } from "../../parts/list.tsx";
 import { linkTo, type Route, useRecordName } from "../../parts/route.ts";
 import { Empty } from "../../parts/states.tsx";
 import type { Column } from "../../parts/table.tsx";
 import { Time, Until } from "../../parts/values.tsx";
-import { useState } from "preact/hooks";
-import { SecretOnce } from "../../parts/copy.tsx";
-import { ChoiceField, FieldGroup, FormScreen, TextField, useForm, Wrong } from "../../parts/form.tsx";
 
 const EVERY_MS = 10_000;
 
