@@ -12,9 +12,6 @@ export interface Catalogue {
   readonly omitted: readonly SkippedMessage[];
 }
 
-/** Ten times those of the largest known document; each takes time to translate and check. */
-const MAX_MESSAGES = 5_000;
-
 /**
  * The webhooks of an OpenAPI 3.1 document, or the messages of an AsyncAPI 3 one.
  * @param name of the file, for a person
@@ -25,10 +22,6 @@ export function readCatalogue(document: unknown, name: string): Catalogue {
   const messages: DocumentEvent[] = [];
   const omitted: SkippedMessage[] = [];
   for (const { read, ...known } of find(source, document as JsonObject)) {
-    if (messages.length + omitted.length >= MAX_MESSAGES) {
-      const max = MAX_MESSAGES.toLocaleString("en");
-      throw usageError(`${name} declares more than ${max} messages; split it into smaller documents.`);
-    }
     try {
       messages.push({ deprecated: false, ...known, ...read() });
     } catch (error) {

@@ -97,7 +97,7 @@ class Translation {
       } else if (holds(keyword, dialect) !== undefined) {
         entries.push([keyword, this.#inside(keyword, value, place, dialect)]);
       } else if (isKept(keyword, dialect)) entries.push([keyword, value]);
-      else note(reasonDropped(keyword, schema));
+      else note(reasonDropped(keyword));
     }
     return dialect === "draft-07" ? Object.fromEntries(entries) : this.#downgrade(new Map(entries), pointer);
   }

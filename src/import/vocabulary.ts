@@ -1,12 +1,4 @@
-import {
-  closestKeyword,
-  insteadOfNullable,
-  isAnnotation,
-  isAssertion,
-  isObject,
-  type JsonObject,
-  schemasIn,
-} from "../schema/keywords.ts";
+import { closestKeyword, isAnnotation, isAssertion, isObject, schemasIn } from "../schema/keywords.ts";
 import { pointerTo } from "../json/pointer.ts";
 import type { Dialect, SourceDocument } from "./source.ts";
 
@@ -25,15 +17,9 @@ const HOLDS_2020: ReadonlyMap<string, InnerSchemas | undefined> = new Map([
 const NEWER = new Set(["dependentRequired", "minContains", "maxContains"]);
 
 /** Keywords that contain or name schemas. What is referred to is copied under its own name. */
-export const STRUCTURE: ReadonlySet<string> = new Set([
-  "$schema",
-  "$id",
-  "$anchor",
-  "$dynamicAnchor",
-  "$vocabulary",
-  "$defs",
-  "definitions",
-]);
+export const STRUCTURE: ReadonlySet<string> = new Set(
+  "$schema $id $anchor $dynamicAnchor $vocabulary $defs definitions".split(" "),
+);
 
 const TEXTS = new Set(["$comment", "description", "title"]);
 
@@ -55,12 +41,9 @@ export function isKept(keyword: string, dialect: Dialect): boolean {
 }
 
 /** Why another keyword is left out. */
-export function reasonDropped(keyword: string, schema: JsonObject): string {
-  if (keyword === "nullable") {
-    const instead = insteadOfNullable(schema);
-    const hint = instead === undefined ? "" : `, and the type rules null out; ${instead} lets it pass`;
-    return `left out: nullable checks nothing${hint}`;
-  }
+export function reasonDropped(keyword: string): string {
+  if (keyword === "nullable")
+    return 'left out: nullable checks nothing; to allow null, write "null" into the list of types';
   const shown = keyword.length > 64 ? `${keyword.slice(0, 64).toWellFormed()}…` : keyword;
   const meant = closestKeyword(keyword);
   const hint = meant === undefined || meant === keyword ? "" : `; did you mean ${meant}?`;

@@ -4,7 +4,6 @@ import { contradictionOf } from "./compatibility/unions.ts";
 import { maxBytesOf, refusalIn, refuseSchema } from "./document-rules.ts";
 import {
   closestKeyword,
-  insteadOfNullable,
   isAnnotation,
   isDefinitions,
   isKnown,
@@ -131,9 +130,7 @@ function warningsOf({ nodes }: SchemaDocument): SchemaWarning[] {
 
 function messageFor(keyword: string, schema: JsonObject): string | undefined {
   if (keyword === "nullable") {
-    const instead = schema["$ref"] === undefined ? insteadOfNullable(schema) : undefined;
-    const hint = instead === undefined ? "" : `; write ${instead} instead`;
-    return `nullable is not part of JSON Schema and checks nothing${hint}`;
+    return 'nullable is not part of JSON Schema and checks nothing; to allow null, write "null" into the list of types';
   }
   if (!isKnown(keyword)) {
     // By custom such a name marks an extension on purpose.

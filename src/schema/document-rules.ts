@@ -70,22 +70,13 @@ export function checkSize(schemata: unknown, maxBytes: number): void {
 
 const DRAFT_07 = /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/;
 
-/** Refuses what means something else in other dialects, or makes a check unsafe. */
+/** Refuses another dialect, and values that Ajv could take from the payload. */
 export function refuseUnsafe(document: JsonObject, schema: JsonObject, pointer: string): void {
-  const refuse = (keyword: string, message: string, value: unknown): EvregError =>
-    refuseSchema(document, pointerTo(pointer, keyword), message, value);
-  const { $schema: dialect, $async: isAsync } = schema;
+  const { $schema: dialect } = schema;
   if (typeof dialect === "string" && !DRAFT_07.test(dialect)) {
     const message =
       "names another dialect; schemas are JSON Schema draft-07 (http://json-schema.org/draft-07/schema#)";
-    throw refuse("$schema", message, dialect);
-  }
-  if (isAsync !== undefined) {
-    throw refuse(
-      "$async",
-      "is not part of draft-07 and cannot be used: payloads are checked at once",
-      isAsync,
-    );
+    throw refuseSchema(document, `${pointer}/$schema`, message, dialect);
   }
   for (const [keyword, value] of Object.entries(schema)) {
     if (isAnnotation(keyword) || !isObject(value) || typeof value["$data"] !== "string") continue;

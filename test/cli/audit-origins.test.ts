@@ -93,7 +93,7 @@ test("the origin of each change at a server is the token's name and the address"
   const flags = ["--url", server.url, "--token-file", tokenFile];
   const origin = { by: "bootstrap", address: "127.0.0.1" };
   expect(await originsOf(await prepare(evreg), ...flags)).toEqual(
-    changes.map((change) => ({ change, ...origin })),
+    changes.map((change) => Object.assign({ change }, origin)),
   );
   await evreg.close();
   await server.stop();
@@ -110,5 +110,7 @@ test("the origin of each change on a data folder is local, without an address", 
   await evreg.close();
   await server.stop();
   const origin = { by: "local", address: null };
-  expect(await originsOf(records, "--data", data)).toEqual(changes.map((change) => ({ change, ...origin })));
+  expect(await originsOf(records, "--data", data)).toEqual(
+    changes.map((change) => Object.assign({ change }, origin)),
+  );
 });

@@ -101,8 +101,8 @@ test.each<readonly [format: string, taken: readonly unknown[], refused: readonly
   ],
   [
     "url",
-    ["https://example.com", "ftp://u:p@example.com:80/a%20b", "http://8.8.8.8", "http://müller.de/"],
-    ["http://localhost", "http://10.0.0.1", "http://a..b", "mailto:a@b.c", "http://a.b c", "http://a.bc:x/"],
+    ["https://example.com", "ftp://u:p@example.com:80/a%20b", "http://localhost", "http://müller.de/"],
+    ["http://", "http:///a", "mailto:a@b.c", "http://a.b c", "http://a.bc/x y"],
   ],
   [
     "email",
