@@ -1,18 +1,13 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
-import { at, bothWays, everywhere, object, text, whole } from "./rule-cases.ts";
+import { at, atProperty, bothWays, everywhere, object, rule, text, whole } from "./rule-cases.ts";
 import type { Json } from "./random-schemas.ts";
 import type { RuleCase } from "./rule-cases.ts";
 
 const closed = { additionalProperties: false };
 const none = { type: "null" };
+const textOrNull = { type: ["string", "null"] };
 const kind = (name: string, properties: Json = {}, rest: Json = {}): Json =>
   object({ kind: { const: name }, ...properties }, { required: ["kind"], ...rest });
-const all: [string, string] = ["one more schema in allOf", "one schema less in allOf"];
-const branch: [string, string] = ["a branch taken from anyOf or oneOf", "a branch added to anyOf or oneOf"];
-const inBranch: [string, string] = ["a branch narrowed", "a branch widened"];
-const then: [string, string] = ["a then or else narrowed", "a then or else widened"];
-const definition: [string, string] = ["a definition narrowed", "a definition widened"];
-const recursive: [string, string] = ["a recursive schema narrowed", "a recursive schema widened"];
 const tree = (value: unknown, rest: Json = {}): Json =>
   object({ value, left: { $ref: "#/properties/p" }, right: { $ref: "#/properties/p" } }, rest);
 const chain = (value: unknown): Json => ({
@@ -22,194 +17,163 @@ const chain = (value: unknown): Json => ({
     other: { type: "array", items: { anyOf: [{ $ref: "#/definitions/one" }, none] } },
   },
 });
+/** A document with these properties and a definition that they refer to. */
+const defined = (d: Json, properties: Json): Json => ({ ...object(properties), definitions: { d } });
+const DEFINED = { $ref: "#/definitions/d" };
+const referring = (name: "x" | "y"): Json => ({
+  ...at({ allOf: [{ $ref: `#/definitions/${name}` }] }),
+  definitions: { x: text, y: { ...text, maxLength: 3 } },
+});
+const A_OR_B = [kind("a"), kind("b")];
 
 /** Changes of schemas that combine others, refer to others or to themselves. */
 export const CHOICE_CASES: readonly RuleCase[] = [
-  ...bothWays(...all, { allOf: [text] }, { allOf: [text, { minLength: 1 }] }, "/allOf/1/minLength"),
   ...bothWays(
-    ...all,
-    object({ a: text }),
-    object({ a: text }, { allOf: [{ required: ["a"] }] }),
-    "/allOf/0/required",
+    "one more schema in allOf",
+    "one schema less in allOf",
+    [{ allOf: [text] }, { allOf: [text, { minLength: 1 }] }, "/allOf/1/minLength"],
+    [object({ a: text }), object({ a: text }, { allOf: [{ required: ["a"] }] }), "/allOf/0/required"],
   ),
-  ...bothWays(...branch, { anyOf: [text, none] }, { anyOf: [text] }, "/anyOf"),
-  ...bothWays(...branch, { oneOf: [kind("a"), kind("b")] }, { oneOf: [kind("a")] }, "/oneOf"),
-  [
+  ...bothWays(
     "a branch taken from anyOf or oneOf",
-    at({ anyOf: [text, whole, none] }),
-    at({ anyOf: [text, none] }),
-    "/properties/p/anyOf",
-  ],
-  [
     "a branch added to anyOf or oneOf",
-    at({ oneOf: [kind("a"), kind("b")] }),
-    at({ oneOf: [kind("a"), kind("b"), kind("c")] }),
-    "/properties/p/oneOf",
-  ],
-  [
+    [{ anyOf: [text, none] }, { anyOf: [text] }, "/anyOf"],
+    [{ oneOf: A_OR_B }, { oneOf: [kind("a")] }, "/oneOf"],
+  ),
+  ...atProperty("a branch taken from anyOf or oneOf", [
+    { anyOf: [text, whole, none] },
+    { anyOf: [text, none] },
+    "/anyOf",
+  ]),
+  ...atProperty("a branch added to anyOf or oneOf", [
+    { oneOf: A_OR_B },
+    { oneOf: [...A_OR_B, kind("c")] },
+    "/oneOf",
+  ]),
+  ...atProperty(
     "an optional property added in a branch",
-    at({ anyOf: [object({ a: text }), none] }),
-    at({ anyOf: [object({ a: text, b: text }), none] }),
-  ],
-  [
-    "an optional property added in a branch",
-    at({ oneOf: [kind("a"), kind("b")] }),
-    at({ oneOf: [kind("a", { x: text }), kind("b")] }),
-  ],
-  [
-    "an optional property added in a branch",
-    at({ oneOf: [kind("a", {}, closed), kind("b", {}, closed)] }),
-    at({ oneOf: [kind("a", { x: text }, closed), kind("b", {}, closed)] }),
-  ],
-  [
-    "an optional property added in a branch",
-    at({ oneOf: [kind("b"), kind("a")] }),
-    at({ oneOf: [kind("a", { x: text }), kind("b", { y: whole })] }),
-  ],
-  [
-    "an optional property added in a branch",
-    at({ allOf: [object({ a: text }), object({ b: text })] }),
-    at({ allOf: [object({ a: text, c: text }), object({ b: text })] }),
-  ],
-  [
-    "an optional property added in a branch",
-    at({ if: kind("a"), then: object({ a: text }) }),
-    at({ if: kind("a"), then: object({ a: text, b: text }) }),
-  ],
-  [
-    "an optional property added in a branch",
-    at({ oneOf: [object({ a: object({ x: text }) }), none] }),
-    at({ oneOf: [object({ a: object({ x: text, y: text }) }), none] }),
-  ],
-  ...bothWays(
-    ...inBranch,
-    { anyOf: [object({ a: { enum: [1, 2] } }), none] },
-    { anyOf: [object({ a: { enum: [1] } }), none] },
-    "/anyOf/0/properties/a/enum",
+    [{ anyOf: [object({ a: text }), none] }, { anyOf: [object({ a: text, b: text }), none] }],
+    [{ oneOf: A_OR_B }, { oneOf: [kind("a", { x: text }), kind("b")] }],
+    [
+      { oneOf: [kind("a", {}, closed), kind("b", {}, closed)] },
+      { oneOf: [kind("a", { x: text }, closed), kind("b", {}, closed)] },
+    ],
+    [{ oneOf: [kind("b"), kind("a")] }, { oneOf: [kind("a", { x: text }), kind("b", { y: whole })] }],
+    [
+      { allOf: [object({ a: text }), object({ b: text })] },
+      { allOf: [object({ a: text, c: text }), object({ b: text })] },
+    ],
+    [
+      { if: kind("a"), then: object({ a: text }) },
+      { if: kind("a"), then: object({ a: text, b: text }) },
+    ],
+    [
+      { oneOf: [object({ a: object({ x: text }) }), none] },
+      { oneOf: [object({ a: object({ x: text, y: text }) }), none] },
+    ],
   ),
   ...bothWays(
-    ...inBranch,
-    { oneOf: [kind("a", { x: { type: ["string", "null"] } }), kind("b")] },
-    { oneOf: [kind("a", { x: text }), kind("b")] },
-    "/oneOf/0/properties/x/type",
+    "a branch narrowed",
+    "a branch widened",
+    [
+      { anyOf: [object({ a: { enum: [1, 2] } }), none] },
+      { anyOf: [object({ a: { enum: [1] } }), none] },
+      "/anyOf/0/properties/a/enum",
+    ],
+    [
+      { oneOf: [kind("a", { x: textOrNull }), kind("b")] },
+      { oneOf: [kind("a", { x: text }), kind("b")] },
+      "/oneOf/0/properties/x/type",
+    ],
+    [
+      { oneOf: A_OR_B },
+      { oneOf: [kind("a", { x: text }, { required: ["kind", "x"] }), kind("b")] },
+      "/oneOf/0/required",
+    ],
   ),
-  ...bothWays(
-    ...inBranch,
-    { oneOf: [kind("a"), kind("b")] },
-    { oneOf: [kind("a", { x: text }, { required: ["kind", "x"] }), kind("b")] },
-    "/oneOf/0/required",
-  ),
-  [
-    "branches of a oneOf that come to overlap",
-    at({ oneOf: [text, whole] }),
-    at({ oneOf: [text, whole, { const: 1 }] }),
-    "/properties/p/oneOf",
-  ],
-  [
-    "not narrowed",
-    at({ ...text, not: { enum: ["a", "b"] } }),
-    at({ ...text, not: { enum: ["a"] } }),
-    "/properties/p/not",
-  ],
-  ["not widened", at({ not: none }), at({ not: { type: ["string", "null"] } }), "/properties/p/not"],
-  [
+  ...atProperty("branches of a oneOf that come to overlap", [
+    { oneOf: [text, whole] },
+    { oneOf: [text, whole, { const: 1 }] },
+    "/oneOf",
+  ]),
+  ...atProperty("not narrowed", [
+    { ...text, not: { enum: ["a", "b"] } },
+    { ...text, not: { enum: ["a"] } },
+    "/not",
+  ]),
+  ...atProperty(
     "not widened",
-    at(object({ a: text, b: text })),
-    at(object({ a: text, b: text }, { not: { required: ["a", "b"] } })),
-    "/properties/p/not",
-  ],
-  ...bothWays(
-    ...then,
-    { if: text, then: {}, else: whole },
-    { if: text, then: { minLength: 2 }, else: whole },
-    "/then/minLength",
+    [{ not: none }, { not: textOrNull }, "/not"],
+    [object({ a: text, b: text }), object({ a: text, b: text }, { not: { required: ["a", "b"] } }), "/not"],
   ),
   ...bothWays(
-    ...then,
-    { if: text, else: { type: ["integer", "null"] } },
-    { if: text, else: whole },
-    "/else/type",
+    "a then or else narrowed",
+    "a then or else widened",
+    [
+      { if: text, then: {}, else: whole },
+      { if: text, then: { minLength: 2 }, else: whole },
+      "/then/minLength",
+    ],
+    [{ if: text, else: { type: ["integer", "null"] } }, { if: text, else: whole }, "/else/type"],
   ),
-  [
+  ...atProperty(
     "the same said in another way",
-    at({ allOf: [{ anyOf: [text, whole] }, { anyOf: [text, none] }] }),
-    at(text),
-  ],
-  [
-    "the same said in another way",
-    at({ oneOf: [kind("a"), kind("b")] }),
-    at({ anyOf: [kind("b"), kind("a")] }),
-  ],
-  [
-    "the same said in another way",
-    at({ anyOf: [object({ a: text }), object({ a: whole })] }),
-    at({ anyOf: [object({ a: whole }), object({ a: text })] }),
-  ],
-  ...bothWays(
-    ...definition,
-    { allOf: [{ $ref: "#/definitions/x" }] },
-    { allOf: [{ $ref: "#/definitions/y" }] },
-  ).map(([rule, old, next]): RuleCase => {
-    const definitions = { x: text, y: { ...text, maxLength: 3 } };
-    return [rule, { ...old, definitions }, { ...next, definitions }, "/definitions/y/maxLength"];
-  }),
-  [
+    [{ allOf: [{ anyOf: [text, whole] }, { anyOf: [text, none] }] }, text],
+    [{ oneOf: A_OR_B }, { anyOf: [kind("b"), kind("a")] }],
+    [
+      { anyOf: [object({ a: text }), object({ a: whole })] },
+      { anyOf: [object({ a: whole }), object({ a: text })] },
+    ],
+  ),
+  ...rule(
     "a definition narrowed",
-    {
-      ...object({ a: { $ref: "#/definitions/d" }, b: { $ref: "#/definitions/d" } }),
-      definitions: { d: text },
-    },
-    {
-      ...object({ a: { $ref: "#/definitions/d" }, b: { $ref: "#/definitions/d" } }),
-      definitions: { d: { ...text, format: "email" } },
-    },
-    "/definitions/d/format",
-  ],
-  [
+    [referring("x"), referring("y"), "/definitions/y/maxLength"],
+    [
+      defined(text, { a: DEFINED, b: DEFINED }),
+      defined({ ...text, format: "email" }, { a: DEFINED, b: DEFINED }),
+      "/definitions/d/format",
+    ],
+  ),
+  ...rule(
     "a definition widened",
-    { ...at({ oneOf: [{ $ref: "#/definitions/d" }, none] }), definitions: { d: object({ a: whole }) } },
-    {
-      ...at({ oneOf: [{ $ref: "#/definitions/d" }, none] }),
-      definitions: { d: object({ a: { type: "number" } }) },
-    },
-    "/definitions/d/properties/a/type",
-  ],
-  [
+    [referring("y"), referring("x"), "/definitions/y/maxLength"],
+    [
+      defined(object({ a: whole }), { p: { oneOf: [DEFINED, none] } }),
+      defined(object({ a: { type: "number" } }), { p: { oneOf: [DEFINED, none] } }),
+      "/definitions/d/properties/a/type",
+    ],
+  ),
+  ...rule(
     "an optional property added to a recursive schema",
-    at(tree(text)),
-    at({ ...tree(text), properties: { ...(tree(text)["properties"] as Json), note: text } }),
-  ],
-  [
-    "an optional property added to a recursive schema",
-    object({ a: text, next: { $ref: "#" } }, closed),
-    object({ a: text, b: text, next: { $ref: "#" } }, closed),
-  ],
-  [
-    "an optional property added to a recursive schema",
-    chain(text),
-    { ...chain(text), properties: { p: { $ref: "#/definitions/one" }, q: text } },
-  ],
-  ["nothing", at(tree(text, { required: ["value"] })), at(tree(text, { required: ["value"] }))],
-  ["nothing", chain(text), chain(text)],
-  [
-    recursive[0],
-    at(tree({ type: ["string", "null"] })),
-    at(tree(text)),
-    "/properties/p/properties/value/type",
-  ],
-  [
-    recursive[1],
-    at(tree(text)),
-    at(tree({ type: ["string", "null"] })),
-    "/properties/p/properties/value/type",
-  ],
-  [
-    recursive[0],
-    chain(text),
-    chain({ ...text, maxLength: 9 }),
-    "/definitions/one/properties/value/maxLength",
-  ],
-  [recursive[1], chain({ enum: [1] }), chain({ enum: [1, 2] }), "/definitions/one/properties/value/enum"],
-  [recursive[0], at(tree(text)), at(tree(text, { required: ["value"] })), "/properties/p/required"],
-  ...everywhere("nothing", { oneOf: [kind("a"), kind("b"), none] }, { oneOf: [kind("a"), kind("b"), none] }),
+    [
+      at(tree(text)),
+      at({ ...tree(text), properties: { ...(tree(text)["properties"] as Json), note: text } }),
+    ],
+    [
+      object({ a: text, next: { $ref: "#" } }, closed),
+      object({ a: text, b: text, next: { $ref: "#" } }, closed),
+    ],
+    [chain(text), { ...chain(text), properties: { p: { $ref: "#/definitions/one" }, q: text } }],
+  ),
+  ...rule(
+    "nothing",
+    [at(tree(text, { required: ["value"] })), at(tree(text, { required: ["value"] }))],
+    [chain(text), chain(text)],
+  ),
+  ...bothWays("a recursive schema narrowed", "a recursive schema widened", [
+    tree(textOrNull),
+    tree(text),
+    "/properties/value/type",
+  ]),
+  ...rule(
+    "a recursive schema narrowed",
+    [chain(text), chain({ ...text, maxLength: 9 }), "/definitions/one/properties/value/maxLength"],
+    [at(tree(text)), at(tree(text, { required: ["value"] })), "/properties/p/required"],
+  ),
+  ...rule("a recursive schema widened", [
+    chain({ enum: [1] }),
+    chain({ enum: [1, 2] }),
+    "/definitions/one/properties/value/enum",
+  ]),
+  ...everywhere("nothing", [{ oneOf: [...A_OR_B, none] }, { oneOf: [...A_OR_B, none] }]),
 ];

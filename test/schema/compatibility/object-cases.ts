@@ -1,23 +1,19 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
-import { at, bothWays, everywhere, object, text, whole } from "./rule-cases.ts";
-import type { RuleCase } from "./rule-cases.ts";
+import { at, atProperty, bothWays, everywhere, object, rule, text, whole } from "./rule-cases.ts";
+import type { Change, RuleCase } from "./rule-cases.ts";
+import type { Json } from "./random-schemas.ts";
 
 const closed = { additionalProperties: false };
-const others: [string, string] = [
-  "the values of other members narrowed",
-  "the values of other members widened",
-];
-const counts: [string, string] = [
-  "a bound of the number of members tightened",
-  "a bound of the number of members loosened",
-];
-const namePatterns: [string, string] = ["a pattern of names narrowed", "a pattern of names widened"];
-const names: [string, string] = ["propertyNames narrowed", "propertyNames widened"];
-const dependency: [string, string] = ["a dependency added", "a dependency removed"];
+const textOrNull = { type: ["string", "null"] };
+const ifHas = (name: string, then: string): Json => ({
+  if: { required: [name] },
+  then: { required: [then] },
+});
 
 /** The old schema mentions `x` only at the member `foo`, and only in a branch. */
 const MENTIONING = [{ properties: { foo: { properties: { x: { type: "number" } } } } }, true];
 const MANY_PATTERNS = Object.fromEntries(["^a", "^b", "^c", "^d", "^e"].map((pattern) => [pattern, text]));
+const IN_A_BRANCH = [{ items: [true, true, object({ x: whole })] }, true];
 
 /** Schemas that allow no value, none of them by plain `false`. */
 const NOTHING: readonly unknown[] = [
@@ -32,311 +28,227 @@ const NOTHING: readonly unknown[] = [
   { enum: ["a", 1], type: "boolean" },
 ];
 
+/** Objects to which properties are added, with what else they have. */
+function grown(rest: Json, added: Json, properties: Json = { a: text }): readonly [Json, Json] {
+  return [object(properties, rest), object({ ...properties, ...added }, rest)];
+}
+
 /** Changes of what the members of an object may be. */
 export const OBJECT_CASES: readonly RuleCase[] = [
-  ...everywhere(
+  ...everywhere("an optional property added to an open object", grown({}, { b: text })),
+  ...rule(
     "an optional property added to an open object",
-    object({ a: text }),
-    object({ a: text, b: text }),
+    [{ type: "object" }, object({ b: { enum: [1] } })],
+    grown({}, { b: object({ c: text }, { required: ["c"] }) }),
+    grown({ required: ["a"] }, { b: { $ref: "#" } }),
+    grown({ minProperties: 1 }, { b: text }),
+    grown({ dependencies: { a: ["c"] } }, { b: text }),
+    grown({}, { b: { not: { type: ["string", "array"] } } }),
+    [at(ifHas("a", "b")), at({ ...ifHas("a", "b"), properties: { c: text } })],
   ),
-  ["an optional property added to an open object", { type: "object" }, object({ b: { enum: [1] } })],
-  [
-    "an optional property added to an open object",
-    object({ a: text }),
-    object({ a: text, b: object({ c: text }, { required: ["c"] }) }),
-  ],
-  [
-    "an optional property added to an open object",
-    object({ a: text }, { required: ["a"] }),
-    object({ a: text, b: { $ref: "#" } }, { required: ["a"] }),
-  ],
-  [
-    "an optional property added to an open object",
-    object({ a: text }, { minProperties: 1 }),
-    object({ a: text, b: text }, { minProperties: 1 }),
-  ],
-  [
-    "an optional property added to an open object",
-    object({ a: text }, { dependencies: { a: ["c"] } }),
-    object({ a: text, b: text }, { dependencies: { a: ["c"] } }),
-  ],
-  ...everywhere(
+  ...everywhere("an optional property added to a closed object", grown(closed, { b: text })),
+  ...rule(
     "an optional property added to a closed object",
-    object({ a: text }, closed),
-    object({ a: text, b: text }, closed),
+    grown(closed, { b: whole }, {}),
+    [
+      object({ a: object({ x: text }, closed) }, { ...closed, required: ["a"] }),
+      object({ a: object({ x: text, y: text }, closed) }, { ...closed, required: ["a"] }),
+    ],
+    grown({ ...closed, patternProperties: { "^x-": text } }, { b: whole }),
+    grown({ ...closed, patternProperties: MANY_PATTERNS }, { x: text }, {}),
   ),
-  ["an optional property added to a closed object", object({}, closed), object({ b: whole }, closed)],
-  [
-    "an optional property added to a closed object",
-    object({ a: object({ x: text }, closed) }, { ...closed, required: ["a"] }),
-    object({ a: object({ x: text, y: text }, closed) }, { ...closed, required: ["a"] }),
-  ],
-  [
-    "an optional property added to a closed object",
-    object({ a: text }, { ...closed, patternProperties: { "^x-": text } }),
-    object({ a: text, b: whole }, { ...closed, patternProperties: { "^x-": text } }),
-  ],
-  [
+  ...rule(
     "an optional property added that additionalProperties or a pattern allows",
-    object({}, { additionalProperties: text }),
-    object({ b: text }, { additionalProperties: text }),
-  ],
-  [
-    "an optional property added that additionalProperties or a pattern allows",
-    object({}, { patternProperties: { "^b": text } }),
-    object({ b: text }, { patternProperties: { "^b": text } }),
-  ],
-  [
+    grown({ additionalProperties: text }, { b: text }, {}),
+    grown({ patternProperties: { "^b": text } }, { b: text }, {}),
+  ),
+  ...rule(
     "a property added that additionalProperties or a pattern rules out",
-    object({}, { additionalProperties: text }),
-    object({ b: whole }, { additionalProperties: text }),
-    "/properties/b/type",
-  ],
-  [
-    "a property added that additionalProperties or a pattern rules out",
-    object({}, { patternProperties: { "^b": text } }),
-    object({ b: whole }, { patternProperties: { "^b$": whole, "^b.": text } }),
-    "/patternProperties/^b$/type",
-  ],
-  ...everywhere(
-    "a required property added",
+    [...grown({ additionalProperties: text }, { b: whole }, {}), "/properties/b/type"],
+    [
+      object({}, { patternProperties: { "^b": text } }),
+      object({ b: whole }, { patternProperties: { "^b$": whole, "^b.": text } }),
+      "/patternProperties/^b$/type",
+    ],
+  ),
+  ...everywhere("a required property added", [
     object({ a: text }),
     object({ a: text, b: text }, { required: ["b"] }),
     "/required",
-  ),
-  [
-    "a required property added",
-    object({ a: text }, closed),
-    object({ a: text, b: text }, { ...closed, required: ["b"] }),
-    "/required",
-  ],
-  [
-    "a required property added",
-    object({ a: text }, { required: ["a"] }),
-    object({ a: text }, { required: ["a", "b"] }),
-    "/required",
-  ],
-  [
-    "a property that may not be present added",
-    object({ a: text }),
-    object({ a: text, b: false }),
-    "/properties/b",
-  ],
-  ...NOTHING.map((nothing): RuleCase => [
-    "a property that may not be present added",
-    object({ a: text }),
-    { ...object({ a: text, b: nothing }), definitions: { no: false } },
   ]),
-  [
+  ...rule(
+    "a required property added",
+    [object({ a: text }, closed), object({ a: text, b: text }, { ...closed, required: ["b"] }), "/required"],
+    [object({ a: text }, { required: ["a"] }), object({ a: text }, { required: ["a", "b"] }), "/required"],
+  ),
+  ...rule(
     "a property that may not be present added",
-    object({ a: text }),
-    object({ a: text, b: false }, { patternProperties: { "^b": text } }),
-  ],
-  [
-    "an optional property added to an open object",
-    object({ a: text }),
-    object({ a: text, b: { not: { type: ["string", "array"] } } }),
-  ],
-  ...everywhere(
-    "a property that becomes required",
+    [...grown({}, { b: false }), "/properties/b"],
+    ...NOTHING.map((nothing): Change => [
+      object({ a: text }),
+      { ...object({ a: text, b: nothing }), definitions: { no: false } },
+    ]),
+    [object({ a: text }), object({ a: text, b: false }, { patternProperties: { "^b": text } })],
+  ),
+  ...everywhere("a property that becomes required", [
     object({ a: text }),
     object({ a: text }, { required: ["a"] }),
     "/required",
-  ),
-  [
-    "a property that becomes required",
+  ]),
+  ...rule("a property that becomes required", [
     object({ a: text, b: text }, { required: ["a"] }),
     object({ a: text, b: text }, { required: ["b", "a"] }),
     "/required",
-  ],
-  ...everywhere(
-    "a property no longer required",
+  ]),
+  ...everywhere("a property no longer required", [
     object({ a: text }, { required: ["a"] }),
     object({ a: text }),
     "/required",
-  ),
-  [
+  ]),
+  ...rule(
     "a property no longer required",
-    object({ a: text, b: text }, { required: ["a", "b"] }),
-    object({ a: text, b: text }, { required: ["b"] }),
-    "/required",
-  ],
-  ["a property no longer required", object({}, { required: ["a"] }), object({}), "/required"],
-  ...everywhere(
-    "a property removed from an open object",
+    [
+      object({ a: text, b: text }, { required: ["a", "b"] }),
+      object({ a: text, b: text }, { required: ["b"] }),
+      "/required",
+    ],
+    [object({}, { required: ["a"] }), object({}), "/required"],
+  ),
+  ...everywhere("a property removed from an open object", [
     object({ a: text, b: text }),
     object({ a: text }),
     "/properties/b",
-  ),
-  [
-    "a property removed from an open object",
+  ]),
+  ...rule("a property removed from an open object", [
     object({ a: text, b: {} }),
     object({ a: text }),
     "/properties/b",
-  ],
-  ...everywhere(
-    "a property removed from a closed object",
+  ]),
+  ...everywhere("a property removed from a closed object", [
     object({ a: text, b: text }, closed),
     object({ a: text }, closed),
     "/properties/b",
-  ),
-  [
-    "a property removed from a closed object",
+  ]),
+  ...rule("a property removed from a closed object", [
     object({ a: text, b: {} }, closed),
     object({ a: text }, closed),
     "/properties/b",
-  ],
-  [
-    "a property renamed in a closed object",
+  ]),
+  ...rule("a property renamed in a closed object", [
     object({ "a/b": text }, closed),
     object({ c: text }, closed),
     "/properties/a~1b",
-  ],
-  ...everywhere(
-    "an open object closed",
+  ]),
+  ...everywhere("an open object closed", [
     object({ a: text }),
     object({ a: text }, closed),
     "/additionalProperties",
+  ]),
+  ...rule(
+    "an open object closed",
+    [{ type: "object" }, object({ a: text }, closed), "/additionalProperties"],
+    [
+      object({}, { patternProperties: MANY_PATTERNS }),
+      object({}, { patternProperties: MANY_PATTERNS, ...closed }),
+      "/additionalProperties",
+    ],
   ),
-  ["an open object closed", { type: "object" }, object({ a: text }, closed), "/additionalProperties"],
-  ...everywhere("a closed object opened", object({ a: text }, closed), object({ a: text })),
-  [
-    "a closed object opened",
+  ...everywhere("a closed object opened", [object({ a: text }, closed), object({ a: text })]),
+  ...rule("a closed object opened", [
     object({ a: text }, closed),
     object({ a: text }, { additionalProperties: text }),
-  ],
+  ]),
   ...bothWays(
-    ...others,
-    object({}, { additionalProperties: { type: ["string", "null"] } }),
-    object({}, { additionalProperties: text }),
-    "/additionalProperties/type",
-  ),
-  ...bothWays(
-    ...others,
-    object({ a: text }),
-    object({ a: text }, { additionalProperties: whole }),
-    "/additionalProperties/type",
-  ),
-  ...bothWays(...counts, object({ a: text }), object({ a: text }, { minProperties: 1 }), "/minProperties"),
-  ...bothWays(
-    ...counts,
-    { type: "object", maxProperties: 3 },
-    { type: "object", maxProperties: 2 },
-    "/maxProperties",
-  ),
-  ...bothWays(
-    ...namePatterns,
-    object({}, { patternProperties: { "^x-": { type: ["string", "null"] } } }),
-    object({}, { patternProperties: { "^x-": text } }),
-    "/patternProperties/^x-/type",
-  ),
-  ...bothWays(
-    "a pattern of names added to an open object",
-    "a pattern of names removed from an open object",
-    object({}),
-    object({}, { patternProperties: { "^x-": text } }),
-    "/patternProperties/^x-/type",
-  ),
-  ...bothWays(
-    "a pattern of names added to an open object",
-    "a pattern of names removed from an open object",
-    object({ a: text }),
-    object({ a: text }, { patternProperties: { "^b$": whole } }),
-    "/patternProperties/^b$/type",
-  ),
-  [
-    "a pattern of names narrowed",
-    object({ "x-a": text }),
-    object({ "x-a": text }, { patternProperties: { "^x-": { maxLength: 3 } } }),
-    "/patternProperties/^x-/maxLength",
-  ],
-  ...bothWays(
-    "propertyNames added to an open object",
-    "propertyNames removed from an object",
-    { type: "object" },
-    { type: "object", propertyNames: { maxLength: 5 } },
-    "/propertyNames/maxLength",
-  ),
-  ...bothWays(
-    "propertyNames added to an open object",
-    "propertyNames removed from an object",
-    object({ a: text }),
-    object({ a: text }, { propertyNames: { pattern: "^[a-z]+$" } }),
-    "/propertyNames/pattern",
-  ),
-  ...bothWays(
-    ...names,
-    { type: "object", propertyNames: { enum: ["a", "b"] } },
-    { type: "object", propertyNames: { enum: ["a"] } },
-    "/propertyNames",
-  ),
-  ...bothWays(
-    ...names,
-    { type: "object", propertyNames: { pattern: "^[a-z0-9]+$" } },
-    { type: "object", propertyNames: { pattern: "^[a-z]+$" } },
-    "/propertyNames/pattern",
-  ),
-  ...bothWays(
-    ...dependency,
-    object({ a: text, b: text }),
-    object({ a: text, b: text }, { dependencies: { a: ["b"] } }),
-    "/dependencies/a",
-  ),
-  ...bothWays(
-    ...dependency,
-    object({ a: text, b: text }),
-    object({ a: text, b: text }, { dependencies: { a: { required: ["b"] } } }),
-    "/dependencies/a/required",
-  ),
-  [
-    "the same said in another way",
-    object({ a: text }, { dependencies: { a: ["b"] } }),
-    object({ a: text }, { dependencies: { a: { required: ["b"] } } }),
-  ],
-  [
-    "the same said in another way",
-    object({ a: text }, { dependencies: { b: { required: ["c"] } } }),
-    object({ a: text }, { if: { required: ["b"] }, then: { required: ["c"] } }),
-  ],
-  [
-    "the same said in another way",
-    object({ a: text }, closed),
-    object({ a: text }, { propertyNames: { enum: ["a"] } }),
-  ],
-  [
-    "an optional property added to an open object",
-    at({ if: { required: ["a"] }, then: { required: ["b"] } }),
-    at({ if: { required: ["a"] }, then: { required: ["b"] }, properties: { c: text } }),
-  ],
-  [
     "the values of other members narrowed",
+    "the values of other members widened",
+    [
+      object({}, { additionalProperties: textOrNull }),
+      object({}, { additionalProperties: text }),
+      "/additionalProperties/type",
+    ],
+    [object({ a: text }), object({ a: text }, { additionalProperties: whole }), "/additionalProperties/type"],
+  ),
+  ...rule("the values of other members narrowed", [
     { type: "object", additionalProperties: { type: "object" }, anyOf: MENTIONING },
     { type: "object", additionalProperties: object({ x: text }), anyOf: MENTIONING },
     "/additionalProperties/properties/x/type",
-  ],
-  [
-    "items narrowed",
-    at({
-      type: "array",
-      items: { type: "object" },
-      anyOf: [{ items: [true, true, object({ x: whole })] }, true],
-    }),
-    at({
-      type: "array",
-      items: object({ x: text }),
-      anyOf: [{ items: [true, true, object({ x: whole })] }, true],
-    }),
-    "/properties/p/items/properties/x/type",
-  ],
-  [
-    "an open object closed",
-    object({}, { patternProperties: MANY_PATTERNS }),
-    object({}, { patternProperties: MANY_PATTERNS, additionalProperties: false }),
-    "/additionalProperties",
-  ],
-  [
-    "an optional property added to a closed object",
-    object({}, { patternProperties: MANY_PATTERNS, additionalProperties: false }),
-    object({ x: text }, { patternProperties: MANY_PATTERNS, additionalProperties: false }),
-  ],
+  ]),
+  ...bothWays(
+    "a bound of the number of members tightened",
+    "a bound of the number of members loosened",
+    [object({ a: text }), object({ a: text }, { minProperties: 1 }), "/minProperties"],
+    [{ type: "object", maxProperties: 3 }, { type: "object", maxProperties: 2 }, "/maxProperties"],
+  ),
+  ...bothWays("a pattern of names narrowed", "a pattern of names widened", [
+    object({}, { patternProperties: { "^x-": textOrNull } }),
+    object({}, { patternProperties: { "^x-": text } }),
+    "/patternProperties/^x-/type",
+  ]),
+  ...rule("a pattern of names narrowed", [
+    object({ "x-a": text }),
+    object({ "x-a": text }, { patternProperties: { "^x-": { maxLength: 3 } } }),
+    "/patternProperties/^x-/maxLength",
+  ]),
+  ...bothWays(
+    "a pattern of names added to an open object",
+    "a pattern of names removed from an open object",
+    [object({}), object({}, { patternProperties: { "^x-": text } }), "/patternProperties/^x-/type"],
+    [
+      object({ a: text }),
+      object({ a: text }, { patternProperties: { "^b$": whole } }),
+      "/patternProperties/^b$/type",
+    ],
+  ),
+  ...bothWays(
+    "propertyNames added to an open object",
+    "propertyNames removed from an object",
+    [{ type: "object" }, { type: "object", propertyNames: { maxLength: 5 } }, "/propertyNames/maxLength"],
+    [
+      object({ a: text }),
+      object({ a: text }, { propertyNames: { pattern: "^[a-z]+$" } }),
+      "/propertyNames/pattern",
+    ],
+  ),
+  ...bothWays(
+    "propertyNames narrowed",
+    "propertyNames widened",
+    [
+      { type: "object", propertyNames: { enum: ["a", "b"] } },
+      { type: "object", propertyNames: { enum: ["a"] } },
+      "/propertyNames",
+    ],
+    [
+      { type: "object", propertyNames: { pattern: "^[a-z0-9]+$" } },
+      { type: "object", propertyNames: { pattern: "^[a-z]+$" } },
+      "/propertyNames/pattern",
+    ],
+  ),
+  ...bothWays(
+    "a dependency added",
+    "a dependency removed",
+    [
+      object({ a: text, b: text }),
+      object({ a: text, b: text }, { dependencies: { a: ["b"] } }),
+      "/dependencies/a",
+    ],
+    [
+      object({ a: text, b: text }),
+      object({ a: text, b: text }, { dependencies: { a: { required: ["b"] } } }),
+      "/dependencies/a/required",
+    ],
+  ),
+  ...rule(
+    "the same said in another way",
+    [
+      object({ a: text }, { dependencies: { a: ["b"] } }),
+      object({ a: text }, { dependencies: { a: { required: ["b"] } } }),
+    ],
+    [object({ a: text }, { dependencies: { b: { required: ["c"] } } }), object({ a: text }, ifHas("b", "c"))],
+    [object({ a: text }, closed), object({ a: text }, { propertyNames: { enum: ["a"] } })],
+  ),
+  ...atProperty("items narrowed", [
+    { type: "array", items: { type: "object" }, anyOf: IN_A_BRANCH },
+    { type: "array", items: object({ x: text }), anyOf: IN_A_BRANCH },
+    "/items/properties/x/type",
+  ]),
 ];
