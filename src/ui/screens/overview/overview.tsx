@@ -165,21 +165,18 @@ function WorstSubscriptions(props: {
     place: ".worst",
   });
   return (
-    <section aria-label="Subscriptions">
-      <header>
-        <h2>Subscriptions</h2>
-        {rows.length > 0 && (
-          <>
-            <p>
-              {numberText(props.subscriptions.length)}, the worst first; figures of the last{" "}
-              {RANGES[props.range].words}
-            </p>
-            <a class="push" href={linkTo(["subscriptions"])}>
-              All subscriptions
-            </a>
-          </>
-        )}
-      </header>
+    <Section
+      title="Subscriptions"
+      note={
+        rows.length > 0 &&
+        `${numberText(props.subscriptions.length)}, the worst first; figures of the last ${RANGES[props.range].words}`
+      }
+      aside={
+        <a class="push" href={linkTo(["subscriptions"])}>
+          All subscriptions
+        </a>
+      }
+    >
       <div class="panel worst">
         {rows.length === 0 ? (
           <Empty title="No subscription yet" command={FIRST_SUBSCRIPTION}>
@@ -195,7 +192,7 @@ function WorstSubscriptions(props: {
           />
         )}
       </div>
-    </section>
+    </Section>
   );
 }
 

@@ -49,16 +49,16 @@ export function HealthStrip({ id, route }: { readonly id: number; readonly route
   const show = (): void =>
     goTo(linkTo(route.path, { ...route.query, attempts: isTable ? undefined : "table" }), { replace: true });
   return (
-    <section aria-label="Last attempts">
-      <header>
-        <h2>Last {SHOWN} attempts</h2>
-        <p class="hide-s">height is duration; delivered above the line, failed below</p>
-        {list.answer !== undefined && list.answer.data.length > 0 && (
-          <button class="btn bare push" aria-pressed={isTable} onClick={show}>
-            {isTable ? "As bars" : "As a table"}
-          </button>
-        )}
-      </header>
+    <Section
+      title={`Last ${SHOWN} attempts`}
+      label="Last attempts"
+      note={<span class="hide-s">height is duration; delivered above the line, failed below</span>}
+      aside={
+        <button class="btn bare push" aria-pressed={isTable} onClick={show}>
+          {isTable ? "As bars" : "As a table"}
+        </button>
+      }
+    >
       <Loaded of={list} rows={3}>
         {(newestFirst) =>
           newestFirst.length === 0 ? (
@@ -81,7 +81,7 @@ export function HealthStrip({ id, route }: { readonly id: number; readonly route
           )
         }
       </Loaded>
-    </section>
+    </Section>
   );
 }
 

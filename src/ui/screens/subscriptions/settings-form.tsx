@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Action } from "../../../domain/action.ts";
-import { type PageMeta, SEARCH_LIMITS } from "../../../domain/event.ts";
+import { type Event, type PageMeta, SEARCH_LIMITS } from "../../../domain/event.ts";
 import type { Subscription, SubscriptionWithSecret } from "../../../domain/subscription.ts";
 import { refuseConflict } from "../../api/drafts.ts";
 import { ApiError, askJson, send, useResource, withQuery } from "../../api/resource.ts";
@@ -274,23 +274,13 @@ const plainFields = ({ of, draft }: KeptForm<Draft>, group: string) =>
 
 const TRIED_EVENTS = 50;
 
-/** What a filter does to the last events. */
-interface Trial {
-  readonly tried: number;
-  readonly passing: number;
-  /** When the oldest of them was published. */
-  readonly since?: string;
-  readonly warnings: readonly string[];
-  /** The search that finds those that pass. */
-  readonly where: string;
-}
+type Listed = Pick<Event, "rowid" | "timestamped">;
 
-interface Listed {
-  readonly rowid: number;
-  readonly timestamped: string;
-}
-
-async function tryFilter(action: string, filter: string): Promise<Trial> {
+/**
+ * What a filter does to the last events: how many were tried and would be sent, when the oldest of them was published, and
+ * the search that finds those that pass.
+ */
+async function tryFilter(action: string, filter: string) {
   const where = JSON.stringify(JSON.parse(objectText("filter", filter)));
   const { whereLength } = SEARCH_LIMITS;
   if (where.length > whereLength) {
@@ -299,7 +289,7 @@ async function tryFilter(action: string, filter: string): Promise<Trial> {
   const wanted = { action, limit: TRIED_EVENTS, payloads: false };
   const { data: last } = await askJson<readonly Listed[]>(withQuery("/v1/events", wanted));
   const oldest = last.at(-1);
-  if (oldest === undefined) return { tried: 0, passing: 0, warnings: [], where };
+  if (oldest === undefined) return { tried: 0, passing: 0, since: undefined, warnings: [], where };
   const { data: passing, meta } = await askJson<readonly Listed[], PageMeta>(
     withQuery("/v1/events", { ...wanted, where, from: oldest.timestamped, after: last[0]!.rowid + 1 }),
   );
@@ -314,7 +304,7 @@ async function tryFilter(action: string, filter: string): Promise<Trial> {
 
 /** Tries a filter on the last events before anything depends on it. Another filter is another component. */
 function FilterTrial({ action, filter }: { readonly action: string; readonly filter: string }) {
-  const [shown, setShown] = useState<Trial | undefined>();
+  const [shown, setShown] = useState<Awaited<ReturnType<typeof tryFilter>> | undefined>();
   const { isBusy, failure, act } = useActing();
   if (filter.trim() === "" || action === "") return null;
   const run = async (): Promise<void> => setShown(await tryFilter(action, filter));

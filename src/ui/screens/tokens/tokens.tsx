@@ -49,8 +49,19 @@ function TokenList({ route }: { readonly route: Route }) {
     );
   const columns: readonly Column<Token>[] = [
     { head: "Name", grow: true, cell: ({ name }) => <span title={name}>{name}</span> },
-    { head: "Scopes", cell: ({ scopes }) => <Scopes scopes={scopes} /> },
-    { head: "Last used", wide: true, cell: ({ last_used_at: at }) => <LastUse at={at} /> },
+    {
+      head: "Scopes",
+      cell: ({ scopes }) => (
+        <span class="cut-text" title={scopes.join(", ")}>
+          {scopes.join(", ")}
+        </span>
+      ),
+    },
+    {
+      head: "Last used",
+      wide: true,
+      cell: ({ last_used_at: at }) => (at === null ? NEVER : <Time at={at} />),
+    },
     { head: "Expires", wide: true, cell: ({ expires_at: at }) => <Expiry at={at} /> },
     { head: "Created", wide: true, cell: ({ timestamped }) => <Time at={timestamped} /> },
     {
@@ -80,20 +91,10 @@ function TokenList({ route }: { readonly route: Route }) {
   );
 }
 
-function Scopes({ scopes }: { readonly scopes: readonly string[] }) {
-  return (
-    <span class="cut-text" title={scopes.join(", ")}>
-      {scopes.join(", ")}
-    </span>
-  );
-}
-
-function LastUse({ at }: { readonly at: string | null }) {
-  return at === null ? <span class="muted">never</span> : <Time at={at} />;
-}
+const NEVER = <span class="muted">never</span>;
 
 function Expiry({ at }: { readonly at: string | null }) {
-  if (at === null) return <span class="muted">never</span>;
+  if (at === null) return NEVER;
   if (Date.parse(at) > Date.now()) return <Until at={at} />;
   return <span class="danger-text">expired</span>;
 }
