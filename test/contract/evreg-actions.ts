@@ -185,7 +185,6 @@ export function actionsContract(open: OpenEvreg): void {
       ["a wrong keyword value", { type: "object", required: "email" }],
       ["another draft", { $schema: "https://json-schema.org/draft/2020-12/schema" }],
       ["a remote reference", { $ref: "https://example.com/schema.json" }],
-      ["an async schema", { $async: true, type: "object" }],
       ["a pattern that is none", { properties: { a: { pattern: "(" } } }],
     ])("are refused with %s as a schema, with the place", async (_, schemata) => {
       const input = { ...newAction(), schemata } as NewAction;
