@@ -9,8 +9,8 @@ import { usageError } from "../cli/usage-errors.ts";
 /** Each holds up to 1 MiB of lines and as much of their answer. */
 const MAX_REQUESTS = 32;
 
-/** It has room for the number of a line behind it. */
-const MAX_KEY = 200;
+/** What the keys of a bulk's lines begin with: as a key is, and with room for the number of a line behind it. */
+const BULK_KEY = /^[\x20-\x7e]{1,200}$/;
 
 const timeoutFlag = numberFlag("Wait at most this long (default: as long as it takes).", {
   helpValue: "SECONDS",
@@ -88,8 +88,8 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       if (onError === "stop" && concurrency > 1) {
         throw usageError("--on-error stop publishes one request after the other; leave --concurrency out.");
       }
-      if (key !== undefined && key.length > MAX_KEY) {
-        throw usageError(`--idempotency-key: takes at most ${MAX_KEY} characters with --batch.`);
+      if (key !== undefined && !BULK_KEY.test(key)) {
+        throw usageError("--idempotency-key: must be 1 to 200 printable ASCII characters with --batch.");
       }
       const bulk = { path, key, atomic, rejects, concurrency, onError, output };
       const { publish, close } = await openBulk(bulk);

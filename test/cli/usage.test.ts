@@ -92,6 +92,17 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
     /leave --concurrency out/,
   ],
   [
+    "a key of a bulk that is empty, as from a variable that is not set",
+    ["publish", "--batch", "-", "--idempotency-key", ""],
+    /--idempotency-key: must be 1 to 200 printable ASCII characters with --batch/,
+  ],
+  ["one that no line could have", ["publish", "--batch", "-", "--idempotency-key", "é"], /1 to 200 printable/],
+  [
+    "one that leaves no room for a number",
+    ["publish", "--batch", "-", "--idempotency-key", "k".repeat(201)],
+    /1 to 200 printable/,
+  ],
+  [
     "one file to read and to write",
     ["publish", "--batch", "package.json", "--rejects", "./package.json"],
     /--batch and --rejects name the same file/,
