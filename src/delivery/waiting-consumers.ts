@@ -207,8 +207,9 @@ export class WaitingConsumers {
     this.#dueAtMs = Infinity;
     const nowMs = clock.monotonicMs();
     const claimedAtMs = clock.now();
-    const heads = new Map([...this.#waiting].map(([id, own]) => [id, own.values().next().value!]));
-    const consumers = [...heads].map(([id, { request }]): [number, PullConsumer] => {
+    // Who comes while the claim is under way is none of those.
+    const asking = [...this.#waiting].map(([id, own]) => ({ id, waiters: [...own], head: [...own][0]! }));
+    const consumers = asking.map(({ id, head: { request } }): [number, PullConsumer] => {
       const { consumer, lease_ms: leaseMs, max: maxClaims } = request;
       return [id, { consumer, leaseMs, maxClaims }];
     });
@@ -217,20 +218,22 @@ export class WaitingConsumers {
     try {
       answer = await store.claimForConsumers({ nowMs: claimedAtMs, consumers, ...limits });
     } catch (error) {
-      for (const waiter of heads.values()) this.#refuse(waiter, error);
+      for (const { head } of asking) this.#refuse(head, error);
       this.#dueAtMs = -Infinity;
       return;
     }
     const { claims, nextDueAtMs } = answer;
     const claimed = Map.groupBy(claims, ({ subscription }) => subscription.subscriptionId);
-    // Where nothing was due for the first of a subscription, nothing was for those behind it.
-    for (const [id, head] of heads) {
+    const isFull = claims.length >= MAX_CLAIMED;
+    for (const { id, waiters, head } of asking) {
       const own = claimed.get(id);
       if (own !== undefined) {
         const serving = this.#serve(head, own, claimedAtMs).finally(() => this.#serving.delete(serving));
         this.#serving.add(serving);
-      } else if (claims.length > 0) this.#endIfOver(head);
-      else for (const waiter of this.#waiting.get(id) ?? []) this.#endIfOver(waiter);
+        continue;
+      }
+      // Where nothing was due for the first of a subscription, nothing was for those behind it, unless others took all there was room for.
+      for (const waiter of isFull ? [head] : waiters) if (waiter.isOver) this.#answerNothing(waiter);
     }
     if (claims.length > 0) this.#dueAtMs = -Infinity;
     else {
@@ -238,11 +241,6 @@ export class WaitingConsumers {
       if (nextDueAtMs !== undefined)
         this.#dueAtMs = Math.min(this.#dueAtMs, nextDueAtMs - claimedAtMs + nowMs);
     }
-  }
-
-  /** Nothing is due for it. */
-  #endIfOver(waiter: Waiter): void {
-    if (waiter.isOver) this.#answerNothing(waiter);
   }
 
   async #serve(waiter: Waiter, claims: readonly Claim[], nowMs: number): Promise<void> {

@@ -96,7 +96,11 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
     ["publish", "--batch", "-", "--idempotency-key", ""],
     /--idempotency-key: must be 1 to 200 printable ASCII characters with --batch/,
   ],
-  ["one that no line could have", ["publish", "--batch", "-", "--idempotency-key", "é"], /1 to 200 printable/],
+  [
+    "one that no line could have",
+    ["publish", "--batch", "-", "--idempotency-key", "é"],
+    /1 to 200 printable/,
+  ],
   [
     "one that leaves no room for a number",
     ["publish", "--batch", "-", "--idempotency-key", "k".repeat(201)],

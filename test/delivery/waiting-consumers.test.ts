@@ -14,16 +14,27 @@ let subscription: Subscription;
 let engine: Engine;
 
 beforeEach(async () => {
-  const action = "order.created";
-  await bench.store.catalog.createAction({ action, application: "tests", schemata: {} }, bench.clock.now());
-  const names = { application: "tests", subscription: "worker", action, handler: null };
-  const record = { ...names, maxRetries: 5, active: true, secret: SECRET };
-  subscription = await bench.store.catalog.createSubscription(record, bench.clock.now());
+  subscription = await pulledBy("worker", "order.created");
   engine = bench.engine();
   engine.start();
 });
 
-function claim(given: { wait_ms?: number; max?: number; caller?: unknown } = {}, signal?: AbortSignal) {
+/** A pull subscription to an action of its own. */
+async function pulledBy(name: string, action: string): Promise<Subscription> {
+  await bench.store.catalog.createAction({ action, application: "tests", schemata: {} }, bench.clock.now());
+  const names = { application: "tests", subscription: name, action, handler: null };
+  const record = { ...names, maxRetries: 5, active: true, secret: SECRET };
+  return bench.store.catalog.createSubscription(record, bench.clock.now());
+}
+
+interface GivenClaim {
+  readonly subscription?: number;
+  readonly wait_ms?: number;
+  readonly max?: number;
+  readonly caller?: unknown;
+}
+
+function claim(given: GivenClaim = {}, signal?: AbortSignal) {
   const { rowid } = subscription;
   const request = {
     subscription: rowid,
@@ -96,4 +107,25 @@ test("results count as those of a handler", async () => {
   expect(counts.finished).toEqual({ delivered: 1, failed: 0, filtered: 0 });
   expect(await bench.statuses(subscription)).toEqual({ delivered: 1, waiting: 1 });
   expect(bench.log.with("attempt failed")[0]?.fields).toMatchObject({ consumer: true, status: 404 });
+});
+
+test("one behind another is answered in time also while another subscription always has something", async () => {
+  const busy = await pulledBy("busy", "stock.changed");
+  await bench.publish(busy, 1_000);
+  let taken = 0;
+  const answered: unknown[] = [];
+  const first = claim();
+  void claim({ wait_ms: 1_000 }).then((nothing) => answered.push(nothing));
+  const consume = async (): Promise<void> => {
+    while (answered.length === 0 && taken < 1_000)
+      taken += (await claim({ subscription: busy.rowid })).length;
+  };
+  const consuming = Promise.all([consume(), consume(), consume()]);
+  await bench.clock.advance(1_000);
+  const before = taken;
+  await consuming;
+  expect(taken - before).toBeLessThan(20);
+  expect(answered).toEqual([[]]);
+  await engine.stop(0);
+  expect(await first).toEqual([]);
 });
