@@ -284,7 +284,7 @@ export function CameBack({ draft }: { readonly draft: Pick<FormDraft<unknown>, "
  * @param props.send sends it, after a question where there is one
  * @param props.act what its button does
  * @param props.mayAct whether it can be sent
- * @param props.leave where it leads to unsent; what was typed is forgotten then
+ * @param props.leave where it leads without being sent; what was typed is forgotten then
  * @param props.failure what is wrong with it beside what was answered to it
  * @param props.below beneath it
  */

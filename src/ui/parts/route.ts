@@ -79,6 +79,11 @@ export function goTo(link: string, options: { readonly replace?: boolean } = {})
   follow();
 }
 
+/** Changes one part of the query in the place of the address that is shown; `undefined` takes it out. */
+export function setQuery({ path, query }: Route, name: string, value: string | undefined): void {
+  goTo(linkTo(path, { ...query, [name]: value }), { replace: true });
+}
+
 /** What the record is called whose number stands in the address; `null` where the address says it best. */
 export const recordName = shared<readonly string[] | null>(null);
 

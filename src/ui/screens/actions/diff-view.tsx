@@ -6,7 +6,7 @@ import { pointerTo } from "../../../json/pointer.ts";
 import { Copy } from "../../parts/copy.tsx";
 import { Pieces } from "../../parts/json-view.tsx";
 import { Button, CodeBox, Segments } from "../../parts/layout.tsx";
-import { goTo, linkTo, type Route } from "../../parts/route.ts";
+import { type Route, setQuery } from "../../parts/route.ts";
 import { numberText } from "../../parts/values.tsx";
 import { SubscriptionLink } from "../../records/subscription.tsx";
 import {
@@ -71,11 +71,7 @@ export function DiffView(props: {
           label="Lines"
           choices={{ changes: "Changes", whole: "Whole" }}
           picked={isWhole ? "whole" : "changes"}
-          pick={(lines) =>
-            goTo(linkTo(route.path, { ...route.query, lines: lines === "whole" ? lines : undefined }), {
-              replace: true,
-            })
-          }
+          pick={(lines) => setQuery(route, "lines", lines === "whole" ? lines : undefined)}
         />
       }
     >

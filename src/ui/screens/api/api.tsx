@@ -5,7 +5,7 @@ import { Command } from "../../parts/copy.tsx";
 import { CameBack, EXACT } from "../../parts/form.tsx";
 import { useKeys } from "../../parts/keys.ts";
 import { Button, Head, Section, Words } from "../../parts/layout.tsx";
-import { goTo, linkTo, type Route } from "../../parts/route.ts";
+import { linkTo, type Route, setQuery } from "../../parts/route.ts";
 import { Empty, Waiting } from "../../parts/states.tsx";
 import { capital } from "../../parts/values.tsx";
 import {
@@ -85,9 +85,7 @@ function OperationList(props: {
           aria-label="Filter operations"
           placeholder="A path, or what it does"
           {...EXACT}
-          onInput={(event) =>
-            goTo(linkTo(route.path, { ...route.query, find: event.currentTarget.value }), { replace: true })
-          }
+          onInput={(event) => setQuery(route, "find", event.currentTarget.value)}
           onKeyDown={(event) => {
             if (event.key === "Escape") event.currentTarget.blur();
           }}

@@ -10,7 +10,7 @@ import { SUBSCRIPTION_STATES, type SubscriptionState } from "../../../domain/wor
 import { useResource, withQuery } from "../../api/resource.ts";
 import { may } from "../../api/session.ts";
 import { NONE, Section, Segments } from "../../parts/layout.tsx";
-import { goTo, linkTo, type Route } from "../../parts/route.ts";
+import { linkTo, type Route, setQuery } from "../../parts/route.ts";
 import { Empty, Failed, FIRST_SUBSCRIPTION, Status, Waiting } from "../../parts/states.tsx";
 import { useStill } from "../../parts/still.ts";
 import { type Column, Table } from "../../parts/table.tsx";
@@ -75,9 +75,7 @@ export function Overview({ route }: { readonly route: Route }) {
               label="Range"
               choices={WORDS}
               picked={range}
-              pick={(name) =>
-                goTo(linkTo([], { range: name === "1h" ? undefined : name }), { replace: true })
-              }
+              pick={(name) => setQuery(route, "range", name === "1h" ? undefined : name)}
             />
           }
         >

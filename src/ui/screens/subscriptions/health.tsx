@@ -3,7 +3,7 @@ import type { Subscription } from "../../../domain/subscription.ts";
 import { useResource, withQuery } from "../../api/resource.ts";
 import { Command } from "../../parts/copy.tsx";
 import { Button, Section, Segments } from "../../parts/layout.tsx";
-import { goTo, linkTo, type Route } from "../../parts/route.ts";
+import { linkTo, type Route, setQuery } from "../../parts/route.ts";
 import { Loaded, Status } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { durationText, Time } from "../../parts/values.tsx";
@@ -46,8 +46,7 @@ export function HealthStrip({ id, route }: { readonly id: number; readonly route
   const path = withQuery(`/v1/subscriptions/${id}/attempts`, { limit: SHOWN });
   const list = useResource<readonly SubscriptionAttempt[]>(path, { everyMs: EVERY_MS });
   const isTable = route.query["attempts"] === "table";
-  const show = (): void =>
-    goTo(linkTo(route.path, { ...route.query, attempts: isTable ? undefined : "table" }), { replace: true });
+  const show = (): void => setQuery(route, "attempts", isTable ? undefined : "table");
   return (
     <Section
       title={`Last ${SHOWN} attempts`}
@@ -222,11 +221,7 @@ export function DeliveriesOf(props: { readonly subscription: Subscription; reado
           label="Which deliveries"
           choices={WORDS}
           picked={shown}
-          pick={(name) =>
-            goTo(linkTo(route.path, { ...route.query, deliveries: name === "all" ? undefined : name }), {
-              replace: true,
-            })
-          }
+          pick={(name) => setQuery(route, "deliveries", name === "all" ? undefined : name)}
         />
       }
     >

@@ -127,7 +127,7 @@ export function EditSubscription({ subscription }: { readonly subscription: Read
   );
 }
 
-/** All that a subscription can be told, in groups. */
+/** All settings of a subscription, in groups. */
 function SettingsFields({ form, isNew }: { readonly form: KeptForm<Draft>; readonly isNew: boolean }) {
   const { of, draft } = form;
   const { mode, action, filter, order, bearer } = draft.fields;
