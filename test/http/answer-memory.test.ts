@@ -70,6 +70,32 @@ describe("memory for answers", () => {
     expect((await read(memory, 50)).body).toHaveLength(50);
   });
 
+  test("an answer waits for those that are not taken, and is refused when that takes too long", async () => {
+    const memory = new ResponseBudget(clock, LIMITS);
+    const first = await read(memory, 40);
+    const second = read(memory, 30);
+    const third = read(memory, 45);
+    const refused = expect(third).rejects.toMatchObject({ code: "unavailable" });
+    await clock.advance(999);
+    first.release?.();
+    const got = await second;
+    await clock.advance(1);
+    await refused;
+    got.release?.();
+    got.release?.();
+    (await read(memory, 50)).release?.();
+    expect(clock.pending).toBe(0);
+  });
+
+  test("one token's answers leave half of the memory to others", async () => {
+    const memory = new ResponseBudget(clock, LIMITS);
+    await read(memory, 50);
+    const refused = expect(read(memory, 20)).rejects.toMatchObject({ code: "unavailable" });
+    expect((await read(memory, 50, { token: "b" })).body).toHaveLength(50);
+    await clock.advance(LIMITS.waitMs);
+    await refused;
+  });
+
   test("an answer in parts holds its room until it is out, as one part of it is in memory all the time", async () => {
     const memory = new ResponseBudget(clock, LIMITS);
     const endless = await memory.answer(asking("a"), 40, () => replyInParts(endlessParts()));
