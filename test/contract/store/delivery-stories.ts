@@ -211,6 +211,7 @@ the first of an order as due at its time, and those after it as waiting
   fail 1 for 30s; backlog waiting 4; wait 37s; backlog due 1 since -7s waiting 3
 what blocks, and what is behind it, since it was made
   order whole; retries 0; publish 3; wait 1s; claim 1; fail 1 for 1h; backlog waiting 1 blocked 2 since -1s
+  pause; backlog held 3
 what a rate limit delays by itself
   rate 2; publish 3; backlog paced 3 since 0s; pause; backlog held 3
 `;
