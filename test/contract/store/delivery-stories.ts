@@ -67,6 +67,8 @@ continue after what blocks them when they are changed to skip
   retries 0; publish 3; claim 1; fail 1 for 1h; exhausted skip; status 1 failed; drain 2 3
 wait for one with retries left when they are changed to skip
   publish 3; claim 1; fail 1 for 1h; exhausted skip; claim nothing; wait 1h; drain 1 2 3
+wait for the attempt under way of what blocks them when they are changed to skip
+  retries 0; publish 2; claim 1; fail 1; wait 1s; claim 1; exhausted skip; status 1 delivering; fail 1; drain 2
 continue after one without retries left when they get fewer and skip
   exhausted skip; retries 5; publish 3; claim 1; fail 1 for 1h; retries 0; status 1 failed; drain 2 3
 wait for one that still has retries when they get fewer and skip
@@ -102,6 +104,8 @@ keep the order over several actions
 order what is published while they are ordered, and nothing else
   order none; retries 0; publish 2; order whole; publish 2; claim 1 2 3; fail 1; blocked by nothing
   order none; publish 2; claim 5 6; deliver 3; claim 4
+leave their order where they are ordered no more and a person retries the first one
+  publish 2; claim 1; fail 1 for 1h; order none; claim nothing; retry 1; claim 1 2
 continue after what blocks them when they are ordered no more
   retries 0; publish 3; claim 1; fail 1 for 1h; order none; status 1 failed; drain 2 3
 `;
@@ -153,6 +157,9 @@ of what was missed makes deliveries for events that have none, and only for thos
 of all sends every event again that has no unfinished delivery
   retries 0; pause; publish 2; resume; publish 3; claim 3 4 5; deliver 3; fail 4; filter 5; publish 1
   count failed 1; count missed 2; replay all 5; claim 1 2 3 4 5 6
+waits like all else for a handler that is slowed, also with what a person had requested
+  publish 1; claim 1; fail 1; retry 1; claim 1; deliver 1; publish 1; claim 2; fail 2 for 1h slow 1h; replay all 1
+  claim nothing until 1h
 never has an event that was published after its start
   pause; publish 3; start missed; publish 3; resume; advance 3; advance end
 ends with its subscription
@@ -209,6 +216,8 @@ what a throttled handler is to get as waiting, but not what a person retried
 the first of an order as due at its time, and those after it as waiting
   order whole; publish 4; backlog due 1 since 0s waiting 3; claim 1; backlog waiting 3 delivering 1 since 0s
   fail 1 for 30s; backlog waiting 4; wait 37s; backlog due 1 since -7s waiting 3
+the next of an order as due since it was made
+  order whole; publish 2; wait 5s; claim 1; deliver 1; backlog due 1 since -5s
 what blocks, and what is behind it, since it was made
   order whole; retries 0; publish 3; wait 1s; claim 1; fail 1 for 1h; backlog waiting 1 blocked 2 since -1s
   pause; backlog held 3
