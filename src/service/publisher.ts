@@ -54,6 +54,8 @@ interface PublishRequest {
   readonly isBatch: boolean;
   /** All or nothing. */
   readonly atomic: boolean;
+  /** Names that items of a batch have and no action: each is looked for once, as a file may have a wrong one in every line. */
+  readonly missing?: Set<string>;
 }
 
 export function publishing(
@@ -108,7 +110,7 @@ class Publisher {
     checkBatch(items);
     const caller = { caller: this.#access.caller, gone: signal };
     const all = items.map(begun);
-    await this.#publishAll(all, { caller, isBatch: true, atomic });
+    await this.#publishAll(all, { caller, isBatch: true, atomic, missing: new Set() });
     const result = batchResult(all);
     return minimal ? { ...result, data: [] } : result;
   }
@@ -164,6 +166,8 @@ class Publisher {
     checkNewEvent(item, limits.payloadBytes);
     const action = actions.get(item.action);
     if (action !== undefined) return this.#check(item, action, request);
+    if (request.missing?.has(item.action) === true)
+      throw notFound("action", item.action, { field: "action" });
     return actions.load(item.action).then(async (loaded) => {
       if (loaded === undefined) throw await this.#missing(item.action, request);
       return this.#check(item, loaded, request);
@@ -171,8 +175,9 @@ class Publisher {
   }
 
   /** A batch gets no suggestions, as each of its items may name another action. */
-  #missing(action: string, { isBatch }: PublishRequest): EvregError | Promise<EvregError> {
-    if (isBatch) return notFound("action", action, { field: "action" });
+  #missing(action: string, { missing }: PublishRequest): EvregError | Promise<EvregError> {
+    missing?.add(action);
+    if (missing !== undefined) return notFound("action", action, { field: "action" });
     return missingAction(this.#context.store.catalog, this.#access, action, "action");
   }
 
