@@ -176,10 +176,18 @@ const FOLDERS: ReadonlySet<string> = new Set(["/", `${PAGE_PATH}/`]);
 /** Refuses `/v1/actions/`, which the router takes for `/v1/actions`: the caller may have meant a name that is empty. */
 function checkTarget(request: ApiRequest): void {
   if (request.path.endsWith("/") && !FOLDERS.has(request.path)) notFound(request);
-  const { headers, httpVersion } = request.nodeRequest;
+  const { headers, httpVersion, rawHeaders } = request.nodeRequest;
   if (headers.host === undefined && httpVersion !== "1.0") {
     throw new EvregError("malformed", "The request has no `Host` header.");
   }
+  // Node keeps the first, and a proxy may have gone by the second (RFC 9112, 3.2).
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) if (isHost(rawHeaders[at]!)) hosts += 1;
+  if (hosts > 1) throw new EvregError("malformed", "The request has more than one `Host` header.");
+}
+
+function isHost(name: string): boolean {
+  return name.length === "host".length && name.toLowerCase() === "host";
 }
 
 function notFound(request: ApiRequest): never {

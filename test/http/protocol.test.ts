@@ -124,8 +124,9 @@ describe("invalid requests", () => {
     },
   );
 
-  test("HTTP/1.1 without Host is 400, HTTP/1.0 needs none", async () => {
+  test("HTTP/1.1 without Host or with two is 400, HTTP/1.0 needs none", async () => {
     await connectionRefused("GET /health HTTP/1.1\r\n\r\n", 400);
+    await connectionRefused("GET /health HTTP/1.1\r\nHost: a\r\nHOST: b\r\n\r\n", 400);
     const old = await connection();
     old.send("GET /health HTTP/1.0\r\n\r\n");
     expect((await old.answer()).status).toBe(200);
