@@ -172,9 +172,10 @@ test("times have the same forms as on the command line, and others are reported"
   expect(lines(wrong)).toEqual([expect.stringMatching(/timeout_ms: must be a time such as .* not "soon"$/)]);
 });
 
-test("a key that comes twice is reported with its line", async () => {
-  const twice = await declaredBy("x-keys:\n  a: 1\n  b: 1\n  a: 2\n");
-  expect(lines(twice)).toEqual([expect.stringMatching(/:4: .*Map keys must be unique$/)]);
+test("a key that comes twice is reported with its line, also among very many", async () => {
+  const keys = Array.from({ length: 20_000 }, (_, number) => `  a${number}: 1\n`).join("");
+  const twice = await declaredBy(`x-keys:\n${keys}  a1: 2\n`);
+  expect(lines(twice)).toEqual([expect.stringMatching(/:20002: .*Map keys must be unique$/)]);
 });
 
 test("anchors that contain each other endlessly are refused, and anchors that each record uses are not", async () => {
