@@ -9,21 +9,19 @@ import { EXIT, usageError } from "../usage-errors.ts";
 import { type Declarations, problemsError } from "./declarations.ts";
 import { type ApplyOptions, executeSteps, type Run } from "./execute.ts";
 import { registryOf } from "./export.ts";
-import { type Plan, planFor, withBreaks } from "./plan.ts";
-import { planText, printResult, printUndeclared } from "./report.ts";
+import { type Plan, planFor } from "./plan.ts";
+import { planText, printNotes, printResult } from "./report.ts";
 import { SecretSink } from "./secret-sink.ts";
 
 /** Plans, prints the plan, executes it, and prints what was done and what was not. Answers the exit code. */
 export async function apply(evreg: Evreg, declared: Declarations, options: ApplyOptions): Promise<number> {
   const { dryRun, exitCode, force, yes, output } = options;
-  const registry = await registryOf(evreg);
-  const planned = planFor(declared, registry, options);
-  if (planned.problems.length > 0) throw problemsError(planned.problems);
-  const plan = await withBreaks(planned, registry, evreg.actions);
-  const { steps } = plan;
+  const plan = await planFor(declared, await registryOf(evreg), evreg.actions, options);
+  const { steps, problems } = plan;
+  if (problems.length > 0) throw problemsError(problems);
   if (output.format === "table") {
     await writeOut(planText(plan, options));
-    printUndeclared(plan, options);
+    printNotes(plan, options);
   }
   const isRefused = !force && steps.some(({ breaks }) => breaks.length > 0);
   if (dryRun || isRefused || steps.length === 0) {
@@ -55,22 +53,19 @@ function exitCodeOf({ steps }: Plan, { done, failure }: Run): number {
 }
 
 async function runOf(evreg: Evreg, { steps }: Plan, options: ApplyOptions): Promise<Run> {
+  const { secretsFile, output, force } = options;
   const creates = steps.some(({ operation, noun }) => operation === "create" && noun === "subscription");
-  const secrets = creates ? openSecretSink(options) : undefined;
-  try {
-    const created = async (subscription: SubscriptionWithSecret) => secrets?.add(subscription);
-    return await executeSteps(evreg, steps, { force: options.force, signal: interruption(), created });
-  } finally {
-    secrets?.close();
-  }
-}
-
-/** A pipe mostly ends in a log, where secrets must not be by accident. */
-function openSecretSink({ secretsFile, output }: ApplyOptions): SecretSink {
-  if (secretsFile === undefined && !process.stdout.isTTY) {
+  // A pipe mostly ends in a log, where secrets must not be by accident.
+  if (creates && secretsFile === undefined && !process.stdout.isTTY) {
     throw usageError(
       "This creates subscriptions, whose secrets are told only once. Say where to with --secrets-file FILE (mode 0600), or --secrets-file - for the output. Nothing was changed.",
     );
   }
-  return new SecretSink(secretsFile ?? "-", output);
+  const secrets = creates ? new SecretSink(secretsFile ?? "-", output) : undefined;
+  try {
+    const created = async (subscription: SubscriptionWithSecret) => secrets?.add(subscription);
+    return await executeSteps(evreg, steps, { force, signal: interruption(), created });
+  } finally {
+    secrets?.close();
+  }
 }

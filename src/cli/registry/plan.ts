@@ -50,7 +50,7 @@ export interface Step {
   readonly changes: readonly Change[];
   /** What has no effect in its schema or its filter. */
   readonly warnings: readonly PlacedWarning[];
-  /** Why the changed schema would break someone; `withBreaks` adds them. */
+  /** Why the changed schema would break someone. */
   readonly breaks: readonly RevisionBreak[];
   /** A name under which it would break nobody. */
   readonly suggestion?: string;
@@ -68,15 +68,16 @@ export interface Plan {
 }
 
 /**
- * The steps from the existing records to the declared ones. A pure function: the same input has the same plan, in the
- * order of names.
+ * The steps from the existing records to the declared ones. The same input has the same plan, in the order of names.
+ * @param port says what a changed schema would break
  * @param options `prune`: subscriptions that are not declared are deleted
  */
-export function planFor(
+export async function planFor(
   declared: Declarations,
   registry: Registry,
+  port: Pick<ActionsPort, "check">,
   { prune }: { readonly prune: boolean },
-): Plan {
+): Promise<Plan> {
   const existing = {
     actions: registry.actions as unknown as readonly Values[],
     subscriptions: registry.subscriptions as unknown as readonly Values[],
@@ -117,8 +118,13 @@ export function planFor(
   const undeclared = undeclaredIn(SUBSCRIPTION);
   const deletions = undeclared.map((record) => stepOf(SUBSCRIPTION, "delete", record, []));
   const changed = new Set(changing.map(({ noun, name }) => `${noun} ${name}`));
+  const taken = new Set([...registry.actions.map(({ action }) => action), ...bodies.map(({ name }) => name)]);
+  const steps: Step[] = [];
+  for (const step of prune ? [...changing, ...deletions] : changing) {
+    steps.push(problems.length > 0 ? step : await withBreaks(step, taken, port));
+  }
   return {
-    steps: prune ? [...changing, ...deletions] : changing,
+    steps,
     unchanged: declared.actions.length + declared.subscriptions.length - changed.size,
     undeclared: {
       actions: undeclaredIn(ACTION).map((record) => nameOf(ACTION, record)),
@@ -278,20 +284,8 @@ function schemaProblems(
   return { problems, warnings };
 }
 
-/** The plan, with what each changed schema would break, and a free name under which it would break nothing. */
-export async function withBreaks(
-  plan: Plan,
-  { actions }: Pick<Registry, "actions">,
-  port: Pick<ActionsPort, "check">,
-): Promise<Plan> {
-  const created = plan.steps.filter(({ noun, operation }) => noun === "action" && operation === "create");
-  const taken = new Set([...actions.map(({ action }) => action), ...created.map(({ name }) => name)]);
-  const steps: Step[] = [];
-  for (const step of plan.steps) steps.push(await stepWithBreaks(step, taken, port));
-  return { ...plan, steps };
-}
-
-async function stepWithBreaks(
+/** The step with what its changed schema would break, and a name that is not taken under which it would break nothing. */
+async function withBreaks(
   step: Step,
   taken: ReadonlySet<string>,
   port: Pick<ActionsPort, "check">,

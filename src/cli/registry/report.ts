@@ -67,12 +67,17 @@ function summary(steps: readonly Step[], unchanged: number): string {
 /** Lines of one sort before the rest is only counted. */
 const MAX_LINES = 20;
 
-/** What exists and is not declared, on stderr. */
-export function printUndeclared({ undeclared }: Plan, { prune }: ApplyOptions): void {
+/** What a person should know of a plan beside its steps, on stderr: what is not declared, and what has no effect. */
+export function printNotes({ steps, undeclared }: Plan, { prune }: ApplyOptions): void {
   const { actions, subscriptions } = undeclared;
   if (actions.length > 0) printList("Not declared, and left alone as actions always are:", actions);
   if (subscriptions.length > 0 && !prune) {
     printList("Not declared, and left alone without --prune:", subscriptions);
+  }
+  for (const { name, warnings } of steps) {
+    for (const { place, pointer, message } of warnings) {
+      note(`Warning: ${escapeControl(`${place}: ${`${name} ${pointer}`.trim()}: ${message}`)}`);
+    }
   }
 }
 
@@ -88,18 +93,13 @@ export async function printResult(plan: Plan, run: Run | undefined, options: App
     if (output.format === "jsonl") return output.lines(data);
     return output.document({ data, meta: { dry_run: dryRun, unchanged, undeclared } });
   }
-  if (run !== undefined) return printRun(steps, run);
-  if (!dryRun && steps.length > 0)
+  if (run !== undefined) printRun(steps, run);
+  else if (!dryRun && steps.length > 0)
     note("Nothing was changed, as the plan holds a change that breaks someone.");
-  for (const { name, warnings } of dryRun ? steps : []) {
-    for (const { place, pointer, message } of warnings) {
-      note(`Warning: ${escapeControl(`${place}: ${`${name} ${pointer}`.trim()}: ${message}`)}`);
-    }
-  }
 }
 
 function record(step: Step, index: number, run: Run | undefined, showsSecrets: boolean): object {
-  const { operation, noun, identity, rowid, changes, breaks, suggestion } = step;
+  const { operation, noun, identity, changes, breaks, suggestion, warnings } = step;
   const done = run?.done[index];
   const error = index === run?.done.length ? run.failure : undefined;
   const notDone = run === undefined ? "planned" : error === undefined ? "not_tried" : "failed";
@@ -107,35 +107,27 @@ function record(step: Step, index: number, run: Run | undefined, showsSecrets: b
     operation,
     noun,
     ...identity,
-    rowid: done?.rowid ?? rowid,
+    rowid: done?.rowid ?? step.rowid,
     changes,
     breaks,
     suggestion,
     result: done === undefined ? notDone : "done",
-    // Once done, those of the service; they have no place in the files.
-    warnings: done?.warnings ?? step.warnings,
+    warnings,
     error: error?.body(),
     secret: showsSecrets ? done?.secret : undefined,
   };
 }
 
 function printRun(steps: readonly Step[], { done, failure }: Run): void {
-  const counts = { create: 0, change: 0, delete: 0 };
-  for (const [index, { warnings }] of done.entries()) {
-    const { operation, name } = steps[index]!;
-    counts[operation] += 1;
-    for (const { pointer, message } of warnings) {
-      note(`Warning: ${escapeControl(`${name} ${pointer}`.trim())}: ${escapeControl(message)}`);
-    }
+  const count = (operation: Step["operation"]): number =>
+    steps.slice(0, done.length).filter((step) => step.operation === operation).length;
+  const behind = steps.slice(done.length);
+  if (failure !== undefined) {
+    note(`Failed:\n  ${stepTitle(behind.shift()!)}: ${escapeControl(failure.message)}`);
   }
-  const [failed, ...behind] = steps.slice(done.length);
-  if (failed !== undefined && failure !== undefined) {
-    note(`Failed:\n  ${stepTitle(failed)}: ${escapeControl(failure.message)}`);
-  }
-  const notTried = failed === undefined || failure !== undefined ? behind : [failed, ...behind];
   const title = failure === undefined ? "Interrupted. Not tried:" : "Not tried:";
-  if (notTried.length > 0) printList(title, notTried.map(stepTitle));
-  const text = `${counts.create} created, ${counts.change} changed, ${counts.delete} deleted`;
+  if (behind.length > 0) printList(title, behind.map(stepTitle));
+  const text = `${count("create")} created, ${count("change")} changed, ${count("delete")} deleted`;
   const isAll = done.length === steps.length;
   note(isAll ? `Done: ${text}.` : `${text}. That stays; the same command goes on with the rest.`);
 }

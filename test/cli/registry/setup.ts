@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { type Declarations, readDeclarations } from "../../../src/cli/registry/declarations.ts";
 import { parseDocuments } from "../../../src/cli/registry/documents.ts";
 import { registryOf } from "../../../src/cli/registry/export.ts";
-import { type Plan, planFor, withBreaks } from "../../../src/cli/registry/plan.ts";
+import { type Plan, planFor } from "../../../src/cli/registry/plan.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 
 /** Writes files into a folder, by their paths in it. */
@@ -27,8 +27,7 @@ export async function planOf(
   options: { prune?: boolean; name?: string } = {},
 ): Promise<Plan> {
   const { prune = false, name } = options;
-  const registry = await registryOf(evreg);
-  return withBreaks(planFor(await declaredBy(text, name), registry, { prune }), registry, evreg.actions);
+  return planFor(await declaredBy(text, name), await registryOf(evreg), evreg.actions, { prune });
 }
 
 /** Problems as lines: `registry.yaml:3: …`. */
