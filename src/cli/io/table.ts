@@ -66,9 +66,9 @@ export function renderTable<T>(
 }
 
 /**
- * The columns that a listing of this width has room for, by the first of its reductions that is narrow enough. Each is tried
- * with times as they are, and then with shorter ones. What people copy is cut last. Where nothing helps, all columns are
- * answered: as blocks, nothing of a record is left out.
+ * The columns that a listing of this width has room for. Columns without a value go first, then those with a `dropOrder`, one
+ * after the other; before each of these, times are shortened, and then texts are cut. What people copy is cut last. Where nothing
+ * helps, all columns are answered: as blocks, nothing of a record is left out.
  * @param today whose times are shown without their date, such as `2027-01-31` in UTC
  */
 export function columnsFor<T>(
@@ -78,47 +78,30 @@ export function columnsFor<T>(
   today: string = new Date().toISOString().slice(0, 10),
 ): readonly Column<T>[] {
   if (width === undefined) return columns;
-  const fits = (tried: readonly Column<T>[]): boolean => {
-    const rows = records.map((record) => tried.map((column) => cell(column, record)));
-    return fitColumns(tried, rows, width) !== undefined;
-  };
+  const filled = columns.filter((column) => records.some((record) => cell(column, record) !== NOTHING));
+  const spare = filled
+    .filter(({ dropOrder }) => dropOrder !== undefined)
+    .toSorted((one, other) => one.dropOrder! - other.dropOrder!);
+  /** From the widest to the narrowest. */
+  const reductions = [filled, ...spare.map((_, last) => without(filled, spare.slice(0, last + 1)))];
   const timesIn = (kept: readonly Column<T>[]) => [
     kept,
     kept.map((column) => shortTime(column, today, false)),
     kept.map((column) => shortTime(column, today, true)),
   ];
-  const reductions = reductionsOf(columns, records);
-  return (
-    reductions.flatMap(({ kept, cuts }) => cuts.flatMap((cut) => timesIn(kept.map(cut)))).find(fits) ??
-    reductions.flatMap(({ kept }) => timesIn(kept)).findLast(fits) ??
-    columns
-  );
-}
-
-/** What is left of a listing that leaves something out, and how its texts may be cut then. */
-interface Reduction<T> {
-  readonly kept: readonly Column<T>[];
-  readonly cuts: readonly ((column: Column<T>) => Column<T>)[];
-}
-
-/** From the widest to the narrowest: each leaves out one column more than the one before, or cuts more. */
-function reductionsOf<T>(columns: readonly Column<T>[], records: readonly T[]): readonly Reduction<T>[] {
-  const isEmpty = (column: Column<T>) => records.every((record) => cell(column, record) === NOTHING);
-  const [empty, filled] = [columns.filter(isEmpty), columns.filter((column) => !isEmpty(column))];
-  const spare = filled
-    .filter(({ dropOrder }) => dropOrder !== undefined)
-    .toSorted((one, other) => one.dropOrder! - other.dropOrder!);
-  let kept = columns;
-  const without = (dropped: readonly Column<T>[], cuts: Reduction<T>["cuts"]): Reduction<T> => {
-    kept = kept.filter((column) => !dropped.includes(column));
-    return { kept, cuts };
+  const fits = (tried: readonly Column<T>[]): boolean => {
+    const rows = records.map((record) => tried.map((column) => cell(column, record)));
+    return fitColumns(tried, rows, width) !== undefined;
   };
-  return [
-    without([], [uncut]),
-    without(empty, [uncut]),
-    without([], [namesUncut]),
-    ...spare.map((column) => without([column], [uncut, namesUncut])),
+  const readable = [
+    columns.map(uncut),
+    ...reductions.flatMap((kept) => [kept.map(uncut), kept.map(namesUncut)]),
   ];
+  return readable.flatMap(timesIn).find(fits) ?? reductions.flatMap(timesIn).findLast(fits) ?? columns;
+}
+
+function without<T>(columns: readonly Column<T>[], dropped: readonly Column<T>[]): readonly Column<T>[] {
+  return columns.filter((column) => !dropped.includes(column));
 }
 
 function uncut<T>(column: Column<T>): Column<T> {
