@@ -88,12 +88,13 @@ function clocks(serverMs: number, sentMs: number, answeredMs: number): Finding {
 async function integrity(evreg: Evreg): Promise<readonly Finding[]> {
   const { loadFileChecks } = await import("../app/server.ts");
   const { fileTask } = await loadFileChecks();
-  const folder = await mkdtemp(join(tmpdir(), "evreg-doctor-"));
+  let folder: string | undefined;
   try {
+    folder = await temporaryFolder();
+    const copy = join(folder, "copy.db");
     const backup = await evreg.backup();
     try {
       const check = (path: string) => fileTask("examineFile", path, { name: "The server's data file" });
-      const copy = join(folder, "copy.db");
       const looked = await writeBackup(copy, backup, { force: false, check, signal: interruption() });
       return fileFindings("The server's data file", looked);
     } finally {
@@ -107,8 +108,16 @@ async function integrity(evreg: Evreg): Promise<readonly Finding[]> {
         : warning("integrity", error.message, "Try again once that is mended."),
     ];
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** @throws `unavailable` where it cannot be made: what `TMPDIR` names is up to the person */
+function temporaryFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), "evreg-doctor-")).catch((error: NodeJS.ErrnoException) => {
+    const message = `There is no place for a copy of the data in ${tmpdir()} (${error.code}). Name a folder that is there and has room in the variable TMPDIR.`;
+    throw new EvregError("unavailable", message, {}, { cause: error });
+  });
 }
 
 function serverRemedy({ code }: EvregError): string {

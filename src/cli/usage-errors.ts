@@ -161,6 +161,12 @@ interface AllCommands {
   readonly commands: readonly Pick<Command.Loadable, "id" | "hidden">[];
 }
 
+/** What other programs have as a verb. */
+const OTHER_WORDS: Readonly<Record<string, string>> = {
+  "subscriptions pause": "update ID --no-active",
+  "subscriptions resume": "update ID --active",
+};
+
 /** The refusal of words that are no command: it names the one that was probably meant, else all. */
 export function unknownCommand(id: string, { commands }: AllCommands): EvregError {
   // A password may stand in an address that was typed in a wrong place; oclif has made its colons those of a command.
@@ -180,7 +186,7 @@ export function unknownCommand(id: string, { commands }: AllCommands): EvregErro
   const [topic = "", verb] = shown.split(":");
   const verbs = verbsOf(topic).map((one) => one.slice(topic.length + 1));
   if (verb !== undefined && verbs.length > 0) {
-    const meant = nearest(verb, verbs);
+    const meant = OTHER_WORDS[`${topic} ${verb}`] ?? nearest(verb, verbs);
     const advice =
       meant === undefined ? `${topic} has: ${verbs.join(", ")}.` : `did you mean ${topic} ${meant}?`;
     return usageError(`There is no command ${JSON.stringify(words)}; ${advice}`);

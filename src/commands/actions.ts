@@ -120,11 +120,17 @@ export class ActionsUpdate extends TargetCommand {
     }
     const read = schema === undefined ? undefined : await readSchema(schema);
     const options = definedOnly({ compatibility: flags.compatibility });
-    await this.showRecord(flags, ACTION_CHANGED, async ({ actions }) => {
+    let isSame = false;
+    const output = await this.showRecord(flags, ACTION_CHANGED, async ({ actions }) => {
       const old = number === undefined ? undefined : (await actions.revision(args.name, number)).data;
       const schemata = read ?? old?.schemata;
-      return actions.update(args.name, { ...settings, ...definedOnly({ schemata }) }, options);
+      // A token may be allowed to write and not to read.
+      const before = schemata && (await actions.get(args.name).catch(() => undefined));
+      const answer = await actions.update(args.name, { ...settings, ...definedOnly({ schemata }) }, options);
+      isSame = before?.data.revision === answer.data.revision;
+      return answer;
     });
+    if (isSame) output.note("The schema is the same as before; there is no new revision.");
   }
 }
 

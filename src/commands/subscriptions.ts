@@ -29,6 +29,7 @@ import type { Evreg } from "../evreg.ts";
 import { DURATION } from "../model/value-kinds.ts";
 import { MODES } from "../model/subscription.ts";
 import { SUBSCRIPTION_ATTEMPT_LIST } from "../cli/views/deliveries.ts";
+import { THE_BEGINNING } from "../cli/views/replays.ts";
 import { HANDLER_TEST_RECORD, NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../cli/views/subscriptions.ts";
 
 const OVERLAP = SECRET_ROTATION.properties.overlap_ms;
@@ -340,9 +341,6 @@ function overlapOf(text: string | undefined): { overlap_ms?: number } {
   if (text === undefined) return {};
   return { overlap_ms: flagValue("overlap", text, DURATION, OVERLAP) };
 }
-
-/** Before all events. */
-const THE_BEGINNING = "1970-01-01T00:00:00Z";
 
 export class SubscriptionsReplay extends TargetCommand {
   static override writes = true;

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type Harness, startHarness, VERSION } from "../http/harness.ts";
 import { fileFindings, serverFindings } from "../../src/cli/diagnose.ts";
 import { connect } from "../../src/client/client.ts";
@@ -140,6 +140,16 @@ test("doctor asks a server about itself, and compares its version and clock", as
   expect(of("integrity")?.status).toBe("ok");
   expect(of("server")?.status).toBe("ok");
   expect(checks(found.slice(3, -1))).toEqual(checks((await harness.owner.doctor()).data));
+});
+
+test("without a folder for temporary files, doctor --deep says which variable names another", async () => {
+  vi.stubEnv("TMPDIR", "/nonexistent/tmp");
+  const found = await asked({ deep: true });
+  vi.unstubAllEnvs();
+  expect(found.find(({ check }) => check === "integrity")).toMatchObject({
+    status: "warning",
+    found: expect.stringMatching(/\/nonexistent\/tmp \(ENOENT\).* TMPDIR\.$/),
+  });
 });
 
 test("a refused token and an unreachable server are reported with what to do", async () => {

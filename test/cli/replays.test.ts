@@ -162,7 +162,8 @@ test("what failed, and what waits, is sent again without a time, as its subscrip
     stderr:
       "All are on their way, with all their retries. See what fails again: evreg deliveries --status failed\n",
   });
-  await run(["subscriptions", "replay", "billing/order.waiting", "--status", "waiting"]);
+  const words = ["subscriptions", "replay", "billing/order.waiting", "--status", "waiting"];
+  expect((await run(words)).stdout).toMatch(/^From +the first event$/m);
   await until(
     "both to be delivered",
     async () => (await has(failed, "delivered")) && (await has(waiting, "delivered")),

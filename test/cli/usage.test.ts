@@ -9,6 +9,11 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
     ["actions", "remove"],
     /no command "actions remove"; actions has: check, create, deprecate, diff, get, history, list, retire, sample, types, update/,
   ],
+  [
+    "a verb that other programs have",
+    ["subscriptions", "pause"],
+    /did you mean subscriptions update ID --no-active\?/,
+  ],
   ["flags before the command", ["--json", "actions"], /"error":"Name the command before its flags/],
   ["a mistyped command", ["pubilsh", "a", "{}"], /no command "pubilsh"; did you mean publish\?/],
   ["a command mistyped as a hidden one", ["completed"], /no command "completed"; there are: (?!.*complete,)/],

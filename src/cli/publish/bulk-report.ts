@@ -23,12 +23,15 @@ export interface BulkFiles {
 
 /** The result of a bulk, and what to do next. */
 export function summary(outcome: BulkOutcome, files: BulkFiles): string {
-  const { refused, end, settledLine } = outcome;
+  const { refused, usedKeys, end, settledLine } = outcome;
   const counts = countsText(outcome);
   if (end === "all") {
     const again = files.key === undefined ? "publish them separately" : "give the same command again";
     const how = files.rejects === undefined ? "." : `; the lines: jq -r .text ${files.rejects}`;
-    return refused === 0 ? counts : `${counts} Fix those lines and ${again}${how}`;
+    if (refused === 0) return counts;
+    if (files.key === undefined || usedKeys === 0) return `${counts} Fix those lines and ${again}${how}`;
+    const are = usedKeys === refused ? "They" : `${usedKeys.toLocaleString("en")} of them`;
+    return `${counts} ${are} are not the lines that were published under this key before: give another file, or lines that were changed, another --idempotency-key${how}`;
   }
   if (end === "stopped") {
     return settledLine === 0

@@ -1,4 +1,4 @@
-import { type ErrorBody, EvregError } from "../../domain/error.ts";
+import { type ErrorBody, EvregError, HTTP_STATUS } from "../../domain/error.ts";
 import { type Event, EVENT_LIMITS } from "../../domain/event.ts";
 import {
   type BatchEntry,
@@ -43,6 +43,8 @@ export interface BulkState {
   /** How many of the accepted have an idempotency key that stands for an older event. */
   readonly replayed: number;
   readonly refused: number;
+  /** How many of the refused have an idempotency key that stands for another event. */
+  readonly usedKeys: number;
   /** Every line up to this one is published or refused. */
   readonly settledLine: number;
   /** Bytes of input up to that line's end. */
@@ -53,6 +55,7 @@ export const NOTHING_SETTLED: BulkState = {
   accepted: 0,
   replayed: 0,
   refused: 0,
+  usedKeys: 0,
   settledLine: 0,
   settledBytes: 0,
 };
@@ -183,6 +186,8 @@ class BulkRun {
       accepted: this.#state.accepted + accepted,
       replayed: this.#state.replayed + replayed,
       refused: this.#state.refused + refused.length,
+      usedKeys:
+        this.#state.usedKeys + refused.filter(({ error }) => error.code === HTTP_STATUS.conflict).length,
       settledLine: number,
       settledBytes: endsAt,
     };
@@ -236,7 +241,8 @@ export async function publishAllOrNothing(options: BulkOptions): Promise<BulkOut
   if (refused > 0) return { ...NOTHING_SETTLED, refused, end: "stopped" };
   await accepted?.(outcome.events);
   const settled = { settledLine: last.number, settledBytes: last.endsAt };
-  return { accepted: outcome.accepted, replayed: outcome.replayed, refused, ...settled, end: "all" };
+  const { accepted: count, replayed } = outcome;
+  return { ...NOTHING_SETTLED, accepted: count, replayed, ...settled, end: "all" };
 }
 
 function tooManyLines(): EvregError {

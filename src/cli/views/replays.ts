@@ -8,9 +8,13 @@ import { linesOf, listOf, type RecordView, type ShownMembers } from "./view.ts";
 /** Beside the replay's own status, `failed` alone would read as that. */
 const SELECTIONS = { failed: "had failed", waiting: "waited", missed: "were missed", all: "all" } as const;
 
+/** The time from which on there is every event, for replays that need none. */
+export const THE_BEGINNING = "1970-01-01T00:00:00.000Z";
+
 const COUNT_SHOWN = {
   subscription: (replay: Replay | ReplayCount) => `${replay.subscription_id} ${subscriptionOf(replay)}`,
   selection: ({ selection }: Replay | ReplayCount) => SELECTIONS[selection],
+  from: ({ from }: Replay | ReplayCount) => (from === THE_BEGINNING ? "the first event" : from),
 };
 
 const SHOWN: ShownMembers<Replay> = {
