@@ -42,6 +42,9 @@ export function actionEndsContract(open: OpenEvreg): void {
       const keyed = { ...event, idempotency_key: "k" };
       await under.evreg.events.publish(keyed);
       expect(await under.evreg.events.publish(keyed)).toMatchObject({ replayed: true, deprecation: told });
+      await under.clock.advance(60_000);
+      await under.evreg.actions.update(old, { deprecated: true });
+      expect(await under.evreg.events.publish(event)).toMatchObject({ deprecation: told });
     });
 
     it("needs no successor", async () => {

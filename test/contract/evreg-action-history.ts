@@ -10,6 +10,8 @@ function withMore(...names: string[]): Schemata {
   return { ...USER_SCHEMA, properties: { ...properties, ...more } };
 }
 
+/** What schemas may say besides. */
+const ODD = { description: "NUL \u0000, \u2028, 'quotes' \"double\" \\ and 🦉" };
 const BREAKING: Schemata = { ...USER_SCHEMA, required: ["email", "name"] };
 /** Breaks who reads, and nobody who publishes. */
 const LOOSENED: Schemata = { ...USER_SCHEMA, required: [] };
@@ -28,8 +30,8 @@ export function actionHistoryContract(open: OpenEvreg): void {
       const createdMs = under.clock.now();
       await create();
       await under.clock.advance(1_000);
-      await under.evreg.actions.update(name, { schemata: withMore("a") });
-      await under.evreg.actions.update(name, { schemata: withMore("a", "b") });
+      await under.evreg.actions.update(name, { schemata: { ...withMore("10", "2"), ...ODD } });
+      await under.evreg.actions.update(name, { schemata: withMore("10", "2", "b") });
       const { data } = await under.evreg.actions.revisions(name);
       expect(data.map(({ revision }) => revision)).toEqual([3, 2, 1]);
       expect(data[2]).toEqual({
@@ -40,7 +42,7 @@ export function actionHistoryContract(open: OpenEvreg): void {
         timestamped: new Date(createdMs).toISOString(),
       });
       expect(data[1]).toMatchObject({
-        schemata: withMore("a"),
+        schemata: { ...withMore("10", "2"), ...ODD },
         timestamped: new Date(createdMs + 1_000).toISOString(),
       });
       const paged = await under.evreg.actions.revisions(name, { limit: 1, after: 3 });

@@ -94,6 +94,11 @@ export function attentionContract(open: OpenEvreg): void {
         published_from: NOW,
       });
       expect([meta.total, meta.subscriptions]).toEqual([2, 1]);
+      await under.evreg.subscriptions.update(id, { active: false });
+      expect((await under.evreg.attention()).data).toMatchObject([
+        { reason: "failed" },
+        { reason: "paused", missed: 1 },
+      ]);
     });
 
     it("is one that a delivery blocks, with how many wait behind it", async () => {
@@ -142,6 +147,35 @@ export function attentionContract(open: OpenEvreg): void {
         ["failing", failing],
         ["failing", failed],
       ]);
+    });
+
+    it("has the gravest first, and what is slowed behind what fails", async () => {
+      await one("slowed");
+      await event();
+      const slowUntilMs = under.clock.now() + 60_000;
+      await attempt(
+        () => "failed",
+        () => ({ slowUntilMs }),
+      );
+      await under.evreg.deliveries.retry(1);
+      await attempt(() => "delivered");
+      const entries = async () =>
+        (await under.evreg.attention()).data.map((entry) => [entry.reason, entry.subscription, entry.until]);
+      const slowed = ["slowed", "slowed", "2026-01-01T00:01:00.000Z"];
+      expect(await entries()).toEqual([slowed]);
+      for (const action of ["earlier", "later"]) {
+        await under.evreg.actions.create(newAction({ action, schemata: ANY_OBJECT }));
+        await one(action, { action, ...(action === "later" ? { ordered: true, max_retries: 0 } : {}) });
+        await publish(under.evreg, newEvent({}, action));
+        await under.clock.advance(1_000);
+        await attempt(
+          () => "failed",
+          () => ({ retryAfterMs: 60_000 }),
+        );
+      }
+      expect(await entries()).toEqual([["blocked", "later", null], ["failing", "earlier", null], slowed]);
+      await under.clock.advance(58_000);
+      expect(await entries()).toHaveLength(2);
     });
 
     it("is a pull subscription from which nobody claims what is due", async () => {

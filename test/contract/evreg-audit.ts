@@ -108,6 +108,9 @@ export function auditContract(open: OpenEvreg): void {
       const to = new Date(atMs + 1_500).toISOString();
       const from = new Date(atMs + 500).toISOString();
       expect((await evreg.audit.list({ from, to })).data).toEqual([all[1]]);
+      expect(await under.store.audit.removeExpired(atMs + 500)).toBeGreaterThan(0);
+      expect((await evreg.audit.list({ limit: 2 })).data).toEqual(all.slice(0, 2));
+      expect((await evreg.audit.list({ after: all[1]!.rowid })).data).toEqual([]);
       await refusal(evreg.audit.list({ from: to, to: from }), "malformed");
       await refusal(evreg.audit.list({ limit: 501 }), "malformed");
       for (const scope of ["read", "write", "admin:crm"]) {

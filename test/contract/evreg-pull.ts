@@ -353,6 +353,19 @@ export function pullContract(open: OpenEvreg): void {
         expect(data.map(({ status }) => status)).toEqual(["delivering", "filtered", "filtered"]);
       });
 
+      it("leave the time of the last claim, to the minute, also of one that brought nothing", async () => {
+        const { id, claim } = await pull();
+        for (const [afterMs, at] of [
+          [0, "2026-01-01T00:00:00.000Z"],
+          [59_999, "2026-01-01T00:00:00.000Z"],
+          [1, "2026-01-01T00:01:00.000Z"],
+        ] as const) {
+          await under.clock.advance(afterMs);
+          await claim();
+          expect((await under.evreg.subscriptions.get(id)).data.last_claim_at).toBe(at);
+        }
+      });
+
       it("get nothing while it is paused", async () => {
         const { id, claim } = await pull();
         await publish(under.evreg, newEvent({}));

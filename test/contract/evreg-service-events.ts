@@ -81,17 +81,25 @@ export function serviceEventsContract(open: OpenEvreg): void {
         durationMs: 1,
         ending: "failed",
       } as const;
+      await clock.advance(1_000);
       await store.queue.finish([{ ...attempt, errorCode: "timeout" }], clock.now());
 
       const { data } = await evreg.events.list({ action: failed });
       expect(data).toHaveLength(1);
       expect(data[0]?.revision).toBe(1);
       const text = Buffer.from(data[0]!.payload.bytes).toString();
-      expect(JSON.parse(text)).toMatchObject({
+      expect(JSON.parse(text)).toEqual({
         delivery_id: deliveryId,
         event_id,
+        subscription_id: 1,
+        application: "billing",
+        subscription: "invoices",
+        action: "user.created",
         handler_host: "hooks.example.com:8443",
+        attempts: 1,
         last_error: "timeout",
+        published_at: "2026-01-01T00:00:00.000Z",
+        failed_at: "2026-01-01T00:00:01.000Z",
       });
       expect(text).not.toContain("SECRET");
       expect((await evreg.events.deliveries(data[0]!.rowid)).data).toMatchObject([

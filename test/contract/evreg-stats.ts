@@ -60,6 +60,8 @@ export function statsContract(open: OpenEvreg): void {
       expect(backlog.blocked).toEqual({ deliveries: 0, since: null });
       expect((await stats({ subscription: rowid })).backlog.due.deliveries).toBe(2);
       expect((await stats({ subscription: rowid + 1 })).backlog.due.deliveries).toBe(0);
+      expect((await stats({ action: "user.*" })).backlog.due.deliveries).toBe(2);
+      expect((await stats({ action: "no.such" })).backlog.due.deliveries).toBe(0);
     });
 
     it("show a token that is limited to applications theirs alone", async () => {

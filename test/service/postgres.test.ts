@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { evregQueriesContract } from "../contract/evreg.ts";
+import { evregEngineContract } from "../contract/evreg.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { sharedCluster } from "../support/postgres.ts";
 import { ReusedStore } from "../support/reused-store.ts";
@@ -16,7 +16,7 @@ function openOnPostgres(): Promise<LocalService> {
   return openLocalService({ open: () => reused.open() });
 }
 
-evregQueriesContract(openOnPostgres);
+evregEngineContract(openOnPostgres);
 
 test("a server whose data are in a database says what makes backups of it", async () => {
   const one = await openOnPostgres();

@@ -6,11 +6,12 @@ import { BLOCK_SIZES, blocksOf, rangeOf } from "../../src/store/sql/events/count
 import type { Store } from "../../src/store/store.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { sharedCluster } from "../support/postgres.ts";
-import { newAction, openStore } from "./opened-store.ts";
+import { openStore } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
 import { useScratch } from "./scratch.ts";
 
 const [LARGE, SMALL] = BLOCK_SIZES;
+const SECOND_MS = 1_000;
 const scratch = useScratch();
 
 it.each([
@@ -78,47 +79,60 @@ describe.each([
   it("lists over several large blocks are exact, also once some events were removed", async () => {
     const { store: made, after } = await make();
     let store = made;
-    const actions = [];
-    for (const name of ["a.one", "a.two", "b.one"]) actions.push(await newAction(store, name));
-    const all: { readonly rowid: number; readonly action: string }[] = [];
-    // An event's time is its place among all.
+    const actions = await Promise.all(
+      ["a.one", "a.two", "b.one"].map((action) =>
+        store.catalog.createAction({ action, application: action.slice(0, 1), schemata: {} }, 1),
+      ),
+    );
+    const all: { readonly rowid: number; readonly action: string; readonly atMs: number }[] = [];
+    // The clock is set back by two minutes before the last ones, so that those of two minutes are in two places.
     for (const last of [LARGE - 60, 2 * LARGE - 1, 5 * LARGE + SMALL - 60]) {
       await store.close();
       store = await after(last);
       for (let n = 0; n < 120; n += 1) {
         const { rowid: actionId, revision, action } = actions[(n * n) % 3]!;
         const event = { actionId, revision, payload: Buffer.from("{}") };
-        const [outcome] = await store.events.record([event], all.length);
-        all.push({ rowid: (outcome as { rowid: number }).rowid, action });
+        const atMs = (all.length < 240 ? all.length : all.length - 120) * SECOND_MS;
+        const [outcome] = await store.events.record([event], atMs);
+        all.push({ rowid: (outcome as { rowid: number }).rowid, action, atMs });
       }
     }
     const filters: readonly (readonly [Partial<EventSelection>, RegExp])[] = [
       [{}, /./],
       [{ action: "a.one" }, /^a\.one$/],
       [{ action: "a.*" }, /^a\./],
+      [{ applications: ["a", "c"] }, /^a\./],
+      [{ action: "b.one", applications: ["a"] }, /^$/],
     ];
     const check = async (from: number): Promise<void> => {
       for (const [filter, pattern] of filters) {
-        for (const time of [{}, { fromMs: 30, toMs: 300 }, { fromMs: from }] as Partial<EventSelection>[]) {
-          const { fromMs = 0, toMs } = time;
+        for (const [fromMs, toMs] of [
+          [0, undefined],
+          [30 * SECOND_MS, 200 * SECOND_MS],
+        ] as const) {
           const wanted = all
-            .slice(Math.max(from, fromMs), toMs)
-            .filter(({ action }) => pattern.test(action))
+            .slice(from)
+            .filter(({ action, atMs }) => pattern.test(action) && atMs >= fromMs && atMs < (toMs ?? Infinity))
             .map(({ rowid }) => rowid);
+          const time = toMs === undefined ? {} : { fromMs, toMs };
           for (const order of ["asc", "desc"] as const) {
             const ordered = order === "asc" ? wanted : wanted.toReversed();
+            const list = (given: Partial<EventSelection>) =>
+              store.events.list({ ...filter, ...time, order, limit: 20, page: 1, ...given });
             for (const page of [1, 2, 4, 7, 12]) {
-              const query = { ...filter, ...time, order, limit: 20, page };
-              const { events, total } = await store.events.list(query);
+              const { events, total } = await list({ page });
               expect(total).toBe(wanted.length);
               expect(events.map(({ rowid }) => rowid)).toEqual(ordered.slice(20 * (page - 1), 20 * page));
             }
+            const place = Math.floor(ordered.length / 2);
+            const { events } = await list({ after: ordered[place] ?? 0 });
+            expect(events.map(({ rowid }) => rowid)).toEqual(ordered.slice(place + 1, place + 21));
           }
         }
       }
     };
     await check(0);
-    const { events: removed } = await store.events.removeExpired({ beforeMs: 100 });
+    const { events: removed } = await store.events.removeExpired({ beforeMs: 100 * SECOND_MS });
     expect(removed).toBe(100);
     await check(100);
     await store.close();

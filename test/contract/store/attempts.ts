@@ -37,42 +37,6 @@ export function attemptSuite(open: OpenStore): void {
     expect(await latest(100)).toHaveLength(100);
   });
 
-  it("of consumers are known by their leases, while these hold", async () => {
-    const action = await on.action();
-    const names = { application: "mailer", action: action.action, handler: null };
-    const [one, other] = await Promise.all(
-      ["one", "other"].map((subscription) =>
-        on.store.catalog.createSubscription(
-          { ...names, subscription, maxRetries: 5, active: true, secret: "s" },
-          NOW,
-        ),
-      ),
-    );
-    const [event] = await on.publish(action);
-    const from = { consumer: "worker", leaseMs: 10_000, maxClaims: 1 };
-    const { claims } = await on.store.queue.claimForConsumers({
-      nowMs: LATER,
-      consumers: [[one!.rowid, from]],
-      maxClaims: 9,
-      maxPayloadBytes: 1_000,
-    });
-    const { deliveryId, claimId } = claims[0]!;
-    const lease = { deliveryId, claimId };
-    const stale = { deliveryId, claimId: claimId + 1 };
-    const leased = {
-      ...lease,
-      attempt: 1,
-      failures: 0,
-      claimedMs: LATER,
-      eventId: event,
-      action: action.action,
-    };
-    expect(await on.store.queue.findLeased(one!.rowid, [stale, lease])).toEqual([undefined, leased]);
-    expect(await on.store.queue.findLeased(other!.rowid, [lease])).toEqual([undefined]);
-    await on.store.queue.releaseExpired(LATER + 10_000);
-    expect(await on.store.queue.findLeased(one!.rowid, [lease])).toEqual([undefined]);
-  });
-
   it("can be made of any subscription there is, also of a paused one, as a claim would have it", async () => {
     const { id: rowid } = await on.due();
     const [claim] = (await on.claim()).claims;

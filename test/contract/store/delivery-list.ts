@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Delivery, DeliveryStatus } from "../../../src/domain/delivery.ts";
+import type { Delivery } from "../../../src/domain/delivery.ts";
 import { DELIVERY_STATUSES } from "../../../src/model/delivery.ts";
 import type { Claim, DeliverySelection } from "../../../src/store/queue.ts";
 import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
@@ -92,18 +92,5 @@ export function deliveryListSuite(open: OpenStore): void {
         expect(await walk({ ...whose, ...time }, 500)).toEqual(some);
       }
     }
-  });
-
-  it("counts those of each event, however many", async () => {
-    const action = await on.action();
-    for (let n = 1; n <= 7; n += 1) await on.subscription(action, { subscription: `s${n}` });
-    const events = await on.publish(action, 200);
-    const { claims } = await on.claim({ limit: 4 });
-    expect(claims).toHaveLength(4);
-    const counts = await on.store.events.countDeliveries(events.toReversed());
-    expect(counts).toHaveLength(200);
-    const sum = (status: DeliveryStatus) => counts.reduce((total, one) => total + (one[status] ?? 0), 0);
-    expect([sum("pending"), sum("delivering")]).toEqual([1_396, 4]);
-    expect(counts[0]).toEqual({ pending: 7 });
   });
 }

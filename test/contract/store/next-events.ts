@@ -41,6 +41,20 @@ export function nextEventSuite(open: OpenStore): void {
     expect(one).toMatchObject({ through: all[0], isFull: true });
   });
 
+  it("that are listed end a page before their payloads are too many bytes, and it is said", async () => {
+    const action = await on.action();
+    const [first = 0, second = 0, third = 0] = await on.publish(action, 3);
+    const { events } = await on.events.list({ order: "asc", limit: 1, page: 1 });
+    const { byteLength } = events[0]!.payload!;
+    const cut = async (maxBytes: number) => {
+      const page = await on.events.list({ order: "asc", limit: 3, page: 1, maxBytes });
+      return [page.events.map(({ rowid }) => rowid), page.isCut, page.total];
+    };
+    expect(await cut(1)).toEqual([[first], true, 3]);
+    expect(await cut(2 * byteLength)).toEqual([[first, second], true, 3]);
+    expect(await cut(3 * byteLength)).toEqual([[first, second, third], false, 3]);
+  });
+
   it("are those of an action, or of some applications, with a place to go on from where there are none", async () => {
     const [a, b, c] = [await on.action("a"), await on.action("b", "shop"), await on.action("c", "shop")];
     const [first] = await on.publish(a);

@@ -105,6 +105,7 @@ export function replaySuite(open: OpenStore): void {
       skipped: 1,
       finished_at: new Date(LATER).toISOString(),
     });
+    await expect(on.replays.cancel(replay.rowid, LATER)).rejects.toMatchObject({ code: "conflict" });
   });
 
   it.each(["failed", "all", "missed"] as const)(
@@ -127,49 +128,12 @@ export function replaySuite(open: OpenStore): void {
     },
   );
 
-  it("run one at a time for each subscription", async () => {
-    const action = await on.action();
-    const subscription = await on.subscription(action);
-    const other = await on.subscription(action, { subscription: "other" });
-    await on.publish(action, 1);
-    const first = await start(subscription, "missed");
-    await expect(start(subscription, "all")).rejects.toMatchObject({
-      code: "conflict",
-      details: { rowid: first.rowid },
-    });
-    const second = await start(other, "all");
-    expect((await on.replays.running()).map(({ rowid }) => rowid)).toEqual([first.rowid, second.rowid]);
-    await toTheEnd(first);
-    const third = await start(subscription, "all");
-    const listed = async (query: object): Promise<number[]> =>
-      (await on.replays.list({ limit: 99, ...query }))
-        .map(({ rowid }) => rowid)
-        // Those of earlier tests are in the list as well.
-        .filter((rowid) => rowid >= first.rowid);
-    expect(await listed({})).toEqual([third.rowid, second.rowid, first.rowid]);
-    expect(await listed({ subscription: subscription.rowid, limit: 1 })).toEqual([third.rowid]);
-    expect(await listed({ subscription: subscription.rowid, after: third.rowid })).toEqual([first.rowid]);
-    expect(await listed({ status: "done" })).toEqual([first.rowid]);
-    expect(await listed({ applications: ["nobody"] })).toEqual([]);
-  });
-
-  it("end with their subscription, and when it moves to another action", async () => {
-    const [a] = [await on.action("a"), await on.action("b")];
-    await on.publish(a, 2);
-    const [gone, moved] = [await on.subscription(a), await on.subscription(a, { subscription: "moved" })];
-    const replays = [await start(gone, "missed"), await start(moved, "missed")];
-    const planned = await plan(moved, "all");
-    await on.catalog.deleteSubscription(gone.rowid, LATER);
-    await on.update(moved.rowid, { action: "b" }, LATER);
-    const ends = await Promise.all(replays.map(({ rowid }) => on.replays.find(rowid)));
-    expect(ends.map((end) => [end?.status, end?.reason])).toEqual([
-      ["cancelled", "The subscription was deleted."],
-      ["failed", "The subscription was bound to another action, b."],
-    ]);
-    expect(await on.replays.running()).toEqual([]);
-    expect(await on.deliveries()).toEqual([]);
+  it("do not start for an action that their subscription has no more", async () => {
+    await on.action("b");
+    const { subscription } = await on.due();
+    const planned = await plan(subscription, "all");
+    await on.update(subscription.rowid, { action: "b" }, LATER);
     await expect(on.replays.start(planned, LATER)).rejects.toMatchObject({ code: "conflict" });
-    expect(await on.replays.plan({ subscription: gone.rowid, selection: "all", fromMs: 0 })).toBeUndefined();
   });
 
   it("keep deliveries in the order of their times, wherever the clock is set", async () => {

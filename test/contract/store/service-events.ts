@@ -56,24 +56,6 @@ export function serviceEventSuite(open: OpenStore): void {
     return claims;
   }
 
-  it("record a delivery that failed for good, with a delivery to each subscriber, due at once", async () => {
-    const two = [await operator("evreg.delivery.failed"), await operator("evreg.replay.finished")];
-    await operator("evreg.subscription.deactivated", false);
-    const subscription = await on.subscription(action, NO_RETRIES);
-    const [event] = await on.publish(action);
-    const [claim] = await finishAll("failed", 503);
-    const { deliveryId: delivery_id } = claim!;
-    const failed = { attempts: 1, last_error: "HTTP 503", failed_at: iso(LATER) };
-    const published = { event_id: event, published_at: iso(NOW) };
-    expect(await payloadsOf("evreg.delivery.failed")).toEqual([
-      { delivery_id, ...published, subscription_id: subscription.rowid, ...REPORTED, ...failed },
-    ]);
-    const { claims } = await on.claim({ nowMs: LATER });
-    expect(
-      claims.map(({ event: { action: name }, subscription: { subscriptionId } }) => [name, subscriptionId]),
-    ).toEqual([["evreg.delivery.failed", two[0]?.rowid]]);
-  });
-
   it("record nothing while nobody has an active subscription", async () => {
     await operator("evreg.delivery.failed", false);
     const gone = await operator("evreg.subscription.deactivated");

@@ -51,29 +51,6 @@ export function tokenSuite(open: OpenStore): void {
     expect(await on.tokens.revoke(last!.rowid, NOW)).toEqual(last);
   });
 
-  it("gives a token for a code once, within two minutes, and lists no code", async () => {
-    const { rowid: parent } = await createNamed("p");
-    const [code, late] = [await codeOf(parent, "code"), await codeOf(parent, "late")];
-    const use = (parentId: number, hash: string, nowMs: number) =>
-      on.tokens.create({ ...record(hash), expiresAtMs: nowMs + 1_000, parentId }, nowMs);
-    await use(code.rowid, "first", NOW + SIGN_IN_CODES.holdMs - 1);
-    await expect(use(code.rowid, "again", NOW + 1)).rejects.toMatchObject({ code: "conflict" });
-    await expect(use(late.rowid, "late", NOW + SIGN_IN_CODES.holdMs)).rejects.toMatchObject({
-      code: "unauthorized",
-    });
-    // Made after the clock was set back.
-    await expect(use(late.rowid, "early", NOW - 1)).rejects.toMatchObject({ code: "unauthorized" });
-    expect((await on.tokens.list()).map(({ name }) => name)).toEqual(["p", "first"]);
-  });
-
-  it("makes so many codes in two minutes for a token, and for all", async () => {
-    const { rowid: parent } = await createNamed("p");
-    for (let made = 0; made < SIGN_IN_CODES.maxOfOne; made += 1) await codeOf(parent, `${made}`);
-    await expect(codeOf(parent, "more")).rejects.toMatchObject({ code: "rate_limited" });
-    await codeOf(0, "of the owner");
-    await codeOf(parent, "later", NOW + SIGN_IN_CODES.holdMs);
-  });
-
   it("makes none for a token that was revoked a moment ago, nor more than 32 for one", async () => {
     const parent = await createNamed("p");
     const codes: number[] = [];

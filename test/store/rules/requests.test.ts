@@ -1,52 +1,5 @@
-import { describe, expect, it } from "vitest";
-import { statusesBefore } from "../../../src/domain/delivery.ts";
-import { DELIVERY_STATUSES } from "../../../src/model/delivery.ts";
-import {
-  checkReplayStart,
-  checkRetry,
-  checkSkip,
-  isToBeCancelled,
-  replayCapacity,
-  replayCounts,
-  type RequestedDelivery,
-} from "../../../src/store/rules/requests.ts";
-
-const DELIVERY: RequestedDelivery = {
-  rowid: 7,
-  status: "pending",
-  subscription: "welcome",
-  last_error: null,
-  isSubscriptionDeleted: false,
-  isBehind: false,
-};
-const FAILED = { last_error: "HTTP 500" };
-
-describe.each([
-  ["retry", checkRetry, "retry requested"],
-  ["skip", checkSkip, "skipped"],
-] as const)("a %s", (_, check, cause) => {
-  it.each(DELIVERY_STATUSES)("of one that is %s is made where the table of states has that", (status) => {
-    const ask = () => check({ ...DELIVERY, ...FAILED, status });
-    if (statusesBefore(cause).has(status)) ask();
-    else expect(ask).toThrow(expect.objectContaining({ code: "conflict", details: { rowid: 7, status } }));
-  });
-});
-
-const PLAN = { subscription: 7, action: "order.created" };
-
-it("a replay starts for the action that it was planned for, beside no other one", () => {
-  checkReplayStart(PLAN, "order.created", undefined);
-  expect(() => checkReplayStart(PLAN, "order.paid", undefined)).toThrow("was just bound to another action");
-  expect(() => checkReplayStart(PLAN, "order.created", { rowid: 3 })).toThrow(
-    "Replay 3 of subscription 7 still runs",
-  );
-});
-
-it("a replay is cancelled while it runs, and once", () => {
-  expect(isToBeCancelled({ rowid: 3, status: "running" })).toBe(true);
-  expect(isToBeCancelled({ rowid: 3, status: "cancelled" })).toBe(false);
-  expect(() => isToBeCancelled({ rowid: 3, status: "done" })).toThrow("it is done already");
-});
+import { expect, it } from "vitest";
+import { replayCapacity, replayCounts } from "../../../src/store/rules/requests.ts";
 
 it.each([
   ["running", null, 4, { total: null, skipped: 0 }],
