@@ -113,12 +113,11 @@ async function countMissed(
   );
   const actions = matched.map(({ id: action }) => action);
   // While it was active, each of its events made a delivery at once, also those of the last one's millisecond.
-  const lastMs = async (): Promise<number | undefined> =>
-    await sql.value(
-      "SELECT created_ms + 1 FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ? ORDER BY rowid DESC LIMIT 1",
-      id,
-    );
-  const fromMs = since === null ? ((await lastMs()) ?? Date.parse(timestamped)) : Date.parse(since);
+  const lastMs = await sql.value<number | undefined>(
+    "SELECT created_ms + 1 FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ? ORDER BY rowid DESC LIMIT 1",
+    id,
+  );
+  const fromMs = Math.max(lastMs ?? 0, Date.parse(since ?? timestamped));
   return await new SelectedEvents(sql, actions).count(await idRangesOf(sql, "event", fromMs, undefined));
 }
 
