@@ -137,12 +137,12 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       random,
       logger,
       config: config.delivery,
-      ownAddresses: () => http.ownAddresses,
+      ownAddresses: http.ownAddresses,
       version,
       ca,
       longChecks: offThread,
       counts: delivered,
-      onResult: (data) => service.feed.changed({ topic: "deliveries", data }),
+      onResult: service.feed.attemptEnded,
       onDeactivated: (id) => void service.noteChanged("subscription", id),
     });
     const replays = new ReplayRunner({

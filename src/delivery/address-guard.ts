@@ -12,8 +12,8 @@ const MAX_TRIED_OF_FAMILY = 4;
 
 interface AddressGuardParts {
   readonly rules: AddressRules;
-  /** What this service listens on, see `isOwnListener`; read at each check. */
-  readonly ownAddresses: () => readonly string[];
+  /** What this service listens on, see `isOwnListener`. */
+  readonly ownAddresses: readonly string[];
   readonly resolve: HostNames["resolve"];
 }
 
@@ -30,7 +30,7 @@ export class AddressGuard {
   /** Answers an `EvregError` when the address may not be connected to. */
   check(address: string, port: number): EvregError | undefined {
     const { rules, ownAddresses } = this.#parts;
-    const isOwn = isOwnListener(address, port, ownAddresses());
+    const isOwn = isOwnListener(address, port, ownAddresses);
     const reason = isOwn ? "this service itself" : rules.refusal(address);
     if (reason === undefined) return undefined;
     const setting = isOwn ? "" : " An operator can open it with delivery.allowNetworks.";

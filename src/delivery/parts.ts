@@ -24,7 +24,7 @@ export interface EngineParts {
   /** Called with a subscription that was deactivated as its handler is gone or has failed for too long. */
   readonly onDeactivated?: (subscriptionId: number) => void;
   /** What this service listens on, where nothing is sent to. */
-  readonly ownAddresses: () => readonly string[];
+  readonly ownAddresses: readonly string[];
   /** PEM of certificate authorities to trust beside those that Node trusts. */
   readonly ca?: string | undefined;
 }

@@ -63,10 +63,14 @@ export function parseScope(scope: Scope): { name: ScopeName; application?: strin
   return { name: name as ScopeName, ...(application === undefined ? {} : { application }) };
 }
 
-/** The scopes that hold this one. */
-export function holdersOf(scope: ScopeName): readonly ScopeName[] {
-  return scope === "listen" ? ["listen", "write", "admin"] : [scope, "admin"];
-}
+/** The scopes that hold each one. */
+export const HOLDERS: Readonly<Record<ScopeName, readonly ScopeName[]>> = {
+  publish: ["publish", "admin"],
+  read: ["read", "admin"],
+  listen: ["listen", "write", "admin"],
+  write: ["write", "admin"],
+  admin: ["admin"],
+};
 
 /** A scope as it is stored, its application trimmed. @throws `invalid` */
 export function checkScope(field: string, value: unknown): Scope {

@@ -6,14 +6,12 @@ import type { PublishCounts } from "../metrics/counters.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { ServicePort } from "../service/service.ts";
 import { type Caller, createAuthenticate } from "./auth.ts";
-import { clientAddress } from "./caller-address.ts";
 import { LiveStreams } from "./live-streams.ts";
 import { OPENAPI_ROUTE, openApiDocument, ROUTES } from "./openapi.ts";
-import { PAGE_PATH } from "./page-policy.ts";
 import { createPage, seeOther, takesHtml } from "./page.ts";
 import { ApiRequest, ClientDisconnected } from "./request.ts";
 import { type ResponseLimits, ResponseBudget } from "./response-budget.ts";
-import { type Chunks, type Reply, Responder } from "./response.ts";
+import { type Chunks, PAGE_PATH, type Reply, Responder } from "./response.ts";
 import type { HttpConfig, HttpService, Route, RouteContext } from "./routes/route.ts";
 
 export interface HttpAppOptions {
@@ -30,6 +28,9 @@ export interface HttpAppOptions {
 }
 
 const MIB = 1024 * 1024;
+
+/** What a body with a payload may have beside it: names, a key and white space. */
+const BESIDE_PAYLOAD_BYTES = 64 * 1024;
 
 /** Four of the largest batches at once. */
 const BODY_BYTES = 64 * MIB;
@@ -52,6 +53,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const { limits, ui } = config;
   const context: RouteContext = {
     limits,
+    payloadBodyMaxBytes: limits.payloadBytes + BESIDE_PAYLOAD_BYTES,
     ui,
     document: () => (document ??= [Buffer.from(JSON.stringify(openApiDocument(version, requiresToken)))]),
     requiresToken,
@@ -62,7 +64,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   };
   /** Changes are kept with the address that asks for them. */
   const portWithAddress = ({ principal }: Caller, request: ApiRequest): ServicePort =>
-    service.as(principal, clientAddress(request.nodeRequest.socket));
+    service.as(principal, request.clientAddress);
   const responder = new Responder(logger, clock);
   /** @param refused called with why a request failed, unless its client left */
   const handlerOf =

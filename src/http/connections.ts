@@ -1,8 +1,8 @@
+import ipaddr from "ipaddr.js";
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../runtime/clock.ts";
-import { addressOf } from "./caller-address.ts";
 import { currentAnswer, isBetweenRequests } from "./turns.ts";
 
 /** How long a server that ends waits for the first byte on a connection. */
@@ -155,4 +155,20 @@ export function lingeringClose(socket: Duplex, text: string, clock: Clock): void
 /** Whether its last answer was sent. Nothing that arrives after it may be acted on: that answer was a failure. */
 export function isEnding(socket: Duplex): boolean {
   return socket.writableEnded;
+}
+
+/**
+ * The owner of a connection: an IPv4 address, or the /64 network that an IPv6 one is of, as a whole one is given to each
+ * customer. `undefined` for this machine itself, which may be a proxy in front of everybody.
+ */
+export function addressOf({ remoteAddress }: Socket): string | undefined {
+  // The client has disconnected already.
+  if (remoteAddress === undefined) return "";
+  if (remoteAddress === "127.0.0.1" || remoteAddress === "::1") return undefined;
+  const address = ipaddr.process(remoteAddress);
+  if (!(address instanceof ipaddr.IPv6)) {
+    const text = address.toString();
+    return text === "127.0.0.1" ? undefined : text;
+  }
+  return address.parts.slice(0, 4).join(":");
 }

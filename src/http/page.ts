@@ -1,8 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import { type PageFile, readPageFiles } from "../runtime/page-files.ts";
-import { PAGE_PATH } from "./page-policy.ts";
 import type { ApiRequest } from "./request.ts";
-import type { HeaderPair, Reply } from "./response.ts";
+import { type HeaderPair, PAGE_PATH, type Reply } from "./response.ts";
 
 // The page at `/ui/`: a few files that hold no data, so that nobody needs a token for them. Everything it shows it asks of
 // the API, with the token of whoever looks at it. All addresses are relative: it works under any prefix of a proxy.

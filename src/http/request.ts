@@ -5,8 +5,7 @@ import { malformedField, type QuerySchema } from "../domain/request.ts";
 import type { Principal } from "../domain/token.ts";
 import type { ByteBudget, ByteClaim, Reservation } from "../runtime/byte-budget.ts";
 import { readQuery } from "../service/requests.ts";
-import { addressOf } from "./caller-address.ts";
-import { isEnding } from "./connections.ts";
+import { addressOf, isEnding } from "./connections.ts";
 
 /** The connection ended before the request did, so nobody can be answered. */
 export class ClientDisconnected extends Error {
@@ -81,6 +80,12 @@ export class ApiRequest {
   /** Ends the connection at once, whatever was still to be sent on it. */
   disconnect(): void {
     this.nodeRequest.socket.destroy();
+  }
+
+  /** The address of the connection, for people. */
+  get clientAddress(): string | undefined {
+    const { remoteAddress: address } = this.nodeRequest.socket;
+    return address?.startsWith("::ffff:") === true ? address.slice("::ffff:".length) : address;
   }
 
   /** A claim on memory for this client. */

@@ -5,8 +5,6 @@ import { encodeJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
-import { clientAddress } from "./caller-address.ts";
-import { policyAt } from "./page-policy.ts";
 import { type ApiRequest, ClientDisconnected } from "./request.ts";
 
 /** One answer before the headers that all answers share. */
@@ -273,7 +271,7 @@ export class Responder {
       const durationMs = this.#clock.monotonicMs() - startedMs;
       const why = reason === undefined ? undefined : { reason: reason.slice(0, MAX_REASON).toWellFormed() };
       const by = request.principal?.name;
-      const who = { ...(by === undefined ? {} : { by }), address: clientAddress(nodeRequest.socket) };
+      const who = { ...(by === undefined ? {} : { by }), address: request.clientAddress };
       this.#logger[level]({ requestId, method, path, status, durationMs, bytes, ...why, ...who }, "request");
     }
     if (request.isDisconnected) return ANSWERED;
@@ -304,6 +302,39 @@ export class Responder {
     else void writeAsTaken(nodeResponse, isByteStream(body) ? body.chunks : body, this.#clock);
     return ANSWERED;
   }
+}
+
+/**
+ * Only what this server sends runs, nothing goes elsewhere, and no page of others shows this one. No script can make markup
+ * of text.
+ */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+export const PAGE_PATH = "/ui";
+
+const HEADERS: readonly string[] = [
+  ["content-security-policy", CONTENT_SECURITY_POLICY],
+  ["referrer-policy", "no-referrer"],
+  ["cross-origin-opener-policy", "same-origin"],
+  ["cross-origin-embedder-policy", "require-corp"],
+  ["cross-origin-resource-policy", "same-origin"],
+].flat();
+const NONE: readonly string[] = [];
+
+/** Headers of every answer at the page's addresses, refusals too: names and values by turns. */
+function policyAt(path: string): readonly string[] {
+  return path === PAGE_PATH || path.startsWith(`${PAGE_PATH}/`) ? HEADERS : NONE;
 }
 
 /** More than this of a refused body is read only for so many callers at once: to read those of many would take the time of all others. */

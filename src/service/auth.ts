@@ -1,6 +1,6 @@
 import type { Actor } from "../domain/audit.ts";
 import { EvregError } from "../domain/error.ts";
-import { holdersOf, parseScope, type Principal, type ScopeName } from "../domain/token.ts";
+import { HOLDERS, parseScope, type Principal, type ScopeName } from "../domain/token.ts";
 
 /** `true` for every application, else those it is limited to. */
 type Reach = true | Set<string>;
@@ -41,12 +41,12 @@ export class Access {
 
   /** @param application left out: for every application */
   allows(scope: ScopeName, application?: string): boolean {
-    return holdersOf(scope).some((name) => this.#holds(name, application));
+    return HOLDERS[scope].some((name) => this.#holds(name, application));
   }
 
   /** Whether it holds the scope for anything at all. */
   allowsSome(scope: ScopeName): boolean {
-    return holdersOf(scope).some((name) => this.#reach.has(name));
+    return HOLDERS[scope].some((name) => this.#reach.has(name));
   }
 
   /** @throws `forbidden`, naming the action if given, unless the scope is held for that application */

@@ -70,15 +70,6 @@ export interface OtherNodes {
   say(what: object): void;
 }
 
-/** The node of a store that one process has open. */
-export const SOLE_NODE: StoreNode = {
-  version: () => 0,
-  takeChanged: () => [],
-  owns: () => true,
-  hasDuties: () => true,
-  isAlike: () => Promise.resolve(true),
-};
-
 /** What a store did besides what it was asked to do. A hint, which may be lost. */
 export interface StoreChange {
   /** How many service events were recorded, and how many deliveries with them; these are due at once. */

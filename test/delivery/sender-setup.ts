@@ -18,7 +18,7 @@ export type SenderSetup = GuardSetup & Partial<Omit<ConstructorParameters<typeof
 
 export function guardWith({ allowNetworks = [], ownAddresses = [], resolve = names({}) }: GuardSetup) {
   const rules = createAddressRules(allowNetworks);
-  return new AddressGuard({ rules, ownAddresses: () => ownAddresses, resolve });
+  return new AddressGuard({ rules, ownAddresses, resolve });
 }
 
 /** A sender that may send to `http:`, and to no address that is not public unless it is told to. */

@@ -10,7 +10,7 @@ import { claimRequest } from "../support/claim-request.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import type { ManualClock } from "../support/manual-clock.ts";
 import { until } from "../support/until.ts";
-import { SOLE_NODE } from "../../src/store/store.ts";
+import { SOLE_NODE } from "../../src/store/thread/store.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

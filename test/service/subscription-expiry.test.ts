@@ -3,7 +3,7 @@ import { createSubscriptionExpiry } from "../../src/service/subscription-expiry.
 import { openLocalService } from "../support/local-service.ts";
 import { until } from "../support/until.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { SOLE_NODE } from "../../src/store/store.ts";
+import { SOLE_NODE } from "../../src/store/thread/store.ts";
 
 const HOUR_MS = 3_600_000;
 

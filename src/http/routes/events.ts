@@ -25,17 +25,7 @@ import type { EventPart } from "../../service/events.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { field } from "../../model/field.ts";
 import { record } from "../../model/schemas.ts";
-import {
-  payloadBodyMaxBytes,
-  failure,
-  type HttpConfig,
-  many,
-  one,
-  operation,
-  ref,
-  routeAt,
-  type Route,
-} from "./route.ts";
+import { failure, type HttpConfig, many, one, operation, ref, routeAt, type Route } from "./route.ts";
 
 /** @param failed with the members that every failure has */
 function batch(failed: boolean): JsonSchema {
@@ -126,8 +116,8 @@ export const EVENT_ROUTES: readonly Route[] = [
       },
     },
     failures: [404, 409, 410],
-    async handle(evreg, request, { limits }) {
-      const bytes = await request.body(payloadBodyMaxBytes(limits));
+    async handle(evreg, request, { limits, payloadBodyMaxBytes }) {
+      const bytes = await request.body(payloadBodyMaxBytes);
       const parsed = eventBodyOf(bytes, limits);
       const body = parsed instanceof Promise ? await parsed : parsed;
       const input = withKey(body, request.header(KEY_HEADER));

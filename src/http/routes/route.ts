@@ -158,13 +158,13 @@ export function operation(
   return routeAt(target, operationId, summary, {
     ...own,
     answers: { [status]: { description, schema } },
-    async handle(evreg, request, { responses, limits }) {
+    async handle(evreg, request, { responses, limits, payloadBodyMaxBytes }) {
       const given = {
         query: (query === undefined ? {} : request.query(query)) as never,
         id: target.includes(":id") ? request.id() : 0,
         name: target.includes(":name") ? request.param("name") : "",
       };
-      const mostBytes = readPayload === undefined ? maxBodyBytes : payloadBodyMaxBytes(limits);
+      const mostBytes = readPayload === undefined ? maxBodyBytes : payloadBodyMaxBytes;
       const bytes = body === undefined ? undefined : await request.body(mostBytes);
       const value = bytes && (await (readPayload?.(bytes, limits) ?? parseJson(bytes)));
       const input = { ...given, body: value as never };
@@ -174,11 +174,6 @@ export function operation(
       return responses.answer(request, maxBytes, () => replyTo(evreg, input));
     },
   });
-}
-
-/** The largest body with a payload: beside it there are names, a key and white space. */
-export function payloadBodyMaxBytes({ payloadBytes }: HttpConfig["limits"]): number {
-  return payloadBytes + 64 * 1024;
 }
 
 /** Tells who a caller is, and has the port for it. */
@@ -210,6 +205,8 @@ export interface TokenRequirement {
 /** What a route may know beside its request. */
 export interface RouteContext {
   readonly limits: HttpConfig["limits"];
+  /** The largest body with a payload. */
+  readonly payloadBodyMaxBytes: number;
   readonly ui: HttpConfig["ui"];
   /** The OpenAPI document. Anybody may read it, and all answers share the same bytes, however slowly they are read. */
   readonly document: () => Chunks;

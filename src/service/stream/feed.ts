@@ -1,4 +1,5 @@
 import {
+  type DeliveryResult,
   parseSince,
   shortId,
   STREAM_LIMITS,
@@ -112,6 +113,9 @@ export class Feed {
     this.#ring.add(change, this.#clock.now());
     this.recorded();
   }
+
+  /** An attempt has ended, and its result is stored. */
+  readonly attemptEnded = (data: DeliveryResult): void => this.changed({ topic: "deliveries", data });
 
   /** @param changes those of other nodes, as JSON */
   heard(changes: readonly string[]): void {

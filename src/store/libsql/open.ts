@@ -7,7 +7,7 @@ import { findServer } from "../../runtime/find-server.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import { type Owner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
-import { type FileAdmin, SOLE_NODE, type Store, type StoreChange } from "../store.ts";
+import type { FileAdmin, Store, StoreChange } from "../store.ts";
 import { Backups } from "./files/backup.ts";
 import {
   admittedVersion,
@@ -25,7 +25,7 @@ import {
 import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/older-forms.ts";
 import { acceptLoss } from "./files/restore.ts";
 import { FORM, FORM_NAME } from "./files/schema.ts";
-import { createStore } from "../thread/store.ts";
+import { createStore, SOLE_NODE } from "../thread/store.ts";
 import type { ReaderSetup, WriterSetup } from "./setup.ts";
 import { EngineFailure } from "../sql/sql.ts";
 import { StoreThreads, type StoreThreadsOptions } from "../thread/store-threads.ts";

@@ -100,6 +100,15 @@ export function threadCalls<P extends Operations>({
   return Object.fromEntries(parts) as OperationCalls<P>;
 }
 
+/** The node of a store that one process has open. */
+export const SOLE_NODE: StoreNode = {
+  version: () => 0,
+  takeChanged: () => [],
+  owns: () => true,
+  hasDuties: () => true,
+  isAlike: () => Promise.resolve(true),
+};
+
 /**
  * The store as the rest of the product has it. Nearly every method is an operation of the store's thread (`operations.ts`) as it
  * is; here are those that have bytes, or take more than one call.

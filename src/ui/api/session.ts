@@ -1,5 +1,5 @@
 import { RETRY_DEFAULTS, type RetryDefaults } from "../../domain/retry.ts";
-import { holdersOf, type Identity, parseScope, type ScopeName } from "../../domain/token.ts";
+import { HOLDERS, type Identity, parseScope, type ScopeName } from "../../domain/token.ts";
 import { shared } from "./shared.ts";
 
 const NAME = "evreg.token";
@@ -71,5 +71,5 @@ export const maySome = (scope: ScopeName): boolean => heldFor(scope).length > 0;
 /** The applications that it may do so for, where it is limited to such; `undefined` among them stands for all. */
 export function heldFor(scope: ScopeName): readonly (string | undefined)[] {
   const held = (identity.value?.scopes ?? []).flatMap((one) => parseScope(one) ?? []);
-  return held.filter(({ name }) => holdersOf(scope).includes(name)).map(({ application }) => application);
+  return held.filter(({ name }) => HOLDERS[scope].includes(name)).map(({ application }) => application);
 }
