@@ -78,11 +78,11 @@ export async function compose(options: ComposeOptions) {
     clock,
     encryption,
     commits,
-    onChange: ({ serviceEvents, failed = 0, others = false, heard = [] }: StoreChange): void => {
+    onChange: ({ serviceEvents, failed = 0, others = false, received = [] }: StoreChange): void => {
       delivered.finished.failed += failed;
       if (others) {
         service?.tokens.refresh();
-        service?.feed.heard(heard);
+        service?.feed.received(received);
         background.replays?.wake();
       }
       if (serviceEvents !== undefined) published.countServiceEvents(serviceEvents);

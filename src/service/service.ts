@@ -85,7 +85,7 @@ export interface Service {
   /** Reads nothing from the store and needs no scope. */
   health(): Health;
   /** Is told what happens that the service does not do itself. */
-  readonly feed: Pick<Feed, "recorded" | "changed" | "attemptEnded" | "heard">;
+  readonly feed: Pick<Feed, "recorded" | "changed" | "attemptEnded" | "received">;
   /** Reads a record that something else has changed, and tells the streams. */
   noteChanged(what: "subscription" | "replay", id: number): Promise<void>;
 }

@@ -64,10 +64,10 @@ export interface StoreNode {
 
 /** What nodes let each other know that the data do not show. */
 export interface OtherNodes {
-  /** Says whether this node wants to hear, see `StoreChange.heard`. Resolves once the others know: it hears all that they say then. */
-  hear(isWanted: boolean): Promise<void>;
-  /** Says something to those that want to hear, as JSON. */
-  say(what: object): void;
+  /** Says whether this node receives what others broadcast, see `StoreChange.received`. Resolves once it gets all that they broadcast from then on. */
+  receive(isWanted: boolean): Promise<void>;
+  /** Sends a change to those that receive, as JSON. */
+  broadcast(change: object): void;
 }
 
 /** What a store did besides what it was asked to do. A hint, which may be lost. */
@@ -78,8 +78,8 @@ export interface StoreChange {
   readonly failed?: number | undefined;
   /** Others who have the data open have written something, or deliveries of theirs are this process's now. */
   readonly others?: boolean;
-  /** What others have said, as JSON, each in its order. */
-  readonly heard?: readonly string[];
+  /** What others have broadcast, as JSON, each in its order. */
+  readonly received?: readonly string[];
   /** Others have to know of a change before it is answered: which version of what they keep in memory has it. */
   readonly version?: number | undefined;
 }

@@ -22,8 +22,8 @@ import { changeTopics, idAt, keyOf, showsChanges, type StreamSource, type View }
 const PAUSE_MS = 10;
 const PAUSE_OF_EACH_MS = 0.5;
 
-/** After the last stream of changes, this node goes on hearing those of others for so long. */
-const HEARING_MS = 60_000;
+/** After the last stream of changes, this node goes on receiving those of others for so long. */
+const RECEIVING_MS = 60_000;
 
 /** The bounds for a stream without events. */
 const NO_EVENTS: EventBounds = { last: 0, before: 0, removed: { event: 0, ms: 0 } };
@@ -89,8 +89,8 @@ export class Feed {
   #isPlanned = false;
   /** Where others have the data open, too. */
   readonly #others: OtherNodes | undefined;
-  /** Resolves once this node hears the changes of others; `undefined` while nobody needs them. */
-  #hearing: Promise<void> | undefined;
+  /** Resolves once this node receives the changes of others; `undefined` while nobody needs them. */
+  #receiving: Promise<void> | undefined;
 
   constructor({ store, clock, counts, instance }: FeedOptions) {
     this.#others = store.node.others;
@@ -109,7 +109,7 @@ export class Feed {
   }
 
   changed(change: FeedChange): void {
-    this.#others?.say(change);
+    this.#others?.broadcast(change);
     this.#ring.add(change, this.#clock.now());
     this.recorded();
   }
@@ -118,7 +118,7 @@ export class Feed {
   readonly attemptEnded = (data: DeliveryResult): void => this.changed({ topic: "deliveries", data });
 
   /** @param changes those of other nodes, as JSON */
-  heard(changes: readonly string[]): void {
+  received(changes: readonly string[]): void {
     for (const change of changes) this.#ring.add(JSON.parse(change) as FeedChange, this.#clock.now());
   }
 
@@ -136,7 +136,7 @@ export class Feed {
     this.#places.take(caller, "streams are open");
     let reader: Reader;
     try {
-      if (showsChanges(view)) await this.#hear();
+      if (showsChanges(view)) await this.#receiveOthers();
       const { position, gaps: gapsAtStart, removed } = await this.#startOf(view, since);
       const state = { position, idWithin: undefined, removed, wake: () => {}, isOpen: true };
       reader = { view, key: keyOf(view), gapsAtStart, ...state };
@@ -280,30 +280,30 @@ export class Feed {
   }
 
   /** Has the ring take the changes of others as well, while there are streams of changes. */
-  async #hear(): Promise<void> {
+  async #receiveOthers(): Promise<void> {
     if (this.#others === undefined) return;
-    this.#hearing ??= this.#beginHearing(this.#others);
-    await this.#hearing;
+    this.#receiving ??= this.#beginReceiving(this.#others);
+    await this.#receiving;
   }
 
-  async #beginHearing(others: OtherNodes): Promise<void> {
+  async #beginReceiving(others: OtherNodes): Promise<void> {
     try {
-      await others.hear(true);
+      await others.receive(true);
     } catch (error) {
-      this.#hearing = undefined;
+      this.#receiving = undefined;
       throw error;
     }
     this.#ring.incompleteBefore(this.#clock.now());
-    this.#endHearingLater(others);
+    this.#endReceivingLater(others);
   }
 
-  #endHearingLater(others: OtherNodes): void {
+  #endReceivingLater(others: OtherNodes): void {
     this.#clock.setTimer(() => {
-      if ([...this.#open].some(({ view }) => showsChanges(view))) return this.#endHearingLater(others);
-      this.#hearing = undefined;
-      // Hearing more than is needed does no harm.
-      others.hear(false).catch(() => undefined);
-    }, HEARING_MS);
+      if ([...this.#open].some(({ view }) => showsChanges(view))) return this.#endReceivingLater(others);
+      this.#receiving = undefined;
+      // To receive more than is needed does no harm.
+      others.receive(false).catch(() => undefined);
+    }, RECEIVING_MS);
   }
 
   #planWakeUp(): void {

@@ -11,7 +11,7 @@ import { SCHEMA } from "./tables.ts";
 const LOOK_MS = 100;
 /** How often it says that it is there. */
 const BEAT_MS = 2_000;
-/** Its own lease is over for it before it is for others, who may hear of it late. */
+/** Its own lease is over for it before it is for others, who may learn of it late. */
 const MARGIN_MS = 1_000;
 /** How often it looks whether others have seen a change. */
 const SEEN_MS = 10;
@@ -34,8 +34,8 @@ interface LookRow extends Changes {
   readonly dead: number;
   readonly free: number;
   readonly isEnded: number;
-  /** How many others want to hear. */
-  readonly hearers: number;
+  /** How many others receive what is broadcast. */
+  readonly receivers: number;
 }
 
 /** SQL of `Changes` since `$1`. */
@@ -46,7 +46,7 @@ const LOOK = `SELECT ${CHANGES}, extract(epoch FROM clock_timestamp()) * 1000 AS
     (SELECT count(*) FROM ${SCHEMA}.node WHERE ${IS_SERVING}) AS nodes,
     (SELECT count(*) FROM ${SCHEMA}.node WHERE ended IS NULL AND until < clock_timestamp()) AS dead,
     (SELECT count(*) FROM ${SCHEMA}.shard WHERE node IS NULL) AS free,
-    (SELECT count(*) FROM ${SCHEMA}.node WHERE ended IS NULL AND hears = 1 AND id <> $2) AS hearers,
+    (SELECT count(*) FROM ${SCHEMA}.node WHERE ended IS NULL AND receives = 1 AND id <> $2) AS receivers,
     (SELECT count(*) FROM ${SCHEMA}.node WHERE id = $2 AND ended IS NOT NULL) AS "isEnded"
   FROM ${SCHEMA}.turn`;
 const BEAT = `UPDATE ${SCHEMA}.node SET until = ${LEASE_END}, seen = $2 WHERE id = $1 AND ended IS NULL RETURNING id`;
@@ -56,7 +56,7 @@ const WAITING_FOR = `SELECT count(*) AS nodes FROM ${SCHEMA}.node
 const VALUES_OF = `SELECT count(DISTINCT coalesce(owner::jsonb -> 'settings' ->> $1, 'null')) AS count
   FROM ${SCHEMA}.node WHERE serves = 1 AND ${IS_LIVING}`;
 
-const HEARD = `SELECT id, said FROM ${SCHEMA}.change WHERE id > $1 AND node <> $2 ORDER BY id LIMIT 10000`;
+const RECEIVED = `SELECT id, body FROM ${SCHEMA}.change WHERE id > $1 AND node <> $2 ORDER BY id LIMIT 10000`;
 
 export interface MembershipOptions {
   readonly setup: DatabaseSetup;
@@ -65,10 +65,10 @@ export interface MembershipOptions {
   /** Does this node's part in sharing the shards out. */
   readonly share: () => Promise<Sharing>;
   /** Called after others have written something, or shards have come. */
-  readonly onChange: (heard?: readonly string[]) => void;
-  /** Says to others; and that this node wants to hear, which answers after which of what was said it does. */
-  readonly say: (texts: readonly string[]) => Promise<unknown>;
-  readonly hear: (isWanted: boolean) => Promise<number>;
+  readonly onChange: (received?: readonly string[]) => void;
+  /** Broadcasts changes; and says whether this node receives those of others, which answers the change after which it does. */
+  readonly broadcast: (changes: readonly string[]) => Promise<unknown>;
+  readonly receive: (isWanted: boolean) => Promise<number>;
   /** Called with the time of the database, and this process's monotonic clock before and after that was read. */
   readonly onTime: (databaseMs: number, askedMs: number, answeredMs: number) => void;
 }
@@ -79,12 +79,12 @@ export interface MembershipOptions {
  */
 export class Membership implements StoreNode {
   readonly others: OtherNodes = {
-    hear: async (isWanted) => {
-      const last = await this.#options.hear(isWanted);
-      this.#heardUpTo = isWanted ? last : undefined;
+    receive: async (isWanted) => {
+      const last = await this.#options.receive(isWanted);
+      this.#receivedUpTo = isWanted ? last : undefined;
     },
-    say: (what) => {
-      if (this.#hasHearers) this.#unsaid.push(what);
+    broadcast: (change) => {
+      if (this.#hasReceivers) this.#outbox.push(change);
     },
   };
   readonly #options: MembershipOptions;
@@ -100,15 +100,16 @@ export class Membership implements StoreNode {
   #nodes = 0;
   #shards: ReadonlySet<number> = new Set();
   #isLeaving = false;
-  #hasHearers = false;
-  #unsaid: object[] = [];
-  /** The last of what others have said; `undefined` while nobody listens here. */
-  #heardUpTo: number | undefined;
+  #hasReceivers = false;
+  /** Changes that are to be broadcast. */
+  #outbox: object[] = [];
+  /** The last change that was received; `undefined` while nobody needs them here. */
+  #receivedUpTo: number | undefined;
   #validUntilMs = -Infinity;
   #beatAtMs = -Infinity;
   #sharedAtMs = -Infinity;
   #sharing: Promise<void> | undefined;
-  #talking: Promise<void> | undefined;
+  #exchanging: Promise<void> | undefined;
 
   constructor(options: MembershipOptions) {
     this.#options = options;
@@ -128,7 +129,7 @@ export class Membership implements StoreNode {
   async end(): Promise<void> {
     this.#ending.abort();
     await this.#running;
-    await Promise.all([this.#sharing, this.#talking]);
+    await Promise.all([this.#sharing, this.#exchanging]);
     await this.#connection.close();
   }
 
@@ -205,39 +206,39 @@ export class Membership implements StoreNode {
     const isChanged = look!.version !== this.#version || look!.writes !== this.#writes;
     this.#writes = look!.writes;
     this.#workBy(look!);
-    this.#hasHearers = look!.hearers > 0;
+    this.#hasReceivers = look!.receivers > 0;
     if (isChanged) onChange();
     if (look!.version !== this.#acknowledged || answeredMs - this.#beatAtMs >= BEAT_MS) await this.#beat();
     // Its write waits for its turn, and the beats must not wait for it.
-    this.#talking ??= this.#talk()
+    this.#exchanging ??= this.#exchange()
       .catch(() => undefined)
-      .finally(() => (this.#talking = undefined));
+      .finally(() => (this.#exchanging = undefined));
     const isOutOfShare = serves && (look!.nodes !== this.#nodes || look!.free > 0 || this.#isLeaving);
     const isDue = (serves && look!.dead > 0) || look!.isEnded > 0 || isOutOfShare;
     if (isDue && answeredMs - this.#sharedAtMs >= SHARE_MS) this.#sharing ??= this.#share(look!.nodes);
   }
 
-  /** Says what there is to say, and hears what others have said. */
-  async #talk(): Promise<void> {
-    if (this.#unsaid.length > 0) {
-      const unsaid = this.#unsaid;
-      this.#unsaid = [];
+  /** Broadcasts what there is, and receives what others have broadcast. */
+  async #exchange(): Promise<void> {
+    if (this.#outbox.length > 0) {
+      const outbox = this.#outbox;
+      this.#outbox = [];
       try {
-        await this.#options.say(unsaid.map((what) => JSON.stringify(what)));
+        await this.#options.broadcast(outbox.map((change) => JSON.stringify(change)));
       } catch (error) {
-        this.#unsaid.unshift(...unsaid);
+        this.#outbox.unshift(...outbox);
         throw error;
       }
     }
-    if (this.#heardUpTo === undefined) return;
-    const heard = await this.#connection.rows<{ id: number; said: string }>(HEARD, [
-      this.#heardUpTo,
+    if (this.#receivedUpTo === undefined) return;
+    const received = await this.#connection.rows<{ id: number; body: string }>(RECEIVED, [
+      this.#receivedUpTo,
       this.#options.id,
     ]);
-    const last = heard.at(-1);
+    const last = received.at(-1);
     if (last === undefined) return;
-    this.#heardUpTo = last.id;
-    this.#options.onChange(heard.map(({ said }) => said));
+    this.#receivedUpTo = last.id;
+    this.#options.onChange(received.map(({ body }) => body));
   }
 
   /** Says that this node is there, and by which version it works. */

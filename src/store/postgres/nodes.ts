@@ -117,21 +117,21 @@ async function loadShards(work: Work): Promise<readonly Shard[]> {
   return rows.map(({ id, node, leaving }): Shard => ({ id, node, isLeaving: leaving === 1 }));
 }
 
-/** So many of what nodes have said are kept. All who hear look ten times a second. */
+/** So many broadcast changes are kept. All who receive them look ten times a second. */
 const KEPT_CHANGES = 50_000;
 
-async function say(work: Work, node: string, texts: readonly string[]): Promise<void> {
+async function broadcast(work: Work, node: string, changes: readonly string[]): Promise<void> {
   await work.run(
-    "INSERT INTO change (node, said) SELECT ?2, said FROM list(?1: said text) AS t",
-    JSON.stringify(texts),
+    "INSERT INTO change (node, body) SELECT ?2, body FROM list(?1: body text) AS t",
+    JSON.stringify(changes),
     node,
   );
   await work.run("DELETE FROM change WHERE id < (SELECT max(id) FROM change) - ?", KEPT_CHANGES);
 }
 
-/** @returns after which of what was said it hears everything, once all have seen the version */
-async function hear(work: Work, node: string, isWanted: boolean): Promise<number> {
-  await work.run("UPDATE node SET hears = ?2 WHERE id = ?1", node, Number(isWanted));
+/** @returns the change after which it receives all, once every node has seen the version */
+async function receive(work: Work, node: string, isWanted: boolean): Promise<number> {
+  await work.run("UPDATE node SET receives = ?2 WHERE id = ?1", node, Number(isWanted));
   if (isWanted) await work.run("UPDATE turn SET version = version + 1");
   return await work.value("SELECT coalesce(max(id), 0) FROM change");
 }
@@ -180,4 +180,4 @@ export async function disagreementsOf(work: Work): Promise<readonly string[]> {
 }
 
 export const NODE_OPERATIONS = { share: write(share), leave: write(leave) };
-export const OTHERS_OPERATIONS = { say: write(say), hear: kept(write(hear)) };
+export const OTHERS_OPERATIONS = { broadcast: write(broadcast), receive: kept(write(receive)) };

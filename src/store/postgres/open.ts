@@ -114,9 +114,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     id,
     serves,
     share,
-    onChange: (heard = []) => onChange({ others: true, heard }),
-    say: (texts) => others.say(id, texts),
-    hear: (isWanted) => others.hear(id, isWanted),
+    onChange: (received = []) => onChange({ others: true, received }),
+    broadcast: (changes) => others.broadcast(id, changes),
+    receive: (isWanted) => others.receive(id, isWanted),
     onTime: (...reading) => shared?.read(...reading),
   });
   const close = async (): Promise<void> => {

@@ -105,18 +105,18 @@ CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 END $$;
 ${VERSIONED.map(versionTrigger).join("")}
 -- owner: JSON of who it is. until: when its lease ends; it is renewed all the time. seen: the version by which it works.
--- hears: whether it wants the changes of others, for its streams.
+-- receives: whether it takes the changes that others broadcast, for its streams.
 CREATE TABLE node (
   id text COLLATE "C" PRIMARY KEY,
   owner text NOT NULL,
   serves bigint NOT NULL,
   until timestamptz NOT NULL,
   seen bigint NOT NULL,
-  hears bigint NOT NULL DEFAULT 0,
+  receives bigint NOT NULL DEFAULT 0,
   ended timestamptz
 );
--- What nodes say to those that hear; the last ones.
-CREATE TABLE change (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, node text COLLATE "C" NOT NULL, said text NOT NULL);
+-- The last changes that nodes have broadcast, as JSON.
+CREATE TABLE change (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, node text COLLATE "C" NOT NULL, body text NOT NULL);
 -- How many transactions a node has written. It knows its last one: a database that has another one lacks what was acknowledged.
 CREATE TABLE writer (node text COLLATE "C" PRIMARY KEY, writes bigint NOT NULL);
 CREATE TABLE shard (id bigint PRIMARY KEY, node text COLLATE "C", leaving bigint NOT NULL DEFAULT 0);
