@@ -218,7 +218,11 @@ export class WaitingConsumers {
     try {
       answer = await store.claimForConsumers({ nowMs: claimedAtMs, consumers, ...limits });
     } catch (error) {
-      for (const { head } of asking) this.#refuse(head, error);
+      // One that has waited for as long as it asked for gets what it then always gets: nothing.
+      for (const { head } of asking) {
+        if (head.isOver && head.request.wait_ms > 0) this.#answerNothing(head);
+        else this.#refuse(head, error);
+      }
       this.#dueAtMs = -Infinity;
       return;
     }

@@ -1,9 +1,10 @@
 import { beforeEach, expect, test } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
 import type { PulledDelivery } from "../../src/domain/pull.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { EngineCounts } from "../../src/metrics/counters.ts";
 import type { Engine } from "../../src/delivery/engine.ts";
-import { type Bench, SECRET, useBench } from "./engine-setup.ts";
+import { type Bench, portWith, SECRET, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 useBench((opened) => {
@@ -89,6 +90,25 @@ test("each waits as long as it asked for, whoever waits beside it", async () => 
   expect(answered).toEqual([0, 1]);
   await bench.clock.advance(500);
   expect((await Promise.all(waiting)).flat()).toEqual([]);
+});
+
+test("while the store fails, who has waited its time gets nothing, and all others hear why", async () => {
+  let isDown = false;
+  const { queue } = bench.store;
+  const store = portWith(queue, {
+    claimForConsumers: (request) =>
+      isDown ? Promise.reject(new EvregError("unavailable", "Down.")) : queue.claimForConsumers(request),
+  });
+  await engine.stop(0);
+  engine = bench.engine({}, { store });
+  engine.start();
+  const waiting = claim({ wait_ms: 1_000 });
+  await claim({ wait_ms: 0 });
+  isDown = true;
+  await bench.clock.advance(1_000);
+  expect(await waiting).toEqual([]);
+  for (const wait_ms of [0, 1_000])
+    await expect(claim({ wait_ms })).rejects.toMatchObject({ code: "unavailable" });
 });
 
 test("results count as those of a handler", async () => {

@@ -22,7 +22,7 @@ a handler that is gone deactivates its subscription, and the others are held
   claim nothing; resume; active; claim 2 3
 a deleted subscription keeps its history, and what is unfinished is cancelled
   publish 3; claim only 1; deliver 1; claim only 2; delete; list delivered 1; list delivering 2; list cancelled 3
-  pending 1; fail 2 for 1h; list cancelled 3 2; pending 2; claim nothing
+  backlog nothing; pending 1; fail 2 for 1h; list cancelled 3 2; pending 2; claim nothing
 nothing is claimed of a subscription that is slowed, and nothing counts against retries meanwhile
   publish 3; claim only 1; fail 1 for 2s slow 1h; claim nothing until 1h; slowed 1h; wait 1h; claim 1(1) 2(0) 3(0)
 it is known what comes due after a slowness has ended

@@ -105,6 +105,8 @@ async function filterOf(
   const conditions = [
     ...(status === undefined ? [] : [`${STATUS} = '${status}'`]),
     ...(ofCause ? [ofCause.condition] : []),
+    // What is under way of a deleted subscription is in no backlog.
+    ...(cause?.name === "delivering" ? ["s.deleted_ms IS NULL"] : []),
   ];
   const values = [...(ofCause?.values ?? [])];
   if (key !== undefined) {
