@@ -1,7 +1,7 @@
 import type { Deprecation } from "../domain/action.ts";
 import type { Event } from "../domain/event.ts";
 import type { StreamedEvent } from "../domain/stream.ts";
-import { bytesOf, type JsonNode, memberOf, nameOf, textOf, valueOf } from "../json/nodes.ts";
+import { bytesOf, type JsonNode, memberOf, nameOf, valueOf } from "../json/nodes.ts";
 import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
 import { MAX_NESTING, scanJson } from "../json/scanner.ts";
 import { foreignAnswer, type Received } from "./channel.ts";
@@ -15,7 +15,7 @@ const RECORDS = 100_000;
 export function answerOf(received: Received): { readonly data: unknown } {
   let value: unknown;
   try {
-    value = JSON.parse(textOf(received.bytes, { start: 0, end: received.bytes.length }));
+    value = valueOf(received.bytes, { start: 0, end: received.bytes.length });
   } catch {
     throw foreignAnswer(received);
   }

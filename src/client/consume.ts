@@ -8,6 +8,7 @@ import {
 } from "../domain/pull.ts";
 import type { SubscriptionsPort } from "../evreg.ts";
 import { Backoff, isPassing } from "./backoff.ts";
+import { parseText } from "../json/parse.ts";
 
 export interface ConsumeOptions {
   /** Deliveries that may be under way at once; 1 unless told. */
@@ -225,7 +226,7 @@ class Consumer {
     return {
       ...delivery,
       signal: lost.signal,
-      value: () => JSON.parse(delivery.body) as unknown,
+      value: () => parseText(delivery.body),
       done,
       fail,
       release: () => this.#settle(held, { outcome: "released" }),

@@ -1,4 +1,5 @@
 import { EvregError } from "../domain/error.ts";
+import { valueOf } from "../json/nodes.ts";
 import type { StreamMessage, StreamQuery } from "../domain/stream.ts";
 import type { ChangeStream, StreamOptions } from "../evreg.ts";
 import { streamedEvent } from "./answers.ts";
@@ -114,7 +115,7 @@ function messageOf({ type, id, data }: RawMessage, opened: Opened): StreamMessag
   if (type === "event") return { type, id, data: streamedEvent(received) };
   let value: unknown;
   try {
-    value = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString());
+    value = valueOf(data, { start: 0, end: data.length });
   } catch {
     throw foreignAnswer(received);
   }

@@ -7,6 +7,7 @@ import { FILTER_STEPS, SHORT_CHECK_BYTES } from "../schema/limits.ts";
 import { compileSchemaSteps, type Validator } from "../schema/validate/compile.ts";
 import type { Claim, ClaimedEvent } from "../store/queue.ts";
 import type { EngineParts } from "./parts.ts";
+import { parseText } from "../json/parse.ts";
 
 /** What compiled filters may take: some 6,000 of a few properties, or 250 of 300. */
 const MAX_COMPILED_BYTES = 64 * 1024 * 1024;
@@ -126,7 +127,7 @@ export class Filters {
   #payloadOf(event: ClaimedEvent, { buffer, byteOffset, byteLength }: Uint8Array): unknown {
     if (this.#last?.event !== event) {
       const text = Buffer.from(buffer, byteOffset, byteLength).toString("utf8");
-      this.#last = { event, value: JSON.parse(text) as unknown };
+      this.#last = { event, value: parseText(text) };
     }
     return this.#last.value;
   }

@@ -1,3 +1,5 @@
+import { parseText } from "./parse.ts";
+
 export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null";
 
 /** A range of bytes: `start` is the first, `end` the one after the last. */
@@ -53,7 +55,7 @@ export function textOf(bytes: Uint8Array, { start, end }: JsonSpan): string {
 
 /** The parsed value of a node. Numbers past 2^53 are rounded. */
 export function valueOf(bytes: Uint8Array, span: JsonSpan): unknown {
-  return JSON.parse(textOf(bytes, span));
+  return parseText(textOf(bytes, span));
 }
 
 /** A node whose end and children are still to come. */

@@ -1,4 +1,5 @@
 import { textOf } from "./nodes.ts";
+import { parseText } from "./parse.ts";
 import { scanJson } from "./scanner.ts";
 
 /** A payload is read as text to be checked and again to be answered; the texts of large ones are not held. */
@@ -39,7 +40,7 @@ export class RawJson {
 
   /** The parsed value, a new one at each call. Numbers past 2^53 are rounded here, never in `bytes`. */
   value(): unknown {
-    return JSON.parse(this.text());
+    return parseText(this.text());
   }
 
   /** Whether the other has the same bytes. */
@@ -100,5 +101,5 @@ export const ENVELOPE_LEVELS = 3;
  */
 export function parseJson(bytes: Uint8Array, envelopeLevels: number = ENVELOPE_LEVELS): unknown {
   scanJson(bytes, { envelopeLevels });
-  return JSON.parse(textOf(bytes, { start: 0, end: bytes.length }));
+  return parseText(textOf(bytes, { start: 0, end: bytes.length }));
 }

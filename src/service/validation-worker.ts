@@ -8,6 +8,7 @@ import { type Sample, Sampler } from "../schema/generate/generator.ts";
 import { budget } from "../schema/limits.ts";
 import { typesFile } from "../schema/typescript/file.ts";
 import { compileSchema, type OffThreadResult, type Validator } from "../schema/validate/compile.ts";
+import { parseText } from "../json/parse.ts";
 
 // The thread that checks payloads which take long, compares schemas, and makes samples and types, one at a time.
 
@@ -66,6 +67,6 @@ port.on("message", ({ kind, task }: { kind: keyof ThreadWork; task: never }) => 
 
 function compiled(schemata: string): Validator {
   let validator = validators.get(schemata);
-  if (validator === undefined) validators.set(schemata, (validator = compileSchema(JSON.parse(schemata))));
+  if (validator === undefined) validators.set(schemata, (validator = compileSchema(parseText(schemata))));
   return validator;
 }

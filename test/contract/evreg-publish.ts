@@ -54,6 +54,24 @@ export function publishContract(open: OpenEvreg): void {
       expect({ ...kept, payload: kept.payload.text() }).toEqual({ ...data, payload: data.payload.text() });
     });
 
+    it("reads names with escapes as what they stand for, whatever others have published", async () => {
+      const { actions, events } = under.evreg;
+      await events.publish(rawEvent(String.raw`{"id":1,"kunde":"c","gr\\u0":1}`, "any"));
+      const own = freshName();
+      const properties = { größe: { type: "number" }, kunde: {}, id: {} };
+      await actions.create(
+        newAction({
+          action: own,
+          schemata: { required: ["größe"], properties, additionalProperties: false },
+        }),
+      );
+      const sized = (size: string): NewEvent =>
+        rawEvent(String.raw`{"id":1,"kunde":"c","gr\u00f6\u00dfe":${size}}`, own);
+      await events.publish(sized("5"));
+      const wrong = await refusal(events.publish(sized('"5"')), "invalid");
+      expect(wrong.details).toMatchObject({ field: "größe", message: "must be a number" });
+    });
+
     it("refuses a payload with all the rules that it breaks, up to 20", async () => {
       const rules = { properties: { n: { minimum: 0, multipleOf: 2 }, list: { items: { type: "string" } } } };
       const strict = freshName();

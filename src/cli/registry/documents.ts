@@ -21,6 +21,7 @@ import { memoize } from "../../schema/memoize.ts";
 import { type FieldPath } from "../../json/field-path.ts";
 import { pointerSteps } from "../../json/pointer.ts";
 import { usageError } from "../usage-errors.ts";
+import { parseText } from "../../json/parse.ts";
 
 /** One document of a file: a JSON value, and the position of each part of it. */
 export interface ParsedDocument {
@@ -99,7 +100,7 @@ function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocum
       const odd = notJson(value, []);
       if (odd !== undefined) problems.push({ place: place(odd), message: "must be a value that JSON has" });
       // Each its own copy of what an anchor stands for, and 0 for -0, as the service will have it.
-      else documents.push({ value: JSON.parse(JSON.stringify(value)) as unknown, place });
+      else documents.push({ value: parseText(JSON.stringify(value)), place });
     } catch (error) {
       const message = messageOf(error);
       problems.push({ place: place([]), message: `this is not the YAML evreg reads: ${message}` });

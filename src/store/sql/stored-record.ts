@@ -1,6 +1,7 @@
 import { EvregError } from "../../domain/error.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../../domain/subscription-settings.ts";
 import { toIso } from "../../runtime/clock.ts";
+import { parseText } from "../../json/parse.ts";
 
 /** A record as its query answers it: the members `N` are numbers, times in milliseconds since the epoch and flags as 0 or 1. */
 export type StoredRecord<T, N extends keyof T> = {
@@ -17,7 +18,7 @@ export function isoOrNull(epochMs: number | null): string | null {
  */
 export function parseStored(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseText(text);
   } catch {
     throw new EvregError(
       "internal",
@@ -29,7 +30,7 @@ export function parseStored(text: string): unknown {
 /** The value that `read` makes of stored JSON; `fallback` where evreg could not have written it. */
 export function readableOr<T>(fallback: T, text: string, read: (value: unknown) => T | undefined): T {
   try {
-    return read(JSON.parse(text)) ?? fallback;
+    return read(parseText(text)) ?? fallback;
   } catch {
     return fallback;
   }

@@ -26,6 +26,7 @@ import {
   type WriteBatch,
   type WriteCall,
 } from "./protocol.ts";
+import { parseText } from "../../json/parse.ts";
 
 /** A connection that a thread of the store reads by. */
 export interface ReaderConnection {
@@ -194,7 +195,7 @@ export class StoreWorker {
    * @throws EngineFailure when the transaction as a whole failed
    */
   async #commitBatch(connection: WriterConnection, batch: WriteBatch): Promise<CommittedBatch> {
-    const calls = JSON.parse(batch.calls) as readonly WriteCall[];
+    const calls = parseText(batch.calls) as readonly WriteCall[];
     const durable = calls.some(([name]) => this.#writeOf(name).durable === "now") ? "now" : "later";
     const startedMs = performance.now();
     const commit = async (run: (work: Work) => Promise<readonly WireOutcome[]>): Promise<CommittedBatch> => {

@@ -2,6 +2,7 @@ import { EvregError } from "../../domain/error.ts";
 import type { StoreChange } from "../store.ts";
 import { type Committed, fromWireError, type WireOutcome, type WriteCall } from "./protocol.ts";
 import { NOTHING_STORED, type StoreThreads } from "./store-threads.ts";
+import { parseText } from "../../json/parse.ts";
 
 /** A write to be sent. */
 export interface PendingWrite {
@@ -180,7 +181,7 @@ export class WriteQueue {
 
   /** Resolves once all are answered: who has changed what others keep in memory, after those know of it. */
   async #answer({ callers }: Batch, { payloads, changes, ...committed }: Committed): Promise<void> {
-    const outcomes = JSON.parse(committed.outcomes) as WireOutcome[];
+    const outcomes = parseText(committed.outcomes) as WireOutcome[];
     const answer = (place: number): void => {
       const { resolve, reject } = callers[place]!;
       const outcome = outcomes[place]!;
