@@ -45,7 +45,6 @@ export const LENGTHS = {
   "schema/typescript/declarations": { "event types": [4, 58] },
   "sdk/receivers": { "builds in Go": [0, 1] },
   "store/damaged-log": { "power cuts": [30, 400] },
-  "store/libsql": { stories: [10, 400] },
   "store/rules/shards": { shards: [128, 1_024], nodes: [30, 100] },
   "store/upgrade": { kills: [1, 10], events: [10_000, 200_000] },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Length>>>>;

@@ -136,29 +136,6 @@ describe("a data file that was taken away", () => {
   });
 });
 
-async function fill(connection: WriteConnection, bytes = 1): Promise<void> {
-  await connection.write((sql) => {
-    sql.run("INSERT OR REPLACE INTO write_check (one, filler) VALUES (1, zeroblob(?))", bytes);
-  });
-}
-
-it("a file that grows, and a log that restarts or is emptied, are not mistaken for cut short", async () => {
-  const connection = await openFile(file());
-  for (const bytes of [1, 9_000, 700_000, 90_000_000, 1, 5_000_000, 12_000_000, 1, 400_000, 1]) {
-    await fill(connection, bytes);
-    const undone = (): Promise<never> =>
-      connection.write((sql) => {
-        sql.run("UPDATE write_check SET filler = zeroblob(15000000)");
-        throw new Error("undone");
-      });
-    await expect(undone()).rejects.toThrow("undone");
-  }
-  expect(statSync(log()).size).toBeLessThan(80_000_000);
-  connection.checkpoint();
-  await fill(connection);
-  connection.close();
-});
-
 it("a server whose data file was taken away keeps the folder locked while it answers", async () => {
   const owner = testOwner();
   const answer = JSON.stringify({ data: { instance: owner.instance }, details: {} });

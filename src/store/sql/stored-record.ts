@@ -27,15 +27,6 @@ export function parseStored(text: string): unknown {
   }
 }
 
-/** The value that `read` makes of stored JSON; `fallback` where evreg could not have written it. */
-export function readableOr<T>(fallback: T, text: string, read: (value: unknown) => T | undefined): T {
-  try {
-    return read(parseText(text)) ?? fallback;
-  } catch {
-    return fallback;
-  }
-}
-
 /** Makes JSON of the settings that are set, as they are stored. */
 export function settingsToJson(settings: SubscriptionSettings): string | null {
   const named = Object.entries(settings).filter(

@@ -100,17 +100,6 @@ export function claimSuite(open: OpenStore): void {
     expect(await on.store.queue.find(claimed!.deliveryId)).toMatchObject({ status: "delivered", attempt: 1 });
   });
 
-  it("makes due again what was leased as it was made, once the lease has ended", async () => {
-    const action = await on.action();
-    const { rowid } = await on.subscription(action);
-    const [outcome] = await recordClaimed([eventOf(action)], [rowid]);
-    const [claimed] = outcome?.kind === "recorded" ? (outcome.claims ?? []) : [];
-    expect(await on.store.queue.releaseExpired(NOW + 59_999)).toBe(0);
-    expect(await on.store.queue.releaseExpired(NOW + 60_000)).toBe(1);
-    expect(await on.finish(claimed!, "delivered")).toBe(false);
-    expect((await on.claim()).claims).toMatchObject([{ deliveryId: claimed!.deliveryId, attempt: 2 }]);
-  });
-
   it("leaves due what may not be sent at once, though it is named as it is made", async () => {
     const action = await on.action();
     const [ordered, slow, paused, gone] = await Promise.all(

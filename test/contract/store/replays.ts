@@ -1,13 +1,10 @@
-import { array, assert, asyncProperty, constantFrom, integer } from "fast-check";
 import { expect, it } from "vitest";
-import type { Action } from "../../../src/domain/action.ts";
 import type { Replay, ReplaySelection } from "../../../src/domain/replay.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
 import type { AttemptEnding } from "../../../src/store/queue.ts";
 import type { ReplayProgress, ReplayRequest, ReplayStep } from "../../../src/store/history.ts";
-import { lengthOf } from "../../faults/length.ts";
 import { claimRequest } from "../../support/claim-request.ts";
-import { eventOf, Fixture, NOW, type OpenStore, recordedRowid, resultOf } from "./fixture.ts";
+import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 const LATER = NOW + 3_600_000;
 const HOUR = 3_600_000;
@@ -158,49 +155,5 @@ export function replaySuite(open: OpenStore): void {
     expect(await listed(NOW + HOUR, NOW + 2 * HOUR)).toEqual([]);
     expect(await on.rowids({ fromMs: NOW + HOUR, order: "asc" })).toEqual(missed);
     expect(await on.rowids({ fromMs: NOW, toMs: NOW + HOUR, order: "asc" })).toEqual(live);
-  });
-
-  it("send exactly the events that a model says were missed, each once, in steps of any size", async () => {
-    type Command = "publish a" | "publish b" | "pause" | "resume" | "to a" | "to b";
-    const commands = array(
-      constantFrom<Command>("publish a", "publish a", "publish b", "pause", "resume", "to a", "to b"),
-      { minLength: 1, maxLength: 25 },
-    );
-    let round = 0;
-    await assert(
-      asyncProperty(commands, integer({ min: 1, max: 7 }), async (story, most) => {
-        round += 1;
-        const actions: Record<string, Action> = {};
-        for (const name of ["a", "b"]) actions[name] = await on.action(`${name}${round}`);
-        const subscription = await on.subscription(actions["a"]!, { subscription: `s${round}` });
-        let [active, bound] = [true, "a"];
-        const events: { id: number; action: string; live: boolean }[] = [];
-        for (const [index, command] of story.entries()) {
-          const [verb, name = ""] = command.split(" ");
-          if (verb === "publish") {
-            const [outcome] = await on.record([eventOf(actions[name]!)], NOW + round * 100 + index);
-            events.push({ id: recordedRowid(outcome), action: name, live: active && bound === name });
-            continue;
-          }
-          if (verb === "to") bound = name;
-          else active = verb === "resume";
-          const patch = verb === "to" ? { action: `${name}${round}` } : { active };
-          await on.update(subscription.rowid, patch);
-        }
-        await on.update(subscription.rowid, { active: true });
-        const live = events.filter((event) => event.live).map(({ id }) => id);
-        expect(await endAll(delivered)).toEqual(live);
-        const missed = events.filter((event) => !event.live && event.action === bound).map(({ id }) => id);
-
-        expect(await count(subscription, "missed")).toBe(missed.length);
-        const replay = await start(subscription, "missed");
-        const sent: number[] = [];
-        for (let state = "running"; state !== "ended"; sent.push(...(await endAll(delivered)))) {
-          ({ state } = await step(replay, { maxQueued: most }));
-        }
-        expect(sent).toEqual(missed);
-      }),
-      { numRuns: lengthOf("store/libsql").stories },
-    );
   });
 }

@@ -1,7 +1,5 @@
 import { expect, it } from "vitest";
-import type { Action } from "../../../src/domain/action.ts";
 import type { ExpiredRange } from "../../../src/store/events.ts";
-import type { Claim } from "../../../src/store/queue.ts";
 import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 const LATER = NOW + 86_400_000;
@@ -21,18 +19,6 @@ export function retentionSuite(open: OpenStore): void {
       ({ next } = removed);
     }
     return sum;
-  }
-
-  async function claimOf(event: number): Promise<Claim> {
-    const claim = (await on.claim()).claims.find((each) => each.event.eventId === event);
-    if (claim === undefined) throw new Error(`event ${event} was due`);
-    return claim;
-  }
-
-  async function deliver(action: Action, atMs = NOW): Promise<number> {
-    const [event = 0] = await on.publish(action, 1, atMs);
-    await on.finish(await claimOf(event), "delivered");
-    return event;
   }
 
   it("removes the events of a time range", async () => {
@@ -60,20 +46,6 @@ export function retentionSuite(open: OpenStore): void {
     const next = await on.publish(action, 1, NOW + 1_000);
     expect(await on.rowids({ fromMs: NOW, toMs: NOW + 2_000 })).toEqual(next);
     expect(next[0]).toBeGreaterThan(again[0] ?? 0);
-  });
-
-  it("removes all that belongs to an event, and nothing else", async () => {
-    const action = await on.action();
-    await on.subscription(action);
-    const [first, second] = [await deliver(action), await deliver(action, NOW + 10)];
-    const [gone, left] = (await on.queue.list({ limit: 2 })).toReversed();
-    expect(await remove({ beforeMs: NOW + 10 })).toEqual({ events: 1, deliveries: 1, calls: 1 });
-    expect(await on.events.find(first)).toBeUndefined();
-    expect(await on.queue.find(gone?.rowid ?? 0)).toBeUndefined();
-    expect(await on.events.find(second)).toMatchObject({ rowid: second });
-    expect((await on.queue.find(left?.rowid ?? 0))?.attempts).toHaveLength(1);
-    expect(await on.events.list({ order: "desc", limit: 5, page: 1 })).toMatchObject({ total: 1 });
-    expect(await remove({ beforeMs: NOW + 10 })).toEqual({ events: 0, deliveries: 0, calls: 1 });
   });
 
   it("removes an event's idempotency key with it", async () => {

@@ -5,7 +5,7 @@ import type { Token } from "../../../domain/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { aboutSecret, type SecretOwner, Vault } from "../../secret-cipher.ts";
 import type { CallerToken, TokenRecord } from "../../store.ts";
-import { isoOrNull, readableOr, type StoredRecord } from "../stored-record.ts";
+import { isoOrNull, parseStored, type StoredRecord } from "../stored-record.ts";
 import type { Work } from "../operation.ts";
 import { isRowid, type Sql } from "../sql.ts";
 
@@ -277,15 +277,10 @@ export async function recordTokenUses(
   );
 }
 
-function textsIn(value: unknown): readonly string[] | undefined {
-  return Array.isArray(value) && value.every((each) => typeof each === "string") ? value : undefined;
-}
-
 function tokenOf(row: TokenRow): Token {
   return {
     ...row,
-    // Damaged scopes grant nothing.
-    scopes: readableOr([], row.scopes, textsIn),
+    scopes: parseStored(row.scopes) as readonly string[],
     expires_at: isoOrNull(row.expires_at),
     last_used_at: isoOrNull(row.last_used_at),
     timestamped: toIso(row.timestamped),

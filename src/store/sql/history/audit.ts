@@ -2,7 +2,7 @@ import type { Actor, AuditedChange, AuditEntry, ChangedMember } from "../../../d
 import { toIso } from "../../../runtime/clock.ts";
 import type { AuditSelection } from "../../history.ts";
 import type { Sql } from "../sql.ts";
-import { readableOr } from "../stored-record.ts";
+import { parseStored } from "../stored-record.ts";
 
 /** What was changed. */
 interface Changed {
@@ -58,12 +58,8 @@ export async function listAudit(
     by: row.by,
     token_id: row.token_id,
     address: row.address,
-    members: members === null ? [] : readableOr<readonly ChangedMember[]>([], members, membersIn),
+    members: members === null ? [] : (parseStored(members) as readonly ChangedMember[]),
   }));
-}
-
-function membersIn(value: unknown): readonly ChangedMember[] | undefined {
-  return Array.isArray(value) ? (value as readonly ChangedMember[]) : undefined;
 }
 
 /** A step removes so many rows, each of which takes some microseconds. */
