@@ -97,26 +97,6 @@ describe("a backlog for a fast handler", () => {
     expect(await bench.statuses(subscription)).toEqual({ delivered: 40, delivering: 8, pending: 152 });
   });
 
-  it("is no longer sent soon after its subscription is paused", async () => {
-    const gate = Promise.withResolvers<void>();
-    let answered = 0;
-    receiver.answer = () => {
-      answered += 1;
-      return answered > 40 ? { after: gate.promise } : {};
-    };
-    const subscription = await bench.subscribe(receiver.url);
-    for (let batch = 0; batch < 4; batch += 1) await bench.publish(subscription, 500);
-    bench.engine({ maxInFlightPerSubscription: 8 }).start();
-    await receiver.received(48);
-    await bench.store.catalog.updateSubscription(subscription.rowid, { active: false }, bench.clock.now());
-    gate.resolve();
-    await until("nothing to be under way", async () => {
-      const delivering = await bench.store.queue.list({ status: "delivering", limit: 1 });
-      return delivering.length === 0;
-    });
-    expect(receiver.requests.length).toBeLessThan(40 + 8 + 512 + 256);
-  });
-
   it("is held when the handler says that it is gone", async () => {
     let answered = 0;
     receiver.answer = () => {

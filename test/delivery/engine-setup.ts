@@ -49,19 +49,17 @@ export class Bench {
   readonly log = new KeptLog();
   store!: Store;
   readonly #folder: string;
-  readonly #onFailed: ((deliveries: number) => void) | undefined;
   readonly #engines: Engine[] = [];
   #names = 0;
 
-  static async open(onFailed?: (deliveries: number) => void): Promise<Bench> {
-    const bench = new Bench(await mkdtemp(join(tmpdir(), "evreg-delivery-")), onFailed);
+  static async open(): Promise<Bench> {
+    const bench = new Bench(await mkdtemp(join(tmpdir(), "evreg-delivery-")));
     await inNewFolder(() => bench.#openStore(new KeptLog()));
     return bench;
   }
 
-  private constructor(folder: string, onFailed?: (deliveries: number) => void) {
+  private constructor(folder: string) {
     this.#folder = folder;
-    this.#onFailed = onFailed;
     // Near the real time, as receivers check how old a signature is.
     this.clock = new ManualClock(Date.now());
   }
@@ -76,9 +74,8 @@ export class Bench {
   async #openStore(logger: Logger): Promise<void> {
     const started_at = new Date().toISOString();
     const owner = { pid: process.pid, command: "test", instance: "test", started_at };
-    const onChange = ({ serviceEvents, failed = 0 }: StoreChange): void => {
+    const onChange = ({ serviceEvents }: StoreChange): void => {
       if (serviceEvents !== undefined) this.wake();
-      if (failed > 0) this.#onFailed?.(failed);
     };
     const clock = { ...systemClock, now: () => this.clock.now() };
     this.store = await openLibsqlStore({ folder: this.#folder, owner, logger, clock, onChange });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
+import { EngineCounts } from "../../src/metrics/counters.ts";
 import type { ClaimAnswer } from "../../src/store/queue.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import type { Receiver } from "../support/receiver.ts";
@@ -32,7 +33,8 @@ describe("stopping", () => {
   it("returns what does not finish, without counting it as a failure", async () => {
     receiver.script("hang");
     const subscription = await bench.withEvents(1, receiver.url, 0);
-    const engine = bench.started();
+    const counts = new EngineCounts();
+    const engine = bench.started({}, { counts });
     await receiver.received(1);
     const stopped = engine.stop(5_000);
     await bench.clock.advance(5_000);
@@ -40,6 +42,8 @@ describe("stopping", () => {
     expect(await bench.delivery(subscription)).toMatchObject({
       attempts: [{ attempt: 1, outcome: "returned", error_code: "interrupted" }],
     });
+    expect(counts.failedByError).toMatchObject({ timeout: 0, interrupted: 1 });
+    expect(counts.finished).toEqual({ delivered: 0, failed: 0, filtered: 0 });
     await until("the connection to be dropped", () => receiver.open === 0);
     // The next start sends it at once, and max_retries 0 has not been used up.
     bench.engine().start();

@@ -124,22 +124,6 @@ describe("the retry schedule", () => {
   });
 });
 
-describe("410", () => {
-  it("deactivates the subscription and holds its other deliveries", async () => {
-    receiver.script({ status: 410 });
-    const subscription = await bench.withEvents(1, receiver.url);
-    await bench.once();
-    expect((await bench.delivery(subscription)).status).toBe("failed");
-    expect(await bench.store.catalog.findSubscription(subscription.rowid)).toMatchObject({
-      active: false,
-      disabled_reason: "The handler answered 410 Gone.",
-    });
-    await bench.publish(subscription);
-    await bench.once();
-    expect(receiver.requests).toHaveLength(1);
-  });
-});
-
 describe("what did not fit into a claim", () => {
   it("is claimed next, without waiting", async () => {
     const quick = await Promise.all(Array.from({ length: 9 }, () => bench.subscribe(receiver.url)));

@@ -3,14 +3,9 @@ import { describe, expect, it } from "vitest";
 import {
   AdaptiveLimit,
   capacityOf,
-  dynamicThreshold,
   FIRST_LIMIT,
   processLimits,
   RateLimiter,
-  SLOW,
-  slowThreshold,
-  tierLimits,
-  UNKNOWN,
 } from "../../src/delivery/limits.ts";
 
 const configured = { maxInFlight: 4_096, maxInFlightPerSubscription: 512 };
@@ -39,56 +34,6 @@ it("goes by what this process may use", () => {
   const { memoryBytes, descriptors } = processLimits();
   expect(memoryBytes).toBeGreaterThan(64 * 1_024 ** 2);
   if (process.platform === "linux") expect(descriptors).toBeGreaterThan(100);
-});
-
-type Load = Parameters<typeof tierLimits>[0];
-const load = (given: Partial<Load>): Load => ({
-  maxInFlight: 256,
-  inFlight: 0,
-  unknown: 0,
-  slow: 0,
-  ...given,
-});
-
-describe("the capacity for those not known to be fast", () => {
-  it("leaves some capacity to the next ones, and a quarter to the fast ones, however many unknown ones hang", () => {
-    let slow = 0;
-    for (let second = 1; second <= 9; second += 1) {
-      const tried = tierLimits(load({ inFlight: slow, slow }))[UNKNOWN];
-      expect(tried, `after ${second} s`).toBeGreaterThan(0);
-      slow += tried;
-    }
-    expect(256 - slow).toBeGreaterThanOrEqual(60);
-  });
-
-  it("is at most half for slow ones, whose shares shrink as their number grows", () => {
-    const parts: number[] = [];
-    for (let handler = 0; handler < 500; handler += 1) {
-      const slow = parts.reduce((sum, part) => sum + part, 0);
-      const free = tierLimits(load({ inFlight: slow, slow }))[SLOW];
-      parts.push(Math.min(free, slowThreshold(64, free)));
-    }
-    expect(parts.slice(0, 4)).toEqual([16, 14, 12, 10]);
-    expect(parts.reduce((sum, part) => sum + part, 0)).toBe(128);
-  });
-});
-
-describe("the share of a fast one", () => {
-  it("leaves some for the next when many are busy", () => {
-    const most = 256;
-    const busy = Array.from({ length: 30 }, () => 0);
-    const free = (): number => most - busy.reduce((sum, count) => sum + count, 0);
-    for (let isMoving = true; isMoving;) {
-      isMoving = false;
-      for (const [index, underWay] of busy.entries()) {
-        if (underWay >= dynamicThreshold(64, free())) continue;
-        busy[index] = underWay + 1;
-        isMoving = true;
-      }
-    }
-    expect(free()).toBeGreaterThanOrEqual(7);
-    expect(Math.min(...busy)).toBeGreaterThanOrEqual(7);
-  });
 });
 
 /** A handler that gets as much as the limit allows, round after round. */

@@ -3,7 +3,7 @@ import type { SubscriptionSettings } from "../../src/domain/subscription-setting
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, countConcurrent, portWith, useBench } from "./engine-setup.ts";
+import { type Bench, portWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -95,22 +95,6 @@ describe("a subscription with a concurrency limit", () => {
     expect(receiver.requests).toHaveLength(50 + most);
     goOn.resolve();
     await bench.untilDelivered(limited, 100);
-  });
-
-  it("has fewer from the next claim on when the limit is lowered", async () => {
-    const limited = await bench.withEvents(200, receiver.url);
-    const engine = bench.started();
-    await bench.untilDelivered(limited, 200);
-    await bench.store.catalog.updateSubscription(
-      limited.rowid,
-      { settings: { max_in_flight: 2 } },
-      bench.clock.now(),
-    );
-    const counted = countConcurrent(receiver);
-    await bench.publish(limited, 200);
-    engine.wake();
-    await bench.untilDelivered(limited, 400);
-    expect(counted.most).toBeLessThanOrEqual(2);
   });
 });
 

@@ -60,23 +60,6 @@ describe("a handler that sends Retry-After", () => {
     await bench.advance(590_000, 10_000);
     expect(receiver.requests).toHaveLength(before);
   });
-
-  it("gets no attempt after a restart either, nor by one-off runs", async () => {
-    receiver.answer = () => ({ status: 503, headers: { "retry-after": "3600" } });
-    const subscription = await bench.withEvents(20, receiver.url);
-    for (let start = 0; start < 5; start += 1) {
-      const engine = bench.started();
-      await receiver.received(1);
-      await settle();
-      await engine.stop(0);
-      await bench.once();
-    }
-    expect(receiver.requests).toHaveLength(1);
-    receiver.answer = () => ({});
-    bench.clock.pass(3_600_000);
-    bench.engine().start();
-    await bench.untilDelivered(subscription, 20);
-  });
 });
 
 describe("a handler that throttles without Retry-After", () => {

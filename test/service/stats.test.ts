@@ -139,22 +139,6 @@ describe("figures over time", () => {
     expect([series.published.at(-37), series.published.at(-1)]).toEqual([12, 1]);
   });
 
-  it("show each ten seconds of an hour after a restart", async () => {
-    await publish("a", 13);
-    await deliver(0);
-    await local.clock.advance(30 * SECOND_MS);
-    await publish("a", 2);
-    await local.clock.advance(30 * SECOND_MS);
-    await recorder.stop();
-    start();
-    await local.clock.advance(MINUTE_MS);
-    await publish("a", 4);
-    const { series, totals } = await read({ range: "1h" });
-    expect(totals).toMatchObject({ published: 19, delivered: 1 });
-    expect(series.published.slice(-14)).toEqual([null, 13, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 4]);
-    expect(series.latency_p50_ms.slice(-13, -11)).toEqual([12, null]);
-  });
-
   it("have all that was stored, by every range, after an end without a stop", async () => {
     let published = 0;
     for (const endSecond of [5, 34, 7]) {
