@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { pastTime } from "../../src/domain/formats.ts";
-import { subscriptionId, subscriptionNames } from "../../src/cli/subscriptions/name.ts";
+import { subscriptionId } from "../../src/cli/subscriptions/name.ts";
 import type { Delivery } from "../../src/domain/delivery.ts";
 import type { Replay } from "../../src/domain/replay.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
@@ -67,20 +67,6 @@ test.each([
     code: "not_found",
     message: expect.stringContaining(told) as string,
   });
-});
-
-test("the shortest name is offered that leads to the subscription itself, else its ID", async () => {
-  const { data } = await evregOf().subscriptions.list();
-  const offered = subscriptionNames(data);
-  for (const [index, name] of offered.entries()) {
-    const typed = /^\d+$/.test(name) ? Number(name) : name;
-    expect.soft(await subscriptionId(evregOf(), typed), name).toBe(data[index]!.rowid);
-  }
-  expect(offered.slice(0, 3)).toEqual([
-    "billing/invoices",
-    "billing/mail#order.created",
-    "billing/mail#order.paid",
-  ]);
 });
 
 test("every command that takes a subscription's ID takes its name", async () => {

@@ -20,10 +20,6 @@ const MAX_BYTES = 256 * 1024 * 1024;
  */
 export async function readInput(path: string, maxBytes = MAX_BYTES): Promise<Uint8Array> {
   const { stream } = await openInput(path);
-  return readWhole(stream, path, maxBytes);
-}
-
-async function readWhole(stream: Readable, path: string, maxBytes: number): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of chunksOf(stream, path)) {
@@ -48,11 +44,8 @@ export async function* chunksOf(stream: Readable, path: string): AsyncGenerator<
   }
 }
 
-/**
- * A file argument as a stream, with its size where that is known; `-` is stdin.
- * @param fromByte where a file's stream begins
- */
-export async function openInput(path: string, fromByte = 0): Promise<Input> {
+/** A file argument as a stream, with its size where that is known; `-` is stdin. */
+export async function openInput(path: string): Promise<Input> {
   if (path === "-") return { stream: stdin(), size: undefined };
   try {
     const file = await open(path);
@@ -61,9 +54,7 @@ export async function openInput(path: string, fromByte = 0): Promise<Input> {
       await file.close();
       throw usageError(`${path} is a folder; name a file.`);
     }
-    // A pipe has no position, not even the first.
-    const start = fromByte === 0 ? {} : { start: fromByte };
-    const stream = file.createReadStream({ highWaterMark: 256 * 1024, ...start });
+    const stream = file.createReadStream({ highWaterMark: 256 * 1024 });
     return { stream, size: stat.size === 0 ? undefined : stat.size };
   } catch (error) {
     throw unreadable(path, error);

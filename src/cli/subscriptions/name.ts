@@ -38,18 +38,6 @@ function fullName(named: SubscriptionNames): string {
   return `${subscriptionOf(named)}#${named.action}`;
 }
 
-/** What each can be typed as: the shortest name that is not another's too, else its ID. */
-export function subscriptionNames(all: readonly SubscriptionNames[]): string[] {
-  const counts = new Map<string, number>();
-  for (const name of all.flatMap((one) => [subscriptionOf(one), fullName(one)])) {
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  return all.map((one) => {
-    const name = [subscriptionOf(one), fullName(one)].find((text) => counts.get(text) === 1);
-    return name ?? String(one.rowid);
-  });
-}
-
 /**
  * The rowid of the subscription that was typed. A name is looked up among those that the caller may read.
  * `not_found` with the one that was probably meant; `usage` with the candidates where several have that name.
@@ -64,7 +52,7 @@ export async function subscriptionId(evreg: Evreg, typed: TypedSubscription): Pr
 }
 
 function unknown(name: string, all: readonly SubscriptionNames[]): EvregError {
-  const meant = nearest(name, subscriptionNames(all));
+  const meant = nearest(name, all.map(subscriptionOf));
   const rule = meant === undefined ? "A name is APPLICATION/SUBSCRIPTION." : `Did you mean ${meant}?`;
   return new EvregError("not_found", `There is no subscription ${JSON.stringify(name)}. ${rule}`, {
     record: "subscription",
