@@ -193,6 +193,13 @@ test("a failed step is reported with the reason, and so is what was not tried; 7
   expect(stderr).toContain(
     `Not tried:\n  + subscription ${application}/two to ${application}.made\n1 created, 0 changed, 0 deleted. That stays; the same command goes on with the rest.\n`,
   );
+  // Nor is anything deleted then.
+  const handler = "http://127.0.0.1:9/hook";
+  const old = { application, subscription: "old", action: `${application}.made`, handler };
+  await served.evreg.subscriptions.create(old);
+  const pruning = ["apply", "-f", path, "--prune", "--yes", "--secrets-file", "/dev/null"];
+  expect((await run(pruning)).stderr).toContain(`  - subscription ${application}/old to`);
+  expect(await subscribed()).toEqual(["old"]);
   const none = await run(["apply", "-f", path, "--secrets-file", "/dev/null", "--json"]);
   expect(none.code).toBe(1);
   expect(JSON.parse(none.stdout)).toMatchObject({

@@ -1,9 +1,7 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { cleanEnv, PROGRAM } from "../support/program.ts";
+import { startCommand } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { useServed } from "./served.ts";
@@ -105,16 +103,11 @@ test("an interrupted bulk is finished by the same command, also past a server th
     return Object.assign(answer, { after });
   };
   const words = ["publish", "--batch", "cut.ndjson", "--idempotency-key", "cut"];
-  const child = spawn(process.execPath, [PROGRAM, ...words, "--url", new URL(proxy.url).origin], {
-    cwd: folder,
-    env: cleanEnv(),
-  });
-  let stderr = "";
-  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
-  const ended = once(child, "close");
-  await until("it waits", () => stderr.includes("Trying again"));
-  child.kill("SIGINT");
-  expect((await ended)[0]).toBe(130);
+  const bulk = startCommand([...words, "--url", new URL(proxy.url).origin], { cwd: folder });
+  await until("it waits", () => bulk.soFar().stderr.includes("Trying again"));
+  bulk.child.kill("SIGINT");
+  const { code, stderr } = await bulk.ended;
+  expect(code).toBe(130);
   await proxy.close();
   expect(stderr).toBe(
     "Too much. Trying again for 2 minutes.\n" +

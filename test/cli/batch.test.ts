@@ -1,10 +1,9 @@
-import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { useServed } from "./served.ts";
 import { startReceiver } from "../support/receiver.ts";
-import { cleanEnv, PROGRAM } from "../support/program.ts";
+import { startCommand } from "../support/program.ts";
 
 const served = useServed();
 const { folder, data, run, json } = served;
@@ -209,18 +208,15 @@ test("an empty input is no failure", async () => {
 
 test("lines of a slow producer are published as they come, and an interruption reports how many were", async () => {
   const name = await action("batch.interrupted");
-  const child = spawn(process.execPath, [PROGRAM, "publish", "--batch", "-", "--output", "jsonl"], {
-    env: cleanEnv({ EVREG_DATA: data }),
-  });
-  let stderr = "";
-  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
-  const ended = new Promise((resolve) => child.on("close", resolve));
+  const words = ["publish", "--batch", "-", "--output", "jsonl", "--data", data];
+  const { child, ended } = startCommand(words);
   const published = new Promise((resolve) => child.stdout.once("data", resolve));
   child.stdin.write(`${line(name, 1)}\n${line(name, 2)}\n${line(name, 3).slice(0, 10)}`);
   await published;
   expect(await idsOf(name)).toEqual([1, 2]);
   child.kill("SIGINT");
-  expect(await ended).toBe(130);
+  const { code, stderr } = await ended;
+  expect(code).toBe(130);
   expect(stderr).toMatch(/2 events published, 0 lines refused\. Interrupted after line 2\. .*tail -n \+3/);
 });
 

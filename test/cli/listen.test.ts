@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -8,12 +7,12 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { eventLines } from "../../src/cli/listen/report.ts";
 import { execute } from "../../src/cli/listen/execute.ts";
 import { localUrl } from "../../src/cli/listen/address.ts";
-import { listen as startListening } from "../../src/cli/listen/listen.ts";
+import { listen as startListening, type ListenOptions } from "../../src/cli/listen/listen.ts";
 import { ATTEMPT_ERROR_WORDS } from "../../src/domain/words/attempts.ts";
 import type { FinishedPull, PulledDelivery } from "../../src/domain/pull.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { verify } from "../../src/sdk/webhook.ts";
-import { cleanEnv, STARTED_BY } from "../support/program.ts";
+import { startCommand } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { useServed } from "./served.ts";
@@ -43,6 +42,13 @@ async function publish(text = '{"id": 1, "b":1.0}'): Promise<number> {
 function listen(max: number, ...words: string[]) {
   const flags = ["--action", "order.created", "--subscription", name, "--max", String(max)];
   return served.run(["listen", ...flags, ...words]);
+}
+
+/** Listens to the one subscription within this process. */
+async function listenHere(id: number, options: Pick<ListenOptions, "attempt" | "report" | "signal">) {
+  const { data: subscription } = await served.evreg.subscriptions.get(id);
+  const usual = { concurrency: 1, leaseMs: 600_000, signAs: undefined, graceMs: 0, max: undefined };
+  return startListening(served.evreg, [subscription], { ...usual, ...options });
 }
 
 /** The subscription that listening makes, before anything is published. */
@@ -120,14 +126,11 @@ test("SIGTERM ends it in order: what is under way here is finished and reported"
   const begun = join(served.folder, "begun");
   const script = `touch '${begun}'; while [ ! -e '${go}' ]; do sleep 0.01; done`;
   const words = ["listen", "--action", "order.created", "--subscription", name, "--exec", script];
-  const listener = spawn(STARTED_BY[0]!, [...STARTED_BY.slice(1), ...words, "--data", served.data], {
-    env: cleanEnv({}),
-  });
-  const exit = once(listener, "exit");
+  const { child, ended } = startCommand([...words, "--data", served.data]);
   await until("the work", () => existsSync(begun));
-  listener.kill("SIGTERM");
+  child.kill("SIGTERM");
   writeFileSync(go, "");
-  expect(await exit).toEqual([0, null]);
+  expect(await ended).toMatchObject({ code: 0 });
   const [delivery] = (await served.evreg.deliveries.list({ subscription: id })).data;
   expect(delivery).toMatchObject({ status: "delivered", attempt: 1 });
 });
@@ -158,22 +161,16 @@ test("a program that is down has the many retries of a subscription that listeni
 test("what is under way after the grace goes back at once", async () => {
   const id = await subscribed();
   await publish();
-  const { data: subscription } = await served.evreg.subscriptions.get(id);
   const ending = new AbortController();
   const waiting = execute("sleep 600");
-  await startListening(served.evreg, [subscription], {
+  await listenHere(id, {
     attempt: (delivery, signal) => {
       const attempted = waiting(delivery, signal);
       ending.abort();
       return attempted;
     },
     report: () => Promise.reject(new Error("nothing is to be reported")),
-    concurrency: 1,
-    leaseMs: 600_000,
-    signAs: undefined,
-    graceMs: 0,
     signal: ending.signal,
-    max: undefined,
   });
   const { data } = await served.evreg.deliveries.list({ subscription: id });
   expect(data).toMatchObject([{ status: "pending", attempt: 0 }]);
@@ -188,15 +185,10 @@ test("after SIGINT a program that never answers has five seconds, and the delive
     const asked = once(program, "request");
     const { port } = program.address() as AddressInfo;
     const words = ["--subscription", name, "--forward-to", `${port}/hang`, "--data", served.data];
-    const listener = spawn(
-      STARTED_BY[0]!,
-      [...STARTED_BY.slice(1), "listen", "--action", "order.created", ...words],
-      { env: cleanEnv({}) },
-    );
-    const exit = once(listener, "exit");
+    const { child, ended } = startCommand(["listen", "--action", "order.created", ...words]);
     await asked;
-    listener.kill("SIGINT");
-    expect(await exit).toEqual([0, null]);
+    child.kill("SIGINT");
+    expect(await ended).toMatchObject({ code: 0 });
     const { data } = await served.evreg.deliveries.list({ subscription: id });
     expect(data).toMatchObject([{ status: "pending", attempt: 0 }]);
   } finally {
@@ -208,16 +200,10 @@ test("after SIGINT a program that never answers has five seconds, and the delive
 test("a fault while an event is handled ends the listener, and the delivery goes back", async () => {
   const id = await subscribed();
   await publish();
-  const { data: subscription } = await served.evreg.subscriptions.get(id);
-  const listening = startListening(served.evreg, [subscription], {
+  const listening = listenHere(id, {
     attempt: () => Promise.reject(new Error("a fault")),
     report: () => Promise.resolve(),
-    concurrency: 1,
-    leaseMs: 600_000,
-    signAs: undefined,
-    graceMs: 0,
     signal: new AbortController().signal,
-    max: undefined,
   });
   await expect(listening).rejects.toThrow("a fault");
   const { data } = await served.evreg.deliveries.list({ subscription: id });
@@ -247,22 +233,11 @@ test("a program that answers 401 is said to know another secret, once, and gets 
 });
 
 test("a subscription made with --secret-of says whose secret signs, and not its own", async () => {
-  const handler = { application: "billing", subscription: `signer-${name}`, action: "order.created" };
-  await served.evreg.subscriptions.create({ ...handler, handler: receiver.url, active: false });
+  const names = { application: "billing", subscription: name, action: "order.created" };
+  await served.evreg.subscriptions.create({ ...names, handler: receiver.url, active: false });
   await publish();
-  const first = listen(
-    1,
-    "--since",
-    "1h",
-    "--forward-to",
-    receiver.url,
-    "--secret-of",
-    `billing/signer-${name}`,
-  );
-  const { stderr } = await first;
-  expect(stderr).toContain(
-    `Its deliveries are signed with the secret of billing/signer-${name} to order.created (`,
-  );
+  const { stderr } = await listen(1, "--since", "1h", "--secret-of", `billing/${name}`);
+  expect(stderr).toContain(`Its deliveries are signed with the secret of billing/${name} to order.created (`);
   expect(stderr).not.toContain("whsec_");
 });
 

@@ -1,11 +1,10 @@
-import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { commandLine } from "../support/command-line.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
-import { cleanEnv, STARTED_BY, temporaryFolder } from "../support/program.ts";
+import { startCommand, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
 
 const folder = temporaryFolder();
@@ -87,11 +86,7 @@ test("a move that is interrupted says so, and goes on with the next", async () =
   const [holder, watcher] = [new Client(held), new Client(held)];
   await Promise.all([holder.connect(), watcher.connect()]);
   await holder.query("BEGIN; LOCK TABLE arriving_evreg.action");
-  const [program, ...words] = [...STARTED_BY, "move", "--from", "other", "--to", held];
-  const child = spawn(program, words, { cwd: folder.path, env: cleanEnv() });
-  const ended = new Promise((resolve) => child.once("close", resolve));
-  let said = "";
-  child.stderr.on("data", (text: Buffer) => (said += text.toString()));
+  const { child, ended } = startCommand(["move", "--from", "other", "--to", held], { cwd: folder.path });
   const waiting =
     "SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
   await until("it to wait", async () => (await watcher.query<{ n: number }>(waiting)).rows[0]!.n === 1);
@@ -99,10 +94,9 @@ test("a move that is interrupted says so, and goes on with the next", async () =
   // The signal is there long before the last table is.
   await holder.query("ROLLBACK");
   await Promise.all([holder.end(), watcher.end()]);
-  await ended;
-  expect({ code: child.exitCode, said }).toEqual({
+  expect(await ended).toMatchObject({
     code: 130,
-    said: "Interrupted. The same command goes on from here.\n",
+    stderr: "Interrupted. The same command goes on from here.\n",
   });
   expect(await run(["move", "--from", "other", "--to", held])).toMatchObject({ code: 0 });
 });

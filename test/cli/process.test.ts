@@ -1,28 +1,14 @@
-import { spawn } from "node:child_process";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { commandLine, type CommandOptions } from "../support/command-line.ts";
-import { cleanEnv, PROGRAM, runProgram, temporaryFolder } from "../support/program.ts";
-import { serveHere, type TestServer } from "../support/server.ts";
+import { expect, test } from "vitest";
+import type { CommandOptions } from "../support/command-line.ts";
+import { runProgram, startCommand } from "../support/program.ts";
+import { useServed } from "./served.ts";
 
 // Most command lines of the tests run in one process, after others. A process of its own must make no difference.
 
-const folder = temporaryFolder();
-const served = join(folder.path, "served");
-const env = { EVREG_DATA: served };
-const { run } = commandLine(folder.path, env);
-let server: TestServer;
-
-beforeAll(async () => {
-  mkdirSync(served);
-  server = await serveHere(served, { dev: true });
-  await run("actions create a.b --application shop --schema -".split(" "), { input: '{"type":"object"}' });
-});
-afterAll(async () => {
-  await server.stop();
-  folder.remove();
-});
+const { folder, data, run } = useServed(({ evreg }) =>
+  evreg.actions.create({ action: "a.b", application: "shop", schemata: { type: "object" } }),
+);
+const env = { EVREG_DATA: data };
 
 const LINES: readonly (readonly [words: string, expected: object, options?: CommandOptions])[] = [
   ["actions --output jsonl", { code: 0, stdout: expect.stringContaining('"a.b"'), stderr: "" }],
@@ -44,13 +30,12 @@ const LINES: readonly (readonly [words: string, expected: object, options?: Comm
 test("a command prints and ends the same in its own process and after others", async () => {
   for (const [line, expected, options = {}] of LINES) {
     const words = line.split(" ");
-    const alone = await runProgram(words, { cwd: folder.path, ...options, env: { ...env, ...options.env } });
+    const alone = await runProgram(words, { cwd: folder, ...options, env: { ...env, ...options.env } });
     expect.soft(alone, line).toMatchObject(expected);
     expect.soft(await run(words, options), line).toEqual(alone);
   }
 });
 
 test("an open stdin does not keep a finished command running", async () => {
-  const child = spawn(process.execPath, [PROGRAM, "publish", "a.b", "{}"], { env: cleanEnv(env) });
-  expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
+  expect(await startCommand(["publish", "a.b", "{}"], { env }).ended).toMatchObject({ code: 0 });
 });

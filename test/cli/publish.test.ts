@@ -1,10 +1,9 @@
-import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { useServed } from "./served.ts";
-import { cleanEnv, PROGRAM } from "../support/program.ts";
+import { startCommand } from "../support/program.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 
@@ -214,17 +213,14 @@ test("--wait ends at its time limit, and with 130 at an interruption; the event 
     [0, "none"],
   ]);
 
-  const child = spawn(process.execPath, [PROGRAM, "publish", "stuck", '{"id": 2}', "--wait"], {
-    env: cleanEnv({ EVREG_DATA: data }),
-  });
-  let stderr = "";
-  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
-  const ended = new Promise((resolve) => child.on("close", resolve));
+  const words = ["publish", "stuck", '{"id": 2}', "--wait"];
+  const waiting = startCommand(words, { env: { EVREG_DATA: data } });
   // Its delivery under way: the command is waiting.
   await receiver.received(receiver.requests.filter(({ path }) => path.endsWith("/stuck")).length + 1);
   while ((await total("stuck")) < before + 3) await new Promise((resolve) => setImmediate(resolve));
-  child.kill("SIGINT");
-  expect(await ended).toBe(130);
+  waiting.child.kill("SIGINT");
+  const { code, stderr } = await waiting.ended;
+  expect(code).toBe(130);
   expect(stderr).toMatch(
     /Interrupted\. Event (\d+) is published all the same\. See how it goes on: evreg events deliveries \1\n$/,
   );
@@ -245,14 +241,9 @@ test("--all lists every record, one per line, and a reader may stop early", asyn
     .map((line) => (JSON.parse(line) as { payload: { id: number } }).payload.id);
   expect(ids).toEqual(lines.map((_, at) => at));
 
-  const child = spawn(process.execPath, [PROGRAM, "events", "--all"], {
-    env: cleanEnv({ EVREG_DATA: data }),
-  });
-  let stderr = "";
-  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const { child, ended } = startCommand(["events", "--all", "--data", data]);
   child.stdout.once("data", () => child.stdout.destroy());
-  expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
-  expect(stderr).toBe("");
+  expect(await ended).toMatchObject({ code: 0, stderr: "" });
 });
 
 test("--wait does not wait for what a consumer has not taken, and says so", async () => {

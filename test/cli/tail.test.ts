@@ -1,9 +1,8 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { textWidth } from "../../src/cli/io/text.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { cleanEnv, STARTED_BY, temporaryFolder } from "../support/program.ts";
+import { startCommand, temporaryFolder } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { serveHere } from "../support/server.ts";
 import { until } from "../support/until.ts";
@@ -92,13 +91,13 @@ describe("following what happens", () => {
   });
 
   test("what does not exist is said, and what cannot be is refused", async () => {
-    const tail = start(["--action", "user.sene", "--data", served.data]);
-    let errors = "";
-    tail.stderr.on("data", (text: Buffer) => (errors += text.toString()));
-    await until("the hint", () => errors.endsWith("\n"));
-    expect(errors).toBe('There is no action "user.sene". Did you mean user.seen?\n');
-    tail.kill("SIGINT");
-    await once(tail, "exit");
+    const { child, soFar, ended } = startCommand([
+      ..."events tail --action user.sene --data".split(" "),
+      served.data,
+    ]);
+    await until("the hint", () => soFar().stderr.endsWith("\n"));
+    child.kill("SIGINT");
+    expect((await ended).stderr).toBe('There is no action "user.sene". Did you mean user.seen?\n');
     for (const words of [
       ["events", "tail", "--since", "soon"],
       ["events", "tail", "--from", "soon"],
@@ -125,17 +124,9 @@ describe("following what happens", () => {
     expect(tail.stdout).toMatch(
       new RegExp(`^${TIME}  order.created  #\\d+  → billing/down\\s+failed  400  [\\d,]+ ms$`, "m"),
     );
-    const failed = [
-      "deliveries",
-      "tail",
-      "--status",
-      "failed",
-      "--subscription",
-      "billing/down",
-      "--max",
-      "1",
-    ];
-    const again = await served.run([...failed, "--from", "2026-01-01", "--output", "jsonl"]);
+    const failed =
+      "deliveries tail --status failed --subscription billing/down --max 1 --from 2026-01-01 --output jsonl";
+    const again = await served.run(failed.split(" "));
     expect(again.stderr).toContain("Gap: The server remembers not all");
     expect(JSON.parse(again.stdout)).toMatchObject({ status: "failed", subscription: "down", attempt: 1 });
     await receiver.close();
@@ -143,29 +134,22 @@ describe("following what happens", () => {
 
   test("Ctrl-C ends it with 130, and a reader that has enough ends it quietly", async () => {
     const before = await open();
-    const interrupted = start(["--data", served.data]);
+    const tail = ["events", "tail", "--data", served.data];
+    const interrupted = startCommand(tail);
     await until("the stream", async () => (await open()) > before);
-    interrupted.kill("SIGINT");
-    expect(await once(interrupted, "exit")).toEqual([130, null]);
+    interrupted.child.kill("SIGINT");
+    expect(await interrupted.ended).toMatchObject({ code: 130 });
 
-    const piped = start(["--data", served.data, "--since", "0"]);
-    let errors = "";
-    piped.stderr.on("data", (text: Buffer) => (errors += text.toString()));
+    const { child: piped, ended } = startCommand([...tail, "--since", "0"]);
     await once(piped.stdout, "data");
     piped.stdout.destroy();
-    const exit = once(piped, "exit");
     await until("its end", async () => {
       await publish();
       return piped.exitCode !== null;
     });
-    expect(await exit).toEqual([0, null]);
-    expect(errors).toBe("");
+    expect(await ended).toMatchObject({ code: 0, stderr: "" });
   });
 });
-
-function start(words: readonly string[]) {
-  return spawn(STARTED_BY[0]!, [...STARTED_BY.slice(1), "events", "tail", ...words], { env: cleanEnv({}) });
-}
 
 test("it goes on once its server is back, and says so in a word", async () => {
   const folder = temporaryFolder();
@@ -175,26 +159,17 @@ test("it goes on once its server is back, and says so in a word", async () => {
   const evreg = connect({ url: first.url });
   await evreg.actions.create({ action: "a", application: "x", schemata: {} });
   const publish = () => evreg.events.publish({ action: "a", payload: RawJson.fromText("{}") });
-  const child = spawn(
-    STARTED_BY[0]!,
-    [...STARTED_BY.slice(1), "events", "tail", "--max", "2", "--url", first.url],
-    {
-      env: cleanEnv({}),
-    },
-  );
-  let [out, errors] = ["", ""];
-  child.stdout.on("data", (text: Buffer) => (out += text.toString()));
-  child.stderr.on("data", (text: Buffer) => (errors += text.toString()));
+  const { child, soFar } = startCommand(["events", "tail", "--max", "2", "--url", first.url]);
   await until("the stream", async () => /^evreg_streams_open 1$/m.test(await evreg.metrics()));
   await publish();
-  await until("the first", () => out !== "");
+  await until("the first", () => soFar().stdout !== "");
   await first.stop();
-  await until("the word", () => errors === "Reconnecting …\n");
+  await until("the word", () => soFar().stderr === "Reconnecting …\n");
   const second = await serveHere(folder.path, { dev: true, changes: { port: Number(port) } });
   await publish();
   expect(await once(child, "exit")).toEqual([0, null]);
-  expect(out.match(/#\d+/g)).toEqual(["#1", "#2"]);
-  expect(errors).toBe("Reconnecting …\nReconnected.\n");
+  expect(soFar().stdout.match(/#\d+/g)).toEqual(["#1", "#2"]);
+  expect(soFar().stderr).toBe("Reconnecting …\nReconnected.\n");
   await evreg.close();
   await second.stop();
   folder.remove();

@@ -1,5 +1,3 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { rmSync, statfsSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import type { Finding } from "../../src/domain/operations.ts";
 import { commandLine } from "../support/command-line.ts";
-import { cleanEnv, STARTED_BY, temporaryFolder } from "../support/program.ts";
+import { startCommand, temporaryFolder } from "../support/program.ts";
 import { serveHere } from "../support/server.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
@@ -71,13 +69,9 @@ test.skipIf(small === undefined)(
         await run(["actions", "create", "other", ...create.slice(3), ...here], { input: "{}" }),
       ).toMatchObject({ code: 6 });
       // It waits, in a process of its own.
-      const [program = "", ...words] = [...STARTED_BY, "publish", "--batch", "-", ...here];
-      const batch = spawn(program, words, { cwd: folder.path, env: cleanEnv() });
-      const ended = once(batch, "close");
-      let said = "";
-      batch.stderr.on("data", (text: Buffer) => (said += text.toString()));
-      batch.stdin.end(line);
-      await until("the batch to be tried again", () => said.includes("Trying again"));
+      const batch = startCommand(["publish", "--batch", "-", ...here], { cwd: folder.path });
+      batch.child.stdin.end(line);
+      await until("the batch to be tried again", () => batch.soFar().stderr.includes("Trying again"));
 
       const { data: findings } = JSON.parse((await run(["doctor", "--json", ...here])).stdout) as {
         data: readonly Finding[];
@@ -90,7 +84,7 @@ test.skipIf(small === undefined)(
 
       rmSync(filler);
       await until("publishing to go on", async () => (await publish()).code === 0);
-      expect(await ended).toEqual([0, null]);
+      expect(await batch.ended).toMatchObject({ code: 0 });
     } finally {
       await server.stop();
     }

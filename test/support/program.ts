@@ -39,23 +39,28 @@ export interface RunOptions {
 
 /** Runs one command of the real program to its end. */
 export function runProgram(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
-  const [command = "", ...rest] = [...(options.through ?? []), ...(options.as ?? STARTED_BY), ...args];
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, rest, {
-      cwd: options.cwd,
-      env: cleanEnv(options.env),
-    });
-    const stdout: Buffer[] = [];
-    const stderr: Buffer[] = [];
-    child.stdout.on("data", (chunk: Buffer) => stdout.push(chunk));
-    child.stderr.on("data", (chunk: Buffer) => stderr.push(chunk));
-    child.on("error", reject);
-    child.on("close", (code) =>
-      resolve({ code, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() }),
-    );
-    child.stdin.on("error", () => undefined);
-    child.stdin.end(options.input ?? "");
+  const { child, ended } = startCommand(args, options);
+  child.stdin.end(options.input ?? "");
+  return ended;
+}
+
+/** Starts one command of the real program, which a test goes on beside. Its stdin stays open. */
+export function startCommand(args: readonly string[], { cwd, env, through = [], as }: RunOptions = {}) {
+  const [command = "", ...rest] = [...through, ...(as ?? STARTED_BY), ...args];
+  const child = spawn(command, rest, { cwd, env: cleanEnv(env) });
+  const [stdout, stderr]: Buffer[][] = [[], []];
+  child.stdout.on("data", (chunk: Buffer) => stdout!.push(chunk));
+  child.stderr.on("data", (chunk: Buffer) => stderr!.push(chunk));
+  child.stdin.on("error", () => undefined);
+  const soFar = () => ({
+    stdout: Buffer.concat(stdout!).toString(),
+    stderr: Buffer.concat(stderr!).toString(),
   });
+  const ended = new Promise<Outcome>((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ code, ...soFar() }));
+  });
+  return { child, soFar, ended };
 }
 
 export interface RunningProgram {
