@@ -52,6 +52,7 @@ export interface ConsumedDelivery extends PulledDelivery {
 type Subscriptions = Pick<SubscriptionsPort, "claim" | "finish">;
 
 const MAX_WAIT_MS = 5_000;
+const PULL_STATUS = /^[1-5]\d\d$/;
 /** Leases are extended when so much of them is over. */
 const EXTEND_AFTER = 1 / 3;
 /** How long after the end a claim may still answer: what it brings goes back, and does not wait for its lease to end. */
@@ -250,11 +251,8 @@ class Consumer {
 
   async #end(held: Held, result: Omit<PullResult, "lease">): Promise<FinishedPull> {
     const { lease } = held.delivery;
-    const finished = await this.#report({
-      lease,
-      duration_ms: Math.round(performance.now() - held.startedMs),
-      ...result,
-    });
+    const durationMs = Math.min(Math.round(performance.now() - held.startedMs), PULL_LIMITS.durationMaxMs);
+    const finished = await this.#report({ lease, duration_ms: durationMs, ...takenBy(result) });
     this.#held.delete(held);
     this.#freed.resolve();
     this.#freed = Promise.withResolvers<void>();
@@ -304,6 +302,16 @@ class Consumer {
     }
     this.#reporting = undefined;
   }
+}
+
+/** A result as the server takes it. With one that it refuses the delivery would come again for ever, and count as no attempt. */
+function takenBy({ reason, status, ...result }: Omit<PullResult, "lease">): Omit<PullResult, "lease"> {
+  const isStatus = status !== undefined && PULL_STATUS.test(String(status));
+  return {
+    ...result,
+    ...(isStatus ? { status } : {}),
+    ...(reason === undefined ? {} : { reason: reason.slice(0, PULL_LIMITS.reasonLength).toWellFormed() }),
+  };
 }
 
 /** Nobody knows what became of it, so its lease decides. */

@@ -144,6 +144,16 @@ test("what failed here is retried by the server, with the reason, and given up w
   expect(stderr).toContain(`is sent again with: evreg subscriptions replay ${id} --status failed`);
 });
 
+test("a status that HTTP does not have is a failure as any other", async () => {
+  const id = await subscribed({ max_retries: 0 });
+  await publish();
+  receiver.script({ status: 999 });
+  const { stdout } = await listen(1, "--forward-to", receiver.url);
+  expect(stdout.trimEnd().endsWith(` ms  ${ATTEMPT_ERROR_WORDS.protocol_error}, given up`)).toBe(true);
+  const [delivery] = (await served.evreg.deliveries.list({ subscription: id })).data;
+  expect(delivery).toMatchObject({ status: "failed", attempt: 1, last_error: "protocol_error" });
+});
+
 test("a program that is down has the many retries of a subscription that listening made", async () => {
   const listening = listen(1, "--forward-to", "9", "--output", "jsonl");
   const { subscriptions } = served.evreg;

@@ -74,6 +74,24 @@ test("a consumer gets each delivery, and says what became of it", async () => {
   ]);
 });
 
+test.each([
+  ["a long reason", "x".repeat(20_000), 503, { status_code: 503, response: "x".repeat(1_024) }],
+  ["half of a surrogate pair in a reason", "x\ud800", 500, { status_code: 500, response: "x\ufffd" }],
+  [
+    "a status that is none",
+    "why",
+    999,
+    { status_code: null, error_code: "consumer_failed", response: "why" },
+  ],
+])("a failure with %s counts as any other", async (_, reason, status, attempt) => {
+  await publish(1);
+  for await (const delivery of consume(evreg, id)) {
+    expect(await delivery.fail(reason, { status })).toMatchObject({ outcome: "stored" });
+    break;
+  }
+  expect(await attemptsOf(0)).toMatchObject([attempt]);
+});
+
 test("so many are under way at a time as it asks for", async () => {
   await publish(12);
   const ending = new AbortController();

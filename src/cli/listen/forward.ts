@@ -21,6 +21,7 @@ export type LocalAttempt = (delivery: PulledDelivery, signal: AbortSignal) => Pr
 
 /** evreg waits for a handler so long at most. */
 const TIMEOUT_MS = 60_000;
+const MAX_STATUS = 599;
 /** So many bytes of an answer are reported; the server keeps 1 KiB. */
 const REASON_BYTES = 1_024;
 
@@ -43,6 +44,11 @@ export function forwardTo(url: URL): LocalAttempt {
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
       const reason = await beginningOf(answer);
+      // No status of HTTP (RFC 9110, 15), and none that the server takes.
+      if (status > MAX_STATUS) {
+        const failed = { isDelivered: false, errorCode: "protocol_error", reason: `HTTP ${status}` } as const;
+        return { ...failed, durationMs: durationMs() };
+      }
       const isDelivered = status >= 200 && status <= 299;
       return { isDelivered, status, durationMs: durationMs(), ...(reason === "" ? {} : { reason }) };
     } catch (error) {

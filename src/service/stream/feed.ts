@@ -9,6 +9,7 @@ import {
   type StreamStart,
 } from "../../domain/stream.ts";
 import type { ChangeStream } from "../../evreg.ts";
+import { parseText } from "../../json/parse.ts";
 import type { StreamCounts } from "../../metrics/counters.ts";
 import { type Clock, toIso } from "../../runtime/clock.ts";
 import { Shares } from "../../runtime/shares.ts";
@@ -119,7 +120,7 @@ export class Feed {
 
   /** @param changes those of other nodes, as JSON */
   received(changes: readonly string[]): void {
-    for (const change of changes) this.#ring.add(JSON.parse(change) as FeedChange, this.#clock.now());
+    for (const change of changes) this.#ring.add(parseText(change) as FeedChange, this.#clock.now());
   }
 
   /**
