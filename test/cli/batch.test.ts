@@ -151,6 +151,16 @@ test("--on-error stop publishes everything before the first refused line and not
   }
   expect(await idsOf(early)).toEqual([1]);
   expect(await idsOf(late)).toEqual([1, 2]);
+  const keyed = ["publish", "--batch", "-", "--on-error", "stop", "--idempotency-key", "stopped"];
+  const { stderr } = await run(keyed, { input: lateBad });
+  expect(stderr).toContain("Fix it, then give the same command again: no line is stored twice.");
+  expect(
+    await run(keyed, { input: lateBad.split("\n").toSpliced(2, 1, line(late, 3)).join("\n") }),
+  ).toMatchObject({
+    stderr: expect.stringContaining(
+      "2 events published, 2 already there, 1 line refused. Stopped at line 5;",
+    ),
+  });
 });
 
 test("--atomic publishes all lines or none", async () => {

@@ -36,7 +36,7 @@ export function listenerName(): string {
 
 /** Whether `evreg listen` has made a subscription for one who listens, and nobody has named it. */
 export function isOfListener({ subscription, expires_after_ms: expires }: Subscription): boolean {
-  return expires !== null && subscription.startsWith(OWN_NAME);
+  return expires !== null && subscription.startsWith(OWN_NAME) && subscription.includes("@");
 }
 
 /**

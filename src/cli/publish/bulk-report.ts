@@ -21,6 +21,8 @@ export interface BulkFiles {
   readonly rejects?: string | undefined;
 }
 
+const SAME_AGAIN = "give the same command again: no line is stored twice.";
+
 /** The result of a bulk, and what to do next. */
 export function summary(outcome: BulkOutcome, files: BulkFiles): string {
   const { refused, usedKeys, end, settledLine } = outcome;
@@ -34,9 +36,11 @@ export function summary(outcome: BulkOutcome, files: BulkFiles): string {
     return `${counts} ${are} are not the lines that were published under this key before: give another file, or lines that were changed, another --idempotency-key${how}`;
   }
   if (end === "stopped") {
-    return settledLine === 0
-      ? `Nothing was published: ${counted(refused, "line")} refused. Fix ${refused === 1 ? "it" : "them"} and publish all again.`
-      : `${counts} Stopped at line ${settledLine.toLocaleString("en")}; nothing after it was published. Fix it, then continue with: ${fromLine(settledLine, files)}`;
+    if (settledLine === 0)
+      return `Nothing was published: ${counted(refused, "line")} refused. Fix ${refused === 1 ? "it" : "them"} and publish all again.`;
+    // The keys are made of the lines' numbers, which those of a part of the file would not have.
+    const again = files.key === undefined ? `continue with: ${fromLine(settledLine, files)}` : SAME_AGAIN;
+    return `${counts} Stopped at line ${settledLine.toLocaleString("en")}; nothing after it was published. Fix it, then ${again}`;
   }
   const stopped = `${end === "interrupted" ? "Interrupted" : "Ended"} after line ${settledLine.toLocaleString("en")}.`;
   return [counts, stopped, ...nextSteps(outcome, files)].join(" ");

@@ -18,10 +18,7 @@ export interface ExportedRegistry {
   readonly subscriptions: readonly Values[];
 }
 
-/**
- * All but the subscriptions of `evreg listen`, which end by themselves.
- * @param application only what it owns, and its subscriptions
- */
+/** @param application only what it owns, and its subscriptions */
 export async function registryOf(evreg: Evreg, application?: string): Promise<Registry> {
   const query = application === undefined ? {} : { application };
   const [actions, subscriptions, identity] = await Promise.all([
@@ -31,13 +28,17 @@ export async function registryOf(evreg: Evreg, application?: string): Promise<Re
   ]);
   return {
     actions: actions.data,
-    subscriptions: subscriptions.data.filter((one) => !isOfListener(one)),
+    subscriptions: subscriptions.data,
     retries: identity.data.retries,
   };
 }
 
-/** The same registry always gives the same document: sorted, without rowids, times, secrets and default values. */
-export function exported({ actions, subscriptions, retries }: Registry): ExportedRegistry {
+/**
+ * The same registry always gives the same document: sorted, without rowids, times, secrets and default values, and without the
+ * subscriptions of `evreg listen`, which end by themselves.
+ */
+export function exported({ actions, subscriptions: all, retries }: Registry): ExportedRegistry {
+  const subscriptions = all.filter((one) => !isOfListener(one));
   return {
     actions: recordsOf(ACTION, actions.filter(isDeclarable), retries),
     subscriptions: recordsOf(SUBSCRIPTION, subscriptions, retries),

@@ -14,6 +14,7 @@ import type { ActionsPort } from "../../evreg.ts";
 import { checkSchema } from "../../schema/check.ts";
 import { pathNamed } from "../../json/field-path.ts";
 import { pointerSteps } from "../../json/pointer.ts";
+import { isOfListener } from "../listen/subscriptions.ts";
 import { type Declarations, type Declared, keyOf, nameOf } from "./declarations.ts";
 import type { Problem } from "./documents.ts";
 import { ACTION, NEW_RECORD_DEFAULTS, type DeclaredKind, SUBSCRIPTION, type Values } from "./members.ts";
@@ -115,7 +116,10 @@ export async function planFor(
       .filter((record) => applications.has(record["application"]) && !keys.has(keyOf(kind, record)))
       .toSorted((a, b) => (nameOf(kind, a) < nameOf(kind, b) ? -1 : 1));
   };
-  const undeclared = undeclaredIn(SUBSCRIPTION);
+  // Those of `evreg listen` end by themselves.
+  const undeclared = undeclaredIn(SUBSCRIPTION).filter(
+    (one) => !isOfListener(one as unknown as Subscription),
+  );
   const deletions = undeclared.map((record) => stepOf(SUBSCRIPTION, "delete", record, []));
   const changed = new Set(changing.map(({ noun, name }) => `${noun} ${name}`));
   const taken = new Set([...registry.actions.map(({ action }) => action), ...bodies.map(({ name }) => name)]);

@@ -94,8 +94,22 @@ test("an export leaves out what evreg listen has made for itself", async () => {
     ordered: false,
   });
   expect(subscriptions).toHaveLength(1);
-  const named = (await registryOf(evreg, "shop")).subscriptions.map(({ subscription }) => subscription);
-  expect(named).toEqual(["kept"]);
+  const { subscriptions: kept } = exported(await registryOf(evreg, "shop"));
+  expect(kept.map(({ subscription }) => subscription)).toEqual(["kept"]);
+  const { undeclared } = await planOf(evreg, file("l.one"));
+  expect(undeclared.subscriptions).toEqual(["shop/kept to l.one"]);
+});
+
+test("what a file declares is planned upon what there is, also under the name of a listener", async () => {
+  const names = ["listen-orders", "listen-me@here"].map(
+    (name) =>
+      `  - {application: shop, subscription: ${name}, action: m.one, mode: pull, expires_after_ms: 24h}\n`,
+  );
+  const text = `${file("m.one")}subscriptions:\n${names.join("")}`;
+  await apply(text);
+  expect((await planOf(evreg, text)).steps).toEqual([]);
+  const { subscriptions } = exported(await registryOf(evreg, "shop"));
+  expect(subscriptions.map(({ subscription }) => subscription)).toContain("listen-orders");
 });
 
 test("an action that is in use again can succeed the one that succeeded it", async () => {
