@@ -47,6 +47,9 @@ export function evregEngineContract(open: OpenEvreg): void {
   serviceEventsContract(open);
   auditContract(open);
   signInContract(open);
+  publishContract(open);
+  batchContract(open);
+  streamContract(open);
 }
 
 /**
@@ -58,8 +61,6 @@ export function evregContract(name: string, open: OpenEvreg): void {
     actionsContract(open);
     actionChecksContract(open);
     actionSamplesContract(open);
-    publishContract(open);
-    batchContract(open);
     evregEngineContract(open);
     settingsContract(open);
     filtersContract(open);
@@ -68,7 +69,6 @@ export function evregContract(name: string, open: OpenEvreg): void {
     scopesContract(open);
     refusalsContract(open);
     backupsContract(open);
-    streamContract(open);
 
     describe("as a whole", () => {
       const under = useEvreg(open);

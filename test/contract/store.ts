@@ -8,7 +8,6 @@ import type { OpenOwnStore, OpenStore } from "./store/fixture.ts";
 import { finishSuite } from "./store/finishes.ts";
 import { identitySuite } from "./store/identity.ts";
 import { idempotencySuite } from "./store/idempotency.ts";
-import { nextEventSuite } from "./store/next-events.ts";
 import { recordSuite } from "./store/recording.ts";
 import { retentionSuite } from "./store/retention.ts";
 import { secretSuite } from "./store/secrets.ts";
@@ -26,9 +25,8 @@ import { tokenSuite } from "./store/tokens.ts";
 export function storeContract(name: string, openOwn: OpenOwnStore, open: OpenStore = openOwn): void {
   describe(`store contract: ${name}`, () => {
     describe("the identity of the data", () => identitySuite(openOwn));
-    describe("recording events", () => recordSuite(open));
+    describe("recording and reading events", () => recordSuite(open));
     describe("idempotency keys", () => idempotencySuite(open));
-    describe("events", () => nextEventSuite(open));
     describe("secrets", () => secretSuite(open));
     describe("claiming", () => claimSuite(open));
     describe("what becomes of deliveries", () => deliveryStorySuite(open));

@@ -1,26 +1,9 @@
 import { expect, it } from "vitest";
+import type { NextEvents } from "../../../src/store/events.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
 
 export function recordSuite(open: OpenStore): void {
   const on = Fixture.use(open);
-
-  it("stores payloads byte for byte", async () => {
-    const action = await on.action();
-    const payloads = [
-      Buffer.from('{"id":12345678901234567890, "2":1,"10":[1e400],  "s":"\\u0000 \\ud83e\\udd89"}'),
-      Uint8Array.from({ length: 256 }, (_, byte) => byte),
-      Buffer.from([0]),
-      Buffer.from("'); DROP TABLE event; --\u0000tail"),
-      Buffer.from([0xff, 0xfe, 0xc3, 0x28]),
-      new Uint8Array(0),
-    ];
-    const outcomes = await on.record(payloads.map((payload) => eventOf(action, payload)));
-    const [alone] = await on.record([eventOf(action, new Uint8Array(0))]);
-    for (const [index, payload] of [...payloads, new Uint8Array(0)].entries()) {
-      const found = await on.events.find(recordedRowid([...outcomes, alone][index]));
-      expect(Buffer.from(found?.payload ?? []).toString("hex")).toBe(Buffer.from(payload).toString("hex"));
-    }
-  });
 
   it("stores payloads of a megabyte, several at once", async () => {
     const action = await on.action();
@@ -71,33 +54,33 @@ export function recordSuite(open: OpenStore): void {
     expect(await recorded()).toHaveLength(182);
   });
 
-  it("records a batch of several actions as it came, without what is refused between", async () => {
-    const actions = [await on.action("a.a"), await on.action("a.b"), await on.action("a.c")];
-    await on.subscription(actions[0]!);
-    await on.subscription(actions[1]!, { subscription: "ordered", settings: { ordered: true } });
-    // Runs of one action, then actions by turns.
-    const batch = Array.from({ length: 40 }, (_, n) => {
-      const action = actions[n < 20 ? Math.floor(n / 7) : n % 3]!;
-      const event = eventOf(action, `[${"1".repeat(1 + (n % 5))},${n}]`, n % 3 === 0 ? undefined : `k${n}`);
-      return n % 4 === 3 || n < 2 ? { ...event, revision: 7 } : event;
-    });
-    const outcomes = await on.record(batch);
-    const taken = batch.filter(({ revision }) => revision === 1);
-    expect(outcomes.filter(({ kind }) => kind === "stale")).toHaveLength(batch.length - taken.length);
-    const { events } = await on.events.list({ order: "asc", limit: 50, page: 1 });
-    const actionOf = ({ actionId }: { actionId: number }) =>
-      actions.find(({ rowid }) => rowid === actionId)!.action;
-    expect(events.map(({ action, payload }) => [action, Buffer.from(payload!).toString()])).toEqual(
-      taken.map((event) => [actionOf(event), Buffer.from(event.payload).toString()]),
-    );
-    const again = await on.record(taken.filter(({ idempotencyKey }) => idempotencyKey !== undefined));
-    expect(new Set(again.map(({ kind }) => kind))).toEqual(new Set(["replayed"]));
-    const deliveries = (await on.deliveries()).toReversed();
-    const sent = events.filter(({ action }) => action !== "a.c");
-    expect(deliveries.map(({ event_id }) => event_id)).toEqual(sent.map(({ rowid }) => rowid));
+  it("reads the next events with their payloads where that is asked for, as many as fit", async () => {
+    const action = await on.action();
+    const all = await on.publish(action, 3);
+    const after = all[0]! - 1;
+    const next = (given: Partial<NextEvents>) =>
+      on.events.next({ after, limit: 100, maxBytes: 1_000_000, payloads: true, ...given });
+    const [first] = (await next({ payloads: false })).events;
+    const found = (await on.events.find(all[0]!))!;
+    expect(found.payloadBytes).toBe(found.payload?.length);
+    expect(first).toEqual({ ...found, payload: undefined });
+    expect((await next({})).events[0]).toEqual(found);
+    const one = await next({ maxBytes: 1 });
+    expect(one.events.map(({ rowid }) => rowid)).toEqual([all[0]]);
+    expect(one).toMatchObject({ through: all[0], isFull: true });
   });
 
-  it("does nothing for an empty batch", async () => {
-    expect(await on.record([])).toEqual([]);
+  it("ends a page of a list before its payloads are too many bytes, and says so", async () => {
+    const action = await on.action();
+    const [first = 0, second = 0, third = 0] = await on.publish(action, 3);
+    const { events } = await on.events.list({ order: "asc", limit: 1, page: 1 });
+    const { byteLength } = events[0]!.payload!;
+    const cut = async (maxBytes: number) => {
+      const page = await on.events.list({ order: "asc", limit: 3, page: 1, maxBytes });
+      return [page.events.map(({ rowid }) => rowid), page.isCut, page.total];
+    };
+    expect(await cut(1)).toEqual([[first], true, 3]);
+    expect(await cut(2 * byteLength)).toEqual([[first, second], true, 3]);
+    expect(await cut(3 * byteLength)).toEqual([[first, second, third], false, 3]);
   });
 }
