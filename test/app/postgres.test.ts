@@ -5,6 +5,7 @@ import type { RunningServer } from "../../src/app/server.ts";
 import type { DeliveryQuery } from "../../src/domain/delivery.ts";
 import type { EvregError } from "../../src/domain/error.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
+import { FORM, NEWEST_FORM } from "../../src/store/postgres/tables.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "../store/owner.ts";
 import { newAction } from "../store/opened-store.ts";
@@ -99,6 +100,27 @@ describe("a server on PostgreSQL", () => {
     const [one, other] = await Promise.all([serve(url), serve(url)]);
     await one.evreg.actions.create({ action: "order.placed", application: "shop", schemata: {} });
     expect((await other.evreg.actions.list()).data.map(({ action }) => action)).toContain("order.placed");
+  });
+
+  test("works on no tables that it does not know, and changes none that others could not follow", async () => {
+    const name = await cluster.emptyStore();
+    const ended = Promise.withResolvers<EvregError>();
+    const url = cluster.url(name);
+    await serve(url, ended.resolve);
+    await cluster.run(`UPDATE evreg.turn SET form = ${NEWEST_FORM + 1}`, name);
+    // It writes now and then by itself.
+    expect((await ended.promise).message).toContain("a newer evreg has changed the tables");
+    const message = expect.stringContaining(`knows them up to form ${NEWEST_FORM}.`) as string;
+    await expect(serve(url)).rejects.toMatchObject({ code: "usage", message });
+
+    await cluster.run(
+      `UPDATE evreg.turn SET form = ${FORM - 1};
+       INSERT INTO evreg.node (id, owner, serves, until, seen)
+         VALUES ('old', '{"version": "0.1.0", "newest_form": ${FORM - 1}}', 1, clock_timestamp() + interval '1 h', 0)`,
+      name,
+    );
+    const other = "Nodes of version 0.1.0 have the database, which do not know the tables of this evreg";
+    await expect(serve(url)).rejects.toMatchObject({ message: expect.stringContaining(other) as string });
   });
 
   test("refuses a database that cannot hold each text", async () => {

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Finding } from "../../src/domain/operations.ts";
+import { lengthOf } from "../faults/length.ts";
 import { commandLine } from "../support/command-line.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { launchProgram, startProgram, temporaryFolder } from "../support/program.ts";
@@ -9,6 +10,8 @@ import { until } from "../support/until.ts";
 
 // Several processes behind one address, as `evreg serve --nodes` starts them.
 
+/** A test of the long form. */
+const long = test.skipIf(lengthOf("cli/nodes").servers === 0);
 const folder = temporaryFolder();
 const { run } = commandLine(folder.path, {});
 let cluster: Cluster;
@@ -35,7 +38,7 @@ test("a data folder takes one process", async () => {
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("--nodes needs a database") });
 });
 
-test("several serve behind one address, are started anew one by one, and again where one was killed", async () => {
+long("several serve behind one address, are replaced one by one, and where one was killed", async () => {
   const env = { EVREG_DATABASE_URL: cluster.url(database) };
   const server = launchProgram(folder.path, ["--dev", "--nodes", "2"], env);
   let log = "";

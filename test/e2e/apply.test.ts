@@ -94,7 +94,7 @@ async function applied(where: string): Promise<string> {
 }
 
 for (const where of ["data folder", "server"]) {
-  test(
+  test.skipIf(APPLICATIONS === 0)(
     `a ${where}: killed half-way and repeated, apply reaches the same end, and then has nothing to do`,
     { timeout: TIMEOUT_MS },
     async () => {

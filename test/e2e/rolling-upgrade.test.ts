@@ -16,6 +16,7 @@ const ACTION = "order.placed";
 const { subscriptions: SUBSCRIPTIONS, publishers: WORKERS, ...LENGTH } = lengthOf("e2e/rolling-upgrade");
 /** So many are published before, between and after all that is done. */
 const EVENTS_EACH = LENGTH["events each"];
+const inLongForm = test.skipIf(EVENTS_EACH === 0);
 const LONGEST_MS = 600_000;
 /** As a proxy does, the publisher leaves out a node that refused, for so long. */
 const LEFT_OUT_MS = 5_000;
@@ -164,7 +165,7 @@ class Publisher {
   }
 }
 
-test(
+inLongForm(
   "nodes are replaced by those of the next form under load: nothing is lost, and hardly anything refused",
   { timeout: LONGEST_MS },
   async () => {
@@ -217,7 +218,7 @@ test(
   },
 );
 
-test("no node works on tables that it does not know", { timeout: LONGEST_MS }, async () => {
+inLongForm("no node works on tables that it does not know", { timeout: LONGEST_MS }, async () => {
   await (await startNode("next", next)).end("SIGTERM");
   expect(await formNow()).toBe(FORM + 1);
 

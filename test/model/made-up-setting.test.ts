@@ -51,7 +51,11 @@ function run(file: string, ...words: readonly string[]): string {
   return execFileSync(process.execPath, [join(copy, file), ...words], { cwd: folder, env, encoding: "utf8" });
 }
 
-const PROGRAM = "bin/dev.js";
+/** Answers what each of the command lines prints. */
+function runLines(...lines: readonly string[]): readonly string[] {
+  const words = JSON.stringify(lines.map((line) => line.split(" ")));
+  return run("test/model/command-lines-child.ts", words).split("\0");
+}
 
 test("it is in bodies, answers, flags and the page's form", () => {
   expect(JSON.parse(run("test/model/setting-places-child.ts"))).toEqual({
@@ -70,12 +74,15 @@ test("it is applied, changed, shown, exported and audited", () => {
     `actions: [{ action: order.created, application: shop, schemata: { type: object } }]
 subscriptions: [{ ${names}, handler: "https://a.example", jitter_ms: 2s }]`,
   );
-  run(PROGRAM, "apply", "-f", "registry.yaml", "--secrets-file", "-");
-  expect(run(PROGRAM, "export")).toMatch(/^ {4}jitter_ms: 2000$/m);
-  expect(run(PROGRAM, "subscriptions", "update", "billing/invoices", "--jitter", "3s")).toMatch(
-    /^Jitter +up to 3s$/m,
+  const [, exported, changed, audit, removed] = runLines(
+    "apply -f registry.yaml --secrets-file -",
+    "export",
+    "subscriptions update billing/invoices --jitter 3s",
+    "audit",
+    "subscriptions update billing/invoices --jitter none --json",
   );
-  expect(run(PROGRAM, "audit")).toContain("jitter_ms 2000 → 3000");
-  const removed = run(PROGRAM, "subscriptions", "update", "billing/invoices", "--jitter", "none", "--json");
-  expect(JSON.parse(removed)).toMatchObject({ data: { jitter_ms: null } });
+  expect(exported).toMatch(/^ {4}jitter_ms: 2000$/m);
+  expect(changed).toMatch(/^Jitter +up to 3s$/m);
+  expect(audit).toContain("jitter_ms 2000 → 3000");
+  expect(JSON.parse(removed!)).toMatchObject({ data: { jitter_ms: null } });
 });
