@@ -1,13 +1,9 @@
 import { isUtf8 } from "node:buffer";
-import { appendFileSync, closeSync, openSync, realpathSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
-import { type ErrorBody, EvregError } from "../../domain/error.ts";
-import { systemReason } from "../io/files.ts";
+import type { ErrorBody } from "../../domain/error.ts";
 import { progressBar } from "../io/progress.ts";
 import { counted } from "../io/text.ts";
-import { encodeJson } from "../../json/raw-json.ts";
-import { mustNotBeDataFile } from "../../runtime/data-files.ts";
-import { syncFile } from "../../runtime/files.ts";
 import { nextCommand } from "../target/next-command.ts";
 import { usageError } from "../usage-errors.ts";
 import type { Line } from "./bulk-input.ts";
@@ -93,57 +89,18 @@ export async function bulkProgress(size: number | undefined, nowMs: () => number
 }
 
 /**
- * The refused lines, as `{"line", "code", "error", "field"?, "text"}` a line. `text` is the line itself, to be corrected; `text_base64` is one that is not UTF-8,
- * and a line too long to be held has neither.
+ * A refused line as `--rejects` has it: `{"line", "code", "error", "field"?, "text"}`. `text` is the line itself, to be corrected;
+ * `text_base64` is one that is not UTF-8, and a line too long to be held has neither.
  */
-export class RejectFile {
-  readonly #path: string;
-  readonly #file: number;
-
-  /** @throws EvregError `usage` for a path that cannot be written */
-  constructor(path: string) {
-    this.#path = path;
-    mustNotBeDataFile(path);
-    try {
-      this.#file = openSync(path, "w", 0o600);
-    } catch (error) {
-      throw usageError(this.#unwritten(error));
-    }
-  }
-
-  /** @throws EvregError `unavailable` */
-  add({ number, bytes }: Line, { error, details, code }: ErrorBody): void {
-    const { field } = details;
-    const record = {
-      line: number,
-      code,
-      error,
-      ...(typeof field === "string" ? { field } : {}),
-      ...(bytes === undefined ? {} : textOf(bytes)),
-    };
-    this.#write(() => appendFileSync(this.#file, `${encodeJson(record)}\n`));
-  }
-
-  /** Has the disk hold what was added. @throws EvregError `unavailable` */
-  close(): void {
-    try {
-      this.#write(() => syncFile(this.#file, this.#path));
-    } finally {
-      closeSync(this.#file);
-    }
-  }
-
-  #write(act: () => void): void {
-    try {
-      act();
-    } catch (error) {
-      throw new EvregError("unavailable", this.#unwritten(error));
-    }
-  }
-
-  #unwritten(error: unknown): string {
-    return `--rejects: ${this.#path} could not be written (${systemReason(error)}).`;
-  }
+export function rejected({ number, bytes }: Line, { error, details, code }: ErrorBody): object {
+  const { field } = details;
+  return {
+    line: number,
+    code,
+    error,
+    ...(typeof field === "string" ? { field } : {}),
+    ...(bytes === undefined ? {} : textOf(bytes)),
+  };
 }
 
 function textOf(bytes: Uint8Array): object {

@@ -5,6 +5,7 @@ import type { Evreg } from "../../evreg.ts";
 import { chunksOf, type Input, openInput } from "../io/input.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, type Output } from "../io/output.ts";
+import { RecordFile } from "../io/record-file.ts";
 import { counted, escapeControlInJson, escapeControl } from "../io/text.ts";
 import { encodeJson } from "../../json/raw-json.ts";
 import { boundHeap } from "../../runtime/heap.ts";
@@ -13,7 +14,7 @@ import { wrongValue } from "../report-error.ts";
 import { EXIT } from "../usage-errors.ts";
 import { MAX_LINE_BYTES, withRetry, type PublishItems } from "./bulk-batch.ts";
 import { readLines } from "./bulk-input.ts";
-import { type BulkFiles, bulkProgress, mustBeOther, RejectFile, summary } from "./bulk-report.ts";
+import { type BulkFiles, bulkProgress, mustBeOther, rejected, summary } from "./bulk-report.ts";
 import { type BulkOptions, type BulkOutcome, publishAllOrNothing, publishLines } from "./bulk-run.ts";
 
 interface BulkPublishOptions extends BulkFiles {
@@ -64,7 +65,7 @@ async function runBulk(
   { stream, size }: Input,
   { path, key, atomic, concurrency, onError, output, rejects: rejectsPath }: BulkPublishOptions,
 ): Promise<BulkOutcome> {
-  const rejects = rejectsPath === undefined ? undefined : new RejectFile(rejectsPath);
+  const rejects = rejectsPath === undefined ? undefined : new RecordFile("--rejects", rejectsPath, "w");
   const signal = interruption();
   const over = new AbortController();
   addAbortSignal(AbortSignal.any([signal, over.signal]), stream);
@@ -92,7 +93,7 @@ async function runBulk(
     stopReading: () => over.abort(),
     accepted: output.format === "jsonl" ? (published) => output.lines(published) : undefined,
     refused: (line, error) => {
-      rejects?.add(line, error);
+      rejects?.add(rejected(line, error));
       const { number } = line;
       if (output.format !== "table") log(escapeControlInJson(encodeJson({ line: number, ...error })));
       else if (refused < MAX_SHOWN) log(refusalText(number, error));
@@ -105,6 +106,7 @@ async function runBulk(
   } finally {
     progress.stop();
     stream.destroy();
+    rejects?.sync();
     rejects?.close();
     if (output.format === "table" && refused > MAX_SHOWN) {
       const how = rejectsPath === undefined ? "--output jsonl shows" : `${rejectsPath} holds`;

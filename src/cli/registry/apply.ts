@@ -1,17 +1,19 @@
-import { EXIT_CODE, exitCodeFor } from "../../domain/error.ts";
+import { EvregError, EXIT_CODE, exitCodeFor, messageOf } from "../../domain/error.ts";
 import type { SubscriptionWithSecret } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
 import { interruption } from "../io/interruption.ts";
-import { writeOut } from "../io/output.ts";
+import { type Output, writeOut } from "../io/output.ts";
 import { agreementTo } from "../io/prompts.ts";
-import { counted } from "../io/text.ts";
+import { RecordFile } from "../io/record-file.ts";
+import { counted, escapeControl } from "../io/text.ts";
+import { nextCommand } from "../target/next-command.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
-import { type Declarations, problemsError } from "./declarations.ts";
+import { type Declarations, nameOf, problemsError } from "./declarations.ts";
 import { type ApplyOptions, executeSteps, type Run } from "./execute.ts";
 import { registryOf } from "./export.ts";
+import { SUBSCRIPTION } from "./members.ts";
 import { type Plan, planFor } from "./plan.ts";
 import { planText, printNotes, printResult } from "./report.ts";
-import { SecretSink } from "./secret-sink.ts";
 
 /** Plans, prints the plan, executes it, and prints what was done and what was not. Answers the exit code. */
 export async function apply(evreg: Evreg, declared: Declarations, options: ApplyOptions): Promise<number> {
@@ -61,11 +63,38 @@ async function runOf(evreg: Evreg, { steps }: Plan, options: ApplyOptions): Prom
       "This creates subscriptions, whose secrets are told only once. Say where to with --secrets-file FILE (mode 0600), or --secrets-file - for the output. Nothing was changed.",
     );
   }
-  const secrets = creates ? new SecretSink(secretsFile ?? "-", output) : undefined;
+  const path = creates && secretsFile !== "-" ? secretsFile : undefined;
+  const file = path === undefined ? undefined : new RecordFile("--secrets-file", path, "a");
   try {
-    const created = async (subscription: SubscriptionWithSecret) => secrets?.add(subscription);
+    const created = (subscription: SubscriptionWithSecret) => keepSecret(subscription, file, output);
     return await executeSteps(evreg, steps, { force, signal: interruption(), created });
   } finally {
-    secrets?.close();
+    file?.close();
+  }
+}
+
+/**
+ * No other answer holds a secret, so each is on the disk at once: a kill or a power cut loses at most the one under way.
+ * @param file absent where they go to stdout, whose JSON document has them
+ * @throws `unavailable` when it cannot be written, as then no further one could be
+ */
+async function keepSecret(
+  created: SubscriptionWithSecret,
+  file: RecordFile | undefined,
+  output: Output,
+): Promise<void> {
+  const { rowid, application, subscription, action, secret } = created;
+  try {
+    if (file !== undefined) {
+      file.add({ rowid, application, subscription, action, secret });
+      file.sync();
+    } else if (output.format === "table") {
+      const name = nameOf(SUBSCRIPTION, { application, subscription, action });
+      await writeOut(`secret of ${escapeControl(name)}: ${secret}\n`);
+    }
+  } catch (error) {
+    const next = nextCommand(`subscriptions rotate-secret ${rowid}`);
+    const message = `It was created, but its secret could not be written: ${messageOf(error)} Make another: ${next}`;
+    throw new EvregError("unavailable", message, {}, { cause: error });
   }
 }
