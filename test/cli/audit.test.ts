@@ -1,25 +1,12 @@
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { AuditEntry } from "../../src/domain/audit.ts";
-import { commandLine } from "../support/command-line.ts";
-import { temporaryFolder } from "../support/program.ts";
-import { serveHere, type TestServer } from "../support/server.ts";
+import { useServed } from "./served.ts";
 
-const folder = temporaryFolder();
-const data = join(folder.path, "data");
-const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
-let server: TestServer;
-
-beforeAll(async () => {
-  mkdirSync(data, { mode: 0o700 });
-  server = await serveHere(data);
-  await run("actions create a.b --application shop --schema -".split(" "), { input: "{}" });
-});
-afterAll(async () => {
-  await server.stop();
-  folder.remove();
-});
+const { folder, run, json } = useServed(
+  ({ evreg }) => evreg.actions.create({ action: "a.b", application: "shop", schemata: {} }),
+  { dev: false },
+);
 
 test("for a person each change is a line, as long back as is asked for", async () => {
   await run(["actions", "update", "a.b", "--mode", "none"]);
@@ -33,9 +20,9 @@ test("for a person each change is a line, as long back as is asked for", async (
 });
 
 test("a command on the folder itself is local, and a restore is told by what it made", async () => {
-  const backup = join(folder.path, "copy.db");
+  const backup = join(folder, "copy.db");
   expect((await run(["backup", backup])).code).toBe(0);
-  const restored = join(folder.path, "restored");
+  const restored = join(folder, "restored");
   expect((await run(["restore", backup, "--data", restored])).code).toBe(0);
   await run(["tokens", "create", "later", "--scope", "read", "--data", restored]);
   const { data: all } = await json<readonly AuditEntry[]>(["audit", "--data", restored]);

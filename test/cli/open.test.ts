@@ -1,39 +1,24 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/client.ts";
-import type { Evreg } from "../../src/evreg.ts";
-import { commandLine } from "../support/command-line.ts";
-import { type Outcome, temporaryFolder } from "../support/program.ts";
-import { serveHere, type TestServer } from "../support/server.ts";
+import { expect, test } from "vitest";
+import type { Outcome } from "../support/program.ts";
+import { serveHere } from "../support/server.ts";
+import { useServed } from "./served.ts";
 
-const home = temporaryFolder();
-const [data, openData, withoutPage] = ["data", "open", "without"].map((name) => join(home.path, name));
-const line = commandLine(home.path, { EVREG_DATA: data! });
-let server: TestServer;
-let evreg: Evreg;
-
-beforeAll(async () => {
-  mkdirSync(data!, { mode: 0o700 });
-  server = await serveHere(data!);
-  evreg = connect({ url: server.url, token: readFileSync(join(data!, "token"), "utf8").trim() });
-});
-afterAll(async () => {
-  await evreg.close();
-  await server.stop();
-  home.remove();
-});
+const served = useServed(undefined, { dev: false });
+const { folder: home, run } = served;
+const [openData, withoutPage] = ["open", "without"].map((name) => join(home, name));
 
 /** With a program in the place of the one that opens addresses, which writes down what it is given. */
 async function openWith(script: string, ...words: readonly string[]): Promise<Outcome & { seen: string }> {
-  const [bin, seen] = [join(home.path, "bin"), join(home.path, "seen")];
+  const [bin, seen] = [join(home, "bin"), join(home, "seen")];
   mkdirSync(bin, { recursive: true });
   for (const name of ["xdg-open", "open"]) {
     writeFileSync(join(bin, name), `#!/bin/sh\nprintf '%s\\n' "$@" > '${seen}'\n${script}\n`);
     chmodSync(join(bin, name), 0o755);
   }
   const env = { PATH: `${bin}${delimiter}${process.env["PATH"]}`, SSH_CONNECTION: "" };
-  const outcome = await line.run(["open", ...words], { env });
+  const outcome = await run(["open", ...words], { env });
   return { ...outcome, seen: existsSync(seen) ? readFileSync(seen, "utf8") : "" };
 }
 
@@ -42,9 +27,9 @@ const codeIn = (text: string): string => /#code=([0-9A-Za-z]{38})\n/.exec(text)?
 test("opens the page with a code, which it prints nowhere", async () => {
   const { code, stdout, stderr, seen } = await openWith("exit 0");
   expect({ code, stdout }).toEqual({ code: 0, stdout: "" });
-  expect(seen.startsWith(`${server.url}/ui/#code=`)).toBe(true);
-  expect(stderr).toBe(`Opened ${server.url}/ui/ in the browser.\n`);
-  const { data: given } = await evreg.tokens.exchangeCode({ code: codeIn(seen) });
+  expect(seen.startsWith(`${served.server.url}/ui/#code=`)).toBe(true);
+  expect(stderr).toBe(`Opened ${served.server.url}/ui/ in the browser.\n`);
+  const { data: given } = await served.evreg.tokens.exchangeCode({ code: codeIn(seen) });
   expect(given).toMatchObject({ name: "browser", scopes: ["admin"] });
 });
 
@@ -53,15 +38,18 @@ test("prints the address where no browser is, or none is asked for", async () =>
   expect(failed.code).toBe(0);
   expect(failed.stderr).toMatch(/^No browser could be opened here\..+\nIt signs a browser in, once, until /);
   expect(failed.stdout).toBe(failed.seen);
-  const { code, stdout, stderr } = await line.run(["open", "--no-browser"]);
-  expect({ code, start: stdout.startsWith(`${server.url}/ui/#code=`) }).toEqual({ code: 0, start: true });
+  const { code, stdout, stderr } = await run(["open", "--no-browser"]);
+  expect({ code, start: stdout.startsWith(`${served.server.url}/ui/#code=`) }).toEqual({
+    code: 0,
+    start: true,
+  });
   expect(stderr).toMatch(/^It signs a browser in, once, until \d{4}-/);
-  await evreg.tokens.exchangeCode({ code: codeIn(stdout) });
+  await served.evreg.tokens.exchangeCode({ code: codeIn(stdout) });
 });
 
 test("tells programs the address", async () => {
   for (const format of ["json", "jsonl"]) {
-    const { stdout, stderr } = await line.run(["open", "--no-browser", "--output", format]);
+    const { stdout, stderr } = await run(["open", "--no-browser", "--output", format]);
     const document = JSON.parse(stdout) as { data?: object };
     expect(document.data ?? document).toEqual({
       url: expect.stringMatching(/\/ui\/#code=[0-9A-Za-z]{38}$/),
@@ -73,10 +61,10 @@ test("tells programs the address", async () => {
 });
 
 test("gives what the token of the command may do, at whatever server", async () => {
-  const { token } = (await evreg.tokens.create({ name: "narrow", scopes: ["read:shop"] })).data;
-  const { stdout } = await line.run(["open", "--no-browser", "--url", `${server.url}/`, "--token", token]);
-  expect(stdout.startsWith(`${server.url}/ui/#code=`)).toBe(true);
-  const { data: given } = await evreg.tokens.exchangeCode({ code: codeIn(stdout) });
+  const { token } = (await served.evreg.tokens.create({ name: "narrow", scopes: ["read:shop"] })).data;
+  const { stdout } = await run(["open", "--no-browser", "--url", `${served.server.url}/`, "--token", token]);
+  expect(stdout.startsWith(`${served.server.url}/ui/#code=`)).toBe(true);
+  const { data: given } = await served.evreg.tokens.exchangeCode({ code: codeIn(stdout) });
   expect(given.scopes).toEqual(["read:shop"]);
 });
 
@@ -84,11 +72,11 @@ test("needs no code where no token is needed, and says where there is no page an
   for (const folder of [openData!, withoutPage!]) mkdirSync(folder, { mode: 0o700 });
   const open = await serveHere(openData!, { dev: true });
   const without = await serveHere(withoutPage!, { changes: { ui: { enabled: false } } });
-  const { stdout, stderr } = await line.run(["open", "--no-browser", "--data", openData!]);
+  const { stdout, stderr } = await run(["open", "--no-browser", "--data", openData!]);
   expect({ stdout, stderr }).toEqual({ stdout: `${open.url}/ui/\n`, stderr: "" });
-  const refused = await line.run(["open", "--data", withoutPage!]);
+  const refused = await run(["open", "--data", withoutPage!]);
   expect(refused).toMatchObject({ code: 5, stdout: "", stderr: expect.stringContaining("ui.enabled") });
   await Promise.all([open.stop(), without.stop()]);
-  const alone = await line.run(["open", "--data", openData!]);
+  const alone = await run(["open", "--data", openData!]);
   expect(alone).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("needs a server") });
 });

@@ -1,32 +1,22 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/client.ts";
+import { expect, test } from "vitest";
 import { commandLine } from "../support/command-line.ts";
-import { temporaryFolder } from "../support/program.ts";
-import { serveHere, type TestServer } from "../support/server.ts";
+import { useServed } from "./served.ts";
 
-const folder = temporaryFolder();
-const [served, local] = [join(folder.path, "served"), join(folder.path, "local")];
-const { run } = commandLine(folder.path, {});
-let server: TestServer;
-
-beforeAll(async () => {
-  for (const data of [served, local]) mkdirSync(data);
-  server = await serveHere(served, { dev: true });
-  const evreg = connect({ url: server.url });
+const served = useServed(async ({ evreg, folder }) => {
   const schemata = { type: "object", properties: { timeout: { type: "integer" } } };
-  await evreg.actions.create({ action: "a", application: "shop", schemata });
-  await evreg.actions.create({ action: "order.created", application: "shop", schemata });
-  await evreg.close();
+  for (const action of ["a", "order.created"]) {
+    await evreg.actions.create({ action, application: "shop", schemata });
+  }
   // What only looks needs a folder that holds data.
-  await run(["tokens", "create", "first", "--scope", "read", "--data", local]);
+  mkdirSync(join(folder, "local"));
+  await run(["tokens", "create", "first", "--scope", "read", "--data", "local"]);
 });
-
-afterAll(async () => {
-  await server.stop();
-  folder.remove();
-});
+const { folder } = served;
+const { run } = commandLine(folder, {});
+/** A data folder without a server. */
+const local = "local";
 
 const REFUSED: readonly (readonly [string, RegExp])[] = [
   ["events --limit 0", /^Error: --limit: must be at least 1\n/],
@@ -45,7 +35,7 @@ const REFUSED: readonly (readonly [string, RegExp])[] = [
 ];
 
 test("a refused argument is a usage error too, with a server and without", async () => {
-  const schema = join(folder.path, "schema.json");
+  const schema = join(folder, "schema.json");
   writeFileSync(schema, "{}");
   const refused = [
     { words: ["tokens", "create", "", "--scope", "read"], told: /^Error: name: must not be empty\nSee: / },
@@ -60,7 +50,7 @@ test("a refused argument is a usage error too, with a server and without", async
   ];
   for (const { words, told } of refused) {
     const [remote, inFolder] = await Promise.all([
-      run([...words, "--url", server.url]),
+      run([...words, "--url", served.server.url]),
       run([...words, "--data", local]),
     ]);
     expect
@@ -74,7 +64,7 @@ test("a refused value of a flag is a usage error that names the flag, with a ser
   for (const [line, told] of REFUSED) {
     const words = line.split(" ");
     const [remote, inFolder] = await Promise.all([
-      run([...words, "--url", server.url]),
+      run([...words, "--url", served.server.url]),
       run([...words, "--data", local]),
     ]);
     expect.soft(remote, line).toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(told) });
@@ -109,7 +99,7 @@ test("a flag out of range is reported in its own words and units, before anythin
 });
 
 test("an error in a schema or a filter names its file", async () => {
-  writeFileSync(join(folder.path, "bad.json"), '{"properties": {"a": {"type": "strin"}}}');
+  writeFileSync(join(folder, "bad.json"), '{"properties": {"a": {"type": "strin"}}}');
   const filter =
     "subscriptions create --application x --subscription y --action a --handler https://example.com";
   for (const [words, place] of [
@@ -117,7 +107,7 @@ test("an error in a schema or a filter names its file", async () => {
     ["actions check a --schema bad.json", "/properties/a/type"],
     [`${filter} --filter bad.json`, "/properties/a/type"],
   ]) {
-    const outcome = await run([...words!.split(" "), "--url", server.url]);
+    const outcome = await run([...words!.split(" "), "--url", served.server.url]);
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
     expect(outcome.stderr).toContain(`Error: bad.json: ${place}: `);
   }
@@ -125,9 +115,9 @@ test("an error in a schema or a filter names its file", async () => {
 
 test("a schema that is too large is refused by its own limit, also where a server is asked", async () => {
   const properties = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`property${at}`, {}]));
-  writeFileSync(join(folder.path, "large.json"), JSON.stringify({ properties }, undefined, 2));
+  writeFileSync(join(folder, "large.json"), JSON.stringify({ properties }, undefined, 2));
   const create = "actions create b --application x --schema large.json --url".split(" ");
-  const outcome = await run([...create, server.url]);
+  const outcome = await run([...create, served.server.url]);
   expect(outcome).toMatchObject({ code: 1, stdout: "" });
   expect(outcome.stderr).toMatch(/^Error: large\.json: must have at most 262,144 bytes as JSON, not /);
 });
@@ -135,7 +125,7 @@ test("a schema that is too large is refused by its own limit, also where a serve
 test("a refused header or bearer value is named by its flag, and its value is not repeated", async () => {
   const create =
     "subscriptions create --application x --subscription y --action a --handler https://example.com --url";
-  const words = [...create.split(" "), server.url];
+  const words = [...create.split(" "), served.server.url];
   const reserved = await run([
     ...words,
     "--header",
@@ -149,7 +139,7 @@ test("a refused header or bearer value is named by its flag, and its value is no
       /^Error: --header: Authorization: is a header that only the service itself sets; .*--bearer-token-file\nSee: /,
     ),
   });
-  writeFileSync(join(folder.path, "bearer"), "a credential");
+  writeFileSync(join(folder, "bearer"), "a credential");
   const spaced = await run([...words, "--bearer-token-file", "bearer"]);
   expect(spaced).toMatchObject({
     code: 1,
@@ -160,20 +150,29 @@ test("a refused header or bearer value is named by its flag, and its value is no
 
 test("an invalid header is refused and not repeated", async () => {
   const line = ["subscriptions", "update", "1", "--header", "X-A: b", "--header", "Cookie=credential"];
-  const outcome = await run([...line, "--url", server.url]);
+  const outcome = await run([...line, "--url", served.server.url]);
   expect(outcome).toMatchObject({ code: 2, stdout: "" });
   expect(outcome.stderr).toMatch(/--header: takes NAME: VALUE; number 2 of these/);
   expect(outcome.stderr).not.toContain("credential");
 });
 
 test("with --json the error is one document that names the flag", async () => {
-  const { code, stderr } = await run(["events", "--limit", "0", "--json", "--url", server.url]);
+  const { code, stderr } = await run(["events", "--limit", "0", "--json", "--url", served.server.url]);
   expect(code).toBe(2);
   expect(JSON.parse(stderr)).toMatchObject({ code: 400, details: { flag: "limit", value: 0 } });
 });
 
 test("a member of a payload with the name of a flag is not mistaken for the flag", async () => {
-  const words = ["publish", "a", '{"timeout": "long"}', "--wait", "--timeout", "5", "--url", server.url];
+  const words = [
+    "publish",
+    "a",
+    '{"timeout": "long"}',
+    "--wait",
+    "--timeout",
+    "5",
+    "--url",
+    served.server.url,
+  ];
   const outcome = await run(words);
   expect(outcome).toMatchObject({ code: 1, stdout: "" });
   expect(outcome.stderr).toContain("does not conform to the schema of a: timeout must be");
@@ -181,11 +180,11 @@ test("a member of a payload with the name of a flag is not mistaken for the flag
 
 test("an empty listing says whether there is nothing or nothing that matches", async () => {
   const [none, noMatch, noEvent, noSubscription, noDelivery] = await Promise.all([
-    run(["actions", "--url", server.url, "--application", "shop", "--json"]),
-    run(["actions", "--url", server.url, "--application", "nope"]),
-    run(["events", "--url", server.url, "--action", "nope"]),
-    run(["subscriptions", "--url", server.url, "--no-active"]),
-    run(["deliveries", "--url", server.url, "--status", "failed"]),
+    run(["actions", "--url", served.server.url, "--application", "shop", "--json"]),
+    run(["actions", "--url", served.server.url, "--application", "nope"]),
+    run(["events", "--url", served.server.url, "--action", "nope"]),
+    run(["subscriptions", "--url", served.server.url, "--no-active"]),
+    run(["deliveries", "--url", served.server.url, "--status", "failed"]),
   ]);
   expect(none.stderr).toBe("");
   expect(noMatch).toMatchObject({ code: 0, stdout: "", stderr: "No action matches.\n" });
@@ -193,11 +192,11 @@ test("an empty listing says whether there is nothing or nothing that matches", a
   expect(noSubscription.stderr).toBe("No subscription matches.\n");
   expect(noDelivery.stderr).toBe("No delivery matches.\n");
   const [mistyped, nobody, nowhere, asJson, got] = await Promise.all([
-    run(["subscriptions", "--url", server.url, "--action", "order.creatd"]),
-    run(["deliveries", "--url", server.url, "--subscription", "77"]),
+    run(["subscriptions", "--url", served.server.url, "--action", "order.creatd"]),
+    run(["deliveries", "--url", served.server.url, "--subscription", "77"]),
     run(["replays", "--data", local, "--subscription", "77"]),
-    run(["deliveries", "--url", server.url, "--subscription", "77", "--json"]),
-    run(["actions", "get", "order.creatd", "--url", server.url]),
+    run(["deliveries", "--url", served.server.url, "--subscription", "77", "--json"]),
+    run(["actions", "get", "order.creatd", "--url", served.server.url]),
   ]);
   expect(mistyped.stderr).toBe(
     'No subscription matches. There is no action "order.creatd". Did you mean order.created?\n',
@@ -208,8 +207,8 @@ test("an empty listing says whether there is nothing or nothing that matches", a
   expect(got.code).toBe(3);
   expect(got.stderr).toContain('Error: There is no action "order.creatd". Did you mean order.created?\n');
   const [noneYet, limited] = await Promise.all([
-    run(["events", "--url", server.url]),
-    run(["events", "--url", server.url, "--limit", "5", "--order", "asc"]),
+    run(["events", "--url", served.server.url]),
+    run(["events", "--url", served.server.url, "--limit", "5", "--order", "asc"]),
   ]);
   expect(noneYet.stderr).toMatch(/^No events yet\. Publish one: /);
   expect(limited.stderr).toBe(noneYet.stderr);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
+import { readTokenFile } from "../../src/runtime/find-server.ts";
 import { commandLine } from "../support/command-line.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { serveHere, type TestServer } from "../support/server.ts";
@@ -13,13 +14,22 @@ export interface Served extends ReturnType<typeof commandLine> {
   /** The data folder, which the commands find by their environment. */
   readonly data: string;
   readonly server: TestServer;
+  /** With the right to everything. */
   readonly evreg: Evreg;
+  /** The first token; `none` where none is asked for. */
+  readonly token: string;
   /** Does something while no server has the data folder, and starts the next one. */
   withoutServer<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** @param prepare what all tests of the file build on */
-export function useServed(prepare: (served: Served) => Promise<unknown> = () => Promise.resolve()): Served {
+/**
+ * @param prepare what all tests of the file build on
+ * @param dev whether nobody needs a token
+ */
+export function useServed(
+  prepare: (served: Served) => Promise<unknown> = () => Promise.resolve(),
+  { dev = true }: { readonly dev?: boolean } = {},
+): Served {
   const folder = temporaryFolder();
   const data = join(folder.path, "data");
   let server: TestServer;
@@ -34,6 +44,9 @@ export function useServed(prepare: (served: Served) => Promise<unknown> = () => 
     get evreg() {
       return evreg;
     },
+    get token() {
+      return readTokenFile(data, undefined) ?? "none";
+    },
     async withoutServer(work) {
       await stop();
       try {
@@ -44,8 +57,8 @@ export function useServed(prepare: (served: Served) => Promise<unknown> = () => 
     },
   };
   const start = async (): Promise<void> => {
-    server = await serveHere(data, { dev: true });
-    evreg = connect({ url: server.url });
+    server = await serveHere(data, { dev });
+    evreg = connect(dev ? { url: server.url } : { url: server.url, token: served.token });
   };
   const stop = async (): Promise<void> => {
     await evreg?.close();

@@ -1,31 +1,21 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/client.ts";
+import { expect, test } from "vitest";
 import { commandLine } from "../support/command-line.ts";
-import { temporaryFolder } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
-import { serveHere, type TestServer } from "../support/server.ts";
+import { useServed } from "./served.ts";
 
-const folder = temporaryFolder();
-const data = join(folder.path, "data");
-const { run, json } = commandLine(folder.path, {});
-let server: TestServer;
 let token: string;
-
-beforeAll(async () => {
-  mkdirSync(data, { mode: 0o700 });
-  server = await serveHere(data);
-  token = readFileSync(join(data, "token"), "utf8").trim();
-  const evreg = connect({ url: server.url, token });
-  await evreg.actions.create({ action: "on.server", application: "shop", schemata: { type: "object" } });
-  await evreg.close();
-});
-
-afterAll(async () => {
-  await server.stop();
-  folder.remove();
-});
+const served = useServed(
+  ({ evreg, token: first }) => {
+    token = first;
+    return evreg.actions.create({ action: "on.server", application: "shop", schemata: { type: "object" } });
+  },
+  { dev: false },
+);
+const { folder, data } = served;
+/** Nothing names the data folder. */
+const { run, json } = commandLine(folder, {});
 
 const SEEN = { code: 0, stdout: expect.stringContaining("on.server"), stderr: "" };
 
@@ -35,10 +25,10 @@ test("a command finds the server on its data folder, and the token in that folde
 });
 
 test("a server can be named by a flag, the environment or the configuration, with its token from each", async () => {
-  const { url } = server;
-  const config = join(folder.path, "remote.yaml");
+  const { url } = served.server;
+  const config = join(folder, "remote.yaml");
   writeFileSync(config, `remote:\n  url: ${url}\n  token: ${token}\n`, { mode: 0o600 });
-  writeFileSync(join(folder.path, "token.txt"), `${token}\n`);
+  writeFileSync(join(folder, "token.txt"), `${token}\n`);
   const elsewhere = { EVREG_URL: "http://127.0.0.1:9" };
   const outcomes = await Promise.all([
     run(["actions", "--url", url, "--token", token], { env: elsewhere }),
@@ -55,11 +45,11 @@ test("a server can be named by a flag, the environment or the configuration, wit
 });
 
 test("the environment wins over the configuration, whose token goes to its own server only", async () => {
-  const config = join(folder.path, "other.yaml");
+  const config = join(folder, "other.yaml");
   writeFileSync(config, `remote:\n  url: http://127.0.0.1:9\n  token: ${token}\n`, { mode: 0o600 });
   const [environment, flag, nowhere] = await Promise.all([
-    run(["actions", "--config", config], { env: { EVREG_URL: server.url, EVREG_TOKEN: token } }),
-    run(["actions", "--config", config, "--url", server.url]),
+    run(["actions", "--config", config], { env: { EVREG_URL: served.server.url, EVREG_TOKEN: token } }),
+    run(["actions", "--config", config, "--url", served.server.url]),
     run(["actions", "--config", config]),
   ]);
   expect(environment).toMatchObject(SEEN);
@@ -87,9 +77,11 @@ test("no token, an invalid one and one too narrow end with 4 and what to do; no 
   ]);
   const wrong = `${token.slice(0, -3)}abc`;
   const [none, bad, small] = await Promise.all([
-    run(["actions", "--url", server.url]),
-    run(["actions", "--url", server.url, "--token", wrong]),
-    run(["publish", "on.server", "{}", "--url", server.url], { env: { EVREG_TOKEN: narrow.data.token } }),
+    run(["actions", "--url", served.server.url]),
+    run(["actions", "--url", served.server.url, "--token", wrong]),
+    run(["publish", "on.server", "{}", "--url", served.server.url], {
+      env: { EVREG_TOKEN: narrow.data.token },
+    }),
   ]);
   for (const { code, stdout, stderr } of [none, bad, small]) {
     expect({ code, stdout }).toEqual({ code: 4, stdout: "" });
@@ -102,7 +94,7 @@ test("no token, an invalid one and one too narrow end with 4 and what to do; no 
 test("with --wait, a token that may only publish publishes, and only the wait fails", async () => {
   const scope = ["--scope", "publish", "--data", data];
   const narrow = await json<{ token: string }>(["tokens", "create", "publisher", ...scope]);
-  const words = ["publish", "on.server", "{}", "--wait", "--json", "--url", server.url];
+  const words = ["publish", "on.server", "{}", "--wait", "--json", "--url", served.server.url];
   const outcome = await run(words, { env: { EVREG_TOKEN: narrow.data.token } });
   // Not 4: a script would take that for a publish that was refused, and try again.
   expect(outcome.code).toBe(1);
@@ -122,8 +114,8 @@ test("an unreachable server ends with 6 and a next step", async () => {
 });
 
 test("without a server a command uses the data folder, and deliveries wait for a server", async () => {
-  const local = join(folder.path, "local");
-  const { run: inFolder, json: fromFolder } = commandLine(folder.path, {
+  const local = join(folder, "local");
+  const { run: inFolder, json: fromFolder } = commandLine(folder, {
     EVREG_DATA: local,
     EVREG_DELIVERY_ALLOW_HTTP: "true",
     EVREG_DELIVERY_ALLOW_NETWORKS: "127.0.0.0/8",
@@ -159,16 +151,16 @@ test("without a server a command uses the data folder, and deliveries wait for a
 });
 
 test("suggested commands act on the same target as the one typed", async () => {
-  const at = ["--url", server.url, "--token", token];
+  const at = ["--url", served.server.url, "--token", token];
   const missing = await run(["deliveries", "get", "99", ...at]);
   expect(missing.stderr).toContain(
-    `See those there are: evreg deliveries --url ${server.url} --token TOKEN\n`,
+    `See those there are: evreg deliveries --url ${served.server.url} --token TOKEN\n`,
   );
   expect(missing.stderr).not.toContain(token);
 });
 
 test("a command that only reads creates no data folder", async () => {
-  const nowhere = join(folder.path, "nowhere");
+  const nowhere = join(folder, "nowhere");
   const outcomes = await Promise.all([
     run(["events", "--data", nowhere]),
     run(["publish", "a", "{}", "--data", nowhere]),
@@ -181,7 +173,7 @@ test("a command that only reads creates no data folder", async () => {
 });
 
 test("a command that only reads does not change a folder without data", async () => {
-  const empty = join(folder.path, "empty");
+  const empty = join(folder, "empty");
   mkdirSync(empty);
   const lists = ["events", "actions", "subscriptions", "deliveries", "replays", "tokens", "whoami", "export"];
   for (const words of [...lists.map((list) => [list]), ["events", "get", "1"]]) {
@@ -199,7 +191,7 @@ test("a command that only reads does not change a folder without data", async ()
 test("a new data folder gets a token only where the folder is named", async () => {
   const words = ["tokens", "create", "ci", "--scope", "read"];
   const [nowhere, byFlag, byVariable] = ["default", "by-flag", "by-variable"].map((name) =>
-    join(folder.path, name),
+    join(folder, name),
   );
   mkdirSync(nowhere!);
   const { run: inNowhere } = commandLine(nowhere!, {});
@@ -214,7 +206,7 @@ test("a new data folder gets a token only where the folder is named", async () =
 });
 
 test("a mistake in the configuration ends with 2 and names its place", async () => {
-  writeFileSync(join(folder.path, "wrong.yaml"), "prot: 80\n");
+  writeFileSync(join(folder, "wrong.yaml"), "prot: 80\n");
   const outcome = await run(["actions", "--config", "wrong.yaml"]);
   expect(outcome).toMatchObject({ code: 2, stdout: "" });
   expect(outcome.stderr).toMatch(/wrong\.yaml.*prot/s);
