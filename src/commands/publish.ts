@@ -91,7 +91,14 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       if (key !== undefined && !BULK_KEY.test(key)) {
         throw usageError("--idempotency-key: must be 1 to 200 printable ASCII characters with --batch.");
       }
-      const bulk = { path, key, atomic, rejects, concurrency, onError, output };
+      const bulk = {
+        path,
+        key,
+        rejects,
+        concurrency,
+        onError: atomic ? ("atomic" as const) : onError,
+        output,
+      };
       const { publish, close } = await openBulk(bulk);
       return this.withTarget(flags, publish, { creates: "data" }).finally(close);
     }

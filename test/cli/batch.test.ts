@@ -173,7 +173,10 @@ test("--atomic publishes all lines or none", async () => {
   const against = `${line(name, 1)}\n${line("no.such", 2)}`;
   expect(await run(["publish", "--batch", "-", "--atomic"], { input: against })).toMatchObject({ code: 1 });
   const tooMany = Array.from({ length: 1_001 }, (_, at) => line(name, at)).join("\n");
-  expect(await run(["publish", "--batch", "-", "--atomic"], { input: tooMany })).toMatchObject({ code: 1 });
+  expect(await run(["publish", "--batch", "-", "--atomic"], { input: tooMany })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/Error: --atomic takes at most 1,000 lines .* Nothing was published\./),
+  });
   expect(await idsOf(name)).toEqual([]);
   expect(await run(["publish", "--batch", "-", "--atomic"], { input: line(name, 1) })).toMatchObject({
     code: 0,

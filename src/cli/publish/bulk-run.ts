@@ -13,8 +13,9 @@ import {
 import type { Line } from "./bulk-input.ts";
 
 /** A batch is sent when it has this many events or bytes, or when the input pauses and a request may begin. */
-const BATCH_ITEMS = 500;
-const BATCH_BYTES = 1024 * 1024;
+const BATCH = { items: 500, bytes: 1024 * 1024 };
+/** The most that goes in one request, which is the most that can be stored wholly or not at all. */
+const WHOLE = { items: EVENT_LIMITS.batchItems, bytes: MAX_LINE_BYTES };
 
 export interface BulkOptions {
   readonly lines: AsyncIterable<readonly Line[]>;
@@ -23,8 +24,11 @@ export interface BulkOptions {
   readonly concurrency: number;
   /** The idempotency key of a line that names none. */
   readonly keyOf?: ((line: Line) => string) | undefined;
-  /** `stop`: everything before the first refused line is published, and nothing after it. For one request at a time only. */
-  readonly onError: "stop" | "continue";
+  /**
+   * `stop`: everything before the first refused line is published, and nothing after it; for one request at a time only.
+   * `atomic`: with a refused line nothing is published.
+   */
+  readonly onError: "stop" | "continue" | "atomic";
   readonly signal: AbortSignal;
   /** Called when nothing more is sent, so that nobody waits for a producer that has paused; the lines then abort. */
   readonly stopReading: () => void;
@@ -117,17 +121,20 @@ class BulkRun {
 
   /** Answers whether all of the input was sent. */
   async #readAll(): Promise<boolean> {
-    const { lines: groups, keyOf, signal } = this.#options;
+    const { lines: groups, keyOf, signal, onError } = this.#options;
+    const most = onError === "atomic" ? WHOLE : BATCH;
     for await (const lines of groups) {
       this.#isInputPaused = false;
       for (const line of lines) {
         if (signal.aborted) return false;
         const size = line.bytes?.length ?? 0;
-        const isFull = this.#batch.length >= BATCH_ITEMS || this.#batchBytes + size > BATCH_BYTES;
+        const isFull = this.#batch.length >= most.items || this.#batchBytes + size > most.bytes;
+        if (isFull && onError === "atomic") throw tooManyLines();
         if (isFull && !(await this.#sendWhenFree())) return false;
         this.#batch.push({ line, item: itemOn(line, keyOf) });
         this.#batchBytes += size;
       }
+      if (onError === "atomic") continue;
       if (this.#isFree) this.#send();
       this.#isInputPaused = true;
     }
@@ -164,7 +171,10 @@ class BulkRun {
     const { publish, onError, accepted } = this.#options;
     try {
       const send = onError === "stop" ? publishUntilRefused : publishBatch;
-      const sending = send(batch, publish, { minimal: accepted === undefined });
+      const sending = send(batch, publish, {
+        minimal: accepted === undefined,
+        ...(onError === "atomic" ? { atomic: true } : {}),
+      });
       await Promise.allSettled([sending, previous]);
       await this.#settle(await sending, last);
     } catch (error) {
@@ -179,17 +189,18 @@ class BulkRun {
       this.#lastUncertainLine = last.number;
       return;
     }
-    const stopAt = this.#options.onError === "stop" ? refused[0]?.line : undefined;
+    const { onError } = this.#options;
+    const stopAt = onError === "continue" ? undefined : refused[0]?.line;
     if (stopAt !== undefined) this.#stop("stopped");
-    const { number, endsAt } = stopAt ?? last;
+    const settled = onError === "atomic" && stopAt !== undefined ? undefined : (stopAt ?? last);
     this.#state = {
       accepted: this.#state.accepted + accepted,
       replayed: this.#state.replayed + replayed,
       refused: this.#state.refused + refused.length,
       usedKeys:
         this.#state.usedKeys + refused.filter(({ error }) => error.code === HTTP_STATUS.conflict).length,
-      settledLine: number,
-      settledBytes: endsAt,
+      settledLine: settled?.number ?? 0,
+      settledBytes: settled?.endsAt ?? 0,
     };
     await this.#options.accepted?.(events);
     for (const { line, error } of refused) this.#options.refused(line, error);
@@ -211,38 +222,6 @@ class BulkRun {
 
 function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === "AbortError";
-}
-
-/**
- * Publishes all lines in one transaction, or none when any is refused.
- * @throws EvregError `too_large` when the lines do not fit into one batch
- */
-export async function publishAllOrNothing(options: BulkOptions): Promise<BulkOutcome> {
-  const { signal, publish, keyOf, accepted } = options;
-  const batch: BatchEntry[] = [];
-  let bytes = 0;
-  try {
-    for await (const lines of options.lines) {
-      for (const line of lines) {
-        batch.push({ line, item: itemOn(line, keyOf) });
-        bytes += line.bytes?.length ?? 0;
-        if (batch.length > EVENT_LIMITS.batchItems || bytes > MAX_LINE_BYTES) throw tooManyLines();
-      }
-    }
-  } catch (error) {
-    if (signal.aborted) return { ...NOTHING_SETTLED, end: "interrupted" };
-    throw error;
-  }
-  const last = batch.at(-1)?.line;
-  if (last === undefined) return { ...NOTHING_SETTLED, end: "all" };
-  const outcome = await publishBatch(batch, publish, { atomic: true, minimal: accepted === undefined });
-  for (const { line, error } of outcome.refused) options.refused(line, error);
-  const refused = outcome.refused.length;
-  if (refused > 0) return { ...NOTHING_SETTLED, refused, end: "stopped" };
-  await accepted?.(outcome.events);
-  const settled = { settledLine: last.number, settledBytes: last.endsAt };
-  const { accepted: count, replayed } = outcome;
-  return { ...NOTHING_SETTLED, accepted: count, replayed, ...settled, end: "all" };
 }
 
 function tooManyLines(): EvregError {

@@ -15,12 +15,9 @@ import { EXIT } from "../usage-errors.ts";
 import { MAX_LINE_BYTES, withRetry, type PublishItems } from "./bulk-batch.ts";
 import { readLines } from "./bulk-input.ts";
 import { type BulkFiles, bulkProgress, mustBeOther, rejected, summary } from "./bulk-report.ts";
-import { type BulkOptions, type BulkOutcome, publishAllOrNothing, publishLines } from "./bulk-run.ts";
+import { type BulkOptions, type BulkOutcome, publishLines } from "./bulk-run.ts";
 
-interface BulkPublishOptions extends BulkFiles {
-  readonly atomic: boolean;
-  readonly concurrency: number;
-  readonly onError: "continue" | "stop";
+interface BulkPublishOptions extends BulkFiles, Pick<BulkOptions, "concurrency" | "onError"> {
   readonly output: Output;
 }
 
@@ -63,7 +60,7 @@ const LINE_DIGITS = 9;
 async function runBulk(
   { events }: Evreg,
   { stream, size }: Input,
-  { path, key, atomic, concurrency, onError, output, rejects: rejectsPath }: BulkPublishOptions,
+  { path, key, concurrency, onError, output, rejects: rejectsPath }: BulkPublishOptions,
 ): Promise<BulkOutcome> {
   const rejects = rejectsPath === undefined ? undefined : new RecordFile("--rejects", rejectsPath, "w");
   const signal = interruption();
@@ -102,7 +99,7 @@ async function runBulk(
     settled: (state) => progress.update(state),
   };
   try {
-    return await (atomic ? publishAllOrNothing(bulk) : publishLines(bulk));
+    return await publishLines(bulk);
   } finally {
     progress.stop();
     stream.destroy();
@@ -117,7 +114,7 @@ async function runBulk(
 
 /** Prints the counts and what to do next, and answers the exit code. */
 async function report(outcome: BulkOutcome, options: BulkPublishOptions): Promise<number> {
-  const { atomic, output } = options;
+  const { onError, output } = options;
   const { end, accepted, refused, replayed } = outcome;
   if (output.format === "json") {
     // As a batch's answer has them; `published` are the new ones among the accepted.
@@ -128,7 +125,7 @@ async function report(outcome: BulkOutcome, options: BulkPublishOptions): Promis
   if (end === "failed") throw outcome.failure;
   if (end === "interrupted") return EXIT.interrupted;
   if (refused === 0) return EXIT.done;
-  return atomic ? EXIT.failed : EXIT.someFailed;
+  return onError === "atomic" ? EXIT.failed : EXIT.someFailed;
 }
 
 /** Refused lines that are shown to a person: a file of a million of them must not fill the screen. */
