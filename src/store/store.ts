@@ -21,6 +21,8 @@ import type { DeliveryQueue } from "./queue.ts";
 export interface Store {
   /** Identifies the data: the same at every opening. A restored backup has another. */
   readonly dataId: string;
+  /** Whether the data were made by this opening, so that nothing has happened before. */
+  readonly isNew: boolean;
   readonly catalog: CatalogStore;
   readonly events: EventStore;
   readonly queue: DeliveryQueue;

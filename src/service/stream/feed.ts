@@ -99,7 +99,8 @@ export class Feed {
     this.#clock = clock;
     this.#counts = counts;
     this.#source = { data: shortId(store.dataId), instance: shortId(instance) };
-    this.#ring = new ChangeRing(clock.now());
+    // Before the data were made, nothing had happened.
+    this.#ring = new ChangeRing(store.isNew ? 0 : clock.now());
     this.#pages = new SharedPages(store.events, this.#ring, this.#source);
     counts.open = () => this.#open.size;
   }

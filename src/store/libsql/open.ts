@@ -110,12 +110,13 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     writeOwner(folder, owner, logger);
     for (const { level, details, message } of report.notices) logger[level](details, message);
     if (serves) removeCopies(unfinishedCopy(fileBehindLink(dataFileOf(folder)), ""));
-    const { operations, dataId } = report;
+    const { operations, dataId, isNew } = report;
     const store = createStore({
       threads,
       queue,
       operations,
       dataId,
+      isNew,
       node: SOLE_NODE,
       key: options.encryption?.key,
       close,

@@ -19,7 +19,8 @@ async function prepare(
   opened: readonly Notice[],
 ): Promise<OpenReport<ReaderSetup>> {
   const notices = [...opened];
-  notices.push(...(await prepareData((step) => connection.write(step), nowMs, "the data file")));
+  const prepared = await prepareData((step) => connection.write(step), nowMs, "the data file");
+  notices.push(...prepared.notices);
   // The file's lock proves that nobody works on its leases.
   notices.push(...releasedNotice(await connection.write((work) => releaseLeases(work, nowMs, ALL))));
   await connection.write(countStoredEvents);
@@ -27,6 +28,7 @@ async function prepare(
     operations: traitsOf(operations),
     reader: { path, file: connection.file, key: encryption?.key },
     dataId: dataIdentity(connection.read),
+    isNew: prepared.isNew,
     notices,
   };
 }

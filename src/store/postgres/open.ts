@@ -93,7 +93,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   });
   for (const { level, details, message } of report.notices) logger[level](details, message);
   const queue = new WriteQueue(threads, onChange, (change) => membership.seenByAll(change));
-  const { operations, dataId } = report;
+  const { operations, dataId, isNew } = report;
   const { node, others, database } = threadCalls<OwnOperations>({ threads, queue, operations });
   const { instance: id } = owner;
   const share = async (): Promise<Sharing> => {
@@ -133,7 +133,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     throw openFailure(error);
   }
   const key = encryption?.key;
-  const store = createStore({ threads, queue, operations, dataId, node: membership, key, close });
+  const store = createStore({ threads, queue, operations, dataId, isNew, node: membership, key, close });
   return { ...store, database };
 }
 

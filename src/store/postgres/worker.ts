@@ -54,9 +54,10 @@ async function prepare(
   const notices = await connection.write(riskNotices);
   if (node.serves) notices.push(...(await connection.write(disagreementNotices)));
   await connection.write((work) => encryptSecrets(work, encryption, node.instance));
-  notices.push(...(await prepareData((step) => connection.write(step), nowMs, "the database")));
+  const prepared = await prepareData((step) => connection.write(step), nowMs, "the database");
+  notices.push(...prepared.notices);
   const reader: DatabaseReaderSetup = { url, prepares, statementTimeoutMs, key: encryption?.key };
-  return { operations: traitsOf(operations), dataId, notices, reader };
+  return { operations: traitsOf(operations), dataId, isNew: prepared.isNew, notices, reader };
 }
 
 async function disagreementNotices(work: Work): Promise<readonly Notice[]> {

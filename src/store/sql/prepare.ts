@@ -18,16 +18,16 @@ export async function prepareData(
   write: <T>(step: (work: Work) => Promise<T>) => Promise<T>,
   nowMs: number,
   place: string,
-): Promise<readonly Notice[]> {
+): Promise<{ readonly isNew: boolean; readonly notices: readonly Notice[] }> {
   const notices: Notice[] = [];
-  await write((work) => ensureServiceActions(work, nowMs));
+  const isNew = await write((work) => ensureServiceActions(work, nowMs));
   const setBack = await write((work) => moveWaitsAtStart(work, nowMs));
   if (setBack !== undefined) {
     const message = `The clock is behind the latest time in ${place}, and what waits was moved with it. Let a time service set the clock.`;
     notices.push({ level: "warn", details: setBack, message });
   }
   await write((work) => deleteExpiredSecrets(work, nowMs));
-  return notices;
+  return { isNew, notices };
 }
 
 /** Says that deliveries were under way at somebody who is gone. */

@@ -87,6 +87,8 @@ export interface OpenReport<R = unknown> {
   readonly reader: R;
   /** Names the data: the same at every opening. */
   readonly dataId: string;
+  /** Whether they were made by this opening. */
+  readonly isNew: boolean;
   /** What is to be logged of it. */
   readonly notices: readonly Notice[];
 }

@@ -42,6 +42,7 @@ interface StoreParts {
   readonly operations: OperationsTraits;
   /** Names the data: the same at every opening. */
   readonly dataId: string;
+  readonly isNew: boolean;
   readonly node: StoreNode;
   /** What the file's secrets are encrypted with, where they are. */
   readonly key: Uint8Array | undefined;
@@ -114,13 +115,14 @@ export const SOLE_NODE: StoreNode = {
  * is; here are those that have bytes, or take more than one call.
  */
 export function createStore(parts: StoreParts): Store {
-  const { threads, dataId, node } = parts;
+  const { threads, dataId, isNew, node } = parts;
   const calls: ThreadCalls = threadCalls(parts);
   const { catalog, replays, tokens, audit, stats } = calls;
   const claimed = new ClaimedSubscriptions(parts.key);
   let closing: Promise<void> | undefined;
   return {
     dataId,
+    isNew,
     node,
     catalog,
     events: eventStore(calls.events, claimed),

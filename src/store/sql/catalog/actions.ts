@@ -212,8 +212,10 @@ export async function listRevisions(sql: Sql, query: RevisionSelection): Promise
 /**
  * Makes sure that the file has the actions of the service's own events, with the schemas of this evreg. An action that a person
  * made of such a name in an earlier evreg stays as it is, and its service events are not published.
+ * @returns whether there was no action at all, as the data are made by that
  */
-export async function ensureServiceActions(sql: Sql, nowMs: number): Promise<void> {
+export async function ensureServiceActions(sql: Sql, nowMs: number): Promise<boolean> {
+  const isNew = (await sql.value<0 | 1>("SELECT NOT EXISTS (SELECT 1 FROM action)")) === 1;
   for (const action of SERVICE_EVENT_NAMES) {
     const schemata = SERVICE_EVENT_SCHEMAS[action];
     const row = await findRow(sql, action);
@@ -223,4 +225,5 @@ export async function ensureServiceActions(sql: Sql, nowMs: number): Promise<voi
       await reviseAction(sql, { action, schemata, expectedVersion: row.version }, nowMs);
     }
   }
+  return isNew;
 }
