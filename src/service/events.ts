@@ -74,7 +74,7 @@ async function search(
   try {
     const warnings =
       where === undefined ? [] : await schemaChecks.warnings("where", where, caller, limit.signal);
-    const request = { ...selection, where, deliveries: { outcome, key } };
+    const request = { ...selection, where, ...omitUndefined({ outcome, deliveryKey: key }) };
     const matching = await storedEvents.search(request, caller, limit);
     const { events, total, searched, next = null } = matching;
     const meta = { total, page, per_page: selection.limit, searched, next, warnings };

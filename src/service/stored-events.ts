@@ -6,7 +6,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { TimeLimit } from "../runtime/time-limit.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import { compileSchemaSteps } from "../schema/validate/compile.ts";
-import type { EventSelection, EventStore, StoredEvent, WantedDeliveries } from "../store/events.ts";
+import type { EventSelection, EventStore, StoredEvent } from "../store/events.ts";
 import { neededTexts } from "../schema/needed-texts.ts";
 import { CallerTurns } from "./caller-turns.ts";
 import type { CompiledSchema, PayloadValidator } from "./payload-validator.ts";
@@ -22,7 +22,7 @@ const HOLDING_READ_EVENTS = 1_000;
 const READ_BYTES = 1024 * 1024;
 
 interface StoredEventsOptions {
-  readonly events: Pick<EventStore, "list" | "withDeliveries">;
+  readonly events: Pick<EventStore, "list">;
   readonly clock: Clock;
   readonly payloads: Pick<PayloadValidator, "failureOf" | "conforms">;
 }
@@ -30,7 +30,6 @@ interface StoredEventsOptions {
 /** `limit` is how many are looked for; `payloads` whether they come with what is in them. */
 interface EventSearch extends Omit<EventSelection, "page"> {
   readonly where?: Schemata | undefined;
-  readonly deliveries?: WantedDeliveries | undefined;
 }
 
 /** How far one walk goes. */
@@ -39,8 +38,6 @@ interface Walk {
   readonly atOnce: number;
   readonly maxEvents: number;
   readonly limit: TimeLimit;
-  /** Which of a page's events are looked at; all, if it is left out. */
-  readonly select?: ((ids: readonly number[]) => Promise<readonly number[]>) | undefined;
   /** Looks at one event; answers whether to go on. */
   readonly visit: (event: StoredEvent) => Promise<boolean> | boolean;
 }
@@ -125,15 +122,13 @@ export class StoredEvents {
   }
 
   async #search(
-    { where, deliveries, limit: wantedEvents, payloads: isWhole = true, ...selection }: EventSearch,
+    { where, limit: wantedEvents, payloads: isWhole = true, ...selection }: EventSearch,
     limit: TimeLimit,
     caller: unknown,
   ): Promise<FoundEvents> {
-    const { events: store, payloads } = this.#options;
+    const { payloads } = this.#options;
     const candidate = where === undefined ? undefined : await candidateOf(where, limit);
     const checking = { caller, gone: limit.signal };
-    const { applications } = selection;
-    const wanted = (deliveries?.outcome ?? deliveries?.key) === undefined ? undefined : deliveries;
     const events: StoredEvent[] = [];
     let foundBytes = 0;
     const holding = where === undefined ? [] : neededTexts(where);
@@ -141,7 +136,6 @@ export class StoredEvents {
     const walked = await this.#walk({
       selection: { ...selection, ...sieve, payloads: isWhole || candidate !== undefined },
       atOnce: holding.length === 0 ? SEARCH_READ_EVENTS : HOLDING_READ_EVENTS,
-      select: wanted && ((ids) => store.withDeliveries(ids, wanted, applications)),
       maxEvents: SEARCH_LIMITS.events,
       limit,
       visit(event) {
@@ -164,7 +158,7 @@ export class StoredEvents {
     }
   }
 
-  async #walk({ selection, atOnce, maxEvents, limit: time, select, visit }: Walk): Promise<Walked> {
+  async #walk({ selection, atOnce, maxEvents, limit: time, visit }: Walk): Promise<Walked> {
     let { after } = selection;
     let searched = 0;
     let total = 0;
@@ -185,13 +179,11 @@ export class StoredEvents {
       const { events, places, seen, last = after } = page;
       if (before === 0) ({ total } = page);
       hasMore = page.isCut || seen === limit;
-      const selected = select && new Set(await select(events.map(({ rowid }) => rowid)));
       for (const [index, event] of events.entries()) {
         if (eventLoop.shouldYield()) {
           await eventLoop.yield();
           if (time.isOver) return endedEarly();
         }
-        if (selected?.has(event.rowid) === false) continue;
         const verdict = visit(event);
         const goesOn = typeof verdict === "boolean" ? verdict : await time.unlessOver(verdict);
         if (goesOn === undefined) return endedEarly();

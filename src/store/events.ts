@@ -20,12 +20,6 @@ export interface EventStore {
   ): Promise<readonly RecordOutcome[]>;
   list(query: EventSelection): Promise<EventPage>;
   find(id: number): Promise<StoredEvent | undefined>;
-  /** Answers which of the events have such deliveries to these applications, or to all. */
-  withDeliveries(
-    ids: readonly number[],
-    wanted: WantedDeliveries,
-    applications?: readonly string[],
-  ): Promise<readonly number[]>;
   /** Counts the deliveries of each of these events to these applications, or to all. Delays no write. */
   countDeliveries(
     ids: readonly number[],
@@ -92,8 +86,8 @@ export type StoredEvent = Omit<Event, "payload" | "payload_bytes" | "deliveries"
 export interface EventPage {
   readonly events: readonly StoredEvent[];
   /**
-   * The place of each of the events among those that were looked at, from 1. These are more than `events` where `holding` left
-   * some out.
+   * The place of each of the events among those that were looked at, from 1. These are more than `events` where `holding`, `outcome`
+   * or `deliveryKey` left some out.
    */
   readonly places: readonly number[];
   /** How many were looked at, and the last of them. */
@@ -124,13 +118,10 @@ export interface EventSelection {
   readonly payloads?: boolean;
   /** Leaves out events whose payloads cannot hold a text of each of these lists; `limit` counts them all the same. */
   readonly holding?: readonly (readonly string[])[];
-}
-
-/** What the deliveries of an event must be like. */
-export interface WantedDeliveries {
-  readonly outcome?: EventOutcome | undefined;
-  /** The text of a key, or its JSON: a delivery must have one of these keys. */
-  readonly key?: string | undefined;
+  /** Leaves out events that have no such deliveries to `applications`, or to all; `limit` counts them all the same. */
+  readonly outcome?: EventOutcome;
+  /** The text of a key, or its JSON. Leaves out events that have no delivery with one of these keys, like `outcome`. */
+  readonly deliveryKey?: string;
 }
 
 export interface NextEvents {

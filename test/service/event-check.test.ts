@@ -31,9 +31,8 @@ async function publish(count: number, payload: object): Promise<void> {
 }
 
 /** The events of the real store, with something done at each read of events. */
-function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list" | "withDeliveries"> {
+function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list"> {
   return {
-    withDeliveries: (...args) => local.store.events.withDeliveries(...args),
     async list(query) {
       await noticed(query.limit);
       return local.store.events.list(query);
@@ -41,7 +40,7 @@ function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list" |
   };
 }
 
-function storedEvents(events: Pick<EventStore, "list" | "withDeliveries">): StoredEvents {
+function storedEvents(events: Pick<EventStore, "list">): StoredEvents {
   const { clock } = local;
   const payloads = new PayloadValidator(new ValidationThread(clock));
   return new StoredEvents({ events, clock, payloads });

@@ -51,13 +51,7 @@ import { MAX_REMOVED_ROWS, removeExpired } from "./history/retention.ts";
 import { listAttempts } from "./queue/attempts.ts";
 import { listAttention } from "./queue/attention.ts";
 import { countBacklog, countPending } from "./queue/backlog.ts";
-import {
-  countDeliveries,
-  eventsWithDeliveries,
-  findDelivery,
-  retryDelivery,
-  skipDelivery,
-} from "./queue/deliveries.ts";
+import { countDeliveries, findDelivery, retryDelivery, skipDelivery } from "./queue/deliveries.ts";
 import { claimDue, claimForConsumers, findSendable, recordAndClaim } from "./queue/claim.ts";
 import { listDeliveries } from "./queue/delivery-list.ts";
 import { extendLeases, findLeased, releaseLeases } from "./queue/leases.ts";
@@ -126,7 +120,6 @@ export const OPERATIONS = {
     record: joined(recordAndClaim),
     list: longRead(listEvents),
     find: read(findEvent),
-    withDeliveries: read(eventsWithDeliveries),
     countDeliveries: longRead(countDeliveries),
     next: longRead(nextEvents),
     bounds: read(eventBounds),

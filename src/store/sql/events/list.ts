@@ -1,3 +1,4 @@
+import { keysOfText } from "../../../domain/order-key.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type {
   EventBounds,
@@ -11,6 +12,7 @@ import type {
 import { matchOf } from "../catalog/matching.ts";
 import { loadRemoved } from "../history/retention.ts";
 import type { Work } from "../operation.ts";
+import { DELIVERY_STATE } from "../queue/delivery-state.ts";
 import { isRowid, type Sql, walkedBy } from "../sql.ts";
 import { ALL_ACTIONS, BLOCK_SIZES, type BlockRun, blocksOf, rangeOf } from "./counts.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "./payloads.ts";
@@ -217,7 +219,8 @@ export async function listEvents(work: Work, query: EventSelection): Promise<Eve
   const onward = last === undefined ? ranges : rangesAfter(ranges, last, order);
   const ids = await selected.walk(onward, order, limit);
   const possible = query.holding === undefined ? ids : await idsHolding(work, ids, query.holding);
-  const { events, isCut } = await readEvents(work, possible, query);
+  const wanted = await idsWithDeliveries(work, possible, query);
+  const { events, isCut } = await readEvents(work, wanted, query);
   const placeOf = new Map(ids.map((id, index) => [id, index + 1]));
   const places = events.map(({ rowid }) => placeOf.get(rowid)!);
   const seen = isCut ? places.at(-1)! : ids.length;
@@ -279,6 +282,35 @@ async function idsHolding(
 
 function needsNoEscape(text: string): boolean {
   return JSON.stringify(text) === `"${text}"`;
+}
+
+/** SQL that says whether the event `page.id` has a delivery of which the condition is true, to the applications `?2`. */
+function hasDelivery(condition: string): string {
+  return `EXISTS (
+      SELECT 1 FROM delivery AS d INDEXED BY delivery_event CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+      WHERE d.event_id = page.id AND ${condition}
+        AND (?2 IS NULL OR s.application IN list(?2: name text)))`;
+}
+
+/** Answers those of the events whose deliveries are so; `unreceived` has none that was delivered. */
+async function idsWithDeliveries(
+  sql: Sql,
+  ids: readonly number[],
+  { outcome, deliveryKey: key, applications }: EventSelection,
+): Promise<readonly number[]> {
+  if ((outcome ?? key) === undefined) return ids;
+  const rows = await sql.rows<{ id: number }>(
+    `SELECT page.id FROM list(?1: id bigint) AS page
+      WHERE (coalesce(?3, '') <> 'unreceived' OR NOT ${hasDelivery(`d.state = ${DELIVERY_STATE.delivered}`)})
+        AND (coalesce(?3, '') <> 'failed' OR ${hasDelivery(`d.state = ${DELIVERY_STATE.failed}`)})
+        AND (?4 IS NULL OR ${hasDelivery("d.key IN list(?4: key bigint)")})`,
+    JSON.stringify(ids),
+    applications === undefined ? null : JSON.stringify(applications),
+    outcome ?? null,
+    key === undefined ? null : JSON.stringify(keysOfText(key)),
+  );
+  const having = new Set(rows.map(({ id }) => id));
+  return ids.filter((id) => having.has(id));
 }
 
 /** Reads the first of the events whose payloads fit, and at least one. */

@@ -4,10 +4,8 @@ import type {
   DeliveryStatus,
   DeliveryWithAttempts,
 } from "../../../domain/delivery.ts";
-import type { WantedDeliveries } from "../../events.ts";
 import { checkRetry, checkSkip, type RequestedDelivery } from "../../rules/requests.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
-import { keysOfText } from "../../../domain/order-key.ts";
 import { isRowid, type Sql } from "../sql.ts";
 import { attemptsOfDelivery } from "./attempts.ts";
 import {
@@ -93,32 +91,4 @@ export async function countDeliveries(
   return ids.map((id) =>
     Object.fromEntries((counts.get(id) ?? []).map(({ status, count }) => [status, count])),
   );
-}
-
-/** SQL that says whether the event `page.id` has a delivery of which the condition is true, to the applications `?2`. */
-function hasDelivery(condition: string): string {
-  return `EXISTS (
-      SELECT 1 FROM delivery AS d INDEXED BY delivery_event CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
-      WHERE d.event_id = page.id AND ${condition}
-        AND (?2 IS NULL OR s.application IN list(?2: name text)))`;
-}
-
-/** Answers those of the events whose deliveries are so; `unreceived` has none that was delivered. */
-export async function eventsWithDeliveries(
-  sql: Sql,
-  ids: readonly number[],
-  { outcome, key }: WantedDeliveries,
-  applications?: readonly string[],
-): Promise<readonly number[]> {
-  const rows = await sql.rows<{ id: number }>(
-    `SELECT page.id FROM list(?1: id bigint) AS page
-      WHERE (coalesce(?3, '') <> 'unreceived' OR NOT ${hasDelivery(`d.state = ${DELIVERY_STATE.delivered}`)})
-        AND (coalesce(?3, '') <> 'failed' OR ${hasDelivery(`d.state = ${DELIVERY_STATE.failed}`)})
-        AND (?4 IS NULL OR ${hasDelivery("d.key IN list(?4: key bigint)")})`,
-    JSON.stringify(ids),
-    applications === undefined ? null : JSON.stringify(applications),
-    outcome ?? null,
-    key === undefined ? null : JSON.stringify(keysOfText(key)),
-  );
-  return rows.map(({ id }) => id);
 }
