@@ -87,8 +87,8 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
   const { readable } = actionFinder(store, access);
 
   const revisionOf = async (action: string, revision: number): Promise<ActionRevision> => {
-    const record = await store.catalog.findRevision(action, revision);
-    if (record === undefined) {
+    const [record] = await store.catalog.listRevisions({ action, limit: 1, after: revision + 1 });
+    if (record?.revision !== revision) {
       throw new EvregError("not_found", `There is no revision of ${action} with the number ${revision}.`);
     }
     return record;

@@ -101,9 +101,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
    */
   async function pulledFrom(id: number): Promise<Subscription> {
     requireChanging(access);
-    const { catalog } = store;
-    const found =
-      (await catalog.findSubscription(checkId(id))) ?? (await catalog.findDeletedSubscription(id));
+    const found = await store.catalog.findSubscription(checkId(id), true);
     const subscription = existing(found, "subscription", id);
     access.require(scopeFor(subscription.mode), subscription.application);
     return ofModePull(subscription);

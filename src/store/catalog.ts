@@ -24,8 +24,6 @@ export interface CatalogStore {
    * when the action was changed since `expectedVersion`, and `undefined` when there is none.
    */
   reviseAction(input: ActionChange, nowMs: number, by?: Actor): Promise<Action | "stale" | undefined>;
-  /** Answers `undefined` when there is no such action or revision. */
-  findRevision(action: string, revision: number): Promise<ActionRevision | undefined>;
   /**
    * Lists the revisions of an action, newest first; `after` walks on to older ones. There are none where there is no such
    * action.
@@ -40,9 +38,8 @@ export interface CatalogStore {
   createSubscription(input: SubscriptionRecord, nowMs: number, by?: Actor): Promise<Subscription>;
   /** Answers `undefined` where the secret cannot be read, and after its subscription was deleted. */
   findSecret(id: number): Promise<string | undefined>;
-  findSubscription(id: number): Promise<Subscription | undefined>;
-  /** Answers a deleted subscription as it was when it was deleted. */
-  findDeletedSubscription(id: number): Promise<Subscription | undefined>;
+  /** @param alsoDeleted whether to answer a deleted one too, as it was when it was deleted */
+  findSubscription(id: number, alsoDeleted?: boolean): Promise<Subscription | undefined>;
   /** Lists subscriptions, oldest first, those after `after`. */
   listSubscriptions(query: SubscriptionSelection): Promise<readonly Subscription[]>;
   /**

@@ -11,7 +11,6 @@ import type { ClaimRequest, ConsumerRequest } from "../queue.ts";
 import {
   createAction,
   findAction,
-  findRevision,
   listActions,
   listRevisions,
   nearestAction,
@@ -28,7 +27,6 @@ import {
 import {
   createSubscription,
   deleteSubscription,
-  findDeletedSubscription,
   findSubscription,
   listSubscriptions,
   rotateSecret,
@@ -94,12 +92,10 @@ export const OPERATIONS = {
         members: (after, before) => before && changedMembers(ACTION, before, after),
       }),
     ),
-    findRevision: read(findRevision),
     listRevisions: read(listRevisions),
     createSubscription: audited("subscription.created", createSubscription),
     findSecret: read(findSecret),
     findSubscription: read(findSubscription),
-    findDeletedSubscription: read(findDeletedSubscription),
     listSubscriptions: read(listSubscriptions),
     updateSubscription: kept(
       audited("subscription.updated", updateSubscription, {

@@ -21,7 +21,7 @@ import {
 } from "../../../domain/service-events.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { actionAfter, actionExists, type ChangeableAction } from "../../rules/catalog.ts";
-import { isRowid, type Sql } from "../sql.ts";
+import type { Sql } from "../sql.ts";
 import { parseStored } from "../stored-record.ts";
 import { matchNewAction } from "./matching.ts";
 
@@ -180,16 +180,6 @@ interface RevisionRow {
   readonly created_ms: number;
   readonly compatibility: CompatibilityMode | null;
   readonly breaks: number | null;
-}
-
-export async function findRevision(
-  sql: Sql,
-  action: string,
-  revision: number,
-): Promise<ActionRevision | undefined> {
-  if (!isRowid(revision)) return undefined;
-  const [newest] = await listRevisions(sql, { action, limit: 1, after: revision + 1 });
-  return newest?.revision === revision ? newest : undefined;
 }
 
 export async function listRevisions(sql: Sql, query: RevisionSelection): Promise<readonly ActionRevision[]> {

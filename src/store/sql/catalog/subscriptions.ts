@@ -58,14 +58,12 @@ export async function createSubscription(
   return (await findSubscription(work, id))!;
 }
 
-export async function findSubscription(sql: Sql, id: number): Promise<Subscription | undefined> {
-  const row = await findRow(sql, id);
-  return row && subscriptionOf(row);
-}
-
-/** Answers a deleted subscription as it was when it was deleted. */
-export async function findDeletedSubscription(sql: Sql, id: number): Promise<Subscription | undefined> {
-  const row = await findRow(sql, id, DELETED);
+export async function findSubscription(
+  sql: Sql,
+  id: number,
+  alsoDeleted = false,
+): Promise<Subscription | undefined> {
+  const row = await findRow(sql, id, alsoDeleted ? "TRUE" : LIVING);
   return row && subscriptionOf(row);
 }
 
@@ -223,8 +221,6 @@ const SELECT_SUBSCRIPTION = `
   WHERE`;
 
 const LIVING = "s.deleted_ms IS NULL";
-/** A deleted subscription has no secrets any more. */
-const DELETED = "s.deleted_ms IS NOT NULL";
 
 async function findRow(sql: Sql, id: number, condition = LIVING): Promise<ListedSubscriptionRow | undefined> {
   if (!isRowid(id)) return undefined;
