@@ -1,7 +1,8 @@
-import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { linkSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { startCommand } from "../support/program.ts";
+import { cleanEnv, startCommand, STARTED_BY } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { useServed } from "./served.ts";
@@ -68,11 +69,17 @@ test("a refused line that is not UTF-8 is kept as base64, and one that is too lo
 
 test("the refused lines never replace the file that is read", async () => {
   symlinkSync(at("kept.ndjson"), at("link"));
+  linkSync(at("kept.ndjson"), at("hard-link"));
   const before = readFileSync(at("kept.ndjson"), "utf8");
-  expect(await run(["publish", "--batch", "kept.ndjson", "--rejects", "link"])).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("--batch and --rejects name the same file") as string,
-  });
+  for (const name of ["kept.ndjson", "link", "hard-link"]) {
+    expect(await run(["publish", "--batch", "kept.ndjson", "--rejects", name])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--batch and --rejects name the same file") as string,
+    });
+  }
+  const command = 'exec "$@" publish --batch - --rejects kept.ndjson < kept.ndjson';
+  const { status } = spawnSync("sh", ["-c", command, "sh", ...STARTED_BY], { cwd: folder, env: cleanEnv() });
+  expect(status).toBe(2);
   expect(readFileSync(at("kept.ndjson"), "utf8")).toBe(before);
 });
 

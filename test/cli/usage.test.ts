@@ -111,11 +111,6 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
     ["publish", "--batch", "-", "--idempotency-key", "k".repeat(201)],
     /1 to 200 printable/,
   ],
-  [
-    "one file to read and to write",
-    ["publish", "--batch", "package.json", "--rejects", "./package.json"],
-    /--batch and --rejects name the same file/,
-  ],
   ["text for an id", ["deliveries", "get", "first"], /ID takes a whole number/],
   [
     "flags that exclude each other",

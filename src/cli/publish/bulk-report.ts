@@ -1,6 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { realpathSync } from "node:fs";
-import { resolve } from "node:path";
+import { fstatSync, statSync } from "node:fs";
 import type { ErrorBody } from "../../domain/error.ts";
 import { progressBar } from "../io/progress.ts";
 import { counted } from "../io/text.ts";
@@ -108,17 +107,24 @@ function textOf(bytes: Uint8Array): object {
   return isUtf8(buffer) ? { text: buffer.toString("utf8") } : { text_base64: buffer.toString("base64") };
 }
 
-/** The file that is read would be lost if it were written. @throws EvregError `usage` */
+/**
+ * The file that is read would be lost if it were written, by whichever of its names, or as stdin.
+ * @throws EvregError `usage`
+ */
 export function mustBeOther(rejects: string, source: string): void {
-  if (realPath(rejects) !== realPath(source)) return;
-  throw usageError(`--batch and --rejects name the same file, ${source}; give each its own.`);
+  const stdin = 0;
+  const [written, read] = [fileAt(rejects), fileAt(source === "-" ? stdin : source)];
+  if (written === undefined || written !== read) return;
+  throw usageError(`--batch and --rejects name the same file, ${rejects}; give each its own.`);
 }
 
-/** A path without links: to empty a link to the file that is read would lose that. */
-function realPath(path: string): string {
+/** What is the same for all names of a file; `undefined` where there is none. */
+function fileAt(place: string | number): string | undefined {
   try {
-    return realpathSync(path);
+    const stats =
+      typeof place === "string" ? statSync(place, { bigint: true }) : fstatSync(place, { bigint: true });
+    return stats.isFile() ? `${stats.dev} ${stats.ino}` : undefined;
   } catch {
-    return resolve(path);
+    return undefined;
   }
 }
