@@ -98,6 +98,13 @@ it("a file with a key from the start never contains a secret, nor does its log, 
   await store.catalog.updateSubscription(1, { bearer: { kind: "secret" } }, NOW);
   await store.close();
   expect(traces("whsec_")).toEqual([]);
+  // Two texts under one key and one nonce would show what they have in common.
+  const texts = fileSql(
+    file(),
+    `SELECT secret AS text FROM subscription_secret
+      UNION ALL SELECT bearer_token FROM subscription_secret WHERE bearer_token IS NOT NULL`,
+  ) as { text: string }[];
+  expect(new Set(texts.map(({ text }) => text.split(" ")[2]!.slice(0, 16))).size).toBe(40);
   const again = await open({ key: A });
   expectAll(await claimed(again), upTo(30));
   await again.close();
@@ -189,7 +196,7 @@ describe("the key of an encrypted file", () => {
     for (const keys of [{ key: B }, { key: B, previous: A }]) await (await open(keys)).close();
   });
 
-  it("opens no secret that was moved or replaced, and other subscriptions work", async () => {
+  it("opens no secret that was moved to another name, application or purpose, or replaced, and other subscriptions work", async () => {
     await encrypted();
     fileSql(
       file(),
@@ -197,14 +204,16 @@ describe("the key of an encrypted file", () => {
         WHERE subscription_id = 1`,
       "UPDATE subscription_secret SET secret = 'whsec_of-somebody-else' WHERE subscription_id = 4",
       "UPDATE subscription_secret SET bearer_token = 'plain' WHERE subscription_id = 6",
+      "UPDATE subscription SET application = 'y' WHERE rowid = 8",
+      "UPDATE subscription_secret SET bearer_token = secret WHERE subscription_id = 9",
     );
     const store = await open({ key: A });
     const secrets = await claimed(store);
-    for (const n of [1, 4, 6]) {
+    for (const n of [1, 4, 6, 8, 9]) {
       expect(secrets.get(n)).toMatchObject({ subscriptionId: n, secret: undefined });
       secrets.delete(n);
     }
-    expectAll(secrets, [2, 3, 5, 7, 8, 9, 10]);
+    expectAll(secrets, [2, 3, 5, 7, 10]);
 
     // A new secret mends it; the one that cannot be read has no overlap.
     const { previous_secret_until: until } =
