@@ -43,7 +43,7 @@ export function actionEndsContract(open: OpenEvreg): void {
       await under.evreg.events.publish(keyed);
       expect(await under.evreg.events.publish(keyed)).toMatchObject({ replayed: true, deprecation: told });
       await under.clock.advance(60_000);
-      await under.evreg.actions.update(old, { deprecated: true });
+      await under.evreg.actions.update(old, { deprecated: true, compatibility: "none" });
       expect(await under.evreg.events.publish(event)).toMatchObject({ deprecation: told });
     });
 

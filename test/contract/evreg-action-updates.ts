@@ -154,6 +154,16 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       expect(revisions.toSorted((one, other) => one - other)).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
     });
 
+    it("refuses one of two concurrent updates that contradict each other", async () => {
+      await create();
+      const updates = ["string", "integer"].map((type) => {
+        const phone = { ...USER_SCHEMA, properties: { ...properties, phone: { type } } };
+        return under.evreg.actions.update(name, { schemata: phone });
+      });
+      const ends = await Promise.allSettled(updates);
+      expect(ends.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    });
+
     it("checks payloads by the current schema, and each event keeps its revision", async () => {
       await create();
       const first = await publish(under.evreg, ownEvent());

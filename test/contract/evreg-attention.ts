@@ -94,6 +94,8 @@ export function attentionContract(open: OpenEvreg): void {
         published_from: NOW,
       });
       expect([meta.total, meta.subscriptions]).toEqual([2, 1]);
+      await under.evreg.subscriptions.update(id, { max_retries: 1 });
+      expect((await under.evreg.attention()).data[0]).toMatchObject({ reason: "deactivated", since: at });
       await under.evreg.subscriptions.update(id, { active: false });
       expect((await under.evreg.attention()).data).toMatchObject([
         { reason: "failed" },
@@ -194,9 +196,14 @@ export function attentionContract(open: OpenEvreg): void {
           found: `billing/pulled is a pull subscription from which nobody claims since ${NOW}; 2 deliveries wait; start a consumer, or delete it.`,
         }),
       ]);
-      await under.evreg.subscriptions.claim(id, { max: 1, lease_ms: 600_000 });
+      const { data: taken } = await under.evreg.subscriptions.claim(id, { max: 1, lease_ms: 600_000 });
       await under.clock.advance(300_000);
       expect((await under.evreg.attention()).data).toEqual([]);
+      // A consumer that fails is graver than none.
+      const results = [{ lease: taken[0]!.lease, outcome: "failed" }] as const;
+      await under.evreg.subscriptions.finish(id, { results });
+      await under.clock.advance(300_000);
+      expect((await under.evreg.attention()).data).toMatchObject([{ reason: "failing" }]);
     });
 
     it("is not a pull subscription that was made for a while, once nobody claims from it any more", async () => {

@@ -105,10 +105,10 @@ export function auditContract(open: OpenEvreg): void {
       expect(all.map(({ name }) => name)).toEqual(["c", "b", "a"]);
       const after = await evreg.audit.list({ limit: 1, after: all[0]!.rowid });
       expect(after.data).toEqual([all[1]]);
-      const to = new Date(atMs + 1_500).toISOString();
-      const from = new Date(atMs + 500).toISOString();
+      const to = new Date(atMs + 2_000).toISOString();
+      const from = new Date(atMs + 1_000).toISOString();
       expect((await evreg.audit.list({ from, to })).data).toEqual([all[1]]);
-      expect(await under.store.audit.removeExpired(atMs + 500)).toBeGreaterThan(0);
+      expect(await under.store.audit.removeExpired(atMs + 1_000)).toBeGreaterThan(0);
       expect((await evreg.audit.list({ limit: 2 })).data).toEqual(all.slice(0, 2));
       expect((await evreg.audit.list({ after: all[1]!.rowid })).data).toEqual([]);
       await refusal(evreg.audit.list({ from: to, to: from }), "malformed");

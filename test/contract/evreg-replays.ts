@@ -81,6 +81,17 @@ export function replaysContract(open: OpenEvreg): void {
       expect((await under.evreg.replays.start(1, { from: FROM, status: "failed" })).data.rowid).toBe(2);
     });
 
+    it("run beside those of other subscriptions, end with their own, and are listed by how they are", async () => {
+      const { rowid: other } = await subscribe(under.evreg, { subscription: "other" });
+      for (const id of [1, other]) await under.evreg.replays.start(id, { from: FROM, status: "missed" });
+      const listed = async (query: ReplayQuery) =>
+        (await under.evreg.replays.list(query)).data.map(({ subscription_id: id }) => id);
+      expect(await listed({ status: "running" })).toEqual([other, 1]);
+      await under.evreg.subscriptions.delete(other);
+      expect(await listed({ status: "running" })).toEqual([1]);
+      expect(await listed({ status: "cancelled" })).toEqual([other]);
+    });
+
     it("need an existing subscription", async () => {
       await refusal(under.evreg.replays.start(9, { from: FROM, status: "all" }), "not_found");
       await refusal(under.evreg.replays.count(9, { from: FROM, status: "all" }), "not_found");

@@ -162,6 +162,7 @@ export function subscriptionsContract(open: OpenEvreg): void {
         { handler: "https://new.example.com/" },
         { max_retries: 0 },
         { action: other },
+        { action: other, max_retries: 3 },
         { active: false },
         { active: true, max_retries: 7 },
         {},

@@ -14,7 +14,7 @@ nothing is stored of one that was not started
   publish 1; wait 1m; claim 1; return 1; late 1; status 1 pending in -1m; tried 1 nothing; claim 1(0)
 what is filtered ends without an attempt, and a person can send it; what its attempts showed stays
   publish 1; claim 1; filter 1; late 1; status 1 filtered; tried 1 nothing; claim nothing; retry 1; claim 1(0)
-  fail 1; retry 1; claim 1(0); filter 1; status 1 filtered; tried 1 failed
+  fail 1; retry 1; claim 1(0); filter 1; status 1 filtered; tried 1 failed; refuse skip 1 (nothing of it is left)
 the longest due of a subscription comes first
   publish 1; claim 1; fail 1 for 2s; wait 1s; publish 1; wait 1s; claim only 2; claim 1(1)
 a handler that is gone deactivates its subscription, and the others are held
@@ -23,12 +23,13 @@ a handler that is gone deactivates its subscription, and the others are held
 a deleted subscription keeps its history, and what is unfinished is cancelled
   publish 3; claim only 1; deliver 1; claim only 2; delete; list delivered 1; list delivering 2; list cancelled 3
   backlog nothing; pending 1; fail 2 for 1h; list cancelled 3 2; pending 2; claim nothing
+  refuse skip 2 (it is cancelled); refuse retry 2 (was deleted)
 nothing is claimed of a subscription that is slowed, and nothing counts against retries meanwhile
   publish 3; claim only 1; fail 1 for 2s slow 1h; claim nothing until 1h; slowed 1h; wait 1h; claim 1(1) 2(0) 3(0)
 it is known what comes due after a slowness has ended
   publish 1; claim 1; fail 1 for 9s slow 5s; claim nothing until 9s
 a slowness is never shortened, and ends for another handler or when a person says so
-  publish 4; claim 1 2 3 4; fail 1 slow 1h; fail 2 slow 1s; slowed 1h; failing 0s; resume; slowed nothing
+  publish 4; claim 1 2 3 4; fail 1 slow 1h; fail 2 slow 1s; pause; slowed 1h; failing 0s; resume; slowed nothing
   failing nothing; fail 3 slow 1h; move; slowed nothing; fail 4 slow 1h; slowed nothing; claim 1 2 3 4
 what a person requests is claimed at once, before all else, also while its subscription is slowed
   publish 5; claim only 1; fail 1 for 1s slow 1h; claim nothing; retry 1; status 1 pending in 0s; claim 1(0)

@@ -21,6 +21,13 @@ export function recordSuite(open: OpenStore): void {
     }
   });
 
+  it("records nothing of a retired action, whatever whoever publishes has read before", async () => {
+    const action = await on.action();
+    const retire = { action: action.action, settings: { retired: true }, expectedVersion: 1 };
+    await on.catalog.reviseAction(retire, NOW);
+    expect(await on.record([eventOf(action)])).toEqual([{ kind: "stale" }]);
+  });
+
   it("separates an atomic batch from concurrent writes", async () => {
     const action = await on.action();
     const stale = { ...eventOf(action), revision: 7 };

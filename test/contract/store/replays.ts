@@ -125,12 +125,14 @@ export function replaySuite(open: OpenStore): void {
     },
   );
 
-  it("do not start for an action that their subscription has no more", async () => {
+  it("do not start for an action that their subscription has no more, nor once that is deleted", async () => {
     await on.action("b");
     const { subscription } = await on.due();
     const planned = await plan(subscription, "all");
     await on.update(subscription.rowid, { action: "b" }, LATER);
     await expect(on.replays.start(planned, LATER)).rejects.toMatchObject({ code: "conflict" });
+    await on.catalog.deleteSubscription(subscription.rowid, LATER);
+    expect(await on.replays.start(planned, LATER)).toBeUndefined();
   });
 
   it("keep deliveries in the order of their times, wherever the clock is set", async () => {

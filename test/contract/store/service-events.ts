@@ -66,6 +66,15 @@ export function serviceEventSuite(open: OpenStore): void {
     expect(await on.rowids()).toEqual(events.toReversed());
   });
 
+  it("record of what happens at once that to which somebody has subscribed", async () => {
+    await operator("evreg.subscription.deactivated");
+    await on.subscription(action, NO_RETRIES);
+    await on.publish(action);
+    await finishAll("gone", 410);
+    expect(await payloadsOf("evreg.subscription.deactivated")).toHaveLength(1);
+    expect(await on.rowids()).toHaveLength(2);
+  });
+
   it("record many for many subscribers, each once and in order, together with other results", async () => {
     await operators("evreg.delivery.failed", 99);
     await on.subscription(action, NO_RETRIES);

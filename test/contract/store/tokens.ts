@@ -72,6 +72,13 @@ export function tokenSuite(open: OpenStore): void {
     expect(await on.tokens.find("c31")).toBeUndefined();
   });
 
+  it("makes 16 codes in two minutes for a token, and one for another none the less", async () => {
+    const [parent, other] = [await createNamed("p"), await createNamed("other")];
+    for (let made = 0; made < 16; made += 1) await codeOf(parent.rowid, `${made}`);
+    await expect(codeOf(parent.rowid, "more")).rejects.toMatchObject({ code: "rate_limited" });
+    await codeOf(other.rowid, "of another");
+  });
+
   it("never reuses a revoked token's rowid", async () => {
     const first = await on.tokens.create({ name: "a", scopes: [], hash: "1" }, NOW);
     await on.tokens.revoke(first.rowid, NOW);

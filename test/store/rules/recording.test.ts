@@ -64,3 +64,15 @@ describe("a call of several events", () => {
     expect(taken).toEqual([2, 1, 1]);
   });
 });
+
+it.each([
+  ["ahead", 500, NOW + 500, undefined],
+  ["a little behind", -CLOCK_TOLERANCE_MS, NOW, undefined],
+  ["set back", -CLOCK_TOLERANCE_MS - 1, NOW - CLOCK_TOLERANCE_MS - 1, { event: 12, delivery: 23 }],
+])("where the clock is %s, times rise or start anew", (_, byMs, timestampedMs, segment) => {
+  const recording = recordingAfter(NOW);
+  const nowMs = NOW + byMs;
+  const decisions = recording.decide({ atomic: false, events: [candidate(), candidate({ nowMs })] });
+  expect(decisions).toEqual([recorded(11), recorded(12, 2, timestampedMs)]);
+  expect(recording.segments).toEqual(segment === undefined ? [] : [{ ...segment, noticedMs: nowMs }]);
+});
