@@ -124,8 +124,8 @@ test("a client goes on where it was once its server has started again, and gives
   const early = await again.evreg.stream({ topics: ["deliveries"], since: "1h" });
   for await (const message of early) {
     const complete_since = expect.stringMatching(/Z$/) as string;
-    const data = { reason: "overrun", topics: ["deliveries"], missed: null, complete_since };
-    expect(message).toMatchObject({ type: "gap", data });
+    const gap = { reason: "overrun", topics: ["deliveries"], missed: null, complete_since };
+    expect(message).toMatchObject({ type: "gap", data: gap });
     break;
   }
   expect(broken.length).toBeGreaterThan(0);
