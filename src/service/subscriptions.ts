@@ -185,8 +185,9 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const record = { ...names, maxRetries, active, secret, bearer, settings };
       const created = await store.catalog.createSubscription(record, clock.now(), access.actor);
       changed("created", created);
-      const shared = await store.catalog.findSecret(created.rowid);
-      return { data: { ...created, secret: shared ?? secret }, ...warned };
+      // Others of its name may have had one before, which it shares.
+      const sendable = await store.queue.findSendable(created.rowid);
+      return { data: { ...created, secret: sendable?.secret ?? secret }, ...warned };
     },
     async get(id) {
       if (!access.allowsSome("listen")) return answered(await readable(id));

@@ -36,8 +36,6 @@ export interface CatalogStore {
    * application, name and mode.
    */
   createSubscription(input: SubscriptionRecord, nowMs: number, by?: Actor): Promise<Subscription>;
-  /** Answers `undefined` where the secret cannot be read, and after its subscription was deleted. */
-  findSecret(id: number): Promise<string | undefined>;
   /** @param alsoDeleted whether to answer a deleted one too, as it was when it was deleted */
   findSubscription(id: number, alsoDeleted?: boolean): Promise<Subscription | undefined>;
   /** Lists subscriptions, oldest first, those after `after`. */

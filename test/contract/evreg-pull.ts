@@ -111,7 +111,7 @@ export function pullContract(open: OpenEvreg): void {
       expect(second.secret).toBe(pulled.secret);
       expect((await subscriptions.rotateSecret(second.rowid)).meta).toEqual({ rotated: 2 });
       expect((await subscriptions.get(pushed.rowid)).data.previous_secret_until).toBeNull();
-      expect(await under.store.catalog.findSecret(pushed.rowid)).toBe(pushed.secret);
+      expect((await under.store.queue.findSendable(pushed.rowid))?.secret).toBe(pushed.secret);
     });
 
     it("keep their deliveries from the engine", async () => {

@@ -16,14 +16,7 @@ import {
   nearestAction,
   reviseAction,
 } from "./catalog/actions.ts";
-import {
-  createToken,
-  findSecret,
-  findToken,
-  listTokens,
-  recordTokenUses,
-  revokeToken,
-} from "./catalog/credentials.ts";
+import { createToken, findToken, listTokens, recordTokenUses, revokeToken } from "./catalog/credentials.ts";
 import {
   createSubscription,
   deleteSubscription,
@@ -94,7 +87,6 @@ export const OPERATIONS = {
     ),
     listRevisions: read(listRevisions),
     createSubscription: audited("subscription.created", createSubscription),
-    findSecret: read(findSecret),
     findSubscription: read(findSubscription),
     listSubscriptions: read(listSubscriptions),
     updateSubscription: kept(

@@ -52,19 +52,6 @@ export async function insertSecrets(
   if (input.bearer !== undefined) await setBearer(work, id, input, input.bearer);
 }
 
-/** Answers `undefined` if the secret cannot be read. */
-export async function findSecret(work: Work, id: number): Promise<string | undefined> {
-  const stored = await work.first<SecretOwner & { readonly secret: string }>(
-    `SELECT s.application, s.subscription, k.secret
-      FROM subscription_secret AS k CROSS JOIN subscription AS s ON s.rowid = k.subscription_id
-      WHERE k.subscription_id = ?`,
-    id,
-  );
-  return stored === undefined
-    ? undefined
-    : new Vault(work.key).open(aboutSecret(stored, "secret"), stored.secret);
-}
-
 export async function setBearer(
   work: Work,
   id: number,
