@@ -1,36 +1,21 @@
 import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { commandLine } from "../support/command-line.ts";
-import { temporaryFolder } from "../support/program.ts";
-import { serveHere, type TestServer } from "../support/server.ts";
+import { expect, test } from "vitest";
+import { serveHere } from "../support/server.ts";
+import { useServed } from "./served.ts";
 
-const folder = temporaryFolder();
-const data = join(folder.path, "data");
-const stopped = join(folder.path, "stopped");
-const { run } = commandLine(folder.path, { EVREG_DATA: data });
-const at = (name: string): string => join(folder.path, name);
-let server: TestServer;
-
-beforeAll(async () => {
-  for (const path of [stopped, data]) {
-    mkdirSync(path, { mode: 0o700 });
-    server = await serveHere(path, { dev: true });
-    if (path === stopped) await server.stop();
-  }
-  const create = "actions create kept --application shop --schema -".split(" ");
-  expect(await run(create, { input: '{"type": "object"}' })).toMatchObject({ code: 0 });
+const { folder, data, run } = useServed(async ({ evreg }) => {
+  mkdirSync(stopped, { mode: 0o700 });
+  await (await serveHere(stopped, { dev: true })).stop();
+  await evreg.actions.create({ action: "kept", application: "shop", schemata: { type: "object" } });
   symlinkSync(join(data, "evreg.db"), at("link.db"));
   symlinkSync(data, at("link-to-folder"));
   writeFileSync(join(stopped, "token"), "a token\n");
   writeFileSync(at("older-backup.db"), "an older backup");
   symlinkSync(at("older-backup.db"), at("newest.db"));
 });
-
-afterAll(async () => {
-  await server.stop();
-  folder.remove();
-});
+const at = (name: string): string => join(folder, name);
+const stopped = at("stopped");
 
 test.each([
   "data/evreg.db",

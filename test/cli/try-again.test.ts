@@ -1,11 +1,10 @@
 import { rmSync, statfsSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import type { Finding } from "../../src/domain/operations.ts";
 import { commandLine } from "../support/command-line.ts";
 import { startCommand, temporaryFolder } from "../support/program.ts";
+import { otherServer } from "../support/other-server.ts";
 import { serveHere } from "../support/server.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
@@ -25,21 +24,15 @@ test.each([
   [422, 1],
 ])("a command that a server answers with %i ends with %i", async (status, code) => {
   const headers = status === 422 ? {} : { "retry-after": "1" };
-  const server = createServer((_request, response) => {
+  const { url, close } = await otherServer((_request, response) => {
     response.writeHead(status, { "content-type": "application/json", ...headers });
     response.end(JSON.stringify({ error: "Not now.", details: {}, code: status }));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  try {
-    expect(await run(["publish", "order.created", "{}", "--url", url])).toMatchObject({
-      code,
-      stderr: expect.stringContaining("Error: Not now.") as unknown,
-    });
-  } finally {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  }
+  expect(await run(["publish", "order.created", "{}", "--url", url])).toMatchObject({
+    code,
+    stderr: expect.stringContaining("Error: Not now.") as unknown,
+  });
+  await close();
 });
 
 test.skipIf(small === undefined)(

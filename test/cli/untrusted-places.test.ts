@@ -8,19 +8,18 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { commandLine } from "../support/command-line.ts";
+import { otherServer } from "../support/other-server.ts";
 import { temporaryFolder } from "../support/program.ts";
 
 // A server of somebody who wants tokens: it answers `/health` as any instance asked for, and keeps what it is shown.
 
 const TOKEN = "evreg_of_the_environment";
 let folder: ReturnType<typeof temporaryFolder>;
-let server: Server;
 let url: string;
+let close: () => Promise<unknown>;
 let seen: string[];
 let cli: ReturnType<typeof commandLine>;
 
@@ -28,7 +27,7 @@ beforeEach(async () => {
   folder = temporaryFolder();
   cli = commandLine(folder.path, {});
   seen = [];
-  server = createServer((request, response) => {
+  ({ url, close } = await otherServer((request, response) => {
     const about = { "/health": { instance: "forged" }, "/v1/whoami": { data_id: "forged", scopes: [] } }[
       String(request.url)
     ];
@@ -36,13 +35,10 @@ beforeEach(async () => {
     const data = about ?? [];
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify({ data, meta: { total: 0, page: 1, per_page: 50 } }));
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }));
 });
-afterEach(() => {
-  server.closeAllConnections();
-  server.close();
+afterEach(async () => {
+  await close();
   folder.remove();
 });
 

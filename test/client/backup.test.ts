@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import { connect } from "../../src/client/client.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { Evreg } from "../../src/evreg.ts";
+import { otherServer } from "../support/other-server.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -13,17 +13,9 @@ afterEach(async () => {
 
 /** A server that answers like this, and a client to it. */
 async function answering(listener: RequestListener): Promise<Evreg> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  closing.push(
-    () =>
-      new Promise((resolve) => {
-        server.close(resolve);
-        server.closeAllConnections();
-      }),
-  );
-  const evreg = connect({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
-  closing.push(() => evreg.close());
+  const { url, close } = await otherServer(listener);
+  const evreg = connect({ url });
+  closing.push(close, () => evreg.close());
   return evreg;
 }
 

@@ -1,6 +1,3 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { eventsAnswer } from "../../src/client/answers.ts";
 import { foreignAnswer, refusal } from "../../src/client/channel.ts";
@@ -10,6 +7,7 @@ import { EvregError } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
 import { readEventLine } from "../../src/domain/publish-body.ts";
 import { encodeJson, RawJson } from "../../src/json/raw-json.ts";
+import { otherServer } from "../support/other-server.ts";
 
 const payload = RawJson.fromText('{ "é": 1.0,\n "1": "𝄞" }');
 
@@ -76,18 +74,15 @@ test("a Retry-After from a server or a proxy is kept with its error", () => {
 test("events are dropped here where a server ignores the preference for none", async () => {
   const asked: unknown[] = [];
   const body = { data: [null, null], errors: [], meta: { accepted: 2, rejected: 0, replayed: 0 } };
-  const server = createServer((request, response) => {
+  const { url, close } = await otherServer((request, response) => {
     asked.push(request.headers["prefer"]);
     response.setHeader("content-type", "application/json").end(JSON.stringify(body));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const evreg = connect({ url: `http://127.0.0.1:${port}` });
+  const evreg = connect({ url });
   const items = [{ action: "a", payload }];
   expect(await evreg.events.publishBatch(items, { minimal: true })).toEqual({ ...body, data: [] });
   expect(await evreg.events.publishBatch(items)).toEqual(body);
   expect(asked).toEqual(["return=minimal", undefined]);
   await evreg.close();
-  server.close();
+  await close();
 });

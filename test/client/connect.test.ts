@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type RequestListener, type Server } from "node:http";
+import type { RequestListener } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, test } from "vitest";
@@ -8,24 +8,17 @@ import { connect, type ConnectOptions } from "../../src/client/client.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
+import { otherServer } from "../support/other-server.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-/** Another program on that port: what a client meets when the address is wrong. */
 async function other(listener: RequestListener): Promise<string> {
-  const server: Server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  closing.push(
-    () =>
-      new Promise((resolve) => {
-        server.close(resolve);
-        server.closeAllConnections();
-      }),
-  );
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, close } = await otherServer(listener);
+  closing.push(close);
+  return url;
 }
 
 function client(options: ConnectOptions): Evreg {
