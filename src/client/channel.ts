@@ -4,6 +4,7 @@ import { Agent, request } from "undici";
 import { codeOfStatus, type ErrorBody, EvregError, messageOf } from "../domain/error.ts";
 import { withoutUserInfo } from "../domain/formats.ts";
 import { retryAfterMs } from "../domain/retry.ts";
+import { networkErrorCode } from "../runtime/network-error.ts";
 
 /** Requests under way at once; more wait for one of these. */
 const CONNECTIONS = 32;
@@ -307,46 +308,38 @@ function unreachable(error: unknown, attempted: Attempted): EvregError {
 
 function explain(error: unknown, code: string | undefined, attempted: Attempted): string {
   const { origin, timeoutMs, maxAnswerBytes } = attempted;
-  switch (code) {
-    case "ECONNREFUSED":
+  const own: Readonly<Record<string, string>> = {
+    EHOSTUNREACH: `There is no way from here to ${origin}. Check the network.`,
+    ENETUNREACH: `There is no way from here to ${origin}. Check the network.`,
+    UND_ERR_RES_EXCEEDED_MAX_SIZE: `The answer of ${origin} is larger than ${maxAnswerBytes} bytes. Ask for fewer records at once.`,
+    UND_ERR_DESTROYED: "This connection to the server was closed before.",
+    UND_ERR_CLOSED: "This connection to the server was closed before.",
+  };
+  if (code !== undefined && own[code] !== undefined) return own[code];
+  switch (networkErrorCode(error)) {
+    case "connection_refused":
       return `Nothing listens at ${origin}. Is a server running there?`;
-    case "ENOTFOUND":
-    case "EAI_AGAIN":
+    case "dns_failed":
       return `The name in ${origin} has no address. Is it spelt right?`;
-    case "EHOSTUNREACH":
-    case "ENETUNREACH":
-      return `There is no way from here to ${origin}. Check the network.`;
-    case "TimeoutError":
-    case "UND_ERR_CONNECT_TIMEOUT":
-    case "ETIMEDOUT":
+    case "timeout":
       return `${origin} did not answer within ${timeoutMs / 1_000} s.${doubt(attempted)}`;
-    case "UND_ERR_RES_EXCEEDED_MAX_SIZE":
-      return `The answer of ${origin} is larger than ${maxAnswerBytes} bytes. Ask for fewer records at once.`;
-    case "UND_ERR_DESTROYED":
-    case "UND_ERR_CLOSED":
-      return "This connection to the server was closed before.";
-    case "UND_ERR_SOCKET":
-    case "ECONNRESET":
-    case "EPIPE":
+    case "connection_reset":
       return `The connection to ${origin} broke before the answer came.${doubt(attempted)}`;
-    case undefined:
-    default:
-      if (code !== undefined && NO_TLS.has(code)) {
+    case "tls_failed":
+      if (NO_TLS.has(code)) {
         const plain = origin.replace(/^https:/, "http:");
         return `What listens at ${origin} does not speak https; evreg speaks it only where it was set up to. Try ${plain}, or name the proxy that speaks https for it.`;
       }
-      if (code !== undefined && /CERT|SIGNATURE|ALTNAME|SSL|TLS/.test(code)) {
-        return `The certificate of ${origin} is not trusted (${code}). Use the address it is made out for; where an authority of your own signed it, name its certificate in NODE_EXTRA_CA_CERTS.`;
-      }
-      if (code?.startsWith("HPE_") === true) {
-        return `${origin} does not answer in HTTP. Is the address that of an evreg server?`;
-      }
+      return `The certificate of ${origin} is not trusted (${code}). Use the address it is made out for; where an authority of your own signed it, name its certificate in NODE_EXTRA_CA_CERTS.`;
+    case "protocol_error":
+      return `${origin} does not answer in HTTP. Is the address that of an evreg server?`;
+    default:
       return `${origin} could not be asked: ${messageOf(error)}. Check the address.`;
   }
 }
 
 /** What OpenSSL makes of a plain HTTP answer where it expects TLS: the text read as a record's header. */
-const NO_TLS = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG"]);
+const NO_TLS = new Set<unknown>(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG"]);
 
 /** After a broken exchange nobody here knows whether the server had done it. */
 function doubt({ method }: Attempted): string {
