@@ -1,6 +1,5 @@
 import { examples, TargetCommand } from "../cli/base-command.ts";
 import { definedOnly, modeFlag, numberFlag, schemaFlag, textArg } from "../cli/flags.ts";
-import { writeOut } from "../cli/io/output.ts";
 import { counted, escapeControl } from "../cli/io/text.ts";
 import { interruption } from "../cli/io/interruption.ts";
 import { payloadFrom } from "../cli/publish/publish-one.ts";
@@ -31,14 +30,11 @@ export class ActionsCheck extends TargetCommand {
     const candidate = { schemata, ...definedOnly({ mode, replay }) };
     const answer = await this.withTarget(flags, ({ actions }) => actions.check(args.name, candidate));
     const verdict = answer.data;
-    const output = this.outputFor(flags);
-    if (output.format === "json") await output.document(answer);
-    else if (output.format === "jsonl") await output.lines([verdict]);
-    else {
+    await this.outputFor(flags).text(answer, async () => {
       const file = flags.schema === "-" ? "stdin" : flags.schema;
       const checked = { action: args.name, file, lineOf: await lineOf(), ...definedOnly({ mode }) };
-      await writeOut(verdictText(verdict, checked));
-    }
+      return verdictText(verdict, checked);
+    });
     return verdict.compatible && (verdict.replay?.failed ?? 0) === 0 ? EXIT.done : EXIT.breaking;
   }
 }
@@ -63,16 +59,13 @@ export class ActionsValidate extends TargetCommand {
       actions.validate(args.name, payload, interruption()),
     );
     const { action, revision, valid, errors } = answer.data;
-    const output = this.outputFor(flags);
-    if (output.format === "json") await output.document(answer);
-    else if (output.format === "jsonl") await output.lines([answer.data]);
-    else {
+    await this.outputFor(flags).text(answer, () => {
       const schema = escapeControl(`the schema of ${action} (revision ${revision})`);
       const verdict = valid
         ? `Valid: it conforms to ${schema}.`
         : `Not valid: it does not conform to ${schema}.`;
-      await writeOut([...errors.map(brokenRule), verdict].map((line) => `${line}\n`).join(""));
-    }
+      return [...errors.map(brokenRule), verdict].map((line) => `${line}\n`).join("");
+    });
     return valid ? EXIT.done : EXIT.failed;
   }
 }

@@ -2,7 +2,7 @@ import { Args } from "@oclif/core";
 import { examples, TargetCommand } from "../cli/base-command.ts";
 import { choiceFlag, numberFlag, textArg, textFlag } from "../cli/flags.ts";
 import { writeFile } from "../cli/io/files.ts";
-import { note, writeOut } from "../cli/io/output.ts";
+import { note } from "../cli/io/output.ts";
 import { counted, escapeControlInJson } from "../cli/io/text.ts";
 import { anySeed, samplePayloads } from "../cli/sample-payload.ts";
 import type { Action } from "../domain/action.ts";
@@ -83,12 +83,11 @@ With --output jsonl each line is an event, as publish --batch reads it.`;
       RawJson.fromText(escapeControlInJson(payload.text())),
     );
     const events = payloads.map((payload) => ({ action: action.action, payload }));
-    if (output.format === "json") {
-      return output.document({ data: events, meta: { revision: action.revision, seed } });
-    }
-    if (output.format === "jsonl") return output.lines(events);
-    const text = payloads.map((payload) => `${JSON.stringify(payload.value(), null, 2)}\n`).join("");
-    await writeOut(escapeControlInJson(text));
-    if (flags.seed === undefined) note(`The same again: --seed ${seed}`);
+    await output.text({ data: events, meta: { revision: action.revision, seed } }, () =>
+      escapeControlInJson(
+        payloads.map((payload) => `${JSON.stringify(payload.value(), null, 2)}\n`).join(""),
+      ),
+    );
+    if (flags.seed === undefined) output.note(`The same again: --seed ${seed}`);
   }
 }

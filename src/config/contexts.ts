@@ -166,23 +166,15 @@ function orNone<T>(read: () => T): T | undefined {
 }
 
 function parse(text: string, path: string): Omit<Context, "name"> {
-  const { url, token, allowInsecureToken } = objectIn(text);
-  const isToken = ["string", "undefined"].includes(typeof token);
-  if (typeof url === "string" && isToken && typeof allowInsecureToken !== "string") {
-    return {
-      url,
-      ...(typeof token === "string" ? { token } : {}),
-      ...(allowInsecureToken === true ? { allowInsecureToken } : {}),
-    };
+  try {
+    const { url, token, allowInsecureToken } = Object(JSON.parse(text)) as Readonly<Record<string, unknown>>;
+    if (typeof url === "string" && (token === undefined || typeof token === "string")) {
+      const allowed = allowInsecureToken === true ? { allowInsecureToken } : {};
+      return { url, ...(token === undefined ? {} : { token }), ...allowed };
+    }
+  } catch {
+    // No JSON: it is none of evreg's.
   }
   const remedy = "Remove it, and add it again with evreg context add.";
   throw new EvregError("usage", `${path} does not hold a context. ${remedy}`);
-}
-
-function objectIn(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(text)) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
 }

@@ -55,14 +55,14 @@ export class Output {
     }
   }
 
-  /** A list that people read as sentences. @param render makes them, for lines of so many cells at most */
-  async text<T>(
-    answer: JsonEnvelope<readonly T[]>,
-    render: (width: number | undefined) => string,
+  /** A record or a list that people read as sentences. @param render makes them, for lines of so many cells at most */
+  async text(
+    answer: JsonEnvelope<unknown>,
+    render: (width: number | undefined) => string | Promise<string>,
   ): Promise<void> {
     if (this.format === "json") return this.document(answer);
-    if (this.format === "jsonl") return this.lines(answer.data);
-    return writeOut(render(terminalWidth()));
+    if (this.format === "jsonl") return this.lines([answer.data].flat());
+    return writeOut(await render(terminalWidth()));
   }
 
   /** A text that is all there is; for a program as the member `data`. */
