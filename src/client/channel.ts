@@ -333,6 +333,7 @@ function explain(error: unknown, code: string | undefined, attempted: Attempted)
       return `The certificate of ${origin} is not trusted (${code}). Use the address it is made out for; where an authority of your own signed it, name its certificate in NODE_EXTRA_CA_CERTS.`;
     case "protocol_error":
       return `${origin} does not answer in HTTP. Is the address that of an evreg server?`;
+    case "network_error":
     default:
       return `${origin} could not be asked: ${messageOf(error)}. Check the address.`;
   }
