@@ -4,7 +4,7 @@ import { Agent, request } from "undici";
 import { codeOfStatus, type ErrorBody, EvregError, messageOf } from "../domain/error.ts";
 import { withoutUserInfo } from "../domain/formats.ts";
 import { retryAfterMs } from "../domain/retry.ts";
-import { networkErrorCode } from "../runtime/network-error.ts";
+import { networkErrorCode } from "../domain/network-error.ts";
 
 /** Requests under way at once; more wait for one of these. */
 const CONNECTIONS = 32;

@@ -4,7 +4,7 @@ import { type buildConnector, Client, type Dispatcher } from "undici";
 import { type AttemptErrorCode, DELIVERY_LIMITS, type TlsReason } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
 import type { AttemptResult, ConnectionTimes } from "../store/queue.ts";
-import { networkErrorCode } from "../runtime/network-error.ts";
+import { networkErrorCode } from "../domain/network-error.ts";
 import { responseText } from "./redaction.ts";
 
 /** How a request ended, in the words of an attempt's result: with the `statusCode` of an answer, or with an `errorCode`. */

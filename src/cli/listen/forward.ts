@@ -1,7 +1,7 @@
 import { Agent, request } from "undici";
 import type { ConsumerErrorCode, PulledDelivery } from "../../domain/pull.ts";
 import { messageOf } from "../../domain/error.ts";
-import { networkErrorCode } from "../../runtime/network-error.ts";
+import { networkErrorCode } from "../../domain/network-error.ts";
 
 /** What came of one try on this machine. */
 export interface LocalResult {
