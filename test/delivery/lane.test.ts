@@ -25,6 +25,8 @@ one that throttles gets half as many at once each time, then one with growing pa
   throttle; throttle; throttle for 1s
 one that is ordered as a whole gets growing pauses at once, as it never gets more than one
   ordered; answers 10 of 5ms; throttle; throttle for 1s; throttle for 2s
+it has no more than its setting allows, from the change on
+  answers 40 of 5ms; limit 32; most 2; limit 2; answers 40 of 5ms; limit 2; most 8; answers 40 of 5ms; limit 8
 it is not judged again by what was in flight when it throttled
   answers 40 of 5ms; begin 32; refuse 32; limit 16
 as much is leased for its filter to exclude as that excluded in a row, and half of that after each that passes
@@ -56,6 +58,7 @@ class LaneStory {
     else if (what in known) expect(known[what], step).toBe(count);
     else if (what === "wait") this.#nowMs += count;
     else if (what === "ordered") lane.applySettings({ ...NO_SETTINGS, ordered: true });
+    else if (what === "most") lane.applySettings({ ...NO_SETTINGS, max_in_flight: count });
     else if (what === "begin") this.#times(count || 1, 0, () => this.#begin());
     else if (what === "answer") this.#end((beganMs) => lane.answered(nowMs, nowMs - beganMs, false));
     else if (what === "fail") this.#end((beganMs) => lane.unanswered(nowMs, beganMs));

@@ -6,6 +6,10 @@ import {
   FIRST_LIMIT,
   processLimits,
   RateLimiter,
+  SLOW,
+  slowThreshold,
+  tierLimits,
+  UNKNOWN,
 } from "../../src/delivery/limits.ts";
 
 const configured = { maxInFlight: 4_096, maxInFlightPerSubscription: 512 };
@@ -34,6 +38,29 @@ it("goes by what this process may use", () => {
   const { memoryBytes, descriptors } = processLimits();
   expect(memoryBytes).toBeGreaterThan(64 * 1_024 ** 2);
   if (process.platform === "linux") expect(descriptors).toBeGreaterThan(100);
+});
+
+describe("while handlers hang", () => {
+  it("some capacity is left to the next unknown ones, and a quarter to the fast ones", () => {
+    let slow = 0;
+    for (let second = 1; second <= 9; second += 1) {
+      const tried = tierLimits({ maxInFlight: 256, inFlight: slow, unknown: 0, slow })[UNKNOWN];
+      expect(tried, `after ${second} s`).toBeGreaterThan(0);
+      slow += tried;
+    }
+    expect(256 - slow).toBeGreaterThanOrEqual(60);
+  });
+
+  it("slow ones have at most half, and each a smaller part the more there are", () => {
+    const parts: number[] = [];
+    for (let handler = 0; handler < 500; handler += 1) {
+      const slow = parts.reduce((sum, part) => sum + part, 0);
+      const free = tierLimits({ maxInFlight: 256, inFlight: slow, unknown: 0, slow })[SLOW];
+      parts.push(Math.min(free, slowThreshold(64, free)));
+    }
+    expect(parts.slice(0, 4)).toEqual([16, 14, 12, 10]);
+    expect(parts.reduce((sum, part) => sum + part, 0)).toBe(128);
+  });
 });
 
 /** A handler that gets as much as the limit allows, round after round. */
