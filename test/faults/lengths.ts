@@ -7,7 +7,6 @@ type Length = readonly [short: number, long: number];
 export const LENGTHS = {
   "faults/kill": { kills: [1, 300] },
   "faults/ordered": { kills: [0, 60], subscriptions: [0, 20], "events each": [0, 1_000] },
-  "faults/keyed": { events: [0, 20_000], keys: [0, 1_000] },
   "faults/listen": { kills: [0, 20], sleeps: [0, 2], events: [0, 10_000], "events in order": [0, 1_500] },
   "faults/disk-full": { fills: [0, 5] },
   "faults/fsync": { failures: [1, 10] },

@@ -89,13 +89,17 @@ describe.each([
     for (const last of [LARGE - 60, 2 * LARGE - 1, 5 * LARGE + SMALL - 60]) {
       await store.close();
       store = await after(last);
-      for (let n = 0; n < 120; n += 1) {
+      const startMs = Math.min(all.length, 120) * SECOND_MS;
+      const recorded = Array.from({ length: 120 }, async (__, n) => {
         const { rowid: actionId, revision, action } = actions[(n * n) % 3]!;
-        const event = { actionId, revision, payload: Buffer.from("{}") };
-        const atMs = (all.length < 240 ? all.length : all.length - 120) * SECOND_MS;
-        const [outcome] = await store.events.record([event], atMs);
-        all.push({ rowid: (outcome as { rowid: number }).rowid, action, atMs });
-      }
+        const atMs = startMs + n * SECOND_MS;
+        const [outcome] = await store.events.record(
+          [{ actionId, revision, payload: Buffer.from("{}") }],
+          atMs,
+        );
+        return { rowid: (outcome as { rowid: number }).rowid, action, atMs };
+      });
+      all.push(...(await Promise.all(recorded)));
     }
     const filters: readonly (readonly [Partial<EventSelection>, RegExp])[] = [
       [{}, /./],
@@ -119,7 +123,7 @@ describe.each([
             const ordered = order === "asc" ? wanted : wanted.toReversed();
             const list = (given: Partial<EventSelection>) =>
               store.events.list({ ...filter, ...time, order, limit: 20, page: 1, ...given });
-            for (const page of [1, 2, 4, 7, 12]) {
+            for (const page of [1, 4, 12]) {
               const { events, total } = await list({ page });
               expect(total).toBe(wanted.length);
               expect(events.map(({ rowid }) => rowid)).toEqual(ordered.slice(20 * (page - 1), 20 * page));

@@ -102,12 +102,13 @@ export class Fixture {
 
   /** Records `count` events, one call each, a millisecond apart. */
   async publish(action: Action, count = 1, nowMs = NOW): Promise<number[]> {
-    const rowids: number[] = [];
-    for (let index = 0; index < count; index += 1) {
-      const [outcome] = await this.store.events.record([eventOf(action, `{"n":${index}}`)], nowMs + index);
-      rowids.push(recordedRowid(outcome));
-    }
-    return rowids;
+    // Asked for at once, they are stored in this order in a transaction or two.
+    const outcomes = await Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        this.store.events.record([eventOf(action, `{"n":${index}}`)], nowMs + index),
+      ),
+    );
+    return outcomes.map(([outcome]) => recordedRowid(outcome));
   }
 
   /** A subscription to an action that it makes, and `count` deliveries that are due. */
