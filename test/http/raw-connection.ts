@@ -12,14 +12,18 @@ export interface RawAnswer {
 /** A bare TCP connection, to send what no HTTP library would. */
 export class RawConnection {
   readonly #socket: Socket;
-  #received = Buffer.alloc(0);
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+  /** How many bytes the answer that began has. To join the pieces at each would take seconds for a large one. */
+  #answerBytes = 0;
   #closed = false;
   readonly #changed = new Set<() => void>();
 
   private constructor(socket: Socket) {
     this.#socket = socket;
     socket.on("data", (chunk) => {
-      this.#received = Buffer.concat([this.#received, chunk]);
+      this.#pieces.push(chunk);
+      this.#bytes += chunk.length;
       this.#notify();
     });
     // A reset shows as a close; what had arrived before it is what a test looks at.
@@ -57,7 +61,7 @@ export class RawConnection {
 
   /** Everything that arrived and was not taken as an answer. */
   get pending(): string {
-    return this.#received.toString("latin1");
+    return this.#received().toString("latin1");
   }
 
   /** The next whole answer. Rejects when the connection ends before it is. */
@@ -93,10 +97,17 @@ export class RawConnection {
     this.#socket.resume();
   }
 
+  #received(): Buffer {
+    if (this.#pieces.length !== 1) this.#pieces = [Buffer.concat(this.#pieces)];
+    return this.#pieces[0]!;
+  }
+
   #take(toHead: boolean): RawAnswer | undefined {
-    const headEnd = this.#received.indexOf("\r\n\r\n");
+    if (this.#bytes < this.#answerBytes) return undefined;
+    const received = this.#received();
+    const headEnd = received.indexOf("\r\n\r\n");
     if (headEnd === -1) return undefined;
-    const [statusLine = "", ...lines] = this.#received.subarray(0, headEnd).toString("latin1").split("\r\n");
+    const [statusLine = "", ...lines] = received.subarray(0, headEnd).toString("latin1").split("\r\n");
     const headers: Record<string, string> = {};
     for (const line of lines) {
       const colon = line.indexOf(":");
@@ -105,9 +116,12 @@ export class RawConnection {
     const status = Number(statusLine.split(" ")[1]);
     const length = toHead || status < 200 ? 0 : Number(headers["content-length"] ?? 0);
     const end = headEnd + 4 + length;
-    if (this.#received.length < end) return undefined;
-    const body = this.#received.subarray(headEnd + 4, end).toString("utf8");
-    this.#received = this.#received.subarray(end);
+    this.#answerBytes = end;
+    if (received.length < end) return undefined;
+    const body = received.subarray(headEnd + 4, end).toString("utf8");
+    this.#pieces = [received.subarray(end)];
+    this.#bytes -= end;
+    this.#answerBytes = 0;
     return { status, headers, body };
   }
 
