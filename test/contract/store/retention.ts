@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { ExpiredRange } from "../../../src/store/events.ts";
-import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
+import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 const LATER = NOW + 86_400_000;
 
@@ -67,7 +67,8 @@ export function retentionSuite(open: OpenStore): void {
     const ids = await on.publish(action, 3);
     const finish = async (limit: number): Promise<void> => {
       const { claims } = await on.claim({ limit, most: limit });
-      await Promise.all(claims.map((claim) => on.finish(claim, "delivered")));
+      const results = claims.map((claim) => resultOf(claim, "delivered"));
+      await on.queue.finish(results, NOW + 61_000);
     };
     await finish(899);
     const [last] = await on.queue.list({ status: "pending", limit: 1 });
