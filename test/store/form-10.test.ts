@@ -193,6 +193,30 @@ describe("a file of form 10", () => {
     await store.close();
   });
 
+  it("keeps a user's action that has the name of an event of evreg's own, which then is not recorded", async () => {
+    const name = "evreg.delivery.failed";
+    const second = ONE_ACTION.replace("'a'", "'b'");
+    const revisions = [ONE_REVISION, ONE_REVISION.replace("(1, 1", "(2, 1")];
+    writeOlderFile(file(), 10, ONE_ACTION.replace("'a'", `'${name}'`), second, ...revisions);
+    const store = await openStore(scratch.path);
+    expect(await store.catalog.findAction(name)).toMatchObject({
+      application: "x",
+      isBuiltIn: false,
+      revision: 1,
+    });
+    const subscriber = { application: "x", subscription: "s", handler: "https://h.example/", maxRetries: 0 };
+    for (const action of [name, "evreg.subscription.deactivated", "b"]) {
+      await store.catalog.createSubscription({ ...subscriber, action, active: true, secret: "s" }, 1);
+    }
+    await store.events.record([{ actionId: 2, revision: 1, payload: Buffer.from("{}") }], 1);
+    const [claim] = (await store.queue.claim(claimRequest({ nowMs: 2 }))).claims;
+    const { deliveryId, claimId } = claim!;
+    await store.queue.finish([{ deliveryId, claimId, startedAtMs: 2, durationMs: 1, ending: "gone" }], 3);
+    const { events } = await store.events.list({ order: "asc", limit: 9, page: 1 });
+    expect(events.map(({ action }) => action)).toEqual(["b", "evreg.subscription.deactivated"]);
+    await store.close();
+  });
+
   it("lists a subscription that was paused with what it has missed", async () => {
     writeOlderFile(
       file(),

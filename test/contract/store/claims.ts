@@ -132,6 +132,9 @@ export function claimSuite(open: OpenStore): void {
     expect(outcomes.map(({ kind }) => kind)).toEqual(["replayed", "stale", "recorded", "recorded"]);
     expect(outcomes.map((outcome) => "claims" in outcome)).toEqual([false, false, true, false]);
     expect((await on.claim()).claims).toHaveLength(2);
+    // Its lease lasts as long as was asked for.
+    expect(await on.queue.releaseExpired(NOW + 59_999)).toBe(0);
+    expect(await on.queue.releaseExpired(NOW + 60_000)).toBe(1);
   });
 
   it("leases each to only one of several concurrent callers", async () => {

@@ -48,6 +48,21 @@ export function retentionSuite(open: OpenStore): void {
     expect(next[0]).toBeGreaterThan(again[0] ?? 0);
   });
 
+  it("tells the last event that was removed, whatever was removed after it", async () => {
+    const action = await on.action();
+    // Later than whatever other tests have left.
+    const startMs = Math.max(NOW, (await on.events.bounds()).removed.ms) + 60_000;
+    const ids = await on.publish(action, 4, startMs);
+    await on.events.removeExpired({ fromMs: startMs + 2, beforeMs: startMs + 3 });
+    await on.events.removeExpired({ beforeMs: startMs + 1 });
+    const removed = { event: ids[2], ms: startMs + 2 };
+    expect((await on.events.bounds()).removed).toEqual(removed);
+    // The clock was set back meanwhile.
+    const [again] = await on.publish(action, 1, startMs - 7_200_000);
+    await on.events.removeExpired({ beforeMs: startMs - 3_600_000 });
+    expect((await on.events.bounds()).removed).toEqual({ ...removed, event: again });
+  });
+
   it("removes an event's idempotency key with it", async () => {
     const action = await on.action();
     const record = async (payload: string): Promise<unknown> =>
