@@ -187,6 +187,17 @@ describe("GET /metrics", () => {
     );
   });
 
+  test("counts what fails as its subscription blocks no more", async () => {
+    receiver.answer = () => ({ status: 500, headers: { "retry-after": "3600" } });
+    const id = await subscribe("ok", 0);
+    await server.evreg.subscriptions.update(id, { ordered: true });
+    await post("/v1/events", good("1"));
+    const blockedBy = async () => (await server.evreg.subscriptions.get(id)).data.blocked_by;
+    await until("it to block", async () => (await blockedBy()) !== null);
+    await server.evreg.subscriptions.update(id, { on_exhausted: "skip" });
+    expect(valueOf(await scrape(), "evreg_deliveries_finished_total", { outcome: "failed" })).toBe(1);
+  });
+
   test("counts redelivered deliveries by what queued them, without latency", async () => {
     let status = 404;
     receiver.answer = () => ({ status });

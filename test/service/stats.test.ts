@@ -127,13 +127,14 @@ describe("figures over time", () => {
     await publish("a", 5);
     await local.clock.advance(90 * SECOND_MS);
     await publish("a", 7);
+    recorder.refused({}, "a");
     await recorder.stop();
     await local.clock.advance(3 * HOUR_MS);
     start();
     await publish("a", 1);
     await local.clock.advance(MINUTE_MS);
     const { series, totals } = await read({ range: "24h" });
-    expect(totals.published).toBe(13);
+    expect(totals).toMatchObject({ published: 13, refused: 1 });
     const known = series.published.flatMap((value, index) => (value === null ? [] : [index - 287]));
     expect(known).toEqual([-36, 0]);
     expect([series.published.at(-37), series.published.at(-1)]).toEqual([12, 1]);
