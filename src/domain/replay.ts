@@ -34,7 +34,7 @@ export const NEW_REPLAY = bodySchema(
       type: "string",
       enum: REPLAY_SELECTIONS,
       description:
-        "failed: those whose delivery failed for good. waiting: those whose delivery has failed so far and waits for its next attempt; each is due now, with all its retries again, and a subscription that is slowed is so no longer. missed: those without a delivery, published while the subscription was paused, before it existed or while it had another action. all: both, those that the filter excluded, and those delivered already once more; the filter in force decides on each.",
+        "failed: those whose delivery failed for good. waiting: those whose delivery has failed so far and waits for its next attempt; each is due now, with all its retries again, and a subscription that is slowed is so no longer. missed: those without a delivery, published while the subscription was paused, before it existed or while it had another action. all: those of failed and missed, those that the filter excluded, and those delivered already once more; the filter in force decides on each.",
     },
     dry_run: {
       type: "boolean",

@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
+import { parseText } from "../json/parse.ts";
 
 export type WebhookErrorCode =
   | "missing_header"
@@ -193,7 +194,7 @@ function bytesOf(rawBody: unknown): Uint8Array {
 function parse(bytes: Uint8Array): unknown {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    value = parseText(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
     value = undefined;
   }

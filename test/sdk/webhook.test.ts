@@ -41,6 +41,11 @@ function verdict(
 const STANDARD = /^webhook-/;
 const OWN = /^x-evreg-signature$/;
 
+function payloadOf(payload: string): unknown {
+  const { headers, body } = signedRequest({ secret: SECRET, payload, nowMs: NOW_MS });
+  return (verify(headers, body, SECRET, { nowMs: NOW_MS }) as { readonly payload?: unknown }).payload;
+}
+
 describe("verify", () => {
   test("returns the body of what the engine signed", () => {
     expect(verify(signed(), BODY, SECRET, { nowMs: NOW_MS })).toEqual({
@@ -49,6 +54,15 @@ describe("verify", () => {
       payload: { name: "Zoë" },
       timestamp: "2026-01-02T03:04:05.000Z",
       delivery_attempt: 3,
+    });
+  });
+
+  test("reads names with escapes as what they stand for, whatever else was read before", () => {
+    payloadOf(String.raw`{"id":1,"kunde":"c","gr\\u0":1}`);
+    expect(payloadOf(String.raw`{"id":1,"kunde":"c","gr\u00f6\u00dfe":5}`)).toEqual({
+      id: 1,
+      kunde: "c",
+      größe: 5,
     });
   });
 
