@@ -10,8 +10,8 @@ import { until } from "../support/until.ts";
 
 // Several processes behind one address, as `evreg serve --nodes` starts them.
 
-/** A test of the long form. */
-const long = test.skipIf(lengthOf("cli/nodes").servers === 0);
+/** A test of the long form alone, as it starts many servers. */
+const inLongForm = test.skipIf(lengthOf("cli/nodes").servers === 0);
 const folder = temporaryFolder();
 const { run } = commandLine(folder.path, {});
 let cluster: Cluster;
@@ -38,57 +38,63 @@ test("a data folder takes one process", async () => {
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("--nodes needs a database") });
 });
 
-long("several serve behind one address, are replaced one by one, and where one was killed", async () => {
-  const env = { EVREG_DATABASE_URL: cluster.url(database) };
-  const server = launchProgram(folder.path, ["--dev", "--nodes", "2"], env);
-  let log = "";
-  server.child.stderr!.on("data", (chunk: Buffer) => (log += chunk.toString()));
-  const url = await server.ready;
-  const serving = (): Promise<readonly NodeRecord[]> => cluster.query<NodeRecord>(SERVING, database);
-  // Without any that listens, the port that the system has chosen would be another one from then on.
-  await until("two listen", () => log.split('"msg":"listening"').length === 3);
-  const first = await serving();
-  const listed = await run(["nodes", "--json", "--data", folder.path]);
-  const { data } = JSON.parse(listed.stdout) as { data: readonly object[] };
-  expect(data).toEqual(expect.arrayContaining(first.map((one) => expect.objectContaining(one) as object)));
-  expect(data.filter((one) => "status" in one && one.status === "serving")).toHaveLength(2);
-  expect(first.map(({ pid }) => pid)).not.toContain(server.child.pid);
+inLongForm(
+  "several serve behind one address, are replaced one by one, and where one was killed",
+  async () => {
+    const env = { EVREG_DATABASE_URL: cluster.url(database) };
+    const server = launchProgram(folder.path, ["--dev", "--nodes", "2"], env);
+    let log = "";
+    server.child.stderr!.on("data", (chunk: Buffer) => (log += chunk.toString()));
+    const url = await server.ready;
+    const serving = (): Promise<readonly NodeRecord[]> => cluster.query<NodeRecord>(SERVING, database);
+    // Without any that listens, the port that the system has chosen would be another one from then on.
+    await until("two listen", () => log.split('"msg":"listening"').length === 3);
+    const first = await serving();
+    const listed = await run(["nodes", "--json", "--data", folder.path]);
+    const { data } = JSON.parse(listed.stdout) as { data: readonly object[] };
+    expect(data).toEqual(expect.arrayContaining(first.map((one) => expect.objectContaining(one) as object)));
+    expect(data.filter((one) => "status" in one && one.status === "serving")).toHaveLength(2);
+    expect(first.map(({ pid }) => pid)).not.toContain(server.child.pid);
 
-  process.kill(first[0]!.pid, "SIGKILL");
-  await until("another one is there instead", async () => {
-    return (await serving()).some(({ id }) => first.every((one) => one.id !== id));
-  });
-  // Nobody waits for its lease to end.
-  await cluster.run(`UPDATE evreg.node SET until = clock_timestamp() WHERE id = '${first[0]!.id}'`, database);
+    process.kill(first[0]!.pid, "SIGKILL");
+    await until("another one is there instead", async () => {
+      return (await serving()).some(({ id }) => first.every((one) => one.id !== id));
+    });
+    // Nobody waits for its lease to end.
+    await cluster.run(
+      `UPDATE evreg.node SET until = clock_timestamp() WHERE id = '${first[0]!.id}'`,
+      database,
+    );
 
-  const before = await serving();
-  server.child.kill("SIGHUP");
-  const replaced = new AbortController();
-  const answers: number[] = [];
-  // Whoever comes meanwhile is answered by one of the others.
-  const asking = (async () => {
-    while (!replaced.signal.aborted) answers.push(await statusOf(`${url}/v1/actions`));
-  })();
-  await until("both are new", async () => {
-    const now = await serving();
-    return now.length >= 2 && now.every(({ id }) => before.every((one) => one.id !== id));
-  });
-  replaced.abort();
-  await asking;
-  expect(new Set(answers)).toEqual(new Set([200]));
+    const before = await serving();
+    server.child.kill("SIGHUP");
+    const replaced = new AbortController();
+    const answers: number[] = [];
+    // Whoever comes meanwhile is answered by one of the others.
+    const asking = (async () => {
+      while (!replaced.signal.aborted) answers.push(await statusOf(`${url}/v1/actions`));
+    })();
+    await until("both are new", async () => {
+      const now = await serving();
+      return now.length >= 2 && now.every(({ id }) => before.every((one) => one.id !== id));
+    });
+    replaced.abort();
+    await asking;
+    expect(new Set(answers)).toEqual(new Set([200]));
 
-  const { code, stderr } = await server.end("SIGTERM");
-  expect(code).toBe(0);
-  const lines = stderr.trim().split("\n");
-  const listening = lines.map((line) => JSON.parse(line) as { pid?: number; msg: string });
-  const pids = new Set(listening.filter(({ msg }) => msg === "listening").map(({ pid }) => pid));
-  for (const { pid } of [...first, ...before]) expect(pids).toContain(pid);
-  const [left] = await cluster.query<{ nodes: number }>(
-    "SELECT count(*)::int AS nodes FROM evreg.node WHERE ended IS NULL AND until > clock_timestamp() + interval '3 s'",
-    database,
-  );
-  expect(left!.nodes).toBe(0);
-});
+    const { code, stderr } = await server.end("SIGTERM");
+    expect(code).toBe(0);
+    const lines = stderr.trim().split("\n");
+    const listening = lines.map((line) => JSON.parse(line) as { pid?: number; msg: string });
+    const pids = new Set(listening.filter(({ msg }) => msg === "listening").map(({ pid }) => pid));
+    for (const { pid } of [...first, ...before]) expect(pids).toContain(pid);
+    const [left] = await cluster.query<{ nodes: number }>(
+      "SELECT count(*)::int AS nodes FROM evreg.node WHERE ended IS NULL AND until > clock_timestamp() + interval '3 s'",
+      database,
+    );
+    expect(left!.nodes).toBe(0);
+  },
+);
 
 test("the log of those that go on says which node is dead, since when, and how many shards it had", async () => {
   const shared = await cluster.newDatabase();

@@ -45,8 +45,8 @@ test("an interrupted apply finishes the step under way and starts nothing more",
   - { action: a0, application: shop, schemata: {} }
   - { action: a1, application: shop, schemata: {} }
 subscriptions: [{ application: b, subscription: s, action: a0, handler: "https://a.example" }]`;
-  const told = await results(await planOf(evreg, text), { signal: abort.signal }, port);
-  expect(told).toEqual(["a0: done", "a1: not tried", "b/s to a0: not tried"]);
+  const outcomes = await results(await planOf(evreg, text), { signal: abort.signal }, port);
+  expect(outcomes).toEqual(["a0: done", "a1: not tried", "b/s to a0: not tried"]);
 });
 
 test("a breaking schema is applied only on request, and only on the revision it was planned for", async () => {
