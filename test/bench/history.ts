@@ -37,7 +37,20 @@ export function historyUntil(nowMs: number, events: number): History {
   return { events, startMs: nowMs - (events + 1) * stepMs, stepMs };
 }
 
-export function eventsOf(action: string, { events }: History): number {
-  const share = HISTORY_ACTIONS.find((each) => each.action === action)?.share ?? 0;
-  return (events / 100) * share;
+/** The ways to list events, by what each is called; the window of time is the same part of every history. */
+export function eventListings({ events, startMs, stepMs }: History): ReadonlyMap<string, string> {
+  const at = (part: number): string =>
+    encodeURIComponent(new Date(startMs + Math.floor(events * part) * stepMs).toISOString());
+  const window = `from=${at(0.4)}&to=${at(0.6)}`;
+  const page = "/v1/events?limit=50";
+  return new Map([
+    ["events", page],
+    ["events of an action", `${page}&action=customer.created`],
+    ["events of a pattern", `${page}&action=customer.*`],
+    ["events of a time", `${page}&${window}`],
+    ["events of action and time", `${page}&action=invoice.created&${window}`],
+    ["events after one", `${page}&after=${events / 2}`],
+    ["events in the middle", `${page}&page=${events / 2 / 50}`],
+    ["total alone", "/v1/events?limit=1"],
+  ]);
 }

@@ -24,13 +24,10 @@ export interface PacedLoopResult {
 
 export interface PacedHooks {
   readonly keepsBodies: boolean;
-  /** @param which the request's place in `requests` */
-  readonly onSend?: (which: number, sequence: number) => void;
   readonly onAnswer?: (answer: LoadAnswer, sent: Due) => void;
 }
 
 interface Due {
-  readonly sequence: number;
   /** The request's place in `requests`. */
   readonly which: number;
   /** By `performance.now()`. */
@@ -67,7 +64,6 @@ export async function pace(options: PacedLoop, hooks: PacedHooks): Promise<Paced
       return;
     }
     sent += 1;
-    hooks.onSend?.(due.which, due.sequence);
     connections.send(free, due.which, (answer) => {
       answered += 1;
       if (due.counts) latencies[due.which]?.add(performance.now() - due.atMs);
@@ -86,7 +82,7 @@ export async function pace(options: PacedLoop, hooks: PacedHooks): Promise<Paced
       if (atMs > nowMs) break;
       const counts = atMs >= startMs + warmUpMs;
       if (counts) lateness.add(nowMs - atMs);
-      send({ sequence, which: sequence % requests.length, atMs, counts });
+      send({ which: sequence % requests.length, atMs, counts });
     }
     if (sequence < total) setTimeout(tick, 1);
     else setTimeout(finished.resolve, LONGEST_WAIT_MS);

@@ -1,6 +1,5 @@
 import { answerCalls } from "./calls.ts";
 import { runClosedLoop } from "./load-closed.ts";
-import { readWhilePublishing } from "./load-reads.ts";
 import { pace, type PacedLoop, type PacedLoopResult } from "./load-paced.ts";
 
 const ROWID = /"rowid":(\d+)/;
@@ -12,7 +11,6 @@ export type PublishedEvent = readonly [rowid: number, dueMs: number];
 
 const calls = {
   closed: runClosedLoop,
-  reads: readWhilePublishing,
   paced(options: PacedLoop): Promise<PacedLoopResult> {
     answeredNow = 0;
     const onAnswer = (): void => {

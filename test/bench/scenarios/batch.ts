@@ -8,6 +8,7 @@ import { rateRows, type Rates } from "../rounds.ts";
 import { perSecond, type Row } from "../row.ts";
 import type { Scenario } from "../scenario.ts";
 import type { BenchServer } from "../server.ts";
+import { inTurns } from "../turns.ts";
 import { BATCH_ITEMS, batchBody, PAUSED_ACTION, payloadOf } from "../workload.ts";
 
 /** Of 2, 4, 8 and 16 the least that does about as much as any: 84, 92, 95 and 97 thousand events a second. */
@@ -28,21 +29,17 @@ export const batch: Scenario = {
     await raw.call("open", { file: join(rig.newFolder(), "raw.db") });
     const payloads = Array.from({ length: BATCH_ITEMS }, (_, item) => payloadOf(item));
     await raw.call("insert", { payloads, durationMs: WARM_UP_MS });
-    const targets = await rig.targets();
-    const rawRates: number[] = [];
-    const rates = new Map<string, number[]>();
-    for (let round = 0; round < rig.options.rounds; round += 1) {
-      rig.options.say(`batch, round ${round + 1}: raw inserts`);
-      rawRates.push(await raw.call("insert", { payloads, durationMs: DURATION_MS }));
-      for (const [name, server] of targets) {
-        rig.options.say(`batch, round ${round + 1}: ${name}`);
-        const publishing = () => batchesOn(rig, round, server);
-        const { ratePerS } = await rig.observe("batch", name, server, publishing, ({ events }) => events);
-        rates.set(name, [...(rates.get(name) ?? []), ratePerS]);
-      }
-    }
+    const servers = await rig.targets();
+    const { ceilings: rawRates, measured } = await inTurns(rig, {
+      scenario: "batch",
+      ceiling: () => raw.call("insert", { payloads, durationMs: DURATION_MS }),
+      servers,
+      measure: (server, round) => batchesOn(rig, round, server),
+      eventsOf: ({ events }) => events,
+    });
     await raw.end("SIGKILL");
-    for (const [name, server] of targets) await rig.retire("batch", name, server);
+    for (const [name, server] of servers) await rig.retire("batch", name, server);
+    const rates = new Map([...measured].map(([name, runs]) => [name, runs.map(({ ratePerS }) => ratePerS)]));
     return [
       ...rateRows({
         scenario: "batch",

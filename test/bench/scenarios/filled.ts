@@ -1,5 +1,5 @@
 import { type Cluster, DURABLE, startCluster } from "../../support/postgres.ts";
-import { HISTORY_ACTIONS, type History, historyUntil } from "../history.ts";
+import { eventListings, HISTORY_ACTIONS, type History, historyUntil } from "../history.ts";
 import { median } from "../latencies.ts";
 import { register } from "../registry.ts";
 import type { Rig } from "../rig.ts";
@@ -125,21 +125,11 @@ async function measure(rig: Rig, empty: FilledDatabase, full: FilledDatabase): P
   return rows;
 }
 
-/** What is read, by what it is called; the window of time is the same part of all. */
-function pathsOf({ events, startMs, stepMs }: History): ReadonlyMap<string, string> {
-  const at = (part: number): string =>
-    encodeURIComponent(new Date(startMs + Math.floor(events * part) * stepMs).toISOString());
-  const window = `from=${at(0.4)}&to=${at(0.6)}`;
+/** What is read, by what it is called. */
+function pathsOf(history: History): ReadonlyMap<string, string> {
   const limit = "limit=50";
   return new Map([
-    ["events", `/v1/events?${limit}`],
-    ["events of an action", `/v1/events?${limit}&action=customer.created`],
-    ["events of a pattern", `/v1/events?${limit}&action=customer.*`],
-    ["events of a time", `/v1/events?${limit}&${window}`],
-    ["events of action and time", `/v1/events?${limit}&action=invoice.created&${window}`],
-    ["events after one", `/v1/events?${limit}&after=${events / 2}`],
-    ["events in the middle", `/v1/events?${limit}&page=${events / 2 / 50}`],
-    ["total alone", "/v1/events?limit=1"],
+    ...eventListings(history),
     ["deliveries", `/v1/deliveries?${limit}`],
     ["deliveries, delivered", `/v1/deliveries?${limit}&status=delivered`],
     ["deliveries of a subscription", `/v1/deliveries?${limit}&subscription=2`],

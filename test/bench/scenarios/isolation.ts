@@ -1,11 +1,11 @@
 import { arrivalTimes, type Arrivals } from "../arrivals.ts";
 import { fill } from "../backlogs.ts";
 import { besideRow } from "../beside.ts";
-import type { LatencySummary } from "../latencies.ts";
 import { register } from "../registry.ts";
 import type { Rig } from "../rig.ts";
 import type { Scenario } from "../scenario.ts";
 import { type BenchServer, startServer } from "../server.ts";
+import { inTurns } from "../turns.ts";
 import { DELIVERED_ACTION } from "../workload.ts";
 
 const HUNG_HANDLERS = 50;
@@ -24,19 +24,19 @@ export const isolation: Scenario = {
   async run(rig) {
     const alone = await rig.emptyServer();
     const beside = await serverWithHung(rig);
-    const alones: LatencySummary[] = [];
-    const besides: LatencySummary[] = [];
-    for (let round = 0; round < rig.options.rounds; round += 1) {
-      rig.options.say(`isolation, round ${round + 1}: alone`);
-      alones.push(await rig.observe("isolation", "alone", alone, () => run(rig, round, alone), publishedIn));
-      rig.options.say(`isolation, round ${round + 1}: beside hung handlers`);
-      besides.push(
-        await rig.observe("isolation", "beside hung", beside, () => run(rig, round, beside), publishedIn),
-      );
-    }
+    const { measured } = await inTurns(rig, {
+      scenario: "isolation",
+      servers: new Map([
+        ["alone", alone],
+        ["beside hung", beside],
+      ]),
+      measure: (server, round) => run(rig, round, server),
+      eventsOf: ({ published }) => published,
+    });
     await rig.retire("isolation", "alone", alone);
     // It would be busy with its hung handlers for ever.
     await beside.child.end("SIGKILL");
+    const [alones = [], besides = []] = measured.values();
     return [besideRow("isolation, p99", { alones, besides }, TARGET)];
   },
 };
@@ -61,8 +61,4 @@ function run(rig: Rig, round: number, { port, token }: BenchServer): Promise<Arr
     warmUpMs: round === 0 ? FIRST_WARM_UP_MS : WARM_UP_MS,
     durationMs: DURATION_MS,
   });
-}
-
-function publishedIn({ published }: Arrivals): number {
-  return published;
 }

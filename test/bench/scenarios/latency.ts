@@ -5,6 +5,7 @@ import type { RelayCalls } from "../relay.ts";
 import type { Rig } from "../rig.ts";
 import { ms, type Row } from "../row.ts";
 import type { Scenario } from "../scenario.ts";
+import { inTurns } from "../turns.ts";
 import { DELIVERED_ACTION } from "../workload.ts";
 
 const RATE_PER_S = 300;
@@ -23,22 +24,17 @@ export const latency: Scenario = {
   async run(rig) {
     const relay = startChild<RelayCalls>("relay.ts");
     const port = await relay.call("listen", { handler: await rig.handler("fast", "orders") });
-    const targets = await rig.targets();
-    const relayed: LatencySummary[] = [];
-    const seen = new Map<string, LatencySummary[]>();
-    for (let round = 0; round < rig.options.rounds; round += 1) {
-      rig.options.say(`latency, round ${round + 1}: relay`);
-      relayed.push(await run(rig, round, { port }));
-      for (const [name, server] of targets) {
-        rig.options.say(`latency, round ${round + 1}: ${name}`);
-        const publishing = () => run(rig, round, server);
-        const times = await rig.observe("latency", name, server, publishing, ({ published }) => published);
-        seen.set(name, [...(seen.get(name) ?? []), times]);
-      }
-    }
+    const servers = await rig.targets();
+    const { ceilings, measured } = await inTurns(rig, {
+      scenario: "latency",
+      ceiling: (round) => run(rig, round, { port }),
+      servers,
+      measure: (server, round) => run(rig, round, server),
+      eventsOf: ({ published }) => published,
+    });
     await relay.end("SIGKILL");
-    for (const [name, server] of targets) await rig.retire("latency", name, server);
-    return [...seen].flatMap(([name, runs]) => rowsOf(name, runs, relayed));
+    for (const [name, server] of servers) await rig.retire("latency", name, server);
+    return [...measured].flatMap(([name, runs]) => rowsOf(name, runs, ceilings));
   },
 };
 

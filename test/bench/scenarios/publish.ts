@@ -8,6 +8,7 @@ import { rateRows } from "../rounds.ts";
 import { ms } from "../row.ts";
 import type { Scenario } from "../scenario.ts";
 import type { BenchServer } from "../server.ts";
+import { inTurns } from "../turns.ts";
 import { eventBody, PAUSED_ACTION } from "../workload.ts";
 
 const CONNECTIONS = 64;
@@ -23,27 +24,16 @@ export const publish: Scenario = {
   async run(rig) {
     const echo = startChild<EchoCalls>("echo.ts");
     const echoPort = await echo.call("listen");
-    const targets = await rig.targets();
-    const echoes: ClosedLoopResult[] = [];
-    const published = new Map<string, ClosedLoopResult[]>();
-    for (let round = 0; round < rig.options.rounds; round += 1) {
-      rig.options.say(`publish, round ${round + 1}: echo`);
-      echoes.push(await load(rig, round, { port: echoPort, expect: 200 }));
-      for (const [name, server] of targets) {
-        rig.options.say(`publish, round ${round + 1}: ${name}`);
-        const publishing = () => publishOn(rig, round, server);
-        const result = await rig.observe(
-          "publish",
-          name,
-          server,
-          publishing,
-          ({ answeredInAll }) => answeredInAll,
-        );
-        published.set(name, [...(published.get(name) ?? []), result]);
-      }
-    }
+    const servers = await rig.targets();
+    const { ceilings: echoes, measured: published } = await inTurns(rig, {
+      scenario: "publish",
+      ceiling: (round) => load(rig, round, { port: echoPort, expect: 200 }),
+      servers,
+      measure: (server, round) => publishOn(rig, round, server),
+      eventsOf: ({ answeredInAll }) => answeredInAll,
+    });
     await echo.end("SIGKILL");
-    for (const [name, server] of targets) await rig.retire("publish", name, server);
+    for (const [name, server] of servers) await rig.retire("publish", name, server);
     return rateRows({
       scenario: "publish",
       ceiling: { name: "h3 echo", rates: echoes.map(({ ratePerS }) => ratePerS) },
