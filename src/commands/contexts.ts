@@ -9,7 +9,13 @@ import { usageError } from "../cli/usage-errors.ts";
 import { checkName, type Context, Contexts } from "../config/contexts.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Identity } from "../domain/token.ts";
-import { CONTEXT_LIST, CONTEXT_RECORD, REMOVED_CONTEXT, shownContext } from "../cli/views/contexts.ts";
+import {
+  CONTEXT_LIST,
+  CONTEXT_RECORD,
+  type ContextShown,
+  REMOVED_CONTEXT,
+  shownContext,
+} from "../cli/views/contexts.ts";
 import { identityColumns } from "../cli/views/tokens.ts";
 
 export class ContextList extends BaseCommand {
@@ -25,7 +31,7 @@ export class ContextList extends BaseCommand {
     const { flags } = await this.parse(ContextList);
     const contexts = new Contexts(this.config.configDir);
     const inUse = contexts.inUse();
-    const data = contexts.names().map((name) => shownContext(contexts.get(name), inUse));
+    const data = contexts.names().map((name) => shownByName(contexts, name));
     await this.outputFor(flags).list(
       { data },
       CONTEXT_LIST,
@@ -36,6 +42,18 @@ export class ContextList extends BaseCommand {
         `The context in use, ${escapeControl(inUse)}, is not there. Use another: ${plainCommand("context use NAME")}, or ${plainCommand("context use --none")}.`,
       );
     }
+  }
+}
+
+/** A damaged one must not hide the others, and can be removed: a warning says what is wrong with it. `not_found`. */
+function shownByName(contexts: Contexts, name: string): ContextShown {
+  const inUse = contexts.inUse();
+  try {
+    return shownContext(contexts.get(name), inUse);
+  } catch (error) {
+    if (!(error instanceof EvregError) || error.code !== "usage") throw error;
+    note(`Warning: ${escapeControl(error.message)}`);
+    return { name, url: null, has_token: null, in_use: name === inUse };
   }
 }
 
@@ -154,7 +172,7 @@ export class ContextRemove extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ContextRemove);
     const contexts = new Contexts(this.config.configDir);
-    const data = shownContext(contexts.get(args.name), contexts.inUse());
+    const data = shownByName(contexts, args.name);
     contexts.remove(args.name);
     const output = this.outputFor(flags);
     await output.record({ data: { ...data, in_use: false } }, REMOVED_CONTEXT);

@@ -75,6 +75,25 @@ test("a context can be added, used, listed and removed; no token is ever shown",
   expect(JSON.parse(left?.stdout ?? "")).toEqual({ data: [prod] });
 });
 
+test("a damaged context is named with what is wrong, hides no other, and can be removed", async () => {
+  mkdirSync(join(settings, "contexts"), { recursive: true, mode: 0o700 });
+  writeFileSync(join(settings, "contexts", "bad.json"), "{", { mode: 0o600 });
+  const [, listed, json, removed, left] = await run(
+    add("prod --token-file admin.token"),
+    ["context"],
+    words("context --json"),
+    words("context remove bad"),
+    words("context --json"),
+  );
+  const bad = { name: "bad", url: null, has_token: null, in_use: false };
+  const prod = { name: "prod", url: harness.url, has_token: true, in_use: false };
+  expect(listed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^bad +- +- +-\nprod +http/m) });
+  expect(listed?.stderr).toMatch(/^Warning: \S+bad\.json does not hold a context\. Remove it/);
+  expect(JSON.parse(json?.stdout ?? "")).toEqual({ data: [bad, prod] });
+  expect(removed).toMatchObject({ code: 0, stderr: expect.stringMatching(/Removed\.\n$/) });
+  expect(JSON.parse(left?.stdout ?? "")).toEqual({ data: [prod] });
+});
+
 test("a context that the server refuses is not saved, unless the check is turned off", async () => {
   const away = words("context add away --url http://127.0.0.1:9");
   const insecure = words(
