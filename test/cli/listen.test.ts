@@ -186,6 +186,25 @@ test("what is under way after the grace goes back at once", async () => {
   expect(data).toMatchObject([{ status: "pending", attempt: 0 }]);
 });
 
+test("a command that takes no notice of the end is killed, and its delivery goes back", async () => {
+  const id = await subscribed();
+  await publish();
+  const file = join(served.folder, `${name}.pid`);
+  const pid = (): number => (existsSync(file) ? Number(readFileSync(file, "utf8")) : 0);
+  const ending = new AbortController();
+  const listening = listenHere(id, {
+    attempt: execute(`trap '' TERM; echo $$ > '${file}'; exec sleep 600`),
+    report: () => Promise.reject(new Error("nothing is to be reported")),
+    signal: ending.signal,
+  });
+  await until("the command", () => pid() > 0);
+  ending.abort();
+  await listening;
+  await until("its end", () => !existsSync(`/proc/${pid()}`));
+  const { data } = await served.evreg.deliveries.list({ subscription: id });
+  expect(data).toMatchObject([{ status: "pending", attempt: 0 }]);
+});
+
 test("after SIGINT a program that never answers has five seconds, and the delivery goes back", async () => {
   const id = await subscribed();
   await publish();

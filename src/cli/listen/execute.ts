@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../domain/error.ts";
 import type { PulledDelivery } from "../../domain/pull.ts";
 import { bytesOf, memberOf } from "../../json/nodes.ts";
@@ -7,6 +8,10 @@ import { scanJson } from "../../json/scanner.ts";
 import type { LocalAttempt } from "./forward.ts";
 
 const HAS_GROUPS = process.platform !== "win32";
+
+/** A command that is cut short has so long to end before it is killed. */
+const KILL_AFTER_MS = 2_000;
+const LOOK_EVERY_MS = 50;
 
 /** Members of a delivery's body. */
 const MEMBERS = 16;
@@ -39,7 +44,8 @@ function variablesOf({ action, event_id, delivery_id, attempt, headers }: Pulled
 /** Runs a command of the shell for each delivery, with the payload on stdin. Exit code 0 is done; its output goes to stderr. */
 export function execute(command: string): LocalAttempt {
   const running = new Set<ChildProcess>();
-  process.once("exit", () => running.forEach(stopGroup));
+  // Nobody is left then to wait for them.
+  process.once("exit", () => running.forEach((child) => signalGroup(child, "SIGKILL")));
   return async (delivery, signal) => {
     const startedMs = performance.now();
     const durationMs = (): number => Math.round(performance.now() - startedMs);
@@ -52,13 +58,16 @@ export function execute(command: string): LocalAttempt {
         detached: HAS_GROUPS,
       });
       running.add(child);
-      // Nobody waits for it once it is cut short: a command may take no notice of the signal.
       const ended = once(child, "close", { signal }) as Promise<[code: number | null, signal: string | null]>;
-      void ended.catch(() => signal.aborted && stopGroup(child)).finally(() => running.delete(child));
       // A command need not read it.
       child.stdin!.on("error", () => undefined);
       child.stdin!.end(payloadOf(delivery));
-      const [code, killedBy] = await ended;
+      const [code, killedBy] = await ended
+        .catch(async (error: unknown) => {
+          if (signal.aborted) await stopGroup(child);
+          throw error;
+        })
+        .finally(() => running.delete(child));
       if (code === 0) return { isDelivered: true, durationMs: durationMs() };
       const reason = code === null ? `ended by ${killedBy}` : `exit code ${code}`;
       return { ...failed(reason), durationMs: durationMs(), isCut: code === null };
@@ -68,13 +77,23 @@ export function execute(command: string): LocalAttempt {
   };
 }
 
-function stopGroup(child: ChildProcess): void {
-  child.unref();
-  if (child.pid === undefined) return;
+/** Ends a command with what it has started. What takes no notice of the signal is killed. */
+async function stopGroup(child: ChildProcess): Promise<void> {
+  const untilMs = performance.now() + KILL_AFTER_MS;
+  let isThere = signalGroup(child, "SIGTERM");
+  while (isThere && performance.now() < untilMs) {
+    await sleep(LOOK_EVERY_MS);
+    isThere = signalGroup(child, 0);
+  }
+  if (isThere) signalGroup(child, "SIGKILL");
+}
+
+/** Answers whether there is still something to signal. */
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals | 0): boolean {
   try {
-    process.kill(HAS_GROUPS ? -child.pid : child.pid);
+    return pid !== undefined && process.kill(HAS_GROUPS ? -pid : pid, signal);
   } catch {
-    // It has ended.
+    return false;
   }
 }
 
