@@ -309,7 +309,7 @@ test("what a server has in a database is moved while it goes on, and the rest on
   expect(await run(url, folder)).toMatchObject({ finished: true, events: 2 });
   await expect(start(node, { ...OPEN, database: { url } })).rejects.toMatchObject({
     code: "unavailable",
-    message: expect.stringContaining("were moved into a data folder") as string,
+    message: expect.stringContaining(`were moved into the data folder ${folder} by`) as string,
   });
   const moved = await start(folder, OPEN);
   expect((await moved.evreg.events.list()).meta.total).toBe(2);

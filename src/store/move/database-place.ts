@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { resolve } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { fileTimestamp } from "../../runtime/clock.ts";
 import { DatabaseConnection, type DatabaseSetup, PostgresSql } from "../postgres/connection.ts";
@@ -127,10 +128,13 @@ async function fromDatabase<T>(
         );
       }
       const kept = schema === SCHEMA ? undefined : schema;
-      const leave = async (): Promise<string> => {
+      const leave = async (folder: string): Promise<string> => {
         if (kept !== undefined) return kept;
         const moved = movedSchema(fileTimestamp(Date.now()));
         await sql.run(`ALTER SCHEMA ${SCHEMA} RENAME TO ${moved}`);
+        // Byte by byte: a comment takes no parameters, and a path may hold what SQL reads otherwise.
+        const bytes = Buffer.from(resolve(folder)).toString("hex").replaceAll(/../g, "\\x$&");
+        await sql.run(`COMMENT ON SCHEMA ${moved} IS E'${bytes}'`);
         return moved;
       };
       const dataId = await sql.value<string>("SELECT id FROM data_identity");

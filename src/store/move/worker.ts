@@ -17,7 +17,7 @@ async function moveData(from: NamedPlace, to: NamedPlace, memory: SharedArrayBuf
       const moved = { data_id: source.dataId, ...pass };
       if (!source.isAtRest) return { ...moved, finished: false, kept: null };
       await continueNumbers(source, target);
-      return { ...moved, finished: true, kept: await source.leave() };
+      return { ...moved, finished: true, kept: await source.leave(to.place) };
     });
     // Until here neither place has data for servers: two of them must not serve the same.
     if (report.finished) await target!.arrive();

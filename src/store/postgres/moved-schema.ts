@@ -1,5 +1,6 @@
 import type { Client } from "pg";
 import { EvregError } from "../../domain/error.ts";
+import { shellWord } from "../../domain/formats.ts";
 import { SCHEMA } from "./tables.ts";
 
 // The names of schemas say how far `evreg move` is: what is moved into a database becomes `evreg` only when all of it is there, and
@@ -23,10 +24,12 @@ export const LAST_MOVED = `(SELECT max(nspname)::text FROM pg_namespace WHERE st
  * @throws EvregError `unavailable` with what to do
  */
 export async function mustNotBeMoved(client: Client): Promise<void> {
-  const { rows } = await client.query<{ arriving: string | null; moved: string | null }>(
-    `SELECT to_regnamespace('${ARRIVING}')::text AS arriving, ${LAST_MOVED} AS moved`,
+  const { rows } = await client.query<Record<"arriving" | "moved" | "folder", string | null>>(
+    `SELECT to_regnamespace('${ARRIVING}')::text AS arriving, moved,
+        obj_description(to_regnamespace(moved), 'pg_namespace') AS folder
+      FROM (SELECT ${LAST_MOVED} AS moved)`,
   );
-  const { arriving, moved } = rows[0]!;
+  const { arriving, moved, folder } = rows[0]!;
   if (arriving !== null) {
     throw new EvregError(
       "unavailable",
@@ -34,9 +37,11 @@ export async function mustNotBeMoved(client: Client): Promise<void> {
     );
   }
   if (moved === null) return;
+  const [where, from] =
+    folder === null ? ["a data folder", "FOLDER"] : [`the data folder ${folder}`, shellWord(folder)];
   throw new EvregError(
     "unavailable",
-    `The data of this database were moved into a data folder by \`evreg move\`, so nothing is served from here: use that folder, or move the data back with \`evreg move --from FOLDER\`. To give up all that was stored since: ALTER SCHEMA ${moved} RENAME TO ${SCHEMA}; numbers of events are then given a second time.`,
+    `The data of this database were moved into ${where} by \`evreg move\`, so nothing is served from here: use that folder, or move the data back with \`evreg move --from ${from}\`. To give up all that was stored since: ALTER SCHEMA ${moved} RENAME TO ${SCHEMA}; numbers of events are then given a second time.`,
     { moved },
   );
 }
