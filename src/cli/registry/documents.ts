@@ -175,6 +175,10 @@ export async function readFiles(
     const names = isFolder ? await filesIn(start) : [start];
     if (names.length === 0) throw usageError(`There is no .yaml, .yml or .json file in ${start}.`);
     for (const name of names) {
+      if (isFolder && (await isSpecial(name))) {
+        problems.push({ place: name, message: NO_REGULAR_FILE });
+        continue;
+      }
       const folder = name === "-" ? process.cwd() : dirname(resolve(name));
       const within = isFolder ? await realpath(start) : await realpath(folder).catch(() => folder);
       const bytes = await readInput(name);
@@ -184,6 +188,14 @@ export async function readFiles(
     }
   }
   return { files, problems };
+}
+
+/** What is in a folder, or named in a file, is not waited for: whoever made a pipe there may never write to it. */
+const NO_REGULAR_FILE = "this is no regular file, so it is not read; move it away";
+
+async function isSpecial(path: string): Promise<boolean> {
+  const stats = await stat(path).catch(() => undefined);
+  return stats !== undefined && !stats.isFile() && !stats.isDirectory();
 }
 
 async function isDirectory(path: string): Promise<boolean> {
@@ -217,6 +229,7 @@ export async function referredFile(path: string, from: string, within: string): 
   if (real !== within && !real.startsWith(within.endsWith(sep) ? within : within + sep)) {
     throw usageError(`${path} lies outside ${within}; a file may only refer to those in there.`);
   }
+  if (await isSpecial(real)) throw usageError(`${path}: ${NO_REGULAR_FILE}`);
   return real;
 }
 

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -224,6 +225,13 @@ describe("files", () => {
     await expect(load("r/.git/none")).rejects.toMatchObject({ code: "usage" });
     writeFiles(folder.path, { "empty/readme.md": "" });
     await expect(load("empty")).rejects.toThrow(/There is no \.yaml, \.yml or \.json file in/);
+  });
+
+  test("what is no regular file is refused by its name, and not waited for", async () => {
+    writeFiles(folder.path, { "r/a.yaml": `actions: [${GOOD}]`, "s/a.yaml": action("pipe") });
+    spawnSync("mkfifo", [join(folder.path, "r/pipe.yaml"), join(folder.path, "s/pipe")]);
+    await expect(load("r")).rejects.toThrow(/r\/pipe\.yaml: this is no regular file.*Nothing was changed/s);
+    await expect(load("s")).rejects.toThrow(/a\.yaml:1: schemata: pipe: this is no regular file/);
   });
 
   test("a schema's file must be inside the named folder, however its path is written", async () => {
