@@ -206,7 +206,8 @@ function readText(values: Record<string, unknown>, member: string, { kind, new: 
   }
 }
 
-function problemOf(error: unknown, placeOf: Declared["place"]): Problem {
+/** What a check refuses, at its place. */
+export function problemOf(error: unknown, placeOf: Declared["place"]): Problem {
   if (!(error instanceof EvregError)) throw error;
   const { field, place } = error.details;
   const path = typeof field === "string" ? pathNamed(field) : [];

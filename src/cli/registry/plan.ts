@@ -6,16 +6,14 @@ import {
   type Schemata,
   type SchemaWarning,
 } from "../../domain/action.ts";
-import { EvregError } from "../../domain/error.ts";
-import { isPattern, nextVersionName } from "../../domain/names.ts";
+import { checkNewActionName, isPattern, nextVersionName } from "../../domain/names.ts";
 import type { RetryDefaults } from "../../domain/retry.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { ActionsPort } from "../../evreg.ts";
 import { checkSchema } from "../../schema/check.ts";
-import { pathNamed } from "../../json/field-path.ts";
 import { pointerSteps } from "../../json/pointer.ts";
 import { isOfListener } from "../listen/subscriptions.ts";
-import { type Declarations, type Declared, keyOf, nameOf } from "./declarations.ts";
+import { type Declarations, type Declared, keyOf, nameOf, problemOf } from "./declarations.ts";
 import type { Problem } from "./documents.ts";
 import { ACTION, NEW_RECORD_DEFAULTS, type DeclaredKind, SUBSCRIPTION, type Values } from "./members.ts";
 
@@ -158,8 +156,10 @@ function stepsTo(
   const changes = all.filter(({ member }) => !END.has(member));
   const steps: Step[] = [];
   if (existing === undefined || changes.length > 0) {
-    const { problems: wrong, warnings } = schemaProblems(changes, record);
-    problems.push(...wrong);
+    if (existing === undefined && kind === ACTION) {
+      collectRefusal(() => checkNewActionName("action", values["action"]), record, problems);
+    }
+    const warnings = schemaWarnings(changes, record, problems);
     const body = existing === undefined ? withoutEnds(values) : changedBody(kind, existing, changes);
     // A bearer value that is there already stays: no answer contains it, so it cannot be compared with a file.
     const token = body["bearer"] === "own" ? bearerToken : undefined;
@@ -264,28 +264,29 @@ interface PlacedWarning extends SchemaWarning {
  * Checks the schemas that are to be sent. Those that the service has already are not checked again: compiling hundreds
  * takes longer than all the rest of a plan that changes nothing.
  */
-function schemaProblems(
-  changes: readonly Change[],
-  { place }: Declared,
-): { readonly problems: readonly Problem[]; readonly warnings: readonly PlacedWarning[] } {
-  const problems: Problem[] = [];
+function schemaWarnings(changes: readonly Change[], record: Declared, problems: Problem[]): PlacedWarning[] {
   const warnings: PlacedWarning[] = [];
   const sent = valuesOf(changes);
   for (const member of SCHEMAS) {
     const schema = sent[member] ?? null;
     if (schema === null) continue;
-    try {
+    const check = () => {
       for (const { pointer, message } of checkSchema(schema, member).warnings) {
-        warnings.push({ pointer, message, place: place([member, ...pointerSteps(pointer)]) });
+        warnings.push({ pointer, message, place: record.place([member, ...pointerSteps(pointer)]) });
       }
-    } catch (error) {
-      if (!(error instanceof EvregError)) throw error;
-      const { field, message } = error.details;
-      const name = String(field);
-      problems.push({ place: place(pathNamed(name)), message: `${name}: ${String(message)}` });
-    }
+    };
+    collectRefusal(check, record, problems);
   }
-  return { problems, warnings };
+  return warnings;
+}
+
+/** Makes what a check of the service refuses a mistake in the file. */
+function collectRefusal(check: () => unknown, { place }: Declared, problems: Problem[]): void {
+  try {
+    check();
+  } catch (error) {
+    problems.push(problemOf(error, place));
+  }
 }
 
 /** The step with what its changed schema would break, and a name that is not taken under which it would break nothing. */

@@ -125,6 +125,13 @@ subscriptions:
   ]);
 });
 
+test("a new action whose name evreg keeps for itself is a mistake", async () => {
+  const text = "actions:\n  - application: shop\n    schemata: {}\n    action: evreg.mine";
+  expect(lines(await planOf(evreg, text))).toEqual([
+    expect.stringMatching(/^registry\.yaml:4: action: must not begin with evreg\./),
+  ]);
+});
+
 test("an existing subscription is no mistake for a token that may not read its action", async () => {
   const token = await local.as(["read:billing", "write:billing"]);
   const text = subscription().slice(ACTION.length);
