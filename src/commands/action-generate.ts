@@ -39,7 +39,7 @@ A type is never narrower than its schema, save that a schema without "type" is t
     if (actions.length === 0) note("No actions that may be read here: no type to declare.");
     const source = typesFile(actions);
     if (flags.out !== undefined) {
-      await writeFile(flags.out, source);
+      await writeFile(flags.out, source, { force: true });
       note(`Wrote the types of ${counted(actions.length, "action")}.`);
     } else await this.outputFor(flags).plain(source);
   }

@@ -1,7 +1,5 @@
-import { Flags } from "@oclif/core";
-import { existsSync, readFileSync } from "node:fs";
 import { BaseCommand, ConfigCommand, examples } from "../cli/base-command.ts";
-import { optionalArg, textFlag } from "../cli/flags.ts";
+import { optionalArg, outputFileFlags, textFlag } from "../cli/flags.ts";
 import { writeFile } from "../cli/io/files.ts";
 import { readInput } from "../cli/io/input.ts";
 import { plainCommand } from "../cli/target/next-command.ts";
@@ -145,26 +143,12 @@ export class ConfigExample extends BaseCommand {
     "To read": "evreg config example | less",
     "To begin with": "evreg config example --output-file evreg.config.yaml",
   });
-  static override flags = {
-    "output-file": Flags.string({
-      char: "o",
-      summary: "Write into this file, which must not be there yet.",
-      helpValue: "FILE",
-    }),
-  };
+  static override flags = outputFileFlags;
 
   async run(): Promise<void> {
     const { flags } = await this.parse(ConfigExample);
     const text = exampleConfig();
-    const path = flags["output-file"];
-    if (path === undefined || path === "-") await this.outputFor(flags).plain(text);
-    else {
-      // Somebody's settings would be gone.
-      if (existsSync(path) && readFileSync(path, "utf8") !== text) {
-        const message = `${path} is there already, and another file. Name one that is not there yet.`;
-        throw new EvregError("conflict", message);
-      }
-      await writeFile(path, text);
-    }
+    const { "output-file": path = "-", force } = flags;
+    await (path === "-" ? this.outputFor(flags).plain(text) : writeFile(path, text, { force }));
   }
 }

@@ -1,5 +1,5 @@
 import { Args, Flags } from "@oclif/core";
-import { choiceFlag, textFlag } from "../cli/flags.ts";
+import { choiceFlag, outputFileFlags, textFlag } from "../cli/flags.ts";
 import { BaseCommand, examples, TargetCommand } from "../cli/base-command.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
@@ -68,8 +68,6 @@ What a file leaves out of a record gets the default of a new one. Only active of
   }
 }
 
-const outputFileFlag = Flags.string({ char: "o", summary: "Write into this file.", helpValue: "FILE" });
-
 export class Export extends TargetCommand {
   static override summary = "Write actions and subscriptions to files that evreg apply can read.";
   static override description =
@@ -79,7 +77,7 @@ export class Export extends TargetCommand {
     "One application, into a file": "evreg export --application shop -o shop.yaml",
   });
   static override flags = {
-    "output-file": outputFileFlag,
+    ...outputFileFlags,
     application: Flags.string({
       summary: "Only the actions this application owns, and its subscriptions.",
       helpValue: "NAME",
@@ -90,14 +88,14 @@ export class Export extends TargetCommand {
     const { flags } = await this.parse(Export);
     const { format } = this.outputFor(flags);
     if (format === "jsonl") throw usageError("An export is one document: YAML, or JSON with --json.");
-    const { application, "output-file": path = "-" } = flags;
+    const { application, "output-file": path = "-", force } = flags;
     const { exported, registryOf, writeRegistry } = await import("../cli/registry/export.ts");
     const registry = exported(await this.withTarget(flags, (evreg) => registryOf(evreg, application)));
     const isEmpty = registry.actions.length === 0 && registry.subscriptions.length === 0;
     if (application !== undefined && isEmpty) {
       note(escapeControl(`No action and no subscription is of the application ${application}.`));
     }
-    await writeRegistry(registry, format === "json" ? "json" : "yaml", path);
+    await writeRegistry(registry, { format: format === "json" ? "json" : "yaml", path, force });
   }
 }
 
@@ -117,7 +115,7 @@ Each payload's schema becomes one of Draft 7 that accepts the same, with what it
     file: Args.string({ description: "The document; - for stdin.", required: true, ignoreStdin: true }),
   };
   static override flags = {
-    "output-file": outputFileFlag,
+    ...outputFileFlags,
     application: textFlag("The application that owns the actions (default: the document's title).", "NAME"),
     prefix: textFlag("What each action's name begins with, before a dot.", "NAME"),
   };
@@ -126,13 +124,14 @@ Each payload's schema becomes one of Draft 7 that accepts the same, with what it
     const { args, flags } = await this.parse(Import);
     const { format } = this.outputFor(flags);
     if (format === "jsonl") throw usageError("Registry files are one document: YAML, or JSON with --json.");
-    const { application, prefix } = flags;
+    const { application, prefix, "output-file": target = "-", force } = flags;
     const { importDocument } = await import("../cli/registry/import.ts");
     const isWhole = await importDocument(args.file, {
       application,
       prefix,
       format: format === "json" ? "json" : "yaml",
-      target: flags["output-file"] ?? "-",
+      path: target,
+      force,
     });
     return isWhole ? EXIT.done : EXIT.someFailed;
   }

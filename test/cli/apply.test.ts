@@ -267,6 +267,16 @@ test("export writes what apply reads, to stdout or a file", async () => {
   expect(JSON.parse(asJson.stdout)).toEqual(JSON.parse(registry('["id"]', "one")));
   expect(await run(["export", ...only, "-o", "export.yaml"])).toMatchObject({ code: 0, stdout: "" });
   expect(readFileSync(join(folder, "export.yaml"), "utf8")).toBe(yaml.stdout);
+  // A script may write the same again; what somebody has changed is only replaced on request.
+  expect(await run(["export", ...only, "-o", "export.yaml"])).toMatchObject({ code: 0, stderr: "" });
+  writeFileSync(join(folder, "export.yaml"), "# ours\n");
+  const refused = await run(["export", ...only, "-o", "export.yaml"]);
+  expect(refused).toMatchObject({
+    code: 5,
+    stderr: expect.stringMatching(/export\.yaml is there .*--force/),
+  });
+  expect(readFileSync(join(folder, "export.yaml"), "utf8")).toBe("# ours\n");
+  expect(await run(["export", ...only, "-o", "export.yaml", "--force"])).toMatchObject({ code: 0 });
   const again = await run(["apply", "-f", "export.yaml", "--dry-run", "--exit-code", "--prune"]);
   expect(again).toEqual({ code: 0, stdout: "Nothing to do; 2 unchanged.\n", stderr: "" });
   expect(await run(["export", "--output", "jsonl"])).toMatchObject({ code: 2 });

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { lstatSync } from "node:fs";
-import { type FileHandle, open, readFile, rename, rm } from "node:fs/promises";
+import { type FileHandle, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { EvregError } from "../../domain/error.ts";
 import type { Backup } from "../../domain/operations.ts";
 import { mustNotBeDataFile } from "../../runtime/data-files.ts";
@@ -11,28 +11,31 @@ import { withProgress } from "./progress.ts";
 import { escapeControl } from "./text.ts";
 
 /**
- * Writes a file to the disk. One that holds the same already stays as it is, so that no build starts.
- * `usage` names what could not be written.
+ * Writes a text to the disk, or into a pipe or a device. A file that holds the same already stays as it is, so that no build
+ * starts.
+ * @throws EvregError `conflict` for another file that is there, unless it may be replaced; `usage` for a file of a data folder;
+ * and what could not be written
  */
-export async function writeFile(path: string, text: string): Promise<void> {
-  if ((await readFile(path, "utf8").catch(() => undefined)) === text) return;
-  await writeThrough(path, text).catch((error: unknown) => {
-    throw writeFailure(error, path);
-  });
-}
-
-/**
- * Writes a text to the disk, or into a pipe or a device.
- * @throws EvregError `usage` for a file of a data folder; what the system says
- */
-async function writeThrough(path: string, text: string): Promise<void> {
+export async function writeFile(
+  path: string,
+  text: string,
+  { force }: { readonly force: boolean },
+): Promise<void> {
   mustNotBeDataFile(path);
-  const file = await open(path, "w");
+  if ((await stat(path).catch(() => undefined))?.isFile() === true) {
+    if ((await readFile(path, "utf8").catch(() => undefined)) === text) return;
+    if (!force) throw isThere(path);
+  }
   try {
-    await file.writeFile(text);
-    syncFile(file.fd, path);
-  } finally {
-    await file.close();
+    const file = await open(path, "w");
+    try {
+      await file.writeFile(text);
+      syncFile(file.fd, path);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    throw writeFailure(error, path);
   }
 }
 

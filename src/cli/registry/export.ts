@@ -98,12 +98,18 @@ export function exportText(registry: ExportedRegistry, format: ExportFormat): st
   return escapeControlInJson(document.toString({ lineWidth: 0 }));
 }
 
-/** Writes what `apply` reads, to a file or to stdout. @param path of the file; `-` is stdout */
-export async function writeRegistry(
-  registry: ExportedRegistry,
-  format: ExportFormat,
-  path: string,
-): Promise<void> {
+/** Where a document goes. */
+export interface ExportTarget {
+  readonly format: ExportFormat;
+  /** Of the file; `-` is stdout. */
+  readonly path: string;
+  /** Whether it may take the place of another file. */
+  readonly force: boolean;
+}
+
+/** Writes what `apply` reads. */
+export async function writeRegistry(registry: ExportedRegistry, target: ExportTarget): Promise<void> {
+  const { format, path, force } = target;
   const text = exportText(registry, format);
-  await (path === "-" ? writeOut(text) : writeFile(path, text));
+  await (path === "-" ? writeOut(text) : writeFile(path, text, { force }));
 }

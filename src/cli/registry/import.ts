@@ -11,14 +11,11 @@ import { nextCommand } from "../target/next-command.ts";
 import { usageError } from "../usage-errors.ts";
 import { problemsError } from "./declarations.ts";
 import { type ParsedDocument, parseDocuments } from "./documents.ts";
-import { type ExportFormat, writeRegistry } from "./export.ts";
+import { type ExportTarget, writeRegistry } from "./export.ts";
 
-export interface ImportChoices {
+export interface ImportChoices extends ExportTarget {
   readonly application: string | undefined;
   readonly prefix: string | undefined;
-  readonly format: ExportFormat;
-  /** The file to write; `-` is stdout. */
-  readonly target: string;
 }
 
 /** Skipped messages that an error names. */
@@ -32,7 +29,7 @@ const MAX_LINES = 4;
  * @throws `usage` for a document that is not read, `invalid` where there is no action in it
  */
 export async function importDocument(path: string, choices: ImportChoices): Promise<boolean> {
-  const { format, target } = choices;
+  const { path: target } = choices;
   const name = path === "-" ? "stdin" : path;
   const typed = choices.prefix?.replace(/\.$/, "");
   const prefix =
@@ -61,7 +58,7 @@ export async function importDocument(path: string, choices: ImportChoices): Prom
     schemata,
     ...(deprecated ? { deprecated } : {}),
   }));
-  await writeRegistry({ actions: declared, subscriptions: [] }, format, target);
+  await writeRegistry({ actions: declared, subscriptions: [] }, choices);
   if (target !== "-") {
     const next = nextCommand(`apply${flagWords({ file: target })} --dry-run`);
     note(
