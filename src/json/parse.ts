@@ -1,7 +1,7 @@
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = /[\t\n\r ]*/y;
-const SCALAR = /[^\t\n\r ,\]}]+/y;
+const SCALAR = /[^\t\n\r ,\]}]*/y;
 
 /**
  * Parses JSON as `JSON.parse` does. That takes a name with escapes for another one, where an object with that other name was
@@ -16,7 +16,7 @@ export function parseText(text: string): unknown {
 function hasEscapedName(text: string): boolean {
   for (let at = text.indexOf("\\"); at !== -1;) {
     const end = endOfString(text, at);
-    if (text[afterSpace(text, end)] === ":") return true;
+    if (text[endOf(SPACE, text, end)] === ":") return true;
     at = text.indexOf("\\", end);
   }
   return false;
@@ -31,10 +31,10 @@ function endOfString(text: string, at: number): number {
   }
 }
 
-function afterSpace(text: string, at: number): number {
-  SPACE.lastIndex = at;
-  SPACE.test(text);
-  return SPACE.lastIndex;
+function endOf(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  pattern.test(text);
+  return pattern.lastIndex;
 }
 
 /** Reads a text that is known to be JSON. */
@@ -48,57 +48,39 @@ class Reader {
 
   value(): unknown {
     const first = this.#next();
-    if (first === "{") return this.#object();
-    if (first === "[") return this.#array();
-    return first === '"' ? this.#string() : this.#scalar();
+    if (first === "{") return Object.fromEntries(this.#parts("}", () => this.#member()));
+    if (first === "[") return this.#parts("]", () => this.value());
+    return first === '"' ? this.#string() : this.#token(endOf(SCALAR, this.#text, this.#at));
   }
 
   /** The next character that is no space. */
   #next(): string | undefined {
-    this.#at = afterSpace(this.#text, this.#at);
+    this.#at = endOf(SPACE, this.#text, this.#at);
     return this.#text[this.#at];
   }
 
-  #object(): object {
-    const object: Record<string, unknown> = {};
-    while (this.#hasMore("}")) {
-      const name = this.#string();
-      this.#next();
-      this.#at += 1;
-      const value = this.value();
-      // To set this name would set the prototype.
-      if (name !== "__proto__") object[name] = value;
-      else
-        Object.defineProperty(object, name, { value, configurable: true, enumerable: true, writable: true });
+  /** What is between two brackets, with a comma before each but the first. */
+  #parts<T>(close: string, read: () => T): T[] {
+    const parts: T[] = [];
+    this.#at += 1;
+    while (this.#next() !== close) {
+      if (parts.length > 0) this.#at += 1;
+      parts.push(read());
     }
-    return object;
-  }
-
-  #array(): unknown[] {
-    const items: unknown[] = [];
-    while (this.#hasMore("]")) items.push(this.value());
-    return items;
-  }
-
-  /** Goes past what opens the container, separates its parts or closes it. Answers whether another part follows. */
-  #hasMore(close: string): boolean {
-    const isOver = this.#next() === close;
     this.#at += 1;
-    if (isOver) return false;
-    if (this.#next() !== close) return true;
-    // It is empty.
+    return parts;
+  }
+
+  #member(): [string, unknown] {
+    this.#next();
+    const name = this.#string() as string;
+    this.#next();
     this.#at += 1;
-    return false;
+    return [name, this.value()];
   }
 
-  #string(): string {
-    return this.#token(endOfString(this.#text, this.#at + 1)) as string;
-  }
-
-  #scalar(): unknown {
-    SCALAR.lastIndex = this.#at;
-    SCALAR.test(this.#text);
-    return this.#token(SCALAR.lastIndex);
+  #string(): unknown {
+    return this.#token(endOfString(this.#text, this.#at + 1));
   }
 
   #token(end: number): unknown {
