@@ -51,7 +51,7 @@ export function readFileKeys(path: string, text: string): SourceValues {
   return result;
 }
 
-/** The value a node stands for; `undefined`, which no key takes, for aliases that cannot be followed or expand without end. */
+/** The value a node stands for; `undefined`, which no key takes, for aliases that expand without end. */
 function plain(node: Node | null, document: Document): unknown {
   try {
     return node === null ? null : (node.toJS(document) as unknown);

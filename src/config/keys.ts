@@ -12,6 +12,7 @@ import {
   HOST,
   integer,
   type Kind,
+  MINTED_TOKEN,
   NETWORKS,
   SERVER_URL,
   TEXT,
@@ -101,7 +102,7 @@ const SCHEMA = {
       ofAllNodes: true,
     },
     bootstrapToken: {
-      kind: TEXT,
+      kind: MINTED_TOKEN,
       description:
         "The first admin token, taken over when the data folder holds none. Not set: one is made. Better given by EVREG_BOOTSTRAP_TOKEN_FILE than here.",
       env: "EVREG_BOOTSTRAP_TOKEN",

@@ -6,6 +6,7 @@ import {
   parseEncryptionKey,
   withoutUserInfo,
 } from "../domain/formats.ts";
+import { isTokenForm } from "../domain/token-secret.ts";
 
 export type ConfigValue = string | number | boolean | readonly string[] | readonly number[];
 
@@ -145,6 +146,12 @@ export const DATABASE_URL = textKind(
 
 export const TEXT = textKind("a text of 1 to 4096 printable ASCII characters without spaces", (text) =>
   /^[\x21-\x7e]{1,4096}$/.test(text),
+);
+
+/** Such as evreg mints. */
+export const MINTED_TOKEN = textKind(
+  "a token of evreg: evreg_, 30 letters or digits, and their 6 characters of checksum",
+  isTokenForm,
 );
 
 /** A text that `parseEncryptionKey` reads. */

@@ -1,12 +1,19 @@
 import {
   type Document,
+  isAlias,
+  isCollection,
+  isMap,
+  isNode,
+  isPair,
   isScalar,
+  isSeq,
   LineCounter,
   type Node,
   parseAllDocuments,
   parseDocument,
   type Scalar,
   visit,
+  type YAMLMap,
 } from "yaml";
 
 /** A text of YAML, of which JSON is a part. */
@@ -30,30 +37,46 @@ export function readYaml(
   // Errors after the first mostly follow from it: a file that is no YAML has hundreds.
   const [first, ...others] = documents.flatMap(({ errors, warnings }) => [...errors, ...warnings]);
   if (first !== undefined) {
+    const { code, message, pos } = first;
+    const what = code === "MULTIPLE_DOCS" ? "a second document begins here, and only one is read" : message;
     const more = others.length === 0 ? "" : `, and ${others.length.toLocaleString("en")} more`;
-    return { documents, lines, faults: [faultAt(first.pos[0], `${first.message}${more}`)] };
+    return { documents, lines, faults: [faultAt(pos[0], what + more)] };
   }
-  const repeated = documents.flatMap(repeatedKeys);
-  return {
-    documents,
-    lines,
-    faults: repeated.map((key) => faultAt(startOf(key), "Map keys must be unique")),
-  };
+  const faults = documents.flatMap(faultsIn).map(({ node, message }) => faultAt(startOf(node), message));
+  return { documents, lines, faults };
 }
 
-function repeatedKeys(document: Document): readonly Scalar[] {
-  const repeated: Scalar[] = [];
-  visit(document, {
-    Map(_, { items }) {
-      const seen = new Set<unknown>();
-      for (const { key } of items) {
-        if (!isScalar(key)) continue;
-        if (seen.has(key.value)) repeated.push(key);
-        seen.add(key.value);
-      }
-    },
+/** What the parser reads, although no value of JSON is like it. */
+function faultsIn(document: Document): readonly { readonly node: Node; readonly message: string }[] {
+  const faults: { node: Node; message: string }[] = [];
+  const refuse = (node: Node, message: string): void => void faults.push({ node, message });
+  const anchors = new Map<string, Node>();
+  visit(document, (_, node, path) => {
+    if (isAlias(node)) {
+      const { source } = node;
+      const repeated = anchors.get(source);
+      if (repeated === undefined) refuse(node, `no anchor &${source} stands before this *${source}`);
+      else if (path.includes(repeated))
+        refuse(node, `*${source} stands within &${source}, which it would repeat without end`);
+    } else if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, node);
+    if (isMap(node)) for (const key of repeatedKeys(node)) refuse(key, "Map keys must be unique");
+    if (!isPair(node)) return;
+    const key = isAlias(node.key) ? anchors.get(node.key.source) : node.key;
+    if (!isCollection(key)) return;
+    const kind = isSeq(key) ? "list" : "mapping";
+    refuse(node.key as Node, `a key must be a text or a number, and this is a ${kind}`);
   });
-  return repeated;
+  return faults;
+}
+
+function repeatedKeys({ items }: YAMLMap): readonly Scalar[] {
+  const seen = new Set<unknown>();
+  const keys = items.map(({ key }) => key).filter((key) => isScalar(key));
+  return keys.filter(({ value }) => {
+    const isRepeated = seen.has(value);
+    seen.add(value);
+    return isRepeated;
+  });
 }
 
 /** Where in its text a node begins. */

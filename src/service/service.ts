@@ -79,7 +79,7 @@ export interface Service {
   /**
    * Makes an admin token named `bootstrap` when the store holds no token at all, and returns whether it did.
    * @param keep puts it where its owner finds it, before it is stored; when it throws, none is
-   * @param requested the token to take instead of a new one; `usage` when it has not a token's form
+   * @param requested the token to take instead of a new one, in a token's form
    */
   bootstrapToken(keep: (token: string) => void, requested?: string): Promise<boolean>;
   /** Reads nothing from the store and needs no scope. */

@@ -105,7 +105,19 @@ describe("a file's mistake is reported with its key, line and column, and what i
     ["port: 1\nport: 2", /2:1: this is not the YAML evreg reads: Map keys must be unique/],
     ["port: [1", /this is not the YAML evreg reads/],
     ["port: !!js/function 'x'", /1:7: this is not the YAML evreg reads: Unresolved tag/],
-    ["port: 1\n---\nport: 2", /this is not the YAML evreg reads/],
+    [
+      "port: 1\n---\nport: 2",
+      "2:1: this is not the YAML evreg reads: a second document begins here, and only one is read",
+    ],
+    [
+      "port: 1\n? [a]\n: 2",
+      "2:3: this is not the YAML evreg reads: a key must be a text or a number, and this is a list",
+    ],
+    [
+      "ui: &ui\n  <<: *ui",
+      "2:7: this is not the YAML evreg reads: *ui stands within &ui, which it would repeat without end",
+    ],
+    ["ui: *other", "1:5: this is not the YAML evreg reads: no anchor &other stands before this *other"],
   ])("%j", async (file, message) => {
     const printed = await mistake({ file });
     if (typeof message === "string") expect(printed).toBe(`evreg.config.yaml:${message}`);
@@ -138,6 +150,10 @@ describe("a variable's mistake is reported with the variable", () => {
       /^EVREG_RETENTION_EVENTS: retention\.events must be a whole number/,
     ],
     [{ EVREG_TIMEOUT: "1" }, /^EVREG_TIMEOUT: this variable means nothing to evreg/],
+    [
+      { EVREG_BOOTSTRAP_TOKEN: `evreg_${"0".repeat(36)}` },
+      "EVREG_BOOTSTRAP_TOKEN: auth.bootstrapToken must be a token of evreg: evreg_, 30 letters or digits, and their 6 characters of checksum",
+    ],
   ])("%j", async (env, message) => {
     const printed = await mistake({ env });
     if (typeof message === "string") expect(printed).toBe(message);

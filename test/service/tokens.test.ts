@@ -189,18 +189,6 @@ describe("the last use", () => {
   });
 });
 
-function noFile(): never {
-  throw new Error("there is no file");
-}
-
-describe("the bootstrap token", () => {
-  it("must have a token's form, and is not repeated", async () => {
-    const error = await refusal(local.service.bootstrapToken(noFile, "hunter2"), "usage");
-    expect(JSON.stringify(error.body())).not.toContain("hunter2");
-    expect((await local.evreg.tokens.list()).data).toEqual([]);
-  });
-});
-
 describe("the last admin token", () => {
   const admin: Principal = { name: "n", scopes: ["admin"] };
 

@@ -109,7 +109,7 @@ function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocum
   return { documents: problems.length > 0 ? [] : documents, problems };
 }
 
-/** The first part that is no JSON: `.nan`, `!!binary`, an alias of what contains it. */
+/** The first part that is no JSON: `.nan`, `!!binary`, one too deep inside. */
 function notJson(value: unknown, path: FieldPath): FieldPath | undefined {
   if (value === null || typeof value === "string" || typeof value === "boolean") return undefined;
   if (typeof value === "number") return Number.isFinite(value) ? undefined : path;

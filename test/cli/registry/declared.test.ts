@@ -107,7 +107,11 @@ describe("a mistake is reported with its line", () => {
     ["a: 1\na: 2", /^registry\.yaml:2: .*unique/],
     ["x-a: !!foo 1", /^registry\.yaml:1: .*tag/],
     ["x-a:\n  b: .nan", /^registry\.yaml:2: must be a value that JSON has$/],
-    ["x-a: &a\n  b: *a", /^registry\.yaml:\d: /],
+    ["x-a: &a\n  b: *a", /^registry\.yaml:2: .*: \*a stands within &a, which it would repeat without end$/],
+    ["x-a: &a\n  <<: *a", /^registry\.yaml:2: .*: \*a stands within &a/],
+    ["x-a: *b", /^registry\.yaml:1: .*: no anchor &b stands before this \*b$/],
+    ["x-a:\n  ? [b]\n  : c", /^registry\.yaml:2: .*: a key must be a text or a number, and this is a list$/],
+    ["x-a: &a [b]\nx-c:\n  *a : d", /^registry\.yaml:3: .* and this is a list$/],
     ["x-a: !!binary aGk=", /^registry\.yaml:1: must be a value that JSON has$/],
   ])("%#", async (text, expected) => {
     const told = lines(await declaredBy(text));
