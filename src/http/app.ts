@@ -182,6 +182,10 @@ function checkTarget(request: ApiRequest): void {
   if (headers.host === undefined && httpVersion !== "1.0") {
     throw new EvregError("malformed", "The request has no `Host` header.");
   }
+  // Node undoes this coding only, and would pass the others' bytes on as the body.
+  if (!/^(?:chunked)?$/i.test(headers["transfer-encoding"] ?? "")) {
+    throw new EvregError("malformed", "The only `Transfer-Encoding` that is taken is `chunked`.");
+  }
   // Node keeps the first, and a proxy may have gone by the second (RFC 9112, 3.2).
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) if (isHost(rawHeaders[at]!)) hosts += 1;

@@ -336,6 +336,8 @@ export function checkNewEvent(item: NewEvent, payloadBytes: number): void {
   }
   const { action, payload, idempotency_key: key } = item;
   if (typeof action !== "string") throw invalidField("action", "must be a string", action);
+  // The store takes no such text, and would not know which field it is of.
+  if (action.includes("\0")) throw invalidField("action", "must not hold the character U+0000", action);
   if (!(payload instanceof RawJson)) throw invalidField("payload", "must be an object");
   if (key !== undefined) checkIdempotencyKey("idempotency_key", key);
   if (payload.bytes.length > payloadBytes) throw tooLarge("payload", payload.bytes.length, payloadBytes);

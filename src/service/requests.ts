@@ -21,7 +21,7 @@ const validatorOf = memoize((schema: BodySchema) => compileSchema(schema));
 
 /**
  * Checks a request's body by its schema.
- * @param checks for members that are strings, done before the schema is applied
+ * @param checks for members that are strings, or lists of them, done before the schema is applied
  * @throws `invalid`, without the value of a `writeOnly` member or a header
  */
 export function readBody<T>(
@@ -36,6 +36,11 @@ export function readBody<T>(
   for (const [name, check] of Object.entries(checks)) {
     const value = members[name];
     if (typeof value === "string") members[name] = check(name, value);
+    else if (Array.isArray(value) && propertyIn(schema, name)?.type === "array") {
+      members[name] = value.map((item: unknown, index) =>
+        typeof item === "string" ? check(`${name}[${index}]`, item) : item,
+      );
+    }
   }
   const fault = validatorOf(schema).validate(members);
   if (fault === undefined) return members as T;
@@ -49,9 +54,16 @@ const IN_MILLISECONDS = /(?:_ms|_schedule\[\d+\])$/;
 
 /** Whether a fault is in a member that is never shown, or that people put credentials into. */
 function isSecret(schema: BodySchema, field: string): boolean {
-  const properties = (schema["properties"] ?? {}) as Readonly<Record<string, { readonly writeOnly?: true }>>;
   const [member = ""] = field.split(/[.[]/);
-  return member === "headers" || properties[member]?.writeOnly === true;
+  return member === "headers" || propertyIn(schema, member)?.writeOnly === true;
+}
+
+function propertyIn(
+  schema: BodySchema,
+  name: string,
+): { readonly type?: unknown; readonly writeOnly?: true } | undefined {
+  const properties = (schema["properties"] ?? {}) as Readonly<Record<string, object | undefined>>;
+  return properties[name];
 }
 
 /** The typed values of a query string. @throws `malformed` for a parameter that is unknown, given twice or ill-formed */

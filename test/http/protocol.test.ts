@@ -116,6 +116,11 @@ describe("invalid requests", () => {
     await raw.closed();
   });
 
+  test.each(["gzip, chunked", "identity, chunked"])("the transfer coding %s is 400", async (coding) => {
+    const headers = { "content-type": "application/json", "transfer-encoding": coding };
+    await connectionRefused(`${head("POST /v1/events", headers)}0\r\n\r\n`, 400);
+  });
+
   test.each(["999.999.999.999", "localhost:99999", "a b", "exa[mple", "[::1", ""])(
     "a Host of %j does not harm the server",
     async (host) => {

@@ -99,6 +99,7 @@ const ROWS: readonly Row[] = [
 
   ["POST /v1/events", EVENT, 201, { data: { rowid: 1, payload: { n: 1 } } }],
   ["POST /v1/events", { ...EVENT, action: "none" }, 404, "action"],
+  ["POST /v1/events", { ...EVENT, action: "a.b\0" }, 422, "action"],
   ["POST /v1/events", BAD, 422, "n"],
   ["POST /v1/events", { ...EVENT, extra: 1 }, 422, "extra"],
   ["POST /v1/events", "{", 400],
@@ -258,7 +259,17 @@ const ROWS: readonly Row[] = [
     201,
     { data: { rowid: 2, token: expect.stringMatching(/^evreg_[0-9A-Za-z]{36}$/) } },
   ],
-  ["POST /v1/tokens", { name: "t", scopes: ["all"] }, 422, "scopes[0]"],
+  [
+    "POST /v1/tokens",
+    { name: "t", scopes: ["read", "all"] },
+    422,
+    {
+      details: {
+        field: "scopes[1]",
+        message: expect.stringMatching(/^must be one of publish, read, .*publish:billing$/),
+      },
+    },
+  ],
   [
     "GET /v1/tokens",
     undefined,
