@@ -1,5 +1,6 @@
 import { type EventHandler, H3 } from "h3";
 import { EvregError } from "../domain/error.ts";
+import type { QuerySchema } from "../domain/request.ts";
 import { ByteBudget } from "../runtime/byte-budget.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { PublishCounts } from "../metrics/counters.ts";
@@ -27,13 +28,10 @@ export interface HttpAppOptions {
   readonly stopping?: AbortSignal;
 }
 
-const MIB = 1024 * 1024;
-
-/** What a body with a payload may have beside it: names, a key and white space. */
-const BESIDE_PAYLOAD_BYTES = 64 * 1024;
-
 /** Four of the largest batches at once. */
-const BODY_BYTES = 64 * MIB;
+const BODY_BYTES = 64 * 1024 * 1024;
+
+const NO_PARAMETERS: QuerySchema = { type: "object", properties: {}, additionalProperties: false };
 
 const TOO_MANY_BODIES =
   "Too many large request bodies are being received at once, and there is no memory for this one. Send it again in a moment; bodies up to 16 KiB are always accepted.";
@@ -53,7 +51,6 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const { limits, ui } = config;
   const context: RouteContext = {
     limits,
-    payloadBodyMaxBytes: limits.payloadBytes + BESIDE_PAYLOAD_BYTES,
     ui,
     document: () => (document ??= [Buffer.from(JSON.stringify(openApiDocument(version, requiresToken)))]),
     requiresToken,
@@ -91,6 +88,11 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       responder.failed(new ApiRequest(event, bodies), clock.monotonicMs(), outsideRoutes(error)),
   });
 
+  const answerAt = (method: Route["method"], path: string, handler: EventHandler): void => {
+    app.on(method, path, handler);
+    // The catch-all below would come before h3's own way from HEAD to GET.
+    if (method === "GET") app.on("HEAD", path, handler);
+  };
   /** What answers every method that has no handler of its own. */
   const refuseOthers = (path: string, allow: string): void => {
     app.on(
@@ -113,9 +115,8 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       // Who published what is not kept.
       const isChange = route.method !== "GET" && route.access !== "publish";
       const act = (caller: Caller, request: ApiRequest): Reply | Promise<Reply> => {
-        request.token = caller.principal.callerId;
         request.principal = caller.principal;
-        if (route.query === undefined) request.checkNoQuery();
+        request.readQuery(route.query ?? NO_PARAMETERS);
         return route.handle(isChange ? portWithAddress(caller, request) : caller.port, request, context);
       };
       const begin = (request: ApiRequest): Reply | Promise<Reply> => {
@@ -126,13 +127,9 @@ export function createHttpApp(options: HttpAppOptions): H3 {
         route.access === "publish" && route.body !== undefined
           ? (failure: unknown) => counts.countRefusal(failure)
           : undefined;
-      const handler = handlerOf(begin, refused);
-      app.on(route.method, path, handler);
-      // The catch-all below would come before h3's own way from HEAD to GET.
-      if (route.method === "GET") app.on("HEAD", path, handler);
+      answerAt(route.method, path, handlerOf(begin, refused));
     }
-    const allow = allowOf(routes);
-    refuseOthers(path, allow);
+    refuseOthers(path, allowOf(routes));
   }
   if (ui.enabled) {
     const page = createPage();
@@ -142,7 +139,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       return page(request);
     });
     for (const path of [PAGE_PATH, `${PAGE_PATH}/:file`]) {
-      for (const method of ["GET", "HEAD"] as const) app.on(method, path, answerPage);
+      answerAt("GET", path, answerPage);
       refuseOthers(path, "GET, HEAD, OPTIONS");
     }
     const answerRoot = handlerOf((request) => {
@@ -150,7 +147,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       void authenticate(request, "open");
       return seeOther(`${PAGE_PATH.slice(1)}/`);
     });
-    for (const method of ["GET", "HEAD"] as const) app.on(method, "/", answerRoot);
+    answerAt("GET", "/", answerRoot);
   }
   app.all(
     "/**",

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { EvregError } from "../domain/error.ts";
 import { malformedField, type QuerySchema } from "../domain/request.ts";
 import type { Principal } from "../domain/token.ts";
+import { parseJson } from "../json/raw-json.ts";
 import type { ByteBudget, ByteClaim, Reservation } from "../runtime/byte-budget.ts";
 import { readQuery } from "../service/requests.ts";
 import { addressOf, isEnding } from "./connections.ts";
@@ -11,8 +12,6 @@ import { addressOf, isEnding } from "./connections.ts";
 export class ClientDisconnected extends Error {
   override readonly name = "ClientDisconnected";
 }
-
-const NO_PARAMETERS: QuerySchema = { type: "object", properties: {}, additionalProperties: false };
 
 /** A body up to this size reserves no memory: every connection may have one. */
 const FREE_BYTES = 16 * 1024;
@@ -30,10 +29,10 @@ export class ApiRequest {
   readonly #bodies: ByteBudget;
   /** Aborted when the answer is sent or the client has disconnected: one for all that is done until then. */
   #finished: AbortSignal | undefined;
-  /** Which token it counts as in what callers share, once that is known; `undefined` without one. */
-  token: number | undefined;
   /** Who makes it, once that is known. */
   principal: Principal | undefined;
+  /** Its query, by the schema of its route. */
+  query: Readonly<Record<string, unknown>> = {};
 
   /** @param bodies shared by the bodies of all requests */
   constructor(event: H3Event, bodies: ByteBudget) {
@@ -90,7 +89,8 @@ export class ApiRequest {
 
   /** A claim on memory for this client. */
   claim(bytes: number): ByteClaim {
-    return { bytes, caller: { address: addressOf(this.nodeRequest.socket), token: this.token } };
+    const { socket } = this.nodeRequest;
+    return { bytes, caller: { address: addressOf(socket), token: this.principal?.callerId } };
   }
 
   /** @param name in lower case */
@@ -116,16 +116,17 @@ export class ApiRequest {
     throw malformedField("id", "must be a whole number from 1", text);
   }
 
-  /** The query as `schema` reads it. `malformed` for anything unknown or ill-formed in it. */
-  query(schema: QuerySchema): Record<string, unknown> {
+  /** Reads the query by a schema. `malformed` for anything unknown or ill-formed in it: a typo must not pass unseen. */
+  readQuery(schema: QuerySchema): void {
     const { search } = this.#event.url;
+    if (search.length <= 1) return;
     if (search.includes("%")) decode(search, "query");
-    return readQuery(schema, new URLSearchParams(search));
+    this.query = readQuery(schema, new URLSearchParams(search));
   }
 
-  /** `malformed` when there is one: a typo must not pass unseen. */
-  checkNoQuery(): void {
-    if (this.#event.url.search.length > 1) this.query(NO_PARAMETERS);
+  /** The body as JSON. */
+  async json(maxBytes: number): Promise<unknown> {
+    return parseJson(await this.body(maxBytes));
   }
 
   /**

@@ -33,9 +33,8 @@ interface ByteStream {
 export type HeaderPair = readonly [name: string, value: string];
 
 /** A reply of any JSON-shaped value. */
-export function jsonReply(status: number, value: unknown, headers?: readonly HeaderPair[]): Reply {
-  const body = encodeJson(value);
-  return headers === undefined ? { status, body } : { status, body, headers };
+export function jsonReply(status: number, value: unknown, headers: readonly HeaderPair[] = []): Reply {
+  return { status, body: encodeJson(value), headers };
 }
 
 /** @returns bytes in UTF-8 */
@@ -59,12 +58,11 @@ function failureReply(failure: unknown): Reply {
   return jsonReply(status, error.body(), failureHeaders(error));
 }
 
-function failureHeaders(error: EvregError): readonly HeaderPair[] | undefined {
-  const { code } = error;
+function failureHeaders({ code, details }: EvregError): readonly HeaderPair[] {
   if (code === "unauthorized") return [["www-authenticate", 'Bearer realm="evreg"']];
-  if (code === "method_not_allowed") return [["allow", String(error.details["allow"])]];
+  if (code === "method_not_allowed") return [["allow", String(details["allow"])]];
   if (code === "unavailable" || code === "rate_limited") return [["retry-after", RETRY_AFTER_SECONDS]];
-  return undefined;
+  return [];
 }
 
 /** What a part of a long list comes to at least. */

@@ -6,7 +6,7 @@ import { type Certificate, type CertificateFiles, readCertificate } from "../run
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { localAddresses, urlOf } from "../runtime/local-addresses.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
-import { answerParserError, rawFailure } from "./connection-errors.ts";
+import { answerNoAddress, answerParserError } from "./connection-errors.ts";
 import { type ConnectionLimits, Connections, isEnding } from "./connections.ts";
 import { listenAt } from "./listen.ts";
 import { inTurns, newestAnswer } from "./turns.ts";
@@ -130,7 +130,7 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
   server.on("error", (error) => logger.error({ err: error }, "the HTTP listener failed"));
   const warn = warnSometimes(logger, clock, limits.maxConnections);
   const connections = new Connections(server, limits, warn);
-  answerRequests(server, connections, toNodeHandler(app));
+  answerRequests(server, connections, toNodeHandler(app), clock);
   server.on("clientError", (error, socket) => {
     // What came on an encrypted connection and is no TLS cannot be answered.
     if (isTlsFailure(error)) socket.destroy();
@@ -178,14 +178,19 @@ function warnSometimes(logger: Logger, clock: Clock, maxConnections: number): ()
   };
 }
 
-function answerRequests(server: Server, connections: Connections, handle: RequestListener): void {
+function answerRequests(
+  server: Server,
+  connections: Connections,
+  handle: RequestListener,
+  clock: Clock,
+): void {
   const start = inTurns((request, response) => {
     if (connections.isClosing) response.shouldKeepAlive = false;
     try {
       handle(request, response);
     } catch {
       // srvx puts `Host` and path into a URL before h3 sees the request, and that can throw.
-      rawFailure(response, 400, "The request's address or its `Host` header is not valid.");
+      answerNoAddress(request.socket, clock);
     }
   });
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {

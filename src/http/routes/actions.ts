@@ -33,10 +33,7 @@ export const ACTION_ROUTES: readonly Route[] = [
     failures: [409],
     maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
   }),
-  operation("actions.get", "getAction", "Get one action", {
-    answer: ["The action.", one("Action")],
-    failures: [404],
-  }),
+  operation("actions.get", "getAction", "Get one action", { answer: ["The action.", one("Action")] }),
   operation("actions.update", "updateAction", "Apply a new schema, or change an action's settings", {
     description:
       "A schema that breaks nobody whom the action's `compatibility` protects becomes the next revision. Any other is " +
@@ -49,18 +46,16 @@ export const ACTION_ROUTES: readonly Route[] = [
     query: ACTION_UPDATE_QUERY,
     body: ACTION_UPDATE,
     answer: ["The action.", one("Action", WARNINGS)],
-    failures: [404, 409],
+    failures: [409],
     maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
   }),
   operation("actions.revisions", "listActionRevisions", "List an action's schemas, newest first", {
     query: REVISION_QUERY,
     answer: ["The revisions.", many("ActionRevision")],
-    failures: [404],
     run: ({ parts }, { name, query }) => parts.revisions(name, query),
   }),
   operation("actions.revision", "getActionRevision", "Get one schema of an action", {
     answer: ["The revision.", one("ActionRevision")],
-    failures: [404],
   }),
   operation("actions.check", "checkAction", "Check what a schema would break; changes nothing", {
     description:
@@ -68,7 +63,6 @@ export const ACTION_ROUTES: readonly Route[] = [
     scope: "read",
     body: SCHEMA_CANDIDATE,
     answer: ["The verdict.", one("SchemaVerdict")],
-    failures: [404],
     maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
   }),
   operation(
@@ -82,7 +76,7 @@ export const ACTION_ROUTES: readonly Route[] = [
       body: PAYLOAD,
       readPayload: (bytes, limits) => eventLoop.run(payloadSteps(bytes, limits)),
       answer: ["The verdict.", one("PayloadVerdict")],
-      failures: [404, 410],
+      failures: [410],
     },
   ),
   operation("actions.sample", "sampleAction", "Make up a payload that conforms to an action's schema", {
@@ -91,11 +85,10 @@ export const ACTION_ROUTES: readonly Route[] = [
       "Where none is found the answer is 422.",
     query: SAMPLE_QUERY,
     answer: ["The payload.", one("ActionSample")],
-    failures: [404, 422],
+    failures: [422],
   }),
   operation("actions.types", "getActionTypes", "Get TypeScript types of an action", {
     description: "Of its payload, and of what a handler receives. The same schema gives the same file.",
     answer: ["The types.", one("ActionTypes")],
-    failures: [404],
   }),
 ];

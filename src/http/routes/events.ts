@@ -22,10 +22,20 @@ import { EVENT_PART_BYTES, PAGE_BYTES } from "../response-budget.ts";
 import { type Chunks, type HeaderPair, joined, type Part, type Reply, replyInParts } from "../response.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
 import type { EventPart } from "../../service/events.ts";
-import type { JsonSchema } from "../../domain/request.ts";
+import type { JsonSchema, QueryOf } from "../../domain/request.ts";
 import { field } from "../../model/field.ts";
 import { record } from "../../model/schemas.ts";
-import { failure, type HttpConfig, many, one, operation, ref, routeAt, type Route } from "./route.ts";
+import {
+  BESIDE_PAYLOAD_BYTES,
+  failure,
+  type HttpConfig,
+  many,
+  one,
+  operation,
+  ref,
+  routeAt,
+  type Route,
+} from "./route.ts";
 
 /** @param failed with the members that every failure has */
 function batch(failed: boolean): JsonSchema {
@@ -95,7 +105,7 @@ export function eventBodyOf(bytes: Uint8Array, limits: HttpConfig["limits"]): Ne
 
 const KEY_HEADER = "idempotency-key";
 const MINIMAL_APPLIED: HeaderPair = ["preference-applied", "return=minimal"];
-const REPLAYED: readonly HeaderPair[] = [["idempotency-replayed", "true"]];
+const REPLAYED: HeaderPair = ["idempotency-replayed", "true"];
 
 export const EVENT_ROUTES: readonly Route[] = [
   routeAt("POST /v1/events", "publishEvent", "Publish an event", {
@@ -116,17 +126,14 @@ export const EVENT_ROUTES: readonly Route[] = [
       },
     },
     failures: [404, 409, 410],
-    async handle(evreg, request, { limits, payloadBodyMaxBytes }) {
-      const bytes = await request.body(payloadBodyMaxBytes);
+    async handle(evreg, request, { limits }) {
+      const bytes = await request.body(limits.payloadBytes + BESIDE_PAYLOAD_BYTES);
       const parsed = eventBodyOf(bytes, limits);
       const body = parsed instanceof Promise ? await parsed : parsed;
       const input = withKey(body, request.header(KEY_HEADER));
       const { data, replayed, deprecation } = await evreg.events.publish(input);
-      if (deprecation === undefined) {
-        return replayed ? eventReply(200, data, REPLAYED) : eventReply(201, data);
-      }
-      const headers = deprecationHeaders(deprecation);
-      return replayed ? eventReply(200, data, [...REPLAYED, ...headers]) : eventReply(201, data, headers);
+      const headers = deprecation === undefined ? [] : deprecationHeaders(deprecation);
+      return replayed ? eventReply(200, data, [REPLAYED, ...headers]) : eventReply(201, data, headers);
     },
   }),
   routeAt("POST /v1/events/batch", "publishBatch", "Publish up to 1,000 events", {
@@ -147,7 +154,7 @@ export const EVENT_ROUTES: readonly Route[] = [
     },
     failures: [409],
     async handle(evreg, request, { limits, counts }) {
-      const query = request.query(BATCH_QUERY) as { atomic?: boolean };
+      const query = request.query as QueryOf<typeof BATCH_QUERY>;
       const minimal = prefersMinimal(request.header("prefer"));
       const bytes = await request.body(EVENT_LIMITS.batchBytes);
       const items = await eventLoop.run(batchBodySteps(bytes, limits));
@@ -167,7 +174,7 @@ export const EVENT_ROUTES: readonly Route[] = [
     answers: { 200: { description: "One page of events.", schema: many("Event", ref("PageMeta")) } },
     failures: [422],
     async handle(evreg, request, { limits, responses }) {
-      const query: EventQuery = request.query(EVENT_QUERY);
+      const query = request.query as EventQuery;
       const listBytes =
         query.payloads === false
           ? PAGE_BYTES
@@ -190,7 +197,6 @@ export const EVENT_ROUTES: readonly Route[] = [
   }),
   routeAt("GET /v1/events/:id", "getEvent", "Get one event", {
     answers: { 200: { description: "The event.", schema: one("Event") } },
-    failures: [404],
     async handle(evreg, request, { limits, responses }) {
       const id = request.id();
       return responses.answer(request, limits.payloadBytes, async () => {
@@ -201,7 +207,6 @@ export const EVENT_ROUTES: readonly Route[] = [
   }),
   operation("events.deliveries", "listEventDeliveries", "List the deliveries of one event", {
     answer: ["The deliveries.", many("Delivery")],
-    failures: [404],
     run: ({ parts }, { id }) => parts.eventDeliveries(id),
   }),
 ];
@@ -253,9 +258,8 @@ function tail(event: Event): string {
 }
 
 /** `{ data: Event }`, the payload's bytes as they came. */
-function eventReply(status: number, event: Event, headers?: readonly HeaderPair[]): Reply {
-  const body = write('{"data":', [event], "}", event.payload.bytes.length);
-  return headers === undefined ? { status, body } : { status, body, headers };
+function eventReply(status: number, event: Event, headers: readonly HeaderPair[] = []): Reply {
+  return { status, body: write('{"data":', [event], "}"), headers };
 }
 
 /** `{ data: [...], meta }` of one page of events. */
@@ -264,7 +268,7 @@ async function* eventListParts(pages: AsyncIterable<EventPart>): AsyncGenerator<
   let comma = "";
   for await (const { data, meta, isLast } of pages) {
     const end = isLast ? `],"meta":${JSON.stringify(meta)}}` : "";
-    yield { body: write(start, data, end, payloadBytesOf(data), comma), isLast };
+    yield { body: write(start, data, end, comma), isLast };
     start = "";
     if (data.length > 0) comma = ",";
   }
@@ -276,47 +280,31 @@ function batchReply({ data, errors, meta }: BatchResult, headers: readonly Heade
   const refusal =
     status === 422 ? { error: noneAccepted(errors.length), details: { ...meta }, code: 422 } : {};
   const rest = JSON.stringify({ errors, meta, ...refusal });
-  return { status, body: write('{"data":[', data, `],${rest.slice(1)}`, payloadBytesOf(data)), headers };
+  return { status, body: write('{"data":[', data, `],${rest.slice(1)}`), headers };
 }
 
 function noneAccepted(count: number): string {
   return `None of the events was stored; \`errors\` says of ${count === 1 ? "one" : count} what is wrong.`;
 }
 
-/** The bytes of their payloads. */
-function payloadBytesOf(events: readonly (Event | null)[]): number {
-  let bytes = 0;
-  for (const event of events) bytes += event === null ? 0 : event.payload.bytes.length;
-  return bytes;
-}
-
 /** @param comma what comes before the first event */
-function write(
-  start: string,
-  events: readonly (Event | null)[],
-  end: string,
-  payloadBytes: number,
-  comma = "",
-): string | Chunks {
-  if (payloadBytes <= STRING_MAX_BYTES) {
-    let text = start;
-    for (const event of events) {
-      text += event === null ? `${comma}null` : comma + head(event) + event.payload.text() + tail(event);
-      comma = ",";
-    }
-    return text + end;
-  }
+function write(start: string, events: readonly (Event | null)[], end: string, comma = ""): string | Chunks {
+  let payloadBytes = 0;
+  for (const event of events) payloadBytes += event?.payload.bytes.length ?? 0;
+  const isSmall = payloadBytes <= STRING_MAX_BYTES;
   const pieces: (string | Uint8Array)[] = [];
   let text = start;
   for (const event of events) {
-    if (event === null) text += `${comma}null`;
+    text += comma;
+    comma = ",";
+    if (event === null) text += "null";
+    else if (isSmall) text += head(event) + event.payload.text() + tail(event);
     else {
-      pieces.push(text + comma + head(event), event.payload.bytes);
+      pieces.push(text + head(event), event.payload.bytes);
       text = tail(event);
     }
-    comma = ",";
   }
-  return joined([...pieces, text + end]);
+  return isSmall ? text + end : joined([...pieces, text + end]);
 }
 
 /** The headers of RFC 9745: since when, and what to use instead, as a link relative to the address of the request. */

@@ -1,6 +1,5 @@
 import { EvregError } from "../../domain/error.ts";
 import { NEW_CLAIM, type NewClaim, PULL_RESULTS } from "../../domain/pull.ts";
-import { parseJson } from "../../json/raw-json.ts";
 import { jsonReply } from "../response.ts";
 import { BODY_MAX_BYTES, many, operation, routeAt, type Route, targetOf } from "./route.ts";
 
@@ -14,10 +13,10 @@ export const PULL_ROUTES: readonly Route[] = [
     scope: "listen",
     body: NEW_CLAIM,
     answers: { 200: { description: "The deliveries.", schema: many("PulledDelivery") } },
-    failures: [404, 429],
+    failures: [429],
     async handle(evreg, request, { responses }) {
       const id = request.id();
-      const input = parseJson(await request.body(BODY_MAX_BYTES)) as NewClaim;
+      const input = (await request.json(BODY_MAX_BYTES)) as NewClaim;
       const { data } = await request.untilDisconnect((signal) =>
         evreg.subscriptions.claim(id, input, signal),
       );
@@ -39,6 +38,5 @@ export const PULL_ROUTES: readonly Route[] = [
     body: PULL_RESULTS,
     maxBodyBytes: RESULTS_MAX_BYTES,
     answer: ["An outcome for each, in order.", many("FinishedPull")],
-    failures: [404],
   }),
 ];

@@ -1,5 +1,4 @@
 import { NEW_REPLAY, type NewReplay, REPLAY_QUERY } from "../../domain/replay.ts";
-import { parseJson } from "../../json/raw-json.ts";
 import { jsonReply } from "../response.ts";
 import { BODY_MAX_BYTES, many, one, operation, routeAt, type Route, targetOf } from "./route.ts";
 
@@ -15,12 +14,10 @@ export const REPLAY_ROUTES: readonly Route[] = [
       200: { description: "With `dry_run`: what would be sent.", schema: one("ReplayCount") },
       201: { description: "The replay, which has started.", schema: one("Replay") },
     },
-    failures: [404, 409],
+    failures: [409],
     async handle(evreg, request) {
       const id = request.id();
-      const input = parseJson(await request.body(BODY_MAX_BYTES)) as
-        | (NewReplay & { dry_run?: unknown })
-        | null;
+      const input = (await request.json(BODY_MAX_BYTES)) as (NewReplay & { dry_run?: unknown }) | null;
       // Any other value is refused either way.
       if (input?.dry_run === true) return jsonReply(200, await evreg.replays.count(id, input));
       return jsonReply(201, await evreg.replays.start(id, input as NewReplay));
@@ -32,7 +29,6 @@ export const REPLAY_ROUTES: readonly Route[] = [
   }),
   operation("replays.get", "getReplay", "Get one replay and its progress", {
     answer: ["The replay.", one("Replay")],
-    failures: [404],
   }),
   operation(
     "replays.cancel",
@@ -40,7 +36,7 @@ export const REPLAY_ROUTES: readonly Route[] = [
     "Cancel a replay; deliveries that are due already are still sent",
     {
       answer: ["The cancelled replay.", one("Replay")],
-      failures: [404, 409],
+      failures: [409],
     },
   ),
 ];

@@ -6,7 +6,6 @@ import type { LiveStreams } from "../live-streams.ts";
 import type { ApiRequest } from "../request.ts";
 import { PAGE_BYTES, type ResponseBudget } from "../response-budget.ts";
 import { type Chunks, jsonReply, recordParts, type Reply, replyInParts } from "../response.ts";
-import { parseJson } from "../../json/raw-json.ts";
 import type { PublishCounts } from "../../metrics/counters.ts";
 import type { Service, ServicePort } from "../../service/service.ts";
 
@@ -47,6 +46,9 @@ export interface DocumentedAnswer {
   readonly headers?: Readonly<Record<string, JsonSchema>>;
 }
 
+/** What a body with a payload may have beside it: names, a key and white space. */
+export const BESIDE_PAYLOAD_BYTES = 64 * 1024;
+
 /** A body with a filter at most, which ends at 64 KiB. */
 export const BODY_MAX_BYTES = 256 * 1024;
 
@@ -67,7 +69,9 @@ interface OperationInput {
 }
 
 /** What of a route need not be said. */
-interface RouteDefaults extends Partial<Pick<Route, "access" | "failures">> {
+interface RouteDefaults extends Partial<Pick<Route, "access">> {
+  /** Beside 404, which a route with a parameter in its path has anyway. */
+  readonly failures?: readonly number[];
   /** By default the part of the path after `/v1/`. */
   readonly tag?: string;
   /** Of a route that takes a token, by default `read` for `GET` and `write` for all others; `null`: any token is enough. */
@@ -80,7 +84,8 @@ interface OwnRoute
 /** A route that answers in a way of its own. */
 export function routeAt(target: string, operationId: string, summary: string, given: OwnRoute): Route {
   const [method, path] = target.split(" ") as [Route["method"], string];
-  const { access = "token", tag = path.split("/")[2]!, failures = [], scope, ...own } = given;
+  const { access = "token", tag = path.split("/")[2]!, failures: more = [], scope, ...own } = given;
+  const failures = path.includes(":") ? [404, ...more] : more;
   const usual = method === "GET" ? "read" : "write";
   const needed = scope === undefined && access === "token" ? usual : scope;
   const scoped = needed === undefined || needed === null ? {} : { scope: needed };
@@ -149,7 +154,6 @@ export function operation(
   }: OperationRoute,
 ): Route {
   const target = targetOf(name);
-  const { query, body } = own;
   const maxBytes = mostAnswered ?? (target.startsWith("GET ") ? PAGE_BYTES : 0);
   const replyTo = async (evreg: ServicePort, input: OperationInput): Promise<Reply> => {
     const result = run(evreg, input);
@@ -158,16 +162,16 @@ export function operation(
   return routeAt(target, operationId, summary, {
     ...own,
     answers: { [status]: { description, schema } },
-    async handle(evreg, request, { responses, limits, payloadBodyMaxBytes }) {
-      const given = {
-        query: (query === undefined ? {} : request.query(query)) as never,
+    async handle(evreg, request, { responses, limits }) {
+      const path = {
         id: target.includes(":id") ? request.id() : 0,
         name: target.includes(":name") ? request.param("name") : "",
       };
-      const mostBytes = readPayload === undefined ? maxBodyBytes : payloadBodyMaxBytes;
-      const bytes = body === undefined ? undefined : await request.body(mostBytes);
-      const value = bytes && (await (readPayload?.(bytes, limits) ?? parseJson(bytes)));
-      const input = { ...given, body: value as never };
+      let body: unknown;
+      if (readPayload !== undefined) {
+        body = await readPayload(await request.body(limits.payloadBytes + BESIDE_PAYLOAD_BYTES), limits);
+      } else if (own.body !== undefined) body = await request.json(maxBodyBytes);
+      const input = { ...path, query: request.query as never, body: body as never };
       if (maxBytes === 0) {
         return request.untilDisconnect((signal) => replyTo(evreg, { ...input, signal }));
       }
@@ -205,8 +209,6 @@ export interface TokenRequirement {
 /** What a route may know beside its request. */
 export interface RouteContext {
   readonly limits: HttpConfig["limits"];
-  /** The largest body with a payload. */
-  readonly payloadBodyMaxBytes: number;
   readonly ui: HttpConfig["ui"];
   /** The OpenAPI document. Anybody may read it, and all answers share the same bytes, however slowly they are read. */
   readonly document: () => Chunks;

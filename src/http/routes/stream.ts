@@ -29,9 +29,7 @@ export const STREAM_ROUTE: Route = routeAt(
     },
     failures: [429],
     async handle(evreg, request, { streams }) {
-      const { topics, ...filters } = request.query(STREAM_QUERY) as Omit<StreamQuery, "topics"> & {
-        readonly topics?: string;
-      };
+      const { topics, ...filters } = request.query as Omit<StreamQuery, "topics"> & { topics?: string };
       const lastId = request.header("last-event-id") ?? "";
       const query: StreamQuery = {
         ...filters,

@@ -55,20 +55,19 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
   ),
   operation("subscriptions.get", "getSubscription", "Get one subscription", {
     answer: ["The subscription; `meta` if its mode is `pull`.", one("Subscription", CONSUMERS)],
-    failures: [404],
   }),
   operation("subscriptions.update", "updateSubscription", "Change, pause or reactivate a subscription", {
     description: "Pausing (`active: false`) holds its unfinished deliveries; reactivating resumes them.",
     body: SUBSCRIPTION_UPDATE,
     answer: ["The subscription; `meta` if a filter was given.", one("Subscription", WARNINGS)],
-    failures: [404, 409],
+    failures: [409],
   }),
   operation("subscriptions.rotateSecret", "rotateSubscriptionSecret", "Give a subscription a new secret", {
     description:
       "All subscriptions of its application and name get the same one. The previous secret stays valid for `overlap_ms`. Until then `webhook-signature` has a signature with each, and `X-Evreg-Signature` and `Authorization` use the previous one; afterwards all use the new one. During an overlap another rotation is refused (409), unless its `overlap_ms` is 0, which ends both earlier secrets at once.",
     body: SECRET_ROTATION,
     answer: ["The subscription with its new secret.", one("SubscriptionWithSecret", ROTATED)],
-    failures: [404, 409],
+    failures: [409],
   }),
   operation(
     "subscriptions.test",
@@ -80,7 +79,6 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
       body: NEW_EVENT,
       readPayload: eventBodyOf,
       answer: ["The request and its answer.", one("HandlerTest")],
-      failures: [404],
     },
   ),
   ...PULL_ROUTES,
@@ -93,7 +91,6 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
         "By their start, of those that have ended. Of a subscription with a long backlog some may be left out.",
       query: ATTEMPT_QUERY,
       answer: ["The attempts, each with its delivery and event.", many("SubscriptionAttempt")],
-      failures: [404],
     },
   ),
   operation(
@@ -102,7 +99,6 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     "Delete a subscription and cancel its unfinished deliveries",
     {
       answer: ["The deleted subscription.", one("Subscription", CANCELLED)],
-      failures: [404],
     },
   ),
 ];

@@ -52,7 +52,7 @@ export const TOKEN_ROUTES: readonly Route[] = [
       "A token may revoke itself, whatever its scopes. The tokens of browsers that were signed in with it end with it.",
     scope: "admin",
     answer: ["The revoked token's record.", one("Token")],
-    failures: [404, 409],
+    failures: [409],
   }),
 ];
 
