@@ -37,6 +37,13 @@ function takes(format: Format, turn: number): boolean {
 const EXIT = { done: 0, failed: 1, usage: 2, notFound: 3, auth: 4, unreachable: 6 };
 /** Of so many rows on a data folder, one is refused in the ordinary suite. */
 const REFUSED_EVERY = 4;
+/** How a person reads what is refused at a server. */
+const REFUSALS: Readonly<Record<number, RegExp>> = {
+  [EXIT.notFound]:
+    /^Error: There is no (\w+?)y? (?:"no[./]such"|999999)\..*\nSee those there are: evreg \1(?:s|ies) --url <server> --token TOKEN\n$/,
+  [EXIT.auth]:
+    /^Error: The token is unknown, expired or revoked\. With an admin token, .*\nGive a token with --token-file FILE or EVREG_TOKEN\.\n$/,
+};
 const NOBODY = "http://127.0.0.1:9";
 const WRONG = `evreg_${"0".repeat(36)}`;
 
@@ -113,18 +120,19 @@ async function expectDone(id: string, row: Row, format: Format, target: readonly
   return outcome.stdout;
 }
 
-function keep(row: Row, format: Format, stdout: string): void {
-  if (format === "jsonl" || (row.varies === "lines" && format === "table")) return;
-  const shown = row.varies === undefined ? normalised(stdout, world) : formOf(stdout, format);
-  expect.soft(shown).toMatchSnapshot(format);
+/** What is kept of what a command prints for people, and as one document. */
+function kept(row: Row, format: Format, stdout: string): string {
+  if (format === "jsonl" || (row.varies === "lines" && format === "table")) return "";
+  return row.varies === undefined ? normalised(stdout, world) : `${formOf(stdout, format).join("\n")}\n`;
 }
 
 describe("at a server", () => {
   test.each(remote)("$id", async ({ id, row, at }) => {
     const secrets = [world.token, WRONG];
+    let shown = "";
     for (const format of FORMATS) {
       const stdout = await expectDone(id, row, format, atServer());
-      keep(row, format, stdout);
+      shown += kept(row, format, stdout);
       forms.set(`${id} ${format}`, formOf(stdout, format));
 
       const words = wordsOf(id, format);
@@ -135,7 +143,7 @@ describe("at a server", () => {
       ];
       if (row.missing !== null) failures.unshift([EXIT.notFound, [...row.missing, ...atServer()]]);
       for (const [index, [code, rest]] of failures.entries()) {
-        // The first of them in a table is kept.
+        // For people, how the first of them reads is compared for each.
         if (!takes(format, at + index) && !(format === "table" && index === 0)) continue;
         const outcome = await run([...words, ...rest], row.input?.(0));
         for (const secret of secrets) expect(outcome.stdout + outcome.stderr).not.toContain(secret);
@@ -144,12 +152,12 @@ describe("at a server", () => {
           expect(outcome, rest.join(" ")).toMatchObject({ code: EXIT.failed, stderr: "" });
         else {
           expectFailure(outcome, code, format);
-          const error = row.missing === null ? EXIT.auth : EXIT.notFound;
-          if (format === "table" && code === error)
-            expect.soft(normalised(outcome.stderr, world)).toMatchSnapshot("error");
+          if (format === "table")
+            expect.soft(normalised(outcome.stderr, world)).toMatch(REFUSALS[code] ?? "");
         }
       }
     }
+    expect.soft(shown).toMatchSnapshot();
   });
 });
 
@@ -165,10 +173,11 @@ test.each(looks)("$id fits into 40 columns", async ({ id, row }) => {
 describe("on a data folder", () => {
   test.each(rows)("$id", async ({ id, row, at }) => {
     const isOnlyHere = !remote.some((one) => one.id === id);
+    let shown = "";
     for (const format of FORMATS) {
       if (!isOnlyHere && !takes(format, at)) continue;
       const stdout = await expectDone(id, row, format, here(row));
-      if (isOnlyHere) keep(row, format, stdout);
+      if (isOnlyHere) shown += kept(row, format, stdout);
       else if (row.varies !== "lines" && format !== "table" && forms.has(`${id} ${format}`)) {
         // A program cannot tell which it has. A table leaves out what a record has not, and other runs changed these.
         expect.soft(formOf(stdout, format)).toEqual(forms.get(`${id} ${format}`));
@@ -178,6 +187,7 @@ describe("on a data folder", () => {
       const outcome = await run([...wordsOf(id, format), ...row.missing, ...here(row)], row.input?.(0));
       expectFailure(outcome, EXIT.notFound, format);
     }
+    if (isOnlyHere) expect.soft(shown).toMatchSnapshot();
   });
 
   test.each(remote)("$id, where there is none", async ({ id, row, at }) => {
