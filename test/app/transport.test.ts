@@ -48,7 +48,7 @@ test.each([
 });
 
 test("the help of serve serves others with TLS only", async () => {
-  const { stdout } = await run(["serve", "--help"]);
+  const { stdout } = await run("serve --help");
   expect(stdout).toMatch(/^.*evreg serve --host 0\.0\.0\.0.*$/m);
   expect(stdout.replaceAll(/\s+/g, " ")).toMatch(
     /For other machines, with tls\.cert and tls\.key .* --host 0\.0\.0\.0/,

@@ -112,15 +112,15 @@ test("ineffective keywords are reported with their line, by a dry run too", asyn
   const schema = "{ type: object,\n      properties: { at: { format: daytime } } }";
   const name = `${application}.slip`;
   const text = `actions:\n  - { action: ${name}, application: ${application}, schemata: ${schema} }`;
-  const dry = await run(["apply", "-f", "-", "--dry-run"], { input: text });
+  const dry = await run("apply -f - --dry-run", { input: text });
   expect(dry.stderr).toMatch(/^Warning: stdin:3: \S+\.slip \/properties\/at\/format: .*daytime.*\n$/);
-  const done = await run(["apply", "-f", "-"], { input: text });
+  const done = await run("apply -f -", { input: text });
   expect(done.stderr).toBe(`${dry.stderr}Done: 1 created, 0 changed, 0 deleted.\n`);
 });
 
 test("--json prints one document of the plan and its results", async () => {
   const text = registry("[]", "one");
-  const dry = await json(["apply", "-f", "-", "--dry-run"], { input: text });
+  const dry = await json("apply -f - --dry-run", { input: text });
   expect(dry).toMatchObject({
     data: [
       { operation: "create", noun: "action", action: `${application}.made`, result: "planned" },
@@ -129,7 +129,7 @@ test("--json prints one document of the plan and its results", async () => {
     meta: { dry_run: true, unchanged: 0, undeclared: { actions: [], subscriptions: [] } },
   });
   const done = await json<{ result: string; rowid: number; secret?: string }[]>(
-    ["apply", "-f", "-", "--secrets-file", "-"],
+    "apply -f - --secrets-file -",
     { input: text },
   );
   expect(done.data).toMatchObject([
@@ -137,7 +137,7 @@ test("--json prints one document of the plan and its results", async () => {
     { result: "done", secret: expect.stringMatching(/^whsec_/) },
   ]);
   expect(done.data[1]?.rowid).toBe((await served.evreg.subscriptions.list({ application })).data[0]?.rowid);
-  const lines = await run(["apply", "-f", "-", "--output", "jsonl"], { input: registry('["id"]') });
+  const lines = await run("apply -f - --output jsonl", { input: registry('["id"]') });
   expect(lines).toMatchObject({ code: 5, stderr: "" });
   expect(JSON.parse(lines.stdout)).toMatchObject({
     operation: "change",
@@ -215,12 +215,12 @@ test("all mistakes are reported at once with their places, before the server is 
     join(folder, "bad.yaml"),
     "actions:\n  - { action: a..b, application: x, schemata: {} }\n  - { acton: c }\n",
   );
-  const { code, stdout, stderr } = await run(["apply", "-f", "bad.yaml", "--url", "http://127.0.0.1:9"]);
+  const { code, stdout, stderr } = await run("apply -f bad.yaml --url http://127.0.0.1:9");
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toMatch(
     /^Error: The files have 2 mistakes:\n  bad\.yaml:2: action: .*\n  bad\.yaml:3: acton .*did you mean action\?\nNothing was changed\.\n/,
   );
-  expect(await run(["apply", "-f", "gone.yaml"])).toMatchObject({
+  expect(await run("apply -f gone.yaml")).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("There is no file gone.yaml"),
   });
@@ -230,7 +230,7 @@ test("all mistakes are reported at once with their places, before the server is 
       /Nothing listens at .*\nStart a server: evreg serve\. Or name another with --url or --context\.\n$/,
     ),
   });
-  expect(await run(["apply"])).toMatchObject({ code: 2 });
+  expect(await run("apply")).toMatchObject({ code: 2 });
 });
 
 test("export writes what apply reads, to stdout or a file", async () => {
@@ -277,7 +277,7 @@ test("export writes what apply reads, to stdout or a file", async () => {
   });
   expect(readFileSync(join(folder, "export.yaml"), "utf8")).toBe("# ours\n");
   expect(await run(["export", ...only, "-o", "export.yaml", "--force"])).toMatchObject({ code: 0 });
-  const again = await run(["apply", "-f", "export.yaml", "--dry-run", "--exit-code", "--prune"]);
+  const again = await run("apply -f export.yaml --dry-run --exit-code --prune");
   expect(again).toEqual({ code: 0, stdout: "Nothing to do; 2 unchanged.\n", stderr: "" });
-  expect(await run(["export", "--output", "jsonl"])).toMatchObject({ code: 2 });
+  expect(await run("export --output jsonl")).toMatchObject({ code: 2 });
 });

@@ -59,7 +59,7 @@ test("a file with a key can be published again, corrected and longer, and each l
 test("a refused line that is not UTF-8 is kept as base64, and one that is too long is only named", async () => {
   const odd = Buffer.from('{"\u00e9', "latin1");
   writeFileSync(at("odd.ndjson"), Buffer.concat([odd, Buffer.from(`\n${"x".repeat(17 * 1024 * 1024)}\n`)]));
-  expect((await run(["publish", "--batch", "odd.ndjson", "--rejects", "odd.refused"])).code).toBe(7);
+  expect((await run("publish --batch odd.ndjson --rejects odd.refused")).code).toBe(7);
   const refused = readFileSync(at("odd.refused"), "utf8").trimEnd().split("\n");
   expect(refused.map((text) => JSON.parse(text) as unknown)).toEqual([
     { line: 1, code: 400, error: expect.any(String), text_base64: odd.toString("base64") },

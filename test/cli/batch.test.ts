@@ -46,7 +46,7 @@ function withBadLines(name: string): string {
 test("refused lines are reported with number and reason, the others are published, and the exit code is 7", async () => {
   const name = await action("batch.continue");
   writeFileSync(join(folder, "bad.ndjson"), withBadLines(name));
-  const { code, stdout, stderr } = await run(["publish", "--batch", "bad.ndjson"]);
+  const { code, stdout, stderr } = await run("publish --batch bad.ndjson");
   expect({ code, stdout }).toEqual({ code: 7, stdout: "" });
   expect(stderr).toMatch(/^Line 3: .+\n/m);
   expect(stderr).toMatch(/^Line 5: .*id must be an integer: "five"\n/m);
@@ -61,8 +61,8 @@ test("twenty refused lines are printed, and the others counted; JSON output has 
   const name = await action("batch.alike");
   const input = [line(name, 1), ...Array.from({ length: 1_200 }, () => line("no.such", 1))].join("\n");
   const [table, jsonl] = await Promise.all([
-    run(["publish", "--batch", "-"], { input }),
-    run(["publish", "--batch", "-", "--output", "jsonl"], { input }),
+    run("publish --batch -", { input }),
+    run("publish --batch - --output jsonl", { input }),
   ]);
   expect(table.code).toBe(7);
   expect(toldLines(table.stderr)).toEqual(Array.from({ length: 20 }, (_, at) => at + 2));
@@ -84,7 +84,7 @@ function toldLines(stderr: string): number[] {
 
 test("refused lines are reported in the order of the file, whatever is wrong with them", async () => {
   const name = await action("batch.order");
-  const { code, stderr } = await run(["publish", "--batch", "-"], { input: withFaultsInTurn(name) });
+  const { code, stderr } = await run("publish --batch -", { input: withFaultsInTurn(name) });
   expect(code).toBe(7);
   expect(toldLines(stderr)).toEqual([2, 3, 4, 5]);
   expect(await idsOf(name)).toEqual([1]);
@@ -92,8 +92,8 @@ test("refused lines are reported in the order of the file, whatever is wrong wit
 
 test("an error within a line has a column only, as the line is named already", async () => {
   const [table, jsonl] = await Promise.all([
-    run(["publish", "--batch", "-"], { input: "\n{oops}" }),
-    run(["publish", "--batch", "-", "--output", "jsonl"], { input: "\n{oops}" }),
+    run("publish --batch -", { input: "\n{oops}" }),
+    run("publish --batch - --output jsonl", { input: "\n{oops}" }),
   ]);
   expect(table.stderr).toMatch(/^Line 2: Malformed JSON at column 2: .+\n0 events published, 1 line refused/);
   const [told] = jsonLines(jsonl.stderr);
@@ -103,14 +103,14 @@ test("an error within a line has a column only, as the line is named already", a
 
 test("an array is refused with a hint that lines are wanted", async () => {
   const input = `\u{feff} [${line("any", 1)},\n${line("any", 2)}]`;
-  const { code, stderr } = await run(["publish", "--batch", "-"], { input });
+  const { code, stderr } = await run("publish --batch -", { input });
   expect(code).toBe(7);
   expect(stderr).toMatch(/^Line 1: There must be one event a line, not an array\./);
 });
 
 test("in JSON output, accepted events go to stdout and refusals to stderr, one JSON line each", async () => {
   const name = await action("batch.jsonl");
-  const outcome = await run(["publish", "--batch", "-", "--output", "jsonl"], { input: withBadLines(name) });
+  const outcome = await run("publish --batch - --output jsonl", { input: withBadLines(name) });
   expect(outcome.code).toBe(7);
   expect(jsonLines(outcome.stdout).map(({ payload }) => payload)).toEqual([
     { id: 1 },
@@ -129,7 +129,7 @@ test("in JSON output, accepted events go to stdout and refusals to stderr, one J
     },
     { line: 7, error: expect.any(String), details: expect.any(Object), code: 404 },
   ]);
-  expect((await json(["publish", "--batch", "-"], { input: line(name, 1) })).meta).toEqual({
+  expect((await json("publish --batch -", { input: line(name, 1) })).meta).toEqual({
     accepted: 1,
     rejected: 0,
     replayed: 0,
@@ -141,8 +141,8 @@ test("--on-error stop publishes everything before the first refused line and not
   const [early, late] = [await action("batch.stop.early"), await action("batch.stop.late")];
   const lateBad = [line(late, 1), line(late, 2), line("no.such", 3), line(late, 4), "not json"].join("\n");
   const outcomes = await Promise.all([
-    run(["publish", "--batch", "-", "--on-error", "stop"], { input: withBadLines(early) }),
-    run(["publish", "--batch", "-", "--on-error", "stop"], { input: lateBad }),
+    run("publish --batch - --on-error stop", { input: withBadLines(early) }),
+    run("publish --batch - --on-error stop", { input: lateBad }),
   ]);
   for (const { code, stderr } of outcomes) {
     expect(code).toBe(7);
@@ -165,20 +165,20 @@ test("--on-error stop publishes everything before the first refused line and not
 
 test("--atomic publishes all lines or none", async () => {
   const name = await action("batch.atomic");
-  const refused = await run(["publish", "--batch", "-", "--atomic"], { input: withBadLines(name) });
+  const refused = await run("publish --batch - --atomic", { input: withBadLines(name) });
   expect(refused).toMatchObject({ code: 1, stdout: "" });
   expect(refused.stderr).toContain("Nothing was published: 3 lines refused. Fix them and publish all again.");
-  const inTurn = await run(["publish", "--batch", "-", "--atomic"], { input: withFaultsInTurn(name) });
+  const inTurn = await run("publish --batch - --atomic", { input: withFaultsInTurn(name) });
   expect(toldLines(inTurn.stderr)).toEqual([2, 3, 4, 5]);
   const against = `${line(name, 1)}\n${line("no.such", 2)}`;
-  expect(await run(["publish", "--batch", "-", "--atomic"], { input: against })).toMatchObject({ code: 1 });
+  expect(await run("publish --batch - --atomic", { input: against })).toMatchObject({ code: 1 });
   const tooMany = Array.from({ length: 1_001 }, (_, at) => line(name, at)).join("\n");
-  expect(await run(["publish", "--batch", "-", "--atomic"], { input: tooMany })).toMatchObject({
+  expect(await run("publish --batch - --atomic", { input: tooMany })).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/Error: --atomic takes at most 1,000 lines .* Nothing was published\./),
   });
   expect(await idsOf(name)).toEqual([]);
-  expect(await run(["publish", "--batch", "-", "--atomic"], { input: line(name, 1) })).toMatchObject({
+  expect(await run("publish --batch - --atomic", { input: line(name, 1) })).toMatchObject({
     code: 0,
   });
   expect(await idsOf(name)).toEqual([1]);
@@ -216,7 +216,7 @@ test("lines with an idempotency key can be sent again safely", async () => {
 });
 
 test("an empty input is no failure", async () => {
-  expect(await run(["publish", "--batch", "-"], { input: "\n\n" })).toMatchObject({ code: 0, stdout: "" });
+  expect(await run("publish --batch -", { input: "\n\n" })).toMatchObject({ code: 0, stdout: "" });
 });
 
 test("lines of a slow producer are published as they come, and an interruption reports how many were", async () => {
@@ -235,7 +235,7 @@ test("lines of a slow producer are published as they come, and an interruption r
 
 test("an unreachable target ends the command before anything is published", async () => {
   const input = line("any", 1);
-  const outcome = await run(["publish", "--batch", "-", "--url", "http://127.0.0.1:9"], { input });
+  const outcome = await run("publish --batch - --url http://127.0.0.1:9", { input });
   expect(outcome).toMatchObject({ code: 6, stdout: "" });
   expect(outcome.stderr).toMatch(/^0 events published, 0 lines refused\. Ended after line 0\.\nError: /);
 });

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { COMMANDS } from "../../src/commands/index.ts";
 import { startHarness, type Harness } from "../http/harness.ts";
-import { runProgram, temporaryFolder, type Outcome } from "../support/program.ts";
-import { runMany, type CommandLine } from "../support/run-many.ts";
+import { commandLine, type Ending } from "../support/command-line.ts";
+import { temporaryFolder } from "../support/program.ts";
 
 // The server is in this process; the commands are those of the built program.
 
@@ -35,191 +35,162 @@ beforeEach(() => {
   settings = join(folder.path, `settings-${++tests}`);
 });
 
-const words = (line: string): string[] => line.split(" ");
-const add = (line: string): string[] => [...words(`context add ${line}`), "--url", harness.url];
+const add = (line: string): string => `context add ${line} --url ${harness.url}`;
 
-async function run(...lines: CommandLine[]): Promise<Outcome[]> {
-  const outcomes = await runMany(lines, { cwd: folder.path, env: { EVREG_CONFIG_DIR: settings } });
-  for (const { stdout, stderr } of outcomes) expect(stdout + stderr).not.toMatch(/evreg_\w{20}/);
-  return outcomes;
+/** Runs commands with the settings of this test; none may show a token. */
+async function expectEach(endings: readonly Ending[]): Promise<void> {
+  const { expectEach: expectAll } = commandLine(folder.path, { EVREG_CONFIG_DIR: settings });
+  for (const { stdout, stderr } of await expectAll(endings))
+    expect(stdout + stderr).not.toMatch(/evreg_\w{20}/);
 }
 
+const documentOf = (data: unknown): string => `${JSON.stringify({ data })}\n`;
+
 test("a context can be added, used, listed and removed; no token is ever shown", async () => {
-  const [none, added, again, second, listed, chosen, json, gone, left] = await run(
-    ["context"],
-    add("prod --token-file admin.token --use"),
-    add("prod --token-file admin.token"),
-    add("reading --token-file reader.token"),
-    ["context"],
-    words("context use reading"),
-    words("context list --json"),
-    words("context remove reading"),
-    words("context --json"),
-  );
-  expect(none).toMatchObject({
-    code: 0,
-    stdout: "",
-    stderr: expect.stringContaining("evreg context add NAME"),
-  });
-  expect(added).toMatchObject({ code: 0, stderr: "" });
-  expect(added?.stdout).toMatch(/^You are +admin\nOn +http:.+\nContext +prod\nYou may +admin: do everything/);
-  expect(again).toMatchObject({ code: 5, stdout: "", stderr: expect.stringContaining("--replace") });
-  expect(second).toMatchObject({ code: 0, stderr: expect.stringContaining("evreg context use reading") });
-  expect(listed?.stdout).toMatch(/^prod +http:\S+ +kept +yes\nreading +http:\S+ +kept +-$/m);
-  expect(chosen).toMatchObject({ code: 0, stderr: "" });
   const { url } = harness;
   const [prod, reading] = ["prod", "reading"].map((name) => ({ name, url, has_token: true, in_use: false }));
-  expect(JSON.parse(json?.stdout ?? "")).toEqual({ data: [prod, { ...reading, in_use: true }] });
-  expect(gone).toMatchObject({ code: 0, stderr: "Removed, with its token; no context is in use now.\n" });
-  expect(gone?.stdout).not.toContain("Token");
-  expect(JSON.parse(left?.stdout ?? "")).toEqual({ data: [prod] });
+  await expectEach([
+    ["context", 0, "", /evreg context add NAME/],
+    [
+      add("prod --token-file admin.token --use"),
+      0,
+      /^You are +admin\nOn +http:.+\nContext +prod\nYou may +admin: do everything/,
+      "",
+    ],
+    [add("prod --token-file admin.token"), 5, "", /--replace/],
+    [add("reading --token-file reader.token"), 0, undefined, /evreg context use reading/],
+    ["context", 0, /^prod +http:\S+ +kept +yes\nreading +http:\S+ +kept +-$/m],
+    ["context use reading", 0, undefined, ""],
+    ["context list --json", 0, documentOf([prod, { ...reading, in_use: true }])],
+    ["context remove reading", 0, /^(?!.*Token)/s, "Removed, with its token; no context is in use now.\n"],
+    ["context --json", 0, documentOf([prod])],
+  ]);
 });
 
 test("a damaged context is named with what is wrong, hides no other, and can be removed", async () => {
   mkdirSync(join(settings, "contexts"), { recursive: true, mode: 0o700 });
   writeFileSync(join(settings, "contexts", "bad.json"), "{", { mode: 0o600 });
-  const [, listed, json, removed, left] = await run(
-    add("prod --token-file admin.token"),
-    ["context"],
-    words("context --json"),
-    words("context remove bad"),
-    words("context --json"),
-  );
   const bad = { name: "bad", url: null, has_token: null, in_use: false };
   const prod = { name: "prod", url: harness.url, has_token: true, in_use: false };
-  expect(listed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^bad +- +- +-\nprod +http/m) });
-  expect(listed?.stderr).toMatch(/^Warning: \S+bad\.json does not hold a context\. Remove it/);
-  expect(JSON.parse(json?.stdout ?? "")).toEqual({ data: [bad, prod] });
-  expect(removed).toMatchObject({ code: 0, stderr: expect.stringMatching(/Removed\.\n$/) });
-  expect(JSON.parse(left?.stdout ?? "")).toEqual({ data: [prod] });
+  await expectEach([
+    [add("prod --token-file admin.token"), 0],
+    [
+      "context",
+      0,
+      /^bad +- +- +-\nprod +http/m,
+      /^Warning: \S+bad\.json does not hold a context\. Remove it/,
+    ],
+    ["context --json", 0, documentOf([bad, prod])],
+    ["context remove bad", 0, undefined, /Removed\.\n$/],
+    ["context --json", 0, documentOf([prod])],
+  ]);
 });
 
 test("a context that the server refuses is not saved, unless the check is turned off", async () => {
-  const away = words("context add away --url http://127.0.0.1:9");
-  const insecure = words(
-    "context add far --url http://events.example.com --token-file admin.token --no-check",
-  );
   writeFileSync(join(folder.path, "wrong.token"), `${admin.slice(0, -2)}xx`);
-  const [refused, without, silent, open, badName, kept, after] = await run(
-    add("prod --token-file wrong.token"),
-    add("prod"),
-    away,
-    insecure,
-    add("Prod --token-file admin.token"),
-    [...away, "--no-check", "--json"],
-    words("context --json"),
-  );
-  expect(refused).toMatchObject({ code: 4, stdout: "" });
-  expect(without).toMatchObject({ code: 4, stdout: "" });
-  expect(silent).toMatchObject({ code: 6, stdout: "" });
-  expect(open).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("unencrypted") });
-  expect(open?.stderr).toMatch(/\nTo allow it: EVREG_ALLOW_INSECURE_TOKEN=true\n$/);
-  expect(badName).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("lower-case") });
+  const away = "context add away --url http://127.0.0.1:9";
+  const insecure = "context add far --url http://events.example.com --token-file admin.token --no-check";
   const data = { name: "away", url: "http://127.0.0.1:9", has_token: false, in_use: false };
-  expect(JSON.parse(kept?.stdout ?? "")).toEqual({ data });
-  expect(JSON.parse(after?.stdout ?? "")).toEqual({ data: [data] });
+  await expectEach([
+    [add("prod --token-file wrong.token"), 4, ""],
+    [add("prod"), 4, ""],
+    [away, 6, ""],
+    [insecure, 2, "", /unencrypted.*\nTo allow it: EVREG_ALLOW_INSECURE_TOKEN=true\n$/s],
+    [add("Prod --token-file admin.token"), 2, "", /lower-case/],
+    [`${away} --no-check --json`, 0, documentOf(data)],
+    ["context --json", 0, documentOf([data])],
+  ]);
 });
 
 test("the token can come from stdin", async () => {
-  const { code } = await runProgram(add("prod --token-file -"), {
-    cwd: folder.path,
-    env: { EVREG_CONFIG_DIR: settings },
-    input: `${admin}\n`,
-  });
-  expect(code).toBe(0);
+  await expectEach([[add("prod --token-file -"), 0, undefined, undefined, { input: `${admin}\n` }]]);
   expect(readFileSync(join(settings, "contexts", "prod.json"), "utf8")).toContain(admin);
 });
 
 test("whoami prints whose the token is and where, and ends with 4 for an invalid one", async () => {
-  const [table, json, bad] = await run(
-    ["whoami", "--url", harness.url, "--token-file", "reader.token"],
-    ["whoami", "--url", harness.url, "--token-file", "reader.token", "--json"],
-    ["whoami", "--url", harness.url],
-  );
-  expect(table?.stdout.split("\n")).toEqual([
-    expect.stringMatching(/^You are +read:shop$/),
-    `On       ${harness.url}`,
-    expect.stringMatching(/^You may +read:shop: read .*, of the application shop only$/),
-    expect.stringMatching(/^Expires +never$/),
-    expect.stringMatching(/^Retries +5 retries, the last 30 s after/),
-    expect.stringMatching(/^Data +[0-9a-f]{32}$/),
-    "",
-  ]);
   const answer = await fetch(`${harness.url}/v1/whoami`, { headers: { authorization: `Bearer ${reader}` } });
-  expect(json?.stdout).toBe(`${await answer.text()}\n`);
-  expect(bad).toMatchObject({ code: 4, stdout: "" });
+  const table = [
+    "You are +read:shop",
+    `On       ${harness.url}`,
+    "You may +read:shop: read .*, of the application shop only",
+    "Expires +never",
+    "Retries +5 retries, the last 30 s after.*",
+    "Data +[0-9a-f]{32}",
+  ];
+  const whoami = `whoami --url ${harness.url}`;
+  await expectEach([
+    [`${whoami} --token-file reader.token`, 0, new RegExp(`^${table.join("\n")}\n$`)],
+    [`${whoami} --token-file reader.token --json`, 0, `${await answer.text()}\n`],
+    [whoami, 4, ""],
+  ]);
 });
+
+/** How a command ends with these variables. */
+function ends(line: string, code: number, env: Record<string, string> = {}, told?: RegExp): Ending {
+  return [line, code, undefined, told, { env }];
+}
 
 test("flags win over variables, those over the file, that over the context in use, that over the default folder", async () => {
   const nowhere = "http://127.0.0.1:9";
-  const config = join(folder.path, "away.yaml");
-  writeFileSync(config, `remote: {url: "${nowhere}"}\n`);
+  writeFileSync(join(folder.path, "away.yaml"), `remote: {url: "${nowhere}"}\n`);
   writeFileSync(join(folder.path, "folder.yaml"), "data: none-here\n");
-  const list = ["actions", "--json"];
-  const outcomes = await run(
-    [...add("prod --token-file admin.token --use")],
-    [...words("context add away --no-check --url"), nowhere],
-    list,
-    [list, { EVREG_URL: nowhere }],
-    [list, { EVREG_CONTEXT: "away" }],
-    [list, { EVREG_DATA: "none-here" }],
-    [list, { STATE_DIRECTORY: "/nonexistent/state" }],
-    [...list, "--config", config],
-    [...list, "--config", "folder.yaml"],
-    [[...list, "--config", config], { EVREG_CONTEXT: "prod" }],
-    [...list, "--context", "away"],
-    [[...list, "--context", "prod"], { EVREG_URL: nowhere }],
-    [[...list, "--context", "prod"], { EVREG_CONTEXT: "away" }],
-    [[...list, "--url", nowhere], { EVREG_CONTEXT: "prod" }],
-    [...list, "--data", "none-here"],
-    [list, { EVREG_CONTEXT: "prod", EVREG_URL: nowhere }],
-    [list, { EVREG_CONTEXT: "prd" }],
-    [...list, "--context", "prod", "--data", "x"],
-  );
-  expect(outcomes.map(({ code }) => code)).toEqual([0, 0, 0, 6, 6, 3, 3, 6, 3, 0, 6, 0, 0, 6, 3, 2, 3, 2]);
-  expect(outcomes.at(-3)?.stderr).toMatch(/EVREG_CONTEXT and EVREG_URL both name a server/);
-  expect(outcomes.at(-2)?.stderr).toMatch(/did you mean prod\?/);
+  const list = "actions --json";
+  await expectEach([
+    ends(add("prod --token-file admin.token --use"), 0),
+    ends(`context add away --no-check --url ${nowhere}`, 0),
+    ends(list, 0),
+    ends(list, 6, { EVREG_URL: nowhere }),
+    ends(list, 6, { EVREG_CONTEXT: "away" }),
+    ends(list, 3, { EVREG_DATA: "none-here" }),
+    ends(list, 3, { STATE_DIRECTORY: "/nonexistent/state" }),
+    ends(`${list} --config away.yaml`, 6),
+    ends(`${list} --config folder.yaml`, 3),
+    ends(`${list} --config away.yaml`, 0, { EVREG_CONTEXT: "prod" }),
+    ends(`${list} --context away`, 6),
+    ends(`${list} --context prod`, 0, { EVREG_URL: nowhere }),
+    ends(`${list} --context prod`, 0, { EVREG_CONTEXT: "away" }),
+    ends(`${list} --url ${nowhere}`, 6, { EVREG_CONTEXT: "prod" }),
+    ends(`${list} --data none-here`, 3),
+    ends(
+      list,
+      2,
+      { EVREG_CONTEXT: "prod", EVREG_URL: nowhere },
+      /EVREG_CONTEXT and EVREG_URL both name a server/,
+    ),
+    ends(list, 3, { EVREG_CONTEXT: "prd" }, /did you mean prod\?/),
+    ends(`${list} --context prod --data x`, 2),
+  ]);
   expect(existsSync(join(folder.path, ".evreg"))).toBe(false);
 });
 
 test("a typed token wins, then a typed context's own, then the environment's, then that of the context in use", async () => {
-  const who = ["whoami", "--json"];
-  const config = join(folder.path, "token.yaml");
-  writeFileSync(config, `remote: {token: ${admin}}\n`, { mode: 0o600 });
-  const [, ...outcomes] = await run(
-    add("prod --token-file reader.token --use"),
-    who,
-    [who, { EVREG_TOKEN: admin }],
-    [[...who, "--context", "prod"], { EVREG_TOKEN: admin }],
-    [...who, "--context", "prod", "--token-file", "admin.token"],
+  writeFileSync(join(folder.path, "token.yaml"), `remote: {token: ${admin}}\n`, { mode: 0o600 });
+  const env = { EVREG_TOKEN: admin };
+  await expectEach([
+    [add("prod --token-file reader.token --use"), 0],
+    ["whoami --json", 0, /"name":"read:shop"/],
+    ["whoami --json", 0, /"name":"admin"/, "", { env }],
+    ["whoami --json --context prod", 0, /"name":"read:shop"/, "", { env }],
+    ["whoami --json --context prod --token-file admin.token", 0, /"name":"admin"/],
     // A file's token is for the address in the same file.
-    [...who, "--config", config],
-  );
-  const names = outcomes.map(({ stdout }) => (JSON.parse(stdout) as { data: { name: string } }).data.name);
-  expect(names).toEqual(["read:shop", "admin", "read:shop", "admin", "read:shop"]);
+    ["whoami --json --config token.yaml", 0, /"name":"read:shop"/],
+  ]);
 });
 
 test("a change by hand prints its context on stderr; a read or a script's change does not", async () => {
-  const event = words("publish on.server {}");
+  const event = "publish on.server {}";
   const said = `On the context prod (${harness.url}).\n`;
   writeFileSync(join(folder.path, "registry.yaml"), "actions: []\n");
-  const [, planned, changed, typed, looked, json, byUrl, refused] = await run(
-    add("prod --token-file admin.token --use"),
-    words("apply -f registry.yaml --dry-run"),
-    event,
-    [...event, "--context", "prod"],
-    ["events"],
-    [...event, "--json"],
-    [...event, "--url", harness.url, "--token-file", "admin.token"],
-    words("publish on.server [] --json"),
-  );
-  expect(planned).toMatchObject({ code: 0, stderr: expect.stringContaining(said) });
-  expect(changed).toMatchObject({ code: 0, stderr: said });
-  expect(typed).toMatchObject({ code: 0, stderr: said });
-  expect(looked).toMatchObject({ code: 0, stderr: "" });
-  expect(json).toMatchObject({ code: 0, stderr: "" });
-  expect(byUrl).toMatchObject({ code: 0, stderr: "" });
-  expect(JSON.parse(refused?.stderr ?? "")).toHaveProperty("error");
+  await expectEach([
+    [add("prod --token-file admin.token --use"), 0],
+    ["apply -f registry.yaml --dry-run", 0, undefined, said],
+    [event, 0, undefined, said],
+    [`${event} --context prod`, 0, undefined, said],
+    ["events", 0, undefined, ""],
+    [`${event} --json`, 0, undefined, ""],
+    [`${event} --url ${harness.url} --token-file admin.token`, 0, undefined, ""],
+    ["publish on.server [] --json", 1, "", /^\{"error":/],
+  ]);
 });
 
 test("each command that acts somewhere is known to change something or not", async () => {
@@ -233,46 +204,44 @@ test("each command that acts somewhere is known to change something or not", asy
 });
 
 test("a context's token is sent to its own address only", async () => {
-  const cloned = join(folder.path, "cloned.yaml");
   writeFileSync(join(folder.path, "token-only.yaml"), "remote: {allowInsecureToken: true}\n");
-  writeFileSync(cloned, `remote: {url: "${harness.url}", allowInsecureToken: true}\n`);
-  const who = ["whoami", "--json"];
-  const insecure = words("context add far --url http://events.example.com --no-check --use");
-  const [, byFile, byUrl, byVariable, , open] = await run(
-    add("prod --token-file admin.token --use"),
-    [...who, "--config", cloned],
-    [...who, "--url", harness.url],
-    [who, { EVREG_URL: harness.url }],
-    insecure,
-    // Nor does a file that came along open the way for a token.
-    [...who, "--config", "token-only.yaml", "--token-file", "admin.token"],
+  writeFileSync(
+    join(folder.path, "cloned.yaml"),
+    `remote: {url: "${harness.url}", allowInsecureToken: true}\n`,
   );
-  for (const outcome of [byFile, byUrl, byVariable]) expect(outcome).toMatchObject({ code: 4, stdout: "" });
-  expect(open).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("unencrypted") });
+  await expectEach([
+    [add("prod --token-file admin.token --use"), 0],
+    ["whoami --json --config cloned.yaml", 4, ""],
+    [`whoami --json --url ${harness.url}`, 4, ""],
+    ["whoami --json", 4, "", undefined, { env: { EVREG_URL: harness.url } }],
+    ["context add far --url http://events.example.com --no-check --use", 0],
+    // Nor does a file that came along open the way for a token.
+    ["whoami --json --config token-only.yaml --token-file admin.token", 2, "", /unencrypted/],
+  ]);
 });
 
-/** What a token of that scope is told of no subscriptions. */
-async function toldOfNone(scope: "read" | "read:nobody"): Promise<string> {
+/** The command that lists subscriptions by a token of that scope. */
+async function listBy(scope: string): Promise<string> {
   const { data } = await harness.owner.tokens.create({ name: "hedge", scopes: [scope] });
-  const [listed] = await run(["subscriptions", "--url", harness.url, "--token", data.token]);
-  return listed?.stderr ?? "";
+  return `subscriptions --url ${harness.url} --token ${data.token}`;
 }
 
 test("a token for one application is not told that there are no subscriptions", async () => {
-  expect(await toldOfNone("read")).toContain("No subscriptions yet. Create one: ");
-  expect(await toldOfNone("read:nobody")).toMatch(
-    /^No subscriptions that this token may read\. Which applications it may read: evreg whoami --url /,
-  );
+  const which =
+    /^No subscriptions that this token may read\. Which applications it may read: evreg whoami --url /;
+  await expectEach([
+    [await listBy("read"), 0, "", /No subscriptions yet\. Create one: /],
+    [await listBy("read:nobody"), 0, "", which],
+  ]);
 });
 
 test("a missing context in use stops commands, but another can still be chosen", async () => {
   mkdirSync(settings, { mode: 0o700 });
   writeFileSync(join(settings, "context-in-use"), "gone\n", { mode: 0o600 });
-  const [acting, listed, none, after] = await run(["actions"], ["context"], words("context use --none"), [
-    "actions",
+  await expectEach([
+    ["actions", 3, "", /no context "gone"/],
+    ["context", 0, "", /evreg context use --none/],
+    ["context use --none", 0, undefined, "No context is in use.\n"],
+    ["actions", 3, "", /no data folder/],
   ]);
-  expect(acting).toMatchObject({ code: 3, stderr: expect.stringContaining('no context "gone"') });
-  expect(listed).toMatchObject({ code: 0, stderr: expect.stringContaining("evreg context use --none") });
-  expect(none).toMatchObject({ code: 0, stderr: "No context is in use.\n" });
-  expect(after?.stderr).toContain("no data folder");
 });

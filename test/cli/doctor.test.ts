@@ -38,14 +38,14 @@ test("doctor checks a data folder, and reports damage as a problem", async () =>
   expect(missing.code).toBe(1);
   expect(missing.of("folder")).toMatchObject({ status: "problem", found: expect.stringContaining(data) });
   const inHome = commandLine(folder.path, {});
-  const unnamed = await inHome.run(["doctor"]);
+  const unnamed = await inHome.run("doctor");
   expect(unnamed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^warning  folder .*\.evreg/m) });
 
   const elsewhere = join(folder.path, "none");
   const told = await run(["doctor", "--data", elsewhere]);
   expect(told.stdout).toContain(`evreg serve --data ${elsewhere}\``);
 
-  await run(["migrate"]);
+  await run("migrate");
   const well = await looked();
   expect(well.code).toBe(0);
   for (const check of ["folder", "disk", "size", "integrity", "form", "handlers"]) {

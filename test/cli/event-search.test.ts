@@ -13,7 +13,7 @@ const served = useServed(async ({ evreg }) => {
 });
 
 test("`events list --where` finds events by their payloads, and says where it ended", async () => {
-  const { code, stdout, stderr } = await served.run(["events", "list", "--where", "-", "--limit", "2"], {
+  const { code, stdout, stderr } = await served.run("events list --where - --limit 2", {
     input: FRENCH,
   });
   expect(code).toBe(0);
@@ -22,16 +22,16 @@ test("`events list --where` finds events by their payloads, and says where it en
 });
 
 test("`events list --deliveries` says what became of each", async () => {
-  const { stdout } = await served.run(["events", "list", "--deliveries", "--limit", "1"]);
+  const { stdout } = await served.run("events list --deliveries --limit 1");
   expect(stdout).toMatch(/DELIVERIES +PAYLOAD\n.* none +\{"country":"FR"\}/);
-  const { data } = await served.json<readonly object[]>(["events", "--deliveries", "--limit", "1"]);
+  const { data } = await served.json<readonly object[]>("events --deliveries --limit 1");
   expect(data).toMatchObject([{ rowid: 5, deliveries: {} }]);
 });
 
 test("`events list --idempotency-key` and `--key` find events by either", async () => {
-  const found = await served.run(["events", "list", "--idempotency-key", "none"]);
+  const found = await served.run("events list --idempotency-key none");
   expect(found.stderr).toContain("No event matches.");
-  const { stderr } = await served.run(["events", "list", "--key", "C-17"]);
+  const { stderr } = await served.run("events list --key C-17");
   expect(stderr).toContain("No event matches.");
   expect(stderr).toContain("0 events found in 5; no more behind.");
 });
@@ -54,7 +54,7 @@ test("--where takes members with their values, several of them, and a schema inl
     "2",
   ]);
   expect(page.stderr).toContain("No event matches.\n");
-  const next = await served.run(["events", "--where", "country=FR", "--limit", "2"]);
+  const next = await served.run("events --where country=FR --limit 2");
   expect(next.stderr).toContain("Go on: evreg events --where country=FR --limit 2 --after 3");
 });
 
@@ -96,7 +96,7 @@ test.each([
 });
 
 test("with --all it prints each that is found, one a line", async () => {
-  const { stdout } = await served.run(["events", "list", "--where", "-", "--all"], { input: FRENCH });
+  const { stdout } = await served.run("events list --where - --all", { input: FRENCH });
   const lines = stdout.trim().split("\n");
   expect(lines.map((line) => (JSON.parse(line) as { rowid: number }).rowid)).toEqual([5, 3, 1]);
 });

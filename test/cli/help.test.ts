@@ -3,7 +3,10 @@ import { HELP_TOPICS, helpOn } from "../../src/cli/help-topics.ts";
 import { EXIT } from "../../src/cli/usage-errors.ts";
 import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES, TLS_REASONS } from "../../src/model/delivery.ts";
 import { EXIT_CODE } from "../../src/domain/error.ts";
-import { runMany } from "../support/run-many.ts";
+import { tmpdir } from "node:os";
+import { commandLine } from "../support/command-line.ts";
+
+const { runEach, expectEach } = commandLine(tmpdir(), {});
 
 test.each(HELP_TOPICS)("help on %s fits into the width", (topic) => {
   for (const line of helpOn(topic, 80).split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
@@ -28,45 +31,32 @@ test("every reason why TLS fails has a remedy", () => {
 });
 
 test("help exists for commands, topics of commands and topics of its own", async () => {
-  const [topic, mistyped, command, commands, flagged, own, two, none, root, everything] = await runMany([
-    ["help", "exit-codes"],
-    ["help", "exit-code"],
-    ["help", "tokens", "create"],
-    ["help", "tokens"],
-    ["tokens", "--help"],
-    ["help", "help"],
-    ["help", "exit-codes", "delivery-states"],
-    ["help", "nosuch"],
-    ["help"],
-    ["help", "-n"],
+  await expectEach([
+    ["help exit-codes", 0, helpOn("exit-codes", 80), ""],
+    ["help exit-code", 2, "", /evreg help has: delivery-states, exit-codes\./],
+    ["help tokens create", 0, /^Create a token\./],
+    ["help help", 0, /help \[COMMAND \| TOPIC\]/],
+    ["help exit-codes delivery-states", 2, "", /One topic at a time/],
+    ["help nosuch", 2, "", /tokens, trigger, whoami\./],
+    ["help -n", 0, /tokens revoke/],
   ]);
-  expect(topic).toEqual({ code: 0, stdout: helpOn("exit-codes", 80), stderr: "" });
-  expect(mistyped).toMatchObject({
-    code: 2,
-    stdout: "",
-    stderr: expect.stringContaining("evreg help has: delivery-states, exit-codes."),
-  });
-  expect(command?.stdout).toMatch(/^Create a token\./);
+  const [commands, flagged, none, root] = await runEach(
+    "help tokens",
+    "tokens --help",
+    "help nosuch",
+    "help",
+  );
   expect(commands?.stdout).toContain("tokens revoke");
-  expect(flagged?.stdout).toBeDefined();
   expect(commands).toEqual(flagged);
-  expect(own?.stdout).toContain("help [COMMAND | TOPIC]");
-  expect(two).toMatchObject({ code: 2, stderr: expect.stringContaining("One topic at a time") });
-  expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("tokens, trigger, whoami.") });
   for (const name of HELP_TOPICS) expect(none?.stderr).toContain(name);
   for (const name of HELP_TOPICS)
     expect(root?.stdout.replaceAll(/\s+/g, " ")).toContain(`evreg help ${name}`);
   expect(root?.stdout).not.toContain("tokens revoke");
-  expect(everything?.stdout).toContain("tokens revoke");
 });
 
 test("the usage is made of a command's arguments and flags, where it has no forms of its own", async () => {
-  const outcomes = await runMany([
-    ["actions", "create", "--help"],
-    ["subscriptions", "--help"],
-    ["apply", "--help"],
-    ["publish", "--help"],
-  ]);
+  const commands = ["actions create", "subscriptions", "apply", "publish"];
+  const outcomes = await runEach(...commands.map((command) => `${command} --help`));
   const usages = outcomes.map(({ stdout }) =>
     /USAGE\n([^]*?)\n\n/.exec(stdout)?.[1]?.replaceAll(/\s+/g, " "),
   );

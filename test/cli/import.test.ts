@@ -49,10 +49,10 @@ test("import writes what apply reads and reports differences; a second import ch
     schemata: {}
 subscriptions: []
 `);
-  const applied = await run(["apply", "--file", "actions.yaml"]);
+  const applied = await run("apply --file actions.yaml");
   expect(applied).toMatchObject({ code: 0, stderr: "Done: 2 created, 0 changed, 0 deleted.\n" });
   expect(await run(["import", path, "-o", "actions.yaml"])).toEqual(first);
-  expect((await run(["apply", "--file", "actions.yaml", "--dry-run", "--exit-code"])).code).toBe(0);
+  expect((await run("apply --file actions.yaml --dry-run --exit-code")).code).toBe(0);
 });
 
 test("a schema that would accept more is left out with exit code 7", async () => {
@@ -90,7 +90,7 @@ test.each([
   ["two documents", "a: 1\n---\nb: 1", 2, /stdin must hold one document, not 2\./],
   ["another document", "a: 1", 2, /must be OpenAPI 3\.1 or AsyncAPI 3/],
 ])("%s is refused, and nothing is written", async (_, input, code, message) => {
-  const outcome = await run(["import", "-", "-o", "none.yaml"], { input });
+  const outcome = await run("import - -o none.yaml", { input });
   expect(outcome).toMatchObject({ code, stdout: "", stderr: expect.stringMatching(message) });
   expect(existsSync(join(folder.path, "none.yaml"))).toBe(false);
 });

@@ -16,21 +16,21 @@ test("metrics prints those of the server, or without one those of the data folde
   const subscribe =
     "subscriptions create --application billing --name invoices --action order.created --handler https://example.com/ --no-active";
   await run(subscribe.split(" "));
-  await run(["subscriptions", "update", "1", "--active"]);
-  await run(["publish", "order.created", "{}"]);
-  await run(["subscriptions", "update", "1", "--no-active"]);
+  await run("subscriptions update 1 --active");
+  await run("publish order.created {}");
+  await run("subscriptions update 1 --no-active");
 
-  const alone = parseMetrics((await run(["metrics"])).stdout);
+  const alone = parseMetrics((await run("metrics")).stdout);
   expect(valueOf(alone, "evreg_backlog_deliveries", { state: "held" })).toBe(1);
   expect(valueOf(alone, "evreg_engine_running")).toBe(0);
 
   const server = await serveHere(join(folder.path, "data"), { dev: true });
   try {
-    await run(["publish", "order.created", "{}"]);
-    const asked = parseMetrics((await run(["metrics"])).stdout);
+    await run("publish order.created {}");
+    const asked = parseMetrics((await run("metrics")).stdout);
     expect(valueOf(asked, "evreg_events_published_total", { via: "single" })).toBe(1);
     expect(valueOf(asked, "evreg_engine_running")).toBe(1);
-    const { data } = JSON.parse((await run(["metrics", "--json"])).stdout) as { data: string };
+    const { data } = JSON.parse((await run("metrics --json")).stdout) as { data: string };
     expect([...parseMetrics(data).keys()]).toEqual([...asked.keys()]);
   } finally {
     await server.stop();

@@ -37,9 +37,9 @@ test.each([
 
 test("a move says what is done, what to do next, and how long it took", async () => {
   const names = ["move", "--from", "data"];
-  await run(["backup", "first.db", "--data", "data"]);
+  await run("backup first.db --data data");
   const env = { EVREG_DATABASE_URL: url };
-  const first = await run(["move", "--from", "first.db"], { env });
+  const first = await run("move --from first.db", { env });
   expect(first.code).toBe(0);
   expect(first.stdout).toMatch(/^From +first\.db\nTo +postgres:\/\/postgres@127\.0\.0\.1:\d+\/\w+\n/);
   expect(first.stdout).toMatch(/^Finished +no$/m);
@@ -56,14 +56,14 @@ test("a move says what is done, what to do next, and how long it took", async ()
 
   const again = await run([...names, "--to", url]);
   expect(again).toMatchObject({ code: 5, stderr: expect.stringContaining("moved away already") as string });
-  const read = await run(["actions", "list", "--data", "data"]);
+  const read = await run("actions list --data data");
   expect(read).toMatchObject({ code: 1, stderr: expect.stringContaining("moved into a database") as string });
 
-  const looked = await run(["doctor", "--data", "data"]);
+  const looked = await run("doctor --data data");
   expect(looked.stdout).toMatch(/^problem +data +The data of the folder .* were moved into a database/m);
   expect(looked.stdout).not.toContain("0 bytes");
 
-  const back = await run(["move", "--to", "back", "--json"], { env });
+  const back = await run("move --to back --json", { env });
   expect(back.code).toBe(0);
   const { data } = JSON.parse(back.stdout) as { data: object };
   expect(data).toMatchObject({
@@ -74,13 +74,13 @@ test("a move says what is done, what to do next, and how long it took", async ()
   });
   for (const { stdout, stderr } of [first, second, again, back])
     expect(stdout + stderr).not.toContain("s3cret");
-  const { data: actions } = await json<readonly object[]>(["actions", "list", "--data", "back"]);
+  const { data: actions } = await json<readonly object[]>("actions list --data back");
   expect(actions).toContainEqual(expect.objectContaining({ action: "order.created" }));
 });
 
 test("a move that is interrupted says so, and goes on with the next", async () => {
   const held = cluster.url(await cluster.newDatabase());
-  await run(["backup", "other.db", "--data", "other"]);
+  await run("backup other.db --data other");
   await run(["move", "--from", "other.db", "--to", held]);
   // The move waits there for as long as this holds a table.
   const [holder, watcher] = [new Client(held), new Client(held)];

@@ -18,17 +18,17 @@ test("without a server, only what waits for one is noted", async () => {
   const waits = "Its deliveries wait for a server on this data folder: evreg serve\n";
   expect(await publish(["--idempotency-key", "k"])).toMatchObject({ code: 0, stderr: waits });
 
-  const inBulk = await run(["publish", "--batch", "-"], {
+  const inBulk = await run("publish --batch -", {
     input: '{"action": "order.created", "payload": {}}',
   });
   expect(inBulk).toMatchObject({ code: 0 });
   expect(inBulk.stderr).toContain("Deliveries wait for a server on this data folder: evreg serve");
 
-  await run(["subscriptions", "update", String(subscription.rowid), "--no-active"]);
+  await run(`subscriptions update ${subscription.rowid} --no-active`);
   const held = await publish(["--idempotency-key", "k"]);
   expect(held.stderr, "held by the pause, not by the missing server").not.toContain("wait for a server");
 
-  const deleted = await run(["subscriptions", "delete", String(subscription.rowid)]);
+  const deleted = await run(`subscriptions delete ${subscription.rowid}`);
   expect(deleted.stderr).toBe("Deleted; 2 deliveries that waited were cancelled.\n");
 });
 

@@ -38,7 +38,7 @@ test("prints the address where no browser is, or none is asked for", async () =>
   expect(failed.code).toBe(0);
   expect(failed.stderr).toMatch(/^No browser could be opened here\..+\nIt signs a browser in, once, until /);
   expect(failed.stdout).toBe(failed.seen);
-  const { code, stdout, stderr } = await run(["open", "--no-browser"]);
+  const { code, stdout, stderr } = await run("open --no-browser");
   expect({ code, start: stdout.startsWith(`${served.server.url}/ui/#code=`) }).toEqual({
     code: 0,
     start: true,

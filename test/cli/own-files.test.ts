@@ -63,9 +63,9 @@ test.each(["link.db", "newest.db", "/dev/null", "/dev/stdout"])(
 
 test("a backup may have the name of a data file where no data folder is, and be replaced", async () => {
   mkdirSync(at("backups"));
-  expect(await run(["backup", "backups/evreg.db"])).toMatchObject({ code: 0 });
-  expect(await run(["backup", "backups/evreg.db", "--force"])).toMatchObject({ code: 0 });
-  expect(await run(["backup", "data/evreg-backup-1.db"])).toMatchObject({ code: 0 });
+  expect(await run("backup backups/evreg.db")).toMatchObject({ code: 0 });
+  expect(await run("backup backups/evreg.db --force")).toMatchObject({ code: 0 });
+  expect(await run("backup data/evreg-backup-1.db")).toMatchObject({ code: 0 });
 });
 
 test("no other command writes to a file of a data folder", async () => {
@@ -86,5 +86,5 @@ test("no other command writes to a file of a data folder", async () => {
   }
   const after = statSync(join(data, "evreg.db"));
   expect([after.ino, after.mode]).toEqual([before.ino, before.mode]);
-  expect(await run(["actions", "get", "kept"])).toMatchObject({ code: 0 });
+  expect(await run("actions get kept")).toMatchObject({ code: 0 });
 });

@@ -37,5 +37,5 @@ test("a command prints and ends the same in its own process and after others", a
 });
 
 test("an open stdin does not keep a finished command running", async () => {
-  expect(await startCommand(["publish", "a.b", "{}"], { env }).ended).toMatchObject({ code: 0 });
+  expect(await startCommand("publish a.b {}", { env }).ended).toMatchObject({ code: 0 });
 });

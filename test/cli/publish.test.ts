@@ -47,8 +47,8 @@ test("a payload is stored byte for byte, from an argument, a file or stdin", asy
   writeFileSync(join(folder, "payload.json"), `${EXACT}\n`);
   const published = await Promise.all([
     json<{ rowid: number }>(["publish", "plain", EXACT]),
-    json<{ rowid: number }>(["publish", "plain", "--file", "payload.json"]),
-    json<{ rowid: number }>(["publish", "plain", "-"], { input: `  ${EXACT}` }),
+    json<{ rowid: number }>("publish plain --file payload.json"),
+    json<{ rowid: number }>("publish plain -", { input: `  ${EXACT}` }),
   ]);
   for (const { data: event } of published) {
     const answer = await fetch(`${served.server.url}/v1/events/${event.rowid}`);
@@ -65,11 +65,11 @@ test("a payload is stored byte for byte, from an argument, a file or stdin", asy
 test("a refused publish reports why, and ends with the exit code for it", async () => {
   const [against, unknown, malformed, twice, list, word, three] = await Promise.all([
     run(["publish", "plain", '{"id": "seven"}']),
-    run(["publish", "no.such", "{}"]),
+    run("publish no.such {}"),
     run(["publish", "plain", '{"id": 1,}']),
     run(["publish", "plain", '{"id": 1, "id": 2}', "--json"]),
-    run(["publish", "plain", "[1]"]),
-    run(["publish", "plain", "not-json"]),
+    run("publish plain [1]"),
+    run("publish plain not-json"),
     run(["publish", "strict", '{"n": -1}']),
   ]);
   expect(against).toMatchObject({ code: 1, stdout: "" });
@@ -112,7 +112,7 @@ test("--wait ends with 0 when all was delivered or filtered, else with 1", async
   ]);
   expect(filtered).toMatchObject({ code: 0, stderr: "" });
   expect(filtered.stdout).toMatch(/billing\/s +filtered +0 +\S+Z +-/);
-  expect((await json<unknown[]>(["deliveries", "--status", "filtered"])).data).toMatchObject([
+  expect((await json<unknown[]>("deliveries --status filtered")).data).toMatchObject([
     { action: "sifted", status: "filtered", attempt: 0 },
   ]);
   expect(delivered).toMatchObject({ code: 0, stderr: "" });
@@ -132,9 +132,9 @@ test("--wait ends with 0 when all was delivered or filtered, else with 1", async
   const id = /^ +(\d+) +\d+ +refused/m.exec(failed.stdout)?.[1] ?? "";
   const shown = await run(["deliveries", "get", id]);
   expect(shown.stdout).toMatch(/1 +\S+Z +\d+(?: +(?:\d+|-)){3} +failed +500 +no\\e\[2J/);
-  expect((await run(["deliveries", "--status", "failed"])).stdout).toContain("refused");
+  expect((await run("deliveries --status failed")).stdout).toContain("refused");
   expect(await run(["deliveries", "retry", id])).toMatchObject({ code: 0 });
-  expect((await run(["subscriptions", "--action", "refused"])).stdout).toMatch(/refused +failing/);
+  expect((await run("subscriptions --action refused")).stdout).toMatch(/refused +failing/);
 });
 
 test("a delivery retried while its subscription is paused is held, and the output says so", async () => {
@@ -149,7 +149,7 @@ test("a delivery retried while its subscription is paused is held, and the outpu
   await until("the delivery fails", async () => (await failed()) !== undefined);
   const delivery = (await failed())!;
   await served.evreg.subscriptions.update(delivery.subscription_id, { active: false });
-  const retried = await run(["deliveries", "retry", String(delivery.rowid)]);
+  const retried = await run(`deliveries retry ${delivery.rowid}`);
   expect(retried).toMatchObject({
     code: 0,
     stderr: `Delivery ${delivery.rowid} is held: it waits until subscription ${delivery.subscription_id} is active again: evreg subscriptions update ${delivery.subscription_id} --active\n`,
@@ -228,13 +228,13 @@ test("--wait ends at its time limit, and with 130 at an interruption; the event 
 
 test("--all lists every record, one per line, and a reader may stop early", async () => {
   const lines = Array.from({ length: 1_203 }, (_, at) => `{"action":"many","payload":{"id":${at}}}`);
-  const published = await run(["publish", "--batch", "-", "--output", "jsonl"], {
+  const published = await run("publish --batch - --output jsonl", {
     input: `${lines.join("\n")}\n`,
   });
   expect(published).toMatchObject({ code: 0, stderr: "" });
   expect(published.stdout.trimEnd().split("\n")).toHaveLength(1_203);
 
-  const walked = await run(["events", "--action", "many", "--all", "--order", "asc"]);
+  const walked = await run("events --action many --all --order asc");
   const ids = walked.stdout
     .trimEnd()
     .split("\n")

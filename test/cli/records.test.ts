@@ -25,10 +25,10 @@ async function body(path: string): Promise<string> {
 
 test("--json prints the API's answer byte for byte, jsonl its records, and a table is for people", async () => {
   const [bare, document, lines, table] = await Promise.all([
-    run(["actions", "--json"]),
-    run(["actions", "list", "--json"]),
-    run(["actions", "list", "--output", "jsonl"]),
-    run(["actions"]),
+    run("actions --json"),
+    run("actions list --json"),
+    run("actions list --output jsonl"),
+    run("actions"),
   ]);
   expect(document.stdout).toBe(`${await body("/v1/actions")}\n`);
   expect(bare.stdout).toBe(document.stdout);
@@ -44,11 +44,11 @@ test("a schema comes from a file or stdin, as JSON or YAML, with warnings for wh
     "type: object\nrequired: [id]\nproperties:\n  id: {type: integer}\n",
   );
   const [fromYaml, fromStdin, slip] = await Promise.all([
-    json(["actions", "create", "a.yaml", "--application", "shop", "--schema", "schema.yaml"]),
-    json(["actions", "create", "a.stdin", "--application", "shop", "--schemata", "-"], {
+    json("actions create a.yaml --application shop --schema schema.yaml"),
+    json("actions create a.stdin --application shop --schemata -", {
       input: JSON.stringify(SCHEMA),
     }),
-    run(["actions", "create", "a.slip", "--application", "shop", "--schema", "-"], {
+    run("actions create a.slip --application shop --schema -", {
       input: '{"type": "object", "requird": ["id"]}',
     }),
   ]);
@@ -62,12 +62,12 @@ test("a schema comes from a file or stdin, as JSON or YAML, with warnings for wh
 test("a refused change of an action reports why, and ends with the exit code for it", async () => {
   const breaking = JSON.stringify({ ...SCHEMA, required: ["id", "note"] });
   const [missing, taken, broken, noSchema, notJson, forced] = await Promise.all([
-    run(["actions", "get", "no.such"]),
-    run(["actions", "create", "order.created", "--application", "shop", "--schema", "-"], { input: "{}" }),
-    run(["actions", "update", "order.created", "--schema", "-"], { input: breaking }),
-    run(["actions", "update", "order.created", "--schema", "-"], { input: "[]" }),
-    run(["actions", "update", "order.created", "--schema", "-", "--json"], { input: '{"type": object}' }),
-    run(["actions", "update", "order.shipped", "--schema", "-", "--compatibility", "none"], {
+    run("actions get no.such"),
+    run("actions create order.created --application shop --schema -", { input: "{}" }),
+    run("actions update order.created --schema -", { input: breaking }),
+    run("actions update order.created --schema -", { input: "[]" }),
+    run("actions update order.created --schema - --json", { input: '{"type": object}' }),
+    run("actions update order.shipped --schema - --compatibility none", {
       input: '{"type": "object", "required": ["id"]}',
     }),
   ]);
@@ -145,7 +145,7 @@ test("a subscription can be created, shown, paused, resumed and deleted; its sec
   expect(shown.stdout).toMatch(/^Retries +3$/m);
   expect(shown.stdout).not.toContain("whsec_");
   expect((await json(["subscriptions", "update", id, "--no-active"])).data).toMatchObject({ active: false });
-  expect((await json<unknown[]>(["subscriptions", "--no-active"])).data).toHaveLength(1);
+  expect((await json<unknown[]>("subscriptions --no-active")).data).toHaveLength(1);
   await run(["publish", "order.created", '{"id": 1}']);
   const resumed = await run(["subscriptions", "update", id, "--active"]);
   const [, replay = ""] =
@@ -161,26 +161,26 @@ test("a subscription can be created, shown, paused, resumed and deleted; its sec
   });
   expect((await run(["subscriptions", "delete", id])).stderr).toBe("Deleted.\n");
   expect(await run(["subscriptions", "get", id])).toMatchObject({ code: 3, stdout: "" });
-  const empty = await run(["subscriptions"]);
+  const empty = await run("subscriptions");
   expect(empty).toMatchObject({ code: 0, stdout: "" });
   expect(empty.stderr).toContain("evreg subscriptions create");
 });
 
 test("a token is printed once, listed without its value, and can be revoked", async () => {
   const created = await json<{ rowid: number; token: string }>(
-    "tokens create deploy --scope read --scope publish:shop --expires 90d".split(" "),
+    "tokens create deploy --scope read --scope publish:shop --expires 90d",
   );
   const { rowid, token } = created.data;
   expect(created.data).toMatchObject({
     scopes: ["read", "publish:shop"],
     expires_at: expect.stringMatching(/Z$/),
   });
-  const listed = await run(["tokens"]);
+  const listed = await run("tokens");
   expect(listed.stdout).toMatch(/deploy +read publish:shop/);
   expect(listed.stdout + listed.stderr).not.toContain(token);
-  expect(await run(["tokens", "revoke", String(rowid)])).toMatchObject({ code: 0, stderr: "Revoked.\n" });
-  expect(await run(["tokens", "revoke", String(rowid)])).toMatchObject({ code: 3 });
-  expect(await run(["tokens", "create", "x", "--scope", "everything"])).toMatchObject({
+  expect(await run(`tokens revoke ${rowid}`)).toMatchObject({ code: 0, stderr: "Revoked.\n" });
+  expect(await run(`tokens revoke ${rowid}`)).toMatchObject({ code: 3 });
+  expect(await run("tokens create x --scope everything")).toMatchObject({
     code: 2,
     stdout: "",
   });
@@ -188,8 +188,8 @@ test("a token is printed once, listed without its value, and can be revoked", as
 
 test("colour is used on a terminal: not in a pipe, not with NO_COLOR, but when forced", async () => {
   const [piped, forced] = await Promise.all([
-    run(["actions"], { env: { NO_COLOR: "" } }),
-    run(["actions"], { env: { NO_COLOR: "", FORCE_COLOR: "1" } }),
+    run("actions", { env: { NO_COLOR: "" } }),
+    run("actions", { env: { NO_COLOR: "", FORCE_COLOR: "1" } }),
   ]);
   expect(piped.stdout).not.toContain("\u001b");
   expect(forced.stdout).toContain("\u001b[1m");
@@ -214,10 +214,10 @@ test("names and payloads cannot control the terminal", async () => {
     action: "order.shipped",
     payload: RawJson.fromText(evil),
   });
-  const [record, list] = await Promise.all([run(["events", "get", String(event.rowid)]), run(["events"])]);
+  const [record, list] = await Promise.all([run(`events get ${event.rowid}`), run("events")]);
   // oxlint-disable-next-line no-control-regex
   for (const { stdout } of [record, list]) expect(stdout).not.toMatch(/[\u001b\u0007\u009b]/);
-  expect((await run(["events", "get", String(event.rowid), "--json"])).stdout).toContain(evil);
+  expect((await run(`events get ${event.rowid} --json`)).stdout).toContain(evil);
 });
 
 test("an incomplete table says so in a pipe too", async () => {
@@ -226,7 +226,7 @@ test("an incomplete table says so in a pipe too", async () => {
   await evreg.events.publishBatch([event, event, event]);
   const words = ["events", "--action", "order.shipped", "--limit", "2"];
   const [all, two, program] = await Promise.all([
-    run(["events", "--action", "order.shipped"]),
+    run("events --action order.shipped"),
     run(words),
     run([...words, "--output", "jsonl"]),
   ]);

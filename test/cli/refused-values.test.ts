@@ -11,7 +11,7 @@ const served = useServed(async ({ evreg, folder }) => {
   }
   // What only looks needs a folder that holds data.
   mkdirSync(join(folder, "local"));
-  await run(["tokens", "create", "first", "--scope", "read", "--data", "local"]);
+  await run("tokens create first --scope read --data local");
 });
 const { folder } = served;
 const { run } = commandLine(folder, {});
@@ -90,7 +90,7 @@ const MISTAKEN: readonly (readonly [string, RegExp])[] = [
 test("a flag out of range is reported in its own words and units, before anything is requested", async () => {
   const nobody = ["--url", "http://127.0.0.1:9"];
   const outcomes = await Promise.all(MISTAKEN.map(([line]) => run([...line.split(" "), ...nobody])));
-  const help = await run(["subscriptions", "update", "--help"]);
+  const help = await run("subscriptions update --help");
   expect(help.stdout).toContain("100ms to 1m");
   for (const [at, [line, told]] of MISTAKEN.entries()) {
     const expected = { code: 2, stdout: "", stderr: expect.stringMatching(told) as string };

@@ -38,9 +38,9 @@ test("a replay counts, sends and reports, in each output format", async () => {
   expect(waited.data).toMatchObject({ status: "done", total: EVENTS, queued: EVENTS });
   await receiver.received(EVENTS);
   const { rowid } = waited.data;
-  expect((await json<Replay>(["replays", "get", String(rowid)])).data).toEqual(waited.data);
-  expect((await json<Replay[]>(["replays", "--subscription", String(id)])).data).toEqual([waited.data]);
-  const { stdout } = await run(["replays", "--status", "done"]);
+  expect((await json<Replay>(`replays get ${rowid}`)).data).toEqual(waited.data);
+  expect((await json<Replay[]>(`replays --subscription ${id}`)).data).toEqual([waited.data]);
+  const { stdout } = await run("replays --status done");
   expect(stdout).toMatch(/^ID +SUBSCRIPTION +ACTION +EVENTS +STATUS +QUEUED +TOTAL +BEGUN$/m);
   expect(stdout).toContain(`${id} billing/counted`);
 });
@@ -78,9 +78,9 @@ test("replays run in the background, one for each subscription, and can be ended
   expect(second.stderr).toContain(`Replay ${rowid} of subscription ${id} still runs`);
   const waits = `Subscription ${id} is paused: the replay waits until it is active again: evreg subscriptions update ${id} --active\n`;
   expect((await run(["replays", "get", rowid])).stderr).toBe(waits);
-  expect((await run(["replays", "--subscription", String(id)])).stderr).toBe(waits);
+  expect((await run(`replays --subscription ${id}`)).stderr).toBe(waits);
   expect((await json<Replay>(["replays", "cancel", rowid])).data).toMatchObject({ status: "cancelled" });
-  expect(await run(["replays", "cancel", "99"])).toMatchObject({
+  expect(await run("replays cancel 99")).toMatchObject({
     code: 3,
     stderr: "Error: There is no replay 99.\nSee those there are: evreg replays\n",
   });
@@ -147,13 +147,13 @@ test("what failed, and what waits, is sent again without a time, as its subscrip
     async () => (await has(failed, "failed")) && (await has(waiting, "waiting")),
   );
 
-  const { stdout, stderr } = await run(["subscriptions", "get", String(failed)]);
+  const { stdout, stderr } = await run(`subscriptions get ${failed}`);
   expect(stdout).toMatch(/^State +failing$/m);
   expect(stderr).toMatch(/^Last error: HTTP 500 \(delivery \d+\)\. See why: evreg deliveries get \d+$/m);
   expect(stderr).toContain(`Try its handler: evreg subscriptions test ${failed}\n`);
   const again = `subscriptions replay ${failed} --status failed`;
   expect(stderr).toContain(`Send again what failed: evreg ${again}\n`);
-  expect((await run(["subscriptions", "get", String(failed), "--json"])).stderr).toBe("");
+  expect((await run(`subscriptions get ${failed} --json`)).stderr).toBe("");
 
   receiver.answer = () => ({});
   const sent = await run([...again.split(" "), "--wait"]);
@@ -189,7 +189,7 @@ test("what blocks an ordered subscription is shown, and can be skipped", async (
   });
   receiver.answer = () => ({});
   const skip = `evreg deliveries skip ${delivery}`;
-  const shown = await run(["subscriptions", "get", String(made.rowid)]);
+  const shown = await run(`subscriptions get ${made.rowid}`);
   expect(shown.stdout).toMatch(/^State +blocked$/m);
   expect(shown.stdout).toContain(
     `Blocked by     delivery ${delivery}, which is tried on; to go past it: ${skip}`,
@@ -201,12 +201,12 @@ test("what blocks an ordered subscription is shown, and can be skipped", async (
   expect(behind.stderr).toBe(
     `Delivery ${later} waits behind delivery ${delivery}, which its subscription ${made.rowid}, an ordered one, is blocked by. See why: evreg deliveries get ${delivery}. Go past it: ${skip}\n`,
   );
-  expect((await run(["deliveries", "get", String(delivery)])).stderr).toBe("");
+  expect((await run(`deliveries get ${delivery}`)).stderr).toBe("");
   expect((await run(["deliveries", "skip", later])).stderr).toContain(
     "its subscription is ordered, and another delivery goes before it",
   );
   await served.evreg.subscriptions.update(made.rowid, { active: false });
-  const paused = await run(["subscriptions", "get", String(made.rowid)]);
+  const paused = await run(`subscriptions get ${made.rowid}`);
   expect(paused.stdout).toContain(`delivery ${delivery}, which is held until it is active again; to go past`);
   const skipped = await run(skip.split(" ").slice(1));
   expect(skipped).toMatchObject({ code: 0, stderr: "" });

@@ -84,14 +84,14 @@ test("every command that takes a subscription's ID takes its name", async () => 
   await evregOf().subscriptions.update(1, { active: true });
   await evregOf().events.publish({ action: "order.created", payload: RawJson.fromText("{}") });
   expect((await json<Delivery[]>(["deliveries", "--subscription", name])).data).toHaveLength(1);
-  expect((await json<Delivery[]>(["deliveries", "--subscription", "shop/7"])).data).toHaveLength(0);
+  expect((await json<Delivery[]>("deliveries --subscription shop/7")).data).toHaveLength(0);
   expect((await json<Subscription>(["subscriptions", "delete", name])).data.rowid).toBe(1);
 });
 
 test("a name that is not there ends with exit code 3, one of several with 2 and what to type", async () => {
   const [missing, several] = await Promise.all([
-    run(["subscriptions", "get", "billing/none"]),
-    run(["deliveries", "--subscription", "billing/mail"]),
+    run("subscriptions get billing/none"),
+    run("deliveries --subscription billing/mail"),
   ]);
   expect(missing).toMatchObject({ code: 3, stdout: "" });
   expect(missing.stderr).toContain("See those there are: evreg subscriptions");
@@ -105,9 +105,9 @@ test("of a pattern that no action matches so far it says so, and which was proba
   const words = "subscriptions create --application billing --subscription typo --action ordr.*".split(" ");
   const made = await run([...words, "--handler", "http://127.0.0.1:9/hook"]);
   expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining(line) as string });
-  const changed = await run(["subscriptions", "update", "billing/typo", "--action", "ordr.*"]);
+  const changed = await run("subscriptions update billing/typo --action ordr.*");
   expect(changed).toMatchObject({ code: 0, stderr: expect.stringContaining(line) as string });
-  const right = await run(["subscriptions", "update", "billing/typo", "--action", "order.*"]);
+  const right = await run("subscriptions update billing/typo --action order.*");
   expect(right).toMatchObject({ code: 0, stderr: "" });
 });
 

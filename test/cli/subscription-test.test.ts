@@ -69,7 +69,7 @@ test("it shows no secret, no bearer and no whole signature, whatever the handler
 
 test("for a person the request, the answer and the times are shown, and why there was none", async () => {
   receiver.answer = () => ({ status: 503, headers: { "Retry-After": "9" }, body: "later" });
-  const failed = await run(["subscriptions", "test", "1"]);
+  const failed = await run("subscriptions test 1");
   expect(failed.code).toBe(1);
   expect(failed.stdout).toMatch(/^Outcome +failed$/m);
   expect(failed.stdout).toMatch(/^Answer +503$/m);
@@ -82,18 +82,18 @@ test("for a person the request, the answer and the times are shown, and why ther
     slowed_until: null,
   });
   receiver.answer = () => "reset";
-  const reset = await run(["subscriptions", "test", "1"]);
+  const reset = await run("subscriptions test 1");
   expect(reset.stdout).toMatch(/^Answer +connection_reset: connection cut$/m);
   expect(reset.stdout).toMatch(/^Sent +POST http/m);
   expect(failed.stderr).toBe("A handler must answer 200 to 299. See in its own log why it answered 503.\n");
   receiver.answer = () => ({});
-  expect((await run(["subscriptions", "test", "1"])).stdout).toMatch(/^Outcome +accepted$/m);
+  expect((await run("subscriptions test 1")).stdout).toMatch(/^Outcome +accepted$/m);
 });
 
 test("of a handler that is down it says that nothing was sent, and what to do", async () => {
   const names = { application: "billing", subscription: "down", action: "order.created" };
   await served.evreg.subscriptions.create({ ...names, handler: "http://127.0.0.1:9/hook" });
-  const { code, stdout, stderr } = await run(["subscriptions", "test", "billing/down"]);
+  const { code, stdout, stderr } = await run("subscriptions test billing/down");
   expect(code).toBe(1);
   expect(stdout).toMatch(/^Not sent +POST http/m);
   expect(stdout).toMatch(/^Body not sent$/m);
@@ -120,7 +120,7 @@ test("what breaks the schema is not sent, and a subscription that consumers clai
   const broken = await run(["subscriptions", "test", NAME, "--payload", '{"id": "x"}']);
   expect(broken).toMatchObject({ code: 1, stdout: "" });
   expect(broken.stderr).toContain("does not conform to the schema of order.created: id ");
-  const pulled = await run(["subscriptions", "test", "billing/pulled"]);
+  const pulled = await run("subscriptions test billing/pulled");
   expect(pulled).toMatchObject({ code: 1, stdout: "" });
   expect(pulled.stderr).toMatch(
     /^Error: Subscription \d+ is of mode pull: the subscription has no handler to test, /,
@@ -141,7 +141,7 @@ test("of a pattern the first action that it hears is taken, or the one that is n
   await served.evreg.subscriptions.create({ ...names, handler: receiver.url });
   expect(await actionOf()).toBe("order.aborted");
   expect(await actionOf("--action", "order.created")).toBe("order.created");
-  const other = await run(["subscriptions", "test", "billing/all", "--action", "user.created"]);
+  const other = await run("subscriptions test billing/all --action user.created");
   expect(other).toMatchObject({ code: 2, stdout: "" });
   expect(other.stderr).toContain("--action: must be order.*, as the subscription hears no other");
 });

@@ -58,7 +58,7 @@ test("the unit starts the program that printed it, and warns where the service c
   expect(outcome.stdout).toContain(`LoadCredential=config.yaml:${join(folder.path, "evreg.yaml")}\n`);
   expect(outcome.stdout).toContain("LoadCredential=encryption-key:/etc/my key\n");
   expect(outcome.stderr).toContain("--program");
-  const own = await run(["service", "systemd"]);
+  const own = await run("service systemd");
   expect(own.stdout).toMatch(/^ExecStart="?\/.* serve$/m);
   expect(own.stdout).toMatch(/^DynamicUser=yes$/m);
 });

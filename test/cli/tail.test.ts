@@ -66,16 +66,7 @@ describe("following what happens", () => {
   });
 
   test("events of the past come first, and for programs a record a line", async () => {
-    const { stdout } = await served.run([
-      "events",
-      "tail",
-      "--since",
-      "1h",
-      "--max",
-      "2",
-      "--output",
-      "jsonl",
-    ]);
+    const { stdout } = await served.run("events tail --since 1h --max 2 --output jsonl");
     const records = stdout
       .trimEnd()
       .split("\n")
@@ -86,7 +77,7 @@ describe("following what happens", () => {
     ]);
     const bare = ["events", "tail", "--since", "1", "--max", "1", "--json", "--no-payloads"];
     expect(JSON.parse((await served.run(bare)).stdout)).not.toHaveProperty("payload");
-    const one = await served.run(["events", "tail", "--since", "0", "--action", "user.*", "--max", "1"]);
+    const one = await served.run("events tail --since 0 --action user.* --max 1");
     expect(one.stdout).toMatch(/^2\d\d\d-\S+Z {2}user\.seen {2}#2 {2}crm\n$/);
   });
 

@@ -21,7 +21,7 @@ const SEEN = { code: 0, stdout: expect.stringContaining("on.server"), stderr: ""
 
 test("a command finds the server on its data folder, and the token in that folder", async () => {
   expect(await run(["actions", "--data", data])).toMatchObject(SEEN);
-  expect(await run(["actions"], { env: { EVREG_DATA: data } })).toMatchObject(SEEN);
+  expect(await run("actions", { env: { EVREG_DATA: data } })).toMatchObject(SEEN);
 });
 
 test("a server can be named by a flag, the environment or the configuration, with its token from each", async () => {
@@ -35,7 +35,7 @@ test("a server can be named by a flag, the environment or the configuration, wit
     run(["actions", "--url", url, "--token-file", "token.txt"]),
     run(["actions", "--url", url, "--token-file", "-"], { input: token }),
     run(["actions", "--url", url], { env: { EVREG_TOKEN: token } }),
-    run(["actions"], { env: { EVREG_URL: url, EVREG_TOKEN: token } }),
+    run("actions", { env: { EVREG_URL: url, EVREG_TOKEN: token } }),
     run(["actions", "--config", config]),
     run(["actions", "--data", data], { env: elsewhere }),
     // The token beside that address is for that address.
@@ -59,9 +59,9 @@ test("the environment wins over the configuration, whose token goes to its own s
 
 test("a token in the environment is used for the server on the data folder, and refused by it if it is wrong", async () => {
   const env = { EVREG_DATA: data, EVREG_TOKEN: "garbage" };
-  const wrong = await run(["whoami"], { env });
+  const wrong = await run("whoami", { env });
   expect(wrong).toMatchObject({ code: 4, stdout: "" });
-  const right = await run(["whoami"], { env: { ...env, EVREG_TOKEN: token } });
+  const right = await run("whoami", { env: { ...env, EVREG_TOKEN: token } });
   expect(right).toMatchObject({ code: 0, stdout: expect.stringContaining("bootstrap") });
 });
 
@@ -108,7 +108,7 @@ test("with --wait, a token that may only publish publishes, and only the wait fa
 });
 
 test("an unreachable server ends with 6 and a next step", async () => {
-  const outcome = await run(["actions", "--url", "http://127.0.0.1:9"]);
+  const outcome = await run("actions --url http://127.0.0.1:9");
   expect(outcome).toMatchObject({ code: 6, stdout: "" });
   expect(outcome.stderr).toContain("evreg serve");
 });
@@ -121,7 +121,7 @@ test("without a server a command uses the data folder, and deliveries wait for a
     EVREG_DELIVERY_ALLOW_NETWORKS: "127.0.0.0/8",
   });
   const receiver = await startReceiver();
-  await fromFolder(["actions", "create", "in.folder", "--application", "shop", "--schema", "-"], {
+  await fromFolder("actions create in.folder --application shop --schema -", {
     input: '{"type":"object"}',
   });
   await fromFolder([
@@ -143,10 +143,10 @@ test("without a server a command uses the data folder, and deliveries wait for a
     expect(refused.stderr).toMatch(/--wait needs a server.*Nothing was done.*evreg serve.*leave --wait out/);
   }
   expect(receiver.requests).toHaveLength(0);
-  expect((await fromFolder<unknown[]>(["deliveries"])).data).toMatchObject([
+  expect((await fromFolder<unknown[]>("deliveries")).data).toMatchObject([
     { event_id: 1, status: "pending" },
   ]);
-  expect((await fromFolder<unknown[]>(["replays"])).data).toEqual([]);
+  expect((await fromFolder<unknown[]>("replays")).data).toEqual([]);
   await receiver.close();
 });
 
@@ -207,7 +207,7 @@ test("a new data folder gets a token only where the folder is named", async () =
 
 test("a mistake in the configuration ends with 2 and names its place", async () => {
   writeFileSync(join(folder, "wrong.yaml"), "prot: 80\n");
-  const outcome = await run(["actions", "--config", "wrong.yaml"]);
+  const outcome = await run("actions --config wrong.yaml");
   expect(outcome).toMatchObject({ code: 2, stdout: "" });
   expect(outcome.stderr).toMatch(/wrong\.yaml.*prot/s);
 });

@@ -145,7 +145,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     const subscribe =
       "subscriptions create --application billing --subscription late --action order.created --no-active --handler https://example.com";
     await run(subscribe.split(" "));
-    const [, id = ""] = /^ +(\d+) +billing +late /m.exec((await run(["subscriptions"])).stdout) ?? [];
+    const [, id = ""] = /^ +(\d+) +billing +late /m.exec((await run("subscriptions")).stdout) ?? [];
     const replay = `subscriptions replay ${id} --from 2020-01-01T00:00:00Z --status missed --wait`;
     const server = await serveHere(join(folder.path, ".evreg"), { dev: true });
     const { code, text } = await onTerminal(100, replay.split(" "), (seen) =>
@@ -156,7 +156,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(text).toMatch(/ 0% \| 0 of \d+ handed to delivery/);
     expect(text).toMatch(/Interrupted; replay 1 is not: .*evreg replays cancel 1\r\n$/);
     expect(text.lastIndexOf("\u001b[?25h")).toBeGreaterThan(text.lastIndexOf("\u001b[?25l"));
-    expect((await run(["replays"])).stdout).toContain("running");
+    expect((await run("replays")).stdout).toContain("running");
   });
 
   test("pruning asks first, and no or Ctrl-C changes nothing", async () => {
@@ -167,7 +167,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     // A person may see the secrets, as with `subscriptions create`.
     expect(created.text).toMatch(/secret of asked\/kept to order\.created: whsec_\S+\n/);
     const prune = ["apply", "-f", "one.json", "--prune"];
-    const left = async () => (await run(["subscriptions", "list", "--application", "asked"])).stdout;
+    const left = async () => (await run("subscriptions list --application asked")).stdout;
 
     const refused = await onTerminal(120, prune, asking("\r"));
     expect(refused.code).toBe(1);

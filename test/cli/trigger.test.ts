@@ -48,7 +48,7 @@ test("the same seed makes the same event, so a key makes it safe to repeat", asy
 });
 
 test("a member that breaks the schema gets the refusal of any payload", async () => {
-  const outcome = await run(["trigger", "order.created", "--set", "id=none"]);
+  const outcome = await run("trigger order.created --set id=none");
   expect(outcome).toMatchObject({ code: 1, stdout: "" });
   expect(outcome.stderr).toMatch(/^Error: .*\bid\b.* integer/);
 });

@@ -48,11 +48,11 @@ test(
   { timeout: 60_000 },
   async () => {
     const [all, one, document, missing, language] = await Promise.all([
-      run(["actions", "types"]),
-      run(["actions", "types", "user.created", "order.paid", "user.created", "--lang", "typescript"]),
-      json<string>(["actions", "types", "order.paid"]),
-      run(["actions", "types", "user.created", "no.such"]),
-      run(["actions", "types", "--lang", "cobol"]),
+      run("actions types"),
+      run("actions types user.created order.paid user.created --lang typescript"),
+      json<string>("actions types order.paid"),
+      run("actions types user.created no.such"),
+      run("actions types --lang cobol"),
     ]);
     expect(all).toMatchObject({ code: 0, stderr: "" });
     expect(one.stdout).not.toContain("type Never");
@@ -95,74 +95,64 @@ export const used = [receive, paid];
 
 test("--out writes the file, and does not touch one that is the same", async () => {
   const file = join(folder, "events.ts");
-  const first = await run(["actions", "types", "order.paid", "--out", "events.ts"]);
+  const first = await run("actions types order.paid --out events.ts");
   expect(first).toMatchObject({ code: 0, stdout: "", stderr: "Wrote the types of 1 action.\n" });
-  expect(readFileSync(file, "utf8")).toBe((await run(["actions", "types", "order.paid"])).stdout);
+  expect(readFileSync(file, "utf8")).toBe((await run("actions types order.paid")).stdout);
   const { mtimeMs } = statSync(file);
-  expect((await run(["actions", "types", "order.paid", "--out", "events.ts"])).code).toBe(0);
+  expect((await run("actions types order.paid --out events.ts")).code).toBe(0);
   expect(statSync(file).mtimeMs).toBe(mtimeMs);
   writeFileSync(file, "old");
-  await run(["actions", "types", "--out", "events.ts"]);
+  await run("actions types --out events.ts");
   expect(readFileSync(file, "utf8")).toContain("UserCreated");
-  const nowhere = await run(["actions", "types", "--out", "no/such/events.ts"]);
+  const nowhere = await run("actions types --out no/such/events.ts");
   expect(nowhere).toMatchObject({ code: 2, stdout: "" });
   expect(nowhere.stderr).toContain("There is no folder for no/such/events.ts");
 });
 
 test("a sample is a payload that can be published, the same for the same seed", async () => {
   const [one, again, other, some] = await Promise.all([
-    run(["actions", "sample", "user.created", "--seed", "7"]),
-    run(["actions", "sample", "user.created", "--seed", "7"]),
-    run(["actions", "sample", "user.created", "--seed", "8"]),
-    run(["actions", "sample", "user.created"]),
+    run("actions sample user.created --seed 7"),
+    run("actions sample user.created --seed 7"),
+    run("actions sample user.created --seed 8"),
+    run("actions sample user.created"),
   ]);
   expect(one).toMatchObject({ code: 0, stderr: "" });
   expect(again.stdout).toBe(one.stdout);
   expect(other.stdout).not.toBe(one.stdout);
   const seed = /^The same again: --seed (\d+)\n$/.exec(some.stderr)?.[1] ?? "";
   expect((await run(["actions", "sample", "user.created", "--seed", seed])).stdout).toBe(some.stdout);
-  const published = await run(["publish", "user.created", "-"], { input: one.stdout });
+  const published = await run("publish user.created -", { input: one.stdout });
   expect(published).toMatchObject({ code: 0 });
 });
 
 test("a sample cannot control a terminal, and keeps its value", async () => {
-  const text = await run(["actions", "sample", "hostile", "--seed", "1"]);
-  const line = await run(["actions", "sample", "hostile", "--seed", "1", "--output", "jsonl"]);
+  const text = await run("actions sample hostile --seed 1");
+  const line = await run("actions sample hostile --seed 1 --output jsonl");
   for (const { stdout } of [text, line]) expect(escapeControlKeepingLines(stdout)).toBe(stdout);
   expect(JSON.parse(text.stdout)).toEqual({ [NAME]: NAME });
   expect(JSON.parse(line.stdout)).toEqual({ action: "hostile", payload: { [NAME]: NAME } });
 });
 
 test("several samples are events, one per line, as a batch takes them", async () => {
-  const lines = await run([
-    "actions",
-    "sample",
-    "order.paid",
-    "--count",
-    "25",
-    "--seed",
-    "1",
-    "--output",
-    "jsonl",
-  ]);
+  const lines = await run("actions sample order.paid --count 25 --seed 1 --output jsonl");
   expect(lines.stdout.trimEnd().split("\n")).toHaveLength(25);
   expect(new Set(lines.stdout.split("\n")).size).toBeGreaterThan(20);
-  const { meta: counts } = await json(["publish", "--batch", "-"], {
+  const { meta: counts } = await json("publish --batch -", {
     input: lines.stdout,
   });
   expect(counts).toMatchObject({ accepted: 25 });
-  const document = await json<object[]>(["actions", "sample", "order.paid", "--count", "25", "--seed", "1"]);
+  const document = await json<object[]>("actions sample order.paid --count 25 --seed 1");
   expect(document.meta).toEqual({ revision: 1, seed: 1 });
   expect(document.data.map((event) => `${JSON.stringify(event)}\n`).join("")).toBe(lines.stdout);
 });
 
 test("where no payload is found, the output says so and what helps", async () => {
   const [never, publish, unknown, none, many] = await Promise.all([
-    run(["actions", "sample", "never"]),
-    run(["trigger", "never"]),
-    run(["actions", "sample", "no.such"]),
-    run(["actions", "sample", "order.paid", "--count", "0"]),
-    run(["actions", "sample", "order.paid", "--count", "1001"]),
+    run("actions sample never"),
+    run("trigger never"),
+    run("actions sample no.such"),
+    run("actions sample order.paid --count 0"),
+    run("actions sample order.paid --count 1001"),
   ]);
   for (const outcome of [never, publish]) {
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
@@ -172,9 +162,9 @@ test("where no payload is found, the output says so and what helps", async () =>
   expect([unknown.code, none.code, many.code]).toEqual([3, 2, 2]);
   // Doing what it says helps.
   await served.evreg.actions.create({ action: "hard", application: "shop", schemata: HARD });
-  expect((await run(["actions", "sample", "hard"])).code).toBe(1);
+  expect((await run("actions sample hard")).code).toBe(1);
   await served.evreg.actions.update("hard", {
     schemata: { ...HARD, examples: [{ code: `${"a".repeat(30)}qxqxqxqxqx` }] },
   });
-  expect((await run(["actions", "sample", "hard"])).stdout).toContain(`${"a".repeat(30)}qxqxqxqxqx`);
+  expect((await run("actions sample hard")).stdout).toContain(`${"a".repeat(30)}qxqxqxqxqx`);
 });

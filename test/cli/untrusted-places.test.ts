@@ -71,11 +71,11 @@ test("a configuration file that was merely found causes no request; a named one 
   writeFileSync(join(folder.path, "token.txt"), TOKEN);
   const env = { EVREG_TOKEN: TOKEN };
   const unmeant = await Promise.all([
-    cli.run(["events"], { env }),
-    cli.run(["events"], { env: { EVREG_TOKEN_FILE: "token.txt" } }),
+    cli.run("events", { env }),
+    cli.run("events", { env: { EVREG_TOKEN_FILE: "token.txt" } }),
     cli.run(["events", "--token", TOKEN]),
-    cli.run(["publish", "a.b", "{}"]),
-    cli.run(["publish", "a.b", "-", "--json"], { input: "{}" }),
+    cli.run("publish a.b {}"),
+    cli.run("publish a.b - --json", { input: "{}" }),
   ]);
   for (const { code, stdout, stderr } of unmeant) {
     expect({ code, stdout, seen }).toEqual({ code: 2, stdout: "", seen: [] });
@@ -85,9 +85,9 @@ test("a configuration file that was merely found causes no request; a named one 
   }
   const meant = await Promise.all([
     cli.run(["events", "--url", url], { env }),
-    cli.run(["events"], { env: { ...env, EVREG_URL: url } }),
+    cli.run("events", { env: { ...env, EVREG_URL: url } }),
     cli.run(["events", "--config", config], { env }),
-    cli.run(["events"], { env: { ...env, EVREG_CONFIG: config } }),
+    cli.run("events", { env: { ...env, EVREG_CONFIG: config } }),
   ]);
   for (const { code } of meant) expect.soft(code).toBe(0);
   expect(seen).toEqual(meant.map(() => `Bearer ${TOKEN}`));
@@ -101,7 +101,7 @@ test("a found configuration file does not replace the context in use, unless its
     });
     expect(added).toMatchObject({ code: 0 });
   };
-  const publish = () => cli.run(["publish", "a.b", "{}"], { env: settings });
+  const publish = () => cli.run("publish a.b {}", { env: settings });
   writeFileSync(join(folder.path, "evreg.config.yaml"), `remote:\n  url: ${url}\n`);
   await add("prod", "http://127.0.0.1:9", "--use");
   await add("same", url);
@@ -110,9 +110,9 @@ test("a found configuration file does not replace the context in use, unless its
     stderr: expect.stringContaining("context in use is prod"),
   });
   expect(seen).toEqual([]);
-  await cli.run(["context", "use", "--none"], { env: settings });
+  await cli.run("context use --none", { env: settings });
   await publish();
-  await cli.run(["context", "use", "same"], { env: settings });
+  await cli.run("context use same", { env: settings });
   await publish();
   expect(seen).toEqual(["no token", "no token"]);
 });
@@ -125,7 +125,7 @@ test.runIf(process.platform === "linux")(
     const opened = openSync(elsewhere, "w");
     const run = (env: Record<string, string> = {}) =>
       Promise.all([
-        cli.run(["publish", "a.b", "{}"], { env: { EVREG_TOKEN: TOKEN, ...env } }),
+        cli.run("publish a.b {}", { env: { EVREG_TOKEN: TOKEN, ...env } }),
         cli.run(["events", "--token", TOKEN], { env }),
       ]);
     const refused = await run();
@@ -166,7 +166,7 @@ test("a found file's data folder does not replace the context in use", async () 
   expect(await events("--data", "d")).toMatchObject({ code: 3 });
   expect(seen).toEqual([]);
   expect(await events("--context", "prod")).toMatchObject({ code: 0 });
-  await cli.run(["context", "use", "--none"], { env: settings });
+  await cli.run("context use --none", { env: settings });
   expect(await events()).toMatchObject({ code: 3, stderr: expect.stringContaining("no data yet") });
   expect(seen).toEqual(["no token"]);
 });
@@ -174,12 +174,12 @@ test("a found file's data folder does not replace the context in use", async () 
 test("the server on the data folder is sent the environment's token, else the folder's, and none that is for an address", async () => {
   const data = forged();
   const env = { EVREG_TOKEN: TOKEN, EVREG_DATA: data };
-  await cli.run(["events"], { env });
+  await cli.run("events", { env });
   writeFileSync(join(data, "token"), "evreg_of_the_folder", { mode: 0o600 });
-  await cli.run(["events"], { env });
-  await cli.run(["events"], { env: { EVREG_DATA: data } });
+  await cli.run("events", { env });
+  await cli.run("events", { env: { EVREG_DATA: data } });
   await cli.run(["events", "--data", data], { env: { ...env, EVREG_URL: "http://127.0.0.1:9" } });
-  await cli.run(["events", "--token", "evreg_typed"], { env });
+  await cli.run("events --token evreg_typed", { env });
   rmSync(join(data, "token"));
   await cli.run(["events", "--data", data], { env: { ...env, EVREG_URL: "http://127.0.0.1:9" } });
   expect(seen).toEqual([

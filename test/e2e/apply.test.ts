@@ -90,7 +90,7 @@ async function applied(where: string): Promise<string> {
     stdout: `Nothing to do; ${ALL.toLocaleString("en")} unchanged.\n`,
     stderr: "",
   });
-  return (await run(["export", "--json"])).stdout;
+  return (await run("export --json")).stdout;
 }
 
 for (const where of ["data folder", "server"]) {

@@ -45,7 +45,7 @@ test("a backup under load contains every event acknowledged before it, and can b
   });
   await until("events are acknowledged", () => acknowledged.length >= 500);
   const before = [...acknowledged];
-  const { data: made } = await json<{ last_event: number; sha256: string }>(["backup", "b.db"]);
+  const { data: made } = await json<{ last_event: number; sha256: string }>("backup b.db");
   over.abort();
   await Promise.all(publishing);
   await evreg.close();
@@ -53,12 +53,12 @@ test("a backup under load contains every event acknowledged before it, and can b
   expect(statSync(at("b.db")).mode & 0o777).toBe(0o600);
   expect(readdirSync(folder.path).filter((name) => name.startsWith("b.db"))).toEqual(["b.db"]);
 
-  const there = await run(["backup", "b.db"]);
+  const there = await run("backup b.db");
   expect(there).toMatchObject({ code: 5, stdout: "" });
   expect(there.stderr).toContain("--force");
-  expect(await run(["backup", "b.db", "--force"])).toMatchObject({ code: 0, stderr: "" });
+  expect(await run("backup b.db --force")).toMatchObject({ code: 0, stderr: "" });
 
-  const inUse = await run(["restore", "b.db", "--force"]);
+  const inUse = await run("restore b.db --force");
   expect(inUse).toMatchObject({ code: 5, stdout: "" });
   expect(inUse.stderr).toContain("in use by evreg serve");
 

@@ -40,7 +40,7 @@ test("no secret, bearer value or key is in a log, an error, a listing or the dat
   };
 
   const server = await startProgram(data, ["--dev", "--log-level", "debug"], env);
-  await json(["actions", "create", "a.b", "--application", "x", "--schema", "-"], {
+  await json("actions create a.b --application x --schema -", {
     input: '{"type":"object"}',
   });
   const create = ["subscriptions", "create", "--application", "x", "--action", "a.b", "--max-retries", "1"];
@@ -50,13 +50,7 @@ test("no secret, bearer value or key is in a log, an error, a listing or the dat
     [...create, "--subscription", "own", ...to("/b"), "--bearer-token-file", "-"],
     { input: `${BEARER}\n` },
   );
-  const rotated = await json<SubscriptionWithSecret>([
-    "subscriptions",
-    "rotate-secret",
-    "1",
-    "--overlap",
-    "1h",
-  ]);
+  const rotated = await json<SubscriptionWithSecret>("subscriptions rotate-secret 1 --overlap 1h");
   expect(rotated.data).toMatchObject({ rowid: 1, bearer: "secret" });
   const secrets = [created, own, rotated].map((answer) => answer.data.secret);
 

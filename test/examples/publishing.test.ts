@@ -33,7 +33,7 @@ beforeAll(async () => {
   evreg = connect({ url: server.url, token: readFileSync(join(data, "token"), "utf8").trim() });
   const { run: apply } = commandLine(join(examples, "registry"), { EVREG_DATA: data });
   expect(await apply(["apply", "-f", "shop.yaml", "-f", "releases.yaml"])).toMatchObject({ code: 0 });
-  const { data: token } = await json<{ token: string }>(["tokens", "create", "ci", "--scope", "publish"]);
+  const { data: token } = await json<{ token: string }>("tokens create ci --scope publish");
   publisher = { EVREG_URL: server.url, EVREG_TOKEN: token.token };
 });
 afterAll(async () => {

@@ -37,16 +37,23 @@ export interface RunOptions {
   readonly as?: readonly string[];
 }
 
+/** The words of a command; one text where none of them has a space in it. */
+export type Line = string | readonly string[];
+
+export function wordsOf(line: Line): readonly string[] {
+  return typeof line === "string" ? line.split(" ") : line;
+}
+
 /** Runs one command of the real program to its end. */
-export function runProgram(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
-  const { child, ended } = startCommand(args, options);
+export function runProgram(line: Line, options: RunOptions = {}): Promise<Outcome> {
+  const { child, ended } = startCommand(line, options);
   child.stdin.end(options.input ?? "");
   return ended;
 }
 
 /** Starts one command of the real program, which a test goes on beside. Its stdin stays open. */
-export function startCommand(args: readonly string[], { cwd, env, through = [], as }: RunOptions = {}) {
-  const [command = "", ...rest] = [...through, ...(as ?? STARTED_BY), ...args];
+export function startCommand(line: Line, { cwd, env, through = [], as }: RunOptions = {}) {
+  const [command = "", ...rest] = [...through, ...(as ?? STARTED_BY), ...wordsOf(line)];
   const child = spawn(command, rest, { cwd, env: cleanEnv(env) });
   const [stdout, stderr]: Buffer[][] = [[], []];
   child.stdout.on("data", (chunk: Buffer) => stdout!.push(chunk));
