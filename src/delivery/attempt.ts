@@ -1,22 +1,22 @@
-import { TLS_REASON_WORDS } from "../domain/words/attempts.ts";
+import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { AttemptErrorCode } from "../domain/delivery.ts";
 import { retryAfterMs } from "../domain/retry.ts";
-import type { DeliveryStatus } from "../domain/delivery.ts";
-import type { DeliveryResult } from "../domain/stream.ts";
+import { isReservedHeader } from "../domain/subscription-settings.ts";
+import type { WebhookHeader } from "../domain/webhook.ts";
 import { toIso } from "../runtime/clock.ts";
-import type { Logger } from "../runtime/logger.ts";
 import type {
   AttemptEnding,
   AttemptResult,
   Claim,
   ClaimedEvent,
   ClaimedSubscription,
-  FinishOutcome,
 } from "../store/queue.ts";
 import type { SendResult } from "./exchange.ts";
 import type { EngineParts } from "./parts.ts";
-import type { RequestBuilder } from "./request.ts";
 import { redact } from "./redaction.ts";
-import { destinationOf, type Sender } from "./sender.ts";
+import type { Sender } from "./sender.ts";
+import { type ShownAttempt, shownOf } from "./store-calls.ts";
 
 interface AttemptParts extends Pick<EngineParts, "clock" | "random" | "counts"> {
   readonly sender: Pick<Sender, "send">;
@@ -90,106 +90,134 @@ export function withoutAttempt(
   return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, ending };
 }
 
-type StoredOutcome = FinishOutcome & { readonly kind: "stored" };
-
-/** What the log and streams show of an attempt beside its result. */
-export interface ShownAttempt extends Pick<Claim, "deliveryId" | "attempt" | "failures"> {
-  readonly event: Pick<ClaimedEvent, "eventId" | "action">;
-  /** A pull subscription has no handler. */
-  readonly subscription: Pick<ClaimedSubscription, "subscriptionId" | "application" | "name"> & {
-    readonly handler?: string;
-  };
+interface SignedRequest {
+  readonly headers: Record<string, string>;
+  readonly body: Buffer;
 }
 
-/** The status of a delivery after an attempt. What is to be sent again waits where it has failed. */
-export function statusAfter(
-  { ending }: AttemptResult,
-  failures: number,
-  { state }: StoredOutcome,
-): DeliveryStatus {
-  const hasFailed = failures > 0 || ending === "failed";
-  return state === "pending" && hasFailed ? "waiting" : state;
+/** What of a claim is sent. */
+type SentClaim = Pick<Claim, "event" | "subscription" | "attempt">;
+
+/** Builds and signs what is sent. */
+export class RequestBuilder {
+  /** The version of evreg, for `User-Agent`. */
+  readonly #version: string;
+  /** The body that was made last: an event that goes to many has one for all. */
+  #last: { readonly eventId: number; readonly attempt: number; readonly body: Buffer } | undefined;
+
+  constructor(version: string) {
+    this.#version = version;
+  }
+
+  /**
+   * The request of an attempt that begins now; why nothing can be sent, where its event or its secret cannot be read.
+   * @param webhookId instead of that of the event's delivery
+   */
+  build(claim: SentClaim, nowMs: number, webhookId?: string): SignedRequest | AttemptErrorCode {
+    const { event, subscription, attempt } = claim;
+    const { eventId, payload } = event;
+    const { secret } = subscription;
+    if (secret === undefined) return "secret_unreadable";
+    if (payload === undefined) return "event_damaged";
+    let body = this.#last?.body;
+    if (body === undefined || this.#last?.eventId !== eventId || this.#last.attempt !== attempt) {
+      body = bodyOf(event, payload, attempt);
+      // Tests of handlers have all the same number.
+      this.#last = webhookId === undefined ? { eventId, attempt, body } : undefined;
+    }
+    return { headers: this.#headersOf(claim, secret, body, nowMs, webhookId), body };
+  }
+
+  /**
+   * The headers of one attempt.
+   *
+   * `X-Evreg-Signature` is `sha256=<hex HMAC-SHA256 of the body>`, keyed with the UTF-8 bytes of the whole secret, `whsec_`
+   * included. The `webhook-*` headers follow Standard Webhooks 1.0.0: the key is what follows `whsec_`, base64 decoded; the
+   * signed text is `<id>.<timestamp>.<body>`; `webhook-id` names the delivery and is the same in each retry.
+   *
+   * During a rotation's overlap, `webhook-signature` holds a signature by each secret. `X-Evreg-Signature` and `Authorization`
+   * can hold only one and use the previous secret, so that receivers that do not have the new one yet go on undisturbed.
+   */
+  #headersOf(
+    { event, subscription, attempt }: SentClaim,
+    secret: string,
+    body: Buffer,
+    nowMs: number,
+    webhookId = `evt_${event.eventId}_${subscription.subscriptionId}`,
+  ): Record<string, string> {
+    const { previous, bearer, settings } = subscription;
+    // Prefetched, it may be sent after the overlap's end.
+    const previousSecret = previous !== undefined && nowMs < previous.untilMs ? previous.secret : undefined;
+    const keys = signingKeys(secret);
+    const previousKeys = previousSecret === undefined ? undefined : signingKeys(previousSecret);
+    const { whole } = previousKeys ?? keys;
+    const timestamp = Math.floor(nowMs / 1_000);
+    const signedPrefix = `${webhookId}.${timestamp}.`;
+    let signatures = `v1,${signed(keys.standard, signedPrefix, body, "base64")}`;
+    if (previousKeys !== undefined) {
+      signatures += ` v1,${signed(previousKeys.standard, signedPrefix, body, "base64")}`;
+    }
+    const headers: Record<string, string> = {
+      "Content-Type": "application/json",
+      "User-Agent": `evreg/${this.#version}`,
+      "X-Evreg-Event": event.action,
+      "X-Evreg-Delivery": `${event.eventId}_${attempt}`,
+      "X-Evreg-Signature": `sha256=${signed(whole, "", body, "hex")}`,
+      "webhook-id": webhookId,
+      "webhook-timestamp": String(timestamp),
+      "webhook-signature": signatures,
+    } satisfies Record<WebhookHeader | "Content-Type" | "User-Agent", string>;
+    if (bearer !== null) headers["Authorization"] = `Bearer ${bearer ?? previousSecret ?? secret}`;
+    for (const [name, value] of Object.entries(settings.headers ?? {})) {
+      if (!isReservedHeader(name)) headers[name] = value;
+    }
+    return headers;
+  }
+}
+
+interface SigningKeys {
+  /** The UTF-8 bytes of the whole secret. */
+  readonly whole: KeyObject;
+  /** What follows `whsec_`, base64 decoded. */
+  readonly standard: KeyObject;
+}
+
+const STANDARD_PREFIX = "whsec_";
+const MAX_KEYS = 10_000;
+const keysOf = new LRUCache<string, SigningKeys>({ max: MAX_KEYS });
+
+function signingKeys(secret: string): SigningKeys {
+  const known = keysOf.get(secret);
+  if (known !== undefined) return known;
+  const encoded = secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret;
+  const keys = {
+    whole: createSecretKey(Buffer.from(secret)),
+    standard: createSecretKey(Buffer.from(encoded, "base64")),
+  };
+  keysOf.set(secret, keys);
+  return keys;
+}
+
+/** @param prefix signed before the body */
+function signed(key: KeyObject, prefix: string, body: Uint8Array, encoding: "hex" | "base64"): string {
+  return createHmac("sha256", key).update(prefix).update(body).digest(encoding);
 }
 
 /**
- * What is kept of a claim while its attempt is under way and its result is stored: not the payload, which may be a view of the
- * bytes of many.
+ * The bytes a handler gets: the specification's members in its order, `event_id` a string, and the payload exactly as it
+ * was published, which is never parsed and written again.
  */
-export function shownOf({ deliveryId, attempt, failures, event, subscription }: Claim): ShownAttempt {
-  const { eventId, action } = event;
-  return { deliveryId, attempt, failures, event: { eventId, action }, subscription };
-}
-
-/** A result as others see it. */
-export function shownResult(
-  { deliveryId, event, attempt, failures, subscription }: ShownAttempt,
-  result: AttemptResult,
-  outcome: StoredOutcome,
-  nowMs: number,
-): DeliveryResult {
-  const { statusCode, errorCode, durationMs, ending } = result;
-  return {
-    rowid: deliveryId,
-    event_id: event.eventId,
-    subscription_id: subscription.subscriptionId,
-    application: subscription.application,
-    subscription: subscription.name,
-    action: event.action,
-    status: statusAfter(result, failures, outcome),
-    // No attempt was made of one that the filter excluded.
-    attempt: ending === "filtered" ? attempt - 1 : attempt,
-    status_code: statusCode ?? null,
-    error_code: errorCode ?? (ending === "interrupted" ? "interrupted" : null),
-    duration_ms: ending === "filtered" ? null : durationMs,
-    timestamped: toIso(nowMs),
-  };
-}
-
-type LogLine = readonly [level: "debug" | "info" | "warn", message: string];
-
-function logLine(ending: AttemptEnding, { state }: StoredOutcome): LogLine {
-  if (ending === "delivered" || ending === "filtered") return ["debug", ending];
-  if (ending === "interrupted") return ["info", "attempt cut short, delivery handed back"];
-  if (state === "pending") return ["info", "attempt failed, will be retried"];
-  if (ending === "gone") return ["warn", "delivery failed for good, the handler is gone"];
-  return ["warn", "delivery failed for good"];
-}
-
-/**
- * Logs each attempt, and what a filter excluded, once it is known what became of the delivery. Of the handler's URL only the
- * origin is logged: paths and queries of webhook addresses are often as good as a password. Successes come by the thousand each
- * second, and are for debugging.
- */
-export function logAttempt(
-  logger: Logger,
-  attempted: ShownAttempt,
-  result: AttemptResult,
-  outcome: StoredOutcome,
-  nowMs: number,
-): void {
-  const { deliveryId, event, subscription, attempt, failures } = attempted;
-  const { statusCode, errorCode, tlsReason, refusal, durationMs, ending } = result;
-  const [usualLevel, message] = logLine(ending, outcome);
-  // After a failure that was logged, the success is logged as well.
-  const level = usualLevel === "debug" && failures > 0 ? "info" : usualLevel;
-  if (level === "debug" && !logger.isDebugEnabled) return;
-  const handler = destinationOf(subscription.handler ?? "")?.origin;
-  const { retryAtMs } = outcome;
-  const fields = {
-    delivery: deliveryId,
-    event: event.eventId,
-    subscription: subscription.subscriptionId,
-    action: event.action,
-    to: `${subscription.application}/${subscription.name}`,
-    attempt,
-    ...(statusCode === undefined ? {} : { status: statusCode }),
-    ...(errorCode === undefined ? {} : { error: errorCode }),
-    ...(tlsReason === undefined ? {} : { tls: tlsReason, why: TLS_REASON_WORDS[tlsReason] }),
-    ...(refusal === undefined ? {} : { refusal }),
-    durationMs,
-    ...(handler === undefined ? { consumer: true } : { handler }),
-    // Storing the result took a moment.
-    ...(retryAtMs === undefined ? {} : { retryInMs: Math.max(0, retryAtMs - nowMs) }),
-  };
-  logger[level](fields, message);
+function bodyOf(
+  { eventId, action, timestampedMs }: ClaimedEvent,
+  payload: Uint8Array,
+  attempt: number,
+): Buffer {
+  const head = `{"event_id":"${eventId}","action":${JSON.stringify(action)},"payload":`;
+  const tail = `,"timestamp":"${toIso(timestampedMs)}","delivery_attempt":${attempt}}`;
+  const headBytes = Buffer.byteLength(head);
+  const bytes = Buffer.allocUnsafe(headBytes + payload.byteLength + tail.length);
+  bytes.write(head, 0);
+  bytes.set(payload, headBytes);
+  bytes.write(tail, headBytes + payload.byteLength, "latin1");
+  return bytes;
 }

@@ -1,6 +1,6 @@
+import { LRUCache } from "lru-cache";
 import type { ClaimAnswer, ClaimQuota, ClaimRequest } from "../store/queue.ts";
-import { FAST_MS, type ItemCounts, type Lane, type Lanes } from "./lane.ts";
-import { FAST, FIRST_LIMIT, SLOW, tierLimits, UNKNOWN } from "./limits.ts";
+import { FAST, FAST_MS, FIRST_LIMIT, type ItemCounts, Lane, SLOW, type Tier, UNKNOWN } from "./lane.ts";
 
 /** How many deliveries one claim may bring: so many take the store's thread 2 ms or so, in which it does nothing else. */
 const MAX_CLAIMED = 256;
@@ -18,6 +18,23 @@ const RATE_INTERVAL_MS = 20;
 /** Nothing is claimed while so many results for each possible attempt, or in all, are not stored. */
 const UNSTORED_PER_ATTEMPT = 4;
 const MAX_UNSTORED = 4_096;
+
+/** Who may have how much. */
+export const SHARES = {
+  /** The part of all attempts that unknown and slow subscriptions may have together. */
+  unproven: 3 / 4,
+  /** The part of all attempts that slow subscriptions may have together. */
+  slow: 1 / 2,
+  /**
+   * Slow subscriptions leave some of `unproven`; unknown ones may have this part of that. They are known after a second,
+   * one way or the other, so however many of them hang, there is soon some capacity for the next.
+   */
+  unknown: 1 / 2,
+  /** A single slow subscription may have this part of what is free for all slow ones. */
+  oneSlow: 1 / 8,
+  /** Deliveries are leased as they are made while less than this part of all attempts is in use. */
+  reserved: 1 / 2,
+} as const;
 
 /**
  * When to claim, and how much. A claim is wanted when something may have become due, and when there is capacity again for
@@ -152,10 +169,10 @@ export class ClaimPlanner {
     const leased = { [FAST]: 0, [UNKNOWN]: 0, [SLOW]: 0 };
     for (const lane of this.#lanes) leased[lane.tier(nowMs)] += lane.leased;
     const limits = tierLimits({ maxInFlight, inFlight, unknown: leased[UNKNOWN], slow: leased[SLOW] });
-    const quotas: [subscriptionId: number, quota: ClaimQuota][] = [];
-    for (const lane of this.#lanes) {
-      quotas.push([lane.subscriptionId, lane.requestQuota(limits[SLOW], nowMs)]);
-    }
+    const slowShare = shareOfSlow(limits[SLOW]);
+    const quotas = Array.from(this.#lanes, (lane): [subscriptionId: number, quota: ClaimQuota] => {
+      return [lane.subscriptionId, lane.requestQuota(slowShare, nowMs)];
+    });
     const maxClaims = Math.max(0, Math.min(MAX_CLAIMED, limits[FAST] + MAX_QUEUED - queued));
     return {
       nowMs: nowMs - aheadMs,
@@ -191,5 +208,87 @@ export class ClaimPlanner {
     const hasMore = this.#wasFull || this.#limitedTiers.includes(FAST);
     const isLow = items.queued < LOW_WATERMARK && bytes.queued < MAX_QUEUED_BYTES;
     return hasMore && isLow && items.sending < this.#maxInFlight;
+  }
+}
+
+/**
+ * How many more deliveries the unknown, the slow, and (as `FAST`) all subscriptions together may lease.
+ * @param load what is in flight of all, and what is leased to the unknown and to the slow ones
+ */
+export function tierLimits({
+  maxInFlight,
+  inFlight,
+  unknown,
+  slow,
+}: Readonly<Record<"maxInFlight" | "inFlight" | "unknown" | "slow", number>>): Readonly<
+  Record<Tier, number>
+> {
+  const free = Math.max(0, maxInFlight - inFlight);
+  const unproven = Math.ceil(maxInFlight * SHARES.unproven) - slow;
+  const forUnknown = Math.max(1, Math.ceil(unproven * SHARES.unknown)) - unknown;
+  const forSlow = Math.min(unproven - unknown, Math.ceil(maxInFlight * SHARES.slow) - slow);
+  return {
+    [FAST]: free,
+    [UNKNOWN]: Math.max(0, Math.min(free, forUnknown)),
+    [SLOW]: Math.max(0, Math.min(free, forSlow)),
+  };
+}
+
+/** How many deliveries one slow subscription may lease, of all that slow ones may: each less than the one before, but one at least. */
+export function shareOfSlow(free: number): number {
+  return Math.max(1, Math.floor(free * SHARES.oneSlow));
+}
+
+const MAX_IDLE = 1_000;
+/** How many actions, and subscriptions to each, are known at most; patterns may make millions of pairs. */
+const MAX_ACTIONS = 2_000;
+const MAX_RECEIVING = 256;
+
+/** All subscriptions that are known. */
+export class Lanes implements Iterable<Lane> {
+  readonly #maxInFlight: number;
+  readonly #lanes = new Map<number, Lane>();
+  /** Subscriptions that had deliveries of an action. What is forgotten is learnt again by the next claim. */
+  readonly #receiving = new LRUCache<string, Set<number>>({ max: MAX_ACTIONS });
+
+  /** @param maxInFlight of each subscription */
+  constructor(maxInFlight: number) {
+    this.#maxInFlight = maxInFlight;
+  }
+
+  [Symbol.iterator](): Iterator<Lane> {
+    return this.#lanes.values();
+  }
+
+  of(subscriptionId: number): Lane {
+    let lane = this.#lanes.get(subscriptionId);
+    if (lane === undefined) {
+      lane = new Lane(subscriptionId, this.#maxInFlight);
+      this.#lanes.set(subscriptionId, lane);
+    }
+    return lane;
+  }
+
+  receives({ subscriptionId }: Lane, action: string): void {
+    const receiving = this.#receiving.get(action) ?? new Set();
+    if (receiving.has(subscriptionId)) return;
+    if (receiving.size >= MAX_RECEIVING) receiving.clear();
+    this.#receiving.set(action, receiving.add(subscriptionId));
+  }
+
+  *receivingFrom(action: string): Iterable<Lane> {
+    for (const subscriptionId of this.#receiving.get(action) ?? []) {
+      const lane = this.#lanes.get(subscriptionId);
+      if (lane !== undefined) yield lane;
+    }
+  }
+
+  /** Forgets those that are idle, the oldest first, while there are too many. */
+  evictIdle(nowMs: number): void {
+    if (this.#lanes.size <= MAX_IDLE) return;
+    for (const [id, lane] of this.#lanes) {
+      if (lane.isIdle(nowMs)) this.#lanes.delete(id);
+      if (this.#lanes.size <= MAX_IDLE) return;
+    }
   }
 }

@@ -7,19 +7,18 @@ import { aheadMs, Alarm, type ClockStep, sleep } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { AttemptResult, Claim, RecordClaim } from "../store/queue.ts";
 import { AddressGuard } from "./address-guard.ts";
-import { type ShownAttempt, shownOf, startAttempt, withoutAttempt } from "./attempt.ts";
+import { RequestBuilder, startAttempt, withoutAttempt } from "./attempt.ts";
+import { capacityOf, processLimits } from "./capacity.ts";
 import { HandlerTests, MAX_TESTS } from "./handler-tests.ts";
 import { HostNames } from "./dns/resolver.ts";
 import { Filters } from "./filters.ts";
 import type { Item } from "./lane.ts";
-import { capacityOf, processLimits } from "./limits.ts";
 import { WaitingConsumers } from "./waiting-consumers.ts";
 import type { EngineParts } from "./parts.ts";
 import { PullAttempts } from "./pull-attempts.ts";
-import { RequestBuilder } from "./request.ts";
 import { Schedule } from "./schedule.ts";
 import { Sender, trusting } from "./sender.ts";
-import { StoreCalls } from "./store-calls.ts";
+import { type ShownAttempt, shownOf, StoreCalls } from "./store-calls.ts";
 
 /** A lease is longer than the longest attempt by the wait before it starts and the time to store its result. */
 const LEASE_MARGIN_MS = 30_000;
@@ -226,7 +225,7 @@ export class Engine {
     let step = this.#schedule.step(nowMs, mayStart());
     for (; step.do !== "wait"; step = this.#schedule.step(nowMs, mayStart())) {
       if (step.do === "claim") this.#claiming = this.#claim();
-      else if (step.do === "drop") this.#giveBack(step.item, step.claim);
+      else if (step.do === "drop") this.#storeWithoutAttempt(step.item, step.claim, "never started");
       // Signing takes its time: 250 bodies of 64 KiB would hold up every request for 30 ms.
       else if (eventLoop.shouldYield()) void this.#yield();
       else this.#begin(step.item, step.claim, nowMs);
@@ -301,20 +300,18 @@ export class Engine {
     else if (this.#isRunning) this.#send(item, claim);
     else {
       this.#schedule.drop(item);
-      this.#giveBack(item, claim);
+      this.#storeWithoutAttempt(item, claim, "never started");
     }
     this.#advance();
   }
 
-  #giveBack(item: Item, claim: Claim): void {
-    const result = withoutAttempt(claim, "never started", this.#parts.clock.now());
-    void this.#store(item, result, shownOf(claim));
+  #exclude(item: Item, claim: Claim): void {
+    this.#schedule.exclude(item);
+    this.#storeWithoutAttempt(item, claim, "filtered");
   }
 
-  #exclude(item: Item, claim: Claim): void {
-    const result = withoutAttempt(claim, "filtered", this.#parts.clock.now());
-    this.#schedule.exclude(item);
-    void this.#store(item, result, shownOf(claim));
+  #storeWithoutAttempt(item: Item, claim: Claim, ending: "never started" | "filtered"): void {
+    void this.#store(item, withoutAttempt(claim, ending, this.#parts.clock.now()), shownOf(claim));
   }
 
   #send(item: Item, claim: Claim): void {

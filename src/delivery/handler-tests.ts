@@ -3,10 +3,9 @@ import { toIso } from "../runtime/clock.ts";
 import { CENSOR } from "../runtime/logger.ts";
 import { Shares } from "../runtime/shares.ts";
 import type { ClaimedSubscription } from "../store/queue.ts";
-import { endingOf } from "./attempt.ts";
+import { endingOf, type RequestBuilder } from "./attempt.ts";
 import type { SendResult } from "./exchange.ts";
 import type { EngineParts } from "./parts.ts";
-import type { RequestBuilder } from "./request.ts";
 import { redact } from "./redaction.ts";
 import type { Sender } from "./sender.ts";
 

@@ -1,17 +1,15 @@
-import { LRUCache } from "lru-cache";
 import { throttleBackoffMs } from "../domain/retry.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import type { Claim, ClaimQuota } from "../store/queue.ts";
-import {
-  AdaptiveLimit,
-  dynamicThreshold,
-  FAST,
-  RateLimiter,
-  SLOW,
-  slowThreshold,
-  type Tier,
-  UNKNOWN,
-} from "./limits.ts";
+
+/**
+ * How the last attempts of a subscription went: its handler answers soon, nothing is known yet, or it is slow, hangs or
+ * cannot be reached. Fast ones may use all capacity, and always have some.
+ */
+export const FAST = 0;
+export const UNKNOWN = 1;
+export const SLOW = 2;
+export type Tier = typeof FAST | typeof UNKNOWN | typeof SLOW;
 
 /** An answer within this is a fast one; what is queued for longer is dropped. */
 export const FAST_MS = 1_000;
@@ -147,26 +145,26 @@ export class Lane {
   }
 
   /**
-   * Whether the others leave it enough to start the attempt that it is ready for.
-   * @param attempts that may be started
+   * Whether the others leave it enough to start the attempt that it is ready for. A fast one has at most as many as are free, so that
+   * all busy ones have about the same and some remain for the next (the dynamic thresholds of shared-memory switches).
+   * @param attempts that may be started, one at least
    * @param payloadBytes that may be in flight beside those that are
    */
   canStart(attempts: number, payloadBytes: number, nowMs: number): boolean {
     // One attempt is allowed whatever its size.
     if (this.sending > 0 && this.counts.bytes.sending >= payloadBytes) return false;
-    const limit = this.tier(nowMs) === FAST ? dynamicThreshold(this.limit, attempts) : this.limit;
-    return this.sending < limit;
+    return this.tier(nowMs) !== FAST || this.sending < attempts;
   }
 
   /**
    * What the next claim may lease for it, which is noted. It is more than can be started, by what the handler gets through
    * in a moment, and by what the filter is going to exclude, which takes no capacity.
-   * @param slowLeases how many more deliveries slow subscriptions may lease
+   * @param slowShare how many deliveries a single slow subscription may lease
    */
-  requestQuota(slowLeases: number, nowMs: number): ClaimQuota {
+  requestQuota(slowShare: number, nowMs: number): ClaimQuota {
     const { leased, filterAllowance } = this;
     const tier = this.tier(nowMs);
-    const toSend = tier === SLOW ? slowThreshold(this.limit, slowLeases) : this.limit + this.prefetch(nowMs);
+    const toSend = tier === SLOW ? Math.min(this.limit, slowShare) : this.limit + this.prefetch(nowMs);
     const maxLeased = toSend + filterAllowance;
     this.requested = { tier, maxLeased };
     if (this.settling > 0) return { leased, capacity: 0, tier };
@@ -295,55 +293,144 @@ export class Lane {
   }
 }
 
-const MAX_IDLE = 1_000;
-/** How many actions, and subscriptions to each, are known at most; patterns may make millions of pairs. */
-const MAX_ACTIONS = 2_000;
-const MAX_RECEIVING = 256;
+/** The limit of an unknown subscription. One attempt shows as much as many, and many handlers may hang at a start. */
+export const FIRST_LIMIT = 1;
+/** The limit grows with each answer up to this, whatever the answer is: the handler is there. */
+const UNCONDITIONAL = 32;
+/**
+ * Where answers take less, `UNCONDITIONAL` at a time are more than a thousand a second already. Such times may come from
+ * this process's own lack of CPU, and more at a time would lower the rate by a fifth.
+ */
+const MIN_MS = 25;
+/** Answers that take longer than the usual time by this factor mean that there are too many at once. */
+const TOLERANCE = 1.5;
+/** The part of the limit that must be in use for it to grow. */
+const USED_PART = 3 / 4;
+/** Its growth with each answer beyond `UNCONDITIONAL`: by half in the time of one answer. */
+const INCREASE = 1 / 2;
+/** Answers faster than the usual time by this factor lower it, and this is the weight of each sample. */
+const LESS = 4 / 5;
+const FOLLOW = 1 / 8;
+/** The number of answers in a sample; fewer where fewer are in flight. */
+const SAMPLE = 64;
 
-export class Lanes implements Iterable<Lane> {
-  readonly #maxInFlight: number;
-  readonly #lanes = new Map<number, Lane>();
-  /** Subscriptions that had deliveries of an action. What is forgotten is learnt again by the next claim. */
-  readonly #receiving = new LRUCache<string, Set<number>>({ max: MAX_ACTIONS });
+/**
+ * How many attempts a subscription may have in flight: a limit that adapts to what its handler can take.
+ *
+ * It grows while answers take the usual time, and falls when they take longer (a gradient limiter). The usual time is
+ * learnt with few in flight, so a handler that is steadily slow does not count as overloaded, and one that has become slower
+ * is learnt anew once the limit is low. Attempts without an answer, and answers that mean "too much", halve it.
+ */
+export class AdaptiveLimit {
+  #max: number;
+  /** The limit, with a fraction. */
+  #size = FIRST_LIMIT;
+  /** The time of answers with few in flight, or a lower one since; unknown before the first sample. */
+  #usualMs: number | undefined;
+  #sample: number[] = [];
+  #isSteady = true;
+  /** How many attempts may still be answered that started before the last reduction. */
+  #outdated = 0;
 
-  /** @param maxInFlight of each subscription */
-  constructor(maxInFlight: number) {
-    this.#maxInFlight = maxInFlight;
+  constructor(max: number) {
+    this.#max = max;
   }
 
-  [Symbol.iterator](): Iterator<Lane> {
-    return this.#lanes.values();
+  get size(): number {
+    return Math.floor(this.#size);
   }
 
-  of(subscriptionId: number): Lane {
-    let lane = this.#lanes.get(subscriptionId);
-    if (lane === undefined) {
-      lane = new Lane(subscriptionId, this.#maxInFlight);
-      this.#lanes.set(subscriptionId, lane);
-    }
-    return lane;
+  set max(max: number) {
+    this.#max = max;
+    this.#size = Math.min(this.#size, max);
   }
 
-  receives({ subscriptionId }: Lane, action: string): void {
-    const receiving = this.#receiving.get(action) ?? new Set();
-    if (receiving.has(subscriptionId)) return;
-    if (receiving.size >= MAX_RECEIVING) receiving.clear();
-    this.#receiving.set(action, receiving.add(subscriptionId));
+  /** @param inFlight how many there were, this one included */
+  answered(durationMs: number, inFlight: number): void {
+    this.#outdated -= 1;
+    this.#sample.push(durationMs);
+    if (this.#sample.length >= Math.min(this.#size, SAMPLE)) this.#judge(inFlight);
+    if (this.#size < UNCONDITIONAL) this.#increase(1);
+    else if (this.#isSteady && inFlight >= this.#size * USED_PART) this.#increase(INCREASE);
   }
 
-  *receivingFrom(action: string): Iterable<Lane> {
-    for (const subscriptionId of this.#receiving.get(action) ?? []) {
-      const lane = this.#lanes.get(subscriptionId);
-      if (lane !== undefined) yield lane;
-    }
+  /** The handler is there, and something is wrong with it: no reason for more than a few. */
+  faulted(): void {
+    if (this.#size < UNCONDITIONAL) this.#increase(1);
+    else this.#size = Math.max(UNCONDITIONAL, this.#size - 1);
   }
 
-  /** Forgets those that are idle, the oldest first, while there are too many. */
-  evictIdle(nowMs: number): void {
-    if (this.#lanes.size <= MAX_IDLE) return;
-    for (const [id, lane] of this.#lanes) {
-      if (lane.isIdle(nowMs)) this.#lanes.delete(id);
-      if (this.#lanes.size <= MAX_IDLE) return;
-    }
+  halve(): void {
+    this.#size = Math.max(1, Math.floor(this.#size / 2));
+    this.#sample = [];
+  }
+
+  #increase(by: number): void {
+    this.#size = Math.min(this.#max, this.#size + by);
+  }
+
+  #judge(inFlight: number): void {
+    const tookMs = median(this.#sample);
+    this.#sample = [];
+    if (this.#usualMs === undefined || this.#size <= UNCONDITIONAL) this.#usualMs = tookMs;
+    else if (tookMs < this.#usualMs * LESS) this.#usualMs += (tookMs - this.#usualMs) * FOLLOW;
+    const boundMs = this.#usualMs * TOLERANCE;
+    const isTooMuch = tookMs > boundMs;
+    this.#isSteady = !isTooMuch && tookMs >= MIN_MS;
+    if (!isTooMuch || this.#outdated > 0 || this.#size <= UNCONDITIONAL) return;
+    this.#size = Math.max(UNCONDITIONAL, this.#size * Math.max(1 / 2, boundMs / tookMs));
+    this.#outdated = inFlight;
+  }
+}
+
+function median(numbers: readonly number[]): number {
+  return numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)]!;
+}
+
+/** A late timer may catch up on this much, and there is no other burst. */
+const BURST_MS = 50;
+
+/**
+ * Limits attempts to so many a second (the generic cell rate algorithm): each has its slot, and starts at most a little
+ * before it. So no second has more than the rate, a twentieth of it, and one.
+ */
+export class RateLimiter {
+  readonly perSecond: number;
+  readonly #gapMs: number;
+  /** The slot of the next. */
+  #slotMs = -Infinity;
+
+  /** @param perSecond above 0 */
+  constructor(perSecond: number) {
+    this.perSecond = perSecond;
+    this.#gapMs = 1_000 / perSecond;
+  }
+
+  started(nowMs: number): void {
+    this.#slotMs = this.#nextSlotMs(nowMs) + this.#gapMs;
+  }
+
+  allows(nowMs: number): boolean {
+    return this.allowedAtMs(0, nowMs) <= nowMs;
+  }
+
+  /** When an attempt may start that has so many before it. */
+  allowedAtMs(before: number, nowMs: number): number {
+    return Math.max(nowMs, this.#nextSlotMs(nowMs) + before * this.#gapMs - BURST_MS);
+  }
+
+  /** How many may have started by then. */
+  allowance(untilMs: number, nowMs: number): number {
+    const remainingMs = untilMs + BURST_MS - this.#nextSlotMs(nowMs);
+    return remainingMs < 0 ? 0 : 1 + Math.floor(remainingMs / this.#gapMs);
+  }
+
+  /** Whether a new one would be no different. */
+  isIdle(nowMs: number): boolean {
+    return this.#slotMs <= nowMs;
+  }
+
+  #nextSlotMs(nowMs: number): number {
+    return Math.max(nowMs, this.#slotMs);
   }
 }

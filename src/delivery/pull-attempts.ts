@@ -13,12 +13,11 @@ import type { Subscription } from "../domain/subscription.ts";
 import { toIso } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { AttemptResult, Claim, ClaimedSubscription, LeasedAttempt } from "../store/queue.ts";
-import { type ShownAttempt, shownOf, statusAfter, withoutAttempt } from "./attempt.ts";
+import { type RequestBuilder, withoutAttempt } from "./attempt.ts";
 import type { Filters } from "./filters.ts";
 import type { EngineParts } from "./parts.ts";
-import type { RequestBuilder } from "./request.ts";
 import { redact, responseText } from "./redaction.ts";
-import type { StoreCalls } from "./store-calls.ts";
+import { type ShownAttempt, shownOf, statusAfter, type StoreCalls } from "./store-calls.ts";
 
 /** Subscriptions whose secrets are known, to be redacted from what consumers say. */
 const MAX_KNOWN = 1_000;

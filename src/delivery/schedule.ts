@@ -8,9 +8,8 @@ import type {
   FinishOutcome,
   RecordClaim,
 } from "../store/queue.ts";
-import { ClaimPlanner } from "./claim-planner.ts";
-import { FAST_MS, type Item, ItemCounts, type ItemState, type Lane, Lanes } from "./lane.ts";
-import { SHARES } from "./limits.ts";
+import { ClaimPlanner, Lanes, SHARES } from "./claim-planner.ts";
+import { FAST_MS, type Item, ItemCounts, type ItemState, type Lane } from "./lane.ts";
 
 /** Bytes of payload under way. As with attempts, a lane may have as many as are still free. */
 const MAX_SENDING_BYTES = 64 * 1_024 * 1_024;

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { HandlerTests, MAX_TESTS } from "../../src/delivery/handler-tests.ts";
-import { RequestBuilder } from "../../src/delivery/request.ts";
+import { RequestBuilder } from "../../src/delivery/attempt.ts";
 import { trusting } from "../../src/delivery/sender.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { systemClock, systemRandom } from "../../src/runtime/clock.ts";

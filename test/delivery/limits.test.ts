@@ -1,16 +1,8 @@
 import { array, assert, double, integer, oneof, property } from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  AdaptiveLimit,
-  capacityOf,
-  FIRST_LIMIT,
-  processLimits,
-  RateLimiter,
-  SLOW,
-  slowThreshold,
-  tierLimits,
-  UNKNOWN,
-} from "../../src/delivery/limits.ts";
+import { capacityOf, processLimits } from "../../src/delivery/capacity.ts";
+import { shareOfSlow, tierLimits } from "../../src/delivery/claim-planner.ts";
+import { AdaptiveLimit, FIRST_LIMIT, RateLimiter, SLOW, UNKNOWN } from "../../src/delivery/lane.ts";
 
 const configured = { maxInFlight: 4_096, maxInFlightPerSubscription: 512 };
 const GIB = 1_024 ** 3;
@@ -56,7 +48,7 @@ describe("while handlers hang", () => {
     for (let handler = 0; handler < 500; handler += 1) {
       const slow = parts.reduce((sum, part) => sum + part, 0);
       const free = tierLimits({ maxInFlight: 256, inFlight: slow, unknown: 0, slow })[SLOW];
-      parts.push(Math.min(free, slowThreshold(64, free)));
+      parts.push(Math.min(free, 64, shareOfSlow(free)));
     }
     expect(parts.slice(0, 4)).toEqual([16, 14, 12, 10]);
     expect(parts.reduce((sum, part) => sum + part, 0)).toBe(128);

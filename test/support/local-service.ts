@@ -4,7 +4,7 @@ import { EvregError } from "../../src/domain/error.ts";
 import { Filters } from "../../src/delivery/filters.ts";
 import { WaitingConsumers } from "../../src/delivery/waiting-consumers.ts";
 import { PullAttempts } from "../../src/delivery/pull-attempts.ts";
-import { RequestBuilder } from "../../src/delivery/request.ts";
+import { RequestBuilder } from "../../src/delivery/attempt.ts";
 import { StoreCalls } from "../../src/delivery/store-calls.ts";
 import type { Health } from "../../src/domain/operations.ts";
 import { LOCAL_OWNER, type Scope } from "../../src/domain/token.ts";

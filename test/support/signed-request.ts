@@ -1,4 +1,4 @@
-import { RequestBuilder } from "../../src/delivery/request.ts";
+import { RequestBuilder } from "../../src/delivery/attempt.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 
 interface SignedDelivery {
