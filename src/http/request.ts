@@ -7,6 +7,7 @@ import { parseJson } from "../json/raw-json.ts";
 import type { ByteBudget, ByteClaim, Reservation } from "../runtime/byte-budget.ts";
 import { readQuery } from "../service/requests.ts";
 import { addressOf, isEnding } from "./connections.ts";
+import { noticeEnd } from "./turns.ts";
 
 /** The connection ended before the request did, so nobody can be answered. */
 export class ClientDisconnected extends Error {
@@ -69,6 +70,7 @@ export class ApiRequest {
       const controller = new AbortController();
       this.#finished = controller.signal;
       this.onFinished(() => controller.abort());
+      noticeEnd(this.nodeRequest.socket);
     }
     const signal = this.#finished;
     return work(signal).catch((error: unknown) => {

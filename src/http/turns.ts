@@ -9,6 +9,8 @@ const MAX_WAITING = 16;
 interface ConnectionTurns {
   /** The answer to the request that was started last, also once it is out. */
   current: ServerResponse;
+  /** How many may wait while bytes are read on. */
+  readAhead: number;
   readonly waiting: { readonly request: IncomingMessage; readonly response: ServerResponse }[];
 }
 
@@ -30,6 +32,17 @@ export function isBetweenRequests(socket: Connection): boolean {
   return newestAnswer(socket)?.writableFinished !== false;
 }
 
+/**
+ * Reads on while one request waits behind the one under way: who has left is noticed by reading alone. With more of them it is not
+ * read on, as each may have a body in memory.
+ */
+export function noticeEnd(socket: Connection): void {
+  const turns = socket[TURNS];
+  if (turns === undefined) return;
+  turns.readAhead = 1;
+  if (turns.waiting.length === 1) socket.resume();
+}
+
 type Start = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
@@ -41,7 +54,7 @@ export function inTurns(start: Start): Start {
     const socket: Connection = request.socket;
     const turns = socket[TURNS];
     if (turns === undefined) {
-      socket[TURNS] = { current: response, waiting: [] };
+      socket[TURNS] = { current: response, readAhead: 0, waiting: [] };
       return start(request, response);
     }
     // An answer that ends its connection is the last one (RFC 9112, 9.6).
@@ -54,7 +67,7 @@ export function inTurns(start: Start): Start {
     turns.waiting.push({ request, response });
     if (turns.waiting.length === 1) startNextAfter(turns.current, socket, turns, start);
     // Not at once: node reads on after the message that it is parsing.
-    process.nextTick(() => turns.waiting.length > 0 && socket.pause());
+    process.nextTick(() => turns.waiting.length > turns.readAhead && socket.pause());
   };
 }
 
@@ -68,6 +81,7 @@ function startNextAfter(
     const { request, response } = turns.waiting.shift()!;
     if (socket.destroyed || !current.shouldKeepAlive) return;
     turns.current = response;
+    turns.readAhead = 0;
     if (turns.waiting.length > 0) startNextAfter(response, socket, turns, start);
     else socket.resume();
     start(request, response);
