@@ -66,9 +66,9 @@ export function renderTable<T>(
 }
 
 /**
- * The columns that a listing of this width has room for. Columns without a value go first, then those with a `dropOrder`, one
- * after the other; before each of these, times are shortened, and then texts are cut. What people copy is cut last. Where nothing
- * helps, all columns are answered: as blocks, nothing of a record is left out.
+ * The columns that a listing of this width has room for. Columns without a value go first. Then times are shortened, texts are
+ * cut, and columns with a `dropOrder` go, one after the other. What people copy is cut last. Where nothing helps, all columns
+ * are answered: as blocks, nothing of a record is left out.
  * @param today whose times are shown without their date, such as `2027-01-31` in UTC
  */
 export function columnsFor<T>(
@@ -79,34 +79,28 @@ export function columnsFor<T>(
 ): readonly Column<T>[] {
   if (width === undefined) return columns;
   const filled = columns.filter((column) => records.some((record) => cell(column, record) !== NOTHING));
+  const times = [
+    filled,
+    filled.map((column) => shortTime(column, today, false)),
+    filled.map((column) => shortTime(column, today, true)),
+  ];
   const spare = filled
     .filter(({ dropOrder }) => dropOrder !== undefined)
-    .toSorted((one, other) => one.dropOrder! - other.dropOrder!);
-  /** From the widest to the narrowest. */
-  const reductions = [filled, ...spare.map((_, last) => without(filled, spare.slice(0, last + 1)))];
-  const timesIn = (kept: readonly Column<T>[]) => [
-    kept,
-    kept.map((column) => shortTime(column, today, false)),
-    kept.map((column) => shortTime(column, today, true)),
-  ];
+    .toSorted((one, other) => one.dropOrder! - other.dropOrder!)
+    .map(({ title }) => title);
+  const fewer = [...spare.keys(), spare.length].flatMap((count) =>
+    times.map((all) => all.filter(({ title }) => !spare.slice(0, count).includes(title))),
+  );
   const fits = (tried: readonly Column<T>[]): boolean => {
     const rows = records.map((record) => tried.map((column) => cell(column, record)));
     return fitColumns(tried, rows, width) !== undefined;
   };
-  const readable = [
-    columns.map(uncut),
-    ...reductions.flatMap((kept) => [kept.map(uncut), kept.map(namesUncut)]),
-  ];
-  return readable.flatMap(timesIn).find(fits) ?? reductions.flatMap(timesIn).findLast(fits) ?? columns;
+  const whole = [columns, ...times].map((all) => all.map(uncut));
+  return [...whole, ...fewer.map((all) => all.map(namesUncut))].find(fits) ?? fewer.findLast(fits) ?? columns;
 }
 
-function without<T>(columns: readonly Column<T>[], dropped: readonly Column<T>[]): readonly Column<T>[] {
-  return columns.filter((column) => !dropped.includes(column));
-}
-
-function uncut<T>(column: Column<T>): Column<T> {
-  const { shrinkTo: _, ...rest } = column;
-  return rest;
+function uncut<T>({ shrinkTo: _, ...column }: Column<T>): Column<T> {
+  return column;
 }
 
 /** What people copy is not cut, other texts are. */
