@@ -2,10 +2,9 @@ import { existsSync } from "node:fs";
 import { Command } from "@oclif/core";
 import type { WarningMeta } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
-import { ISO_TIME_EXPECTED } from "../domain/formats.ts";
 import { isPattern } from "../domain/names.ts";
 import type { Answer, Evreg } from "../evreg.ts";
-import { commonFlags, type MemberFlag, OR_SHORTER_TIME, outputFlags, targetFlags } from "./flags.ts";
+import { commonFlags, type MemberFlag, outputFlags, targetFlags } from "./flags.ts";
 import { note, Output, type OutputFormat } from "./io/output.ts";
 import type { Column } from "./io/table.ts";
 import { escapeControl } from "./io/text.ts";
@@ -16,9 +15,6 @@ import { setTarget } from "./target/next-command.ts";
 import type { TargetFlags } from "./target/next-command.ts";
 import type { Target, TargetNeeds } from "./target/target.ts";
 import { usageError } from "./usage-errors.ts";
-
-/** Flags whose text may be more than ISO 8601, see `pastTime`. */
-const TAKES_PAST_TIMES = new Set(["from", "to"]);
 
 /**
  * Words the refusal of a value that was typed as the mistake on the command line that it is. What is wrong in a file gets
@@ -56,8 +52,7 @@ function asFlagError(
     const isTyped = words.some((word) => word === text || (start !== undefined && word.startsWith(start)));
     return isTyped ? usageError(error.message, error.details) : error;
   }
-  const takesMore = message === ISO_TIME_EXPECTED && TAKES_PAST_TIMES.has(flag);
-  const rule = [...names, takesMore ? `${message}; ${OR_SHORTER_TIME}` : message].join(": ");
+  const rule = [...names, message].join(": ");
   // A server returns a number as the text it was sent as.
   const shown = typeof typed === "number" ? typed : value;
   return usageError(`--${flag}: ${rule}`, { flag, message: rule, value: shown });

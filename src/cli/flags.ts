@@ -1,6 +1,12 @@
 import { Args, type Command, Flags } from "@oclif/core";
 import { COMPATIBILITY_MODES } from "../model/action.ts";
-import { MINUTES_AND_UP, parseDurationMs, parseIsoTime, pastTime } from "../domain/formats.ts";
+import {
+  ISO_TIME_EXPECTED,
+  MINUTES_AND_UP,
+  parseDurationMs,
+  parseIsoTime,
+  pastTime,
+} from "../domain/formats.ts";
 import type { JsonSchema } from "../domain/request.ts";
 import { type FieldKind, Unreadable } from "../model/value-kinds.ts";
 import { systemClock, toIso } from "../runtime/clock.ts";
@@ -130,7 +136,11 @@ export const acceptLossFlag = Flags.boolean({
 /** A flag that takes a time of the past, see `pastTime`. */
 export const timeFlag = Flags.custom({
   helpValue: "TIME",
-  parse: (text) => Promise.resolve(pastTime(text, systemClock.now())),
+  parse: (text) => {
+    const time = pastTime(text, systemClock.now());
+    if (parseIsoTime(time) !== undefined) return Promise.resolve(time);
+    throw usageError(`${TIME_EXPECTED}; not ${JSON.stringify(text)}.`);
+  },
 });
 
 /** The beginning and the end of a time range. @param what is in it, such as `Events published` */
@@ -146,9 +156,7 @@ function untilFlag(what: string) {
   return timeFlag({ summary: `${what} before this time, exclusive; written as --from is.` });
 }
 
-/** What `pastTime` takes beside ISO 8601, for messages. */
-export const OR_SHORTER_TIME =
-  "or a date alone, such as 2026-01-31, for its 00:00 UTC; or how long ago, such as 30m, 1h or 2d";
+const TIME_EXPECTED = `${ISO_TIME_EXPECTED}; or a date alone, such as 2026-01-31, for its 00:00 UTC; or how long ago, such as 30m, 1h or 2d`;
 
 const SCHEMA = {
   summary: "File with the JSON Schema (schemata in the API), as JSON or YAML; - is stdin.",

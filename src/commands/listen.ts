@@ -1,18 +1,16 @@
 import { Flags } from "@oclif/core";
 import { examples, TargetCommand } from "../cli/base-command.ts";
-import { flagValue, numberFlag, OR_SHORTER_TIME, textFlag, timeFlag } from "../cli/flags.ts";
+import { flagValue, numberFlag, textFlag, timeFlag } from "../cli/flags.ts";
 import { interruption } from "../cli/io/interruption.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { execute } from "../cli/listen/execute.ts";
-import { localUrl } from "../cli/listen/address.ts";
-import { forwardTo, type LocalAttempt } from "../cli/listen/forward.ts";
+import { forwardTo, type LocalAttempt, localUrl } from "../cli/listen/forward.ts";
 import { listen, replaySince } from "../cli/listen/listen.ts";
 import { listenReport } from "../cli/listen/report.ts";
 import { nameOf, noteOthers, subscriptionsFor } from "../cli/listen/subscriptions.ts";
 import { secretOfFlag, subscriptionId } from "../cli/subscriptions/name.ts";
-import { usageError } from "../cli/usage-errors.ts";
-import { durationRange, ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
+import { durationRange } from "../domain/formats.ts";
 import { PULL_LIMITS } from "../domain/pull.ts";
 import { DURATION } from "../model/value-kinds.ts";
 import { systemClock } from "../runtime/clock.ts";
@@ -84,11 +82,8 @@ It needs a token with the scopes listen and read, or one that may write.`;
   async run(): Promise<void> {
     const { flags } = await this.parse(Listen);
     const { concurrency = CONCURRENCY, max, since, application, subscription, ordered } = flags;
-    if (since !== undefined && parseIsoTime(since) === undefined) {
-      throw usageError(`--since: ${ISO_TIME_EXPECTED}; ${OR_SHORTER_TIME}. Not ${JSON.stringify(since)}.`);
-    }
     const leaseMs = flagValue("lease", flags.lease ?? LEASE, DURATION, LEASE_RANGE);
-    const { attempt, what } = attemptOf(flags);
+    const { attempt, what } = attemptOf(flags["forward-to"], flags.exec);
     const output = this.outputFor(flags);
     const prints = flags["forward-to"] === undefined && flags.exec === undefined;
     const report = listenReport(output, prints, () => systemClock.now());
@@ -115,17 +110,14 @@ It needs a token with the scopes listen and read, or one that may write.`;
   }
 }
 
-function attemptOf({
-  "forward-to": forward,
-  exec,
-}: {
-  readonly "forward-to"?: string | undefined;
-  readonly exec?: string | undefined;
-}): { readonly attempt: LocalAttempt; readonly what: string } {
+function attemptOf(
+  forward: string | undefined,
+  exec: string | undefined,
+): { readonly attempt: LocalAttempt; readonly what: string } {
   if (forward !== undefined) {
     const url = localUrl(forward);
     return { attempt: forwardTo(url), what: `Forwarding to ${escapeControl(url.href)}.` };
   }
   if (exec !== undefined) return { attempt: execute(exec), what: "Running the command for each." };
-  return { attempt: () => Promise.resolve({ isDelivered: true, durationMs: 0 }), what: "Showing each." };
+  return { attempt: () => Promise.resolve({ isDelivered: true }), what: "Showing each." };
 }

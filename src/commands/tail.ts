@@ -1,13 +1,12 @@
 import { Flags } from "@oclif/core";
 import { emptyListHint, examples, TargetCommand } from "../cli/base-command.ts";
-import { choiceFlag, definedOnly, numberFlag, textFlag } from "../cli/flags.ts";
+import { choiceFlag, definedOnly, numberFlag, textFlag, timeFlag } from "../cli/flags.ts";
 import { note, terminalWidth } from "../cli/io/output.ts";
 import { subscriptionFlag, subscriptionId } from "../cli/subscriptions/name.ts";
 import { follow } from "../cli/tail/follow.ts";
 import { eventLines, resultLines } from "../cli/tail/records.ts";
-import { usageError } from "../cli/usage-errors.ts";
 import { DELIVERY_STATUSES } from "../model/delivery.ts";
-import { parseIsoTime, pastTime } from "../domain/formats.ts";
+import { pastTime } from "../domain/formats.ts";
 import { isPattern } from "../domain/names.ts";
 import type { DeliveryResult, StreamedEvent } from "../domain/stream.ts";
 import type { Evreg } from "../evreg.ts";
@@ -74,11 +73,10 @@ With --since it begins with what the server remembers: the last 10,000 results s
     "For another program": "evreg deliveries tail --output jsonl | jq -c '[.event_id, .status]'",
   });
   static override flags = {
-    since: textFlag(
-      "Begin in the past: 1h or 2d ago, a date for its 00:00 UTC, or ISO 8601 (also --from).",
-      "TIME",
-      { aliases: ["from"] },
-    ),
+    since: timeFlag({
+      summary: "Begin in the past: 1h or 2d ago, a date for its 00:00 UTC, or ISO 8601 (also --from).",
+      aliases: ["from"],
+    }),
     action: actionFlag,
     application: textFlag("Only of this application's subscriptions.", "NAME"),
     subscription: subscriptionFlag,
@@ -94,13 +92,7 @@ With --since it begins with what the server remembers: the last 10,000 results s
 
   async run(): Promise<number> {
     const { flags } = await this.parse(DeliveriesTail);
-    const { action, application, status, max } = flags;
-    const since = flags.since === undefined ? undefined : pastTime(flags.since, systemClock.now());
-    if (since !== undefined && parseIsoTime(since) === undefined) {
-      throw usageError(
-        `--since: must be a time, such as 1h, 2d, 2026-01-31 or 2026-01-31T09:30:00Z; not ${JSON.stringify(flags.since)}.`,
-      );
-    }
+    const { action, application, since, status, max } = flags;
     const act = async (evreg: Evreg): Promise<number> => {
       const typed = flags.subscription;
       const subscription = typed === undefined ? undefined : await subscriptionId(evreg, typed);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { eventLines } from "../../src/cli/listen/report.ts";
 import { execute } from "../../src/cli/listen/execute.ts";
-import { localUrl } from "../../src/cli/listen/address.ts";
+import { localUrl } from "../../src/cli/listen/forward.ts";
 import { listen as startListening, type ListenOptions } from "../../src/cli/listen/listen.ts";
 import { ATTEMPT_ERROR_WORDS } from "../../src/domain/words/attempts.ts";
 import type { FinishedPull, PulledDelivery } from "../../src/domain/pull.ts";
@@ -379,9 +379,12 @@ test("a line does nothing to a terminal, and fits it", () => {
     body: "{}",
     expires_at: "",
   } satisfies PulledDelivery;
-  const result = { isDelivered: false, reason: `\u001b[2J${"x".repeat(200)}`, durationMs: 12 };
+  const result = { isDelivered: false, reason: `\u001b[2J${"x".repeat(200)}` };
   const finished = { outcome: "stored", status: "waiting" } as FinishedPull;
-  const line = eventLines(80)({ delivery, result, finished }, Date.parse("2026-01-01T00:00:00Z"));
+  const line = eventLines(80)(
+    { delivery, result, durationMs: 12, finished },
+    Date.parse("2026-01-01T00:00:00Z"),
+  );
   expect(line).not.toContain("\u001b[2J");
   expect(line.trimEnd().length).toBeLessThanOrEqual(80);
 });

@@ -47,8 +47,6 @@ export function execute(command: string): LocalAttempt {
   // Nobody is left then to wait for them.
   process.once("exit", () => running.forEach((child) => signalGroup(child, "SIGKILL")));
   return async (delivery, signal) => {
-    const startedMs = performance.now();
-    const durationMs = (): number => Math.round(performance.now() - startedMs);
     try {
       const child = spawn(command, {
         shell: true,
@@ -68,11 +66,11 @@ export function execute(command: string): LocalAttempt {
           throw error;
         })
         .finally(() => running.delete(child));
-      if (code === 0) return { isDelivered: true, durationMs: durationMs() };
+      if (code === 0) return { isDelivered: true };
       const reason = code === null ? `ended by ${killedBy}` : `exit code ${code}`;
-      return { ...failed(reason), durationMs: durationMs(), isCut: code === null };
+      return failed(reason, code === null);
     } catch (error) {
-      return { ...failed(messageOf(error)), durationMs: durationMs(), isCut: signal.aborted };
+      return failed(messageOf(error), signal.aborted);
     }
   };
 }
@@ -97,6 +95,6 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals | 0): boolean
   }
 }
 
-function failed(reason: string) {
-  return { isDelivered: false, errorCode: "consumer_failed", reason } as const;
+function failed(reason: string, isCut: boolean) {
+  return { isDelivered: false, errorCode: "consumer_failed", reason, isCut } as const;
 }

@@ -2,6 +2,7 @@ import { Agent, request } from "undici";
 import type { ConsumerErrorCode, PulledDelivery } from "../../domain/pull.ts";
 import { messageOf } from "../../domain/error.ts";
 import { networkErrorCode } from "../../domain/network-error.ts";
+import { usageError } from "../usage-errors.ts";
 
 /** What came of one try on this machine. */
 export interface LocalResult {
@@ -11,7 +12,6 @@ export interface LocalResult {
   readonly errorCode?: ConsumerErrorCode;
   /** The beginning of the answer, or why there is none. */
   readonly reason?: string;
-  readonly durationMs: number;
   /** A signal cut it short: what it did is not known. */
   readonly isCut?: boolean;
 }
@@ -33,8 +33,6 @@ export function forwardTo(url: URL): LocalAttempt {
     connect: { timeout: 10_000 },
   });
   return async ({ headers, body }, signal) => {
-    const startedMs = performance.now();
-    const durationMs = (): number => Math.round(performance.now() - startedMs);
     try {
       const { statusCode: status, body: answer } = await request(url, {
         method: "POST",
@@ -46,15 +44,13 @@ export function forwardTo(url: URL): LocalAttempt {
       const reason = await beginningOf(answer);
       // No status of HTTP (RFC 9110, 15), and none that the server takes.
       if (status > MAX_STATUS) {
-        const failed = { isDelivered: false, errorCode: "protocol_error", reason: `HTTP ${status}` } as const;
-        return { ...failed, durationMs: durationMs() };
+        return { isDelivered: false, errorCode: "protocol_error", reason: `HTTP ${status}` };
       }
       const isDelivered = status >= 200 && status <= 299;
-      return { isDelivered, status, durationMs: durationMs(), ...(reason === "" ? {} : { reason }) };
+      return { isDelivered, status, ...(reason === "" ? {} : { reason }) };
     } catch (error) {
       const errorCode = networkErrorCode(error);
-      const reason = messageOf(error);
-      return { isDelivered: false, errorCode, reason, durationMs: durationMs(), isCut: signal.aborted };
+      return { isDelivered: false, errorCode, reason: messageOf(error), isCut: signal.aborted };
     }
   };
 }
@@ -69,4 +65,24 @@ async function beginningOf(answer: AsyncIterable<Uint8Array>): Promise<string> {
     if (bytes >= REASON_BYTES) break;
   }
   return Buffer.concat(pieces).subarray(0, REASON_BYTES).toString("utf8");
+}
+
+/**
+ * An address as people type it: `3000` and `3000/hooks` are ports of this machine, `localhost:3000/hooks` and whole URLs are
+ * what they say.
+ * @throws EvregError `usage`
+ */
+export function localUrl(text: string): URL {
+  const isPort = /^:?\d+(?:[/?]|$)/.test(text);
+  const hasScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
+  const whole = isPort ? `http://localhost:${text.replace(/^:/, "")}` : hasScheme ? text : `http://${text}`;
+  // A URL reads a number as an IPv4 address: events would go to a machine that nobody meant.
+  const isNumber = /^https?:\/\/(?:\d+|0x[0-9a-f]*)(?:[/:?#]|$)/i.test(whole);
+  const url = URL.canParse(whole) && !isNumber ? new URL(whole) : undefined;
+  const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
+  if (url !== undefined && isHttp && url.username === "" && url.password === "" && url.port !== "0")
+    return url;
+  throw usageError(
+    `--forward-to takes an address such as http://localhost:3000/hooks, localhost:3000 or 3000; not ${JSON.stringify(text)}.`,
+  );
 }

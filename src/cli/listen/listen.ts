@@ -53,7 +53,9 @@ export async function listen(
   };
 
   const handle = async (delivery: ConsumedDelivery, subscription: Subscription): Promise<void> => {
+    const startedMs = performance.now();
     const result = await attempt(delivery, grace.signal);
+    const durationMs = Math.round(performance.now() - startedMs);
     if (ending.signal.aborted && result.isCut === true) {
       await delivery.release();
       return;
@@ -65,7 +67,7 @@ export async function listen(
       : await delivery.fail(reason, { ...answer, ...(errorCode === undefined ? {} : { errorCode }) });
     connection.answered();
     if (status === UNAUTHORIZED && signAs === undefined) noteOnce(OTHER_SECRET);
-    await report({ delivery, result, finished });
+    await report({ delivery, result, durationMs, finished });
     if (finished.status === "failed") noteOnce(givenUpText(subscription));
   };
 

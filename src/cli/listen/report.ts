@@ -13,6 +13,7 @@ const ACTION_WIDTH = 20;
 export interface Reported {
   readonly delivery: PulledDelivery;
   readonly result: LocalResult;
+  readonly durationMs: number;
   readonly finished: FinishedPull;
 }
 
@@ -31,7 +32,7 @@ export function listenReport(output: Output, showsPayload: boolean, nowMs: () =>
 /** `12:03:11  order.created  #72  12 ms  204`, and what follows from a failure. */
 export function eventLines(width: number | undefined): (reported: Reported, nowMs: number) => string {
   const columns = new GrowingColumns([Infinity, ACTION_WIDTH, Infinity, Infinity], width);
-  return ({ delivery, result, finished }, nowMs) => {
+  return ({ delivery, result, durationMs, finished }, nowMs) => {
     const { action, event_id: event, attempt } = delivery;
     const again = attempt > 1 ? `, attempt ${attempt}` : "";
     return columns.line([
@@ -39,7 +40,7 @@ export function eventLines(width: number | undefined): (reported: Reported, nowM
       { text: new Date(nowMs).toTimeString().replace(/ .*$/, "") },
       { text: action },
       { text: `#${event}` },
-      { text: `${result.durationMs} ms` },
+      { text: `${durationMs} ms` },
       { text: `${answerOf(result)}${followsOf(finished)}${again}`, color: colorOf(result, finished) },
     ]);
   };
@@ -64,9 +65,9 @@ function colorOf({ isDelivered }: LocalResult, finished: FinishedPull): Color {
   return finished.status === "failed" ? "red" : "yellow";
 }
 
-function recordOf({ delivery, result, finished }: Reported, nowMs: number): object {
+function recordOf({ delivery, result, durationMs, finished }: Reported, nowMs: number): object {
   const { action, event_id, delivery_id, attempt } = delivery;
-  const { isDelivered, status, errorCode, reason, durationMs } = result;
+  const { isDelivered, status, errorCode, reason } = result;
   return {
     time: new Date(nowMs).toISOString(),
     action,
