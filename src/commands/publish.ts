@@ -2,9 +2,10 @@ import { Flags } from "@oclif/core";
 import { examples, TargetCommand } from "../cli/base-command.ts";
 import { choiceFlag, numberFlag, optionalArg, textArg, textFlag } from "../cli/flags.ts";
 import { setFlag } from "../cli/own-members.ts";
-import { openBulk } from "../cli/publish/bulk.ts";
+import { openBulk, publishBulk } from "../cli/publish/bulk.ts";
 import { publishOne } from "../cli/publish/publish-one.ts";
 import { usageError } from "../cli/usage-errors.ts";
+import type { Evreg } from "../evreg.ts";
 
 /** Each holds up to 1 MiB of lines and as much of their answer. */
 const MAX_REQUESTS = 32;
@@ -99,8 +100,10 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
         onError: atomic ? ("atomic" as const) : onError,
         output,
       };
-      const { publish, close } = await openBulk(bulk);
-      return this.withTarget(flags, publish, { creates: "data" }).finally(close);
+      const input = await openBulk(bulk);
+      const act = (evreg: Evreg) => publishBulk(evreg, input, bulk);
+      // There may be no target to publish to.
+      return this.withTarget(flags, act, { creates: "data" }).finally(() => input.stream.destroy());
     }
     const { action, payload } = args;
     const { file, wait, timeout, "idempotency-key": key } = flags;

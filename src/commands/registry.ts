@@ -1,8 +1,9 @@
 import { Args, Flags } from "@oclif/core";
 import { choiceFlag, outputFileFlags, textFlag } from "../cli/flags.ts";
 import { BaseCommand, examples, TargetCommand } from "../cli/base-command.ts";
-import { note } from "../cli/io/output.ts";
+import { note, type Output } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
+import type { ExportTarget } from "../cli/registry/export.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 
 export class Apply extends TargetCommand {
@@ -68,6 +69,18 @@ What a file leaves out of a record gets the default of a new one. Only active of
   }
 }
 
+/** Where a registry file goes, and in which form. */
+function targetOf(
+  { format }: Output,
+  {
+    "output-file": path = "-",
+    force,
+  }: { readonly "output-file"?: string | undefined; readonly force: boolean },
+): ExportTarget {
+  if (format === "jsonl") throw usageError("A registry file is one document: YAML, or JSON with --json.");
+  return { format: format === "json" ? "json" : "yaml", path, force };
+}
+
 export class Export extends TargetCommand {
   static override summary = "Write actions and subscriptions to files that evreg apply can read.";
   static override description =
@@ -86,16 +99,15 @@ export class Export extends TargetCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Export);
-    const { format } = this.outputFor(flags);
-    if (format === "jsonl") throw usageError("An export is one document: YAML, or JSON with --json.");
-    const { application, "output-file": path = "-", force } = flags;
+    const target = targetOf(this.outputFor(flags), flags);
+    const { application } = flags;
     const { exported, registryOf, writeRegistry } = await import("../cli/registry/export.ts");
     const registry = exported(await this.withTarget(flags, (evreg) => registryOf(evreg, application)));
     const isEmpty = registry.actions.length === 0 && registry.subscriptions.length === 0;
     if (application !== undefined && isEmpty) {
       note(escapeControl(`No action and no subscription is of the application ${application}.`));
     }
-    await writeRegistry(registry, { format: format === "json" ? "json" : "yaml", path, force });
+    await writeRegistry(registry, target);
   }
 }
 
@@ -122,17 +134,10 @@ Each payload's schema becomes one of Draft 7 that accepts the same, with what it
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(Import);
-    const { format } = this.outputFor(flags);
-    if (format === "jsonl") throw usageError("Registry files are one document: YAML, or JSON with --json.");
-    const { application, prefix, "output-file": target = "-", force } = flags;
+    const { application, prefix } = flags;
+    const target = targetOf(this.outputFor(flags), flags);
     const { importDocument } = await import("../cli/registry/import.ts");
-    const isWhole = await importDocument(args.file, {
-      application,
-      prefix,
-      format: format === "json" ? "json" : "yaml",
-      path: target,
-      force,
-    });
+    const isWhole = await importDocument(args.file, { application, prefix, ...target });
     return isWhole ? EXIT.done : EXIT.someFailed;
   }
 }

@@ -155,6 +155,12 @@ export function someOf(all: readonly (string | number)[]): string {
   return all.slice(0, MAX_NAMED).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
+/** The first lines, and how many more there are. */
+export function firstOf(lines: readonly string[], most: number): readonly string[] {
+  const more = lines.length - most;
+  return more > 0 ? [...lines.slice(0, most), `and ${more.toLocaleString("en")} more`] : lines;
+}
+
 /** Flags as they would be typed again, each after a space; without those of one page, and without the token itself. */
 export function flagWords(flags: object): string {
   type Word = string | number | boolean | undefined;

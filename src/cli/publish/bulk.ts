@@ -21,28 +21,17 @@ interface BulkPublishOptions extends BulkFiles, Pick<BulkOptions, "concurrency" 
   readonly output: Output;
 }
 
-/** A bulk whose file is open. */
-interface Bulk {
-  /** Publishes it, prints the result and answers the exit code. */
-  readonly publish: (evreg: Evreg) => Promise<number>;
-  /** Closes the file in any case: there may be no target to publish to. */
-  readonly close: () => void;
-}
-
 const nowMs = () => performance.now();
 
-/** Opens the file first, so that a wrong name fails before anything else. */
-export async function openBulk(options: BulkPublishOptions): Promise<Bulk> {
+/** Opens the file of a bulk, before anything else, so that a wrong name fails first. */
+export function openBulk({ path, rejects }: BulkFiles): Promise<Input> {
   boundHeap();
-  if (options.rejects !== undefined) mustBeOther(options.rejects, options.path);
-  const input = await openInput(options.path);
-  return {
-    publish: (evreg) => publishBulk(evreg, input, options),
-    close: () => void input.stream.destroy(),
-  };
+  if (rejects !== undefined) mustBeOther(rejects, path);
+  return openInput(path);
 }
 
-async function publishBulk(evreg: Evreg, input: Input, options: BulkPublishOptions): Promise<number> {
+/** Publishes a bulk, prints the result and answers the exit code. */
+export async function publishBulk(evreg: Evreg, input: Input, options: BulkPublishOptions): Promise<number> {
   const outcome = await runBulk(evreg, input, options);
   if (options.output.format === "table") {
     await noteUndelivered(evreg, "Deliveries", async () => {

@@ -3,6 +3,7 @@ import { checkBearerToken } from "../../domain/subscription.ts";
 import type { Field } from "../../model/field.ts";
 import { Unreadable } from "../../model/value-kinds.ts";
 import { readInput } from "../io/input.ts";
+import { firstOf } from "../io/text.ts";
 import { type FieldPath, pathNamed } from "../../json/field-path.ts";
 import {
   type ParsedDocument,
@@ -137,12 +138,10 @@ const MAX_PROBLEMS = 50;
 
 /** The mistakes in one error. */
 export function problemsError(problems: readonly Problem[]): EvregError {
-  const lines = problems.slice(0, MAX_PROBLEMS).map(({ place, message }) => `${place}: ${message}`);
-  const count = problems.length.toLocaleString("en");
-  if (problems.length > MAX_PROBLEMS)
-    lines.push(`and ${(problems.length - MAX_PROBLEMS).toLocaleString("en")} more`);
-  const [only = ""] = lines;
-  const message = lines.length === 1 ? only : `The files have ${count} mistakes:\n  ${lines.join("\n  ")}`;
+  const all = problems.map(({ place, message }) => `${place}: ${message}`);
+  const listed = firstOf(all, MAX_PROBLEMS).join("\n  ");
+  const count = all.length.toLocaleString("en");
+  const message = all.length === 1 ? listed : `The files have ${count} mistakes:\n  ${listed}`;
   return new EvregError("usage", `${message}\nNothing was changed.`);
 }
 

@@ -5,7 +5,7 @@ import { actionsIn, type ImportedAction } from "../../import/actions.ts";
 import { type SkippedMessage, readCatalogue } from "../../import/catalogue.ts";
 import { readInput } from "../io/input.ts";
 import { note } from "../io/output.ts";
-import { counted, flagWords, escapeControl } from "../io/text.ts";
+import { counted, firstOf, flagWords, escapeControl } from "../io/text.ts";
 import { pathOf } from "../../json/field-path.ts";
 import { nextCommand } from "../target/next-command.ts";
 import { usageError } from "../usage-errors.ts";
@@ -80,13 +80,8 @@ function nothingImported(name: string, skippedLines: readonly string[]): EvregEr
   if (skippedLines.length === 0) {
     return new EvregError("invalid", `${name} declares no webhooks (OpenAPI 3.1) or messages (AsyncAPI 3).`);
   }
-  const lines = skippedLines.slice(0, MAX_SKIPPED);
-  const more = skippedLines.length - lines.length;
-  if (more > 0) lines.push(`and ${more.toLocaleString("en")} more`);
-  return new EvregError(
-    "invalid",
-    `No action comes of ${name}:\n  ${lines.join("\n  ")}\nNothing was written.`,
-  );
+  const lines = firstOf(skippedLines, MAX_SKIPPED).join("\n  ");
+  return new EvregError("invalid", `No action comes of ${name}:\n  ${lines}\nNothing was written.`);
 }
 
 /** @param subject how the sentence about a name that is refused begins */

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import { note } from "../io/output.ts";
-import { escapeControl } from "../io/text.ts";
+import { escapeControl, firstOf } from "../io/text.ts";
 import { breakDetails } from "../report-error.ts";
 import type { ApplyOptions, Run } from "./execute.ts";
 import type { Change, Plan, Step } from "./plan.ts";
@@ -134,7 +134,5 @@ function printRun(steps: readonly Step[], { done, failure }: Run): void {
 
 function printList(title: string, lines: readonly string[]): void {
   note(title);
-  for (const line of lines.slice(0, MAX_LINES)) note(`  ${escapeControl(line)}`);
-  const more = lines.length - MAX_LINES;
-  if (more > 0) note(`  and ${more.toLocaleString("en")} more`);
+  for (const line of firstOf(lines, MAX_LINES)) note(`  ${escapeControl(line)}`);
 }
