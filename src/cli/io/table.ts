@@ -99,8 +99,9 @@ export function columnsFor<T>(
   return [...whole, ...fewer.map((all) => all.map(namesUncut))].find(fits) ?? fewer.findLast(fits) ?? columns;
 }
 
-function uncut<T>({ shrinkTo: _, ...column }: Column<T>): Column<T> {
-  return column;
+function uncut<T>(column: Column<T>): Column<T> {
+  const { shrinkTo: _, ...rest } = column;
+  return rest;
 }
 
 /** What people copy is not cut, other texts are. */
