@@ -1,5 +1,5 @@
 import { ACTION, COMPATIBILITY_MODES } from "./action.ts";
-import { field } from "./field.ts";
+import { about, field } from "./field.ts";
 import { record } from "./schemas.ts";
 
 const number = { type: "integer", minimum: 1 } as const;
@@ -13,32 +13,31 @@ export const ACTION_ANSWERS = {
     schemata: ACTION.schemata.answer,
     admission: {
       ...record({
-        compatibility: { ...mode, description: "Whom it must not break; `none` if it was forced." },
-        breaks: { ...field.count, description: "How many breaks it has with the revision before it." },
+        compatibility: about(mode, "Whom it must not break; `none` if it was forced."),
+        breaks: about(field.count, "How many breaks it has with the revision before it."),
       }),
       type: ["object", "null"],
       description: "How it was accepted; `null` for the first revision, and for those of older files.",
     },
-    timestamped: { ...field.timestamp, description: "When it was applied." },
+    timestamped: about(field.timestamp, "When it was applied."),
   }),
   SchemaBreak: record(
     {
-      revision: { ...number, description: "The revision it breaks with; the newest if there are several." },
+      revision: about(number, "The revision it breaks with; the newest if there are several."),
       side: { type: "string", enum: ["producer", "consumer"], description: "Who breaks." },
-      pointer: {
-        ...field.text,
-        description: "JSON pointer into the new schema, or into the old one for what was removed.",
-      },
-      field: {
-        ...field.text,
-        description:
-          "Where in a payload, as `customer.country` or `lines[0].sku`; empty for the payload itself. An index may stand for those after it.",
-      },
+      pointer: about(
+        field.text,
+        "JSON pointer into the new schema, or into the old one for what was removed.",
+      ),
+      field: about(
+        field.text,
+        "Where in a payload, as `customer.country` or `lines[0].sku`; empty for the payload itself. An index may stand for those after it.",
+      ),
       was: { description: "What the old schema has there; absent if it has nothing." },
       is: { description: "What the new schema has there; absent if it has nothing." },
-      change: { ...field.text, description: "What changed: how `message` begins." },
+      change: about(field.text, "What changed: how `message` begins."),
       message: field.text,
-      remedy: { ...field.text, description: "What to do instead." },
+      remedy: about(field.text, "What to do instead."),
       certainty: {
         type: "string",
         enum: ["proven", "cannot_prove"],
@@ -58,10 +57,10 @@ export const ACTION_ANSWERS = {
     },
   }),
   CheckedEvents: record({
-    checked: {
-      ...field.count,
-      description: "Fewer than requested if there are no more, or if 20 seconds were not enough.",
-    },
+    checked: about(
+      field.count,
+      "Fewer than requested if there are no more, or if 20 seconds were not enough.",
+    ),
     failed: field.count,
     failures: {
       type: "array",
@@ -71,7 +70,7 @@ export const ACTION_ANSWERS = {
   }),
   PayloadVerdict: record({
     action: field.text,
-    revision: { ...number, description: "Number of the schema in force, by which it was checked." },
+    revision: about(number, "Number of the schema in force, by which it was checked."),
     valid: { type: "boolean", description: "Whether the payload conforms." },
     errors: {
       type: "array",
@@ -83,24 +82,21 @@ export const ACTION_ANSWERS = {
   ActionSample: record({
     action: field.text,
     revision: number,
-    seed: {
-      ...field.count,
-      description: "The same seed gives the same payload while the schema stays the same.",
-    },
+    seed: about(field.count, "The same seed gives the same payload while the schema stays the same."),
     payload: { type: "object", additionalProperties: true },
   }),
   ActionTypes: record({
     action: field.text,
     revision: number,
-    source: { ...field.text, description: "A file of TypeScript, as `evreg actions types` prints it." },
+    source: about(field.text, "A file of TypeScript, as `evreg actions types` prints it."),
   }),
   Deprecation: record({
     action: field.text,
-    since: { ...field.timestamp, description: "To the second." },
+    since: about(field.timestamp, "To the second."),
     successor: { ...field.nullableText, description: ACTION.successor.about },
   }),
   SchemaWarning: record({
-    pointer: { ...field.text, description: "JSON pointer into the schema." },
+    pointer: about(field.text, "JSON pointer into the schema."),
     message: field.text,
   }),
 } as const;

@@ -1,5 +1,5 @@
 import { actionName, application, rowid } from "../domain/request.ts";
-import { field, type Fields, inBodies } from "./field.ts";
+import { about, field, type Fields, inBodies } from "./field.ts";
 
 /**
  * Whom a change of a schema must not break. `producer`: all that the old schema accepts is still accepted. `consumer`: who
@@ -51,10 +51,10 @@ export const ACTION = {
   },
   compatibility: {
     new: { ...compatibility, default: "full" },
-    change: {
-      ...compatibility,
-      description: `${compatibility.description} It holds from now on, for a schema in the same body too; protecting less than before needs the scope admin.`,
-    },
+    change: about(
+      compatibility,
+      `${compatibility.description} It holds from now on, for a schema in the same body too; protecting less than before needs the scope admin.`,
+    ),
     answer: compatibility,
     about: "Whom a change of the schema must not break.",
     title: "Mode",

@@ -17,6 +17,11 @@ export const field = {
   nullableCount: { type: ["integer", "null"], minimum: 0 },
 } as const satisfies Readonly<Record<string, JsonSchema>>;
 
+/** A schema with what is said of it where it is used. */
+export function about<const S extends JsonSchema>(schema: S, description: string): S {
+  return { ...schema, description };
+}
+
 /** One member of a record: what it may be, where it occurs, and how people read and write it. */
 export interface Field {
   /** Its schema in the body that creates a record, in the one that changes it, and in answers. Absent where it is not. */

@@ -1,5 +1,5 @@
 import { ATTEMPT } from "./delivery.ts";
-import { field, type Fields } from "./field.ts";
+import { about, field, type Fields } from "./field.ts";
 import { record } from "./schemas.ts";
 
 const TEXTS = { type: "object", additionalProperties: field.text } as const;
@@ -26,7 +26,7 @@ export const HANDLER_TEST = {
     answer: record({
       method: { const: "POST" },
       url: { type: "string", format: "uri" },
-      headers: { ...TEXTS, description: "Without the bearer; of signatures the first eight characters." },
+      headers: about(TEXTS, "Without the bearer; of signatures the first eight characters."),
       body: field.text,
     }),
   },
@@ -35,7 +35,7 @@ export const HANDLER_TEST = {
       ...record({
         status_code: { type: "integer" },
         headers: TEXTS,
-        body: { ...field.nullableText, description: "The first 1 KiB as text." },
+        body: about(field.nullableText, "The first 1 KiB as text."),
       }),
       type: ["object", "null"],
     },

@@ -1,7 +1,7 @@
 import { durationRange, durationText } from "../domain/formats.ts";
 import { actionPattern, application, label } from "../domain/request.ts";
 import { RETRY_DEFAULTS } from "../domain/retry.ts";
-import { field, type Fields, inBodies, setting } from "./field.ts";
+import { about, field, type Fields, inBodies, setting } from "./field.ts";
 import { CHOICE, COUNT, DURATION, DURATIONS, HEADER_LINES, NUMBER } from "./value-kinds.ts";
 
 const HOUR_MS = 3_600_000;
@@ -89,7 +89,7 @@ const PACE = "Order and pace";
 export const SUBSCRIPTION = {
   rowid: { answer: field.rowid, title: "ID" },
   application: {
-    new: { ...application, description: "Name of the subscribing application." },
+    new: about(application, "Name of the subscribing application."),
     isRequired: true,
     answer: field.text,
     title: "Application",
@@ -101,12 +101,9 @@ export const SUBSCRIPTION = {
     title: "Subscription",
   },
   action: {
-    new: { ...actionPattern, description: `The action whose events are delivered; ${PATTERNS}` },
+    new: about(actionPattern, `The action whose events are delivered; ${PATTERNS}`),
     isRequired: true,
-    change: {
-      ...actionPattern,
-      description: `The action whose events are delivered from now on; ${PATTERNS}`,
-    },
+    change: about(actionPattern, `The action whose events are delivered from now on; ${PATTERNS}`),
     answer: field.text,
     about: "An action, `order.*` for all beneath order, or `*` for all but evreg's own.",
     title: "Action",
@@ -132,10 +129,10 @@ export const SUBSCRIPTION = {
     title: "Handler",
   },
   max_retries: {
-    new: {
-      ...maxRetries,
-      description: `${RETRIES} Left out: one for each wait of \`retry_schedule\`, else as \`GET /v1/whoami\` says; ${RETRY_DEFAULTS.max_retries} unless the server is configured otherwise.`,
-    },
+    new: about(
+      maxRetries,
+      `${RETRIES} Left out: one for each wait of \`retry_schedule\`, else as \`GET /v1/whoami\` says; ${RETRY_DEFAULTS.max_retries} unless the server is configured otherwise.`,
+    ),
     change: { ...maxRetries, description: RETRIES },
     answer: maxRetries,
     title: "Retries",

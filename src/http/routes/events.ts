@@ -23,7 +23,7 @@ import { type Chunks, type HeaderPair, joined, type Part, type Reply, replyInPar
 import { eventLoop } from "../../runtime/yielding.ts";
 import type { EventPart } from "../../service/events.ts";
 import type { JsonSchema, QueryOf } from "../../domain/request.ts";
-import { field } from "../../model/field.ts";
+import { about, field } from "../../model/field.ts";
 import { record } from "../../model/schemas.ts";
 import {
   BESIDE_PAYLOAD_BYTES,
@@ -50,10 +50,10 @@ function batch(failed: boolean): JsonSchema {
       {
         accepted: field.count,
         rejected: field.count,
-        replayed: {
-          ...field.count,
-          description: "Accepted items whose idempotency key had been used for the same event before.",
-        },
+        replayed: about(
+          field.count,
+          "Accepted items whose idempotency key had been used for the same event before.",
+        ),
         deprecated: {
           type: "array",
           items: ref("Deprecation"),

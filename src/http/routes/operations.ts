@@ -5,7 +5,7 @@ import { STATS_QUERY } from "../../domain/stats/stats.ts";
 import { PAGE_BYTES } from "../response-budget.ts";
 import { jsonReply } from "../response.ts";
 import type { JsonSchema } from "../../domain/request.ts";
-import { field } from "../../model/field.ts";
+import { about, field } from "../../model/field.ts";
 import { record } from "../../model/schemas.ts";
 import { failure, many, one, operation, ref, routeAt, type Route, targetOf } from "./route.ts";
 
@@ -53,8 +53,8 @@ const METRICS_ROUTE: Route = routeAt("GET /metrics", "getMetrics", "Metrics for 
 });
 
 const NODES_META: JsonSchema = record({
-  shards: { ...field.count, description: "In so many parts the subscriptions are shared out." },
-  answered_by: { ...field.text, description: "The node that answers." },
+  shards: about(field.count, "In so many parts the subscriptions are shared out."),
+  answered_by: about(field.text, "The node that answers."),
 });
 
 const NODES_ROUTE: Route = operation("nodes", "listNodes", "List the servers on these data", {
@@ -77,11 +77,8 @@ const DOCTOR_ROUTE: Route = operation("doctor", "examine", "Diagnose the server"
 });
 
 const ATTENTION_META: JsonSchema = record({
-  total: { ...field.count, description: "Of all there are." },
-  subscriptions: {
-    ...field.count,
-    description: "How many subscriptions they are of: one may have two entries.",
-  },
+  total: about(field.count, "Of all there are."),
+  subscriptions: about(field.count, "How many subscriptions they are of: one may have two entries."),
   time: field.timestamp,
 });
 

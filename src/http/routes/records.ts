@@ -6,7 +6,7 @@ import { ACTION } from "../../model/action.ts";
 import { AUDIT_ENTRY } from "../../model/audit.ts";
 import { ATTEMPT, DELIVERY, DELIVERY_STATUSES, DELIVERY_WITH_ATTEMPTS } from "../../model/delivery.ts";
 import { EVENT } from "../../model/event.ts";
-import { field } from "../../model/field.ts";
+import { about, field } from "../../model/field.ts";
 import { HANDLER_TEST } from "../../model/handler-test.ts";
 import { ATTENTION, FINDING, HEALTH, NODE } from "../../model/operations.ts";
 import { REPLAY, REPLAY_COUNT } from "../../model/replay.ts";
@@ -60,10 +60,7 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
         description:
           "Events of this page that are damaged in the data file: their payloads are `null`, and they are not sent. Absent if there are none.",
       },
-      searched: {
-        ...field.count,
-        description: "Of a search: how many events were looked at for this list.",
-      },
+      searched: about(field.count, "Of a search: how many events were looked at for this list."),
       next: {
         type: ["integer", "null"],
         description:
@@ -78,20 +75,19 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
     ["damaged", "searched", "next", "warnings"],
   ),
   BatchItemError: record({
-    index: { ...field.count, description: "Index in the batch, from 0." },
+    index: about(field.count, "Index in the batch, from 0."),
     ...failure,
   }),
   Subscription: recordOf(SUBSCRIPTION),
   SubscriptionWithSecret: recordOf(SUBSCRIPTION, {
-    secret: {
-      ...field.text,
-      description:
-        "Signs the deliveries of all subscriptions of this application and name. Only the answer that creates one of them or rotates their secret shows it.",
-    },
+    secret: about(
+      field.text,
+      "Signs the deliveries of all subscriptions of this application and name. Only the answer that creates one of them or rotates their secret shows it.",
+    ),
   }),
   HandlerTest: recordOf(HANDLER_TEST),
   PulledDelivery: record({
-    lease: { ...field.text, description: "Names it in its result. Opaque." },
+    lease: about(field.text, "Names it in its result. Opaque."),
     delivery_id: field.rowid,
     event_id: field.rowid,
     action: field.text,
@@ -101,11 +97,8 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
       additionalProperties: field.text,
       description: `All that a handler would be sent, such as ${Object.keys(WEBHOOK_HEADERS).join(", ")}.`,
     },
-    body: {
-      ...field.text,
-      description: "Its UTF-8 bytes are those that a handler would be sent, and are signed.",
-    },
-    expires_at: { ...field.timestamp, description: "When the lease ends, and the delivery is due again." },
+    body: about(field.text, "Its UTF-8 bytes are those that a handler would be sent, and are signed."),
+    expires_at: about(field.timestamp, "When the lease ends, and the delivery is due again."),
   }),
   FinishedPull: record({
     lease: field.text,
@@ -119,7 +112,7 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
       enum: [...DELIVERY_STATUSES, null],
       description: "Of the delivery then; `null` where it is fenced.",
     },
-    expires_at: { ...field.nullableTimestamp, description: "Of one that was extended: when its lease ends." },
+    expires_at: about(field.nullableTimestamp, "Of one that was extended: when its lease ends."),
   }),
   Delivery: recordOf(DELIVERY),
   Attempt: recordOf(ATTEMPT),
@@ -133,38 +126,35 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
   Replay: recordOf(REPLAY),
   Token: recordOf(TOKEN),
   Identity: record({
-    name: { ...field.text, description: "Of the token; `local` if the server requires none." },
+    name: about(field.text, "Of the token; `local` if the server requires none."),
     scopes: TOKEN.scopes.answer,
-    expires_at: { ...field.nullableTimestamp, description: "When the token expires; `null`: never." },
-    data_id: {
-      ...field.text,
-      description: "Identifies the server's data: the same at all its addresses, and new after a restore.",
-    },
+    expires_at: about(field.nullableTimestamp, "When the token expires; `null`: never."),
+    data_id: about(
+      field.text,
+      "Identifies the server's data: the same at all its addresses, and new after a restore.",
+    ),
     retries: {
       ...record({
-        max_retries: { ...field.count, description: "Of one that is created without a number." },
+        max_retries: about(field.count, "Of one that is created without a number."),
         retry_schedule: {
           type: ["array", "null"],
           items: field.count,
           description:
             "The waits before each retry in milliseconds, of those without a schedule of their own; the last one goes for all that follow. `null`: 0, 2, 4, 8 and 16 seconds, then doubling up to 6 hours.",
         },
-        disable_after_ms: {
-          ...field.count,
-          description: "A subscription whose attempts all fail for so long is deactivated; 0: never.",
-        },
+        disable_after_ms: about(
+          field.count,
+          "A subscription whose attempts all fail for so long is deactivated; 0: never.",
+        ),
       }),
       description: "The server's settings for subscriptions that say nothing else.",
     },
   }),
   SignInCode: record({
-    code: {
-      ...field.nullableText,
-      description: "Goes behind `/ui/#code=`; `null` where the server requires no token.",
-    },
+    code: about(field.nullableText, "Goes behind `/ui/#code=`; `null` where the server requires no token."),
     expires_at: field.nullableTimestamp,
   }),
-  TokenWithSecret: recordOf(TOKEN, { token: { ...field.text, description: "Only this answer shows it." } }),
+  TokenWithSecret: recordOf(TOKEN, { token: about(field.text, "Only this answer shows it.") }),
   Percentiles: {
     ...record({ p50: milliseconds, p95: milliseconds, p99: milliseconds }),
     description: "In milliseconds, to 6 %; `null` where there were none.",
@@ -174,7 +164,7 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
     {
       range: { type: "string", enum: STATS_RANGE_NAMES },
       from: field.timestamp,
-      to: { ...field.timestamp, description: "Now; the last step is not over." },
+      to: about(field.timestamp, "Now; the last step is not over."),
       step_ms: field.count,
       series: {
         ...record(Object.fromEntries(Object.entries(COLUMNS).map(([name, text]) => [name, column(text)]))),
@@ -201,7 +191,7 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
     action: field.text,
     application: field.text,
     ...FIGURES,
-    last_published_at: { ...field.nullableTimestamp, description: "Of its last event that is kept." },
+    last_published_at: about(field.nullableTimestamp, "Of its last event that is kept."),
   }),
   SubscriptionFigures: record({
     subscription_id: field.rowid,
@@ -209,17 +199,17 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
     subscription: field.text,
     action: field.text,
     ...FIGURES,
-    last_error: {
-      ...field.nullableText,
-      description: "Of the last attempt that failed in this time: a status or an error code.",
-    },
+    last_error: about(
+      field.nullableText,
+      "Of the last attempt that failed in this time: a status or an error code.",
+    ),
   }),
   BacklogShare: record({
     deliveries: field.count,
-    since: {
-      ...field.nullableTimestamp,
-      description: "Since when the first of them has been due, or under way; for `blocked`, what blocks.",
-    },
+    since: about(
+      field.nullableTimestamp,
+      "Since when the first of them has been due, or under way; for `blocked`, what blocks.",
+    ),
   }),
   AuditEntry: recordOf(AUDIT_ENTRY),
   Health: recordOf(HEALTH),

@@ -10,27 +10,26 @@ import { WARNINGS } from "./actions.ts";
 import { eventBodyOf } from "./events.ts";
 import { PULL_ROUTES } from "./pull.ts";
 import type { JsonSchema } from "../../domain/request.ts";
-import { field } from "../../model/field.ts";
+import { about, field } from "../../model/field.ts";
 import { record } from "../../model/schemas.ts";
 import { many, one, operation, type Route } from "./route.ts";
 
 const ROTATED: JsonSchema = record({
-  rotated: {
-    ...field.count,
-    description: "Number of subscriptions with the new secret: all of this application and name.",
-  },
+  rotated: about(
+    field.count,
+    "Number of subscriptions with the new secret: all of this application and name.",
+  ),
 });
 
 const CONSUMERS: JsonSchema = record({
-  consumers: { ...field.count, description: "Number of consumers that wait for its deliveries now." },
+  consumers: about(field.count, "Number of consumers that wait for its deliveries now."),
 });
 
 const CANCELLED: JsonSchema = record({
-  cancelled: {
-    ...field.count,
-    description:
-      "Number of waiting deliveries that were cancelled. An attempt under way ends as usual; if it fails, its delivery is cancelled as well.",
-  },
+  cancelled: about(
+    field.count,
+    "Number of waiting deliveries that were cancelled. An attempt under way ends as usual; if it fails, its delivery is cancelled as well.",
+  ),
 });
 
 export const SUBSCRIPTION_ROUTES: readonly Route[] = [
