@@ -1,7 +1,7 @@
 // The operations of the port that are one request each. The server makes routes of this table, and the client its calls.
 
-/** What an operation takes of its request, in the order of its method's parameters; `options`: a body that may be left out. */
-export type RequestPart = "name" | "id" | "query" | "body" | "options" | "signal";
+/** What an operation takes of its request, in the order of its method's parameters. */
+export type RequestPart = "name" | "id" | "query" | "body" | "signal";
 
 export interface PortOperation {
   /** Such as `GET /v1/actions/:name`. */
@@ -36,9 +36,9 @@ export const OPERATIONS = {
     create: to("POST /v1/subscriptions", "body", "signal"),
     get: to("GET /v1/subscriptions/:id", "id"),
     update: to("PUT /v1/subscriptions/:id", "id", "body", "signal"),
-    rotateSecret: to("POST /v1/subscriptions/:id/rotate-secret", "id", "options"),
+    rotateSecret: to("POST /v1/subscriptions/:id/rotate-secret", "id", "body"),
     test: to("POST /v1/subscriptions/:id/test", "id", "body", "signal"),
-    claim: to("POST /v1/subscriptions/:id/claims", "id", "options", "signal"),
+    claim: to("POST /v1/subscriptions/:id/claims", "id", "body", "signal"),
     finish: to("POST /v1/subscriptions/:id/finishes", "id", "body"),
     attempts: to("GET /v1/subscriptions/:id/attempts", "id", "query"),
     delete: to("DELETE /v1/subscriptions/:id", "id"),

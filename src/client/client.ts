@@ -87,18 +87,17 @@ function callOver(channel: Channel, { target, takes, also }: PortOperation) {
     const parts: Partial<Record<RequestPart, unknown>> = Object.fromEntries(
       takes.map((part, at) => [part, given[at]]),
     );
-    const { query, options = {}, signal } = parts;
-    const body = takes.includes("options") ? options : parts.body;
-    const hasBody = takes.includes("options") || takes.includes("body");
+    // One that was left out asks for nothing of its own.
+    const { query, body = {}, signal } = parts;
     const received = await channel.send(
       method,
       path.replace(/:(name|id)/g, (_, part: RequestPart) => encodeURIComponent(String(parts[part]))),
       {
         query: { ...(query as object | undefined) },
         signal: signal as AbortSignal | undefined,
-        ...(hasBody ? { body: encodeJson(body) } : {}),
+        ...(takes.includes("body") ? { body: encodeJson(body) } : {}),
         // The server waits so long for what a claim does not find yet.
-        waitsMs: (options as { readonly wait_ms?: number }).wait_ms,
+        waitsMs: (body as { readonly wait_ms?: number } | null)?.wait_ms,
         also,
       },
     );

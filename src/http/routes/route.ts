@@ -133,7 +133,7 @@ export function targetOf(name: OperationName): string {
 function callOf(name: OperationName): NonNullable<OperationRoute["run"]> {
   const { takes } = at<PortOperation>(OPERATIONS, name);
   return (evreg, input) => {
-    const taken = takes.map((part) => input[part === "options" ? "body" : part]);
+    const taken = takes.map((part) => input[part]);
     return at<(...all: readonly unknown[]) => Promise<Answer<object>>>(evreg, name)(...taken);
   };
 }
