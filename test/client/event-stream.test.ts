@@ -55,7 +55,7 @@ test("a payload with line breaks is written in small pieces, as lines that join 
     const pieces = [...encodeMessages([{ type: "event", id: "x_1", data: { ...event, payload } }])];
     expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(64 * 1024);
     const [[, , data] = []] = parsed(pieces) as [string, string, string][];
-    const lines = text.replaceAll(/\r\n?/g, "\n");
+    const lines = text.replaceAll("\r", "\n");
     expect(data!.includes(`"payload":${lines}`)).toBe(true);
     const base64 = Buffer.from(text).toString("base64");
     expect(data!.includes(`,"payload_base64":"${base64}"}`)).toBe(text.includes("\r"));
