@@ -9,7 +9,7 @@ import type { ServicePort } from "../service/service.ts";
 import { type Caller, createAuthenticate } from "./auth.ts";
 import { LiveStreams } from "./live-streams.ts";
 import { OPENAPI_ROUTE, openApiDocument, ROUTES } from "./openapi.ts";
-import { createPage, seeOther, takesHtml } from "./page.ts";
+import { replyWithPage, seeOther, takesHtml } from "./page.ts";
 import { ApiRequest, ClientDisconnected } from "./request.ts";
 import { type ResponseLimits, ResponseBudget } from "./response-budget.ts";
 import { type Chunks, PAGE_PATH, type Reply, Responder } from "./response.ts";
@@ -132,11 +132,10 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     refuseOthers(path, allowOf(routes));
   }
   if (ui.enabled) {
-    const page = createPage();
     const answerPage = handlerOf((request) => {
       // Nobody needs a token for it, and it is answered where the API is.
       void authenticate(request, "open");
-      return page(request);
+      return replyWithPage(request);
     });
     for (const path of [PAGE_PATH, `${PAGE_PATH}/:file`]) {
       answerAt("GET", path, answerPage);

@@ -90,7 +90,7 @@ function checkLoopbackCaller(request: ApiRequest, isOpen: boolean): void {
     );
   }
   const origin = request.header("origin");
-  if (origin !== undefined && !isOriginOf(origin, host)) {
+  if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
     throw new EvregError("forbidden", "A web page of another origin may not use this server.", {
       origin: origin.slice(0, 255),
     });
@@ -105,7 +105,3 @@ function checkLoopbackCaller(request: ApiRequest, isOpen: boolean): void {
 
 /** `none` is what a person typed, and programs send nothing. A page of another port is `same-site`, and no less foreign. */
 const FOREIGN_SITES: ReadonlySet<string | undefined> = new Set(["cross-site", "same-site"]);
-
-function isOriginOf(origin: string, host: string): boolean {
-  return origin.toLowerCase() === `http://${host.toLowerCase()}`;
-}

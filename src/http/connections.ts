@@ -36,7 +36,8 @@ export class Connections {
   /** Those on which requests come: of an encrypted one, the upper side once its handshake is done. */
   readonly #open = new Set<Socket>();
   #idleCheck: NodeJS.Timeout | undefined;
-  #closing = false;
+  /** Whether each connection ends with the answer it is waiting for. */
+  isClosing = false;
 
   /** @param refused called for each connection that is refused */
   constructor(server: Server, limits: ConnectionLimits, refused: () => void) {
@@ -99,17 +100,12 @@ export class Connections {
     }
   }
 
-  /** Whether each connection ends with the answer it is waiting for. */
-  get isClosing(): boolean {
-    return this.#closing;
-  }
-
   /**
    * Ends each connection with the answer it is waiting for, and those between two requests at once, but not those on which nothing
    * was sent so far: the first request of one that was just accepted may be on its way.
    */
   endAfterAnswers(clock: Clock): void {
-    this.#closing = true;
+    this.isClosing = true;
     // Of an encrypted one the bytes of its handshake count below, and requests count above.
     const silent = [...this.#accepted, ...this.#open].filter(({ bytesRead }) => bytesRead === 0);
     const endSilent = (): void => {

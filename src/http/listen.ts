@@ -8,7 +8,7 @@ import type { Certificate } from "../runtime/certificate.ts";
 
 // listhen opens the port, and a server of node's with our limits takes the socket over. What listhen does that is wrong
 // for a server is done otherwise here, and nowhere else:
-// - It does not say why it cannot listen, and takes another host for one that it does not know. So `probe` tries before.
+// - It does not say why it cannot listen, and takes another host for one that it does not know. So `mustBeFree` tries before.
 // - It takes another port for one that browsers refuse.
 // - For any free port it tries one and then listens on it, when another process may have it. So that is opened without it.
 // - It puts a listener on each answer, to close servers in a way that is not used here. V8 may then take every request
@@ -37,7 +37,6 @@ export async function listenAt(
   options: ServerOptions,
   certificate?: Certificate,
 ): Promise<ListeningServer> {
-  mustBeHost(host);
   if (certificate !== undefined) {
     const { cert, key } = certificate;
     const secure = createHttpsServer({ ...options, handshakeTimeout: HANDSHAKE_MS, cert, key });
@@ -45,7 +44,7 @@ export async function listenAt(
   }
   const server = createServer(options);
   if (cluster.isWorker || port === 0) return listenPlainly(server, host, port);
-  await probe(host, port);
+  await mustBeFree(host, port);
   const listener = await listen(() => undefined, {
     hostname: host,
     port,
@@ -70,26 +69,16 @@ export async function listenAt(
 }
 
 /** @throws EvregError as `listenAt`; nothing listens after it */
-export function mustBeFree(host: string, port: number): Promise<void> {
-  mustBeHost(host);
-  return probe(host, port);
-}
-
-function mustBeHost(host: string): void {
-  if (HOST.test(host)) return;
-  throw new EvregError(
-    "usage",
-    `${JSON.stringify(host)} is not a host to listen at. Set another with --host.`,
-  );
-}
-
-/** @throws EvregError why nothing can listen there */
-async function probe(host: string, port: number): Promise<void> {
+export async function mustBeFree(host: string, port: number): Promise<void> {
   const server = await listenPlainly(createNetServer(), host, port);
   await new Promise((resolve) => server.close(resolve));
 }
 
 function listenPlainly<S extends NetServer>(server: S, host: string, port: number): Promise<S> {
+  if (!HOST.test(host)) {
+    const why = `${JSON.stringify(host)} is not a host to listen at. Set another with --host.`;
+    throw new EvregError("usage", why);
+  }
   return new Promise((resolve, reject) => {
     const fail = (error: NodeJS.ErrnoException): void => reject(explain(error, host, port));
     server.once("error", fail).listen(port, host, () => {

@@ -12,15 +12,25 @@ import { SUBSCRIPTION } from "../model/subscription.ts";
 import { type TokenRequirement, type DocumentedAnswer, ref, routeAt, type Route } from "./routes/route.ts";
 import { STREAM_ROUTE } from "./routes/stream.ts";
 import { SUBSCRIPTION_ROUTES } from "./routes/subscriptions.ts";
-import { TOKEN_ROUTES, WHOAMI_ROUTE } from "./routes/tokens.ts";
+import { TOKEN_ROUTES } from "./routes/tokens.ts";
 
 const COMMON_FAILURES = [400, 500, 503];
 const TOKEN_FAILURES = [401, 403];
 const BODY_FAILURES = [413, 415, 422];
 
-const FAILURES: Readonly<Record<number, { readonly name: string; readonly description: string }>> = {
+interface DocumentedFailure extends Pick<DocumentedAnswer, "description" | "headers"> {
+  readonly name: string;
+}
+
+const RETRY_AFTER = { "Retry-After": { type: "integer" } } as const;
+
+const FAILURES: Readonly<Record<number, DocumentedFailure>> = {
   400: { name: "Malformed", description: "Malformed JSON, path or query." },
-  401: { name: "Unauthorized", description: "The token is missing or not valid." },
+  401: {
+    name: "Unauthorized",
+    description: "The token is missing or not valid.",
+    headers: { "WWW-Authenticate": { type: "string" } },
+  },
   403: { name: "Forbidden", description: "The token's scopes do not allow this." },
   404: {
     name: "NotFound",
@@ -37,18 +47,14 @@ const FAILURES: Readonly<Record<number, { readonly name: string; readonly descri
     name: "TooManyRequests",
     description:
       "The caller has its share of what all share: `details` is `{ limit, held, others }`. End one, or try again in a moment.",
+    headers: RETRY_AFTER,
   },
   503: {
     name: "Unavailable",
     description:
       "The store cannot commit, large answers use all memory reserved for them, all streams are open, or too many schemas wait to be checked. Try again after `Retry-After` seconds.",
+    headers: RETRY_AFTER,
   },
-};
-
-const FAILURE_HEADERS: Readonly<Record<number, Readonly<Record<string, JsonSchema>>>> = {
-  401: { "WWW-Authenticate": { type: "string" } },
-  429: { "Retry-After": { type: "integer" } },
-  503: { "Retry-After": { type: "integer" } },
 };
 
 /** The members of a subscription that only those of one mode have. */
@@ -90,7 +96,10 @@ export function openApiDocument(version: string, requires: TokenRequirement): Re
     components: {
       schemas: { ...RECORDS, ...bodiesOf(routes), Webhook: WEBHOOK_BODY },
       responses: Object.fromEntries(
-        Object.entries(FAILURES).map(([status, { name }]) => [name, failureResponse(+status)]),
+        Object.values(FAILURES).map(({ name, ...failed }) => [
+          name,
+          response({ ...failed, schema: ref("Error") }),
+        ]),
       ),
       headers: { RequestId: { description: "In every answer and in the log.", schema: { type: "string" } } },
       securitySchemes: {
@@ -120,18 +129,17 @@ function webhooks(): Record<string, unknown> {
 }
 
 function webhook(operationId: string, summary: string, schema: JsonSchema): Record<string, unknown> {
-  const parameters = Object.entries(WEBHOOK_HEADERS).map(([name, description]) => ({
-    name,
-    in: "header",
-    required: true,
-    description,
-    schema: { type: "string" },
-  }));
   const post = {
     operationId,
     summary,
     security: [{ secret: [] }, {}],
-    parameters,
+    parameters: Object.entries(WEBHOOK_HEADERS).map(([name, description]) => ({
+      name,
+      in: "header",
+      required: true,
+      description,
+      schema: { type: "string" },
+    })),
     requestBody: { required: true, content: { "application/json": { schema } } },
     responses: {
       "2XX": { description: "The delivery is done." },
@@ -151,10 +159,7 @@ function bodiesOf(routes: readonly Route[]): Record<string, BodySchema> {
   return bodies;
 }
 
-function pathsOf(
-  routes: readonly Route[],
-  requires: TokenRequirement,
-): Record<string, Record<string, unknown>> {
+function pathsOf(routes: readonly Route[], requires: TokenRequirement): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     (paths[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operation(route, requires);
@@ -168,45 +173,39 @@ export function openApiPath(path: string): string {
 }
 
 function operation(route: Route, requires: TokenRequirement): Record<string, unknown> {
-  const scope = route.scope === undefined ? [] : [`Needs the scope \`${route.scope}\`.`];
-  const description = [...(route.description === undefined ? [] : [route.description]), ...scope].join(
-    "\n\n",
-  );
+  const { operationId, tag, summary, access, body } = route;
+  const scope = route.scope && `Needs the scope \`${route.scope}\`.`;
+  const description = [route.description, scope].filter((text) => text !== undefined).join("\n\n");
   const parameters = parametersOf(route);
+  const content = body && { "application/json": { schema: ref(String(body["title"])) } };
   return {
-    operationId: route.operationId,
-    tags: [route.tag],
-    summary: route.summary,
-    ...(description === "" ? {} : { description }),
+    operationId,
+    tags: [tag],
+    summary,
+    description: description === "" ? undefined : description,
     // The empty alternative means that this server requires no token here.
-    security: route.access === "open" ? [] : requires[route.access] ? [{ token: [] }] : [{ token: [] }, {}],
-    ...(parameters.length === 0 ? {} : { parameters }),
-    ...(route.body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: true,
-            content: { "application/json": { schema: ref(String(route.body["title"])) } },
-          },
-        }),
+    security: access === "open" ? [] : requires[access] ? [{ token: [] }] : [{ token: [] }, {}],
+    parameters: parameters.length === 0 ? undefined : parameters,
+    requestBody: content && { required: true, content },
     responses: responsesOf(route),
   };
 }
 
 function parametersOf(route: Route): Record<string, unknown>[] {
-  const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+  const { path, query, headers = {} } = route;
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name,
     in: "path",
     required: true,
     schema: name === "id" ? id : actionName,
   }));
-  const inQuery = Object.entries(route.query?.properties ?? {});
-  const inHeader = Object.entries(route.headers ?? {});
-  return [
-    ...inPath,
-    ...inQuery.map(([name, schema]) => ({ name, in: "query", schema })),
-    ...inHeader.map(([name, schema]) => ({ name, in: "header", schema })),
-  ];
+  const inQuery = Object.entries(query?.properties ?? {}).map(([name, schema]) => ({
+    name,
+    in: "query",
+    schema,
+  }));
+  const inHeader = Object.entries(headers).map(([name, schema]) => ({ name, in: "header", schema }));
+  return [...inPath, ...inQuery, ...inHeader];
 }
 
 function responsesOf(route: Route): Record<string, unknown> {
@@ -240,14 +239,6 @@ function response({
   };
 }
 
-function failureResponse(status: number): Record<string, unknown> {
-  return response({
-    description: FAILURES[status]?.description ?? "",
-    schema: ref("Error"),
-    headers: FAILURE_HEADERS[status] ?? {},
-  });
-}
-
 /** Every route but that of the document that describes them. */
 export const ROUTES: readonly Route[] = [
   ...ACTION_ROUTES,
@@ -257,7 +248,6 @@ export const ROUTES: readonly Route[] = [
   ...REPLAY_ROUTES,
   ...TOKEN_ROUTES,
   STREAM_ROUTE,
-  WHOAMI_ROUTE,
   ...OPERATION_ROUTES,
   BACKUP_ROUTE,
 ];

@@ -18,49 +18,39 @@ const INDEX = "index.html";
 /** A name that has a hash of what is in the file. */
 const HASHED = /-[A-Z0-9]{8}\.\w+$/;
 
-export type PageHandler = (request: ApiRequest) => Reply | Promise<Reply>;
+let reading: ReturnType<typeof readPageFiles> | undefined;
 
-/** @param read is called at the first request, and again after it has failed */
-export function createPage(read: () => Promise<ReadonlyMap<string, PageFile>> = readPageFiles): PageHandler {
-  let reading: Promise<ReadonlyMap<string, PageFile>> | undefined;
-  const files = (): Promise<ReadonlyMap<string, PageFile>> =>
-    (reading ??= read().catch((error: unknown) => {
-      reading = undefined;
-      throw error;
-    }));
-  return async (request) => {
-    if (request.path === PAGE_PATH) return seeOther("ui/");
-    const name = request.path === `${PAGE_PATH}/` ? INDEX : request.param("file");
-    const file = (await files()).get(name);
-    if (file === undefined) {
-      throw new EvregError("not_found", `The page has no file ${JSON.stringify(name.slice(0, 100))}.`);
-    }
-    return replyWith(name, file, request);
-  };
+/** The page and its files, which are read at the first request, and again after that has failed. */
+export async function replyWithPage(request: ApiRequest): Promise<Reply> {
+  if (request.path === PAGE_PATH) return seeOther("ui/");
+  const name = request.path === `${PAGE_PATH}/` ? INDEX : request.param("file");
+  reading ??= readPageFiles().catch((error: unknown) => {
+    reading = undefined;
+    throw error;
+  });
+  const file = (await reading).get(name);
+  if (file === undefined) {
+    throw new EvregError("not_found", `The page has no file ${JSON.stringify(name.slice(0, 100))}.`);
+  }
+  return replyWith(name, file, request);
 }
 
 /** @param location relative to the address that was asked for */
 export function seeOther(location: string): Reply {
-  const headers: readonly HeaderPair[] = [
-    ["location", location],
-    ["vary", "accept"],
-  ];
-  return { status: 303, body: "", mediaType: "text/plain", headers };
+  const headers = { location, vary: "accept" };
+  return { status: 303, body: "", mediaType: "text/plain", headers: Object.entries(headers) };
 }
 
 function replyWith(name: string, { bytes, gzipped }: PageFile, request: ApiRequest): Reply {
-  const headers: readonly HeaderPair[] = [["vary", "accept-encoding"]];
-  const cacheControl = HASHED.test(name) ? "public, max-age=31536000, immutable" : "no-cache";
-  const mediaType = MEDIA_TYPES[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream";
-  if (!takesGzip(request.header("accept-encoding"))) {
-    return { status: 200, body: [bytes], mediaType, cacheControl, headers };
-  }
-  const encoded: readonly HeaderPair[] = [...headers, ["content-encoding", "gzip"]];
-  return { status: 200, body: [gzipped], mediaType, cacheControl, headers: encoded };
-}
-
-function takesGzip(accepted = ""): boolean {
-  return accepted.toLowerCase().includes("gzip");
+  const isGzipped = request.header("accept-encoding")?.toLowerCase().includes("gzip") === true;
+  const encoding: readonly HeaderPair[] = isGzipped ? [["content-encoding", "gzip"]] : [];
+  return {
+    status: 200,
+    body: [isGzipped ? gzipped : bytes],
+    mediaType: MEDIA_TYPES[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream",
+    cacheControl: HASHED.test(name) ? "public, max-age=31536000, immutable" : "no-cache",
+    headers: [["vary", "accept-encoding"], ...encoding],
+  };
 }
 
 /** Whether a caller takes a page: a browser that was given the address alone. */

@@ -103,24 +103,23 @@ function chunksOf(body: string | Chunks): Chunks {
 export async function* recordParts(
   pages: AsyncIterable<readonly object[]>,
 ): AsyncGenerator<Part, void, void> {
-  let pieces: string[] = [];
-  let before = '{"data":[';
+  let pieces = ['{"data":['];
+  let comma = "";
   let writtenBytes = 0;
   for await (const page of pages) {
     for (const one of page) {
       if (eventLoop.shouldYield()) await eventLoop.yield();
       const json = encodeJson(one);
       writtenBytes += json.length;
-      pieces.push(before, json);
-      before = ",";
+      pieces.push(comma, json);
+      comma = ",";
     }
     if (writtenBytes < PART_BYTES) continue;
     yield { body: joined(pieces), isLast: false };
     pieces = [];
     writtenBytes = 0;
   }
-  pieces.push(before === "," ? "]}" : `${before}]}`);
-  yield { body: joined(pieces), isLast: true };
+  yield { body: joined([...pieces, "]}"]), isLast: true };
 }
 
 /** A piece that is larger goes out as it lies in memory; smaller ones are put together, as each costs a call to the system. */

@@ -17,19 +17,15 @@ export interface ListenersOptions extends Omit<ServeOptions, "certificate"> {
 }
 
 /** One listener, and with https a second one for commands on this machine. */
-export interface Listeners {
-  readonly url: string;
+export interface Listeners extends Omit<HttpListener, "useCertificate"> {
   /** Where a command on this machine reaches it. */
   readonly localUrl: string;
-  /** Each `address:port` that others can reach. */
-  readonly addresses: readonly string[];
   /** The addresses with those of the second listener. */
   readonly ownAddresses: readonly string[];
   /** When the certificate in use ends, in milliseconds since the epoch; `undefined` for http. */
   certificateEndsMs(): number | undefined;
   /** Renews the certificate, see `RunningServer`. */
   readonly renewCertificate: (tls: ListenersOptions["tls"]) => void;
-  close(deadlineMs: number): Promise<void>;
 }
 
 /** @throws EvregError as `serveHttp` and `readCertificate` */
@@ -43,9 +39,8 @@ export async function openListeners({ tls, ...options }: ListenersOptions): Prom
     all.push(await local.catch((error: unknown) => main.close(0).then(() => Promise.reject(error))));
   }
   return {
-    url: main.url,
+    ...main,
     localUrl: all.at(-1)!.url,
-    addresses: main.addresses,
     ownAddresses: all.flatMap(({ addresses }) => addresses),
     certificateEndsMs: () => certificate?.endsMs,
     renewCertificate(files) {
@@ -60,10 +55,7 @@ export async function openListeners({ tls, ...options }: ListenersOptions): Prom
   };
 }
 
-function certificateOf({
-  cert,
-  key,
-}: ListenersOptions["tls"]): ReturnType<typeof readCertificate> | undefined {
+function certificateOf({ cert, key }: ListenersOptions["tls"]): Certificate | undefined {
   return cert === undefined || key === undefined ? undefined : readCertificate({ cert, key });
 }
 
@@ -107,7 +99,7 @@ export interface ServeOptions {
 }
 
 export interface HttpListener {
-  /** Where a command on this machine reaches it, without a slash at the end. */
+  /** Without a slash at the end. */
   readonly url: string;
   readonly port: number;
   /** Every `address:port` it answers at; no names. */

@@ -54,13 +54,7 @@ export const TOKEN_ROUTES: readonly Route[] = [
     answer: ["The revoked token's record.", one("Token")],
     failures: [409],
   }),
-];
-
-export const WHOAMI_ROUTE: Route = operation(
-  "whoami",
-  "whoAmI",
-  "Who the caller is, what it may do, and which data it uses",
-  {
+  operation("whoami", "whoAmI", "Who the caller is, what it may do, and which data it uses", {
     tag: "tokens",
     description: "Any valid token is enough. Where publishing needs no token, this needs none either.",
     access: "publish",
@@ -69,5 +63,5 @@ export const WHOAMI_ROUTE: Route = operation(
       one("Identity"),
     ],
     maxBytes: 0,
-  },
-);
+  }),
+];
