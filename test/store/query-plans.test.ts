@@ -170,7 +170,7 @@ describe("query plans", () => {
       "the end of events",
       async (sql) => {
         sql.run("DELETE FROM delivery WHERE event_id = 2");
-        return deleteEvents(sql, "[2]");
+        return deleteEvents(sql, [2]);
       },
     ],
   ])("%s: reads only the rows that it needs", async (_, task) => {

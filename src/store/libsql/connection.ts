@@ -5,7 +5,6 @@ import type { CommitMeasures } from "../../metrics/counters.ts";
 import { sizeOf, withFile } from "../../runtime/files.ts";
 import { type FileId, FileGuard, fileIdAt, mustBeAt } from "./files/file-guard.ts";
 import { type Durable, type Work, workOn } from "../sql/operation.ts";
-import type { ReaderSetup } from "./setup.ts";
 import { EngineFailure, type Sql } from "../sql/sql.ts";
 import { type Database, engineFailure, Statements, type SyncSql, type SyncWork } from "./statements.ts";
 import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged } from "./files/wal-check.ts";
@@ -243,6 +242,16 @@ export class WriteConnection extends Connection {
  * restarts the log at the same moment.
  */
 const READ_PRAGMAS = ["query_only = ON", "busy_timeout = 1000", "temp_store = MEMORY", "cache_size = -4096"];
+
+/** What the thread that reads is set up with. */
+export interface ReaderSetup {
+  /** The data file. */
+  readonly path: string;
+  /** The file that the thread which writes has open. */
+  readonly file: FileId;
+  /** What secrets are encrypted with, where they are. */
+  readonly key: Uint8Array | undefined;
+}
 
 /** The connection that reads. The file must be open for writing already: that is where it is checked and brought up to date. */
 export class ReadConnection extends Connection {

@@ -26,7 +26,8 @@ import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./f
 import { acceptLoss } from "./files/restore.ts";
 import { FORM, FORM_NAME } from "./files/schema.ts";
 import { createStore, SOLE_NODE } from "../thread/store.ts";
-import type { ReaderSetup, WriterSetup } from "./setup.ts";
+import type { ReaderSetup } from "./connection.ts";
+import type { WriterSetup } from "./worker.ts";
 import { EngineFailure } from "../sql/sql.ts";
 import { StoreThreads, type StoreThreadsOptions } from "../thread/store-threads.ts";
 import { WriteQueue } from "../thread/write-queue.ts";

@@ -1,6 +1,6 @@
 import type { ConnectionPool } from "@libsql/client/sqlite3";
 import type { Work } from "../sql/operation.ts";
-import { checkText, EngineFailure, type FailureKind, type Sql, type SqlValue } from "../sql/sql.ts";
+import { checkText, EngineFailure, type FailureKind, isList, type Sql, type SqlValue } from "../sql/sql.ts";
 
 /** What the driver throws, with the engine's extended result code. */
 interface DriverError extends Error {
@@ -60,6 +60,7 @@ function isDriverError(error: unknown): error is DriverError {
 /** The engine of this process, which answers at once. Operations wait for it as for any other. */
 export interface SyncSql extends Sql {
   readonly rows: <T>(text: string, ...values: SqlValue[]) => readonly T[];
+  readonly column: <T>(text: string, ...values: SqlValue[]) => readonly T[];
   readonly first: <T>(text: string, ...values: SqlValue[]) => T | undefined;
   readonly value: <T>(text: string, ...values: SqlValue[]) => T;
   readonly joined: (text: string, ...values: SqlValue[]) => Uint8Array<ArrayBuffer>;
@@ -116,6 +117,9 @@ export class Statements implements SyncSql {
       return record as T;
     });
   };
+
+  readonly column = <T>(text: string, ...values: SqlValue[]): readonly T[] =>
+    this.rows<object>(text, ...values).map((row) => Object.values(row)[0] as T);
 
   readonly first = <T>(text: string, ...values: SqlValue[]): T | undefined => {
     const bound = bindable(values);
@@ -175,7 +179,7 @@ export class Statements implements SyncSql {
 }
 
 /**
- * Statements take lists as JSON texts, and name what is in them: `list(?1: id bigint)` is the table of a list of values, and one
+ * Statements take lists, as JSON texts, and name what is in them: `list(?1: id bigint)` is the table of a list of values, and one
  * with more columns that of a list of rows. A column of the type `hex` is given in hex, and has the bytes.
  */
 const LIST = /\blist\((\?\d*):([^)]*)\)/g;
@@ -226,10 +230,14 @@ function attempted<T>(act: () => T, step: TransactionStep = "statement"): T {
   }
 }
 
+type Bindable = string | number | bigint | null | Uint8Array;
+
 /** Makes integers of whole numbers, as the driver binds every JavaScript number as a REAL. */
-function bindable(values: readonly SqlValue[]): (string | number | bigint | null | Uint8Array)[] {
-  return values.map((value) => {
+function bindable(values: readonly SqlValue[]): Bindable[] {
+  return values.map((value): Bindable => {
     if (typeof value === "string") return checkText("text", value);
+    if (value === undefined) return null;
+    if (isList(value)) return JSON.stringify(value);
     if (typeof value === "boolean") return value ? 1n : 0n;
     if (typeof value === "number" && Number.isSafeInteger(value)) return BigInt(value);
     return value;

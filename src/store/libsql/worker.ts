@@ -1,14 +1,20 @@
+import type { EncryptionKeys } from "../secret-cipher.ts";
 import { countStoredEvents } from "../sql/events/counts.ts";
 import { OPERATIONS } from "../sql/operations.ts";
 import { type Notice, prepareData, releasedNotice } from "../sql/prepare.ts";
 import { ALL, releaseLeases } from "../sql/queue/leases.ts";
 import type { OpenReport } from "../thread/protocol.ts";
 import { StoreWorker, traitsOf } from "../thread/worker.ts";
-import { ReadConnection, type WriteConnection } from "./connection.ts";
+import { ReadConnection, type ReaderSetup, type WriteConnection } from "./connection.ts";
 import { FILE_OPERATIONS, FILE_TASKS } from "./file-operations.ts";
 import { dataIdentity } from "./files/id-reservation.ts";
 import { openDataFile } from "./files/open-file.ts";
-import type { ReaderSetup, WriterSetup } from "./setup.ts";
+
+/** What the thread that writes is set up with. */
+export interface WriterSetup extends Pick<ReaderSetup, "path"> {
+  readonly encryption: EncryptionKeys | undefined;
+  readonly nowMs: number;
+}
 
 const operations = { ...OPERATIONS, file: FILE_OPERATIONS };
 

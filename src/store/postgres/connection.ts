@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { Client, type CustomTypesConfig, type QueryResult, type QueryResultRow } from "pg";
 import { type Durable, type Work, workOn } from "../sql/operation.ts";
-import { checkText, EngineFailure, type Sql, type SqlValue } from "../sql/sql.ts";
+import { checkText, EngineFailure, isList, type Sql, type SqlValue } from "../sql/sql.ts";
 import type { ReaderConnection, WriterConnection } from "../thread/worker.ts";
 import { parameterType, translated, type PostgresStatement } from "./dialect.ts";
 import { shardOf } from "../rules/shards.ts";
@@ -200,12 +200,15 @@ export class PostgresSql implements Sql {
     for (const value of values) if (typeof value === "string") checkText("text", value);
     const statement = statementFor(text, values);
     const { name, text: own, places } = statement;
-    const query = { text: own, values: places.map((place) => parameterOf(values[place]!)) };
+    const query = { text: own, values: places.map((place) => parameterOf(values[place])) };
     return await this.#client.query(name === undefined || !this.#prepares ? query : { name, ...query });
   };
 
   readonly rows = async <T>(text: string, ...values: SqlValue[]): Promise<readonly T[]> =>
     (await this.#query(text, values)).rows as T[];
+
+  readonly column = async <T>(text: string, ...values: SqlValue[]): Promise<readonly T[]> =>
+    (await this.rows<object>(text, ...values)).map((row) => Object.values(row)[0] as T);
 
   readonly first = async <T>(text: string, ...values: SqlValue[]): Promise<T | undefined> =>
     (await this.#query(text, values)).rows[0] as T | undefined;
@@ -233,6 +236,7 @@ export class PostgresSql implements Sql {
 
 function parameterOf(value: SqlValue): unknown {
   if (typeof value === "boolean") return value ? 1 : 0;
+  if (isList(value)) return JSON.stringify(value);
   return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
 }
 

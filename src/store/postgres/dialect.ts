@@ -1,4 +1,4 @@
-import type { SqlValue } from "../sql/sql.ts";
+import { isList, type SqlValue } from "../sql/sql.ts";
 
 // The statements of `store/sql` are written in the words of the embedded engine. Few of these are not PostgreSQL's as well, and are
 // put into its own here; functions that it lacks are in `tables.ts`.
@@ -36,8 +36,8 @@ export function translated(statement: string, types: readonly ParameterType[]): 
 export type ParameterType = "null" | "bigint" | "float8" | "text" | "bytea";
 
 export function parameterType(value: SqlValue): ParameterType {
-  if (value === null) return "null";
-  if (typeof value === "string") return "text";
+  if (value === null || value === undefined) return "null";
+  if (typeof value === "string" || isList(value)) return "text";
   if (typeof value === "object") return "bytea";
   return typeof value === "number" && !Number.isSafeInteger(value) ? "float8" : "bigint";
 }

@@ -91,13 +91,12 @@ async function share(work: Work, node: string, nowMs: number): Promise<Sharing> 
       SELECT d.subscription_id % ${SHARDS} FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id WHERE l.consumer IS NULL)`,
     node,
   );
-  const nodes = await work.rows<{ id: string }>(`SELECT id FROM node WHERE ${IS_SERVING}`);
-  const ids = nodes.map(({ id }) => id);
+  const ids = await work.column<string>(`SELECT id FROM node WHERE ${IS_SERVING}`);
   const before = await loadShards(work);
   const { taken, leaving } = ids.includes(node) ? shareShards(ids, before, node) : NO_CHANGES;
   const give = "UPDATE shard SET node = ?2, leaving = ?3 WHERE id IN list(?1: id bigint)";
-  if (taken.length > 0) changes += await work.run(give, JSON.stringify(taken), node, 0);
-  if (leaving.length > 0) changes += await work.run(give, JSON.stringify(leaving), node, 1);
+  if (taken.length > 0) changes += await work.run(give, taken, node, 0);
+  if (leaving.length > 0) changes += await work.run(give, leaving, node, 1);
   if (changes > 0) await work.run("UPDATE turn SET epoch = epoch + 1");
   const anew = taken.filter((id) => before[id]!.node === null);
   const released = await releaseLeases(work, nowMs, { shards: anew, count: SHARDS });
@@ -123,7 +122,7 @@ const KEPT_CHANGES = 50_000;
 async function broadcast(work: Work, node: string, changes: readonly string[]): Promise<void> {
   await work.run(
     "INSERT INTO change (node, body) SELECT ?2, body FROM list(?1: body text) AS t",
-    JSON.stringify(changes),
+    changes,
     node,
   );
   await work.run("DELETE FROM change WHERE id < (SELECT max(id) FROM change) - ?", KEPT_CHANGES);
@@ -172,10 +171,10 @@ function nodeOf({ id, owner, serves, isGone, seenMs, shards, leaving }: NodeRow)
 
 /** Says which settings of the nodes that run are not the same, in the order of their starts. */
 export async function disagreementsOf(work: Work): Promise<readonly string[]> {
-  const rows = await work.rows<Pick<NodeRow, "owner">>(
+  const owners = await work.column<string>(
     `SELECT owner FROM node WHERE serves = 1 AND ${IS_LIVING} ORDER BY owner ->> 'started_at'`,
   );
-  const nodes = rows.map(({ owner }) => JSON.parse(owner) as Partial<SetNode>);
+  const nodes = owners.map((owner) => JSON.parse(owner) as Partial<SetNode>);
   return disagreements(nodes.filter((node): node is SetNode => node.settings !== undefined));
 }
 

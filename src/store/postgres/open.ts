@@ -11,9 +11,8 @@ import { createStore, threadCalls } from "../thread/store.ts";
 import { StoreThreads, type StoreThreadsOptions } from "../thread/store-threads.ts";
 import { WriteQueue } from "../thread/write-queue.ts";
 import type { Sharing } from "./nodes.ts";
-import type { DatabaseWriterSetup } from "./setup.ts";
 import { Membership } from "./membership.ts";
-import type { OwnOperations } from "./worker.ts";
+import type { DatabaseWriterSetup, OwnOperations } from "./worker.ts";
 
 export interface PostgresOptions {
   /** The address of the database, with its user and password. */

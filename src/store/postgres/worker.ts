@@ -1,14 +1,36 @@
+import type { EncryptionKeys } from "../secret-cipher.ts";
+import type { DatabaseFacts } from "../store.ts";
 import { type Operations, read, type Work, write } from "../sql/operation.ts";
 import { OPERATIONS } from "../sql/operations.ts";
 import { type Notice, prepareData } from "../sql/prepare.ts";
 import type { OpenReport } from "../thread/protocol.ts";
 import { StoreWorker, traitsOf } from "../thread/worker.ts";
-import { PostgresReader, PostgresWriter } from "./connection.ts";
+import { type DatabaseSetup, PostgresReader, PostgresWriter } from "./connection.ts";
 import { encryptSecrets } from "./encrypt-secrets.ts";
-import { inspect, risksOf } from "./inspect.ts";
 import { makeTables } from "./make-tables.ts";
-import { disagreementsOf, join, leave, listNodes, NODE_OPERATIONS, OTHERS_OPERATIONS } from "./nodes.ts";
-import type { DatabaseReaderSetup, DatabaseWriterSetup } from "./setup.ts";
+import {
+  disagreementsOf,
+  join,
+  leave,
+  listNodes,
+  NODE_OPERATIONS,
+  type NodeIdentity,
+  OTHERS_OPERATIONS,
+} from "./nodes.ts";
+
+interface DatabaseReaderSetup extends DatabaseSetup {
+  /** What secrets are encrypted with, where they are. */
+  readonly key: Uint8Array | undefined;
+}
+
+export interface DatabaseWriterSetup extends DatabaseSetup {
+  readonly encryption: EncryptionKeys | undefined;
+  readonly node: NodeIdentity;
+  /** Whether a database that holds no data yet is refused, and left as it is. */
+  readonly needsData: boolean;
+  /** Left out for the time of the database. */
+  readonly nowMs: number | undefined;
+}
 
 const OWN_OPERATIONS = {
   node: NODE_OPERATIONS,
@@ -72,6 +94,30 @@ async function disagreementNotices(work: Work): Promise<readonly Notice[]> {
 
 async function timeOfDatabase(work: Work): Promise<number> {
   return await work.value("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint");
+}
+
+/** Settings without which a crash of the database loses what was acknowledged. */
+const RISKS = ["fsync", "full_page_writes", "synchronous_commit"];
+
+async function risksOf(work: Work): Promise<readonly string[]> {
+  return await work.column(
+    "SELECT name FROM list(?: name text) AS durable WHERE current_setting(name) = 'off'",
+    RISKS,
+  );
+}
+
+/** Looks at what the database says of itself. */
+async function inspect(work: Work): Promise<DatabaseFacts> {
+  const facts = await work.first<Omit<DatabaseFacts, "risks" | "disagreements">>(
+    `SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS bytes,
+        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+        current_setting('max_connections')::bigint AS maxConnections,
+        (SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start) * 1000), 0)::bigint FROM pg_stat_activity
+          WHERE datname = current_database()) AS oldestTransactionMs,
+        t.relname AS "table", t.n_live_tup AS liveRows, t.n_dead_tup AS deadRows
+      FROM pg_stat_user_tables AS t WHERE t.schemaname = 'evreg' ORDER BY t.n_dead_tup DESC LIMIT 1`,
+  );
+  return { ...facts!, risks: await risksOf(work), disagreements: await disagreementsOf(work) };
 }
 
 /** Says which settings of the database let it lose what it has acknowledged. */

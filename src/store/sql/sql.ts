@@ -41,7 +41,21 @@ export function isRowid(value: number): boolean {
   return Number.isSafeInteger(value) && value > 0;
 }
 
-export type SqlValue = string | number | bigint | boolean | null | Uint8Array;
+/** `undefined` is NULL, and an array is a list, see `list(…)` in `libsql/statements.ts`. */
+export type SqlValue =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | undefined
+  | Uint8Array
+  | readonly unknown[];
+
+/** Whether it is the list of a statement. */
+export function isList(value: SqlValue): value is readonly unknown[] {
+  return Array.isArray(value);
+}
 
 /**
  * Runs statements, inside a transaction or between two.
@@ -51,6 +65,8 @@ export type SqlValue = string | number | bigint | boolean | null | Uint8Array;
 export interface Sql {
   /** The rows of a query as objects by column name. Its columns hold no BLOBs. */
   readonly rows: <T>(text: string, ...values: SqlValue[]) => Promise<readonly T[]> | readonly T[];
+  /** The values of a query with one column, which holds no BLOBs. */
+  readonly column: <T>(text: string, ...values: SqlValue[]) => Promise<readonly T[]> | readonly T[];
   /** The first row of anything that answers rows; BLOBs come as ArrayBuffers. */
   readonly first: <T>(text: string, ...values: SqlValue[]) => Promise<T | undefined> | T | undefined;
   /** The value of a query that answers one row of one column. */

@@ -208,7 +208,7 @@ function payloadsOf(
   const joined = sql.value<ArrayBuffer | null>(
     `SELECT CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB)
       FROM json_each(?) AS j CROSS JOIN main.event AS e ON e.rowid = j.value`,
-    JSON.stringify(portion.filter(isReadable).map(({ eventId }) => eventId)),
+    portion.filter(isReadable).map(({ eventId }) => eventId),
   );
   let at = 0;
   return portion.map((row) => {

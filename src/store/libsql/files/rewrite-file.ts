@@ -197,7 +197,7 @@ function copyRestored(sql: SyncSql, version: number): void {
         `INSERT INTO made.event (${columns.join(", ")}, payload)
           SELECT ${columns.map((column) => `o.${column}`).join(", ")}, substr(?2, j.value ->> 1, j.value ->> 2)
           FROM json_each(?1) AS j CROSS JOIN main.event AS o ON o.rowid = j.value ->> 0`,
-        JSON.stringify(places),
+        places,
         Buffer.concat(payloads.map(({ payload }) => payload)),
       ),
     );

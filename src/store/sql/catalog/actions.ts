@@ -78,8 +78,8 @@ export async function listActions(sql: Sql, query: ActionSelection): Promise<rea
         AND (?2 IS NULL OR a.application IN list(?2: name text))
         AND a.action > ?3
       ORDER BY a.action LIMIT ?4`,
-    query.application ?? null,
-    query.applications === undefined ? null : JSON.stringify(query.applications),
+    query.application,
+    query.applications,
     query.after ?? "",
     query.limit ?? Number.MAX_SAFE_INTEGER,
   );
@@ -96,7 +96,7 @@ export async function nearestAction(
 ): Promise<string | undefined> {
   const rows = await sql.rows<{ action: string }>(
     "SELECT action FROM action WHERE ?1 IS NULL OR application IN list(?1: name text) ORDER BY rowid LIMIT ?2",
-    applications === undefined ? null : JSON.stringify(applications),
+    applications,
     MAX_COMPARED_NAMES,
   );
   return nearest(
@@ -149,8 +149,8 @@ async function insertRevision(
     // In JSON, NUL and lone surrogates are escapes, so the text itself never holds either.
     JSON.stringify(schemata),
     nowMs,
-    admission?.compatibility ?? null,
-    admission?.breaks ?? null,
+    admission?.compatibility,
+    admission?.breaks,
   );
 }
 

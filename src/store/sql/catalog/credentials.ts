@@ -152,9 +152,9 @@ export async function createToken(sql: Sql, input: TokenRecord, nowMs: number): 
     input.name,
     JSON.stringify(scopes),
     input.hash,
-    input.expiresAtMs ?? null,
+    input.expiresAtMs,
     nowMs,
-    parentId ?? null,
+    parentId,
   );
   return tokenOf(row!);
 }
@@ -260,7 +260,7 @@ export async function recordTokenUses(
     `UPDATE token SET last_used_ms = max(coalesce(last_used_ms, 0), used.at_ms)
       FROM list(?: id bigint, at_ms bigint) AS used
       WHERE token.rowid = used.id`,
-    JSON.stringify(uses.map(({ rowid, atMs }) => [rowid, atMs])),
+    uses.map(({ rowid, atMs }) => [rowid, atMs]),
   );
 }
 

@@ -50,6 +50,6 @@ export async function matchNewAction(sql: Sql, actionId: number, name: string): 
       FROM list(?: pattern text) AS p CROSS JOIN subscription AS s INDEXED BY subscription_action
       WHERE s.action = p.pattern AND s.deleted_ms IS NULL`,
     actionId,
-    JSON.stringify(patternsOf(name)),
+    patternsOf(name),
   );
 }

@@ -84,12 +84,12 @@ export async function listSubscriptions(
         OR s.application || '/' || s.subscription || '#' || s.action = ?6)
       AND s.rowid > ?7
       ORDER BY s.rowid LIMIT ?8`,
-    query.application ?? null,
-    query.action ?? null,
-    query.active ?? null,
-    query.applications === undefined ? null : JSON.stringify(query.applications),
-    query.subscription ?? null,
-    query.name ?? null,
+    query.application,
+    query.action,
+    query.active,
+    query.applications,
+    query.subscription,
+    query.name,
     query.after ?? 0,
     query.limit ?? Number.MAX_SAFE_INTEGER,
   );

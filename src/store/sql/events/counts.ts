@@ -77,7 +77,7 @@ export async function countEvents(sql: Sql, groups: Iterable<readonly CountedEve
     `INSERT INTO event_count (action_id, size, block, events)
       SELECT action_id, size, block, events FROM ${BLOCK_COUNTS} WHERE true
       ON CONFLICT (action_id, size, block) DO UPDATE SET events = event_count.events + excluded.events`,
-    JSON.stringify(countsOf(groups)),
+    countsOf(groups),
   );
 }
 
@@ -101,15 +101,14 @@ export async function countStoredEvents(sql: Sql): Promise<void> {
 /**
  * Deletes events to which nothing refers any more, and subtracts them from the counts of their blocks. Answers how many there
  * were. Events are deleted nowhere else, as a count that does not follow stays wrong.
- * @param gone their rowids, as JSON
  */
-export async function deleteEvents(sql: Sql, gone: string): Promise<number> {
+export async function deleteEvents(sql: Sql, gone: readonly number[]): Promise<number> {
   const events = await sql.rows<CountedEvent>(
     "SELECT e.rowid, e.action_id AS actionId FROM event AS e WHERE e.rowid IN list(?: id bigint)",
     gone,
   );
   const groups = Map.groupBy(events, ({ actionId }) => actionId);
-  const counts = JSON.stringify(countsOf(groups.values()));
+  const counts = countsOf(groups.values());
   await sql.run(
     `UPDATE event_count SET events = event_count.events - changed.events FROM ${BLOCK_COUNTS}
       WHERE event_count.action_id = changed.action_id AND event_count.size = changed.size AND event_count.block = changed.block`,

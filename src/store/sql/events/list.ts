@@ -30,13 +30,13 @@ export class SelectedEvents {
   readonly #sql: Sql;
   /** The rowids of the actions; `undefined` for all. */
   readonly #actions: readonly number[] | undefined;
-  /** The actions under which they are counted, as JSON, which is `?1` in all statements here. */
-  readonly #list: string;
+  /** The actions under which they are counted, which is `?1` in all statements here. */
+  readonly #list: readonly number[];
 
   constructor(sql: Sql, actions: readonly number[] | undefined) {
     this.#sql = sql;
     this.#actions = actions;
-    this.#list = JSON.stringify(actions ?? [ALL_ACTIONS]);
+    this.#list = actions ?? [ALL_ACTIONS];
   }
 
   static async matching(
@@ -45,16 +45,13 @@ export class SelectedEvents {
   ): Promise<SelectedEvents> {
     if (action === undefined && applications === undefined) return new SelectedEvents(sql, undefined);
     const named = action === undefined ? { condition: "TRUE", values: [] } : matchOf(action, "action");
-    const rows = await sql.rows<{ id: number }>(
-      `SELECT rowid AS id FROM action
+    const actions = await sql.column<number>(
+      `SELECT rowid FROM action
         WHERE (?1 IS NULL OR application IN list(?1: name text)) AND ${named.condition}`,
-      applications === undefined ? null : JSON.stringify(applications),
+      applications,
       ...named.values,
     );
-    return new SelectedEvents(
-      sql,
-      rows.map(({ id }) => id),
-    );
+    return new SelectedEvents(sql, actions);
   }
 
   async count(ranges: readonly RowidRange[]): Promise<number> {
@@ -111,8 +108,8 @@ export class SelectedEvents {
         + (SELECT coalesce(sum((SELECT count(*) FROM ${events} e.rowid BETWEEN r.first AND r.last)), 0)
           FROM list(?3: first bigint, last bigint) AS r)`,
       this.#list,
-      JSON.stringify(blocks.map(({ size, first, last }) => [size, first, last])),
-      JSON.stringify(rowids.map(({ first, last }) => [first, last])),
+      blocks.map(({ size, first, last }) => [size, first, last]),
+      rowids.map(({ first, last }) => [first, last]),
     );
   }
 
@@ -147,8 +144,8 @@ export class SelectedEvents {
         : isOne
           ? "event AS e INDEXED BY event_action WHERE e.action_id = ?1 ->> 0 AND"
           : "list(?1: id bigint) AS a CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.id AND";
-    const rows = await this.#sql.rows<{ id: number }>(
-      `SELECT e.rowid AS id FROM ${selected} e.rowid BETWEEN ?2 AND ?3
+    return await this.#sql.column(
+      `SELECT e.rowid FROM ${selected} e.rowid BETWEEN ?2 AND ?3
         ORDER BY e.rowid ${order} LIMIT ?4 OFFSET ?5`,
       this.#list,
       low,
@@ -156,7 +153,6 @@ export class SelectedEvents {
       limit,
       offset,
     );
-    return rows.map(({ id }) => id);
   }
 
   /**
@@ -246,14 +242,13 @@ async function rangesWithKey(
   key: string,
   ranges: readonly RowidRange[],
 ): Promise<readonly RowidRange[]> {
-  return (
-    await sql.rows<{ id: number }>(
-      "SELECT rowid AS id FROM event WHERE idempotency_key = ? ORDER BY rowid",
-      key,
-    )
-  )
-    .filter(({ id }) => ranges.some(({ low, high }) => id >= low && id <= high))
-    .map(({ id }) => ({ low: id, high: id }));
+  const ids = await sql.column<number>(
+    "SELECT rowid FROM event WHERE idempotency_key = ? ORDER BY rowid",
+    key,
+  );
+  return ids
+    .filter((id) => ranges.some(({ low, high }) => id >= low && id <= high))
+    .map((id) => ({ low: id, high: id }));
 }
 
 /** Answers those of the events whose payloads may hold a text of each list as a value. */
@@ -271,13 +266,12 @@ async function idsHolding(
     });
     return `(${["instr(e.payload, ?2) > 0", ...ways].join(" OR ")})`;
   });
-  const rows = await sql.rows<{ id: number }>(
-    `SELECT e.rowid AS id FROM list(?1: id bigint) AS page CROSS JOIN event AS e ON e.rowid = page.id
+  return await sql.column(
+    `SELECT e.rowid FROM list(?1: id bigint) AS page CROSS JOIN event AS e ON e.rowid = page.id
       WHERE ${conditions.join(" AND ")}`,
-    JSON.stringify(ids),
+    ids,
     ...values,
   );
-  return rows.map(({ id }) => id);
 }
 
 function needsNoEscape(text: string): boolean {
@@ -299,18 +293,18 @@ async function idsWithDeliveries(
   { outcome, deliveryKey: key, applications }: EventSelection,
 ): Promise<readonly number[]> {
   if ((outcome ?? key) === undefined) return ids;
-  const rows = await sql.rows<{ id: number }>(
+  const having = await sql.column<number>(
     `SELECT page.id FROM list(?1: id bigint) AS page
       WHERE (coalesce(?3, '') <> 'unreceived' OR NOT ${hasDelivery(`d.state = ${DELIVERY_STATE.delivered}`)})
         AND (coalesce(?3, '') <> 'failed' OR ${hasDelivery(`d.state = ${DELIVERY_STATE.failed}`)})
         AND (?4 IS NULL OR ${hasDelivery("d.key IN list(?4: key bigint)")})`,
-    JSON.stringify(ids),
-    applications === undefined ? null : JSON.stringify(applications),
-    outcome ?? null,
-    key === undefined ? null : JSON.stringify(keysOfText(key)),
+    ids,
+    applications,
+    outcome,
+    key === undefined ? undefined : keysOfText(key),
   );
-  const having = new Set(rows.map(({ id }) => id));
-  return ids.filter((id) => having.has(id));
+  const selected = new Set(having);
+  return ids.filter((id) => selected.has(id));
 }
 
 /** Reads the first of the events whose payloads fit, and at least one. */
@@ -322,7 +316,7 @@ async function readEvents(
   const rows = await work.rows<EventRow>(
     `${SELECT_EVENT} FROM list(?: id bigint) AS page
       CROSS JOIN event AS e ON e.rowid = page.id CROSS JOIN action AS a ON a.rowid = e.action_id`,
-    JSON.stringify(ids),
+    ids,
   );
   let bytes = 0;
   const end = rows.findIndex(({ payloadBytes }, index) => (bytes += payloadBytes) > maxBytes && index > 0);

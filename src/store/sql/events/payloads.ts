@@ -69,7 +69,7 @@ export async function loadPayloads(
 async function readSlice(sql: Sql, slice: readonly PayloadRequest[], payloads: Payloads): Promise<void> {
   const read = await sql.joined(
     "SELECT e.payload AS bytes FROM list(?: id bigint) AS requested CROSS JOIN event AS e ON e.rowid = requested.id",
-    JSON.stringify(slice.map(({ eventId }) => eventId)),
+    slice.map(({ eventId }) => eventId),
   );
   let start = 0;
   for (const { eventId, payloadBytes, actionId, checksum } of slice) {

@@ -98,7 +98,7 @@ async function insertEvents(
         (rowid, action_id, revision, timestamped_ms, payload, checksum, idempotency_key, idempotency_application)
       SELECT id, ?3, ?4, ?5, substr(?2, start, length), checksum, ${isAnyKeyed ? "key, iif(key IS NULL, NULL, ?6)" : "NULL, NULL"}
       FROM list(?1: id bigint, start integer, length integer, checksum bigint, key text) AS e`,
-    JSON.stringify(rows),
+    rows,
     stored,
     actionId,
     revision,
@@ -204,17 +204,15 @@ async function loadKeyUses(
       FROM list(?1: key text, position integer, action_id bigint, start integer, length integer, application text) AS c
       CROSS JOIN event AS e
       WHERE e.idempotency_key = c.key AND (e.idempotency_application = c.application OR e.action_id = c.action_id)`,
-    JSON.stringify(
-      // In SQL, `substr` counts from 1.
-      candidates.map(({ idempotencyKey, actionId, offset, length }, position) => [
-        idempotencyKey,
-        position,
-        actionId,
-        offset + 1,
-        length,
-        actions.get(actionId)?.application,
-      ]),
-    ),
+    // In SQL, `substr` counts from 1.
+    candidates.map(({ idempotencyKey, actionId, offset, length }, position) => [
+      idempotencyKey,
+      position,
+      actionId,
+      offset + 1,
+      length,
+      actions.get(actionId)?.application,
+    ]),
     bytes,
   );
   const uses = new Map<Incoming, KeyUse>();

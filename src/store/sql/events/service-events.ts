@@ -64,7 +64,7 @@ async function loadDeliveries(sql: Sql, ids: readonly number[]): Promise<readonl
       CROSS JOIN event AS e ON e.rowid = d.event_id
       CROSS JOIN action AS a ON a.rowid = e.action_id
       CROSS JOIN subscription AS s ON s.rowid = d.subscription_id`,
-    JSON.stringify(ids),
+    ids,
   );
 }
 
@@ -76,7 +76,7 @@ async function loadSubscriptions(
   return await sql.rows(
     `SELECT s.rowid AS subscription_id, s.application, s.subscription, s.action, s.handler
       FROM list(?: id bigint) AS ids CROSS JOIN subscription AS s ON s.rowid = ids.id`,
-    JSON.stringify(ids),
+    ids,
   );
 }
 

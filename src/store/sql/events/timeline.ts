@@ -18,16 +18,15 @@ export async function idRangesOf(
   toMs: number | undefined,
 ): Promise<readonly RowidRange[]> {
   const { step } = TABLES[table];
-  const newest =
-    (await sql.first<{ id: number }>(`SELECT coalesce(max(rowid), 0) AS id FROM ${table}`))?.id ?? 0;
+  const newest = await sql.value<number>(`SELECT coalesce(max(rowid), 0) FROM ${table}`);
   if (newest === 0) return [];
   // The range begins at 0, like the first block.
   if (fromMs === undefined && toMs === undefined) return [{ low: 0, high: newest }];
-  const steps = await sql.rows<{ first: number }>(
-    `SELECT DISTINCT ${step} AS first FROM clock_step WHERE ${step} > 0 AND ${step} <= ? ORDER BY 1`,
+  const steps = await sql.column<number>(
+    `SELECT DISTINCT ${step} FROM clock_step WHERE ${step} > 0 AND ${step} <= ? ORDER BY 1`,
     newest,
   );
-  const starts = [0, ...steps.map(({ first }) => first)];
+  const starts = [0, ...steps];
   const ranges: RowidRange[] = [];
   for (const [index, first] of starts.entries()) {
     const last = (starts[index + 1] ?? newest + 1) - 1;
@@ -76,7 +75,7 @@ async function firstSince(
     start,
     2 ** Math.floor(Math.log2(end - start + 1)),
     end,
-    JSON.stringify(times.filter((ms) => ms !== undefined)),
+    times.filter((ms) => ms !== undefined),
   );
   return new Map(rows.map(({ ms, first }) => [ms, first]));
 }
@@ -86,7 +85,7 @@ export async function insertSegments(sql: Sql, segments: readonly TimelineSegmen
   await sql.run(
     `INSERT INTO clock_step (first_event, first_delivery, noticed_ms)
       SELECT event, delivery, noticed_ms FROM list(?: event bigint, delivery bigint, noticed_ms bigint) AS step`,
-    JSON.stringify(segments.map(({ event, delivery, noticedMs }) => [event, delivery, noticedMs])),
+    segments.map(({ event, delivery, noticedMs }) => [event, delivery, noticedMs]),
   );
 }
 

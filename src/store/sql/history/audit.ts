@@ -44,9 +44,9 @@ export async function listAudit(
     `SELECT rowid AS rowid, changed_ms, change, record_id, name, by_name AS "by", token_id, address, members FROM audit
       WHERE (?1 IS NULL OR changed_ms >= ?1) AND (?2 IS NULL OR changed_ms < ?2) AND (?3 IS NULL OR rowid < ?3)
       ORDER BY rowid DESC LIMIT ?4`,
-    fromMs ?? null,
-    toMs ?? null,
-    after ?? null,
+    fromMs,
+    toMs,
+    after,
     limit,
   );
   return rows.map(({ changed_ms, members, ...row }) => ({
@@ -89,7 +89,7 @@ export async function changedActivity(
       WHERE record_id IN list(?: id bigint) AND (change = 'subscription.created'
         OR change = 'subscription.updated' AND instr(members, '"member":"active"') > 0)
       ORDER BY entry`,
-    JSON.stringify(subscriptions),
+    subscriptions,
   );
   // The last of several changes of a subscription counts.
   return new Map(rows.map(({ id, ms }) => [id, ms]));

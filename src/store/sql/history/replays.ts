@@ -88,10 +88,10 @@ export async function listReplays(sql: Sql, query: ReplaySelector): Promise<read
         AND (?3 IS NULL OR s.application IN list(?3: name text))
         AND (?4 IS NULL OR r.rowid < ?4)
       ORDER BY r.rowid DESC LIMIT ?5`,
-    subscription ?? null,
-    status ?? null,
-    applications === undefined ? null : JSON.stringify(applications),
-    after ?? null,
+    subscription,
+    status,
+    applications,
+    after,
     limit,
   );
   return rows.map(replayOf);
@@ -219,7 +219,7 @@ async function makeDue(
   const again = chosen.flatMap(({ delivery }) => (delivery === null ? [] : [delivery]));
   const set = DUE_AGAIN[selection === "waiting" ? "waiting" : "finished"];
   const update = `UPDATE delivery SET ${set} WHERE rowid IN list(?1: id bigint)`;
-  await sql.run(update, JSON.stringify(again), nowMs);
+  await sql.run(update, again, nowMs);
   if (selection === "waiting") return;
   const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
   const made = await insertReplayDeliveries(sql, subscription, missing, nowMs);
@@ -361,13 +361,12 @@ async function insertReplayDeliveries(
   if (eventIds.length === 0) return [];
   const { createdMs, segments } = nextTime(await loadLastNumbers(sql), nowMs);
   await insertSegments(sql, segments);
-  const made = await sql.rows<{ id: number }>(
+  return await sql.column(
     `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms) SELECT id, ?2, ?3, ?4 FROM list(?1: id bigint) AS events
-      RETURNING rowid AS id`,
-    JSON.stringify(eventIds),
+      RETURNING rowid`,
+    eventIds,
     subscriptionId,
     createdMs,
     nowMs,
   );
-  return made.map(({ id }) => id);
 }

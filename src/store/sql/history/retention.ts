@@ -34,7 +34,7 @@ export async function removeExpired(
   const owned = await loadOwned(sql, small);
   const cutOff = owned[firstWithin(owned, ({ rows }) => rows, MAX_REMOVED_ROWS).length]?.event;
   const selected = cutOff === undefined ? small : small.slice(0, Math.max(1, small.indexOf(cutOff)));
-  const removable = JSON.stringify(await finishedOf(sql, selected));
+  const removable = await finishedOf(sql, selected);
   const deliveries = await deleteDeliveries(sql, removable);
   await storeRemoved(sql, removable);
   const events = await deleteEvents(sql, removable);
@@ -60,7 +60,7 @@ async function loadOwned(
     `SELECT d.event_id AS event, 1 + min(d.attempt, ?2) AS rows
       FROM list(?1: id bigint) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.id
       ${walkedBy("g.id")} LIMIT ?3`,
-    JSON.stringify(eventIds),
+    eventIds,
     2 * STORED_AT_EACH_END,
     MAX_REMOVED_ROWS + 1,
   );
@@ -68,17 +68,15 @@ async function loadOwned(
 
 /** Answers those of the events that have no unfinished delivery. */
 async function finishedOf(sql: Sql, eventIds: readonly number[]): Promise<readonly number[]> {
-  const rows = await sql.rows<{ id: number }>(
+  return await sql.column(
     `SELECT g.id FROM list(?: id bigint) AS g WHERE NOT EXISTS (
         SELECT 1 FROM delivery AS d INDEXED BY delivery_event JOIN subscription AS s ON s.rowid = d.subscription_id
         WHERE d.event_id = g.id AND ${UNFINISHED})`,
-    JSON.stringify(eventIds),
+    eventIds,
   );
-  return rows.map(({ id }) => id);
 }
 
-/** @param events their rowids, as JSON */
-async function deleteDeliveries(sql: Sql, events: string): Promise<number> {
+async function deleteDeliveries(sql: Sql, events: readonly number[]): Promise<number> {
   await sql.run(
     `DELETE FROM attempt WHERE delivery_id IN (
         SELECT d.rowid FROM list(?: id bigint) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.id)`,
@@ -88,7 +86,7 @@ async function deleteDeliveries(sql: Sql, events: string): Promise<number> {
 }
 
 /** Stores what was removed, so that whoever reads events from a place on knows whether some are missing. */
-async function storeRemoved(sql: Sql, events: string): Promise<void> {
+async function storeRemoved(sql: Sql, events: readonly number[]): Promise<void> {
   await sql.run(
     `INSERT INTO removed_events (one, last_event, last_ms)
       SELECT 1, max(e.rowid), max(e.timestamped_ms)

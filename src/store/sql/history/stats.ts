@@ -6,7 +6,6 @@ import type {
   CountedFigure,
   RefusedCount,
   StoredStatsQuery,
-  StatsSelection,
   StatsSubject,
   StatsSubjects,
   StatsTime,
@@ -100,7 +99,7 @@ export async function countFailed(sql: Sql, deliveryIds: readonly number[], nowM
     `SELECT e.action_id AS action, d.subscription_id AS subscription, count(*) AS count
       FROM list(?: id bigint) AS failed CROSS JOIN delivery AS d ON d.rowid = failed.id
       CROSS JOIN event AS e ON e.rowid = d.event_id GROUP BY 1, 2`,
-    JSON.stringify(deliveryIds),
+    deliveryIds,
   );
   const counts = new StatsCounts();
   for (const { action, subscription, count } of failed) {
@@ -181,9 +180,9 @@ export async function readFigures(
       FROM list(?1: span_ms bigint, start_ms bigint) AS piece CROSS JOIN series CROSS JOIN figure AS f
       WHERE f.span_ms = piece.span_ms AND f.start_ms = piece.start_ms
         AND f.action_id = series.action_id AND f.subscription_id = series.subscription_id ${by === "start" ? KNOWN : ""}`,
-    JSON.stringify(pieces.slice(0, PIECES_AT_ONCE).map(({ spanMs, startMs }) => [spanMs, startMs])),
-    listOrNull(applications),
-    subscription ?? null,
+    pieces.slice(0, PIECES_AT_ONCE).map(({ spanMs, startMs }) => [spanMs, startMs]),
+    applications,
+    subscription,
     ...series.values,
   );
   const figures = new Map<number, { readonly counts: MeasureCounts; lastError: string | null }>();
@@ -196,10 +195,6 @@ export async function readFigures(
   const items = [...figures].map(([key, figure]) => Object.assign(figure, { key }));
   const rest = pieces.slice(PIECES_AT_ONCE);
   return rest.length === 0 ? { items } : { items, rest: { ...query, pieces: rest } };
-}
-
-function listOrNull(list: StatsSelection["applications"]): string | null {
-  return list === undefined ? null : JSON.stringify(list);
 }
 
 /** SQL of when the last event of the action `one` was published. */
@@ -217,9 +212,9 @@ export async function statsSubjects(sql: Sql, query: StatsSubjects): Promise<rea
         WHERE ${isByAction ? "TRUE" : "deleted_ms IS NULL"} AND ${isOfApplications("one")}
           AND (first.place IS NOT NULL OR (?3 IS NULL OR one.rowid = ?3) AND (${isByAction ? match.condition : "TRUE"}))
         ORDER BY first.place NULLS LAST, ${isByAction ? "action" : "application, subscription, action"} LIMIT ?) AS one`,
-    JSON.stringify(query.first.map((id, place) => [place, id])),
-    listOrNull(query.applications),
-    query.subscription ?? null,
+    query.first.map((id, place) => [place, id]),
+    query.applications,
+    query.subscription,
     ...(isByAction ? match.values : []),
     query.limit,
   );

@@ -113,7 +113,7 @@ export async function dropMiddleAttempts(sql: Sql, deliveryIds: readonly number[
         CROSS JOIN delivery AS d ON d.rowid = g.id
         CROSS JOIN attempt AS a ON a.delivery_id = d.rowid
         WHERE a.attempt > ?2 AND a.attempt <= d.attempt - ?2)`,
-    JSON.stringify(deliveryIds),
+    deliveryIds,
     STORED_AT_EACH_END,
   );
 }

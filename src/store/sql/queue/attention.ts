@@ -64,13 +64,13 @@ export async function listAttention(
 }
 
 /** SQL of when the first delivery that a pull subscription is to get came due. What is leased is due as well, but somebody has it. */
-const FIRST_DUE = `SELECT iif(${LEASE_OF("d")}, NULL, d.due_ms) AS ms ${PENDING_OF} ORDER BY d.priority, d.due_ms LIMIT 1`;
-const LAST_FAILURE = "SELECT last_failure_ms AS ms FROM subscription WHERE rowid = ?1";
+const FIRST_DUE = `SELECT iif(${LEASE_OF("d")}, NULL, d.due_ms) ${PENDING_OF} ORDER BY d.priority, d.due_ms LIMIT 1`;
+const LAST_FAILURE = "SELECT last_failure_ms FROM subscription WHERE rowid = ?1";
 
 async function conditionOf(sql: Sql, subscription: Subscription): Promise<SubscriptionCondition> {
   const { rowid, mode, disabled_reason: reason, last_claim_at: claimed, timestamped } = subscription;
   const read = async (text: string): Promise<string | null> =>
-    isoOrNull((await sql.first<{ ms: number | null }>(text, rowid))?.ms ?? null);
+    isoOrNull((await sql.value<number | null | undefined>(text, rowid)) ?? null);
   const due = mode === "pull" ? await read(FIRST_DUE) : null;
   const since = claimed ?? timestamped;
   return {
@@ -107,11 +107,10 @@ async function countMissed(
   { rowid: id, timestamped }: Subscription,
   since: string | null,
 ): Promise<number> {
-  const matched = await sql.rows<{ id: number }>(
-    `SELECT action_id AS id FROM binding INDEXED BY binding_subscription WHERE subscription_id = ? AND receives = 1`,
+  const actions = await sql.column<number>(
+    "SELECT action_id FROM binding INDEXED BY binding_subscription WHERE subscription_id = ? AND receives = 1",
     id,
   );
-  const actions = matched.map(({ id: action }) => action);
   // While it was active, each of its events made a delivery at once, also those of the last one's millisecond.
   const lastMs = await sql.value<number | undefined>(
     "SELECT created_ms + 1 FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ? ORDER BY rowid DESC LIMIT 1",

@@ -65,9 +65,9 @@ async function loadReceivers(
         AND (?4 IS NULL OR EXISTS (SELECT 1 FROM binding AS m INDEXED BY binding_subscription CROSS JOIN action AS a ON a.rowid = m.action_id
           WHERE m.subscription_id = s.rowid AND m.receives = 1 AND ${match.condition}))`,
     nowMs,
-    subscription ?? null,
-    applications === undefined ? null : JSON.stringify(applications),
-    action ?? null,
+    subscription,
+    applications,
+    action,
     ...match.values,
   );
 }

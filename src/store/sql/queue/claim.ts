@@ -75,7 +75,7 @@ export async function claimNext(
       WHERE d.state = ${DELIVERY_STATE.pending} AND d.due_ms <= ?1 AND NOT ${LEASE_OF("d")}
         AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?1`,
     nowMs,
-    JSON.stringify(keys.filter(([subscription]) => work.owns(subscription))),
+    keys.filter(([subscription]) => work.owns(subscription)),
   );
   const rows = withinBytes(due, MAX_NEXT_BYTES);
   const claimId = await lease(work, rows, nowMs, leaseMs);
@@ -111,7 +111,7 @@ async function selectDue(sql: Sql, query: DueQuery): Promise<DueDeliveries> {
   );
   const all = await sql.rows<DueRow>(
     `SELECT ${DUE_ROW} FROM list(?: id bigint) AS requested CROSS JOIN delivery AS d ON d.rowid = requested.id ${JOIN_EVENT}`,
-    JSON.stringify(chosen.map(({ id }) => id)),
+    chosen.map(({ id }) => id),
   );
   const rows = withinBytes(all, maxPayloadBytes);
   return {
@@ -170,7 +170,7 @@ async function loadWaiting(
           WHERE w.subscription_id = requested.id AND w.due_ms IS NOT NULL AND NOT ${LEASE_OF("w")}
           ORDER BY w.priority, w.due_ms, w.rowid LIMIT ?2))))
       FROM list(?1: id bigint) AS requested`,
-    JSON.stringify(claimables.map(({ id }) => id)),
+    claimables.map(({ id }) => id),
     limit,
   );
   return JSON.parse(rows) as WaitingDelivery[][];
@@ -226,7 +226,7 @@ async function lease(
   await sql.run(
     `INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms, consumer)
       SELECT id, ?2, ?3, ?4, ?5 FROM list(?1: id bigint) AS due`,
-    JSON.stringify(deliveries.map(({ deliveryId }) => deliveryId)),
+    deliveries.map(({ deliveryId }) => deliveryId),
     claimId,
     nowMs,
     nowMs + leaseMs,
@@ -257,7 +257,7 @@ async function leaseForConsumers(
   await sql.run(
     `UPDATE subscription SET last_claim_ms = ?2 WHERE rowid IN list(?1: id bigint)
       AND coalesce(last_claim_ms, 0) NOT BETWEEN ?2 - ${NOTED_EVERY_MS} + 1 AND ?2`,
-    JSON.stringify([...consumers.keys()]),
+    [...consumers.keys()],
     nowMs,
   );
   return claimIds;
@@ -271,10 +271,7 @@ export async function findSendable(sql: Sql, id: number): Promise<string> {
 /** Reads subscriptions, as `ClaimedSubscriptionRow`s in JSON. */
 async function readSubscriptions(sql: Sql, ids: ReadonlySet<number>): Promise<string> {
   if (ids.size === 0) return "[]";
-  const rows = await sql.rows(
-    `SELECT ${SUBSCRIPTION_ROW} ${REQUESTED_SUBSCRIPTIONS}`,
-    JSON.stringify([...ids]),
-  );
+  const rows = await sql.rows(`SELECT ${SUBSCRIPTION_ROW} ${REQUESTED_SUBSCRIPTIONS}`, [...ids]);
   return JSON.stringify(rows);
 }
 
@@ -326,7 +323,7 @@ async function leaseRecorded(
   const subscriptions = await sql.rows<ClaimedSubscriptionRow>(
     `SELECT ${SUBSCRIPTION_ROW} ${REQUESTED_SUBSCRIPTIONS}
       WHERE s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?2`,
-    JSON.stringify([...new Set(wanted.map(([, subscriptionId]) => subscriptionId))]),
+    [...new Set(wanted.map(([, subscriptionId]) => subscriptionId))],
     nowMs,
   );
   const open = new Set(subscriptions.map(({ subscriptionId }) => subscriptionId));
@@ -335,7 +332,7 @@ async function leaseRecorded(
       FROM list(?: event bigint, subscription bigint) AS wanted
       CROSS JOIN delivery AS d INDEXED BY delivery_event
         ON d.event_id = wanted.event AND d.subscription_id = wanted.subscription AND d.due_ms IS NOT NULL`,
-    JSON.stringify(wanted.filter(([, subscriptionId]) => open.has(subscriptionId))),
+    wanted.filter(([, subscriptionId]) => open.has(subscriptionId)),
   );
   const shared = {
     claimId: await lease(sql, deliveries, nowMs, leaseMs),

@@ -84,8 +84,8 @@ export async function countDeliveries(
       CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = page.id
       CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
       WHERE ?2 IS NULL OR s.application IN list(?2: name text) GROUP BY 1, 2`,
-    JSON.stringify(ids),
-    applications === undefined ? null : JSON.stringify(applications),
+    ids,
+    applications,
   );
   const counts = Map.groupBy(rows, ({ event_id: event }) => event);
   return ids.map((id) =>

@@ -113,11 +113,11 @@ async function filterOf(
   const values = [...(ofCause?.values ?? [])];
   if (key !== undefined) {
     conditions.push("d.key IN list(?: id bigint)");
-    values.push(JSON.stringify(keysOfText(key)));
+    values.push(keysOfText(key));
   }
   if (subscriptions !== undefined) {
     conditions.push("d.subscription_id IN list(?: id bigint)");
-    values.push(JSON.stringify(subscriptions));
+    values.push(subscriptions);
   }
   if (action !== undefined) {
     const named = matchOf(action, "a.action");
@@ -142,18 +142,17 @@ async function selectSubscriptions(
   const state = status === undefined ? undefined : SUBSCRIPTION_IS[status];
   if ((subscription ?? applications ?? action ?? state) === undefined) return undefined;
   const named = matchOf(action ?? "*", "a.action");
-  const rows = await sql.rows<{ id: number }>(
-    `SELECT rowid AS id FROM subscription
+  return await sql.column(
+    `SELECT rowid FROM subscription
       WHERE ${state ?? "TRUE"} AND (?1 IS NULL OR rowid = ?1)
         AND (?2 IS NULL OR application IN list(?2: name text))
         AND (?3 IS NULL OR rowid IN (
           SELECT m.subscription_id FROM binding AS m JOIN action AS a ON a.rowid = m.action_id WHERE ${named.condition}))`,
-    subscription ?? null,
-    applications === undefined ? null : JSON.stringify(applications),
-    action ?? null,
+    subscription,
+    applications,
+    action,
     ...named.values,
   );
-  return rows.map(({ id }) => id);
 }
 
 /** A query of the rowids of deliveries, which goes on with `AND` and a condition on `delivery.rowid`. */
@@ -198,7 +197,7 @@ async function sourceOf(
   if (rare !== undefined) return [{ each: rare, values: [] }];
   if (cause !== undefined || (status !== undefined && status !== "delivered")) {
     // Where no subscriptions are selected, the status is `pending` or `waiting`, which only deliveries of active ones have.
-    const ids = JSON.stringify(subscriptions ?? (await activeReceivers(sql, 0)).map(({ id }) => id));
+    const ids = subscriptions ?? (await activeReceivers(sql, 0)).map(({ id }) => id);
     const pending = status === "waiting" ? PENDING_AGAIN : PENDING;
     const unfinished = [pending, BEHIND].map((each) => ({ each, values: [ids] }));
     if (await isWithin(sql, unfinished, after === undefined ? gathered : gatheredBehind)) return unfinished;

@@ -34,8 +34,8 @@ export const BEHIND_OF = `FROM delivery AS d INDEXED BY delivery_key
   WHERE d.subscription_id = ?1 AND d.key IS NOT NULL AND d.state IN ${UNFINISHED_STATES} AND d.state = ${DELIVERY_STATE.behind}`;
 
 /** SQL that says whether a delivery is leased. */
-export function LEASE_OF(delivery: string, id = "rowid"): string {
-  return `EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = ${delivery}.${id})`;
+export function LEASE_OF(delivery: string): string {
+  return `EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = ${delivery}.rowid)`;
 }
 
 const LEASED = LEASE_OF("d");

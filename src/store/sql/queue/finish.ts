@@ -120,14 +120,13 @@ interface LeasedDelivery extends AttemptedDelivery {
 }
 
 async function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Promise<Map<number, LeasedDelivery>> {
-  const ids = new Set(rows.map(({ deliveryId }) => deliveryId));
   const leased = await sql.rows<LeasedDelivery>(
     `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error AS lastError, l.consumer,
         d.key, coalesce((SELECT e.action_id FROM event AS e WHERE e.rowid = d.event_id), 0) AS action_id
       FROM list(?: id bigint) AS r
       CROSS JOIN lease AS l ON l.delivery_id = r.id
       CROSS JOIN delivery AS d ON d.rowid = l.delivery_id`,
-    JSON.stringify([...ids]),
+    [...new Set(rows.map(({ deliveryId }) => deliveryId))],
   );
   return new Map(leased.map((row) => [row.id, row]));
 }
@@ -154,7 +153,7 @@ async function loadAttempted(
         s.active = 1 AND s.deleted_ms IS NULL AS isActive, NULL AS disabledReason, s.failing_since_ms AS failingSinceMs,
         s.last_failure_ms AS lastFailureMs, s.failing_total_ms AS failingTotalMs, s.slowed_until_ms AS slowedUntilMs
       FROM list(?1: id bigint) AS requested CROSS JOIN subscription AS s ON s.rowid = requested.id`,
-    JSON.stringify([...ids]),
+    [...ids],
   );
   return new Map(
     rows.map(({ isActive, ownSchedule, ...row }) => {
@@ -174,16 +173,14 @@ async function storeHealth(sql: Sql, changed: ReadonlyMap<number, HandlerHealth>
       FROM list(?: id bigint, failing_since_ms bigint, last_failure_ms bigint, failing_total_ms bigint, slowed_until_ms bigint,
         reason text) AS r
       WHERE subscription.rowid = r.id`,
-    JSON.stringify(
-      Array.from(changed, ([id, health]) => [
-        id,
-        health.failingSinceMs,
-        health.lastFailureMs,
-        health.failingTotalMs,
-        health.slowedUntilMs,
-        health.disabledReason,
-      ]),
-    ),
+    Array.from(changed, ([id, health]) => [
+      id,
+      health.failingSinceMs,
+      health.lastFailureMs,
+      health.failingTotalMs,
+      health.slowedUntilMs,
+      health.disabledReason,
+    ]),
   );
 }
 
@@ -282,12 +279,12 @@ function rounded(durationMs: number | undefined): number | null {
 async function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): Promise<void> {
   const { ended, delivered, moved, attempts, long } = writes;
   if (ended.length > 0) {
-    await sql.run("DELETE FROM lease WHERE delivery_id IN list(?: id bigint)", JSON.stringify(ended));
+    await sql.run("DELETE FROM lease WHERE delivery_id IN list(?: id bigint)", ended);
   }
   if (attempts.length > 0) {
     await sql.run(
       `INSERT INTO attempt (${ATTEMPT_COLUMNS}) SELECT ${ATTEMPT_COLUMNS} FROM list(?: ${ATTEMPT}) AS r`,
-      JSON.stringify(attempts),
+      attempts,
     );
   }
   if (delivered.length > 0) {
@@ -297,7 +294,7 @@ async function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): Prom
           first_duration_ms = coalesce(r.duration_ms, first_duration_ms),
           first_status_code = coalesce(r.status_code, first_status_code)
         FROM list(?1: ${DELIVERED}) AS r WHERE delivery.rowid = r.id`,
-      JSON.stringify(delivered),
+      delivered,
       nowMs,
     );
   }
@@ -306,7 +303,7 @@ async function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): Prom
       `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, priority = ${NORMAL},
           due_ms = r.due_ms, finished_ms = r.finished_ms, last_error = r.last_error
         FROM list(?: ${MOVED}) AS r WHERE delivery.rowid = r.id`,
-      JSON.stringify(moved),
+      moved,
     );
   }
   if (long.length > 0) await dropMiddleAttempts(sql, long);

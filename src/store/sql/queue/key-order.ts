@@ -39,13 +39,12 @@ export async function releaseKeys(
   mayBePending = true,
 ): Promise<number> {
   if (keys.length === 0) return 0;
-  const released = JSON.stringify(keys);
-  if (mayBePending) await putBehind(sql, released);
-  return await promote(sql, released, nowMs);
+  if (mayBePending) await putBehind(sql, keys);
+  return await promote(sql, keys, nowMs);
 }
 
 /** Puts what is due behind what comes before it, or is leased. */
-async function putBehind(sql: Sql, keys: string): Promise<void> {
+async function putBehind(sql: Sql, keys: readonly OrderKey[]): Promise<void> {
   await sql.run(
     `UPDATE delivery SET state = ${BEHIND}, due_ms = NULL WHERE rowid IN (
         SELECT r.rowid FROM list(?: subscription bigint, key bigint) AS p CROSS JOIN delivery AS r INDEXED BY delivery_key
@@ -61,7 +60,7 @@ async function putBehind(sql: Sql, keys: string): Promise<void> {
 /**
  * Makes the first delivery of each key due of which none is pending. It counts as due since it was made: so long it has waited.
  */
-async function promote(sql: Sql, keys: string, nowMs: number): Promise<number> {
+async function promote(sql: Sql, keys: readonly OrderKey[], nowMs: number): Promise<number> {
   return await sql.run(
     `UPDATE delivery SET state = ${PENDING}, due_ms = min(created_ms, ?2) WHERE rowid IN (
         SELECT (SELECT w.rowid ${FROM_KEYS("w")} WHERE ${ofKey("w")} AND w.state = ${BEHIND}
@@ -122,11 +121,7 @@ export async function placeRecorded(sql: Sql, keys: readonly EventKey[], nowMs: 
     sql,
     keys.filter(([, , key]) => key !== WHOLE_KEY),
   );
-  await promote(
-    sql,
-    JSON.stringify(distinct(keys.map(([, subscription, key]) => [subscription, key]))),
-    nowMs,
-  );
+  await promote(sql, distinct(keys.map(([, subscription, key]) => [subscription, key])), nowMs);
 }
 
 async function setKeys(sql: Sql, keys: readonly EventKey[]): Promise<void> {
@@ -136,12 +131,12 @@ async function setKeys(sql: Sql, keys: readonly EventKey[]): Promise<void> {
     `SELECT d.rowid AS id, g.key FROM list(?: event bigint, subscription bigint, key bigint) AS g
       CROSS JOIN delivery AS d INDEXED BY delivery_event
         ON d.event_id = g.event AND d.subscription_id = g.subscription`,
-    JSON.stringify(keys),
+    keys,
   );
   await sql.run(
     `UPDATE delivery SET key = r.key
       FROM list(?: id bigint, key bigint) AS r WHERE delivery.rowid = r.id`,
-    JSON.stringify(rows.map(({ id, key }) => [id, key])),
+    rows.map(({ id, key }) => [id, key]),
   );
 }
 
@@ -164,7 +159,7 @@ export async function placeByKey(
   const placed = await sql.rows<Placed>(
     `SELECT d.rowid AS id, d.event_id AS eventId, ${PAYLOAD_COLUMNS}, d.key FROM list(?: id bigint) AS g
       CROSS JOIN delivery AS d ON d.rowid = g.id LEFT JOIN event AS e ON e.rowid = d.event_id`,
-    JSON.stringify(deliveryIds),
+    deliveryIds,
   );
   const before = placed.flatMap(({ key }) => (key === null ? [] : [key]));
   if (pointer === null && before.length === 0) return;
@@ -172,7 +167,7 @@ export async function placeByKey(
   await sql.run(
     `UPDATE delivery SET key = r.key, state = iif(r.key IS NULL, ${PENDING}, ${BEHIND}), due_ms = iif(r.key IS NULL, coalesce(due_ms, ?2), NULL)
       FROM list(?1: id bigint, key bigint) AS r WHERE delivery.rowid = r.id`,
-    JSON.stringify(placed.map(({ id }, index) => [id, keys[index] ?? null])),
+    placed.map(({ id }, index) => [id, keys[index] ?? null]),
     nowMs,
   );
   await releaseKeys(sql, distinct([...before, ...keys].map((key) => [subscriptionId, key])), nowMs);
@@ -212,7 +207,7 @@ export async function keysOfDeliveries(
   const rows = await sql.rows<{ id: number; key: number }>(
     `SELECT DISTINCT d.subscription_id AS id, d.key FROM list(?: id bigint) AS g
       CROSS JOIN delivery AS d ON d.rowid = g.id WHERE d.key IS NOT NULL`,
-    JSON.stringify(deliveryIds),
+    deliveryIds,
   );
   return rows.map(({ id, key }) => [id, key]);
 }
@@ -242,17 +237,16 @@ export async function failExhausted(
   subscriptionId: number,
   nowMs: number,
 ): Promise<readonly number[]> {
-  const ids = await sql.value<string>(
-    `SELECT (SELECT json_group_array(blocked.id) ${SOME_EXHAUSTED} WHERE NOT ${LEASE_OF("blocked", "id")})
-      FROM subscription AS s WHERE s.rowid = ?`,
+  const failed = await sql.column<number>(
+    `SELECT f.rowid FROM subscription AS s CROSS JOIN ${FAILING}
+      WHERE s.rowid = ? AND ${IS_EXHAUSTED} AND NOT ${LEASE_OF("f")} LIMIT ${SUBSCRIPTION_LIMITS.blockedKeys}`,
     subscriptionId,
   );
-  const failed = JSON.parse(ids) as number[];
   if (failed.length === 0) return failed;
   await sql.run(
     `UPDATE delivery SET state = ${FAILED}, due_ms = NULL, finished_ms = ?2
       WHERE rowid IN list(?1: id bigint)`,
-    ids,
+    failed,
     nowMs,
   );
   await releaseKeys(sql, await keysOfDeliveries(sql, failed), nowMs);

@@ -11,7 +11,7 @@ export async function extendLeases(sql: Sql, leases: readonly LeaseExtension[]):
     `UPDATE lease SET until_ms = r.until_ms FROM list(?: delivery bigint, claim bigint, until_ms bigint) AS r
       WHERE lease.delivery_id = r.delivery AND lease.claim_id = r.claim
       RETURNING lease.delivery_id AS id, lease.claim_id`,
-    JSON.stringify(rows),
+    rows,
   );
   const held = new Map(extended.map((row) => [row.id, row.claim_id]));
   return leases.map(({ deliveryId, claimId }) => held.get(deliveryId) === claimId);
@@ -31,7 +31,7 @@ export async function findLeased(
       CROSS JOIN delivery AS d ON d.rowid = l.delivery_id AND d.subscription_id = ?2
       LEFT JOIN event AS e ON e.rowid = d.event_id
       LEFT JOIN action AS a ON a.rowid = e.action_id`,
-    JSON.stringify(leases.map(({ deliveryId, claimId }) => [deliveryId, claimId])),
+    leases.map(({ deliveryId, claimId }) => [deliveryId, claimId]),
     subscription,
   );
   const byDelivery = new Map(attempts.map((one) => [one.deliveryId, one]));
@@ -64,7 +64,7 @@ export async function releaseLeases(work: Work, nowMs: number, cut = NONE): Prom
       WHERE until_ms <= ?1 OR consumer IS NULL AND d.subscription_id % ?2 IN list(?3: shard bigint)`,
     nowMs,
     cut.count,
-    JSON.stringify(cut.shards),
+    cut.shards,
   );
   if (ended.length === 0) return 0;
   const results = ended.map((lease): FinishedRow =>
