@@ -92,14 +92,15 @@ interface TokenStore {
   /** Finds a token by its SHA-256, in hex. */
   find(hash: string): Promise<CallerToken | undefined>;
   list(): Promise<readonly Token[]>;
-  /** @param options `managed`: `conflict` for the last one that has the scope `admin` now */
-  revoke(
-    id: number,
-    nowMs: number,
-    options?: { readonly managed?: boolean; readonly by?: Actor },
-  ): Promise<Token | undefined>;
+  revoke(id: number, nowMs: number, options?: RevokeOptions): Promise<Token | undefined>;
   /** Stores when tokens were last used. */
   recordUses(uses: readonly { rowid: number; atMs: number }[]): Promise<void>;
+}
+
+export interface RevokeOptions {
+  /** Whether the last token that has the scope `admin` now is refused, with `conflict`. */
+  readonly managed?: boolean;
+  readonly by?: Actor;
 }
 
 /** The files of a store: their copies, and what is damaged in them. */

@@ -1,13 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
-import { type Clock, systemClock, toIso } from "../../runtime/clock.ts";
+import { systemClock, toIso } from "../../runtime/clock.ts";
 import { sizeOf } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
-import { type Owner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
-import type { EncryptionKeys } from "../secret-cipher.ts";
-import type { FileAdmin, Store, StoreChange } from "../store.ts";
+import { removeOwner, writeOwner } from "../../runtime/owner-file.ts";
+import type { FileAdmin, Store } from "../store.ts";
 import { Backups } from "./files/backup.ts";
 import {
   admittedVersion,
@@ -25,34 +24,21 @@ import {
 import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/older-forms.ts";
 import { acceptLoss } from "./files/restore.ts";
 import { FORM, FORM_NAME } from "./files/schema.ts";
-import { createStore, SOLE_NODE } from "../thread/store.ts";
+import { createStore, SOLE_NODE, type StoreOptions } from "../thread/store.ts";
 import type { ReaderSetup } from "./connection.ts";
 import type { WriterSetup } from "./worker.ts";
 import { EngineFailure } from "../sql/sql.ts";
-import { StoreThreads, type StoreThreadsOptions } from "../thread/store-threads.ts";
+import { StoreThreads } from "../thread/store-threads.ts";
 import { WriteQueue } from "../thread/write-queue.ts";
 
 /** A store on files. */
 export type FileStore = Store & { readonly files: FileAdmin };
 
-export interface OpenOptions {
+export interface OpenOptions extends StoreOptions {
   /** The data folder, which is created if it is missing. */
   readonly folder: string;
-  /** Who opens the folder. This is written into it, for others who find it in use. */
-  readonly owner: Owner;
-  readonly logger: Logger;
-  readonly clock?: Clock;
-  /** The keys of secrets. Without them secrets stay as they are, and an encrypted file cannot be opened. */
-  readonly encryption?: EncryptionKeys | undefined;
   /** Whether to go on without what a damaged log has lost, which is refused otherwise. */
   readonly acceptsLoss?: boolean;
-  /** Whether to refuse a folder that holds no data yet. */
-  readonly needsData?: boolean;
-  readonly commits?: StoreThreadsOptions["commits"];
-  /** Called after a commit that also did something that was not requested. */
-  readonly onChange?: (change: StoreChange) => void;
-  /** Called at most once, when the store can never commit again and must be closed. */
-  readonly onFatal?: (error: EvregError) => void;
 }
 
 /**
@@ -63,7 +49,7 @@ export interface OpenOptions {
  * log is damaged
  */
 export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> {
-  const { folder, owner, logger, clock = systemClock } = options;
+  const { folder, owner, logger = silentLogger, clock = systemClock } = options;
   prepareFolder(folder);
   const releaseFolder = holdInProcess(folder);
   try {
@@ -79,7 +65,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
         );
       }
     }
-    const path = checkedFile(options);
+    const path = checkedFile(options, logger);
     const serves = owner.command === "serve";
     const damaged = new Set<number>();
     const onDamaged = (event: number): void => noteDamaged(damaged, event, logger);
@@ -111,17 +97,8 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     writeOwner(folder, owner, logger);
     for (const { level, details, message } of report.notices) logger[level](details, message);
     if (serves) removeCopies(unfinishedCopy(fileBehindLink(dataFileOf(folder)), ""));
-    const { operations, dataId, isNew } = report;
-    const store = createStore({
-      threads,
-      queue,
-      operations,
-      dataId,
-      isNew,
-      node: SOLE_NODE,
-      key: options.encryption?.key,
-      close,
-    });
+    const key = options.encryption?.key;
+    const store = createStore({ threads, queue, report, node: SOLE_NODE, key, close });
     const files = {
       backup: (signal?: AbortSignal) => backups.make(signal),
       damagedEvents: () => [...damaged],
@@ -146,8 +123,8 @@ function noteDamaged(damaged: Set<number>, event: number, logger: Logger): void 
 }
 
 /** Looks at the data file before the engine opens it, which would write to it. Answers its path. */
-function checkedFile({ folder, owner: { command }, logger, needsData = false }: OpenOptions): string {
-  const refusesOlderForm = command !== "serve" && command !== "migrate";
+function checkedFile({ folder, owner, needsData = false }: OpenOptions, logger: Logger): string {
+  const refusesOlderForm = owner.command !== "serve" && owner.command !== "migrate";
   const { path, form } = prepareFile(folder, { needsData, refusesOlderForm });
   if (form !== 0 && form !== FORM) {
     const upgrade = { file: path, form, bytes: sizeOf(path) + sizeOf(`${path}-wal`) };
@@ -230,7 +207,7 @@ export async function migrate(
   }
   const started_at = toIso(systemClock.now());
   const owner = { pid: process.pid, command: "migrate", instance: randomUUID(), started_at };
-  await (await openLibsqlStore({ logger: silentLogger, ...options, folder, owner })).close();
+  await (await openLibsqlStore({ ...options, folder, owner })).close();
   const applied = before.pending.map(({ version }) => version);
   const isUpgraded = applied.length > 0 && before.current > 0;
   return {

@@ -15,7 +15,7 @@ import {
   move,
   prepareFolder,
 } from "../libsql/files/data-folder.ts";
-import { dataIdentity } from "../libsql/files/id-reservation.ts";
+import { dataIdentity, lastNumber, setLastNumber } from "../libsql/files/id-reservation.ts";
 import { arrivingFile, lastMovedFile, movedFile } from "../libsql/files/moved-file.ts";
 import { withoutLog } from "../libsql/files/rewrite-file.ts";
 import { createTables, FORM, markForm, mustBeAsMade, readForm } from "../libsql/files/schema.ts";
@@ -45,16 +45,10 @@ const engine: MoveEngine = {
     );
     return createHash("sha256").update(lines).digest("hex");
   },
-  async lastNumber(sql, table) {
-    return (
-      (await sql.value<number | undefined>("SELECT seq FROM sqlite_sequence WHERE name = ?", table)) ?? 0
-    );
-  },
+  lastNumber,
   async setLastNumber(sql, { name, numbers }, last) {
     // It goes on after the largest one by itself.
-    if (numbers !== "after last") return;
-    await sql.run("DELETE FROM sqlite_sequence WHERE name = ?", name);
-    if (last > 0) await sql.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", name, last);
+    if (numbers === "after last") await setLastNumber(sql, name, last);
   },
 };
 

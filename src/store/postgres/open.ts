@@ -1,42 +1,31 @@
 import { EvregError } from "../../domain/error.ts";
-import { type Clock, type SharedClock, systemClock } from "../../runtime/clock.ts";
-import { type Logger, silentLogger } from "../../runtime/logger.ts";
-import type { Owner } from "../../runtime/owner-file.ts";
+import { type SharedClock, systemClock } from "../../runtime/clock.ts";
+import { silentLogger } from "../../runtime/logger.ts";
 import type { NodeSettings } from "../rules/node-settings.ts";
-import type { EncryptionKeys } from "../secret-cipher.ts";
 import { EngineFailure } from "../sql/sql.ts";
-import type { Store, StoreChange } from "../store.ts";
+import type { Store } from "../store.ts";
 import { singleWrite } from "../thread/protocol.ts";
-import { createStore, threadCalls } from "../thread/store.ts";
-import { StoreThreads, type StoreThreadsOptions } from "../thread/store-threads.ts";
+import { createStore, type StoreOptions, threadCalls } from "../thread/store.ts";
+import { StoreThreads } from "../thread/store-threads.ts";
 import { WriteQueue } from "../thread/write-queue.ts";
 import type { Sharing } from "./nodes.ts";
 import { Membership } from "./membership.ts";
 import type { DatabaseWriterSetup, OwnOperations } from "./worker.ts";
 
-export interface PostgresOptions {
+/** Each opening has an owner with an instance of its own. */
+export interface PostgresOptions extends StoreOptions {
   /** The address of the database, with its user and password. */
   readonly url: string;
   /** See `DatabaseSetup`. */
   readonly prepares?: boolean;
-  /** Whether a database that holds no data yet is refused, and left as it is. */
-  readonly needsData?: boolean;
-  /** Who opens the database, under an instance of its own. */
-  readonly owner: Owner;
   /** The version of the program, for people. */
   readonly version?: string;
   /** What all nodes should have alike. */
   readonly settings?: NodeSettings;
   /** Whether it delivers: then it takes its share of the subscriptions. By default it does. */
   readonly serves?: boolean;
-  readonly logger?: Logger;
-  readonly clock?: Clock;
   /** Is set by the clock of the database, and is what `clock` shows. Without it the times are those of `clock`. */
   readonly shared?: SharedClock | undefined;
-  readonly encryption?: EncryptionKeys | undefined;
-  readonly commits?: StoreThreadsOptions["commits"];
-  readonly onChange?: (change: StoreChange) => void;
-  readonly onFatal?: (error: EvregError) => void;
 }
 
 /** The longest that a statement may take. */
@@ -92,8 +81,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   });
   for (const { level, details, message } of report.notices) logger[level](details, message);
   const queue = new WriteQueue(threads, onChange, (change) => membership.seenByAll(change));
-  const { operations, dataId, isNew } = report;
-  const { node, others, database } = threadCalls<OwnOperations>({ threads, queue, operations });
+  const { node, others, database } = threadCalls<OwnOperations>({ threads, queue, report });
   const { instance: id } = owner;
   const share = async (): Promise<Sharing> => {
     const sharing = await node.share(id, clock.now());
@@ -132,7 +120,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     throw openFailure(error);
   }
   const key = encryption?.key;
-  const store = createStore({ threads, queue, operations, dataId, isNew, node: membership, key, close });
+  const store = createStore({ threads, queue, report, node: membership, key, close });
   return { ...store, database };
 }
 

@@ -22,15 +22,8 @@ export interface Work extends Sql {
   readonly changes: StoreChange[];
 }
 
-/** Stands for no bytes; it is not empty, as the driver binds an empty BLOB as NULL. */
-const NO_BYTES = new Uint8Array(1);
-
 /** What goes with the answers besides them. */
 export type Taken = Pick<Work, "payloads" | "transfer" | "damaged" | "changes">;
-
-function nothingTaken(): Taken {
-  return { payloads: [], transfer: new Set(), damaged: [], changes: [] };
-}
 
 /** Makes the work of one write batch, or of one read. */
 export function workOn<S extends Sql>(
@@ -39,8 +32,8 @@ export function workOn<S extends Sql>(
   bytes: ArrayBuffer | undefined,
   owns: Work["owns"] = () => true,
 ): Omit<Work, keyof Sql> & Pick<S, keyof Sql> {
-  const brought = bytes === undefined ? NO_BYTES : new Uint8Array(bytes);
-  return { ...sql, key, owns, bytes: brought, ...nothingTaken() };
+  const taken: Taken = { payloads: [], transfer: new Set(), damaged: [], changes: [] };
+  return { ...sql, key, owns, bytes: new Uint8Array(bytes ?? new ArrayBuffer(1)), ...taken };
 }
 
 /**

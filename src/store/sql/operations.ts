@@ -8,6 +8,7 @@ import type { Subscription } from "../../domain/subscription.ts";
 import type { Token } from "../../domain/token.ts";
 import type { SubscriptionPatch } from "../catalog.ts";
 import type { ClaimRequest, ConsumerRequest } from "../queue.ts";
+import type { RevokeOptions } from "../store.ts";
 import {
   createAction,
   findAction,
@@ -60,14 +61,6 @@ import {
   type WriteOperation,
 } from "./operation.ts";
 import type { Sql } from "./sql.ts";
-
-interface Revocation {
-  readonly managed?: boolean;
-  readonly by?: Actor;
-}
-
-/** Nothing joins a write of so many rows: it fills its batch. */
-const WHOLE_BATCH_ROWS = 10_000;
 
 /**
  * All that the store can do, by the parts of its port. The thread runs it, and the facade (`store.ts`) is made from it: a new
@@ -125,7 +118,8 @@ export const OPERATIONS = {
     extend: write(extendLeases, { durable: "later" }),
     findLeased: read(findLeased),
     releaseExpired: write((work, nowMs: number) => releaseLeases(work, nowMs), { durable: "later" }),
-    moveWaits: write(moveWaits, { rows: WHOLE_BATCH_ROWS }),
+    // Nothing joins a write of so many rows: it fills its batch.
+    moveWaits: write(moveWaits, { rows: 10_000 }),
     list: longRead(listDeliveries),
     find: read(findDelivery),
     retry: audited("delivery.retried", retryDelivery),
@@ -160,7 +154,7 @@ export const OPERATIONS = {
     find: read(findToken),
     list: read(listTokens),
     revoke: kept(
-      write(async (sql, id: number, nowMs: number, { managed = false, by }: Revocation = {}) => {
+      write(async (sql, id: number, nowMs: number, { managed = false, by }: RevokeOptions = {}) => {
         const revoked = await revokeToken(sql, id, managed ? nowMs : undefined);
         for (const token of revoked) {
           await recordChange(sql, { change: "token.revoked", ...subjectOf(token) }, nowMs, by);

@@ -35,7 +35,6 @@ export function settingsToJson(settings: SubscriptionSettings): string | null {
   return named.length === 0 ? null : JSON.stringify(Object.fromEntries(named));
 }
 
-/** @throws EvregError `internal` for what evreg could not have written */
 export function settingsFromJson(text: string | null): SubscriptionSettings {
   return text === null
     ? NO_SETTINGS

@@ -1,4 +1,5 @@
-import { asEvregError } from "../../domain/error.ts";
+import { asEvregError, type EvregError } from "../../domain/error.ts";
+import type { Owner } from "../../runtime/owner-file.ts";
 import type { EventRecord, EventStore, RecordOutcome } from "../events.ts";
 import type {
   AttemptResult,
@@ -11,8 +12,8 @@ import type {
   FinishOutcome,
   RecordClaim,
 } from "../queue.ts";
-import { openSecrets, Vault } from "../secret-cipher.ts";
-import type { Store, StoreNode } from "../store.ts";
+import { type EncryptionKeys, openSecrets, Vault } from "../secret-cipher.ts";
+import type { Store, StoreChange, StoreNode } from "../store.ts";
 import type { OPERATIONS } from "../sql/operations.ts";
 import type {
   ClaimedSubscriptionRow,
@@ -24,25 +25,35 @@ import type {
 import { settingsFromJson } from "../sql/stored-record.ts";
 import type {
   Operations,
-  OperationsTraits,
   OperationTraits,
   ReadPart,
   ReadOperation,
   WriteOperation,
 } from "../sql/operation.ts";
 import { checkText } from "../sql/sql.ts";
-import type { StoreThreads } from "./store-threads.ts";
+import type { OpenReport } from "./protocol.ts";
+import type { StoreThreads, StoreThreadsOptions } from "./store-threads.ts";
 import type { ByteWriter, WriteQueue, WriteReply } from "./write-queue.ts";
+
+/** How a store is opened, wherever its data are. */
+export interface StoreOptions extends Partial<Pick<StoreThreadsOptions, "clock" | "logger" | "commits">> {
+  /** Who opens it, as others are told who find it in use. */
+  readonly owner: Owner;
+  /** The keys of secrets. Without them secrets stay as they are, and data with encrypted ones cannot be opened. */
+  readonly encryption?: EncryptionKeys | undefined;
+  /** Whether a place that holds no data yet is refused, and left as it is. */
+  readonly needsData?: boolean;
+  /** Called after a commit that also did something that was not requested. */
+  readonly onChange?: (change: StoreChange) => void;
+  /** Called at most once, when the store can never commit again and must be closed. */
+  readonly onFatal?: (error: EvregError) => void;
+}
 
 /** What the store is made of. */
 interface StoreParts {
   readonly threads: StoreThreads;
   readonly queue: WriteQueue;
-  /** What the store's thread can be asked for. */
-  readonly operations: OperationsTraits;
-  /** Names the data: the same at every opening. */
-  readonly dataId: string;
-  readonly isNew: boolean;
+  readonly report: OpenReport;
   readonly node: StoreNode;
   /** What the file's secrets are encrypted with, where they are. */
   readonly key: Uint8Array | undefined;
@@ -76,10 +87,10 @@ type OperationCalls<P extends Operations> = {
 type ThreadCalls = OperationCalls<typeof OPERATIONS>;
 
 export function threadCalls<P extends Operations>({
-  operations,
+  report,
   threads,
   queue,
-}: Pick<StoreParts, "operations" | "threads" | "queue">): OperationCalls<P> {
+}: Pick<StoreParts, "report" | "threads" | "queue">): OperationCalls<P> {
   const askFor = (operation: string, traits: OperationTraits): AnyAsk => {
     if (traits.kind === "read") return (...args) => threads.read(operation, args);
     const { isJoined, isKept, rows: usualRows } = traits;
@@ -94,7 +105,7 @@ export function threadCalls<P extends Operations>({
       return (await queue.append({ operation, rows: usualRows, isKept, call: () => call })).value;
     };
   };
-  const parts = Object.entries(operations).map(([part, own]) => {
+  const parts = Object.entries(report.operations).map(([part, own]) => {
     const named = Object.entries(own).map(([name, traits]) => [name, askFor(`${part}.${name}`, traits)]);
     return [part, Object.fromEntries(named) as unknown];
   });
@@ -115,7 +126,8 @@ export const SOLE_NODE: StoreNode = {
  * is; here are those that have bytes, or take more than one call.
  */
 export function createStore(parts: StoreParts): Store {
-  const { threads, dataId, isNew, node } = parts;
+  const { threads, node } = parts;
+  const { dataId, isNew } = parts.report;
   const calls: ThreadCalls = threadCalls(parts);
   const { catalog, replays, tokens, audit, stats } = calls;
   const claimed = new ClaimedSubscriptions(parts.key);

@@ -60,13 +60,15 @@ export interface StoreEngine {
   openToRead(setup: never): Promise<ReaderConnection> | ReaderConnection;
 }
 
+type AnyOperation = ReadOperation | WriteOperation;
+
 /**
  * A thread of the store: it writes the data, or reads them beside the thread that writes, or does single tasks. It does one thing at
  * a time. A file is closed only when its thread ends, however that comes about (see `WriteConnection`).
  */
 export class StoreWorker {
   readonly #engine: StoreEngine;
-  readonly #byName: ReadonlyMap<string, ReadOperation | WriteOperation>;
+  readonly #byName: ReadonlyMap<string, AnyOperation>;
   readonly #port: MessagePort;
   #connection: ReaderConnection | undefined;
   #writer: WriterConnection | undefined;
@@ -101,7 +103,8 @@ export class StoreWorker {
 
   #take(message: ToThread): void {
     const isLong =
-      message.kind === "close" || (message.kind === "read" && this.#readOf(message.ask.operation).isLong);
+      message.kind === "close" ||
+      (message.kind === "read" && this.#operation("read", message.ask.operation).isLong);
     (isLong ? this.#long : this.#requests).push(message);
   }
 
@@ -169,22 +172,16 @@ export class StoreWorker {
     return task(...args);
   }
 
-  #writeOf(name: string): WriteOperation {
+  #operation<K extends AnyOperation["kind"]>(kind: K, name: string): Extract<AnyOperation, { kind: K }> {
     const operation = this.#byName.get(name);
-    if (operation?.kind !== "write") throw new Error(`the store has no write ${name}`);
-    return operation;
-  }
-
-  #readOf(name: string): ReadOperation {
-    const operation = this.#byName.get(name);
-    if (operation?.kind !== "read") throw new Error(`the store has no read ${name}`);
-    return operation;
+    if (operation?.kind !== kind) throw new Error(`the store has no ${kind} ${name}`);
+    return operation as Extract<AnyOperation, { kind: K }>;
   }
 
   async #read({ operation, args }: NamedCall): Promise<ThreadAnswer> {
     if (this.#connection === undefined) throw new Error("this thread has nothing open");
     return await this.#connection.answer(async (work) => {
-      const value = await this.#readOf(operation).run(work, ...args);
+      const value = await this.#operation("read", operation).run(work, ...args);
       return { value, transfer: work.transfer, damaged: work.damaged };
     });
   }
@@ -196,7 +193,9 @@ export class StoreWorker {
    */
   async #commitBatch(connection: WriterConnection, batch: WriteBatch): Promise<CommittedBatch> {
     const calls = parseText(batch.calls) as readonly WriteCall[];
-    const durable = calls.some(([name]) => this.#writeOf(name).durable === "now") ? "now" : "later";
+    const durable = calls.some(([name]) => this.#operation("write", name).durable === "now")
+      ? "now"
+      : "later";
     const startedMs = performance.now();
     const commit = async (run: (work: Work) => Promise<readonly WireOutcome[]>): Promise<CommittedBatch> => {
       const [work, outcomes] = await connection.write(
@@ -222,7 +221,7 @@ export class StoreWorker {
     const outcomes: WireOutcome[] = [];
     for (const [name, places] of Map.groupBy(calls.keys(), (place) => calls[place]![0])) {
       const own = places.map((place) => calls[place]![1]);
-      for (const [index, ok] of (await this.#writeOf(name).run(work, own)).entries())
+      for (const [index, ok] of (await this.#operation("write", name).run(work, own)).entries())
         outcomes[places[index]!] = { ok };
     }
     return outcomes;

@@ -1,6 +1,7 @@
 import { LOCAL_ACTOR } from "../../../domain/audit.ts";
 import { recordChange } from "../../sql/history/audit.ts";
 import { withDatabase } from "../connection.ts";
+import type { Sql } from "../../sql/sql.ts";
 import type { SyncSql } from "../statements.ts";
 import { UNCHECKED_FORM } from "./older-forms.ts";
 import { readForm } from "./schema.ts";
@@ -30,9 +31,7 @@ const CLOCK_DOUBT_S = 600;
 /** These are more rows than all transactions that a power cut may take. */
 const MAX_DROPPED_ROWS = 1_000_000;
 
-type Numbered = keyof typeof PER_SECOND;
-
-const NUMBERED = Object.keys(PER_SECOND) as readonly Numbered[];
+const NUMBERED = Object.keys(PER_SECOND) as readonly (keyof typeof PER_SECOND)[];
 
 /**
  * Moves the numbers of a restored file on, which is not in its place yet, and gives it an identity of its own. If this is
@@ -49,7 +48,8 @@ export async function moveNumbers(path: string, nowMs: number, name = path): Pro
     const seconds = Math.max(Math.ceil((nowMs - FIRST_MS) / 1_000), 0);
     for (const table of NUMBERED) {
       const rate = PER_SECOND[table];
-      setLast(sql, table, Math.max(lastNumber(sql, table), seconds * rate) + CLOCK_DOUBT_S * rate);
+      const last = Math.max(await lastNumber(sql, table), seconds * rate);
+      await setLastNumber(sql, table, last + CLOCK_DOUBT_S * rate);
     }
     renewDataIdentity(sql);
     // A file of form 10 does not keep who changed what.
@@ -57,24 +57,26 @@ export async function moveNumbers(path: string, nowMs: number, name = path): Pro
       await recordChange(sql, { change: "data.restored", id: null, name }, nowMs, LOCAL_ACTOR);
     }
     sql.run("COMMIT");
-    return lastNumber(sql, "event");
+    return await lastNumber(sql, "event");
   });
 }
 
 /** The largest rowid that the table ever gave; 0 where it gave none. */
-function lastNumber(sql: SyncSql, table: Numbered): number {
-  return sql.value<number | undefined>("SELECT seq FROM sqlite_sequence WHERE name = ?", table) ?? 0;
+export async function lastNumber(sql: Sql, table: string): Promise<number> {
+  return (await sql.value<number | undefined>("SELECT seq FROM sqlite_sequence WHERE name = ?", table)) ?? 0;
 }
 
 /** Makes the next row of the table get the number after this one. */
-function setLast(sql: SyncSql, table: Numbered, last: number): void {
-  sql.run("DELETE FROM sqlite_sequence WHERE name = ?", table);
-  sql.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, last);
+export async function setLastNumber(sql: Sql, table: string, last: number): Promise<void> {
+  await sql.run("DELETE FROM sqlite_sequence WHERE name = ?", table);
+  if (last > 0) await sql.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, last);
 }
 
 /** Moves all numbers on by what the transactions at the end of the log may have given that cannot be read. */
-export function passDropped(sql: SyncSql): void {
-  for (const table of NUMBERED) setLast(sql, table, lastNumber(sql, table) + MAX_DROPPED_ROWS);
+export async function passDropped(sql: Sql): Promise<void> {
+  for (const table of NUMBERED) {
+    await setLastNumber(sql, table, (await lastNumber(sql, table)) + MAX_DROPPED_ROWS);
+  }
 }
 
 // Which data a file holds, whatever its path and its server's address: 128 random bits, made with the file. What is stored

@@ -197,7 +197,6 @@ export function forEachPayload(
   }
 }
 
-/** The engine joins them as text, which for it is any bytes with a length: each BLOB from the driver costs as much as 2 KiB. */
 function payloadsOf(
   sql: SyncSql,
   portion: readonly StoredPayloadRow[],
@@ -205,16 +204,15 @@ function payloadsOf(
 ): readonly StoredPayload[] {
   // A payload that is larger could not be published, and may not fit into memory.
   const isReadable = ({ bytes }: StoredPayloadRow): boolean => bytes <= EVENT_LIMITS.payloadMaxBytes;
-  const joined = sql.value<ArrayBuffer | null>(
-    `SELECT CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB)
-      FROM json_each(?) AS j CROSS JOIN main.event AS e ON e.rowid = j.value`,
+  const joined = sql.joined(
+    "SELECT e.payload AS bytes FROM list(?: id bigint) AS j CROSS JOIN main.event AS e ON e.rowid = j.id",
     portion.filter(isReadable).map(({ eventId }) => eventId),
   );
   let at = 0;
   return portion.map((row) => {
     const { eventId, actionId, checksum } = row;
     if (!isReadable(row)) return { eventId, payload: new Uint8Array(0), isDamaged: true };
-    const stored = new Uint8Array(joined ?? new ArrayBuffer(0), at, row.bytes);
+    const stored = joined.subarray(at, at + row.bytes);
     at += row.bytes;
     const payload = names?.restored(row, stored) ?? stored;
     const isDamaged = checksum !== null && eventChecksum(eventId, actionId, payload) !== checksum;

@@ -195,8 +195,8 @@ function copyRestored(sql: SyncSql, version: number): void {
     within("event", () =>
       sql.run(
         `INSERT INTO made.event (${columns.join(", ")}, payload)
-          SELECT ${columns.map((column) => `o.${column}`).join(", ")}, substr(?2, j.value ->> 1, j.value ->> 2)
-          FROM json_each(?1) AS j CROSS JOIN main.event AS o ON o.rowid = j.value ->> 0`,
+          SELECT ${columns.map((column) => `o.${column}`).join(", ")}, substr(?2, j.start, j.length)
+          FROM list(?1: id bigint, start integer, length integer) AS j CROSS JOIN main.event AS o ON o.rowid = j.id`,
         places,
         Buffer.concat(payloads.map(({ payload }) => payload)),
       ),

@@ -94,15 +94,12 @@ export async function nearestAction(
   name: string,
   applications: readonly string[] | undefined,
 ): Promise<string | undefined> {
-  const rows = await sql.rows<{ action: string }>(
+  const names = await sql.column<string>(
     "SELECT action FROM action WHERE ?1 IS NULL OR application IN list(?1: name text) ORDER BY rowid LIMIT ?2",
     applications,
     MAX_COMPARED_NAMES,
   );
-  return nearest(
-    name,
-    rows.map(({ action }) => action),
-  );
+  return nearest(name, names);
 }
 
 export async function reviseAction(

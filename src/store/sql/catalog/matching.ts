@@ -4,8 +4,12 @@ import type { Sql, SqlValue } from "../sql.ts";
 // Which actions a subscription matches is kept in `binding`: publishing finds the subscriptions of an action by one index. A row
 // stays when the match ends, so that the deliveries of an action are found.
 
-/** SQL that is true of the names that an action or a pattern matches, with its values. */
-export function matchOf(action: string, column: string): { readonly condition: string; values: SqlValue[] } {
+/** SQL that is true of the names that an action or a pattern matches, or of all names, with its values. */
+export function matchOf(
+  action: string | undefined,
+  column: string,
+): { readonly condition: string; readonly values: readonly SqlValue[] } {
+  if (action === undefined) return { condition: "TRUE", values: [] };
   if (!isPattern(action)) return { condition: `${column} = ?`, values: [action] };
   // What follows "." in ASCII is "/", which no name has.
   if (action === "*") return { condition: `${column} NOT BETWEEN 'evreg.' AND 'evreg/'`, values: [] };

@@ -30,7 +30,6 @@ import type { Work } from "../operation.ts";
 /** What is stored for a subscription that has no handler. */
 const NO_HANDLER = "";
 
-/** @param key encrypts its secrets, if given; so for the other writes here */
 export async function createSubscription(
   work: Work,
   input: SubscriptionRecord,

@@ -44,7 +44,7 @@ export class SelectedEvents {
     { action, applications }: Pick<EventSelection, "action" | "applications">,
   ): Promise<SelectedEvents> {
     if (action === undefined && applications === undefined) return new SelectedEvents(sql, undefined);
-    const named = action === undefined ? { condition: "TRUE", values: [] } : matchOf(action, "action");
+    const named = matchOf(action, "action");
     const actions = await sql.column<number>(
       `SELECT rowid FROM action
         WHERE (?1 IS NULL OR application IN list(?1: name text)) AND ${named.condition}`,

@@ -2,9 +2,8 @@ import type { Actor, AuditedChange, AuditEntry, ChangedMember } from "../../../d
 import { toIso } from "../../../runtime/clock.ts";
 import type { AuditSelection } from "../../history.ts";
 import type { Sql } from "../sql.ts";
-import { parseStored } from "../stored-record.ts";
+import { parseStored, type StoredRecord } from "../stored-record.ts";
 
-/** What was changed. */
 interface Changed {
   readonly change: AuditedChange;
   readonly id: number | null;
@@ -38,10 +37,8 @@ export async function listAudit(
   sql: Sql,
   { fromMs, toMs, limit, after }: AuditSelection,
 ): Promise<readonly AuditEntry[]> {
-  const rows = await sql.rows<
-    Omit<AuditEntry, "timestamped" | "members"> & { changed_ms: number; members: string | null }
-  >(
-    `SELECT rowid AS rowid, changed_ms, change, record_id, name, by_name AS "by", token_id, address, members FROM audit
+  const rows = await sql.rows<AuditRow>(
+    `SELECT rowid AS rowid, changed_ms AS timestamped, change, record_id, name, by_name AS "by", token_id, address, members FROM audit
       WHERE (?1 IS NULL OR changed_ms >= ?1) AND (?2 IS NULL OR changed_ms < ?2) AND (?3 IS NULL OR rowid < ?3)
       ORDER BY rowid DESC LIMIT ?4`,
     fromMs,
@@ -49,17 +46,16 @@ export async function listAudit(
     after,
     limit,
   );
-  return rows.map(({ changed_ms, members, ...row }) => ({
-    rowid: row.rowid,
-    timestamped: toIso(changed_ms),
-    change: row.change,
-    record_id: row.record_id,
-    name: row.name,
-    by: row.by,
-    token_id: row.token_id,
-    address: row.address,
-    members: members === null ? [] : (parseStored(members) as readonly ChangedMember[]),
-  }));
+  return rows.map(entryOf);
+}
+
+interface AuditRow extends StoredRecord<Omit<AuditEntry, "members">, "timestamped"> {
+  readonly members: string | null;
+}
+
+function entryOf(row: AuditRow): AuditEntry {
+  const members = row.members === null ? [] : (parseStored(row.members) as readonly ChangedMember[]);
+  return { ...row, timestamped: toIso(row.timestamped), members };
 }
 
 /** A step removes so many rows, each of which takes some microseconds. */

@@ -144,7 +144,7 @@ function seriesOf({ by, applications, action, subscription }: StoredStatsQuery):
 } {
   const isOfAll = action === undefined && subscription === undefined && applications === undefined;
   if (by === "start" && isOfAll) return { text: "SELECT 0, 0 WHERE ?2 IS NULL AND ?3 IS NULL", values: [] };
-  const match = action === undefined ? { condition: "TRUE", values: [] } : matchOf(action, "a.action");
+  const match = matchOf(action, "a.action");
   const ofSubscriptions = `SELECT b.action_id, b.subscription_id FROM action AS a
     CROSS JOIN binding AS b ON b.action_id = a.rowid CROSS JOIN subscription AS s ON s.rowid = b.subscription_id
     WHERE (?3 IS NULL OR s.rowid = ?3) AND ${isOfApplications("s")} AND ${match.condition}`;
