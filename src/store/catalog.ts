@@ -77,7 +77,6 @@ export interface ActionRecord extends Partial<CompatibilityRule> {
 }
 
 export interface StoredAction extends Action {
-  /** The rowid of the action. */
   readonly actionId: number;
   /** Whether evreg publishes its events, see `domain/service-events.ts`. */
   readonly isBuiltIn: boolean;
@@ -137,7 +136,6 @@ export type BearerSetting =
 
 export interface SubscriptionSelection {
   readonly application?: string;
-  /** The name of the subscription. */
   readonly subscription?: string;
   /** `APPLICATION/SUBSCRIPTION`, or that with `#ACTION` behind it. */
   readonly name?: string;
@@ -150,7 +148,6 @@ export interface SubscriptionSelection {
   readonly after?: number;
 }
 
-/** The members that change. */
 export interface SubscriptionPatch extends Partial<
   Pick<SubscriptionRecord, "maxRetries" | "active" | "action" | "bearer" | "settings">
 > {

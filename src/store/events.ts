@@ -131,7 +131,6 @@ export interface NextEvents {
   readonly maxBytes: number;
   readonly action?: string;
   readonly applications?: readonly string[];
-  /** Whether the payloads are read. */
   readonly payloads: boolean;
 }
 
@@ -167,7 +166,6 @@ export interface ExpiredRange {
   readonly beforeMs: number;
 }
 
-/** What one call deleted. */
 export interface RemovedEvents {
   readonly events: number;
   readonly deliveries: number;

@@ -56,7 +56,6 @@ export interface ReplayStep {
 }
 
 export interface ReplayProgress {
-  /** Deliveries made due by this step. */
   readonly queued: number;
   /**
    * `running`: take the next step; `saturated`: the subscription has enough to do for now; `paused`: it is not active;
@@ -96,7 +95,6 @@ export interface AuditSelection {
   readonly after?: number;
 }
 
-/** Requests that were refused. */
 export interface RefusedCount {
   /** A time within the ten seconds in which the requests came. */
   readonly atMs: number;
@@ -137,7 +135,6 @@ export interface StoredStatsQuery extends StatsSelection {
 export interface CountedFigure {
   readonly key: number;
   readonly counts: MeasureCounts;
-  /** The error of the last attempt that failed. */
   readonly lastError: string | null;
 }
 
@@ -155,7 +152,6 @@ export interface StatsSubject {
   /** The name of the subscription; `null` for an action. */
   readonly subscription: string | null;
   readonly action: string;
-  /** When the last event of an action was published. */
   readonly lastPublishedMs: number | null;
 }
 

@@ -114,7 +114,6 @@ export interface PullConsumer {
   /** A name for people; stored with the attempts. */
   readonly consumer: string;
   readonly leaseMs: number;
-  /** The most deliveries that the consumer takes. */
   readonly maxClaims: number;
 }
 
@@ -143,7 +142,6 @@ export interface TierLimit {
 
 /** Leases deliveries in the transaction that makes them, see `EventStore.record`. */
 export interface RecordClaim {
-  /** The action of the events. */
   readonly action: string;
   /** Rowids of subscriptions that have capacity for one more. */
   readonly subscriptions: readonly number[];
@@ -225,7 +223,6 @@ export type FinishOutcome =
       readonly kind: "stored";
       /** The state of the delivery now; `pending` for one that is to be sent again. */
       readonly state: "pending" | "delivered" | "failed" | "filtered";
-      /** When a delivery whose attempt failed is sent again. */
       readonly retryAtMs?: number;
       /** Deliveries that waited behind others of the same call, in an order, are due now, and not leased. */
       readonly isNextDue?: true;

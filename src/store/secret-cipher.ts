@@ -65,14 +65,12 @@ export class Vault {
 /** The owner of a secret: the subscriptions of this name to several actions share it. */
 export interface SecretOwner {
   readonly application: string;
-  /** The name of the subscription. */
   readonly subscription: string;
 }
 
 /** A previous secret has the purpose that it had. */
 export type SecretPurpose = "secret" | "bearer token";
 
-/** Answers what an encrypted text is about. */
 export function aboutSecret({ application, subscription }: SecretOwner, purpose: SecretPurpose): string {
   return JSON.stringify([purpose, application, subscription]);
 }
@@ -114,13 +112,11 @@ export function vaultsFor(stored: string | undefined, keys: EncryptionKeys | und
   return current === undefined ? undefined : { current, next, isNewKey: current !== next };
 }
 
-/** Says why data cannot be opened, and what to do. */
 export function whyLocked(place: string, keys: EncryptionKeys | undefined): string {
   const why = keys === undefined ? "no key was given" : "no key that was given is the one";
   return `The secrets in ${place} are encrypted, and ${why}: set EVREG_ENCRYPTION_KEY or EVREG_ENCRYPTION_KEY_FILE to the key they were encrypted with or, to change the key, EVREG_ENCRYPTION_KEY_PREVIOUS. Nothing was changed.`;
 }
 
-/** A subscription's secrets as they are stored. */
 export interface StoredSecrets {
   readonly secret: string;
   readonly previousSecret: string | null;

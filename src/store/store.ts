@@ -93,7 +93,6 @@ interface TokenStore {
   find(hash: string): Promise<CallerToken | undefined>;
   list(): Promise<readonly Token[]>;
   revoke(id: number, nowMs: number, options?: RevokeOptions): Promise<Token | undefined>;
-  /** Stores when tokens were last used. */
   recordUses(uses: readonly { rowid: number; atMs: number }[]): Promise<void>;
 }
 
@@ -134,7 +133,6 @@ export interface DatabaseFacts {
   readonly disagreements: readonly string[];
   /** How long the oldest transaction of anybody has been open, which keeps dead rows. */
   readonly oldestTransactionMs: number;
-  /** The table with the most dead rows. */
   readonly table: string;
   readonly liveRows: number;
   readonly deadRows: number;

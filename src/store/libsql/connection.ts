@@ -54,7 +54,6 @@ class Connection {
     return this.opened.sql;
   }
 
-  /** Does a read that was asked for. */
   answer<T>(read: (work: Work) => Promise<T>): Promise<T> {
     return read(this.task());
   }
@@ -64,7 +63,6 @@ class Connection {
     return workOn(this.read, this.#key, bytes);
   }
 
-  /** Gives back the memory of its cache. */
   shrink(): void {
     this.read.run("PRAGMA shrink_memory");
   }
@@ -82,7 +80,6 @@ export class WriteConnection extends Connection {
   #unsynced = 0;
   /** What the log was like before it was opened. */
   readonly log: LogCheck;
-  /** The measures of the last commit. */
   lastCommit: Pick<CommitMeasures, "commitMs" | "fsyncs"> = { commitMs: 0, fsyncs: 0 };
   /** Whether what an earlier process left in the log is in the file. */
   #isLogMoved = false;
@@ -171,7 +168,6 @@ export class WriteConnection extends Connection {
     this.#guard.check(() => this.checkpointIfPossible());
   }
 
-  /** Which file it has open. */
   get file(): FileId {
     return this.#guard.id;
   }
@@ -245,7 +241,6 @@ const READ_PRAGMAS = ["query_only = ON", "busy_timeout = 1000", "temp_store = ME
 
 /** What the thread that reads is set up with. */
 export interface ReaderSetup {
-  /** The data file. */
   readonly path: string;
   /** The file that the thread which writes has open. */
   readonly file: FileId;

@@ -31,7 +31,6 @@ import { EngineFailure } from "../sql/sql.ts";
 import { StoreThreads } from "../thread/store-threads.ts";
 import { WriteQueue } from "../thread/write-queue.ts";
 
-/** A store on files. */
 export type FileStore = Store & { readonly files: FileAdmin };
 
 export interface OpenOptions extends StoreOptions {
@@ -136,7 +135,6 @@ function checkedFile({ folder, owner, needsData = false }: OpenOptions, logger: 
 /** A caller may try again after so long, as room may have been made by then. */
 const FULL_RETRY_MS = 1_000;
 
-/** Says why the data folder cannot be opened, for a person. */
 function openFailure(folder: string, error: unknown): unknown {
   if (!(error instanceof EngineFailure)) return error;
   if (error.kind === "in_use") return inUseError(folder);
@@ -149,7 +147,6 @@ function openFailure(folder: string, error: unknown): unknown {
 }
 
 export interface MigrationStatus {
-  /** The data file. */
   readonly file: string;
   readonly exists: boolean;
   /** The form of the data file; 0 when it is empty or missing. */

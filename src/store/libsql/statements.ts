@@ -68,7 +68,6 @@ export interface SyncSql extends Sql {
   readonly erase: (text: string, ...values: SqlValue[]) => number;
 }
 
-/** Work with the engine of this process. */
 export type SyncWork = Omit<Work, keyof Sql> & SyncSql;
 
 /** One connection of the driver under the client. */
@@ -184,7 +183,6 @@ export class Statements implements SyncSql {
  */
 const LIST = /\blist\((\?\d*):([^)]*)\)/g;
 
-/** Writes the lists of a statement in the engine's own words. */
 function withLists(text: string): string {
   return text.replaceAll(LIST, (_list, parameter: string, columns: string) => {
     const all = columns.split(",").map((column) => column.trim().split(" "));

@@ -18,7 +18,6 @@ export interface WriterSetup extends Pick<ReaderSetup, "path"> {
 
 const operations = { ...OPERATIONS, file: FILE_OPERATIONS };
 
-/** Brings what is in the file up to date. */
 async function prepare(
   connection: WriteConnection,
   { nowMs, encryption, path }: WriterSetup,

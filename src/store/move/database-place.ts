@@ -50,7 +50,6 @@ const engine: MoveEngine = {
   },
 };
 
-/** @param begin the statement that begins the transaction */
 function transaction<T>(
   connection: DatabaseConnection,
   begin: string,

@@ -4,7 +4,6 @@ import { StoreThread } from "../thread/store-threads.ts";
 import type { PassResult } from "./pass.ts";
 import { MoveProgress } from "./progress.ts";
 
-/** One of the two places of a move. */
 export interface NamedPlace {
   /** The folder, the file of a backup, or the address of a database without what is secret in it. */
   readonly place: string;
@@ -14,7 +13,6 @@ export interface NamedPlace {
   readonly prepares?: boolean;
 }
 
-/** What a move has done. */
 export interface MoveReport extends PassResult {
   readonly data_id: string;
   /** Whether the data are at their new place; if not, what has changed since is still to be moved. */

@@ -96,7 +96,6 @@ export function linesIn(table: MovedTable, range: KeyRange): string {
     FROM ${table.name} WHERE ${inRange(table, range)}`;
 }
 
-/** Answers the rows of a range with all their columns. */
 export function rowsIn(table: MovedTable, range: KeyRange): string {
   // The embedded engine would make an empty text of NULL.
   const cells = table.columns.map(({ name, type }) =>

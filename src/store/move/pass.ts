@@ -15,7 +15,6 @@ import {
 } from "./moved-tables.ts";
 import type { MoveProgress } from "./progress.ts";
 
-/** What is different between the engines. */
 export interface MoveEngine {
   /** Answers the checksum of the rows in a range: the same where they are the same, in whichever engine. */
   checksum(sql: Sql, table: MovedTable, range: KeyRange): Promise<string>;
@@ -39,7 +38,6 @@ export interface MoveTarget {
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
 }
 
-/** What a pass has found and done. */
 export interface PassResult {
   readonly events: number;
   readonly deliveries: number;
@@ -152,7 +150,6 @@ async function makeChunkSame(
   }
 }
 
-/** @returns how many rows were different */
 async function putRight(from: Sql, to: Sql, table: MovedTable, range: KeyRange): Promise<number> {
   const [wanted, stored] = [await rowsByKey(from, table, range), await rowsByKey(to, table, range)];
   const gone = [...stored.keys()].filter((key) => !wanted.has(key));

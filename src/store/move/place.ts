@@ -4,7 +4,6 @@ import type { MoveSource, MoveTarget } from "./pass.ts";
 
 // A move needs two places of data, one of each engine. What each can do is the same.
 
-/** Where data are moved from, while it is open. */
 export interface OpenSource extends MoveSource {
   readonly dataId: string;
   /** Whether nobody serves the data while this is open, so that the move can come to its end. */

@@ -17,7 +17,6 @@ export interface DatabaseSetup {
   readonly schema?: string;
   /** Whether statements are kept from one transaction to the next, which a pooler may not do. By default they are. */
   readonly prepares?: boolean | undefined;
-  /** The longest that a statement may take. */
   readonly statementTimeoutMs: number;
 }
 
@@ -25,7 +24,6 @@ export const CONNECT_TIMEOUT_MS = 5_000;
 /** After so long without a sign of life, the system asks whether the other end is there. */
 const KEEP_ALIVE_MS = 5_000;
 
-/** The numbers of types. */
 const TYPE = { bool: 16, bytea: 17, int8: 20, int4: 23, numeric: 1700, json: 114 } as const;
 
 /** Columns come as the embedded engine has them: numbers, texts, BLOBs as ArrayBuffers, and 0 or 1 for a condition. */
@@ -113,7 +111,6 @@ export class DatabaseConnection {
     return (this.#client = client);
   }
 
-  /** Runs one statement by itself. */
   async rows<T extends QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<readonly T[]> {
     const client = await this.open();
     try {
@@ -125,7 +122,6 @@ export class DatabaseConnection {
     }
   }
 
-  /** Does `work` in one transaction. */
   async transaction<T>(begin: string, work: (client: Client) => Promise<T>): Promise<T> {
     const client = await this.open();
     const { schema = SCHEMA, statementTimeoutMs } = this.#setup;
@@ -186,7 +182,6 @@ function statementFor(text: string, values: readonly SqlValue[]): PreparedStatem
   return statement;
 }
 
-/** The statements of a transaction. */
 export class PostgresSql implements Sql {
   readonly #client: Client;
   readonly #prepares: boolean;
@@ -240,7 +235,6 @@ function parameterOf(value: SqlValue): unknown {
   return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
 }
 
-/** The connection that reads. */
 export class PostgresReader implements ReaderConnection {
   protected readonly connection: DatabaseConnection;
   protected readonly key: Uint8Array | undefined;
@@ -281,7 +275,6 @@ interface Turn {
   readonly version: number;
   /** Shards have changed their nodes so often. */
   readonly epoch: number;
-  /** The form of the tables. */
   readonly form: number;
 }
 

@@ -105,7 +105,6 @@ function withNamedQueries(text: string): string {
     .reduce((named, end) => `${named.slice(0, end)} AS query_${end}${named.slice(end)}`, text);
 }
 
-/** Where a bracket that opens there has closed. */
 function endOfBracket(text: string, open: number): number {
   let depth = 0;
   let end = open;

@@ -9,7 +9,6 @@ import { SCHEMA } from "./tables.ts";
 
 /** How often a node looks at what others have done, which is how long something of theirs may wait for it. */
 const LOOK_MS = 100;
-/** How often it says that it is there. */
 const BEAT_MS = 2_000;
 /** Its own lease is over for it before it is for others, who may learn of it late. */
 const MARGIN_MS = 1_000;
@@ -26,7 +25,6 @@ interface Changes {
 }
 
 interface LookRow extends Changes {
-  /** How many transactions others have written. */
   readonly writes: number;
   readonly nowMs: number;
   /** How many nodes deliver, and how many are dead that nobody has noticed. */
@@ -34,7 +32,6 @@ interface LookRow extends Changes {
   readonly dead: number;
   readonly free: number;
   readonly isEnded: number;
-  /** How many others receive what is broadcast. */
   readonly receivers: number;
 }
 
@@ -101,7 +98,6 @@ export class Membership implements StoreNode {
   #shards: ReadonlySet<number> = new Set();
   #isLeaving = false;
   #hasReceivers = false;
-  /** Changes that are to be broadcast. */
   #outbox: object[] = [];
   /** The last change that was received; `undefined` while nobody needs them here. */
   #receivedUpTo: number | undefined;
@@ -218,7 +214,6 @@ export class Membership implements StoreNode {
     if (isDue && answeredMs - this.#sharedAtMs >= SHARE_MS) this.#sharing ??= this.#share(look!.nodes);
   }
 
-  /** Broadcasts what there is, and receives what others have broadcast. */
   async #exchange(): Promise<void> {
     if (this.#outbox.length > 0) {
       const outbox = this.#outbox;

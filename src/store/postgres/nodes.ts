@@ -24,7 +24,6 @@ const LISTED_FOR = "1 day";
  */
 const SILENT_SECONDS = 5;
 
-/** SQL of the end of a lease that begins now. */
 export const LEASE_END = `clock_timestamp() + interval '${LEASE_SECONDS} seconds'`;
 
 /** SQL that says whether a node takes its share of the subscriptions. */
@@ -60,11 +59,9 @@ export async function join(work: Work, { serves, ...owner }: NodeIdentity): Prom
   return await work.value("SELECT id FROM data_identity");
 }
 
-/** What came of sharing the shards out. */
 export interface Sharing {
   /** The nodes that were found dead, with the shards that each had. */
   readonly dead: readonly Node[];
-  /** The shards whose deliveries the node claims. */
   readonly shards: readonly number[];
   /** Whether it has got some, which it may have had before others took it for dead. */
   readonly hasTaken: boolean;

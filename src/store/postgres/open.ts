@@ -28,7 +28,6 @@ export interface PostgresOptions extends StoreOptions {
   readonly shared?: SharedClock | undefined;
 }
 
-/** The longest that a statement may take. */
 const STATEMENT_TIMEOUT_MS = 30_000;
 
 /**

@@ -4,7 +4,6 @@ import { TABLES } from "../sql/tables.ts";
 /** The schema of the database that everything of evreg is in. */
 export const SCHEMA = "evreg";
 
-/** The form of the tables that this evreg makes. */
 export const FORM = 3;
 /** It works on the next form as well, to which the first node of a newer evreg brings the tables. */
 export const NEWEST_FORM = FORM + 1;
@@ -15,7 +14,6 @@ export const NEWEST_FORM = FORM + 1;
  */
 export const STEPS: Readonly<Record<number, string>> = {};
 
-/** The tables of `store/sql` in PostgreSQL's words. */
 function translatedTable(statement: string): string {
   const isTable = statement.startsWith("CREATE TABLE");
   const table = statement

@@ -38,7 +38,6 @@ const OWN_OPERATIONS = {
   database: { nodes: read(listNodes), inspect: read(inspect) },
 } as const satisfies Operations;
 
-/** What only a store in a database can do. */
 export type OwnOperations = typeof OWN_OPERATIONS;
 
 const operations = {
@@ -106,7 +105,6 @@ async function risksOf(work: Work): Promise<readonly string[]> {
   );
 }
 
-/** Looks at what the database says of itself. */
 async function inspect(work: Work): Promise<DatabaseFacts> {
   const facts = await work.first<Omit<DatabaseFacts, "risks" | "disagreements">>(
     `SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS bytes,
@@ -120,7 +118,6 @@ async function inspect(work: Work): Promise<DatabaseFacts> {
   return { ...facts!, risks: await risksOf(work), disagreements: await disagreementsOf(work) };
 }
 
-/** Says which settings of the database let it lose what it has acknowledged. */
 async function riskNotices(work: Work): Promise<Notice[]> {
   return (await risksOf(work)).map((setting) => {
     const message = `The database's setting ${setting} is off: when the database or its machine crashes, events that were acknowledged are lost.`;

@@ -16,7 +16,6 @@ export interface SubscriptionCondition {
   readonly unclaimedSince: string | null;
 }
 
-/** Why something needs a person, and since when. */
 export interface AttentionCause {
   readonly reason: AttentionReason;
   readonly since: string | null;

@@ -61,7 +61,6 @@ interface SubscriptionChange {
   readonly failsExhausted: boolean;
 }
 
-/** Answers what a subscription is after a change, and what follows from that. */
 export function subscriptionAfter(
   before: ChangeableSubscription,
   patch: SubscriptionPatch,

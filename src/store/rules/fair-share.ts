@@ -1,6 +1,5 @@
 import type { ClaimQuota, TierLimit } from "../queue.ts";
 
-/** A subscription with capacity and pending deliveries. */
 export interface Claimable extends ClaimQuota {
   readonly id: number;
   /** Nothing is sent before this, but for what a person requested. */
@@ -16,7 +15,6 @@ interface Picked {
   readonly cutTiers: ReadonlySet<number>;
 }
 
-/** A delivery that is due. */
 interface DueDelivery extends Pick<TierLimit, "isNewestFirst"> {
   readonly id: number;
   readonly priority: number;

@@ -37,7 +37,6 @@ export interface DeliveryVerdict {
   readonly attempt: "delivered" | "failed" | "returned" | undefined;
   /** What else changes of a delivery that was not delivered. */
   readonly moved: MovedDelivery | undefined;
-  /** When the delivery's retry is due. */
   readonly retryAtMs: number | undefined;
   /** Whether its subscription, or its key, is blocked by it from now on. */
   readonly startsBlocking: boolean;
@@ -125,7 +124,6 @@ function errorOf({ statusCode, errorCode }: Pick<AttemptFacts, "statusCode" | "e
 
 /** What is known of a handler, with its subscription. Times are milliseconds since the epoch; `null` for none. */
 export interface HandlerHealth {
-  /** Whether its subscription is active. */
   readonly isActive: boolean;
   /** Why its subscription is deactivated by the attempts of one call. */
   readonly disabledReason: string | null;

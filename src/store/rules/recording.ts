@@ -8,11 +8,9 @@ export interface EventCandidate {
   readonly revision: number;
   readonly idempotencyKey: string | null;
   readonly nowMs: number;
-  /** How many bytes its payload has. */
   readonly length: number;
 }
 
-/** The candidates of one call. */
 export interface RecordingCall<C extends EventCandidate> {
   readonly atomic: boolean;
   readonly events: readonly C[];
@@ -23,7 +21,6 @@ export interface ActionInForce {
   readonly application: string;
   /** The revision in force; `null` once the action is retired. */
   readonly revision: number | null;
-  /** How many active subscriptions the action has. */
   readonly subscribers: number;
   /** Whether its payloads are read, for the keys that subscriptions order by. */
   readonly isKeyed: boolean;
@@ -101,7 +98,6 @@ const ROW_BYTES = 256;
 export class Recording<C extends EventCandidate> {
   /** The events that are to be stored, by rising rowids. */
   readonly accepted: AcceptedEvent<C>[] = [];
-  /** The segments of the clock that are to be stored. */
   readonly segments: TimelineSegment[] = [];
   readonly #facts: RecordingFacts<C>;
   /** The accepted events that have an idempotency key, by application and key. */

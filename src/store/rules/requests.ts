@@ -88,7 +88,6 @@ export function isToBeCancelled({ rowid, status }: Pick<Replay, "rowid" | "statu
 
 /** The deliveries of a subscription that are to be sent, each counted up to the limit of the step. */
 interface QueuedDeliveries {
-  /** How many are due or under way. */
   readonly due: number;
   readonly unfinished: number;
 }

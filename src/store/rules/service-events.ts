@@ -15,7 +15,6 @@ export interface ReportedSubscriptionRow {
   readonly handler: string;
 }
 
-/** A delivery that something is reported of. */
 export interface ReportedDeliveryRow extends ReportedSubscriptionRow {
   readonly delivery_id: number;
   readonly event_id: number;
@@ -24,7 +23,6 @@ export interface ReportedDeliveryRow extends ReportedSubscriptionRow {
   readonly published_ms: number;
 }
 
-/** An event about evreg itself. */
 export type ServiceEvent = {
   readonly [N in ServiceEventName]: { readonly name: N; readonly payload: ServiceEventPayloads[N] };
 }[ServiceEventName];
@@ -38,7 +36,6 @@ export function deliveryFailed(row: ReportedDeliveryRow, nowMs: number): Service
   return { name: "evreg.delivery.failed", payload: { ...deliveryMembers(row), failed_at: toIso(nowMs) } };
 }
 
-/** Says that a subscription blocks for a delivery from now on. */
 export function subscriptionBlocked(row: ReportedDeliveryRow, nowMs: number): ServiceEvent {
   const payload = { ...deliveryMembers(row), blocked_at: toIso(nowMs) };
   return { name: "evreg.subscription.blocked", payload };
@@ -53,7 +50,6 @@ export function subscriptionDeactivated(
   return { name: "evreg.subscription.deactivated", payload };
 }
 
-/** A replay that has ended. */
 export type EndedReplay = Replay & { readonly status: Exclude<ReplayStatus, "running"> };
 
 export function replayFinished(replay: EndedReplay, nowMs: number): ServiceEvent {

@@ -23,7 +23,6 @@ function reversed(id: number, count: number): number {
   return bits;
 }
 
-/** Who has a shard. */
 export interface Shard {
   readonly id: number;
   /** The node that has it; `null` for none. */
@@ -32,7 +31,6 @@ export interface Shard {
   readonly isLeaving: boolean;
 }
 
-/** What a node does about its shards. */
 export interface ShardChanges {
   /** The shards that it claims from now on. */
   readonly taken: readonly number[];

@@ -12,7 +12,6 @@ export interface Work extends Sql {
   readonly payloads: Uint8Array[];
   /** The memory of what goes with an answer, which need not be copied. */
   readonly transfer: Set<ArrayBuffer>;
-  /** Events whose payloads were found damaged. */
   readonly damaged: number[];
   /** What the file's secrets are encrypted with, where they are. */
   readonly key: Uint8Array | undefined;
@@ -63,7 +62,6 @@ export interface WriteOperation<C = unknown, R = unknown> {
   readonly isJoined: boolean;
   /** Whether it changes what all who have the data open keep in memory: it is answered once they know, see `StoreNode.version`. */
   readonly isKept: boolean;
-  /** Does the calls, and answers each of them, in order. */
   run(work: Work, calls: readonly C[]): Promise<readonly R[]>;
 }
 

@@ -181,7 +181,6 @@ export const OPERATIONS = {
 type AuditedRecord = Action | Subscription | Token | Replay | Delivery;
 
 interface AuditOptions<A extends readonly unknown[], R, B> {
-  /** Reads what the change is compared with. */
   readonly before?: (sql: Sql, args: A) => Promise<B>;
   /** Answers which members the change gave another value; `undefined` where nothing is kept of it. */
   readonly members?: (after: R, before: B | undefined, args: A) => readonly ChangedMember[] | undefined;

@@ -27,7 +27,6 @@ export function parseStored(text: string): unknown {
   }
 }
 
-/** Makes JSON of the settings that are set, as they are stored. */
 export function settingsToJson(settings: SubscriptionSettings): string | null {
   const named = Object.entries(settings).filter(
     ([name, value]) => value !== NO_SETTINGS[name as keyof SubscriptionSettings],

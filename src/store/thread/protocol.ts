@@ -30,10 +30,8 @@ export type ToThread = {
 }[RequestKind];
 
 export interface FromThread {
-  /** The id of the request that is answered. */
   readonly id: number;
   readonly outcome: WireOutcome;
-  /** Events whose payloads were found damaged. */
   readonly damaged: readonly number[];
 }
 
@@ -46,7 +44,6 @@ export interface NamedCall {
 /** A write by the name of its operation; its arguments, or what is done together with others. */
 export type WriteCall = readonly [operation: string, call: unknown];
 
-/** Writes that are done in one transaction. */
 export interface WriteBatch {
   /** The calls as JSON of `WriteCall`s, which costs half of what clones of as many objects do. */
   readonly calls: string;
@@ -89,11 +86,9 @@ export interface OpenReport<R = unknown> {
   readonly dataId: string;
   /** Whether they were made by this opening. */
   readonly isNew: boolean;
-  /** What is to be logged of it. */
   readonly notices: readonly Notice[];
 }
 
-/** An answer in a thread. */
 export interface ThreadAnswer extends Partial<Pick<Work, "transfer" | "damaged">> {
   readonly value?: unknown;
 }

@@ -22,7 +22,6 @@ import { EngineFailure } from "../sql/sql.ts";
 interface ThreadObserver {
   /** It has ended, and nobody asked it to. */
   crashed(reason: string): void;
-  /** The payload of an event is damaged. */
   damaged(event: number): void;
 }
 
@@ -95,7 +94,6 @@ export class StoreThread {
 }
 
 export interface StoreThreadsOptions {
-  /** What runs in the threads. */
   readonly script: ThreadScript;
   /** Whether reads have a thread of their own. */
   readonly hasReader: boolean;
@@ -125,7 +123,6 @@ export class StoreThreads {
   readonly #writer: StoreThread;
   readonly #reader: StoreThread;
   #status: "ok" | "full" | "failed" | "closed" = "closed";
-  /** Why the store is not ok. */
   #reason = "";
   #cancelTrial: (() => void) | undefined;
 

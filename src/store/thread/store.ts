@@ -49,7 +49,6 @@ export interface StoreOptions extends Partial<Pick<StoreThreadsOptions, "clock" 
   readonly onFatal?: (error: EvregError) => void;
 }
 
-/** What the store is made of. */
 interface StoreParts {
   readonly threads: StoreThreads;
   readonly queue: WriteQueue;

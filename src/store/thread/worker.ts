@@ -40,7 +40,6 @@ export interface ReaderConnection {
 
 /** A connection that also writes. */
 export interface WriterConnection extends ReaderConnection {
-  /** The measures of the last commit. */
   readonly lastCommit: Pick<CommitMeasures, "commitMs" | "fsyncs">;
   /**
    * Does `work` in one transaction. Resolves when it is committed: durable, unless it may be `later`. What `work` throws undoes
@@ -55,7 +54,6 @@ export interface StoreEngine {
   readonly operations: Operations;
   /** What a thread of its own can be asked for, by name. */
   readonly tasks: Readonly<Record<string, (...args: never[]) => unknown>>;
-  /** Opens the data and brings them up to date. */
   openToWrite(setup: never): Promise<{ readonly connection: WriterConnection; readonly report: OpenReport }>;
   openToRead(setup: never): Promise<ReaderConnection> | ReaderConnection;
 }
@@ -240,9 +238,7 @@ export class StoreWorker {
 }
 
 interface CommittedBatch extends Pick<Committed, "commit"> {
-  /** What came of each call, in order. */
   readonly outcomes: readonly WireOutcome[];
-  /** What goes with the answer. */
   readonly work: Taken;
 }
 

@@ -4,7 +4,6 @@ import { type Committed, fromWireError, type WireOutcome, type WriteCall } from 
 import { NOTHING_STORED, type StoreThreads } from "./store-threads.ts";
 import { parseText } from "../../json/parse.ts";
 
-/** A write to be sent. */
 export interface PendingWrite {
   readonly operation: string;
   /** About how many rows the write writes. */
@@ -15,7 +14,6 @@ export interface PendingWrite {
   readonly call: (bytes: ByteWriter) => unknown;
 }
 
-/** What came of a committed write. */
 export interface WriteReply<R = unknown> {
   readonly value: R;
   /** The payloads of its batch, to which the value refers. */
@@ -54,7 +52,6 @@ export class ByteWriter {
 interface WriteCaller
   extends Pick<PromiseWithResolvers<WriteReply>, "resolve" | "reject">, Pick<PendingWrite, "isKept"> {}
 
-/** Writes that are sent together. */
 interface Batch {
   readonly calls: WriteCall[];
   /** The callers, in the order of the calls. */

@@ -29,7 +29,6 @@ export class Backups {
   readonly #threads: StoreThreads;
   readonly #closing = new AbortController();
   #source: FileHandle | undefined;
-  /** The backup that is being made or read. */
   #current: Promise<Backup> | undefined;
 
   /** @param path of the data file, which the store has open as `file` */

@@ -20,7 +20,6 @@ export interface FileFacts {
   readonly subscriptions: number;
   /** The number of the newest event; 0 when there is none. */
   readonly last_event: number;
-  /** When the newest event was published. */
   readonly last_event_at: string | null;
   /** How many deliveries of active subscriptions are unfinished: a server on the data sends them. */
   readonly waiting_deliveries: number;

@@ -34,7 +34,6 @@ export function logOf(file: string): string {
   return `${existsSync(file) ? realpathSync(file) : file}-wal`;
 }
 
-/** Makes the error of a file that is refused. */
 export function fileError(
   code: EvregErrorCode,
   file: string,
@@ -127,7 +126,6 @@ export function prepareFile(
   return { path, form };
 }
 
-/** Creates an empty file where there is none. */
 function createFile(path: string): void {
   try {
     closeSync(openSync(path, "a", 0o600));

@@ -21,7 +21,6 @@ export function fileIdAt(path: string): FileId | undefined {
  * `docs/troubleshooting.md` promises that it is noticed before anything more is acknowledged.
  */
 export class FileGuard {
-  /** The data file. */
   readonly id: FileId;
   readonly #path: string;
   /** The path without links, which the engine follows: the log is beside it. */

@@ -154,7 +154,6 @@ export function mustHaveUpgradeRoom(path: string, form: number): void {
 
 export interface StoredPayload {
   readonly eventId: number;
-  /** The bytes as they were published. */
   readonly payload: Uint8Array;
   /** Whether the payload is known not to be what was published. */
   readonly isDamaged: boolean;

@@ -32,7 +32,6 @@ export interface RestoreOptions {
   readonly folder: string;
   /** What messages call the backup. */
   readonly name: string;
-  /** The bytes of the backup. */
   readonly content: AsyncIterable<Uint8Array>;
   /** The keys that must open the backup's secrets. */
   readonly encryption: EncryptionKeys | undefined;
@@ -44,9 +43,7 @@ export interface RestoreOptions {
 }
 
 export interface RestoredData extends FileFacts {
-  /** The data file. */
   readonly file: string;
-  /** The number of the next event. */
   readonly next_event: number;
   /** Where the replaced data file is; `null` when there was none. */
   readonly kept: string | null;
@@ -175,7 +172,6 @@ export async function acceptLoss(path: string, nowMs: number): Promise<AcceptedL
   }
 }
 
-/** Says how the name of replaced data goes on. */
 function keptAs(nowMs: number): string {
   return `before-restore-${fileTimestamp(nowMs)}`;
 }

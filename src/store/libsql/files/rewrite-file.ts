@@ -182,7 +182,6 @@ function columnsOf(sql: SyncSql, table: string, database: "main" | "made"): read
   return columns.map(({ name }) => name);
 }
 
-/** Copies events with their payloads as they were published. */
 function copyRestored(sql: SyncSql, version: number): void {
   const columns = columnsOf(sql, "event", "made").filter((column) => column !== "payload");
   forEachPayload(sql, version, (payloads) => {

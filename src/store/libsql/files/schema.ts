@@ -29,7 +29,6 @@ export function formOf(applicationId: number, version: number): number {
   return applicationId === APPLICATION_ID && version > 0 ? version : -1;
 }
 
-/** Reads the form of a file that is open. */
 export function readForm(sql: SyncSql): number {
   return formOf(sql.value("PRAGMA application_id"), sql.value("PRAGMA user_version"));
 }

@@ -109,7 +109,6 @@ export async function replaceSecrets(
   }
 }
 
-/** Deletes previous secrets whose overlap has ended. */
 export async function deleteExpiredSecrets(sql: Sql, nowMs: number): Promise<void> {
   await sql.erase(
     `UPDATE subscription_secret SET previous_secret = NULL, previous_until_ms = NULL WHERE previous_until_ms <= ?`,

@@ -27,7 +27,6 @@ import { deleteSecrets, insertSecrets, replaceSecrets, setBearer } from "./crede
 import { endMatches, matchActions } from "./matching.ts";
 import type { Work } from "../operation.ts";
 
-/** What is stored for a subscription that has no handler. */
 const NO_HANDLER = "";
 
 export async function createSubscription(

@@ -37,7 +37,6 @@ export function blocksOf(range: RowidRange, sizes: readonly number[] = BLOCK_SIZ
   ];
 }
 
-/** The rowids of blocks. */
 export function rangeOf({ size, first, last }: BlockRun): RowidRange {
   return { low: first * size, high: (last + 1) * size - 1 };
 }

@@ -94,7 +94,6 @@ export class SelectedEvents {
     return await this.#rowidWithin(within!, before - block.eventsBefore);
   }
 
-  /** Adds up the counts of blocks, and counts single rowids by an index. */
   async #count(runs: readonly BlockRun[]): Promise<number> {
     const { blocks = [], rowids = [] } = Object.groupBy(runs, ({ size }) => (size > 1 ? "blocks" : "rowids"));
     const events =

@@ -22,7 +22,6 @@ import type { Incoming } from "../queue/wire.ts";
 // none of these actions has one, that costs one query.
 
 interface ReportedChanges {
-  /** Deliveries that failed for good. */
   readonly failed?: readonly number[];
   /** Deliveries that their subscriptions block for from now on. */
   readonly blocked?: readonly number[];

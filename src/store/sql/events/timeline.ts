@@ -38,7 +38,6 @@ export async function idRangesOf(
   return ranges;
 }
 
-/** Answers the rest of the ranges past a rowid, in the direction of the order. */
 export function rangesAfter(
   ranges: readonly RowidRange[],
   after: number,

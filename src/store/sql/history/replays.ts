@@ -60,7 +60,6 @@ export async function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Pr
   return await findReplay(sql, id);
 }
 
-/** Answers the action of a subscription that was not deleted. */
 async function boundAction(sql: Sql, subscription: number): Promise<string | undefined> {
   if (!isRowid(subscription)) return undefined;
   return await sql.value(
@@ -103,7 +102,6 @@ export async function cancelReplay(work: Work, id: number, nowMs: number): Promi
   return await endReplay(work, id, "cancelled", null, nowMs);
 }
 
-/** Ends the running replay of a subscription, if there is one. */
 export async function endRunning(
   work: Work,
   subscription: number,
@@ -115,7 +113,6 @@ export async function endRunning(
   if (running !== undefined) await endReplay(work, running.rowid, status, reason, nowMs);
 }
 
-/** Ends a replay that runs; answers it. */
 async function endReplay(
   work: Work,
   id: number,

@@ -66,7 +66,6 @@ async function loadOwned(
   );
 }
 
-/** Answers those of the events that have no unfinished delivery. */
 async function finishedOf(sql: Sql, eventIds: readonly number[]): Promise<readonly number[]> {
   return await sql.column(
     `SELECT g.id FROM list(?: id bigint) AS g WHERE NOT EXISTS (

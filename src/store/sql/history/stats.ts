@@ -31,11 +31,9 @@ interface SeriesCounts {
   lastError: string | null;
 }
 
-/** What a transaction counts. */
 export class StatsCounts {
   readonly #counted = new Map<string, SeriesCounts>();
 
-  /** Counts something of a series, and of everything. */
   add(atMs: number, series: Series, measure: number, count = 1, error: string | null = null): void {
     this.#add(atMs, EVERYTHING, measure, count, error);
     const [action] = series;

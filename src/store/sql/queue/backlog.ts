@@ -177,9 +177,7 @@ const IS_BLOCKED = `(d.state = ${DELIVERY_STATE.behind} AND ${BLOCKS} AND EXISTS
 /** SQL that says whether the delivery `d` is to be sent by a time, which is its value. */
 const IS_NOW = `(d.due_ms IS NOT NULL AND (d.priority = ${REQUESTED} OR max(d.due_ms, ${WAIT_END}) <= ?))`;
 
-/** Selects the deliveries of a cause. */
 export interface CauseFilter {
-  /** The subscriptions that may have such deliveries. */
   readonly subscriptions: readonly number[];
   /** A condition on the delivery `d` and its subscription `s`, with its values. */
   readonly condition: string;

@@ -36,7 +36,6 @@ export async function claimDue(work: Work, call: ClaimRequest): Promise<ClaimRep
   return { ...due, rows: await claimedRows(work, rows, () => claimId) };
 }
 
-/** Leases due deliveries for those who take them. */
 export async function claimForConsumers(work: Work, call: ConsumerRequest): Promise<ClaimReply> {
   const { nowMs, maxClaims, maxPayloadBytes } = call;
   const consumers = new Map(call.consumers);
@@ -176,7 +175,6 @@ async function loadWaiting(
   return JSON.parse(rows) as WaitingDelivery[][];
 }
 
-/** A due delivery before it is leased. */
 type DueRow = Omit<ClaimedRow, "claimId" | "payload"> & PayloadRequest;
 
 /** SQL of a `ClaimedSubscriptionRow`. */
@@ -268,7 +266,6 @@ export async function findSendable(sql: Sql, id: number): Promise<string> {
   return await readSubscriptions(sql, new Set([id]));
 }
 
-/** Reads subscriptions, as `ClaimedSubscriptionRow`s in JSON. */
 async function readSubscriptions(sql: Sql, ids: ReadonlySet<number>): Promise<string> {
   if (ids.size === 0) return "[]";
   const rows = await sql.rows(`SELECT ${SUBSCRIPTION_ROW} ${REQUESTED_SUBSCRIPTIONS}`, [...ids]);

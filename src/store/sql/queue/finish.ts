@@ -106,14 +106,12 @@ async function leaseNext(
   );
 }
 
-/** A delivery that is leased. */
 interface LeasedDelivery extends AttemptedDelivery {
   readonly id: number;
   readonly claim_id: number;
   readonly subscription_id: number;
   /** The action of its event; 0 where that is damaged. */
   readonly action_id: number;
-  /** The number of the attempt under way. */
   readonly attempt: number;
   /** Who took the delivery; `null` for one that evreg sent. */
   readonly consumer: string | null;

@@ -14,7 +14,6 @@ import { DELIVERY_STATE, LEASE_OF, settingOf, UNFINISHED_STATES } from "./delive
 // A subscription's order counts for what is made while it is in force: where it changes, what is unfinished keeps the key that it
 // has, or none.
 
-/** A key of a subscription. */
 export type OrderKey = readonly [subscriptionId: number, key: number];
 
 const { pending: PENDING, behind: BEHIND, failed: FAILED } = DELIVERY_STATE;

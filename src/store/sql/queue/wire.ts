@@ -17,7 +17,6 @@ export interface EventBatch extends RecordingCall<Incoming> {
   readonly claim?: RecordClaim | undefined;
 }
 
-/** An event that is to be decided on. */
 export interface Incoming extends EventCandidate {
   /** Where its payload begins in the bytes of the batch. */
   readonly offset: number;
@@ -31,7 +30,6 @@ export interface RecordedLeases {
   readonly deliveries: readonly { readonly deliveryId: number; readonly subscriptionId: number }[];
 }
 
-/** What came of one event. */
 export type WireRecordOutcome =
   | Exclude<RecordDecision, { kind: "recorded" }>
   | (RecordDecision & { readonly kind: "recorded"; readonly leases?: RecordedLeases });
@@ -43,7 +41,6 @@ export interface ClaimReply extends Omit<ClaimAnswer, "claims"> {
   readonly subscriptions: string;
 }
 
-/** A leased delivery. */
 export interface ClaimedRow extends Required<Omit<Claim, "event" | "subscription" | "isFromReplay">> {
   readonly subscriptionId: number;
   readonly eventId: number;
@@ -62,7 +59,6 @@ export interface ClaimedSubscriptionRow
   readonly settings: string | null;
 }
 
-/** A result to be stored. */
 export interface FinishedRow extends AttemptResult {
   readonly nowMs: number;
   readonly options?: FinishOptions;
