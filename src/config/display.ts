@@ -39,10 +39,9 @@ export function nodeSettings(config: Config): Readonly<Record<string, string>> {
   );
 }
 
-function valueAt(config: Config, { path }: ConfigKey): ConfigValue | undefined {
-  const [outer = "", inner] = path.split(".");
-  const at = (config as unknown as Record<string, unknown>)[outer];
-  return (inner === undefined ? at : (at as Record<string, unknown>)[inner]) as ConfigValue | undefined;
+function valueAt(config: Config, { section, name }: ConfigKey): ConfigValue | undefined {
+  const holder = section === "" ? config : config[section as keyof Config];
+  return (holder as Readonly<Record<string, ConfigValue>>)[name];
 }
 
 function shown({ kind, secret }: ConfigKey, value: ConfigValue): ConfigValue {
@@ -59,15 +58,15 @@ const HEAD = [
 /** A configuration file that holds every key with its default, and changes nothing. */
 export function exampleConfig(): string {
   let text = HEAD.map((line) => comment(line.split(" "), "")).join("");
-  let section = "";
+  let before = "";
   for (const key of CONFIG_KEYS) {
-    const [outer = "", inner] = key.path.split(".");
+    const { section, name } = key;
     text += "\n";
-    if (inner !== undefined && outer !== section) text += `${outer}:\n`;
-    section = inner === undefined ? "" : outer;
-    const indent = inner === undefined ? "" : "  ";
+    if (section !== "" && section !== before) text += `${section}:\n`;
+    before = section;
+    const indent = section === "" ? "" : "  ";
     const value = typeof key.default === "string" ? key.default : JSON.stringify(key.default);
-    text += `${comment(about(key), indent)}${indent}${inner ?? outer}: ${value}\n`;
+    text += `${comment(about(key), indent)}${indent}${name}: ${value}\n`;
   }
   return text;
 }

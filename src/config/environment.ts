@@ -7,17 +7,11 @@ import { nearest } from "../domain/words/nearest.ts";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PREFIX = "EVREG_";
-/** Variables of the command line framework. */
-const FRAMEWORK_VARIABLES = ["DEBUG", "DISABLE_THEME", "BINPATH", "CACHE_DIR", "CONFIG_DIR"];
+const OF_KEYS = CONFIG_KEYS.flatMap(({ env, secret }) => (secret === true ? [env, `${env}_FILE`] : [env]));
+/** The variables that mean something, without their prefix; the last five are the command line framework's. */
 const KNOWN = new Set([
-  CONFIG_FILE_ENV,
-  CONTEXT_ENV,
-  ...FRAMEWORK_VARIABLES.map((name) => PREFIX + name),
-  ...CONFIG_KEYS.flatMap(({ env, envAlias = env, secret }) => [
-    env,
-    envAlias,
-    ...(secret ? [`${env}_FILE`] : []),
-  ]),
+  ...[CONFIG_FILE_ENV, CONTEXT_ENV, ...OF_KEYS].map((name) => name.slice(PREFIX.length)),
+  ...["DEBUG", "DISABLE_THEME", "BINPATH", "CACHE_DIR", "CONFIG_DIR"],
 ]);
 
 /** Kubernetes puts these into every container beside a service named `evreg`. */
@@ -35,13 +29,10 @@ interface EnvironmentValues {
 export function readEnvironment(env: Environment, cwd: string): EnvironmentValues {
   const values = new SourceValues("environment", cwd);
   for (const key of CONFIG_KEYS) readKey(values, key, env, cwd);
-  for (const [name, value] of Object.entries(env)) {
-    if (!name.startsWith(PREFIX) || value === undefined || KNOWN.has(name) || isFromKubernetes(name, value))
-      continue;
-    const meant = nearest(
-      name.slice(PREFIX.length),
-      [...KNOWN].filter((known) => known.startsWith(PREFIX)).map((known) => known.slice(PREFIX.length)),
-    );
+  for (const [name, value = ""] of Object.entries(env)) {
+    const word = name.slice(PREFIX.length);
+    if (!name.startsWith(PREFIX) || KNOWN.has(word) || isFromKubernetes(name, value)) continue;
+    const meant = nearest(word, KNOWN);
     const advice =
       meant === undefined
         ? "unset it, or see config.example.yaml for those there are"
@@ -52,11 +43,10 @@ export function readEnvironment(env: Environment, cwd: string): EnvironmentValue
 }
 
 function readKey(into: SourceValues, key: ConfigKey, env: Environment, cwd: string): void {
-  const variables: { place: string; value: string }[] = [];
-  for (const place of [key.env, ...(key.envAlias === undefined ? [] : [key.envAlias])]) {
+  const variables = [key.env, ...(key.envAlias === undefined ? [] : [key.envAlias])].flatMap((place) => {
     const value = text(env, place);
-    if (value !== undefined && !isFromKubernetes(place, value)) variables.push({ place, value });
-  }
+    return value === undefined || isFromKubernetes(place, value) ? [] : { place, value };
+  });
   const file = `${key.env}_FILE`;
   const path = key.secret === true ? text(env, file) : undefined;
   if (path !== undefined) {

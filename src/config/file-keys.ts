@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { type Document, isAlias, isMap, isScalar, type Node } from "yaml";
 import { EvregError } from "../domain/error.ts";
 import { nearest } from "../domain/words/nearest.ts";
-import { KEY_BY_PATH, SECTIONS } from "./keys.ts";
+import { CONFIG_KEYS, KEY_BY_PATH, SECTIONS } from "./keys.ts";
 import { SourceValues } from "./values.ts";
 import { readYaml, startOf } from "./yaml.ts";
 
@@ -10,38 +10,34 @@ import { readYaml, startOf } from "./yaml.ts";
  * Every key of a file, each with its line and column; unknown ones are problems.
  * @throws `usage` when the text is not YAML
  */
-export function readFileKeys(path: string, text: string): SourceValues {
-  const result = new SourceValues("file", dirname(path));
+export function readFileKeys(file: string, text: string): SourceValues {
+  const result = new SourceValues("file", dirname(file));
   const { documents, lines, faults } = readYaml(text);
+  const at = ({ line, col }: { readonly line: number; readonly col: number }) => `${file}:${line}:${col}`;
   const [fault] = faults;
   if (fault !== undefined) {
-    const { line, col, message } = fault;
-    throw new EvregError("usage", `${path}:${line}:${col}: this is not the YAML evreg reads: ${message}`);
+    throw new EvregError("usage", `${at(fault)}: this is not the YAML evreg reads: ${fault.message}`);
   }
   const document = documents[0]!;
-
-  const place = (node: Node | null): string => {
-    const { line, col } = lines.linePos(startOf(node));
-    return `${path}:${line}:${col}`;
-  };
+  const place = (node: Node | null) => at(lines.linePos(startOf(node)));
   const readMapping = (node: Node | null, section: string): void => {
     const mapping = isAlias(node) ? node.resolve(document) : node;
     if (mapping === null || mapping === undefined || (isScalar(mapping) && mapping.value === null)) return;
     if (!isMap(mapping)) {
       const name = section === "" ? "the file" : section;
-      const message = `${name} must be a mapping with the keys ${keysOf(section).join(", ")}`;
+      const message = `${name} must be a mapping with the keys ${namesIn(section).join(", ")}`;
       return result.refuse(name, place(node), message);
     }
     for (const { key, value } of mapping.items as { key: Node; value: Node | null }[]) {
-      const word = isScalar(key) ? String(key.value) : "?";
-      if (section === "" && SECTIONS.has(word)) readMapping(value, word);
-      else readKey(section === "" ? word : `${section}.${word}`, section, key, value);
+      const name = isScalar(key) ? String(key.value) : "?";
+      if (section === "" && SECTIONS.has(name)) readMapping(value, name);
+      else readKey(section === "" ? name : `${section}.${name}`, section, key, value);
     }
   };
-  const readKey = (name: string, section: string, word: Node, value: Node | null): void => {
-    const key = KEY_BY_PATH.get(name);
-    if (key === undefined || (section === "" && name.includes("."))) {
-      return result.refuse(name, place(word), `${name} is not a key of evreg; ${advice(name, section)}`);
+  const readKey = (path: string, section: string, word: Node, value: Node | null): void => {
+    const key = KEY_BY_PATH.get(path);
+    if (key?.section !== section) {
+      return result.refuse(path, place(word), `${path} is not a key of evreg; ${advice(path, section)}`);
     }
     const typed = plain(value, document);
     // `null` is how the example file writes "not set".
@@ -60,17 +56,14 @@ function plain(node: Node | null, document: Document): unknown {
   }
 }
 
-function advice(name: string, section: string): string {
-  if (section === "" && KEY_BY_PATH.has(name)) {
-    const [outer = "", inner = ""] = name.split(".");
-    return `write it as ${inner} inside ${outer}:`;
-  }
-  const meant = nearest(name, [...KEY_BY_PATH.keys(), ...SECTIONS]);
-  return meant === undefined ? `here it takes ${keysOf(section).join(", ")}` : `did you mean ${meant}?`;
+function advice(path: string, section: string): string {
+  const elsewhere = KEY_BY_PATH.get(path);
+  if (elsewhere !== undefined) return `write it as ${elsewhere.name} inside ${elsewhere.section}:`;
+  const meant = nearest(path, [...KEY_BY_PATH.keys(), ...SECTIONS]);
+  return meant === undefined ? `here it takes ${namesIn(section).join(", ")}` : `did you mean ${meant}?`;
 }
 
-function keysOf(section: string): string[] {
-  const names = [...KEY_BY_PATH.keys()];
-  if (section === "") return [...names.filter((name) => !name.includes(".")), ...SECTIONS];
-  return names.filter((name) => name.startsWith(`${section}.`)).map((name) => name.slice(section.length + 1));
+function namesIn(section: string): string[] {
+  const names = CONFIG_KEYS.filter((key) => key.section === section).map(({ name }) => name);
+  return section === "" ? [...names, ...SECTIONS] : names;
 }

@@ -272,26 +272,30 @@ export type DeliveryConfig = Config["delivery"];
 /** One key of the configuration, with every name it goes by. */
 export interface ConfigKey extends Omit<KeySchema, "default"> {
   readonly kind: Kind;
-  /** Dotted, as in the file: `delivery.timeoutMs`. */
+  /** `delivery.timeoutMs`: its section with a dot, where it has one, and its name. */
   readonly path: string;
+  /** The mapping of the file that holds it; empty for the file's own keys. */
+  readonly section: string;
+  readonly name: string;
   readonly default: NonNullable<KeySchema["default"]> | null;
   readonly env: string;
 }
 
 export const CONFIG_KEYS: readonly ConfigKey[] = Object.entries(SCHEMA).flatMap(([outer, entry]) =>
   isKey(entry)
-    ? [keyAt(outer, entry)]
-    : Object.entries(entry).map(([inner, key]: [string, KeySchema]) => keyAt(`${outer}.${inner}`, key)),
+    ? [keyAt("", outer, entry)]
+    : Object.entries(entry).map(([inner, key]: [string, KeySchema]) => keyAt(outer, inner, key)),
 );
 
 function isKey(entry: object): entry is KeySchema {
   return "kind" in entry;
 }
 
-function keyAt(path: string, key: KeySchema): ConfigKey {
-  const words = path.replace(/[A-Z]/g, (letter) => `_${letter}`).replace(".", "_");
+function keyAt(section: string, name: string, key: KeySchema): ConfigKey {
+  const path = section === "" ? name : `${section}.${name}`;
+  const env = `EVREG_${path.replace(/[A-Z]/g, "_$&").replace(".", "_").toUpperCase()}`;
   // What a kind reads is only given back to the same kind.
-  return { default: null, env: `EVREG_${words.toUpperCase()}`, ...key, kind: key.kind as Kind, path };
+  return { default: null, env, ...key, kind: key.kind as Kind, path, section, name };
 }
 
 /** The file to read (`--config`). */
@@ -304,5 +308,5 @@ export const KEY_BY_PATH: ReadonlyMap<string, ConfigKey> = new Map(CONFIG_KEYS.m
 
 /** `auth`, `limits`, …: the mappings that hold keys. */
 export const SECTIONS: ReadonlySet<string> = new Set(
-  CONFIG_KEYS.filter((key) => key.path.includes(".")).map((key) => key.path.slice(0, key.path.indexOf("."))),
+  CONFIG_KEYS.map(({ section }) => section).filter((section) => section !== ""),
 );

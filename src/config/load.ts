@@ -45,13 +45,13 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { values: variables, contextName, configFile } = readEnvironment(env, cwd);
   const systemd = readStateDirectory(env, cwd);
   const values = defaultValues(cwd);
-  const folders = [flags, variables, systemd].map(({ found }) => found.get("data")?.value);
-  const data = folders.find((folder) => folder !== undefined) ?? values.get("data");
+  const folder = [flags, variables, systemd].find(({ found }) => found.has("data"))?.found.get("data")?.value;
+  const data = String(folder ?? values.get("data"));
   const named = options.configFile ?? configFile;
   const file = await (configText !== undefined
     ? loadText(configText.name, configText.text)
     : named === undefined
-      ? findFile(cwd, String(data))
+      ? findFile(cwd, data)
       : loadNamedFile(resolve(cwd, named)));
   const sources = [flags, variables, ...(file === undefined ? [] : [file.keys]), systemd];
   const byKey = new Map(sources.toReversed().flatMap((source) => Array.from(source.found)));
@@ -68,7 +68,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   return {
     config: buildConfig(values),
     places: byKey,
-    warnings: warningsFor(values, byKey, configText === undefined ? file?.path : undefined),
+    warnings: warningsFor(configText === undefined ? file?.path : undefined, byKey),
     file: file?.path,
     unnamedUrlPlace: unnamedPlace("remote.url"),
     unnamedDataPlace: unnamedPlace("data"),
@@ -120,18 +120,13 @@ export function defaultConfig(cwd: string): Config {
   return buildConfig(defaultValues(cwd));
 }
 
-/** Nests dotted keys and freezes the result at every level. */
+/** Nests the keys in their sections, and freezes the result at every level. */
 function buildConfig(values: ReadonlyMap<string, ConfigValue>): Config {
   const config: Record<string, unknown> = {};
-  for (const { path } of CONFIG_KEYS) {
-    const [outer = "", inner] = path.split(".");
-    const value = Object.freeze(values.get(path));
-    if (inner === undefined) {
-      config[outer] = value;
-      continue;
-    }
-    const section = (config[outer] ??= {}) as Record<string, unknown>;
-    if (value !== undefined) section[inner] = value;
+  for (const { path, section, name } of CONFIG_KEYS) {
+    const holder = section === "" ? config : ((config[section] ??= {}) as Record<string, unknown>);
+    const value = values.get(path);
+    if (value !== undefined) holder[name] = Object.freeze(value);
   }
   for (const section of Object.values(config)) Object.freeze(section);
   // Every key of the table is checked to its type before it gets here, and the table's test holds it to `Config`.
@@ -147,36 +142,38 @@ type Places = ReadonlyMap<string, Found>;
  */
 function applyRules(values: ConfigValues, places: Places): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
-  const refuse = ({ key, place }: Found, message: string): void => {
-    problems.push({ name: key.path, place, message: `${key.path} ${message}` });
+  /** @param path of a key that is not at its default */
+  const refuse = (path: string, message: string): void => {
+    problems.push({ name: path, place: places.get(path)!.place, message: `${path} ${message}` });
   };
   const host = String(values.get("host"));
-  const auth = places.get("auth.mode");
-  if (auth?.value === "off" && !isLoopbackHost(host)) {
+  if (values.get("auth.mode") === "off" && !isLoopbackHost(host)) {
     refuse(
-      auth,
+      "auth.mode",
       `off is only for a loopback host such as 127.0.0.1, not ${host}: anybody who reaches it could do anything`,
     );
   }
-  const [cert, certKey] = [places.get("tls.cert"), places.get("tls.key")];
-  if (cert !== undefined && certKey === undefined) refuse(cert, `needs tls.key ${BESIDE_IT}`);
-  if (certKey !== undefined && cert === undefined) refuse(certKey, `needs tls.cert ${BESIDE_IT}`);
-  const previousKey = places.get("encryption.previousKey");
-  if (previousKey !== undefined && !values.has("encryption.key")) {
+  for (const [path, other] of [
+    ["tls.cert", "tls.key"],
+    ["tls.key", "tls.cert"],
+  ] as const) {
+    if (!values.has(path) || values.has(other)) continue;
+    refuse(path, `needs ${other} beside it: https takes a certificate and its key`);
+  }
+  if (values.has("encryption.previousKey") && !values.has("encryption.key")) {
     refuse(
-      previousKey,
+      "encryption.previousKey",
       "is for changing the key, and there is no encryption.key to change to; set EVREG_ENCRYPTION_KEY to the new one",
     );
   }
-  const inFlight = places.get("delivery.maxInFlightPerSubscription");
-  const total = Number(values.get("delivery.maxInFlight"));
+  const perSubscription = "delivery.maxInFlightPerSubscription";
+  const [own, total] = [Number(values.get(perSubscription)), Number(values.get("delivery.maxInFlight"))];
   const max = Math.max(1, total - 1);
-  if (inFlight === undefined) {
-    const own = Number(values.get("delivery.maxInFlightPerSubscription"));
-    values.set("delivery.maxInFlightPerSubscription", Math.min(own, Math.max(1, Math.floor(total / 2))));
-  } else if (Number(inFlight.value) > max) {
+  if (!places.has(perSubscription)) {
+    values.set(perSubscription, Math.min(own, Math.max(1, Math.floor(total / 2))));
+  } else if (own > max) {
     refuse(
-      inFlight,
+      perSubscription,
       `must be at most ${max} with a delivery.maxInFlight of ${total}, so that one subscription cannot take every place`,
     );
   }
@@ -186,29 +183,11 @@ function applyRules(values: ConfigValues, places: Places): ConfigProblem[] {
   return problems;
 }
 
-const BESIDE_IT = "beside it: https takes a certificate and its key";
-
-/** What a person should know, although evreg starts. Never holds a secret. */
-function warningsFor(values: ConfigValues, places: Places, file: string | undefined): string[] {
-  const warnings: string[] = [];
-  const secrets = CONFIG_KEYS.filter((key) => key.secret === true && places.get(key.path)?.source === "file");
-  if (file !== undefined && secrets.length > 0 && othersMayRead(file)) {
-    warnings.push(
-      `${file} holds ${secrets.map((key) => key.path).join(" and ")} and others on this machine may read it; run: chmod 600 ${file}`,
-    );
-  }
-  const url = values.get("remote.url");
-  if (typeof url === "string" && values.has("remote.token") && isUnencrypted(url)) {
-    warnings.push(`The token goes to ${url} unencrypted; use an https: address.`);
-  }
-  return warnings;
-}
-
-function othersMayRead(file: string): boolean {
-  return process.platform !== "win32" && (statSync(file).mode & 0o077) !== 0;
-}
-
-function isUnencrypted(url: string): boolean {
-  const { protocol, hostname } = new URL(url);
-  return protocol === "http:" && !isLoopbackHost(hostname.replace(/^\[|\]$/g, ""));
+/** Of secrets in a file that others may read. */
+function warningsFor(file: string | undefined, places: Places): string[] {
+  const secrets = CONFIG_KEYS.filter(({ path, secret }) => secret && places.get(path)?.source === "file");
+  if (file === undefined || secrets.length === 0 || process.platform === "win32") return [];
+  if ((statSync(file).mode & 0o077) === 0) return [];
+  const names = secrets.map(({ path }) => path).join(" and ");
+  return [`${file} holds ${names} and others on this machine may read it; run: chmod 600 ${file}`];
 }

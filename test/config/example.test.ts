@@ -33,18 +33,11 @@ test("the example file has every key with its default, in the table's order, and
 test("each key is below a comment with its description, variables, flag and limits", () => {
   const lines = text.split("\n");
   for (const key of CONFIG_KEYS) {
-    const name = key.path.slice(key.path.lastIndexOf(".") + 1);
-    const section = key.path.includes(".") ? lines.indexOf(`${key.path.split(".")[0]}:`) : 0;
-    const at = lines.findIndex((line, index) => index >= section && line.trim().startsWith(`${name}: `));
-    const above = lines.slice(0, at).toReversed();
-    const comment = above
-      .slice(
-        0,
-        above.findIndex((line) => !line.trim().startsWith("#")),
-      )
-      .toReversed()
-      .map((line) => line.trim().slice(2))
-      .join(" ");
+    const section = key.section === "" ? 0 : lines.indexOf(`${key.section}:`);
+    const at = lines.findIndex((line, index) => index >= section && line.trim().startsWith(`${key.name}: `));
+    const before = lines.findLastIndex((line, index) => index < at && !line.trim().startsWith("#"));
+    const above = lines.slice(before + 1, at);
+    const comment = above.map((line) => line.trim().slice(2)).join(" ");
     const bounds = key.kind.bounds !== undefined && key.path !== "port" ? [key.kind.bounds.join(" to ")] : [];
     const names = [key.env, key.envAlias, key.flag === undefined ? undefined : `--${key.flag}`];
     for (const part of [...names, ...bounds]) if (part !== undefined) expect(comment).toContain(part);

@@ -336,10 +336,4 @@ describe("secrets", () => {
     chmodSync(file, 0o600);
     expect((await load()).warnings).toEqual([]);
   });
-
-  test("get a warning when sent over plain http to another machine", async () => {
-    const { warnings } = await load({ flags: { url: "http://evreg.example", token: "t" } });
-    expect(warnings).toEqual(["The token goes to http://evreg.example unencrypted; use an https: address."]);
-    expect((await load({ flags: { url: "http://[::1]:7480", token: "t" } })).warnings).toEqual([]);
-  });
 });
