@@ -11,7 +11,11 @@ const OF_KEYS = CONFIG_KEYS.flatMap(({ env, secret }) => (secret === true ? [env
 /** The variables that mean something, without their prefix; the last five are the command line framework's. */
 const KNOWN = new Set([
   ...[CONFIG_FILE_ENV, CONTEXT_ENV, ...OF_KEYS].map((name) => name.slice(PREFIX.length)),
-  ...["DEBUG", "DISABLE_THEME", "BINPATH", "CACHE_DIR", "CONFIG_DIR"],
+  "DEBUG",
+  "DISABLE_THEME",
+  "BINPATH",
+  "CACHE_DIR",
+  "CONFIG_DIR",
 ]);
 
 /** Kubernetes puts these into every container beside a service named `evreg`. */

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { BlockList } from "node:net";
 import { describe, expect, it } from "vitest";
 import { canonicalAddress, createAddressRules, parseNetwork } from "../../src/domain/addresses.ts";
+import { words } from "./refusal.ts";
 
 const closed = createAddressRules([]);
 
@@ -59,8 +60,6 @@ const ALLOWED_V6 = `
   2400:cb00::1 2600:1f18::1 2606:4700:4700::1111 2620:4f:7fff::1 2620:4f:8001::1 2a00:1450:4001::1
   2a00:1::5efe:8.8.8.8 2a00:1::200:5efe:808:808 2a00:64::8.8.8.8 2a00:1::5eff:10.0.0.1
   3ffe::1 3fff:1000::1 64:ff9b::8.8.8.8 64:ff9b::808:808 ::ffff:8.8.8.8 ::FFFF:808:808`;
-
-const words = (text: string): string[] => text.trim().split(/\s+/);
 
 describe("without opened networks", () => {
   it.each(words(REFUSED_V4))("refuses %s", (address) => {

@@ -1,16 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { EvregError } from "../../src/domain/error.ts";
+import type { EvregError } from "../../src/domain/error.ts";
 import { checkExtraHeaders } from "../../src/domain/subscription-settings.ts";
+import { refusal as refusalOf, words } from "./refusal.ts";
 
-function refusal(headers: Record<string, string>): EvregError | undefined {
-  try {
-    checkExtraHeaders("headers", headers);
-    return undefined;
-  } catch (error) {
-    if (error instanceof EvregError) return error;
-    throw error;
-  }
-}
+type Headers = Readonly<Record<string, string>>;
+const check = (headers: Headers): void => checkExtraHeaders("headers", headers);
+const refusal = (headers: Headers): EvregError => refusalOf(() => check(headers));
 
 describe("headers of a subscription", () => {
   it.each([
@@ -20,44 +15,17 @@ describe("headers of a subscription", () => {
     ["X-Empty", ""],
     ["X-Odd!#$%&'*+.^_`|~", "a b"],
   ])("may be %s: %s", (name, value) => {
-    expect(refusal(JSON.parse(JSON.stringify({ [name]: value })) as Record<string, string>)).toBeUndefined();
+    expect(() => check({ [name]: value })).not.toThrow();
   });
 
-  it.each([
-    "Authorization",
-    "authorization",
-    "Host",
-    "HOST",
-    "Content-Type",
-    "content-length",
-    "Content-Encoding",
-    "User-Agent",
-    "X-Evreg-Signature",
-    "x-evreg-anything",
-    "webhook-id",
-    "Webhook-Signature",
-    "Connection",
-    "Transfer-Encoding",
-    "Expect",
-    "Upgrade",
-    "TE",
-    "Trailer",
-    "Keep-Alive",
-    "Proxy-Authorization",
-    "Proxy-Connection",
-    "Proxy",
-    "proxy",
-    "Date",
-    "Accept-Encoding",
-    "Via",
-    "X_Evreg_Signature",
-    "webhook_id",
-    "CONTENT_LENGTH",
-    "x-evreg_event",
-    "transfer_encoding",
-    "__proto__",
-  ])("may not be %s, which the service or the connection sets", (name) => {
-    const named = JSON.parse(`{${JSON.stringify(name)}: "x"}`) as Record<string, string>;
+  it.each(
+    words(`
+    Authorization authorization Host HOST Content-Type content-length Content-Encoding User-Agent
+    X-Evreg-Signature x-evreg-anything webhook-id Webhook-Signature Connection Transfer-Encoding Expect
+    Upgrade TE Trailer Keep-Alive Proxy-Authorization Proxy-Connection Proxy proxy Date Accept-Encoding Via
+    X_Evreg_Signature webhook_id CONTENT_LENGTH x-evreg_event transfer_encoding __proto__`),
+  )("may not be %s, which the service or the connection sets", (name) => {
+    const named = JSON.parse(`{${JSON.stringify(name)}: "x"}`) as Headers;
     expect(refusal(named)).toMatchObject({ code: "invalid" });
   });
 
@@ -72,7 +40,7 @@ describe("headers of a subscription", () => {
         "X-Secret": `value-of-mine${value}value-of-mine`.replace(/^.*?( x|x ).*$/, value),
       });
       expect(error).toMatchObject({ code: "invalid", details: { field: 'headers["X-Secret"]' } });
-      expect(JSON.stringify(error?.body())).not.toContain("value-of-mine");
+      expect(JSON.stringify(error.body())).not.toContain("value-of-mine");
     },
   );
 
@@ -83,7 +51,7 @@ describe("headers of a subscription", () => {
 
   it("may have 8 KiB in all, names and values, and not a byte more", () => {
     const full = Object.fromEntries(Array.from({ length: 8 }, (_, at) => [`X-Of-${at}`, "x".repeat(1_018)]));
-    expect(refusal(full)).toBeUndefined();
+    expect(() => check(full)).not.toThrow();
     expect(refusal({ ...full, "X-Of-7": "x".repeat(1_019) })).toMatchObject({
       code: "invalid",
       details: { field: "headers", message: expect.stringContaining("these are 8193") as string },
@@ -93,10 +61,10 @@ describe("headers of a subscription", () => {
   it("may not have a value that is too long, and do not repeat it", () => {
     const error = refusal({ "X-Long": "secret".repeat(200) });
     expect(error).toMatchObject({ code: "invalid", details: { field: 'headers["X-Long"]' } });
-    expect(JSON.stringify(error?.body())).not.toContain("secret");
+    expect(JSON.stringify(error.body())).not.toContain("secret");
   });
 
   it("refuse Authorization and name the bearer value", () => {
-    expect(refusal({ Authorization: "Bearer x" })?.message).toContain("bearer_token");
+    expect(refusal({ Authorization: "Bearer x" }).message).toContain("bearer_token");
   });
 });

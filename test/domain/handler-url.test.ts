@@ -1,21 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { EvregError } from "../../src/domain/error.ts";
+import type { EvregError } from "../../src/domain/error.ts";
 import { checkHandlerUrl, literalAddress, type HandlerPolicy } from "../../src/domain/handler-url.ts";
+import { refusal as refusalOf, words } from "./refusal.ts";
 
 const PUBLIC: HandlerPolicy = { allowHttp: false, allowNetworks: [] };
 const DEV: HandlerPolicy = { allowHttp: true, allowNetworks: ["127.0.0.0/8", "::1/128"] };
 
 function refusal(handler: unknown, policy = PUBLIC): EvregError {
-  try {
-    checkHandlerUrl("handler", handler, policy);
-  } catch (error) {
-    if (error instanceof EvregError) return error;
-    throw error;
-  }
-  throw new Error(`accepted ${String(handler)}`);
+  return refusalOf(() => checkHandlerUrl("handler", handler, policy));
 }
-
-const words = (text: string): string[] => text.trim().split(/\s+/);
 
 describe("a valid handler", () => {
   it.each(
@@ -47,27 +40,14 @@ describe("a valid handler", () => {
 
 describe("an invalid handler", () => {
   it.each([
-    "http://example.com/",
-    "ftp://example.com/",
-    "file:///etc/passwd",
-    "data:text/plain,a",
-    "javascript:alert(1)",
-    "gopher://example.com/",
-    "ws://example.com/",
-    "wss://example.com/",
-    "blob:https://example.com/1",
-    "mailto:a@example.com",
-    "//example.com/a",
-    "/webhooks",
-    "example.com",
-    "example.com:443/a",
-    "https:",
-    "https:/",
-    "https://",
-    "https:///",
-    "https:example.com",
-    "https:/example.com",
-    "https:///example.com/",
+    ...words(`
+    http://example.com/ ftp://example.com/ file:///etc/passwd data:text/plain,a javascript:alert(1)
+    gopher://example.com/ ws://example.com/ wss://example.com/ blob:https://example.com/1
+    mailto:a@example.com //example.com/a /webhooks example.com example.com:443/a https: https:/ https://
+    https:/// https:example.com https:/example.com https:///example.com/ https://example.com:99999/
+    https://example.com:0/ https://example.com:x/ https://exa%mple.com/ https://[::1/
+    https://[fe80::1%25eth0]/ https://256.256.256.256/ https://1.2.3.4.5/ https://example.com/#fragment
+    https://example.com/#`),
     "https:\\\\example.com\\a",
     "https://example.com\\@evil.example/",
     " https://example.com/",
@@ -78,19 +58,8 @@ describe("an invalid handler", () => {
     "https://example.com/\r\nHost: other",
     "https://example.com/\0",
     "https://example.com/\u00a0",
-    "https://example.com:99999/",
-    "https://example.com:0/",
-    "https://example.com:x/",
-    "https://exa%mple.com/",
-    "https://[::1/",
-    "https://[fe80::1%25eth0]/",
-    "https://256.256.256.256/",
-    "https://1.2.3.4.5/",
-    "https://example.com/#fragment",
-    "https://example.com/#",
     "https://example.com/\ud800",
     "",
-    "null",
   ])("%j", (handler) => {
     const error = refusal(handler);
     expect(error.code).toBe("invalid");

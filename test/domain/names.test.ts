@@ -1,15 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { EvregError } from "../../src/domain/error.ts";
 import { checkActionName, checkLabel, nextVersionName } from "../../src/domain/names.ts";
-
-const refusal = (check: () => unknown): EvregError => {
-  try {
-    check();
-  } catch (error) {
-    if (error instanceof EvregError) return error;
-  }
-  throw new Error("accepted");
-};
+import { refusal } from "./refusal.ts";
 
 describe("an action's name", () => {
   test.each(["user.created", "a", "A-1_b.c.v2", "0", "x".repeat(128), `${"a.".repeat(63)}bc`])(
