@@ -14,6 +14,16 @@ export function refused(schemata: unknown): { field: unknown; message: string } 
   throw new Error(`accepted ${JSON.stringify(schemata).slice(0, 200)}`);
 }
 
+/** What is made of a schema; `undefined` where evreg takes none such, as with a reference to itself. */
+export function ifTaken<T>(make: () => T): T | undefined {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof EvregError) return undefined;
+    throw error;
+  }
+}
+
 /** A schema as the registry takes it: checked, then compiled. */
 export function accepted(schemata: unknown): Validator {
   checkSchema(schemata);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
-import { randomFrom } from "../../schema/compatibility/random-payloads.ts";
+import { SeededRandom } from "../../../src/schema/generate/seeded-random.ts";
 import { Disk, type Leaving } from "./disk.ts";
 import { type Note, notesIn } from "./notes.ts";
 
@@ -94,7 +94,8 @@ export class Recording {
     options: { readonly seed: number; readonly from?: Moment; readonly atOnce?: number },
   ): Promise<void> {
     const { seed, from = 0, atOnce = 1 } = options;
-    const random = randomFrom(seed);
+    const numbers = new SeededRandom(seed, 0);
+    const random = (): number => numbers.fraction();
     const moments = this.#moments(count - 1, from, random);
     const disk = this.#disk;
     const under = new Set<Promise<unknown>>();

@@ -1,35 +1,28 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { lengthOf, someOf } from "../../faults/length.ts";
-import { EvregError } from "../../../src/domain/error.ts";
 import { matches } from "../../../src/schema/validate/evaluate.ts";
 import { budget, VALIDATION_STEPS } from "../../../src/schema/limits.ts";
 import { readSchema } from "../../../src/schema/read.ts";
-import { compileSchema, type Validator } from "../../../src/schema/validate/compile.ts";
+import { SeededRandom } from "../../../src/schema/generate/seeded-random.ts";
+import { compileSchema } from "../../../src/schema/validate/compile.ts";
 import { githubTypes } from "../../support/github.ts";
+import { ifTaken } from "../refused.ts";
 import { readerOf } from "./judge.ts";
-import { payloadFor, randomFrom } from "./random-payloads.ts";
+import { payloadFor } from "./random-payloads.ts";
 import { anyDocument, type Json } from "./random-schemas.ts";
 
 const lengths = lengthOf("schema/compatibility/accepts");
 
 const root = (schema: Json) => readSchema(schema).root;
 
-function compiled(schema: Json): Validator | undefined {
-  try {
-    return compileSchema(schema);
-  } catch (error) {
-    if (error instanceof EvregError) return undefined;
-    throw error;
-  }
-}
-
 test("evreg's reading of a schema accepts exactly what the compiled schema accepts", () => {
-  const property = fc.property(anyDocument, fc.integer(), (schema, seed) => {
-    const [asIs, reader] = [compiled(schema), compiled(readerOf(schema))];
+  const property = fc.property(anyDocument, fc.nat(), (schema, seed) => {
+    const asIs = ifTaken(() => compileSchema(schema));
+    const reader = ifTaken(() => compileSchema(readerOf(schema)));
     fc.pre(asIs !== undefined && reader !== undefined);
     const read = root(schema);
-    const random = randomFrom(seed);
+    const random = new SeededRandom(seed, 0);
     for (let round = 0; round < 20; round++) {
       const payload = payloadFor(schema, random);
       const shown = JSON.stringify(payload);

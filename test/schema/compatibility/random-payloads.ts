@@ -1,3 +1,4 @@
+import type { SeededRandom } from "../../../src/schema/generate/seeded-random.ts";
 import { NAMES, TEXTS } from "./random-schemas.ts";
 import type { Json } from "./random-schemas.ts";
 
@@ -23,31 +24,20 @@ const FORMATTED = [
   ],
 ].flat();
 
-/** Numbers from 0 to 1, the same for the same seed. */
-export function randomFrom(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 /**
  * A payload that has a fair chance of conforming to a schema of the document, without any care that it does: the compiled
  * schemas judge it. Knows nothing of the comparison it is to try.
  */
-export function payloadFor(document: Json, random: () => number): Json {
+export function payloadFor(document: Json, random: SeededRandom): Json {
   const made = new Payloads(document, random).value(document, 0);
   return typeof made === "object" && made !== null && !Array.isArray(made) ? (made as Json) : {};
 }
 
 class Payloads {
   readonly #document: Json;
-  readonly #random: () => number;
+  readonly #random: SeededRandom;
 
-  constructor(document: Json, random: () => number) {
+  constructor(document: Json, random: SeededRandom) {
     this.#document = document;
     this.#random = random;
   }
@@ -56,8 +46,9 @@ class Payloads {
     if (depth > 5 || typeof schema !== "object" || schema === null) return this.#anything(depth);
     const one = this.#merged(schema as Json, 0);
     if ("const" in one) return one["const"];
-    if (Array.isArray(one["enum"]) && this.#often(0.9)) return this.#pick(one["enum"] as unknown[]);
-    const type = this.#often(0.92) ? this.#typeOf(one, depth) : "any";
+    if (Array.isArray(one["enum"]) && this.#random.chance(0.9))
+      return this.#random.pick(one["enum"] as unknown[]);
+    const type = this.#random.chance(0.92) ? this.#typeOf(one, depth) : "any";
     switch (type) {
       case "object":
         return this.#object(one, depth);
@@ -69,7 +60,7 @@ class Payloads {
       case "number":
         return this.#number(one, type);
       case "boolean":
-        return this.#often(0.5);
+        return this.#random.chance(0.5);
       case "null":
         return null;
       default:
@@ -88,13 +79,13 @@ class Payloads {
     }
     const parts: unknown[] = [...((schema["allOf"] ?? []) as unknown[])];
     for (const keyword of ["anyOf", "oneOf"]) {
-      if (Array.isArray(schema[keyword])) parts.push(this.#pick(schema[keyword] as unknown[]));
+      if (Array.isArray(schema[keyword])) parts.push(this.#random.pick(schema[keyword] as unknown[]));
     }
     for (const keyword of ["if", "then", "else"]) {
-      if (schema[keyword] !== undefined && this.#often(0.6)) parts.push(schema[keyword]);
+      if (schema[keyword] !== undefined && this.#random.chance(0.6)) parts.push(schema[keyword]);
     }
     for (const needed of Object.values((schema["dependencies"] ?? {}) as Json))
-      if (!Array.isArray(needed) && this.#often(0.5)) parts.push(needed);
+      if (!Array.isArray(needed) && this.#random.chance(0.5)) parts.push(needed);
     let one: Json = { ...schema };
     for (const part of parts) {
       if (typeof part !== "object" || part === null) continue;
@@ -103,7 +94,7 @@ class Payloads {
       const patterns = bothMaps(one["patternProperties"], inner["patternProperties"]);
       const items = bothItems(one, inner);
       const required = [...((one["required"] ?? []) as string[]), ...((inner["required"] ?? []) as string[])];
-      one = this.#often(0.5) ? { ...one, ...inner } : { ...inner, ...one };
+      one = this.#random.chance(0.5) ? { ...one, ...inner } : { ...inner, ...one };
       if (items !== undefined) one["items"] = items;
       if (Object.keys(patterns).length > 0) one["patternProperties"] = patterns;
       if (Object.keys(properties).length > 0) one["properties"] = properties;
@@ -116,7 +107,7 @@ class Payloads {
     if (depth === 0) return "object";
     const { type } = schema;
     if (typeof type === "string") return type;
-    if (Array.isArray(type)) return String(this.#pick(type as unknown[]));
+    if (Array.isArray(type)) return String(this.#random.pick(type as unknown[]));
     if ("properties" in schema || "required" in schema || "additionalProperties" in schema) return "object";
     if ("items" in schema || "contains" in schema || "minItems" in schema) return "array";
     if ("minLength" in schema || "pattern" in schema || "format" in schema) return "string";
@@ -127,9 +118,10 @@ class Payloads {
     const made: Json = {};
     const properties = (schema["properties"] ?? {}) as Json;
     const names = new Set((schema["required"] ?? []) as string[]);
-    for (const name of Object.keys(properties)) if (this.#often(0.6)) names.add(name);
+    for (const name of Object.keys(properties)) if (this.#random.chance(0.6)) names.add(name);
     const isOfOthers = "additionalProperties" in schema || "patternProperties" in schema;
-    while (this.#often(isOfOthers ? 0.5 : 0.25)) names.add(this.#pick([...NAMES, "other", "x9"]));
+    while (this.#random.chance(isOfOthers ? 0.5 : 0.25))
+      names.add(this.#random.pick([...NAMES, "other", "x9"]));
     for (const name of names) made[name] = this.value(this.#memberOf(schema, properties, name), depth + 1);
     return made;
   }
@@ -148,9 +140,9 @@ class Payloads {
     const { items } = schema;
     // Far enough that the places of a tuple are reached, and one after them.
     const more = Array.isArray(items) ? items.length + 2 : 3;
-    const length = least + (this.#often(0.7) ? Math.floor(this.#random() * more) : 0);
+    const length = least + (this.#random.chance(0.7) ? this.#random.whole(0, more - 1) : 0);
     return Array.from({ length }, (_, index) => {
-      if (schema["contains"] !== undefined && this.#often(0.4))
+      if (schema["contains"] !== undefined && this.#random.chance(0.4))
         return this.value(schema["contains"], depth + 1);
       return this.value(
         Array.isArray(items) ? (items[index] ?? schema["additionalItems"]) : items,
@@ -160,39 +152,34 @@ class Payloads {
   }
 
   #text(schema: Json): string {
-    if ("format" in schema && this.#often(0.5)) return this.#pick(FORMATTED);
+    if ("format" in schema && this.#random.chance(0.5)) return this.#random.pick(FORMATTED);
     const fits = TEXTS.filter((text) => {
       const { pattern, minLength = 0, maxLength = 99 } = schema;
       if (typeof pattern === "string" && !new RegExp(pattern, "u").test(text)) return false;
       return text.length >= (minLength as number) && text.length <= (maxLength as number);
     });
-    return this.#pick(fits.length > 0 && this.#often(0.8) ? fits : TEXTS);
+    return this.#random.pick(fits.length > 0 && this.#random.chance(0.8) ? fits : TEXTS);
   }
 
   #number(schema: Json, type: string): number {
-    if ("format" in schema && this.#often(0.3))
-      return this.#pick([2 ** 31 - 1, 2 ** 31, -(2 ** 31) - 1, 1.5]);
+    if ("format" in schema && this.#random.chance(0.3))
+      return this.#random.pick([2 ** 31 - 1, 2 ** 31, -(2 ** 31) - 1, 1.5]);
     const bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"].flatMap((keyword) =>
       typeof schema[keyword] === "number" ? [schema[keyword]] : [],
     );
     const base =
-      bounds.length > 0 && this.#often(0.7) ? this.#pick(bounds) : this.#pick([0, 1, 2, 3, 4, -1, 6]);
-    const away = this.#pick([0, 0, 1, -1, ...(type === "number" ? [0.5, -0.5] : [])]);
+      bounds.length > 0 && this.#random.chance(0.7)
+        ? this.#random.pick(bounds)
+        : this.#random.pick([0, 1, 2, 3, 4, -1, 6]);
+    const away = this.#random.pick([0, 0, 1, -1, ...(type === "number" ? [0.5, -0.5] : [])]);
     return base + away;
   }
 
   #anything(depth: number): unknown {
     const plain: unknown[] = [0, 1, 2.5, "a", "x1", "ab", true, null, [], {}, { a: 1 }, [1, "a"]];
-    if (depth < 3 && this.#often(0.3)) return this.#object({ properties: { a: true, b: true } }, depth + 3);
-    return this.#pick(plain);
-  }
-
-  #often(share: number): boolean {
-    return this.#random() < share;
-  }
-
-  #pick<T>(from: readonly T[]): T {
-    return from[Math.floor(this.#random() * from.length)] as T;
+    if (depth < 3 && this.#random.chance(0.3))
+      return this.#object({ properties: { a: true, b: true } }, depth + 3);
+    return this.#random.pick(plain);
   }
 }
 

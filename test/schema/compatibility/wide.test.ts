@@ -1,11 +1,10 @@
 import { expect, test } from "vitest";
-import { EvregError } from "../../../src/domain/error.ts";
 import { compare } from "../../../src/schema/compatibility/compare.ts";
 import type { ComparisonResult } from "../../../src/schema/compatibility/compare.ts";
 import { lengthOf, report, rounds, someOf } from "../../faults/length.ts";
 import { cpuMs } from "../../support/cpu-time.ts";
 import { asyncApiVersions, githubVersions } from "../../support/github.ts";
-import type { NextVersion } from "../../support/github.ts";
+import { ifTaken } from "../refused.ts";
 import type { Json } from "./random-schemas.ts";
 import { at, object, text, whole } from "./rule-cases.ts";
 
@@ -97,16 +96,6 @@ test.each(WIDE)("%s: each break is proven in time", (_, old, next, broken) => {
   expect(ms).toBeLessThan(LONGEST_MS);
 });
 
-/** `undefined` for what evreg does not take, as it is too long. */
-function comparedIfTaken({ old, next }: NextVersion): Measured | undefined {
-  try {
-    return compared(old, next);
-  } catch (error) {
-    if (error instanceof EvregError) return undefined;
-    throw error;
-  }
-}
-
 test("the next versions of published schemas are decided", () => {
   const lengths = lengthOf("schema/compatibility/wide");
   const versions = [
@@ -115,7 +104,7 @@ test("the next versions of published schemas are decided", () => {
   ];
   let [longest, count, cut, unsure] = [0, 0, 0, 0];
   for (const version of versions) {
-    const result = comparedIfTaken(version);
+    const result = ifTaken(() => compared(version.old, version.next));
     if (result === undefined) continue;
     count++;
     const { breaks, ms } = result;

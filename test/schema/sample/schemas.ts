@@ -16,6 +16,9 @@ export const tree = {
   properties: { children: { type: "array", items: { $ref: "#/definitions/tree" } } },
 };
 
+const FORMATS =
+  "date time date-time duration uri uri-reference uri-template email hostname ipv4 ipv6 regex uuid json-pointer relative-json-pointer";
+
 /** By keyword, each by itself and with what makes it hard. */
 export const SCHEMAS: readonly (readonly [name: string, schema: Record<string, unknown>])[] = [
   ["nothing said", {}],
@@ -179,4 +182,5 @@ export const SCHEMAS: readonly (readonly [name: string, schema: Record<string, u
   ["a format of whole numbers with wide bounds", holding({ type: "number", format: "int64", maximum: 1e30 })],
   ["unknown keywords and formats", holding({ type: "string", format: "no-such", nullable: true })],
   ["beside a reference nothing counts", holding({ $ref: "#/definitions/id", minLength: 900 }, { id: text })],
+  ...FORMATS.split(" ").map((format) => [`format ${format}`, holding({ type: "string", format })] as const),
 ];
