@@ -93,12 +93,16 @@ export function createChannel(options: ChannelOptions): Channel {
     bodyTimeout: 0,
     connect: { timeout: timeoutMs },
   });
+  const longAgent = new Agent({
+    headersTimeout: LONG_ANSWER_MS,
+    bodyTimeout: SILENCE_MS,
+    connect: { timeout: timeoutMs },
+  });
   const common: Record<string, string> = { accept: "application/json", "user-agent": "evreg" };
   if (token !== undefined) common["authorization"] = `Bearer ${token}`;
   const withBody = { ...common, "content-type": "application/json" };
   let closed: Promise<void> | undefined;
   let usedMs = performance.now();
-  let longAgent: Agent | undefined;
 
   return {
     async send(method, path, { query, body, prefer, also = [], signal, waitsMs = 0 } = {}) {
@@ -128,11 +132,6 @@ export function createChannel(options: ChannelOptions): Channel {
       throw failureOf(received, options, path);
     },
     async open(path, signal, { query, headers: more = {}, silenceMs } = {}) {
-      longAgent ??= new Agent({
-        headersTimeout: LONG_ANSWER_MS,
-        bodyTimeout: SILENCE_MS,
-        connect: { timeout: timeoutMs },
-      });
       const url = `${origin}${basePath}${path}`;
       const target = `GET ${url}`;
       let refused: Received;
@@ -151,7 +150,7 @@ export function createChannel(options: ChannelOptions): Channel {
       }
       throw failureOf(refused, options, path);
     },
-    close: () => (closed ??= Promise.all([agent.close(), longAgent?.destroy()]).then(() => undefined)),
+    close: () => (closed ??= Promise.all([agent.close(), longAgent.destroy()]).then(() => undefined)),
   };
 }
 
@@ -182,18 +181,12 @@ export function checkTarget(options: {
 }): ServerAddress {
   const { token, allowInsecureToken = false } = options;
   const url = parseUrl(options.url);
+  const isExposed = url.protocol === "http:" && !LOOPBACK.test(url.hostname) && !allowInsecureToken;
   if (token !== undefined && !TOKEN.test(token)) {
-    throw new EvregError(
-      "usage",
-      "The token has characters that no token has; was more than the token copied?",
-    );
+    const why = "The token has characters that no token has; was more than the token copied?";
+    throw new EvregError("usage", why);
   }
-  if (
-    token !== undefined &&
-    url.protocol === "http:" &&
-    !LOOPBACK.test(url.hostname) &&
-    !allowInsecureToken
-  ) {
+  if (token !== undefined && isExposed) {
     throw new EvregError(
       "usage",
       `The token would cross the network unencrypted to ${url.origin}. Use an https: address, or allow it inside a network you trust (allowInsecureToken).`,
@@ -220,9 +213,10 @@ function parseUrl(text: string): URL {
 
 /** The failure another evreg answered, as the error it was there; `undefined` when the answer is not in its shape. */
 export function refusal({ status, bytes, headers }: Received): EvregError | undefined {
-  const body = parse(bytes);
-  if (!isErrorBody(body) || body.code !== status) return undefined;
-  return withRetryAfter(new EvregError(codeOfStatus(status), body.error, body.details), headers);
+  const { error, details, code } = Object(parse(bytes)) as Partial<ErrorBody>;
+  const isRefusal = typeof error === "string" && typeof details === "object" && code === status;
+  if (!isRefusal || details === null) return undefined;
+  return withRetryAfter(new EvregError(codeOfStatus(status), error, details), headers);
 }
 
 function withRetryAfter(error: EvregError, headers: Received["headers"]): EvregError {
@@ -242,9 +236,7 @@ function failureOf(received: Received, to: ServerAddress, path: string): EvregEr
  * may well have a `/v1` of its own in front, so what evreg says it saw decides.
  */
 function withAdvice(error: EvregError, { origin, basePath }: ServerAddress, path: string): EvregError {
-  const { path: seen } = error.details;
-  const isDoubled = typeof seen === "string" && seen.startsWith(`/v1${path.split("/", 3).join("/")}`);
-  if (!isDoubled || !basePath.endsWith("/v1")) return error;
+  if (error.details["path"] !== `/v1${path}` || !basePath.endsWith("/v1")) return error;
   const right = `${origin}${basePath.slice(0, -"/v1".length)}`;
   return new EvregError(
     "unreachable",
@@ -280,14 +272,6 @@ function parse(bytes: Uint8Array): unknown {
   }
 }
 
-function isErrorBody(value: unknown): value is ErrorBody {
-  if (typeof value !== "object" || value === null) return false;
-  const { error, details, code } = value as Record<string, unknown>;
-  return (
-    typeof error === "string" && typeof details === "object" && details !== null && typeof code === "number"
-  );
-}
-
 interface Attempted {
   readonly origin: string;
   readonly method: string;
@@ -308,39 +292,31 @@ function unreachable(error: unknown, attempted: Attempted): EvregError {
 
 function explain(error: unknown, code: string | undefined, attempted: Attempted): string {
   const { origin, timeoutMs, maxAnswerBytes } = attempted;
-  const own: Readonly<Record<string, string>> = {
-    EHOSTUNREACH: `There is no way from here to ${origin}. Check the network.`,
-    ENETUNREACH: `There is no way from here to ${origin}. Check the network.`,
+  const noWay = `There is no way from here to ${origin}. Check the network.`;
+  const closed = "This connection to the server was closed before.";
+  const plain = origin.replace(/^https:/, "http:");
+  // OpenSSL reads the text of a plain HTTP answer as a record's header.
+  const noTls = `What listens at ${origin} does not speak https; evreg speaks it only where it was set up to. Try ${plain}, or name the proxy that speaks https for it.`;
+  const byCode: Readonly<Record<string, string>> = {
+    EHOSTUNREACH: noWay,
+    ENETUNREACH: noWay,
     UND_ERR_RES_EXCEEDED_MAX_SIZE: `The answer of ${origin} is larger than ${maxAnswerBytes} bytes. Ask for fewer records at once.`,
-    UND_ERR_DESTROYED: "This connection to the server was closed before.",
-    UND_ERR_CLOSED: "This connection to the server was closed before.",
+    UND_ERR_DESTROYED: closed,
+    UND_ERR_CLOSED: closed,
+    ERR_SSL_WRONG_VERSION_NUMBER: noTls,
+    ERR_SSL_PACKET_LENGTH_TOO_LONG: noTls,
   };
-  if (code !== undefined && own[code] !== undefined) return own[code];
-  switch (networkErrorCode(error)) {
-    case "connection_refused":
-      return `Nothing listens at ${origin}. Is a server running there?`;
-    case "dns_failed":
-      return `The name in ${origin} has no address. Is it spelt right?`;
-    case "timeout":
-      return `${origin} did not answer within ${timeoutMs / 1_000} s.${doubt(attempted)}`;
-    case "connection_reset":
-      return `The connection to ${origin} broke before the answer came.${doubt(attempted)}`;
-    case "tls_failed":
-      if (NO_TLS.has(code)) {
-        const plain = origin.replace(/^https:/, "http:");
-        return `What listens at ${origin} does not speak https; evreg speaks it only where it was set up to. Try ${plain}, or name the proxy that speaks https for it.`;
-      }
-      return `The certificate of ${origin} is not trusted (${code}). Use the address it is made out for; where an authority of your own signed it, name its certificate in NODE_EXTRA_CA_CERTS.`;
-    case "protocol_error":
-      return `${origin} does not answer in HTTP. Is the address that of an evreg server?`;
-    case "network_error":
-    default:
-      return `${origin} could not be asked: ${messageOf(error)}. Check the address.`;
-  }
+  const byKind: Readonly<Record<ReturnType<typeof networkErrorCode>, string>> = {
+    connection_refused: `Nothing listens at ${origin}. Is a server running there?`,
+    dns_failed: `The name in ${origin} has no address. Is it spelt right?`,
+    timeout: `${origin} did not answer within ${timeoutMs / 1_000} s.${doubt(attempted)}`,
+    connection_reset: `The connection to ${origin} broke before the answer came.${doubt(attempted)}`,
+    tls_failed: `The certificate of ${origin} is not trusted (${code}). Use the address it is made out for; where an authority of your own signed it, name its certificate in NODE_EXTRA_CA_CERTS.`,
+    protocol_error: `${origin} does not answer in HTTP. Is the address that of an evreg server?`,
+    network_error: `${origin} could not be asked: ${messageOf(error)}. Check the address.`,
+  };
+  return byCode[code ?? ""] ?? byKind[networkErrorCode(error)];
 }
-
-/** What OpenSSL makes of a plain HTTP answer where it expects TLS: the text read as a record's header. */
-const NO_TLS = new Set<unknown>(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG"]);
 
 /** After a broken exchange nobody here knows whether the server had done it. */
 function doubt({ method }: Attempted): string {

@@ -112,7 +112,7 @@ class Consumer {
   readonly #held = new Set<Held>();
   readonly #pending: Pending[] = [];
   #reporting: Promise<void> | undefined;
-  /** Resolves when one under way has ended. */
+  /** Resolves when one under way has ended, and at the end. */
   #freed = Promise.withResolvers<void>();
   readonly #extending: NodeJS.Timeout;
   #endsAtMs = Infinity;
@@ -131,7 +131,7 @@ class Consumer {
 
   /** `undefined` at the end. */
   async next(): Promise<ConsumedDelivery | undefined> {
-    while (this.#held.size >= this.#concurrency && !this.#isEnded) await this.#whenFreed();
+    while (this.#held.size >= this.#concurrency && !this.#isEnded) await this.#freed.promise;
     while (!this.#isEnded) {
       if (this.#buffered.length === 0) await this.#claim();
       if (this.#isEnded) break;
@@ -145,6 +145,7 @@ class Consumer {
   }
 
   readonly #onEnd = (): void => {
+    this.#free();
     setTimeout(() => this.#claimEnd.abort(), LAST_CLAIM_MS).unref();
   };
 
@@ -170,14 +171,9 @@ class Consumer {
     this.#options.signal?.removeEventListener("abort", this.#onEnd);
   }
 
-  async #whenFreed(): Promise<void> {
-    const { signal } = this.#options;
-    if (signal === undefined) return this.#freed.promise;
-    const aborted = Promise.withResolvers<void>();
-    const stop = (): void => aborted.resolve();
-    signal.addEventListener("abort", stop);
-    await Promise.race([this.#freed.promise, aborted.promise]);
-    signal.removeEventListener("abort", stop);
+  #free(): void {
+    this.#freed.resolve();
+    this.#freed = Promise.withResolvers<void>();
   }
 
   async #claim(): Promise<void> {
@@ -207,13 +203,8 @@ class Consumer {
 
   #begin(delivery: PulledDelivery): ConsumedDelivery {
     const lost = new AbortController();
-    const held: Held = {
-      delivery,
-      startedMs: performance.now(),
-      isRunning: false,
-      lost,
-      settled: undefined,
-    };
+    const startedMs = performance.now();
+    const held: Held = { delivery, startedMs, isRunning: false, lost, settled: undefined };
     this.#held.add(held);
     const done: ConsumedDelivery["done"] = (report) =>
       this.#settle(held, { outcome: "delivered", ...report });
@@ -254,8 +245,7 @@ class Consumer {
     const durationMs = Math.min(Math.round(performance.now() - held.startedMs), PULL_LIMITS.durationMaxMs);
     const finished = await this.#report({ lease, duration_ms: durationMs, ...takenBy(result) });
     this.#held.delete(held);
-    this.#freed.resolve();
-    this.#freed = Promise.withResolvers<void>();
+    this.#free();
     return finished;
   }
 

@@ -9,6 +9,7 @@ export interface RawMessage {
 }
 
 const [LF, COLON, SPACE] = [0x0a, 0x3a, 0x20];
+const BREAK = Buffer.of(LF);
 
 /** A message beyond this is not evreg's: a payload has 16 MiB at most, and with carriage returns comes twice. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
@@ -25,11 +26,14 @@ export class EventStreamParser {
   #id = "";
   #hasId = false;
   #data: Buffer[] = [];
+  /** About so many have come since the last message. */
   #bytes = 0;
 
   /** The messages that this piece completes. */
   push(piece: Uint8Array): readonly RawMessage[] {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.length);
+    this.#bytes += bytes.length;
+    if (this.#bytes > MAX_MESSAGE_BYTES) throw new RangeError("a message of the stream is too large");
     const messages: RawMessage[] = [];
     let start = 0;
     for (let end = bytes.indexOf(LF); end !== -1; end = bytes.indexOf(LF, start)) {
@@ -37,14 +41,8 @@ export class EventStreamParser {
       if (message !== undefined) messages.push(message);
       start = end + 1;
     }
-    if (start < bytes.length) this.#keep(bytes.subarray(start));
+    if (start < bytes.length) this.#rest.push(bytes.subarray(start));
     return messages;
-  }
-
-  #keep(part: Buffer): void {
-    this.#bytes += part.length;
-    if (this.#bytes > MAX_MESSAGE_BYTES) throw new RangeError("a message of the stream is too large");
-    this.#rest.push(part);
   }
 
   #whole(end: Buffer): Buffer {
@@ -61,11 +59,8 @@ export class EventStreamParser {
     const name = line.toString("latin1", 0, colon === -1 ? line.length : colon);
     const begin = colon === -1 ? line.length : colon + (line[colon + 1] === SPACE ? 2 : 1);
     const value = line.subarray(begin);
-    if (name === "data") {
-      this.#bytes += value.length;
-      if (this.#bytes > MAX_MESSAGE_BYTES) throw new RangeError("a message of the stream is too large");
-      this.#data.push(value);
-    } else if (name === "event") this.#type = value.toString();
+    if (name === "data") this.#data.push(value);
+    else if (name === "event") this.#type = value.toString();
     else if (name === "id" && !value.includes(0)) {
       this.#id = value.toString();
       this.#hasId = true;
@@ -82,12 +77,7 @@ export class EventStreamParser {
     this.#hasId = false;
     this.#bytes = 0;
     if (!isMessage) return undefined;
-    return { type, id: this.#id, data: lines.length === 1 ? lines[0]! : joined(lines) };
+    const data = Buffer.concat(lines.flatMap((line, at) => (at === 0 ? [line] : [BREAK, line])));
+    return { type, id: this.#id, data };
   }
-}
-
-const BREAK = Buffer.of(LF);
-
-function joined(lines: readonly Buffer[]): Buffer {
-  return Buffer.concat(lines.flatMap((line, at) => (at === 0 ? [line] : [BREAK, line])));
 }

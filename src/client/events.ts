@@ -2,7 +2,7 @@ import { EvregError } from "../domain/error.ts";
 import type { BatchItemError, BatchResult, Event, NewEvent, PageMeta } from "../domain/event.ts";
 import type { BatchItem } from "../domain/publish-body.ts";
 import type { EventsPort } from "../evreg.ts";
-import { encodeJson, RawJson } from "../json/raw-json.ts";
+import { encodeJson, joinPieces, RawJson } from "../json/raw-json.ts";
 import { deprecationIn, eventAnswer, eventsAnswer } from "./answers.ts";
 import { type Channel, foreignAnswer, type Received, refusal } from "./channel.ts";
 
@@ -61,10 +61,6 @@ function batchParts(received: Received): ReturnType<typeof eventsAnswer> {
   return parts;
 }
 
-const BEFORE = '{"events":[';
-const AFTER = "]}";
-const COMMA = 0x2c;
-
 /**
  * The body of a batch, put together as bytes: as a string each payload would be decoded and encoded again, which took a
  * quarter of a bulk's time.
@@ -73,38 +69,16 @@ const COMMA = 0x2c;
  * numbers, and an atomic batch fails as it must.
  */
 export function batchBody(items: readonly BatchItem[]): Uint8Array<ArrayBuffer> {
-  const parts = items.map(partsOf);
-  let length = BEFORE.length + AFTER.length + Math.max(0, items.length - 1);
-  for (const { head, payload, tail } of parts) {
-    length += Buffer.byteLength(head) + payload.length + Buffer.byteLength(tail);
-  }
-  const body = Buffer.allocUnsafeSlow(length);
-  let at = body.write(BEFORE, "latin1");
-  for (const [place, { head, payload, tail }] of parts.entries()) {
-    if (place > 0) body[at++] = COMMA;
-    if (head !== "") at += body.write(head, at);
-    body.set(payload, at);
-    at += payload.length;
-    if (tail !== "") at += body.write(tail, at);
-  }
-  body.write(AFTER, at, "latin1");
-  return body;
+  const pieces = items.flatMap((item, place) => [place === 0 ? "" : ",", ...piecesOf(item)]);
+  return joinPieces(['{"events":[', ...pieces, "]}"]);
 }
 
-interface Parts {
-  readonly head: string;
-  readonly payload: Uint8Array;
-  readonly tail: string;
-}
-
-const NONE = new Uint8Array();
-
-function partsOf(item: BatchItem): Parts {
-  if (item instanceof EvregError) return { head: "null", payload: NONE, tail: "" };
-  if (!isPlain(item)) return { head: encodeJson(item), payload: NONE, tail: "" };
+function piecesOf(item: BatchItem): readonly (string | Uint8Array)[] {
+  if (item instanceof EvregError) return ["null"];
+  if (!isPlain(item)) return [encodeJson(item)];
   const { action, payload, idempotency_key: key } = item;
   const tail = key === undefined ? "}" : `,"idempotency_key":${JSON.stringify(key)}}`;
-  return { head: `{"action":${JSON.stringify(action)},"payload":`, payload: payload.bytes, tail };
+  return [`{"action":${JSON.stringify(action)},"payload":`, payload.bytes, tail];
 }
 
 /** What no type allows is for the server to refuse, so it must get there as it is. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { asEvregError, type EvregError, HTTP_STATUS } from "../domain/error.ts";
-import { encodeJson } from "../json/raw-json.ts";
+import { encodeJson, joinPieces } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
@@ -130,7 +130,7 @@ export function joined(pieces: readonly (string | Uint8Array)[]): Chunks {
   const chunks: Uint8Array[] = [];
   let small: (string | Uint8Array)[] = [];
   const joinSmall = (): void => {
-    if (small.length > 0) chunks.push(copied(small));
+    if (small.length > 0) chunks.push(joinPieces(small));
     small = [];
   };
   for (const piece of pieces) {
@@ -142,21 +142,6 @@ export function joined(pieces: readonly (string | Uint8Array)[]): Chunks {
   }
   joinSmall();
   return chunks;
-}
-
-function copied(pieces: readonly (string | Uint8Array)[]): Uint8Array {
-  const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
-  // Memory of its own, which can be freed once it is out.
-  const block = Buffer.allocUnsafeSlow(bytes);
-  let at = 0;
-  for (const piece of pieces) {
-    if (typeof piece === "string") at += block.write(piece, at);
-    else {
-      block.set(piece, at);
-      at += piece.length;
-    }
-  }
-  return block;
 }
 
 /**
