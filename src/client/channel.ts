@@ -34,20 +34,17 @@ interface OpenedBy extends Pick<Sent, "query"> {
   readonly silenceMs?: number;
 }
 
-/** An answer whose body is read as it comes. */
-export interface Opened {
-  readonly status: number;
-  readonly headers: Received["headers"];
-  readonly body: Readable;
-  readonly target: string;
-}
-
 export interface Received {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly bytes: Uint8Array;
   /** Messages name it: what was asked of whom. */
   readonly target: string;
+}
+
+/** An answer whose body is read as it comes. */
+export interface Opened extends Omit<Received, "bytes"> {
+  readonly body: Readable;
 }
 
 /** One server and the connections to it. */
@@ -123,7 +120,7 @@ export function createChannel(options: ChannelOptions): Channel {
         received = { status, headers: response.headers, bytes: await response.body.bytes(), target };
       } catch (error) {
         signal?.throwIfAborted();
-        throw unreachable(error, { origin, method, timeoutMs, maxAnswerBytes });
+        throw unreachable(error, { ...options, method });
       } finally {
         usedMs = performance.now();
       }
@@ -146,7 +143,7 @@ export function createChannel(options: ChannelOptions): Channel {
         if (status === 200) return { status, headers, body, target };
         refused = { status, headers, bytes: await body.bytes(), target };
       } catch (error) {
-        throw unreachable(error, { origin, method: "GET", timeoutMs: LONG_ANSWER_MS, maxAnswerBytes });
+        throw unreachable(error, { ...options, method: "GET", timeoutMs: LONG_ANSWER_MS });
       }
       throw failureOf(refused, options, path);
     },
@@ -247,21 +244,13 @@ function withAdvice(error: EvregError, { origin, basePath }: ServerAddress, path
 
 /** Something answered, but not evreg: a proxy, another program, a login page. */
 export function foreignAnswer({ status, headers, target }: Received): EvregError {
-  const location = headers["location"];
-  if (status >= 300 && status < 400 && typeof location === "string") {
-    return new EvregError(
-      "unreachable",
-      `${target} was redirected (HTTP ${status}) to ${location.slice(0, 200)}. Redirects are not followed: give that address instead.`,
-      { status },
-    );
-  }
-  const type = headers["content-type"];
-  const foreign = new EvregError(
-    "unreachable",
-    `${target} was answered with HTTP ${status}${typeof type === "string" ? ` and ${type.slice(0, 100)}` : ""}, but not as evreg answers. Is the address that of an evreg server?`,
-    { status },
-  );
-  return withRetryAfter(foreign, headers);
+  const { location, "content-type": type } = headers;
+  const as = typeof type === "string" ? ` and ${type.slice(0, 100)}` : "";
+  const why =
+    status >= 300 && status < 400 && typeof location === "string"
+      ? `was redirected (HTTP ${status}) to ${location.slice(0, 200)}. Redirects are not followed: give that address instead.`
+      : `was answered with HTTP ${status}${as}, but not as evreg answers. Is the address that of an evreg server?`;
+  return withRetryAfter(new EvregError("unreachable", `${target} ${why}`, { status }), headers);
 }
 
 function parse(bytes: Uint8Array): unknown {
@@ -272,11 +261,8 @@ function parse(bytes: Uint8Array): unknown {
   }
 }
 
-interface Attempted {
-  readonly origin: string;
+interface Attempted extends ChannelOptions {
   readonly method: string;
-  readonly timeoutMs: number;
-  readonly maxAnswerBytes: number;
 }
 
 /**
@@ -286,7 +272,8 @@ interface Attempted {
 function unreachable(error: unknown, attempted: Attempted): EvregError {
   if (error instanceof EvregError) return error;
   const code = codeOf(error);
-  const details = code === undefined ? { url: attempted.origin } : { url: attempted.origin, cause: code };
+  const cause = code === undefined ? {} : { cause: code };
+  const details = { url: attempted.origin, ...cause };
   return new EvregError("unreachable", explain(error, code, attempted), details, { cause: error });
 }
 

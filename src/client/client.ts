@@ -53,8 +53,7 @@ export function connect(options: ConnectOptions): Evreg {
     },
     async metrics() {
       const received = await channel.send("GET", "/metrics");
-      const { bytes } = received;
-      const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+      const text = new TextDecoder().decode(received.bytes);
       if (!/^evreg_/m.test(text)) throw foreignAnswer(received);
       return text;
     },
@@ -110,8 +109,8 @@ const DIGEST = /^sha-256=:([A-Za-z0-9+/]{43}=):$/;
 /** A backup that the server makes, and that is read from it piece by piece; its content fails when it is not whole. */
 async function backupOver(channel: Channel, signal?: AbortSignal): Promise<Backup> {
   const ending = new AbortController();
-  const signals = [ending.signal, ...(signal === undefined ? [] : [signal])];
-  const opened = await channel.open("/v1/backup", AbortSignal.any(signals));
+  const ended = AbortSignal.any([ending.signal, ...(signal === undefined ? [] : [signal])]);
+  const opened = await channel.open("/v1/backup", ended);
   const { headers, body } = opened;
   const bytes = Number(headers["content-length"]);
   const digest = DIGEST.exec(String(headers["repr-digest"]))?.[1];
