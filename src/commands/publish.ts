@@ -1,10 +1,11 @@
 import { Flags } from "@oclif/core";
 import { examples, TargetCommand } from "../cli/base-command.ts";
-import { choiceFlag, numberFlag, optionalArg, textArg, textFlag } from "../cli/flags.ts";
+import { choiceFlag, definedOnly, numberFlag, optionalArg, textArg, textFlag } from "../cli/flags.ts";
 import { setFlag } from "../cli/own-members.ts";
 import { openBulk, publishBulk } from "../cli/publish/bulk.ts";
-import { publishOne } from "../cli/publish/publish-one.ts";
+import { givenPayload, publishOne, sampleOf } from "../cli/publish/publish-one.ts";
 import { usageError } from "../cli/usage-errors.ts";
+import { EVENTS, PUBLISHED_RECORD } from "../cli/views/events.ts";
 import type { Evreg } from "../evreg.ts";
 
 /** Each holds up to 1 MiB of lines and as much of their answer. */
@@ -105,10 +106,15 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       // There may be no target to publish to.
       return this.withTarget(flags, act, { creates: "data" }).finally(() => input.stream.destroy());
     }
-    const { action, payload } = args;
-    const { file, wait, timeout, "idempotency-key": key } = flags;
-    const typed = { action, payload, file, sample: undefined };
-    const act = await publishOne({ ...typed, key, timeoutS: timeout, wait, output });
+    const { action } = args;
+    const { file, wait, timeout: timeoutS, "idempotency-key": idempotency_key } = flags;
+    if (action === undefined)
+      throw usageError("Name the action to publish, or give a file of events with --batch.");
+    // Read before a folder is opened, which is not held while a person is still typing.
+    const payload = await givenPayload(args.payload, file);
+    const event = { action, payload, ...definedOnly({ idempotency_key }) };
+    const options = { wait, timeoutS, output, record: PUBLISHED_RECORD };
+    const act = (evreg: Evreg) => publishOne(evreg, event, options);
     return this.withTarget(flags, act, { creates: "data", serverFor: wait ? "--wait" : undefined });
   }
 }
@@ -137,18 +143,14 @@ It takes the scopes read and publish. actions sample makes up any number of even
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(Trigger);
-    const { set: members = [], seed, wait, timeout, "idempotency-key": key } = flags;
+    const { action } = args;
+    const { set: members = [], seed, wait, timeout: timeoutS, "idempotency-key": idempotency_key } = flags;
     if (members.length > MAX_SET) throw usageError(`--set: can be given at most ${MAX_SET} times.`);
-    const act = await publishOne({
-      action: args.action,
-      payload: undefined,
-      file: undefined,
-      sample: { seed, members },
-      key,
-      timeoutS: timeout,
-      wait,
-      output: this.outputFor(flags),
-    });
+    const options = { wait, timeoutS, output: this.outputFor(flags), record: EVENTS.record };
+    const act = async (evreg: Evreg) => {
+      const payload = await sampleOf(evreg, action, { seed, members });
+      return publishOne(evreg, { action, payload, ...definedOnly({ idempotency_key }) }, options);
+    };
     return this.withTarget(flags, act, { serverFor: wait ? "--wait" : undefined });
   }
 }

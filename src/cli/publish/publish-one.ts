@@ -1,72 +1,51 @@
 import { type Delivery, isFinal } from "../../domain/delivery.ts";
 import { asEvregError, EvregError } from "../../domain/error.ts";
-import { type Event, EVENT_LIMITS } from "../../domain/event.ts";
+import { type Event, EVENT_LIMITS, type NewEvent } from "../../domain/event.ts";
 import { parsePayload } from "../../domain/publish-body.ts";
 import type { Evreg } from "../../evreg.ts";
 import { readInput } from "../io/input.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, type Output, writeOut } from "../io/output.ts";
 import { progressBar, progressOf } from "../io/progress.ts";
+import type { Column } from "../io/table.ts";
 import { escapeControl, someOf } from "../io/text.ts";
 import type { RawJson } from "../../json/raw-json.ts";
 import { deprecationNote, noteUndelivered } from "../notes.ts";
 import { DELIVERIES, subscriptionOf } from "../views/deliveries.ts";
-import { EVENTS, PUBLISHED_RECORD } from "../views/events.ts";
 import { nextCommand, plainCommand } from "../target/next-command.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import type { OwnMember } from "../own-members.ts";
 import { poll, type Polled } from "./wait.ts";
 
 interface PublishOptions {
-  readonly action: string | undefined;
-  readonly payload: string | undefined;
-  readonly file: string | undefined;
-  /** Given where the payload is made up from the action's schema. */
-  readonly sample: SampleOptions | undefined;
-  readonly key: string | undefined;
   readonly wait: boolean;
   readonly timeoutS: number | undefined;
   readonly output: Output;
+  /** The lines of the event: without its payload, where that was just typed. */
+  readonly record: readonly Column<Event>[];
 }
 
-interface SampleOptions {
-  /** Any, if there is none. */
-  readonly seed: number | undefined;
-  readonly members: readonly OwnMember[];
+/** Publishes an event, and waits for its deliveries if asked to. Answers the exit code. */
+export async function publishOne(evreg: Evreg, event: NewEvent, options: PublishOptions): Promise<number> {
+  const { data, replayed, deprecation } = await evreg.events.publish(event);
+  if (deprecation !== undefined) note(deprecationNote(deprecation));
+  if (replayed) note(`Nothing new was published: the idempotency key stands for event ${data.rowid}.`);
+  if (options.wait) return waitAndReport(evreg, data, options);
+  await printEvent(data, options);
+  if (options.output.format === "table") {
+    await noteUndelivered(evreg, "Its deliveries", async () => {
+      const deliveries = await evreg.events.deliveries(data.rowid).catch(() => undefined);
+      return deliveries?.data.some(({ status }) => !isFinal(status) && status !== "held") === true;
+    });
+  }
+  return EXIT.done;
 }
 
-/**
- * Reads the payload first, so that a folder is not held while a person is still typing it; then publishes it, or one made
- * up.
- */
-export async function publishOne(options: PublishOptions): Promise<(evreg: Evreg) => Promise<number>> {
-  const { action, key, sample, wait, output } = options;
-  if (action === undefined)
-    throw usageError("Name the action to publish, or give a file of events with --batch.");
-  const own = sample === undefined ? await givenPayload(options) : undefined;
-  return async (evreg) => {
-    const payload = own ?? (await sampleOf(evreg, action, sample!));
-    const event = { action, payload, ...(key === undefined ? {} : { idempotency_key: key }) };
-    const { data, replayed, deprecation } = await evreg.events.publish(event);
-    if (deprecation !== undefined) note(deprecationNote(deprecation));
-    if (replayed) note(`Nothing new was published: the idempotency key stands for event ${data.rowid}.`);
-    if (wait) return waitAndReport(evreg, data, options);
-    await printEvent(data, options);
-    if (output.format === "table") {
-      await noteUndelivered(evreg, "Its deliveries", async () => {
-        const deliveries = await evreg.events.deliveries(data.rowid).catch(() => undefined);
-        return deliveries?.data.some(({ status }) => !isFinal(status) && status !== "held") === true;
-      });
-    }
-    return EXIT.done;
-  };
-}
-
-/** Makes up a payload from the action's schema. */
+/** Makes up a payload from the action's schema. @param options `seed`: any, if there is none */
 export async function sampleOf(
   evreg: Evreg,
   action: string,
-  { seed, members }: SampleOptions,
+  { seed, members }: { readonly seed: number | undefined; readonly members: readonly OwnMember[] },
 ): Promise<RawJson> {
   const { data } = await evreg.actions.get(action);
   const { anySeed, samplePayloads } = await import("../sample-payload.ts");
@@ -74,7 +53,7 @@ export async function sampleOf(
 }
 
 /** The payload as it was typed, or from its file. The target decides how large it may be. */
-async function givenPayload({ payload, file }: Pick<PublishOptions, "payload" | "file">): Promise<RawJson> {
+export async function givenPayload(payload: string | undefined, file: string | undefined): Promise<RawJson> {
   if (payload !== undefined && file !== undefined)
     throw usageError("Give the payload as an argument or by --file, not both.");
   const path = payload === undefined || payload === "-" ? (payload ?? file) : undefined;
@@ -97,27 +76,22 @@ async function givenPayload({ payload, file }: Pick<PublishOptions, "payload" | 
 /** The payload where one argument is the object itself, the name of its file, or - for stdin. */
 export function payloadFrom(argument: string): Promise<RawJson> {
   const isTyped = argument === "-" || argument.trimStart().startsWith("{");
-  return givenPayload(
-    isTyped ? { payload: argument, file: undefined } : { payload: undefined, file: argument },
-  );
+  return isTyped ? givenPayload(argument, undefined) : givenPayload(undefined, argument);
 }
 
-/** A payload that was made up is shown, one that was just typed is not. */
 async function printEvent(
   event: Event,
-  { sample, output }: PublishOptions,
+  { record, output }: PublishOptions,
   meta?: { readonly outcome: PublishOutcome; readonly deliveries?: readonly Delivery[] },
 ): Promise<void> {
-  const answer = meta === undefined ? { data: event } : { data: event, meta };
-  return output.record(answer, sample === undefined ? PUBLISHED_RECORD : EVENTS.record);
+  return output.record(meta === undefined ? { data: event } : { data: event, meta }, record);
 }
 
 /**
  * The result of waiting, for programs. After `timeout` and `interrupted` the remaining deliveries go on. `held`: the rest
  * waits for a paused subscription. `none`: there was no delivery to wait for. `unknown`: they could not be read.
  */
-type PublishOutcome = KnownOutcome | "unknown";
-type KnownOutcome = "delivered" | "failed" | "held" | "timeout" | "interrupted" | "none";
+type PublishOutcome = "delivered" | "failed" | "held" | "timeout" | "interrupted" | "none" | "unknown";
 
 /** A shorter wait is nothing to speak of. */
 const NOTED_AFTER_MS = 1_000;
