@@ -1,7 +1,7 @@
 import { type Command, Flags, type Interfaces } from "@oclif/core";
 import type { PageMeta } from "../domain/event.ts";
 import type { Answer, Evreg } from "../evreg.ts";
-import type { RecordView } from "./views/view.ts";
+import type { ListView, RecordView } from "./views/view.ts";
 import { emptyListHint, TargetCommand } from "./base-command.ts";
 import { searchLine, wholePage } from "./event-search.ts";
 import { definedOnly, hasFilters, numberFlag, rowidArg, textArg } from "./flags.ts";
@@ -80,12 +80,12 @@ interface ListOptions<T> extends About {
 
 /** The command that lists the records of one noun; the noun alone is its other name. */
 export function listCommand<T extends { readonly rowid: number }>(
-  resource: RecordView<T>,
+  resource: ListView<T>,
   { flags = {}, readFlags, pageSize, columns, afterPage, after, ...about }: ListOptions<T>,
 ): Command.Class {
-  const { noun, plural } = resource;
+  const { noun, plural, command = plural } = resource;
   class ListCommand extends TargetCommand {
-    static override aliases = [plural];
+    static override aliases = command === plural ? [plural] : [];
     static override flags: Interfaces.FlagInput = flags;
 
     async run(): Promise<void> {
@@ -99,7 +99,7 @@ export function listCommand<T extends { readonly rowid: number }>(
       }
       const output = this.outputFor(typed);
       await this.withTarget(typed, async (evreg, target) => {
-        const { list } = evreg[plural] as unknown as {
+        const { list } = evreg[command as "actions"] as unknown as {
           list: (query: object) => Promise<Answer<readonly T[], Partial<PageMeta>>>;
         };
         const { subscription: named } = filters as { subscription?: TypedSubscription };
@@ -118,12 +118,15 @@ export function listCommand<T extends { readonly rowid: number }>(
         await output.list(answer, columns?.(query) ?? resource.list, async () => {
           if (hasFilters(query)) return emptyListHint(`No ${noun} matches.`, evreg, query);
           const isAll = target.kind === "local" || (await readsAll(evreg));
-          return isAll ? resource.none() : noneReadable(plural);
+          if (isAll) return resource.none();
+          return `No ${plural} that this token may read. Which applications it may read: ${nextCommand("whoami")}`;
         });
         if (output.format !== "table") return;
         const last = records.at(-1)?.rowid;
         if (meta.next !== undefined) {
-          note(escapeControl(searchLine(records.length, meta, plainCommand(`${plural}${flagWords(typed)}`))));
+          note(
+            escapeControl(searchLine(records.length, meta, plainCommand(`${command}${flagWords(typed)}`))),
+          );
         } else if (pageSize !== undefined && last !== undefined) {
           const { limit = pageSize, page: _, ...rest } = query as { limit?: number; page?: number };
           const isFull = records.length >= limit;
@@ -148,12 +151,8 @@ async function readsAll(evreg: Evreg): Promise<boolean> {
   return identity?.data.scopes.some((scope) => scope === "read" || scope === "admin") ?? true;
 }
 
-function noneReadable(plural: string): string {
-  return `No ${plural} that this token may read. Which applications it may read: ${nextCommand("whoami")}`;
-}
-
 /** The flags of a listing that is read a page at a time. */
-export function pageFlags({ noun, plural }: Pick<RecordView<never>, "noun" | "plural">) {
+export function pageFlags({ noun, plural }: Pick<ListView<never>, "noun" | "plural">) {
   return {
     limit: numberFlag(`${plural[0]!.toUpperCase()}${plural.slice(1)} to list, 1 to 500 (default 50).`),
     after: numberFlag(`Only those after this ${noun}.`, { helpValue: "ID" }),
@@ -175,11 +174,7 @@ interface ShownPage {
 
 /** @param flags the command's, with only those that were typed defined */
 export function pageLine(
-  {
-    noun,
-    plural,
-    command = plural,
-  }: { readonly noun: string; readonly plural: string; readonly command?: string },
+  { noun, plural, command = plural }: Pick<ListView<never>, "noun" | "plural" | "command">,
   flags: object,
   { shown, total, next }: ShownPage,
 ): string {

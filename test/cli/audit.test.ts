@@ -14,7 +14,7 @@ test("for a person each change is a line, as long back as is asked for", async (
   expect(stdout.split("\n")[0]).toMatch(/^ID +AT +BY +FROM +CHANGE +WHAT +MEMBERS$/);
   expect(stdout).toMatch(/ bootstrap +\S+ +action\.updated +\d+ a\.b +compatibility full → none$/m);
   const none = await run("audit --to 2020-01-01");
-  expect(none).toEqual({ code: 0, stdout: "", stderr: "No change was kept, or none in that time.\n" });
+  expect(none).toEqual({ code: 0, stdout: "", stderr: "No change matches.\n" });
   const page = await run("audit --limit 1");
   expect(page.stderr).toMatch(/^1 change shown\. Next page: evreg audit --limit 1 --after \d+\n$/);
 });

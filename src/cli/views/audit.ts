@@ -1,7 +1,8 @@
 import { type Column, ID_COLUMN } from "../io/table.ts";
 import type { AuditEntry, ChangedMember } from "../../domain/audit.ts";
+import type { ListView } from "./view.ts";
 
-export const AUDIT_LIST: readonly Column<AuditEntry>[] = [
+const LIST: readonly Column<AuditEntry>[] = [
   { ...ID_COLUMN, value: ({ rowid }) => rowid },
   { title: "AT", value: ({ timestamped }) => timestamped, time: "shortYear" },
   { title: "BY", value: ({ by }) => by, shrinkTo: 8 },
@@ -10,6 +11,14 @@ export const AUDIT_LIST: readonly Column<AuditEntry>[] = [
   { title: "WHAT", value: whatOf, shrinkTo: 12, keepWhole: true },
   { title: "MEMBERS", value: ({ members }) => members.map(memberText).join(", "), shrinkTo: 10 },
 ];
+
+export const CHANGES = {
+  noun: "change",
+  plural: "changes",
+  command: "audit",
+  list: LIST,
+  none: () => "No change was kept yet.",
+} satisfies ListView<AuditEntry>;
 
 function whatOf({ record_id: id, name }: AuditEntry): string {
   return id === null ? name : `${id} ${name}`;

@@ -17,16 +17,23 @@ export type ListColumns<T> = {
   readonly [K in keyof T & string]?: Partial<Omit<Column<T>, "block" | "lines">>;
 };
 
-/** What all commands of one noun share. */
-export interface RecordView<T> {
-  readonly noun: "action" | "event" | "subscription" | "delivery" | "replay" | "token";
-  /** The name of the part of the port, too, that has its operations. */
-  readonly plural: "actions" | "events" | "subscriptions" | "deliveries" | "replays" | "tokens";
-  /** The lines of one record. */
-  readonly record: readonly Column<T>[];
+/** How records of one kind are listed. */
+export interface ListView<T> {
+  readonly noun: string;
+  readonly plural: string;
+  /** The name of the command that lists them, and of the part of the port; by default it is `plural`. */
+  readonly command?: string;
   readonly list: readonly Column<T>[];
   /** What a listing says that is empty and leaves nothing out. */
   readonly none: () => string;
+}
+
+/** What all commands of one noun share. */
+export interface RecordView<T> extends ListView<T> {
+  readonly noun: "action" | "event" | "subscription" | "delivery" | "replay" | "token";
+  readonly plural: "actions" | "events" | "subscriptions" | "deliveries" | "replays" | "tokens";
+  /** The lines of one record. */
+  readonly record: readonly Column<T>[];
 }
 
 /**
