@@ -65,14 +65,12 @@ export function optionalArg(description: string) {
   return Args.string({ description, ignoreStdin: true });
 }
 
+const rowid = Args.custom<number>({ parse: (text) => Promise.resolve(rowidOf(text)) });
+
 /** The number of a record. @param noun as listings have it */
 export function rowidArg(noun: string) {
   const description = `Number of the ${noun}: its ID in listings, rowid in JSON.`;
-  return Args.custom<number>({ parse: parseRowid })({ description, required: true, ignoreStdin: true });
-}
-
-function parseRowid(text: string): Promise<number> {
-  return Promise.resolve(rowidOf(text));
+  return rowid({ description, required: true, ignoreStdin: true });
 }
 
 /** @throws `usage` for a text that is no whole number */
@@ -145,15 +143,13 @@ export const timeFlag = Flags.custom({
 
 /** The beginning and the end of a time range. @param what is in it, such as `Events published` */
 export function rangeFlags(what: string) {
-  return { from: timeFlag({ summary: sinceSummary(what), aliases: ["since"] }), to: untilFlag(what) };
-}
-
-function sinceSummary(what: string): string {
-  return `${what} from this time on, inclusive: 1h or 2d ago, a date for its 00:00 UTC, or ISO 8601 (also --since).`;
-}
-
-function untilFlag(what: string) {
-  return timeFlag({ summary: `${what} before this time, exclusive; written as --from is.` });
+  return {
+    from: timeFlag({
+      summary: `${what} from this time on, inclusive: 1h or 2d ago, a date for its 00:00 UTC, or ISO 8601 (also --since).`,
+      aliases: ["since"],
+    }),
+    to: timeFlag({ summary: `${what} before this time, exclusive; written as --from is.` }),
+  };
 }
 
 const TIME_EXPECTED = `${ISO_TIME_EXPECTED}; or a date alone, such as 2026-01-31, for its 00:00 UTC; or how long ago, such as 30m, 1h or 2d`;

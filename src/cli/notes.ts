@@ -18,10 +18,9 @@ const STRICT = { allowHttp: false, allowNetworks: [] };
 
 /** Notes why a delivery is stuck, where its subscription shows it. For a person, on stderr. */
 export async function noteStuckReason(evreg: Evreg, delivery: DeliveryWithAttempts): Promise<void> {
-  const refusal = delivery.attempts.at(-1)?.refusal ?? undefined;
-  if (refusal !== undefined) note(`address_refused: ${escapeControl(refusal)}`);
-  const tlsReason = delivery.attempts.at(-1)?.tls_reason ?? undefined;
-  if (tlsReason !== undefined) note(`The handler: ${TLS_REASON_WORDS[tlsReason]}.`);
+  const { refusal, tls_reason: tlsReason } = delivery.attempts.at(-1) ?? {};
+  if (refusal) note(`address_refused: ${escapeControl(refusal)}`);
+  if (tlsReason) note(`The handler: ${TLS_REASON_WORDS[tlsReason]}.`);
   if (isFinal(delivery.status)) return;
   const subscription = await readSubscription(evreg, delivery.subscription_id);
   const block = subscription === undefined ? undefined : blockBefore(delivery, subscription);

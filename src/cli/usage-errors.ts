@@ -113,11 +113,10 @@ function wrongArguments(args: NonNullable<ParseError["args"]>, missing: readonly
 function missingFlags(flags: FlagShapes, typed: ReadFlags): string[] {
   return Object.entries(flags)
     .filter(([name, { required }]) => required === true && typed[name] === undefined)
-    .map(([name, flag]) => flagForm(name, flag, []));
-}
-
-function flagForm(name: string, flag: Command.Flag.Any, value: string | readonly string[]): string {
-  return [`--${name}`, flag.type === "option" ? (flag.helpValue ?? value) : []].flat().join(" ");
+    .map(([name, flag]) => {
+      const value = flag.type === "option" ? (flag.helpValue ?? []) : [];
+      return [`--${name}`, value].flat().join(" ");
+    });
 }
 
 /** Which rules among the flags are broken. Computed here again: oclif's own sentences repeat values, tokens too. */

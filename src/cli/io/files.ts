@@ -48,7 +48,11 @@ const SYNC_BYTES = 8 * 1024 * 1024;
 export function assertReplaceable(path: string, { force }: { readonly force: boolean }): void {
   const target = lstatSync(path, { throwIfNoEntry: false });
   if (target?.isDirectory() === true) throw isFolder(path);
-  if (target?.isFile() === false) throw isNoFile(path);
+  if (target?.isFile() === false) {
+    throw usageError(
+      `${escapeControl(path)} is no regular file, so a backup cannot take its place. Name another file, or - for stdout.`,
+    );
+  }
   mustNotBeDataFile(path);
   if (!force && target !== undefined) throw isThere(path);
 }
@@ -108,12 +112,6 @@ function isThere(path: string): EvregError {
   return new EvregError(
     "conflict",
     `${escapeControl(path)} is there already. Name another file, or replace it with --force.`,
-  );
-}
-
-function isNoFile(path: string): EvregError {
-  return usageError(
-    `${escapeControl(path)} is no regular file, so a backup cannot take its place. Name another file, or - for stdout.`,
   );
 }
 

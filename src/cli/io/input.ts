@@ -4,6 +4,7 @@ import { open } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { EvregError } from "../../domain/error.ts";
 import { usageError } from "../usage-errors.ts";
+import { systemReason } from "./files.ts";
 
 export interface Input {
   readonly stream: Readable;
@@ -64,20 +65,18 @@ export async function openInput(path: string): Promise<Input> {
 function stdin(): Readable {
   // Node makes an empty stream of it, which would pass for a file without lines.
   const isFolder = process.platform !== "win32" && fstatSync(0).isDirectory();
-  if (isFolder) throw unreadable("-", { code: "EISDIR" });
+  if (isFolder) throw usageError(`${nameOf("-")} is a folder; name a file.`);
   if (process.stdin.isTTY) process.stderr.write("Reading from the terminal; end with Ctrl-D.\n");
   return process.stdin;
 }
 
 function unreadable(path: string, error: unknown): Error {
   if (error instanceof EvregError) return error;
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code } = error as NodeJS.ErrnoException;
   const name = nameOf(path);
   if (code === "EISDIR") return usageError(`${name} is a folder; name a file.`);
   if (code === "ENOENT") return usageError(`There is no file ${path}. Use - to read from stdin.`);
-  // Node's message goes on with the system call: "EIO: i/o error, read".
-  const [why = code] = message.split(", ");
-  return usageError(`${name} cannot be read (${why}).`);
+  return usageError(`${name} cannot be read (${systemReason(error)}).`);
 }
 
 function nameOf(path: string): string {

@@ -75,12 +75,11 @@ export function plainCommand(words: string): string {
 export function withTarget(sentence: string): string {
   return sentence.replace(/`evreg ([^`]+)`/g, (whole, words: string) => {
     const { data, config } = typed;
-    // It names its places itself; its configuration may have the address of the database.
-    if (/^move\b/.test(words)) return escapeControl(`\`${programName()} ${words}${flagWords({ config })}\``);
-    // It takes no server and no token; its configuration has the key of the secrets.
-    if (/^restore\b/.test(words)) {
-      const place = / --data\b/.test(words) ? { config } : { data, config };
-      return escapeControl(`\`${programName()} ${words}${flagWords(place)}\``);
+    // They take no server and no token; the configuration has the address of the database and the key of the secrets.
+    if (/^(?:move|restore)\b/.test(words)) {
+      const namesPlace = /^move\b| --data\b/.test(words);
+      const place = flagWords(namesPlace ? { config } : { data, config });
+      return escapeControl(`\`${programName()} ${words}${place}\``);
     }
     if (/ --(?:data|url|help)\b/.test(words)) return whole.replace(NAME, programName());
     const [, flags] = /^serve\b(.*)$/.exec(words) ?? [];
