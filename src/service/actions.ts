@@ -21,9 +21,8 @@ import type { ActionsPort } from "../evreg.ts";
 import { noSample } from "../schema/generate/no-sample.ts";
 import { MAX_FAILURES } from "../schema/limits.ts";
 import type { RevisionSelection } from "../store/catalog.ts";
-import { updateAction } from "./action-update.ts";
+import { breaksOf, type Compare, READ_SCHEMAS, updateAction } from "./action-update.ts";
 import type { Access } from "./auth.ts";
-import { breaksOf, type Compare } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
 import { checkNewEvent } from "./publisher.ts";
 import { shownFailures, takesNoEvents } from "./refusals.ts";
@@ -38,9 +37,6 @@ import {
   pagesOf,
   readBody,
 } from "./requests.ts";
-
-/** Schemas read at once, each of up to 256 KiB, one of which may take the thread 5 ms. */
-const READ_SCHEMAS = 3;
 
 /** All actions, by name. */
 export function actionPages(

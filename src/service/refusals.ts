@@ -3,7 +3,7 @@ import { EvregError } from "../domain/error.ts";
 import type { BatchItemError, NewEvent } from "../domain/event.ts";
 import { MAX_FAILURE_BYTES } from "../schema/limits.ts";
 import { type Failure, shortened, shortenedText } from "../schema/validate/errors.ts";
-import type { LoadedAction } from "./action-cache.ts";
+import type { LoadedAction } from "./compiled-actions.ts";
 import { ownAction } from "./requests.ts";
 
 // What refused events are answered with.

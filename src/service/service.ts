@@ -17,9 +17,9 @@ import type { AuditSelection } from "../store/history.ts";
 import type { AttentionSelection } from "../store/queue.ts";
 import { SHARDS } from "../store/rules/shards.ts";
 import type { StoreCondition } from "../store/store.ts";
-import { ActionCache } from "./action-cache.ts";
 import { actionPages, actionsPort, revisionPages } from "./actions.ts";
 import { Access } from "./auth.ts";
+import { ActionCache, PayloadValidator } from "./compiled-actions.ts";
 import type { ServiceContext, ServiceParts } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
 import { diagnose, type ServiceEnvironment } from "./doctor/doctor.ts";
@@ -30,7 +30,6 @@ import {
   eventParts,
   eventReads,
 } from "./events.ts";
-import { PayloadValidator } from "./payload-validator.ts";
 import { publishing } from "./publisher.ts";
 import { SchemaChecks } from "./schema-checks.ts";
 import { Feed } from "./stream/feed.ts";
@@ -214,16 +213,12 @@ export function createService(options: ServiceOptions): Service {
 /** Wraps the methods so that they reject only with `EvregError`s, or with the reason of a signal that has ended them. */
 function guarded<T extends Readonly<Record<keyof T, object>>>(port: T): T {
   const members = Object.entries<object>(port).map(([name, member]) => {
-    return [name, isMethod(member) ? guardedMethod(member) : guarded(member)];
+    return [name, typeof member === "function" ? guardedMethod(member as Method) : guarded(member)];
   });
   return Object.fromEntries(members) as T;
 }
 
 type Method = (...args: never[]) => Promise<unknown>;
-
-function isMethod(member: object): member is Method {
-  return typeof member === "function";
-}
 
 function guardedMethod(method: Method): (...args: unknown[]) => Promise<unknown> {
   return (...args) =>

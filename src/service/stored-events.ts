@@ -9,7 +9,7 @@ import { compileSchemaSteps } from "../schema/validate/compile.ts";
 import type { EventSelection, EventStore, StoredEvent } from "../store/events.ts";
 import { neededTexts } from "../schema/needed-texts.ts";
 import { CallerTurns } from "./caller-turns.ts";
-import type { CompiledSchema, PayloadValidator } from "./payload-validator.ts";
+import type { CompiledSchema, PayloadValidator } from "./compiled-actions.ts";
 import { omitUndefined } from "./requests.ts";
 
 /** Events read at once. */

@@ -100,11 +100,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
    * Finds one of mode `pull`, or one that was deleted while consumers had deliveries of it: what they have ends as usual.
    */
   async function pulledFrom(id: number): Promise<Subscription> {
-    requireChanging(access);
-    const found = await store.catalog.findSubscription(checkId(id), true);
-    const subscription = existing(found, "subscription", id);
-    access.require(scopeFor(subscription.mode), subscription.application);
-    return ofModePull(subscription);
+    return ofModePull(await listenable(context, access, id, true));
   }
 
   /**
@@ -302,14 +298,19 @@ function scopeFor(mode: SubscriptionMode): "listen" | "write" {
   return mode === "pull" ? "listen" : "write";
 }
 
-/** One of mode `pull` that the caller may listen to, or any that it may change. */
+/**
+ * One of mode `pull` that the caller may listen to, or any that it may change.
+ * @param alsoDeleted finds one as well that was deleted
+ */
 export async function listenable(
   { store }: Pick<ServiceContext, "store">,
   access: Access,
   id: number,
+  alsoDeleted = false,
 ): Promise<Subscription> {
   requireChanging(access);
-  const subscription = existing(await store.catalog.findSubscription(checkId(id)), "subscription", id);
+  const found = await store.catalog.findSubscription(checkId(id), alsoDeleted);
+  const subscription = existing(found, "subscription", id);
   access.require(scopeFor(subscription.mode), subscription.application);
   return subscription;
 }

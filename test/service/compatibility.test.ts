@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { RevisionBreak, Schemata } from "../../src/domain/action.ts";
 import { compare } from "../../src/schema/compatibility/compare.ts";
-import { breaksOf } from "../../src/service/compatibility.ts";
+import { breaksOf } from "../../src/service/action-update.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 

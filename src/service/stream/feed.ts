@@ -17,7 +17,7 @@ import type { EventBounds, EventStore } from "../../store/events.ts";
 import type { OtherNodes, Store } from "../../store/store.ts";
 import { type Page, SharedPages } from "./pages.ts";
 import { type FeedChange, ChangeRing } from "./ring.ts";
-import { changeTopics, idAt, keyOf, showsChanges, type StreamSource, type View } from "./view.ts";
+import { changeTopics, idAt, showsChanges, type StreamSource, type View } from "./view.ts";
 
 /** The pause between two wake-ups of all readers: the more there are, the fewer and larger are the writes. */
 const PAUSE_MS = 10;
@@ -56,8 +56,6 @@ interface ReaderStart {
 /** One stream. */
 interface Reader {
   readonly view: View;
-  /** See `keyOf`. */
-  readonly key: string;
   readonly gapsAtStart: readonly StreamGap[];
   /** The position of what was taken last. */
   position: Required<StreamPosition>;
@@ -141,7 +139,7 @@ export class Feed {
       if (showsChanges(view)) await this.#receiveOthers();
       const { position, gaps: gapsAtStart, removed } = await this.#startOf(view, since);
       const state = { position, idWithin: undefined, removed, wake: () => {}, isOpen: true };
-      reader = { view, key: keyOf(view), gapsAtStart, ...state };
+      reader = { view, gapsAtStart, ...state };
     } catch (error) {
       this.#places.release(caller);
       throw error;

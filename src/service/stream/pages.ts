@@ -40,8 +40,6 @@ interface KeptPage {
 /** Who asks for a page, and where it is. */
 interface PageReader {
   readonly view: View;
-  /** See `keyOf`. */
-  readonly key: string;
   readonly position: Required<StreamPosition>;
 }
 
@@ -84,8 +82,8 @@ export class SharedPages {
    * The page after a position. Resolves when it is the reader's turn.
    * @param epoch see `Feed`: what was read in an earlier one has no end that still holds
    */
-  async after({ view, key, position }: PageReader, epoch: number): Promise<Page> {
-    const name = `${position.event} ${position.change} ${key}`;
+  async after({ view, position }: PageReader, epoch: number): Promise<Page> {
+    const name = `${position.event} ${position.change} ${view.key}`;
     let kept = this.#kept.get(name);
     // What comes after a position never changes where there is a whole page of it.
     if (kept === undefined || (kept.epoch < epoch && kept.page?.isFull !== true)) {

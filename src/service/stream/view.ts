@@ -27,23 +27,21 @@ export interface View {
   readonly subscription?: number;
   readonly status?: DeliveryStatus;
   readonly payloads: boolean;
+  /** One text for all views that show the same. */
+  readonly key: string;
 }
 
 /** What a query asks for, of what the principal may read. */
 export function viewOf(access: Access, query: StreamQuery): View {
   const applications = access.readable(query.application);
-  const { topics = ["events"], ...filters } = query;
-  const checked = checkQuery(STREAM_QUERY, { ...filters, topics: [...topics].join(",") });
+  const { topics: named = ["events"], ...filters } = query;
+  const checked = checkQuery(STREAM_QUERY, { ...filters, topics: [...named].join(",") });
   const { action, subscription, status, payloads = false } = filters;
   if (action !== undefined) checkPattern(action);
-  return omitUndefined<View>({
-    topics: new Set(checkTopics(checked.topics.split(","))),
-    action,
-    applications,
-    subscription,
-    status,
-    payloads,
-  });
+  const topics = checkTopics(checked.topics.split(","));
+  const shown = { action, applications, subscription, status, payloads };
+  const key = JSON.stringify([topics.toSorted(), { ...shown, applications: applications?.toSorted() }]);
+  return omitUndefined<View>({ ...shown, topics: new Set(topics), key });
 }
 
 /** A list of what cannot exist is empty; a stream of it would be silent for ever. */
@@ -54,18 +52,6 @@ function checkPattern(action: string): void {
     if (!(error instanceof EvregError)) throw error;
     throw malformedField("action", String(error.details["message"]), action);
   }
-}
-
-/** Makes one text for all views that show the same. */
-export function keyOf({ topics, action, applications, subscription, status, payloads }: View): string {
-  return JSON.stringify([
-    [...topics].toSorted(),
-    applications?.toSorted(),
-    action,
-    subscription,
-    status,
-    payloads,
-  ]);
 }
 
 /** Names the data and the start of the server that a stream is of, for the ids of its messages. */

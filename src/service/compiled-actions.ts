@@ -1,11 +1,25 @@
 import { LRUCache } from "lru-cache";
-import type { Deprecation } from "../domain/action.ts";
+import type { Deprecation, Schemata } from "../domain/action.ts";
+import type { RawJson } from "../json/raw-json.ts";
 import { toIso } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
-import { compileSchemaSteps } from "../schema/validate/compile.ts";
+import { budget, publishSteps, SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../schema/limits.ts";
+import {
+  compileSchemaSteps,
+  type OffThreadValidator,
+  type ValidationCaller,
+  type Validator,
+} from "../schema/validate/compile.ts";
+import type { Failure } from "../schema/validate/errors.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
 import type { Store } from "../store/store.ts";
-import type { CompiledSchema } from "./payload-validator.ts";
+
+// What publishing goes by: actions with their compiled schemas, and the checks of payloads by these.
+
+export interface CompiledSchema {
+  readonly schemata: Schemata;
+  readonly validator: Validator;
+}
 
 /** What publishing needs of an action. */
 export interface LoadedAction extends CompiledSchema {
@@ -115,14 +129,13 @@ function deprecationOf(
 
 const MAX_STEPS = 20;
 
-/** A successor and its successors, as far as they exist: at most 20, none twice. */
+/** A successor and its successors, as far as they exist: at most 20, as two changes at a time may have made a circle. */
 export async function* chainFrom(
   catalog: CatalogStore,
   successor: string | null,
 ): AsyncGenerator<{ readonly action: string; readonly isRetired: boolean }> {
-  const seen = new Set<string>();
-  for (let name = successor; name !== null && !seen.has(name) && seen.size < MAX_STEPS;) {
-    seen.add(name);
+  let name = successor;
+  for (let step = 0; name !== null && step < MAX_STEPS; step += 1) {
     const stored = await catalog.findAction(name);
     if (stored === undefined) return;
     yield { action: name, isRetired: stored.retired };
@@ -133,4 +146,78 @@ export async function* chainFrom(
 async function firstActiveSuccessor(catalog: CatalogStore, successor: string | null): Promise<string | null> {
   for await (const { action, isRetired } of chainFrom(catalog, successor)) if (!isRetired) return action;
   return null;
+}
+
+/** A check of so many steps takes this thread a millisecond or two; the longest that it runs itself takes some 10. */
+const LONG_STEPS = 50_000;
+
+/**
+ * Validates payloads: short checks at once, long ones on another thread. Counted steps decide which, so that both give the
+ * same verdict. Many requests may bring a long one each: checks after it wait for a slice of a later turn of the event loop.
+ */
+export class PayloadValidator {
+  readonly #offThread: OffThreadValidator;
+  #isAfterLong = false;
+  /** Schemas under which a stored payload took too many steps for this thread: the next ones would, too. */
+  readonly #longCandidates = new WeakSet<Validator>();
+
+  constructor(offThread: OffThreadValidator) {
+    this.#offThread = offThread;
+  }
+
+  /** Await it before a check, unless it is `undefined`. */
+  pause(): Promise<void> | undefined {
+    return this.#isAfterLong ? eventLoop.yield() : undefined;
+  }
+
+  /**
+   * Why a payload does not conform, or `undefined` when it does.
+   * @param maxFailures how many failures are looked for
+   */
+  failureOf(
+    { schemata, validator }: CompiledSchema,
+    payload: RawJson,
+    caller: ValidationCaller,
+    maxFailures = 1,
+  ): Failure | undefined | Promise<Failure | undefined> {
+    const failure = this.#try(validator, payload, maxFailures);
+    return failure === "long" ? this.#validateOffThread(schemata, payload, caller, maxFailures) : failure;
+  }
+
+  /** Whether it conforms; a payload that takes too many steps does not. */
+  conforms(
+    { schemata, validator }: CompiledSchema,
+    payload: RawJson,
+    caller: ValidationCaller,
+  ): Promise<boolean> | boolean {
+    if (payload.bytes.length <= SHORT_CHECK_BYTES && !this.#longCandidates.has(validator)) {
+      const conforms = validator.conforms(payload.value(), SHORT_CHECK_STEPS);
+      if (conforms !== undefined) return conforms;
+      this.#longCandidates.add(validator);
+    }
+    return this.#validateOffThread(schemata, payload, caller).then((failure) => failure === undefined);
+  }
+
+  /** A large payload would take long even to parse. */
+  #try(validator: Validator, payload: RawJson, maxFailures: number): Failure | undefined | "long" {
+    if (payload.bytes.length > SHORT_CHECK_BYTES) return "long";
+    const failure = validator.validate(payload.value(), SHORT_CHECK_STEPS, maxFailures);
+    if (SHORT_CHECK_STEPS - budget.left >= LONG_STEPS && !this.#isAfterLong) {
+      this.#isAfterLong = true;
+      setImmediate(() => (this.#isAfterLong = false));
+    }
+    // None are left also where they were not enough to say why it does not conform.
+    return budget.left <= 0 ? "long" : failure;
+  }
+
+  async #validateOffThread(
+    schemata: Schemata,
+    payload: RawJson,
+    caller: ValidationCaller,
+    maxFailures = 1,
+  ): Promise<Failure | undefined> {
+    const { bytes } = payload;
+    const check = { schemata, payload: bytes, maxSteps: publishSteps(bytes.length), maxFailures };
+    return (await this.#offThread.check(check, caller)).failure;
+  }
 }
