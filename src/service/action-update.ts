@@ -244,7 +244,7 @@ function revisionsLeftOut(side: SchemaBreak["side"], revision: number): Revision
 }
 
 /** How a schema comes to replace the one in force. Breaks that were allowed are counted too. */
-export async function admissionOf(
+async function admissionOf(
   compare: Compare,
   stored: StoredAction,
   next: Schemata,
