@@ -3,7 +3,9 @@ import type { ErrorBody } from "../../domain/error.ts";
 import { identity, loseSession, readSession } from "./session.ts";
 import { shared } from "./shared.ts";
 
-export interface Envelope<T, M = Readonly<Record<string, unknown>>> {
+export type AnyMeta = Readonly<Record<string, unknown>>;
+
+export interface Envelope<T, M = AnyMeta> {
   readonly data: T;
   readonly meta?: M;
 }
@@ -12,7 +14,7 @@ export interface SentRequest {
   readonly method?: string;
   readonly body?: unknown;
   /** JSON text that is sent as it is, instead of `body`: a payload or schema as a person wrote it. */
-  readonly text?: string;
+  readonly text?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
 }
@@ -31,23 +33,24 @@ export function apiUrl(path: string): string {
  */
 export async function ask(path: string, request: SentRequest = {}): Promise<Response> {
   const token = readSession();
-  const body = request.text ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
+  const { method = "GET", headers, signal = null } = request;
+  const body = request.text ?? (request.body === undefined ? null : JSON.stringify(request.body));
   try {
     return await fetch(apiUrl(path), {
-      method: request.method ?? "GET",
+      method,
       headers: {
-        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...request.headers,
+        ...(token !== null && { authorization: `Bearer ${token}` }),
+        ...(body !== null && { "content-type": "application/json" }),
+        ...headers,
       },
-      ...(body === undefined ? {} : { body }),
-      ...(request.signal === undefined ? {} : { signal: request.signal }),
+      body,
+      signal,
       cache: "no-store",
       credentials: "omit",
       redirect: "error",
     });
   } catch (error) {
-    if (request.signal?.aborted === true) throw error;
+    if (signal?.aborted === true) throw error;
     throw new ApiError(0, "The server cannot be reached.");
   }
 }
@@ -61,10 +64,7 @@ export async function askText(path: string, request?: SentRequest): Promise<stri
 }
 
 /** A good answer. Numbers past 2^53 are rounded: payloads are read by `askText`. @throws ApiError */
-export async function askJson<T, M = Readonly<Record<string, unknown>>>(
-  path: string,
-  request?: SentRequest,
-): Promise<Envelope<T, M>> {
+export async function askJson<T, M = AnyMeta>(path: string, request?: SentRequest): Promise<Envelope<T, M>> {
   return JSON.parse(await askText(path, request)) as Envelope<T, M>;
 }
 
@@ -75,7 +75,7 @@ export const changes = shared(0);
  * Asks for a change. All that is shown is then read again, also where it was refused: something else may have come before.
  * @throws ApiError
  */
-export async function send<T, M = Readonly<Record<string, unknown>>>(
+export async function send<T, M = AnyMeta>(
   method: "POST" | "PUT" | "DELETE",
   path: string,
   request: SentRequest = {},
@@ -155,7 +155,7 @@ function foundConnection(): void {
   if (live.value.state === "reconnecting") live.value = { state: "live" };
 }
 
-export interface Resource<T, M> {
+export interface Resource<T, M = AnyMeta> {
   /** The last good answer, also while a newer one is under way. */
   readonly answer: Envelope<T, M> | undefined;
   /** Why there is no newer one. */
@@ -163,8 +163,6 @@ export interface Resource<T, M> {
   /** Asks again now. */
   readonly reload: () => void;
 }
-
-export type AnyMeta = Readonly<Record<string, unknown>>;
 
 const RETRY_MS = 2_000;
 

@@ -8,8 +8,8 @@ export interface Acting {
   readonly isBusy: boolean;
   /** Why it was not done, the last time; nothing, where that was reported. */
   readonly failure: ApiError | undefined;
-  /** Does something, after a question where there is one. What was wrong before is forgotten. Answers whether it was done. */
-  readonly act: (run: () => Promise<unknown>, question?: Question) => Promise<boolean>;
+  /** Does something, after a question where there is one. What was wrong before is forgotten. */
+  readonly act: (run: () => Promise<unknown>, question?: Question) => void;
   /** Forgets what went wrong: what is typed now is another thing. */
   readonly forget: () => void;
 }
@@ -21,21 +21,24 @@ export interface Acting {
 export function useActing(report?: (failure: ApiError) => void): Acting {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<ApiError | undefined>();
-  const act: Acting["act"] = async (run, question) => {
-    if (question !== undefined && !(await confirm(question))) return false;
+  const tryTo = async (run: () => Promise<unknown>, question?: Question): Promise<void> => {
+    if (question !== undefined && !(await confirm(question))) return;
     setBusy(true);
     setFailure(undefined);
     try {
       await run();
-      return true;
     } catch (error) {
       (report ?? setFailure)(noted(error));
-      return false;
     } finally {
       setBusy(false);
     }
   };
-  return { isBusy, failure, act, forget: () => setFailure(undefined) };
+  return {
+    isBusy,
+    failure,
+    act: (run, question) => void tryTo(run, question),
+    forget: () => setFailure(undefined),
+  };
 }
 
 export interface Question {

@@ -66,9 +66,13 @@ export function Form(props: {
 /** Names, JSON and codes: nothing corrects them. */
 export const EXACT = { autoComplete: "off", spellcheck: false } as const;
 
-/** A label, what is typed or picked beneath it, what it means, and what is wrong with it. */
+/**
+ * A label, what is typed or picked beside it, what it means, and what is wrong with it.
+ * @param props.role where the label is that of several fields, or of none
+ */
 export function Field(props: {
   readonly label: string;
+  readonly role?: "group" | "radiogroup";
   readonly children: (names: {
     readonly id: string;
     readonly "aria-describedby": string;
@@ -76,16 +80,17 @@ export function Field(props: {
   readonly hint?: ComponentChildren;
   readonly error?: string | undefined;
 }) {
+  const { label, role, children, hint, error } = props;
   const id = useId();
   const about = `${id}-about`;
   return (
-    <div class="form-row">
-      <label for={id}>{props.label}</label>
+    <div class="form-row" role={role} aria-labelledby={role && `${id}-label`}>
+      {role === undefined ? <label for={id}>{label}</label> : <span id={`${id}-label`}>{label}</span>}
       <div>
-        {props.children({ id, "aria-describedby": about })}
+        {children({ id, "aria-describedby": about })}
         <div id={about}>
-          <Wrong text={props.error} />
-          {props.hint !== undefined && <p class="hint">{props.hint}</p>}
+          <Wrong text={error} />
+          {hint !== undefined && <p class="hint">{hint}</p>}
         </div>
       </div>
     </div>
@@ -111,10 +116,10 @@ export function TextField(
     readonly mode?: "numeric" | "decimal" | undefined;
   },
 ) {
-  const { label, value, set, hint, error, placeholder, list } = props;
+  const { value, set, error, list } = props;
   const options = useId();
   return (
-    <Field label={label} hint={hint} error={error}>
+    <Field {...props}>
       {(names) => (
         <span class="field">
           <input
@@ -126,11 +131,11 @@ export function TextField(
             required={props.required}
             aria-invalid={error !== undefined}
             {...EXACT}
-            placeholder={placeholder}
-            list={list === undefined ? undefined : options}
+            placeholder={props.placeholder}
+            list={list && options}
             onInput={(event) => set(event.currentTarget.value)}
           />
-          {list !== undefined && (
+          {list && (
             <datalist id={options}>
               {list.map((one) => (
                 <option key={one} value={one} />
@@ -145,19 +150,16 @@ export function TextField(
 
 /** Several lines of text: JSON, headers. */
 export function AreaField(
-  props: FieldProps<string> & {
-    readonly placeholder?: string;
-    readonly rows?: number;
-  },
+  props: FieldProps<string> & { readonly placeholder?: string; readonly rows?: number },
 ) {
-  const { label, value, set, hint, error, placeholder, rows } = props;
+  const { value, set, error, placeholder, rows = 4 } = props;
   return (
-    <Field label={label} hint={hint} error={error}>
+    <Field {...props}>
       {(names) => (
         <textarea
           {...names}
           class="area"
-          rows={rows ?? 4}
+          rows={rows}
           value={value}
           aria-invalid={error !== undefined}
           {...EXACT}
@@ -173,14 +175,10 @@ export function AreaField(
 export function ChoiceField<Value extends string>(
   props: FieldProps<Value> & { readonly choices: Readonly<Partial<Record<Value, string>>> },
 ) {
-  const { label, value, choices, set, hint, error } = props;
-  const id = useId();
+  const { value, choices, set } = props;
   return (
-    <div class="form-row" role="radiogroup" aria-labelledby={id}>
-      <span id={id} class="label">
-        {label}
-      </span>
-      <div>
+    <Field {...props} role="radiogroup">
+      {({ id }) => (
         <div class="choices">
           {(Object.keys(choices) as Value[]).map((one) => (
             <label key={one} class="check">
@@ -189,20 +187,17 @@ export function ChoiceField<Value extends string>(
             </label>
           ))}
         </div>
-        <Wrong text={error} />
-        {hint !== undefined && <p class="hint">{hint}</p>}
-      </div>
-    </div>
+      )}
+    </Field>
   );
 }
 
 /** Fields that belong together, under a heading. */
 export function FieldGroup(props: { readonly title: string; readonly children: ComponentChildren }) {
-  const { title, children } = props;
   return (
     <fieldset class="form-group">
-      <legend>{title}</legend>
-      {toChildArray(children)}
+      <legend>{props.title}</legend>
+      {toChildArray(props.children)}
     </fieldset>
   );
 }
@@ -283,6 +278,7 @@ export function CameBack({ draft }: { readonly draft: Pick<FormDraft<unknown>, "
  * A form as a screen of its own.
  * @param props.send sends it, after a question where there is one
  * @param props.act what its button does
+ * @param props.look that of this button
  * @param props.mayAct whether it can be sent
  * @param props.leave where it leads without being sent; what was typed is forgotten then
  * @param props.failure what is wrong with it beside what was answered to it
@@ -296,49 +292,31 @@ export function FormScreen<Fields>(props: {
   readonly send: () => Promise<unknown>;
   readonly question?: Question;
   readonly act: string;
+  readonly look?: string;
   readonly mayAct?: boolean;
   readonly leave: string;
   readonly failure?: ApiError | undefined;
   readonly below?: ComponentChildren;
   readonly children: ComponentChildren;
 }) {
-  const {
-    form,
-    label,
-    title = label,
-    lede,
-    send,
-    question,
-    act,
-    mayAct = true,
-    leave,
-    below,
-    children,
-  } = props;
+  const { form, label, send, question, act, look = "main", mayAct = true, leave } = props;
   const { draft, isBusy, wrong } = form;
   const failure = form.failure ?? props.failure;
   const lost = "No answer came, so it may be done or not. What you typed is kept here.";
+  const why = failure?.status === 0 ? lost : failure?.message;
   return (
     <section class="stack narrow" aria-label={label}>
-      <Head title={title} lede={lede} />
+      <Head title={props.title ?? label} lede={props.lede} />
       <CameBack draft={draft} />
-      <Form send={() => void form.act(send, question)}>
-        {children}
+      <Form send={() => form.act(send, question)}>
+        {props.children}
         <div class="form-acts form-end">
-          <Button look="main" disabled={isBusy || !mayAct} label={act} />
+          <Button look={look} disabled={isBusy || !mayAct} label={act} />
           <Button to={leave} run={draft.drop} label="Cancel" />
-          <Wrong
-            text={
-              wrong === undefined
-                ? failure?.status === 0
-                  ? lost
-                  : failure?.message
-                : "Something above is wrong."
-            }
-          />
+          <Wrong text={wrong === undefined ? why : "Something above is wrong."} />
         </div>
       </Form>
-      {below}
+      {props.below}
     </section>
   );
 }

@@ -99,8 +99,10 @@ export function indentedLines(text: string): readonly (readonly Piece[])[] {
   return lines;
 }
 
-export const textOfLines = (lines: readonly (readonly Piece[])[]): string =>
-  lines.map((line) => line.map(({ text }) => text).join("")).join("\n");
+export const indented = (text: string): string =>
+  indentedLines(text)
+    .map((line) => line.map((piece) => piece.text).join(""))
+    .join("\n");
 
 /** The exact text of a member of the object that the text is; `undefined` if it has none of that name. */
 export function memberText(text: string, name: string): string | undefined {

@@ -65,7 +65,7 @@ export function JsonView(props: {
     <CodeBox
       title={title}
       note={props.note ?? sizeText(bytes)}
-      acts={
+      aside={
         <>
           {lines !== undefined && (
             <Segments

@@ -40,14 +40,13 @@ export function Button(props: {
  */
 export function Segments<Choice extends string>(props: {
   readonly label: string;
-  readonly look?: string;
   readonly choices: Readonly<Record<Choice, string>>;
   readonly picked: Choice;
   readonly pick: (choice: Choice) => void;
 }) {
-  const { label, look, choices, picked, pick } = props;
+  const { label, choices, picked, pick } = props;
   return (
-    <span class={look === undefined ? "seg" : `seg ${look}`} role="group" aria-label={label}>
+    <span class="seg" role="group" aria-label={label}>
       {(Object.keys(choices) as Choice[]).map((choice) => (
         <button key={choice} type="button" aria-pressed={choice === picked} onClick={() => pick(choice)}>
           {choices[choice]}
@@ -97,6 +96,9 @@ export function Menu({ label, children }: { readonly label: string; readonly chi
 /** What is known of a record, by name; what is `undefined` or `false` is left out. */
 export type Facts = Readonly<Record<string, ComponentChildren>>;
 
+const knownOf = (facts: Facts): readonly (readonly [name: string, value: ComponentChildren])[] =>
+  Object.entries(facts).filter(([, value]) => value !== undefined && value !== false);
+
 /**
  * Above a screen or a record: what it is, what is known of it, and what can be done with it.
  * @param props.isRecord whether it stands beside a list, beneath whose heading it is
@@ -113,39 +115,28 @@ export function Head(props: {
   readonly facts?: Facts;
   readonly acts?: ComponentChildren;
 }) {
-  const { title, badge, lede, note, status, facts, acts } = props;
-  const known = Object.entries(facts ?? {}).filter(([, value]) => value !== undefined && value !== false);
-  const isAlone = badge === undefined && lede === undefined && facts === undefined;
-  const heading = props.isRecord === true ? <h2 class="h1">{title}</h2> : <h1>{title}</h1>;
+  const { title, isRecord = false, badge, lede, note, status, facts, acts } = props;
   return (
     <header class="head">
-      {isAlone && props.isRecord !== true ? (
-        <h1 class="what">{title}</h1>
-      ) : (
-        <div class="what">
-          {badge === undefined ? (
-            heading
-          ) : (
-            <div class="row">
-              {heading}
-              {badge}
-            </div>
-          )}
-          {lede !== undefined && <p class="lede">{lede}</p>}
-          {note !== undefined && <p>{note}</p>}
-          {facts !== undefined && (
-            <p class="facts">
-              {status}
-              {known.map(([name, value]) => (
-                <span key={name} class="break">
-                  <b>{name}</b> {value}
-                </span>
-              ))}
-            </p>
-          )}
+      <div class="what">
+        <div class="row">
+          {isRecord ? <h2 class="h1">{title}</h2> : <h1>{title}</h1>}
+          {badge}
         </div>
-      )}
-      {acts !== undefined && acts !== false && <div class="acts">{acts}</div>}
+        {lede !== undefined && <p class="lede">{lede}</p>}
+        {note !== undefined && <p>{note}</p>}
+        {facts !== undefined && (
+          <p class="facts">
+            {status}
+            {knownOf(facts).map(([name, value]) => (
+              <span key={name} class="break">
+                <b>{name}</b> {value}
+              </span>
+            ))}
+          </p>
+        )}
+      </div>
+      {acts && <div class="acts">{acts}</div>}
     </header>
   );
 }
@@ -153,49 +144,33 @@ export function Head(props: {
 /**
  * A part of a screen under a heading.
  * @param props.label what it is for those who hear the page, where the heading says less
+ * @param props.look how it looks besides
  * @param props.note beside the heading
  * @param props.aside at the right end of the same line
  */
 export function Section(props: {
   readonly title: string;
   readonly label?: string;
+  readonly look?: string;
   readonly note?: ComponentChildren;
   readonly aside?: ComponentChildren;
   readonly children: ComponentChildren;
 }) {
-  const { title, label, note, aside, children } = props;
+  const { title, label = title, look, note, aside, children } = props;
   return (
-    <section aria-label={label ?? title}>
+    <section class={look} aria-label={label}>
       <header>
         <h2>{title}</h2>
-        {note !== undefined && note !== false && <p>{note}</p>}
-        {aside}
+        {note && <p>{note}</p>}
+        {aside && <span class="push row">{aside}</span>}
       </header>
       {children}
     </section>
   );
 }
 
-/** Code under a heading, in a panel. @param props.acts what can be done with it */
-export function CodeBox(props: {
-  readonly title: string;
-  readonly label?: string;
-  readonly note: ComponentChildren;
-  readonly acts?: ComponentChildren;
-  readonly children: ComponentChildren;
-}) {
-  const { title, label, note, acts, children } = props;
-  return (
-    <section class="panel codebox" aria-label={label ?? title}>
-      <header>
-        <h2>{title}</h2>
-        <span class="aside">{note}</span>
-        {acts !== undefined && acts !== false && <span class="push row">{acts}</span>}
-      </header>
-      {children}
-    </section>
-  );
-}
+/** Code under a heading, in a panel. */
+export const CodeBox = (props: Parameters<typeof Section>[0]) => <Section {...props} look="panel codebox" />;
 
 /** Text as it is, in lines that are wrapped. */
 export function Plain({ children }: { readonly children: ComponentChildren }) {
@@ -206,12 +181,11 @@ export function Plain({ children }: { readonly children: ComponentChildren }) {
   );
 }
 
-/** Names with what they mean, a line each; what is `undefined` is left out. */
+/** Names with what they mean, a line each. */
 export function Definitions({ of, kind }: { readonly of: Facts; readonly kind: string }) {
-  const known = Object.entries(of).filter(([, value]) => value !== undefined);
   return (
     <dl class={kind}>
-      {known.map(([name, value]) => (
+      {knownOf(of).map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>

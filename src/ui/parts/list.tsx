@@ -1,13 +1,13 @@
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { PageMeta } from "../../domain/event.ts";
 import { pastTime } from "../../domain/formats.ts";
 import { type ApiError, type Query, useResource, withQuery } from "../api/resource.ts";
 import { EXACT, Wrong } from "./form.tsx";
 import { useKeys } from "./keys.ts";
-import { Button } from "./layout.tsx";
+import { Button, Head } from "./layout.tsx";
 import { goTo, linkTo, type Route } from "./route.ts";
-import { Failed, NoMatch, Waiting } from "./states.tsx";
+import { Empty, Failed, Waiting } from "./states.tsx";
 import { isScrolled, useStill } from "./still.ts";
 import { Table, type TableProps } from "./table.tsx";
 import { capital, numberText, Time } from "./values.tsx";
@@ -50,7 +50,7 @@ export interface Rows<Row> {
  * @param props.noMatch the same where there is a filter
  */
 export function List<Row>(
-  props: Omit<TableProps<Row>, "label" | "rows"> & {
+  props: Omit<TableProps<Row>, "label" | "rows" | "selected"> & {
     readonly filters?: readonly FilterName[];
     readonly plain?: string;
     readonly of: Rows<Row>;
@@ -63,40 +63,41 @@ export function List<Row>(
     readonly below?: ComponentChildren;
   },
 ) {
-  const { filters = [], plain, of, instead, empty } = props;
+  const { filters = [], plain, of, empty } = props;
   const { rows, what, route } = of;
-  const screen = route.path[0]!;
+  const id = recordOf(route);
   const isFiltered = filters.some(({ name }) => route.query[name] !== undefined);
-  const noMatch = props.noMatch ?? <NoMatch what={what} screen={screen} />;
+  const noMatch = props.noMatch ?? (
+    <Empty
+      title={`No ${what} matches`}
+      button={<Button to={linkTo(route.path.slice(0, 1))} label="Clear the filter" />}
+    >
+      None has all of these.
+    </Empty>
+  );
+  const shown = () => {
+    if (props.instead) return props.instead;
+    if (rows === undefined) return <Waiting of={of} rows={12} />;
+    if (rows.length === 0) return isFiltered ? noMatch : empty;
+    return (
+      <Table
+        {...props}
+        label={capital(MANY[what])}
+        rows={rows}
+        selected={id === undefined ? id : Number(id)}
+      />
+    );
+  };
   return (
     <section class="stack list" aria-label={capital(MANY[what])}>
       {props.heading}
-      {plain !== undefined && (
-        <FilterField
-          label={`Filter ${MANY[what]}`}
-          path={[screen]}
-          route={route}
-          names={filters}
-          plain={plain}
-        />
-      )}
+      {plain !== undefined && <FilterField what={what} route={route} names={filters} plain={plain} />}
       {props.note}
       {of.error !== undefined && rows !== undefined && <Failed error={of.error} reload={of.reload} />}
       <div class="panel">
         {props.over}
         {of.newer}
-        {instead ||
-          (rows === undefined ? (
-            <Waiting of={of} rows={12} />
-          ) : rows.length === 0 ? (
-            isFiltered ? (
-              noMatch
-            ) : (
-              empty
-            )
-          ) : (
-            <Table {...props} label={capital(MANY[what])} rows={rows} />
-          ))}
+        {shown()}
         {of.foot}
       </div>
       {rows !== undefined && rows.length > 0 && props.below}
@@ -104,22 +105,27 @@ export function List<Row>(
   );
 }
 
-/** A list, and beside it the record that the address names. */
+/** A list, and beside it the record that the address names. @param props.acts what can be done with the whole list */
 export function Split(props: {
   readonly title: string;
-  readonly id: string | undefined;
+  readonly acts?: ComponentChildren;
+  readonly route: Route;
   readonly list: ComponentChildren;
   readonly detail: (id: string) => ComponentChildren;
 }) {
-  const { title, id, list, detail } = props;
+  const { title, acts, route, list, detail } = props;
+  const id = recordOf(route);
   return (
-    <div class={id === undefined ? "split alone" : "split shows-detail"}>
-      <h1 class={id === undefined ? undefined : "sr"}>{title}</h1>
+    <div class={id === undefined ? "split" : "split shows-detail"}>
+      {id === undefined ? <Head title={title} acts={acts} /> : <h1 class="sr">{title}</h1>}
       {list}
-      {id !== undefined && detail(id)}
+      {id !== undefined && <Fragment key={id}>{detail(id)}</Fragment>}
     </div>
   );
 }
+
+/** What the address names of a list. */
+const recordOf = ({ path }: Route): string | undefined => path[1];
 
 const READ_ROWS = 50;
 
@@ -133,7 +139,7 @@ interface DatedRecord {
  * @param options.path without its query; `undefined` asks nothing
  * @param options.query which of them
  * @param options.everyMs how often the newest ones are asked for; older ones are not asked for again
- * @param options.isHeld whether something holds the rows where they are
+ * @param options.isHeld whether something holds the rows where they are, as a record that is looked at does
  * @param options.isSearch whether it looks at records one by one, and says how far it has come
  */
 export function useParts<Row extends DatedRecord>(options: {
@@ -156,7 +162,7 @@ export function useParts<Row extends DatedRecord>(options: {
     list: asked ?? "",
     rows: answer?.data,
     keyOf: ({ rowid }) => rowid,
-    isRead: isHeld || isScrolled(),
+    isRead: isHeld || recordOf(route) !== undefined || isScrolled(),
   });
   const oldest = rows?.at(-1);
   const older = isSearch
@@ -307,19 +313,15 @@ export interface FilterName {
   readonly shown?: (value: string) => string;
 }
 
-/**
- * A list's filters, as they stand in the address: a tag for each. Typed as `action order.*` or `action:order.*`.
- * @param props.path of the list's screen
- */
+/** A list's filters, as they stand in the address: a tag for each. Typed as `action order.*` or `action:order.*`. */
 function FilterField(props: {
-  readonly label: string;
-  readonly path: readonly string[];
+  readonly what: What;
   readonly route: Route;
   readonly names: readonly FilterName[];
   /** What a word alone is: a list's usual filter. */
   readonly plain: string;
 }) {
-  const { names, route, path } = props;
+  const { names, route } = props;
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState("");
   const [wrong, setWrong] = useState("");
@@ -327,7 +329,7 @@ function FilterField(props: {
 
   const filled = names.filter(({ name }) => route.query[name] !== undefined);
   const change = (name: string, value: string | undefined): void =>
-    goTo(linkTo(path, { ...route.query, after: undefined, [name]: value }));
+    goTo(linkTo(route.path.slice(0, 1), { ...route.query, after: undefined, [name]: value }));
   const add = (): void => {
     const typed = text.trim();
     if (typed === "") return;
@@ -358,7 +360,7 @@ function FilterField(props: {
         <input
           ref={input}
           value={text}
-          aria-label={props.label}
+          aria-label={`Filter ${MANY[props.what]}`}
           aria-invalid={wrong !== ""}
           list="filters"
           {...EXACT}

@@ -84,6 +84,18 @@ export function setQuery({ path, query }: Route, name: string, value: string | u
   goTo(linkTo(path, { ...query, [name]: value }), { replace: true });
 }
 
+/** One of a few choices, as the address says it; the usual one, where it says nothing. Takes what `Segments` does. */
+export function choiceIn<Choice extends string>(
+  at: Route,
+  name: string,
+  choices: Readonly<Record<Choice, string>>,
+  usual: NoInfer<Choice>,
+) {
+  const picked = (Object.keys(choices) as Choice[]).find((one) => one === at.query[name]) ?? usual;
+  const pick = (one: Choice): void => setQuery(at, name, one === usual ? undefined : one);
+  return { choices, picked, pick };
+}
+
 /** What the record is called whose number stands in the address; `null` where the address says it best. */
 export const recordName = shared<readonly string[] | null>(null);
 

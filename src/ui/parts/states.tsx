@@ -1,81 +1,46 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { DeliveryStatus } from "../../domain/delivery.ts";
 import type { SubscriptionState } from "../../domain/words/attention.ts";
 import type { ApiError } from "../api/resource.ts";
 import { Command } from "./copy.tsx";
 import { Button } from "./layout.tsx";
-import { linkTo } from "./route.ts";
-import { capital } from "./values.tsx";
+import { capital, numberText } from "./values.tsx";
 
 export type State = DeliveryStatus | SubscriptionState;
 
-const DISC = <circle class="fill" cx="6" cy="6" r="5.5" />;
-const RING = <circle cx="6" cy="6" r="4.75" />;
-const BARS = <path d="M4 2v8M8 2v8" stroke-width="2.25" stroke-linecap="round" />;
+/** A drawing of 12 units: what is filled, the lines, and the lines cut out of what is filled. */
+interface Shape {
+  readonly fill?: string;
+  readonly line?: string;
+  readonly cut?: string;
+}
+
+const RING = "M1.25 6a4.75 4.75 0 1 0 9.5 0 4.75 4.75 0 1 0-9.5 0";
+const BARS = {
+  fill: "M2.9 2A1.1 1.1 0 0 1 5.1 2v8a1.1 1.1 0 0 1-2.2 0zM6.9 2A1.1 1.1 0 0 1 9.1 2v8a1.1 1.1 0 0 1-2.2 0z",
+};
 
 /** A shape of its own for each state, so that none depends on its colour. */
-const SHAPES: Readonly<Record<State, JSX.Element>> = {
-  pending: RING,
-  delivering: (
-    <>
-      <circle cx="6" cy="6" r="4.75" stroke-dasharray="20 10" stroke-linecap="round" />
-      <circle class="fill" cx="6" cy="6" r="2" />
-    </>
-  ),
-  waiting: (
-    <>
-      {RING}
-      <path d="M6 3.5V6l1.75 1.25" stroke-linecap="round" />
-    </>
-  ),
-  delivered: (
-    <>
-      {DISC}
-      <path class="cut" d="M3.5 6.2l1.8 1.8 3.3-3.7" />
-    </>
-  ),
-  failed: (
-    <>
-      <rect class="fill" x="0.75" y="0.75" width="10.5" height="10.5" rx="2" />
-      <path class="cut" d="M4 4l4 4M8 4l-4 4" />
-    </>
-  ),
+const SHAPES: Readonly<Record<State, Shape>> = {
+  pending: { line: RING },
+  delivering: { line: "M10.75 6A4.75 4.75 0 1 1 3.7 1.85", fill: "M4 6a2 2 0 1 0 4 0 2 2 0 1 0-4 0" },
+  waiting: { line: `${RING}M6 3.5V6l1.75 1.25` },
+  delivered: { fill: "M.5 6a5.5 5.5 0 1 0 11 0 5.5 5.5 0 1 0-11 0", cut: "M3.5 6.2l1.8 1.8 3.3-3.7" },
+  failed: {
+    fill: "M2.75.75h6.5a2 2 0 0 1 2 2v6.5a2 2 0 0 1-2 2h-6.5a2 2 0 0 1-2-2v-6.5a2 2 0 0 1 2-2z",
+    cut: "M4 4l4 4M8 4l-4 4",
+  },
   held: BARS,
-  filtered: <path d="M1.25 2h9.5L7.25 6.25V10l-2.5-1.25v-2.5z" stroke-linejoin="round" />,
-  cancelled: (
-    <>
-      {RING}
-      <path d="M2.75 9.25l6.5-6.5" />
-    </>
-  ),
-  active: <circle class="fill" cx="6" cy="6" r="3.5" />,
-  failing: (
-    <>
-      <path class="fill" d="M6 .6l5.6 10.2H.4z" stroke-linejoin="round" />
-      <path class="cut" d="M6 4.4v2.8M6 9v.01" />
-    </>
-  ),
-  unclaimed: (
-    <>
-      {RING}
-      <path d="M6 6v.01" stroke-width="3" stroke-linecap="round" />
-    </>
-  ),
-  slowed: (
-    <>
-      {RING}
-      <path class="fill" d="M6 1.25a4.75 4.75 0 0 0 0 9.5z" />
-    </>
-  ),
-  blocked: (
-    <>
-      <path class="fill" d="M3.7.5h4.6l3.2 3.2v4.6l-3.2 3.2H3.7L.5 8.3V3.7z" />
-      <path class="cut" d="M3.5 6h5" />
-    </>
-  ),
+  filtered: { line: "M1.25 2h9.5L7.25 6.25V10l-2.5-1.25v-2.5z" },
+  cancelled: { line: `${RING}M2.75 9.25l6.5-6.5` },
+  active: { fill: "M2.5 6a3.5 3.5 0 1 0 7 0 3.5 3.5 0 1 0-7 0" },
+  failing: { fill: "M6 .6l5.6 10.2H.4z", cut: "M6 4.4v2.8M6 9v.01" },
+  unclaimed: { line: RING, fill: "M4.5 6a1.5 1.5 0 1 0 3 0 1.5 1.5 0 1 0-3 0" },
+  slowed: { line: RING, fill: "M6 1.25a4.75 4.75 0 0 0 0 9.5z" },
+  blocked: { fill: "M3.7.5h4.6l3.2 3.2v4.6l-3.2 3.2H3.7L.5 8.3V3.7z", cut: "M3.5 6h5" },
   paused: BARS,
-  deactivated: <path d="M3.5 3.2a4.25 4.25 0 1 0 5 0M6 1.25V6" stroke-linecap="round" />,
+  deactivated: { line: "M3.5 3.2a4.25 4.25 0 1 0 5 0M6 1.25V6" },
 };
 
 /** What each state means, in a sentence. */
@@ -110,10 +75,18 @@ export function Status(props: {
   readonly words?: string;
 }) {
   const { state, badge, word, words } = props;
+  const { fill, line, cut } = SHAPES[state];
+  const shape = (
+    <>
+      {fill && <path class="fill" d={fill} />}
+      {line && <path d={line} />}
+      {cut && <path class="cut" d={cut} />}
+    </>
+  );
   if (word === false) {
     return (
       <svg class={`glyph ${state}`} viewBox="0 0 12 12" role="img" aria-label={words ?? capital(state)}>
-        {SHAPES[state]}
+        {shape}
       </svg>
     );
   }
@@ -123,7 +96,7 @@ export function Status(props: {
       title={words === undefined ? MEANING[state] : undefined}
     >
       <svg viewBox="0 0 12 12" aria-hidden="true">
-        {SHAPES[state]}
+        {shape}
       </svg>
       {words ?? capital(state)}
     </span>
@@ -137,18 +110,14 @@ export function Counts({ counts }: { readonly counts: Readonly<Partial<Record<De
   return (
     <span class="glyphs">
       {present.map(([state, count]) => (
-        <span key={state} title={`${count.toLocaleString("en")} ${state}`}>
+        <span key={state} title={`${numberText(count)} ${state}`}>
           <Status state={state} word={false} />
-          {count.toLocaleString("en")}
+          {numberText(count)}
         </span>
       ))}
     </span>
   );
 }
-
-/** Works as it stands, also where there is no action yet. */
-export const FIRST_SUBSCRIPTION =
-  "evreg subscriptions create --application shop --subscription mail --action '*' --handler https://hooks.example.com/evreg";
 
 /**
  * Nothing is there: what it is for, the command, one button.
@@ -169,19 +138,6 @@ export function Empty(props: {
       {props.command !== undefined && <Command text={props.command} />}
       {props.button}
     </div>
-  );
-}
-
-/**
- * A filter that nothing matches.
- * @param props.what one of the list
- * @param props.screen the path of the list
- */
-export function NoMatch({ what, screen }: { readonly what: string; readonly screen: string }) {
-  return (
-    <Empty title={`No ${what} matches`} button={<Button to={linkTo([screen])} label="Clear the filter" />}>
-      None has all of these.
-    </Empty>
   );
 }
 
@@ -224,20 +180,21 @@ export function Waiting(props: { readonly of: Read; readonly rows?: number; read
     const timer = setTimeout(() => setLate(true), SKELETON_AFTER_MS);
     return () => clearTimeout(timer);
   }, []);
-  if (screen !== undefined) {
-    return (
-      <div class="panel">
-        <h1 class="sr">{screen}</h1>
-        <Waiting of={of} rows={rows} />
+  const shown =
+    of.error !== undefined ? (
+      <Failed error={of.error} reload={of.reload} />
+    ) : (
+      <div class={late ? "skeleton late" : "skeleton"} role="status" aria-busy="true" aria-label="Loading">
+        {Array.from({ length: rows }, () => (
+          <div />
+        ))}
       </div>
     );
-  }
-  if (of.error !== undefined) return <Failed error={of.error} reload={of.reload} />;
+  if (screen === undefined) return shown;
   return (
-    <div class={late ? "skeleton late" : "skeleton"} role="status" aria-busy="true" aria-label="Loading">
-      {Array.from({ length: rows }, (_, index) => (
-        <div key={index} />
-      ))}
+    <div class="panel">
+      <h1 class="sr">{screen}</h1>
+      {shown}
     </div>
   );
 }

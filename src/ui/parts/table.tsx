@@ -15,6 +15,8 @@ export interface Column<Row> {
   readonly grow?: boolean;
   /** The column is not shown on narrow screens. */
   readonly wide?: boolean;
+  /** Nor beside a record. */
+  readonly alone?: boolean;
   /** The order in which rows are sorted by it; they are not sorted by it where it is left out. */
   readonly sort?: "ascending" | "descending";
 }
@@ -36,7 +38,8 @@ export interface TableProps<Row> {
 
 /** Rows of records, each a link to one. `J` and `K` go from row to row, `Enter` opens. */
 export function Table<Row>(props: TableProps<Row>) {
-  const { rows, columns, keyOf, link, selected } = props;
+  const { rows, keyOf, link, selected } = props;
+  const columns = props.columns.filter(({ alone }) => alone !== true || selected === undefined);
   const table = useRef<HTMLTableElement>(null);
   const go = (by: 1 | -1): void => {
     const links = [...(table.current?.querySelectorAll<HTMLAnchorElement>("a.rowlink") ?? [])];

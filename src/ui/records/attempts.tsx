@@ -1,5 +1,5 @@
+import { Fragment } from "preact";
 import { type Attempt, type DeliveryWithAttempts, isFinal } from "../../domain/delivery.ts";
-import type { Subscription } from "../../domain/subscription.ts";
 import { attemptErrorText, TLS_REASON_WORDS } from "../../domain/words/attempts.ts";
 import { retryDefaults } from "../api/session.ts";
 import { Copy } from "../parts/copy.tsx";
@@ -7,20 +7,19 @@ import { Plain } from "../parts/layout.tsx";
 import { type State, Status } from "../parts/states.tsx";
 import { durationText, numberText, sizeText, Time, Until, useNow } from "../parts/values.tsx";
 import { BAR_WIDTH, barParts, gapText, partsText } from "./attempt-times.ts";
-import { waitsFor } from "./delivery.tsx";
+import { type DeliveryProps, waitsFor } from "./delivery.tsx";
 
 /**
  * What was tried with a delivery, and what comes next: a line for each attempt, with the waits between them, then an answer.
- * @param props.subscription for what its schedule says; `undefined` if it is not known or gone
  * @param props.picked the attempt whose answer is shown; the newest one, where it is not kept
  * @param props.linkOf the address that picks an attempt
  */
-export function Attempts(props: {
-  readonly delivery: DeliveryWithAttempts;
-  readonly subscription: Subscription | undefined;
-  readonly picked: number;
-  readonly linkOf: (attempt: number) => string;
-}) {
+export function Attempts(
+  props: DeliveryProps<DeliveryWithAttempts> & {
+    readonly picked: number;
+    readonly linkOf: (attempt: number) => string;
+  },
+) {
   const { delivery, subscription, picked, linkOf } = props;
   const { attempts } = delivery;
   const longestMs = Math.max(1, ...attempts.map(({ duration_ms: ms }) => ms));
@@ -29,38 +28,37 @@ export function Attempts(props: {
   return (
     <div class="attempts">
       <ol>
-        {attempts.flatMap((attempt, index) => {
+        {attempts.map((attempt, index) => {
           const before = attempts[index - 1];
-          const line = (
-            <Line
-              key={attempt.attempt}
-              attempt={attempt}
-              longestMs={longestMs}
-              link={attempt.response === null ? undefined : linkOf(attempt.attempt)}
-              isPicked={attempt === answered}
-            />
+          const left = before === undefined ? 0 : attempt.attempt - before.attempt - 1;
+          return (
+            <Fragment key={attempt.attempt}>
+              {before !== undefined && (
+                <li class="gap">
+                  {left === 0
+                    ? gapText(before, attempt, subscription, retryDefaults().retry_schedule)
+                    : `${numberText(left)} attempts are not kept`}
+                </li>
+              )}
+              <Line
+                attempt={attempt}
+                longestMs={longestMs}
+                link={attempt.response === null ? undefined : linkOf(attempt.attempt)}
+                isPicked={attempt === answered}
+              />
+            </Fragment>
           );
-          if (before === undefined) return [line];
-          const left = attempt.attempt - before.attempt - 1;
-          return [
-            <li key={`${attempt.attempt} before`} class="gap">
-              {left === 0
-                ? gapText(before, attempt, subscription, retryDefaults().retry_schedule)
-                : `${numberText(left)} attempts are not kept`}
-            </li>,
-            line,
-          ];
         })}
         <Next delivery={delivery} subscription={subscription} />
       </ol>
       {hasParts && (
         <p class="parts-legend" aria-hidden="true">
-          {(["dns", "connect", "first", "rest", "lost"] as const).map((kind) => (
+          {Object.entries(LEGEND).map(([kind, words]) => (
             <span key={kind}>
               <svg class="parts" width="10" height="8">
                 <rect class={kind} width="10" height="8" />
               </svg>
-              {LEGEND[kind]}
+              {words}
             </span>
           ))}
         </p>
@@ -132,11 +130,7 @@ function Line(props: {
 }
 
 /** What comes next, or what it waits for. Nothing for what has ended. */
-function Next(props: {
-  readonly delivery: DeliveryWithAttempts;
-  readonly subscription: Subscription | undefined;
-}) {
-  const { delivery, subscription } = props;
+function Next({ delivery, subscription }: DeliveryProps<DeliveryWithAttempts>) {
   const { rowid, status, attempt, attempts, next_attempt_at: at } = delivery;
   const waits = waitsFor(delivery, subscription, useNow());
   if (isFinal(status)) return null;

@@ -4,19 +4,19 @@ import type { Subscription } from "../../domain/subscription.ts";
 import { askJson, send, withQuery } from "../api/resource.ts";
 import { may } from "../api/session.ts";
 import { confirm, say, sayError, useActing } from "../parts/acting.ts";
+import { NONE } from "../parts/layout.tsx";
 import { numberText, Until, useNow } from "../parts/values.tsx";
 import { canRetry, canSkip } from "./attempt-times.ts";
 import { SubscriptionName } from "./subscription.tsx";
 
-/**
- * What a person can do with a delivery now: send it, or give it up.
- * @param props.subscription for what follows from giving up an ordered one
- */
-export function DeliveryActs(props: {
-  readonly delivery: Delivery;
+export interface DeliveryProps<D = Delivery> {
+  readonly delivery: D;
+  /** `undefined` if it is not known, or gone. */
   readonly subscription: Subscription | undefined;
-}) {
-  const { delivery, subscription } = props;
+}
+
+/** What a person can do with a delivery now: send it, or give it up. */
+export function DeliveryActs({ delivery, subscription }: DeliveryProps) {
   const { isBusy, act } = useActing(sayError);
   const place = useRef<HTMLElement | null>(null);
   useEffect(() => {
@@ -34,7 +34,7 @@ export function DeliveryActs(props: {
       onClick={({ currentTarget }) => {
         if (isBusy) return;
         place.current = currentTarget.closest("[tabindex='-1']");
-        void act(run);
+        act(run);
       }}
     >
       {label}
@@ -126,17 +126,14 @@ export function waitsFor(
   // The deliveries of some keys only are blocked in one that is ordered by key.
   if (ordered === true && blockedBy !== null && blockedBy < rowid) return `behind delivery ${blockedBy}`;
   if (mode === "pull" && (next === null || Date.parse(next) <= now)) return "for a consumer";
-  return next === null ? "for an earlier one with the same key" : undefined;
+  if (next !== null) return undefined;
+  return ordered === true ? "for an earlier one" : "for an earlier one of its key";
 }
 
 /** When it is tried next, or what it waits for. */
-export function Next(props: {
-  readonly delivery: Delivery;
-  readonly subscription: Subscription | undefined;
-}) {
-  const { delivery, subscription } = props;
+export function Next({ delivery, subscription }: DeliveryProps) {
   const words = waitsFor(delivery, subscription, useNow());
   if (words !== undefined) return <>{words}</>;
   const { next_attempt_at: next } = delivery;
-  return next === null ? <span class="muted">–</span> : <Until at={next} />;
+  return next === null ? NONE : <Until at={next} />;
 }

@@ -1,5 +1,7 @@
+import type { ComponentChildren } from "preact";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { Attention } from "../../domain/operations.ts";
+import type { Replay } from "../../domain/replay.ts";
 import type { SubscriptionFigures } from "../../domain/stats/stats.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import {
@@ -8,9 +10,11 @@ import {
   subscriptionState,
 } from "../../domain/words/attention.ts";
 import { attention } from "../api/attention.ts";
-import { NONE } from "../parts/layout.tsx";
+import { may } from "../api/session.ts";
+import { Button, NONE } from "../parts/layout.tsx";
 import type { FilterName } from "../parts/list.tsx";
-import { linkTo } from "../parts/route.ts";
+import { linkTo, type Route } from "../parts/route.ts";
+import { Empty } from "../parts/states.tsx";
 import { errorText, failedShare, percentText, Time } from "../parts/values.tsx";
 
 /** `billing/invoices` */
@@ -37,13 +41,10 @@ export function SubscriptionName(props: {
   );
 }
 
-/** The name of a delivery's subscription, as a link to it. */
-export function SubscriptionLink(props: {
-  readonly of: Pick<Delivery, "subscription_id" | "application" | "subscription">;
-}) {
-  const { of } = props;
+/** The name of a subscription, or that of a delivery or replay, as a link to it. */
+export function SubscriptionLink({ of }: { readonly of: Subscription | Delivery | Replay }) {
   return (
-    <a href={linkTo(["subscriptions", of.subscription_id])}>
+    <a href={linkTo(["subscriptions", "subscription_id" in of ? of.subscription_id : of.rowid])}>
       <SubscriptionName of={of} />
     </a>
   );
@@ -107,30 +108,52 @@ export function subscriptionFilter(subscriptions: readonly Subscription[]): Filt
   };
 }
 
+/** There is no subscription at all. @param props.button what makes one */
+export function NoSubscriptions({ button }: { readonly button?: ComponentChildren }) {
+  return (
+    <Empty
+      title="No subscription yet"
+      // Works as it stands, also where there is no action yet.
+      command="evreg subscriptions create --application shop --subscription mail --action '*' --handler https://hooks.example.com/evreg"
+      button={button}
+    >
+      A subscription binds an action to the address that its events are sent to.
+      {!may("read") && " This token sees those of its application alone."}
+    </Empty>
+  );
+}
+
 /** What a person typed as a subscription, as far as it is known. */
 interface NamedSubscription {
   /** Whether the list can be asked for. */
   readonly isKnown: boolean;
   readonly id?: number;
-  /** Why there is none. */
-  readonly reason?: string;
+  /** Stands for the list, where none or several are called so. */
+  readonly instead?: ComponentChildren;
 }
 
 /**
- * The subscription that an ID or `billing/invoices` means.
+ * The subscription that the filter of a list names, by its ID or as `billing/invoices`.
  * @param subscriptions `undefined` while they are not known
  */
-export function subscriptionsNamed(
-  typed: string | undefined,
+export function subscriptionNamed(
+  { path, query }: Route,
   subscriptions: readonly Subscription[] | undefined,
 ): NamedSubscription {
+  const { subscription: typed } = query;
   if (typed === undefined) return { isKnown: true };
   if (/^[1-9]\d{0,14}$/.test(typed)) return { isKnown: true, id: Number(typed) };
   if (subscriptions === undefined) return { isKnown: false };
   const named = subscriptions.filter((one) => nameOf(one) === typed || one.subscription === typed);
-  const [first] = named;
-  if (first !== undefined && named.length === 1) return { isKnown: true, id: first.rowid };
-  if (first === undefined) return { isKnown: false, reason: `None is called ${typed}.` };
+  if (named.length === 1) return { isKnown: true, id: named[0]!.rowid };
   const ids = named.map(({ rowid, action }) => `${rowid} (${action})`).join(", ");
-  return { isKnown: false, reason: `Several are called ${typed}. Filter by the number of one: ${ids}.` };
+  const all = linkTo(path.slice(0, 1), { ...query, subscription: undefined });
+  const instead = (
+    <Empty title="No such subscription" button={<Button to={all} label="Of all subscriptions" />}>
+      {ids === ""
+        ? `None is called ${typed}.`
+        : `Several are called ${typed}. Filter by the number of one: ${ids}.`}
+    </Empty>
+  );
+  return { isKnown: false, instead };
 }

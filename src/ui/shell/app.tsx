@@ -51,7 +51,7 @@ function Shell() {
       <a class="skip" href="#main" onClick={focusMain}>
         Go to the content
       </a>
-      <Rail health={health.answer?.data} error={health.error} />
+      <Rail health={health} />
       <Bar screen={screen} find={() => setOpen("find")} />
       <main id="main" tabIndex={-1}>
         {screen === undefined ? (

@@ -201,7 +201,11 @@ export function Find({ close }: { readonly close: () => void }) {
   );
 }
 
-const named: Readonly<Record<string, string>> = { find: "Ctrl K" };
+/** What `keysNow` does not know: browsers do these by themselves. */
+const OTHER_KEYS = [
+  { key: "Enter", what: "Open" },
+  { key: "Esc", what: "Close" },
+];
 
 /** All keys that act on the screen that is shown. */
 export function KeyHelp({ close }: { readonly close: () => void }) {
@@ -211,28 +215,16 @@ export function KeyHelp({ close }: { readonly close: () => void }) {
     <dialog ref={dialog} class="dialog" aria-labelledby="keys" onClose={close}>
       <h2 id="keys">Keys</h2>
       <dl class="keys">
-        {keysNow().map(({ key, what }) => (
+        {[...keysNow(), ...OTHER_KEYS].map(({ key, what }) => (
           <div key={key}>
             <dt>
-              {(named[key] ?? key).split(" ").map((part) => (
+              {(key === "find" ? "Ctrl K" : key).split(" ").map((part) => (
                 <kbd key={part}>{part.length === 1 ? part.toUpperCase() : part}</kbd>
               ))}
             </dt>
             <dd>{what}</dd>
           </div>
         ))}
-        <div>
-          <dt>
-            <kbd>Enter</kbd>
-          </dt>
-          <dd>Open</dd>
-        </div>
-        <div>
-          <dt>
-            <kbd>Esc</kbd>
-          </dt>
-          <dd>Close</dd>
-        </div>
       </dl>
       <label class="check">
         <input

@@ -1,6 +1,6 @@
 import type { Health } from "../../domain/operations.ts";
 import { attention, attentionCount } from "../api/attention.ts";
-import type { ApiError } from "../api/resource.ts";
+import type { Resource } from "../api/resource.ts";
 import { identity, readSession } from "../api/session.ts";
 import { shared } from "../api/shared.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -15,9 +15,10 @@ import { signOut } from "./sign-in.tsx";
 const isBeneathMore = ({ group, path }: Screen): boolean => group === "operate" || path === "deliveries";
 
 /** The navigation: at the left, on narrow screens at the bottom. */
-export function Rail(props: { readonly health: Health | undefined; readonly error: ApiError | undefined }) {
+export function Rail({ health }: { readonly health: Resource<Health> }) {
   const more = useClosing();
-  const colours = theme.use();
+  const colours = `Colours: ${theme.use().replace("system", "as the system")}`;
+  const trouble = troubleOf(health);
   const current = screenOf(route.use());
   const offered = SCREENS.filter(isOffered);
   const link = (screen: Screen, narrow: boolean) => (
@@ -34,11 +35,11 @@ export function Rail(props: { readonly health: Health | undefined; readonly erro
   return (
     <nav class="rail" aria-label="Main">
       <a class="brand" href="#/">
-        <svg width="20" height="20" viewBox="0 0 20 20" aria-hidden="true">
+        <svg viewBox="0 0 20 20" aria-hidden="true">
           <path d="M3 4.5h8M3 10h5M3 15.5h8M12.5 6.5l4 3.5-4 3.5" />
         </svg>
         evreg
-        <small>{props.health?.version ?? ""}</small>
+        <small>{health.answer?.data.version}</small>
       </a>
       <ul class="tabs">
         {daily.map((screen) => link(screen, screen.path !== "deliveries"))}
@@ -59,17 +60,15 @@ export function Rail(props: { readonly health: Health | undefined; readonly erro
         </div>
       )}
       <div class="foot">
-        <HealthLine health={props.health} error={props.error} />
+        <div class={trouble === undefined ? "row" : "row danger-text"}>
+          <Status state={trouble === undefined ? "active" : "failed"} word={false} />
+          {trouble ?? "Store and engine run"}
+        </div>
         <div class="row">
           <code class="soft grow" title={location.host}>
             {location.host}
           </code>
-          <button
-            class="btn bare icon-only push"
-            aria-label={`Colours: ${colours === "system" ? "as the system" : colours}`}
-            title={`Colours: ${colours === "system" ? "as the system" : colours}`}
-            onClick={nextTheme}
-          >
+          <button class="btn bare icon-only push" aria-label={colours} title={colours} onClick={nextTheme}>
             <Icon name="theme" />
           </button>
         </div>
@@ -100,23 +99,11 @@ function NeedsPerson() {
   );
 }
 
-function HealthLine(props: { readonly health: Health | undefined; readonly error: ApiError | undefined }) {
-  const { health, error } = props;
-  if (error !== undefined) {
-    return (
-      <div class="row danger-text">
-        <Status state="failed" word={false} />
-        {error.status === 0 ? "Not connected" : error.message}
-      </div>
-    );
-  }
-  const isFine = health === undefined || (health.store === "ok" && health.engine === "running");
-  return (
-    <div class="row">
-      <Status state={isFine ? "active" : "failed"} word={false} />
-      {isFine ? "Store and engine run" : `Store ${health.store}, engine ${health.engine}`}
-    </div>
-  );
+/** What is wrong with the server, if anything is. */
+function troubleOf({ answer, error }: Resource<Health>): string | undefined {
+  if (error !== undefined) return error.status === 0 ? "Not connected" : error.message;
+  const { store = "ok", engine = "running" } = answer?.data ?? {};
+  return store === "ok" && engine === "running" ? undefined : `Store ${store}, engine ${engine}`;
 }
 
 type Theme = "system" | "light" | "dark";
@@ -129,7 +116,7 @@ const theme = shared<Theme>(THEMES.find((name) => name === kept) ?? "system");
 
 /** `system` leaves the choice to the browser. */
 function paint(): void {
-  document.documentElement.dataset["theme"] = theme.value;
+  document.documentElement.style.colorScheme = theme.value === "system" ? "" : theme.value;
 }
 
 paint();

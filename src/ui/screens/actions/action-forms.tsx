@@ -211,7 +211,7 @@ export function ActionSettings({ action }: PartProps) {
     draft.begin(settingsOf(data));
   };
   const apply = (change: object, done: string, back: object, question?: Question): void =>
-    void act(async () => {
+    act(async () => {
       const now = settingsOf((await askJson<Action>(actionPath(name))).data);
       refuseConflict(
         draft,
@@ -219,7 +219,7 @@ export function ActionSettings({ action }: PartProps) {
         [...RULE, "successor" as const].filter((field) => field in change),
       );
       await put(change);
-      say(done, () => void undoing.act(() => put(back)));
+      say(done, () => undoing.act(() => put(back)));
     }, question);
   const named = fields.successor.trim() || null;
   const goesOn = (change: object, done: string, question?: Question): void =>

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "preact/hooks";
 import type { ActionTypes } from "../../../domain/action.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { isReservedName, matches } from "../../../domain/names.ts";
@@ -35,27 +36,27 @@ const PARTS = [
 
 /** One action; behind it in the address what is done with it. */
 function ActionPage({ name, route }: { readonly name: string; readonly route: Route }) {
-  const { answer, error, reload } = useResource<ReadAction>(actionPath(name), {
-    everyMs: EVERY_MS,
-    read: readAction,
-  });
+  const read = useResource<ReadAction>(actionPath(name), { everyMs: EVERY_MS, read: readAction });
   const stats = useResource<Stats>(withQuery("/v1/stats", { range: "1h", action: name }), {
     everyMs: EVERY_MS,
   });
   const subscriptions = useResource<readonly Subscription[]>("/v1/subscriptions");
-  const action = answer?.data;
-  if (action === undefined) {
-    return <Waiting of={{ error, reload }} screen={name} />;
-  }
+  const parts = useRef<HTMLElement>(null);
+  const action = read.answer?.data;
+  useEffect(
+    () => parts.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }),
+    [action?.action, route.path[2]],
+  );
+  if (action === undefined) return <Waiting of={read} screen={name} />;
   const subscribers = subscriptions.answer?.data.filter((one) => matches(one.action, action.action));
   const offered = PARTS.filter(({ path }) => path !== "settings" || mayChange(action));
   const part = offered.find(({ path }) => path === route.path[2]) ?? offered[0]!;
   const View = part.view;
   return (
     <>
-      {error !== undefined && <Failed error={error} reload={reload} />}
+      {read.error !== undefined && <Failed error={read.error} reload={read.reload} />}
       <ActionHead action={action} subscribers={subscribers?.length} totals={stats.answer?.data.totals} />
-      <nav class="record-parts" aria-label="Of this action">
+      <nav ref={parts} class="record-parts" aria-label="Of this action">
         {offered.map(({ path, title }) => (
           <a
             key={title}
@@ -125,21 +126,21 @@ function ActionHead(props: {
 /** TypeScript for the code that publishes or receives it. */
 function TypesOf({ action }: PartProps) {
   const path = `${actionPath(action.action)}/types`;
-  const { answer, error, reload } = useResource<ActionTypes>(path);
-  const source = answer?.data.source;
+  const read = useResource<ActionTypes>(path);
+  const types = read.answer?.data;
   return (
     <>
       <Command text={`evreg actions types ${shellWord(action.action)} --out events.ts`} />
-      {source === undefined ? (
-        <Waiting of={{ error, reload }} />
+      {types === undefined ? (
+        <Waiting of={read} />
       ) : (
         <CodeBox
           title="TypeScript"
           label="Types"
-          note={<>of payloads and deliveries, revision {answer?.data.revision}</>}
-          acts={<Copy text={source} what="the types" />}
+          note={<>of payloads and deliveries, revision {types.revision}</>}
+          aside={<Copy text={types.source} what="the types" />}
         >
-          <Plain>{source}</Plain>
+          <Plain>{types.source}</Plain>
         </CodeBox>
       )}
     </>

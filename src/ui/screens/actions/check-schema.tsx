@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { CheckedEvents, SchemaVerdict } from "../../../domain/action.ts";
 import { shellWord } from "../../../domain/formats.ts";
@@ -8,11 +9,12 @@ import { may } from "../../api/session.ts";
 import { say, useActing } from "../../parts/acting.ts";
 import { Command } from "../../parts/copy.tsx";
 import { EXACT } from "../../parts/form.tsx";
-import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
+import { indented, whyNoObject } from "../../parts/json-tokens.ts";
 import { Button, Section } from "../../parts/layout.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
 import { Say } from "../../parts/states.tsx";
 import { countText, numberText } from "../../parts/values.tsx";
+import type { ReadAction } from "../../records/exact-record.ts";
 import {
   actionPath,
   type CheckFields,
@@ -20,6 +22,7 @@ import {
   mayChange,
   type PartProps,
   useVerdict,
+  type Verdict,
 } from "./action-parts.tsx";
 import { BreakList, DiffView } from "./diff-view.tsx";
 import { diffRows, inOrder } from "./schema-diff.ts";
@@ -31,7 +34,7 @@ const REPLAY_EVENTS = 1_000;
 export function CheckSchema({ action, subscribers, route }: PartProps) {
   const name = action.action;
   const draft = useDraft<CheckFields>(checkForm(name), () => ({
-    text: textOfLines(indentedLines(action.exactText)),
+    text: indented(action.exactText),
   }));
   const { text } = draft.fields;
   const { isBusy, failure, act, forget } = useActing();
@@ -69,7 +72,7 @@ export function CheckSchema({ action, subscribers, route }: PartProps) {
     goTo(linkTo(["actions", name, "revisions"], { from: action.revision, to: data.revision }));
   };
   const forceIt = (): void =>
-    void act(() => apply(true), {
+    act(() => apply(true), {
       title: `Apply a schema to ${name} that breaks others?`,
       body: `It has ${countText(breaks.length, "break")}. Producers may be refused and consumers may get what they do not expect, from now on.`,
       act: "Apply it",
@@ -81,7 +84,7 @@ export function CheckSchema({ action, subscribers, route }: PartProps) {
   const buttons = isCurrent && isChanged && verdict !== undefined && (
     <span class="acts row">
       {mayWrite && verdict.compatible && (
-        <Button look="main" run={() => void act(() => apply(false))} disabled={isBusy} label="Apply it" />
+        <Button look="main" run={() => act(() => apply(false))} disabled={isBusy} label="Apply it" />
       )}
       {!verdict.compatible && may("write", action.application) && (
         <Button
@@ -105,12 +108,10 @@ export function CheckSchema({ action, subscribers, route }: PartProps) {
           <Say state="pending" title="Checking…" />
         ) : (
           <VerdictSay
-            verdict={verdict}
-            error={trial.error}
+            trial={trial}
+            action={action}
             isChanged={isChanged}
             isCurrent={isCurrent}
-            revision={action.revision}
-            mode={action.compatibility}
             button={buttons}
           />
         )}
@@ -155,7 +156,7 @@ function Editor(props: {
       title="Schema to check"
       label="The schema to check"
       aside={
-        <span class="push row">
+        <>
           <label class="btn bare">
             From a file…
             <input
@@ -169,7 +170,7 @@ function Editor(props: {
             />
           </label>
           <Button look="bare" run={reset} label="As in force" />
-        </span>
+        </>
       }
     >
       <textarea
@@ -184,26 +185,20 @@ function Editor(props: {
 }
 
 function VerdictSay(props: {
-  readonly verdict: SchemaVerdict | undefined;
-  readonly error: ApiError | undefined;
+  readonly trial: Verdict;
+  readonly action: ReadAction;
   readonly isChanged: boolean;
   readonly isCurrent: boolean;
-  readonly revision: number;
-  readonly mode: string;
-  readonly button: preact.ComponentChildren;
+  readonly button: ComponentChildren;
 }) {
-  const { verdict, error, isChanged, isCurrent, revision, mode, button } = props;
+  const { trial, action, isChanged, isCurrent, button } = props;
+  const { verdict, error } = trial;
   if (verdict === undefined) {
-    const pointer = error?.details["pointer"];
+    const { pointer } = error?.details ?? {};
     return (
       <Say state="failed" title={error?.status === 422 ? "evreg does not take this schema" : "Not checked"}>
         {error?.message}
-        {typeof pointer === "string" && pointer !== "" && (
-          <>
-            {" "}
-            At <code>{pointer}</code>.
-          </>
-        )}
+        {typeof pointer === "string" && pointer !== "" && ` At ${pointer}.`}
       </Say>
     );
   }
@@ -217,13 +212,13 @@ function VerdictSay(props: {
     );
   }
   const title = compatible
-    ? mode === "none"
+    ? action.compatibility === "none"
       ? "An update with this schema would be applied: nobody is protected."
       : "Compatible. An update with this schema would be applied."
     : `Not compatible: ${countText(breaks.length, "break")}. An update with this schema would be refused.`;
   return (
     <Say state={compatible ? (failed ? "waiting" : "delivered") : "failed"} title={title} button={button}>
-      {isCurrent ? `Compared with revision ${revision}.` : "Checking what you typed since…"}{" "}
+      {isCurrent ? `Compared with revision ${action.revision}.` : "Checking what you typed since…"}{" "}
       {replay !== null && <ReplayWords replay={replay} />}
     </Say>
   );

@@ -6,8 +6,8 @@ import { pointerTo } from "../../../json/pointer.ts";
 import { Copy } from "../../parts/copy.tsx";
 import { Pieces } from "../../parts/json-view.tsx";
 import { Button, CodeBox, Segments } from "../../parts/layout.tsx";
-import { type Route, setQuery } from "../../parts/route.ts";
-import { numberText } from "../../parts/values.tsx";
+import { choiceIn, type Route } from "../../parts/route.ts";
+import { countText, numberText } from "../../parts/values.tsx";
 import { SubscriptionLink } from "../../records/subscription.tsx";
 import {
   type BreakPlace,
@@ -17,11 +17,13 @@ import {
   foldedRows,
   type JsonLine,
   jsonLines,
+  parentOf,
   pinsOf,
   type UsedField,
   usedFields,
 } from "./schema-diff.ts";
 
+const LINES = { changes: "Changes", whole: "Whole" } as const;
 /** Each row is some twenty elements. */
 const SHOWN_ROWS = 1_500;
 
@@ -52,50 +54,40 @@ export function DiffView(props: {
   readonly route: Route;
 }) {
   const { rows, breaks, note, route } = props;
-  const isWhole = route.query["lines"] === "whole";
+  const lines = choiceIn(route, "lines", LINES, "changes");
+  const isWhole = lines.picked === "whole";
   const pins = useMemo(() => pinsOf(rows, breaks), [rows, breaks]);
   const [opened, setOpened] = useState<ReadonlySet<number>>(new Set());
   const [most, setMost] = useState(SHOWN_ROWS);
   const folds: readonly Fold[] = useMemo(
-    () => (isWhole ? [{ kind: "rows", rows, start: 0 }] : foldedRows(rows, new Set(pins.keys()))),
+    () =>
+      isWhole ? [{ start: 0, end: rows.length, isShown: true }] : foldedRows(rows, new Set(pins.keys())),
     [rows, pins, isWhole],
   );
   const changed = rows.filter(({ sign }) => sign !== " ").length;
   let room = most;
   return (
-    <CodeBox
-      title="What changes"
-      note={note}
-      acts={
-        <Segments
-          label="Lines"
-          choices={{ changes: "Changes", whole: "Whole" }}
-          picked={isWhole ? "whole" : "changes"}
-          pick={(lines) => setQuery(route, "lines", lines === "whole" ? lines : undefined)}
-        />
-      }
-    >
+    <CodeBox title="What changes" note={note} aside={<Segments label="Lines" {...lines} />}>
       {changed === 0 && !isWhole ? (
         <p class="empty">The two are alike.</p>
       ) : (
         <ol class="code diff" tabIndex={0} aria-label="Difference of the schemas">
-          {folds.map((fold) => {
+          {folds.map(({ start, end, isShown }) => {
             if (room <= 0) return null;
-            if (fold.kind === "alike" && !opened.has(fold.start)) {
+            if (!isShown && !opened.has(start)) {
               return (
-                <li key={`alike-${fold.start}`} class="hunk">
-                  <button onClick={() => setOpened((before) => new Set(before).add(fold.start))}>
-                    {numberText(fold.count)} lines alike
+                <li key={`alike-${start}`} class="hunk">
+                  <button onClick={() => setOpened((before) => new Set(before).add(start))}>
+                    {numberText(end - start)} lines alike
                   </button>
-                  {fold.pointer !== "" && <span class="where">{fold.pointer}</span>}
+                  {parentOf(rows[end]?.line.pointer ?? "")}
                 </li>
               );
             }
-            const all = fold.kind === "rows" ? fold.rows : rows.slice(fold.start, fold.start + fold.count);
-            const shown = all.slice(0, room);
+            const shown = rows.slice(start, Math.min(end, start + room));
             room -= shown.length;
             return shown.map((row, index) => (
-              <Row key={fold.start + index} row={row} pins={pins.get(fold.start + index)} />
+              <Row key={start + index} row={row} pins={pins.get(start + index)} />
             ));
           })}
         </ol>
@@ -166,11 +158,11 @@ function Receivers({ subscribers }: { readonly subscribers: readonly Subscriptio
   if (length === 0) return null;
   return (
     <p class="receivers break">
-      {length === 1 ? "1 subscription receives" : `${numberText(length)} subscriptions receive`} this action:{" "}
+      {countText(length, "subscription receives", "subscriptions receive")} this action:{" "}
       {subscribers.slice(0, MOST_NAMED).map((one, index) => (
         <>
           {index > 0 && ", "}
-          <SubscriptionLink of={{ ...one, subscription_id: one.rowid }} />
+          <SubscriptionLink of={one} />
         </>
       ))}
       {length > MOST_NAMED && ` and ${numberText(length - MOST_NAMED)} more`}
@@ -184,8 +176,8 @@ function UsedLines({ fields }: { readonly fields: readonly UsedField[] }) {
     <>
       {fields.slice(0, MOST_NAMED).map(({ subscription, field, by }) => (
         <span key={`${subscription.rowid} ${field} ${by}`} class="line soft">
-          <SubscriptionLink of={{ ...subscription, subscription_id: subscription.rowid }} />{" "}
-          {by === "filter" ? "filters by" : "keeps the order by"} <code>{field}</code>
+          <SubscriptionLink of={subscription} /> {by === "filter" ? "filters by" : "keeps the order by"}{" "}
+          <code>{field}</code>
         </span>
       ))}
       {fields.length > MOST_NAMED && <span class="line soft">and {fields.length - MOST_NAMED} more.</span>}

@@ -8,10 +8,11 @@ import { may } from "../../api/session.ts";
 import { useActing } from "../../parts/acting.ts";
 import { Command } from "../../parts/copy.tsx";
 import { CameBack, EXACT } from "../../parts/form.tsx";
-import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
+import { indented, whyNoObject } from "../../parts/json-tokens.ts";
 import { Button, Section } from "../../parts/layout.tsx";
 import { linkTo } from "../../parts/route.ts";
 import { Empty, Say } from "../../parts/states.tsx";
+import { countText } from "../../parts/values.tsx";
 import { readSample } from "../../records/exact-record.ts";
 import { actionPath, type PartProps } from "./action-parts.tsx";
 
@@ -36,13 +37,13 @@ export function PublishBox({ action, subscribers }: PartProps) {
   const sampling = useActing();
   const typed = useRef(false);
   const sample = (): void =>
-    void sampling.act(async () => {
+    sampling.act(async () => {
       setPublished(undefined);
       forget();
       const { data } = await readSample(`${actionPath(name)}/sample`);
       if (typed.current) return;
       draft.begin({
-        text: textOfLines(indentedLines(data.exactText)),
+        text: indented(data.exactText),
         key: newAttemptKey(),
         seed: data.seed,
       });
@@ -51,7 +52,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
     if (draft.typedAt === undefined) sample();
   }, []);
   const publish = (): void =>
-    void act(async () => {
+    act(async () => {
       setPublished(undefined);
       sampling.forget();
       // The payload goes as it was written, to the byte.
@@ -60,19 +61,15 @@ export function PublishBox({ action, subscribers }: PartProps) {
       draft.begin({ key: newAttemptKey() });
       setPublished(data.rowid);
     });
-  if (isReservedName(name)) {
+  const isReserved = isReservedName(name);
+  if (isReserved || !may("publish", action.application)) {
     return (
       <div class="panel">
-        <Empty title="evreg publishes these itself">
-          They tell of what happens in it, and can be subscribed to like any other.
+        <Empty title={isReserved ? "evreg publishes these itself" : "This token may not publish them"}>
+          {isReserved
+            ? "They tell of what happens in it, and can be subscribed to like any other."
+            : "That needs the scope publish."}
         </Empty>
-      </div>
-    );
-  }
-  if (!may("publish", action.application)) {
-    return (
-      <div class="panel">
-        <Empty title="This token may not publish them">That needs the scope publish.</Empty>
       </div>
     );
   }
@@ -96,7 +93,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
         note={seed !== null && <>made up, seed {seed}</>}
         aside={
           <Button
-            look="bare push"
+            look="bare"
             disabled={sampling.isBusy}
             run={() => {
               typed.current = false;
@@ -124,7 +121,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
           {unreadable ??
             (subscribers === undefined
               ? "It is stored, and goes to all who subscribe."
-              : `It is stored, and goes to ${subscribers.length === 1 ? "1 subscription" : `${subscribers.length} subscriptions`}.`)}
+              : `It is stored, and goes to ${countText(subscribers.length, "subscription")}.`)}
         </span>
       </div>
       <Command

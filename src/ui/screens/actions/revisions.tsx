@@ -3,12 +3,12 @@ import type { ActionRevision } from "../../../domain/action.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { useResource, withQuery } from "../../api/resource.ts";
 import { Command } from "../../parts/copy.tsx";
-import { indentedLines, textOfLines } from "../../parts/json-tokens.ts";
+import { indented } from "../../parts/json-tokens.ts";
 import { Button, NONE, Section } from "../../parts/layout.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
 import { Failed, Say, Waiting } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { numberText, Time } from "../../parts/values.tsx";
+import { countText, numberText, Time } from "../../parts/values.tsx";
 import { type Exact, readRevision } from "../../records/exact-record.ts";
 import { actionPath, checkSchema, mayChange, type PartProps, useVerdict } from "./action-parts.tsx";
 import { BreakList, DiffView } from "./diff-view.tsx";
@@ -51,7 +51,7 @@ export function Revisions(props: PartProps) {
         note="open one to see what it changed, or pick two"
         aside={
           action.revision > 1 && (
-            <span class="push row pick">
+            <>
               <Pick
                 label="Compare"
                 value={first}
@@ -64,7 +64,7 @@ export function Revisions(props: PartProps) {
                 most={action.revision}
                 pick={(number) => goTo(link({ from: first, to: number }))}
               />
-            </span>
+            </>
           )
         }
       >
@@ -180,7 +180,7 @@ function Comparison(props: PartProps & { readonly first: number; readonly second
     return <Waiting of={before} rows={6} />;
   }
   const goBack = (): void => {
-    checkSchema(action.action, textOfLines(indentedLines(next.exactText)));
+    checkSchema(action.action, indented(next.exactText));
     goTo(linkTo(["actions", action.action, "check"]));
   };
   const isOld = second !== action.revision && mayChange(action);
@@ -197,7 +197,7 @@ function Comparison(props: PartProps & { readonly first: number; readonly second
           state={breaks.length > 0 ? "waiting" : "delivered"}
           title={
             breaks.length > 0
-              ? `Revision ${second} breaks what revision ${first} promised in ${breaks.length === 1 ? "one place" : `${numberText(breaks.length)} places`}.`
+              ? `Revision ${second} breaks what revision ${first} promised in ${countText(breaks.length, "place")}.`
               : `Revision ${second} breaks nobody who relied on revision ${first}.`
           }
           button={isOld && <Button run={goBack} label={`Go back to ${second}…`} />}

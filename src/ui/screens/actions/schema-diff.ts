@@ -90,17 +90,20 @@ export function diffRows(before: string, after: string): readonly DiffRow[] {
 
 const keysOf = (lines: readonly JsonLine[]): string[] => lines.map(({ key }) => key);
 
-/** Rows that are shown, or how many alike ones are left out between them. */
-export type Fold =
-  | { readonly kind: "rows"; readonly rows: readonly DiffRow[]; readonly start: number }
-  | { readonly kind: "alike"; readonly count: number; readonly start: number; readonly pointer: string };
+/** Rows that follow each other, and are shown or folded. */
+export interface Fold {
+  readonly start: number;
+  /** The index behind the last one. */
+  readonly end: number;
+  readonly isShown: boolean;
+}
 
 const CONTEXT_ROWS = 3;
 /** Fewer alike ones are shown: saying so would take a line itself. */
 const LEAST_FOLDED = 3;
 
 /**
- * The rows near what differs, and how many alike ones lie between.
+ * Folds the rows that are alike, and not near what differs.
  * @param kept indexes of rows that are shown all the same
  */
 export function foldedRows(rows: readonly DiffRow[], kept: ReadonlySet<number> = new Set()): readonly Fold[] {
@@ -113,20 +116,13 @@ export function foldedRows(rows: readonly DiffRow[], kept: ReadonlySet<number> =
   for (let start = 0; start < rows.length;) {
     let end = start;
     while (end < rows.length && isNear[end] === isNear[start]) end += 1;
-    const isShown = isNear[start] === 1 || end - start < LEAST_FOLDED;
-    const before = folds.at(-1);
-    if (!isShown) {
-      const pointer = parentOf(rows[end]?.line.pointer ?? "");
-      folds.push({ kind: "alike", count: end - start, start, pointer });
-    } else if (before?.kind === "rows") {
-      folds[folds.length - 1] = { ...before, rows: rows.slice(before.start, end) };
-    } else folds.push({ kind: "rows", rows: rows.slice(start, end), start });
+    folds.push({ start, end, isShown: isNear[start] === 1 || end - start < LEAST_FOLDED });
     start = end;
   }
   return folds;
 }
 
-const parentOf = (pointer: string): string => pointer.slice(0, Math.max(0, pointer.lastIndexOf("/")));
+export const parentOf = (pointer: string): string => pointer.slice(0, Math.max(0, pointer.lastIndexOf("/")));
 
 /** Where what somebody says of a schema is pinned: by index of the row, the numbers of what is said, from 1. */
 export type Pins = ReadonlyMap<number, readonly number[]>;

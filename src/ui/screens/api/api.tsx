@@ -5,6 +5,7 @@ import { Command } from "../../parts/copy.tsx";
 import { CameBack, EXACT } from "../../parts/form.tsx";
 import { useKeys } from "../../parts/keys.ts";
 import { Button, Head, Section, Words } from "../../parts/layout.tsx";
+import { Split } from "../../parts/list.tsx";
 import { linkTo, type Route, setQuery } from "../../parts/route.ts";
 import { Empty, Waiting } from "../../parts/states.tsx";
 import { capital } from "../../parts/values.tsx";
@@ -28,36 +29,38 @@ const readDocument = async (path: string, signal: AbortSignal): Promise<Envelope
 
 /** All that the API can do, and trying it. */
 export function Api({ route }: { readonly route: Route }) {
-  const [, id] = route.path;
-  const { answer, error, reload } = useResource<OpenApi>("/openapi.json", { read: readDocument });
-  const document = answer?.data;
-  if (document === undefined) {
-    return <Waiting of={{ error, reload }} rows={12} screen="API" />;
-  }
+  const read = useResource<OpenApi>("/openapi.json", { read: readDocument });
+  const document = read.answer?.data;
+  if (document === undefined) return <Waiting of={read} rows={12} screen="API" />;
   const operations = operationsOf(document);
-  const picked = operations.find(({ operationId }) => operationId === id);
   return (
-    <div class={id === undefined ? "split alone" : "split shows-detail"}>
-      {id !== undefined && <h1 class="sr">{picked?.summary ?? "API"}</h1>}
-      <OperationList operations={operations} picked={id} route={route} />
-      {picked !== undefined && (
-        <OperationView key={id} document={document} operation={picked} query={route.query} />
-      )}
-      {picked === undefined && id !== undefined && (
-        <Empty title="There is no such operation" button={<Button to="#/api" label="All operations" />}>
-          It may be of another version.
-        </Empty>
-      )}
-    </div>
+    <Split
+      title="API"
+      acts={
+        <a class="btn" href={apiUrl("/openapi.json")} target="_blank" rel="noopener">
+          openapi.json
+        </a>
+      }
+      route={route}
+      list={<OperationList operations={operations} route={route} />}
+      detail={(id) => {
+        const operation = operations.find(({ operationId }) => operationId === id);
+        if (operation !== undefined) {
+          return <OperationView document={document} operation={operation} query={route.query} />;
+        }
+        return (
+          <Empty title="There is no such operation" button={<Button to="#/api" label="All operations" />}>
+            It may be of another version.
+          </Empty>
+        );
+      }}
+    />
   );
 }
 
-function OperationList(props: {
-  readonly operations: readonly Operation[];
-  readonly picked: string | undefined;
-  readonly route: Route;
-}) {
-  const { operations, picked, route } = props;
+function OperationList(props: { readonly operations: readonly Operation[]; readonly route: Route }) {
+  const { operations, route } = props;
+  const [, picked] = route.path;
   const search = route.query["find"] ?? "";
   const input = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLElement>(null);
@@ -66,18 +69,9 @@ function OperationList(props: {
     [picked],
   );
   useKeys([{ key: "/", what: "Filter", run: () => input.current?.focus() }]);
-  const shown = foundOperations(operations, search);
-  const tags = [...new Set(shown.map(({ tags: [tag = ""] }) => tag))];
+  const tags = Map.groupBy(foundOperations(operations, search), ({ tags: [tag = ""] }) => tag);
   return (
     <section ref={list} class="stack list" aria-label="Operations">
-      <header class="head">
-        {picked === undefined ? <h1 class="what">API</h1> : <p class="h1 what">API</p>}
-        <div class="acts">
-          <a class="btn" href={apiUrl("/openapi.json")} target="_blank" rel="noopener">
-            openapi.json
-          </a>
-        </div>
-      </header>
       <div class="field">
         <input
           ref={input}
@@ -92,36 +86,27 @@ function OperationList(props: {
         />
         <kbd>/</kbd>
       </div>
-      {shown.length === 0 && <p class="muted">No operation has all of these words.</p>}
-      {tags.map((tag) => (
-        <section key={tag} aria-label={tag}>
-          <header>
-            <h2>{capital(tag)}</h2>
-          </header>
+      {tags.size === 0 && <p class="muted">No operation has all of these words.</p>}
+      {[...tags].map(([tag, shown]) => (
+        <Section key={tag} title={capital(tag)}>
           <ul class="panel operations">
-            {shown
-              .filter(({ tags: [first] }) => first === tag)
-              .map(({ operationId, method, path, summary }) => (
-                <li key={operationId}>
-                  <a
-                    href={linkTo(["api", operationId], route.query)}
-                    aria-current={operationId === picked ? "true" : undefined}
-                  >
-                    <Method method={method} />
-                    <code class="path break">{path}</code>
-                    <span class="does soft">{summary}</span>
-                  </a>
-                </li>
-              ))}
+            {shown.map(({ operationId, method, path, summary }) => (
+              <li key={operationId}>
+                <a
+                  href={linkTo(["api", operationId], route.query)}
+                  aria-current={operationId === picked ? "true" : undefined}
+                >
+                  <code class={method === "DELETE" ? "method danger-text" : "method"}>{method}</code>
+                  <code class="break">{path}</code>
+                  <span class="does soft">{summary}</span>
+                </a>
+              </li>
+            ))}
           </ul>
-        </section>
+        </Section>
       ))}
     </section>
   );
-}
-
-function Method({ method }: { readonly method: string }) {
-  return <code class={method === "DELETE" ? "method danger-text" : "method"}>{method}</code>;
 }
 
 interface Request {
@@ -188,23 +173,20 @@ function OperationView(props: {
       <Section title="Answers">
         <ul class="panel lines">
           {answersOf(document, operation).map(({ status, description, schema: answered }) => {
-            const code = <code class="strong">{status}</code>;
+            const words = (
+              <span class="soft">
+                <code class="strong">{status}</code> <Words text={description} />
+              </span>
+            );
             return (
               <li key={status}>
                 {answered !== undefined && status.startsWith("2") ? (
                   <details class="more-of">
-                    <summary>
-                      {code} <Words text={description} />
-                    </summary>
+                    <summary>{words}</summary>
                     <SchemaView document={document} schema={answered} />
                   </details>
                 ) : (
-                  <>
-                    {code}{" "}
-                    <span class="soft">
-                      <Words text={description} />
-                    </span>
-                  </>
+                  words
                 )}
               </li>
             );
@@ -257,10 +239,7 @@ function SchemaView(props: { readonly document: OpenApi; readonly schema: Schema
             <dd>
               <code class="kind">{kindOf(document, member)}</code>
               {member.default !== undefined && (
-                <span class="muted">
-                  {" "}
-                  default <code>{JSON.stringify(member.default)}</code>
-                </span>
+                <span class="muted"> default {JSON.stringify(member.default)}</span>
               )}
               {about !== undefined && (
                 <p class="soft">

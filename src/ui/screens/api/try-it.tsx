@@ -22,30 +22,27 @@ import {
 export type RequestValues = Readonly<Record<string, string>>;
 
 /** The path with its parameters, and the query with those that have a value. Names that are not given stay as `{name}`. */
-function pathWith({ path, parameters = [] }: Operation, values: RequestValues): string {
-  const filled = path.replace(/\{(\w+)\}/g, (braces, name: string) => {
+function pathWith(operation: Operation, values: RequestValues): string {
+  const filled = operation.path.replace(/\{(\w+)\}/g, (braces, name: string) => {
     const value = values[name]?.trim() ?? "";
     return value === "" ? braces : encodeURIComponent(value);
   });
-  const query = parameters
-    .filter(({ in: where }) => where === "query")
-    .map(({ name }) => [name, values[name]] as const);
-  return withQuery(filled, Object.fromEntries(query));
+  return withQuery(filled, valuesIn("query", operation, values));
 }
 
-function headersWith(
+/** What is given of the parameters at a place. */
+function valuesIn(
+  place: "query" | "header",
   { parameters = [] }: Operation,
   values: RequestValues,
-): Readonly<Record<string, string>> {
-  const headers = parameters.filter(
-    ({ in: where, name }) => where === "header" && (values[name] ?? "") !== "",
-  );
-  return Object.fromEntries(headers.map(({ name }) => [name, values[name]!]));
+): RequestValues {
+  const given = parameters.filter(({ in: where, name }) => where === place && (values[name] ?? "") !== "");
+  return Object.fromEntries(given.map(({ name }) => [name, values[name]!]));
 }
 
 /** Writes the request for a shell. The token is a variable, never the token. */
 export function curlLine(operation: Operation, values: RequestValues, body: string | undefined): string {
-  const given = Object.entries(headersWith(operation, values));
+  const given = Object.entries(valuesIn("header", operation, values));
   const headers = [
     ...(needsNoToken(operation) ? [] : [TOKEN_HEADER]),
     ...given.map(([name, value]) => shellWord(`${name}: ${value}`)),
@@ -72,55 +69,45 @@ interface Props {
   readonly sent: () => void;
 }
 
-/** Whether the token has the scope, for all applications or for one. */
-const hasScope = (scope: string | undefined): boolean => {
-  const known = SCOPE_NAMES.find((name) => name === scope);
-  return known === undefined || maySome(known);
-};
+/** Why an operation cannot be tried with the token of this page, if so. */
+function whyNot(operation: Operation): string | undefined {
+  const scope = SCOPE_NAMES.find((name) => name === scopeOf(operation));
+  const mayTry = needsNoToken(operation) || scope === undefined || maySome(scope);
+  return NOT_TRIED[operation.operationId] ?? (mayTry ? undefined : `Your token has not the scope ${scope}.`);
+}
 
 /** Sends the request with the token of this page. */
-export function TryIt(props: Props) {
-  const { operation } = props;
-  const why = NOT_TRIED[operation.operationId];
-  const scope = scopeOf(operation);
-  const cannot =
-    why ??
-    (needsNoToken(operation) || hasScope(scope) ? undefined : `Your token has not the scope ${scope}.`);
-  if (cannot !== undefined)
+export function TryIt({ operation, values, setValues, body, setBody, sent }: Props) {
+  const [answered, setAnswered] = useState<Answered | undefined>();
+  const { isBusy, failure, act } = useActing();
+  const cannot = whyNot(operation);
+  if (cannot !== undefined) {
     return (
       <Say state="pending" title="Not tried here">
         {cannot}
       </Say>
     );
-  return <TryForm {...props} />;
-}
-
-function TryForm({ operation, values, setValues, body, setBody, sent }: Props) {
-  const [answered, setAnswered] = useState<Answered | undefined>();
-  const { isBusy, failure, act } = useActing();
+  }
   const { method, parameters = [], operationId } = operation;
   const missing = parameters.find(
     ({ in: where, name }) => where === "path" && (values[name] ?? "").trim() === "",
   );
   const consequence =
     CANNOT_BE_UNDONE[operationId] ?? (method === "DELETE" ? "It cannot be undone." : undefined);
-  const question: Question | undefined =
-    consequence === undefined
-      ? undefined
-      : {
-          title: `${operation.summary}?`,
-          body: consequence,
-          act: `Send ${method}`,
-          danger: true,
-          ...(values["id"] === undefined ? {} : { type: values["id"].trim() }),
-        };
+  const question: Question = {
+    title: `${operation.summary}?`,
+    body: consequence,
+    act: `Send ${method}`,
+    danger: true,
+    ...(values["id"] !== undefined && { type: values["id"].trim() }),
+  };
   const send = async (): Promise<void> => {
     setAnswered(undefined);
     const startedMs = performance.now();
     const response = await ask(pathWith(operation, values), {
       method,
-      headers: headersWith(operation, values),
-      ...(body === undefined ? {} : { text: body }),
+      headers: valuesIn("header", operation, values),
+      text: body,
     });
     const text = await response.text();
     if (response.ok) sent();
@@ -129,7 +116,10 @@ function TryForm({ operation, values, setValues, body, setBody, sent }: Props) {
   };
   return (
     <Section title="Try it" note={needsNoToken(operation) ? "it needs no token" : "with your token"}>
-      <Form class="panel pad try-form" send={() => void act(send, question)}>
+      <Form
+        class="panel pad try-form"
+        send={() => act(send, consequence === undefined ? undefined : question)}
+      >
         {parameters.map((parameter) => (
           <ParameterField
             key={parameter.name}
@@ -176,7 +166,7 @@ function ParameterField(props: {
   const { parameter, value, set } = props;
   const { name, schema } = parameter;
   const options = schema.type === "boolean" ? ["true", "false"] : schema.enum?.map(String);
-  const hint = schema.description === undefined ? undefined : <Words text={schema.description} />;
+  const hint = schema.description && <Words text={schema.description} />;
   if (options !== undefined) {
     return (
       <Field label={name} hint={hint}>
@@ -203,8 +193,8 @@ function ParameterField(props: {
       set={set}
       hint={hint}
       placeholder={example === undefined ? "" : typed(example)}
-      {...(parameter.required === true ? { required: true } : {})}
-      {...(schema.type === "integer" ? { mode: "numeric" as const } : {})}
+      required={parameter.required === true}
+      mode={schema.type === "integer" ? "numeric" : undefined}
     />
   );
 }

@@ -13,7 +13,7 @@ import type { Column } from "../../parts/table.tsx";
 import { countText, numberText, Time } from "../../parts/values.tsx";
 import { canRetry, canSkip } from "../../records/attempt-times.ts";
 import { Next } from "../../records/delivery.tsx";
-import { subscriptionFilter, SubscriptionName, subscriptionsNamed } from "../../records/subscription.tsx";
+import { subscriptionFilter, SubscriptionName, subscriptionNamed } from "../../records/subscription.tsx";
 import { CAUSES } from "../overview/figure-views.tsx";
 import { DeliveryDetail } from "./delivery-detail.tsx";
 
@@ -28,15 +28,9 @@ export function Deliveries({ route }: { readonly route: Route }) {
   return (
     <Split
       title="Deliveries"
-      id={id}
-      list={
-        <DeliveryList
-          route={route}
-          selected={id === undefined ? undefined : Number(id)}
-          read={read.answer?.data}
-        />
-      }
-      detail={(one) => <DeliveryDetail key={one} id={one} of={read} query={route.query} />}
+      route={route}
+      list={<DeliveryList route={route} read={read.answer?.data} />}
+      detail={(one) => <DeliveryDetail id={one} of={read} query={route.query} />}
     />
   );
 }
@@ -56,20 +50,15 @@ function filtersFor(subscriptions: readonly Subscription[]): readonly FilterName
 
 /**
  * The newest deliveries, older pages, and what a filter finds.
- * @param props.read what was read last of the one that is selected
+ * @param props.read what was read last of the one that is looked at
  */
-function DeliveryList(props: {
-  readonly route: Route;
-  readonly selected: number | undefined;
-  readonly read: Delivery | undefined;
-}) {
-  const { route, selected, read } = props;
+function DeliveryList({ route, read }: { readonly route: Route; readonly read: Delivery | undefined }) {
   const { query } = route;
   const { status, cause, action, event, key, after } = query;
   const [picked, setPicked] = useState<ReadonlySet<number>>(new Set());
   const all = useResource<readonly Subscription[]>("/v1/subscriptions");
   const subscriptions = all.answer?.data;
-  const named = subscriptionsNamed(query["subscription"], subscriptions);
+  const named = subscriptionNamed(route, subscriptions);
   const { from, to } = useTimeRange(query);
   const selection = { status, cause, subscription: named.id, action, event, key, from, to };
   const list = useParts<Delivery>({
@@ -78,9 +67,9 @@ function DeliveryList(props: {
     query: selection,
     route,
     everyMs: EVERY_MS,
-    isHeld: selected !== undefined || picked.size > 0,
+    isHeld: picked.size > 0,
   });
-  const rows = list.rows?.map((row) => (row.rowid === selected && row.rowid === read?.rowid ? read : row));
+  const rows = list.rows?.map((row) => (row.rowid === read?.rowid ? read : row));
   useEffect(() => setPicked(new Set()), [JSON.stringify({ ...selection, after })]);
   const chosen = rows?.filter(({ rowid }) => picked.has(rowid)) ?? [];
   const isOfFailed =
@@ -91,15 +80,13 @@ function DeliveryList(props: {
       plain="subscription"
       of={{ ...list, rows, error: list.error ?? (rows === undefined ? all.error : undefined) }}
       columns={columnsFor({
-        isNarrow: selected !== undefined,
-        picked,
-        pick: (ids, on) => setPicked((before) => changed(before, ids, on)),
         rows: rows ?? [],
+        picked,
+        pick: setPicked,
         byId: new Map(subscriptions?.map((one) => [one.rowid, one])),
       })}
       keyOf={({ rowid }) => rowid}
       link={({ rowid }) => linkTo(["deliveries", rowid], { ...query, attempt: undefined })}
-      selected={selected}
       over={
         chosen.length > 0 ? (
           <Picked deliveries={chosen} clear={() => setPicked(new Set())} />
@@ -113,21 +100,7 @@ function DeliveryList(props: {
           )
         )
       }
-      instead={
-        named.reason !== undefined && (
-          <Empty
-            title="No such subscription"
-            button={
-              <Button
-                to={linkTo(["deliveries"], { ...query, subscription: undefined })}
-                label="Of all subscriptions"
-              />
-            }
-          >
-            {named.reason}
-          </Empty>
-        )
-      }
+      instead={named.instead}
       empty={
         <Empty title="No delivery yet" command="evreg subscriptions create --help">
           Each event that is published makes a delivery for each active subscription of its action.
@@ -137,63 +110,43 @@ function DeliveryList(props: {
   );
 }
 
-function changed(before: ReadonlySet<number>, ids: readonly number[], on: boolean): ReadonlySet<number> {
-  const after = new Set(before);
-  for (const id of ids)
-    if (on) after.add(id);
-    else after.delete(id);
-  return after;
-}
-
-/** The columns that there is no room for beside a record. */
-const NOT_BESIDE: ReadonlySet<string> = new Set(["Created", "Action", "Attempts", "Next or end"]);
-
 function columnsFor(options: {
-  readonly isNarrow: boolean;
-  readonly picked: ReadonlySet<number>;
-  readonly pick: (ids: readonly number[], on: boolean) => void;
   readonly rows: readonly Delivery[];
+  readonly picked: ReadonlySet<number>;
+  readonly pick: (picked: ReadonlySet<number>) => void;
   readonly byId: ReadonlyMap<number, Subscription>;
 }): readonly Column<Delivery>[] {
-  const { isNarrow, picked, pick, rows, byId } = options;
-  const mayPick = rows.some(({ application }) => may("write", application));
+  const { rows, picked, pick, byId } = options;
+  const tick = (label: string, ids: readonly number[]) => {
+    const isOn = ids.length > 0 && ids.every((id) => picked.has(id));
+    const others = [...picked].filter((id) => !ids.includes(id));
+    const change = (): void => pick(new Set(isOn ? others : [...others, ...ids]));
+    return (
+      <label class="tick">
+        <input type="checkbox" aria-label={label} checked={isOn} onChange={change} />
+      </label>
+    );
+  };
+  const all = rows.map(({ rowid }) => rowid);
   const pickColumn: Column<Delivery> = {
     head: "Pick",
     wide: true,
-    top: (
-      <label class="tick">
-        <input
-          type="checkbox"
-          aria-label="Pick all that are shown"
-          checked={picked.size > 0 && picked.size === rows.length}
-          onChange={(event) =>
-            pick(
-              rows.map(({ rowid }) => rowid),
-              event.currentTarget.checked,
-            )
-          }
-        />
-      </label>
-    ),
-    cell: ({ rowid }) => (
-      <label class="tick">
-        <input
-          type="checkbox"
-          aria-label={`Pick delivery ${rowid}`}
-          checked={picked.has(rowid)}
-          onChange={(event) => pick([rowid], event.currentTarget.checked)}
-        />
-      </label>
-    ),
+    top: tick("Pick all that are shown", all),
+    cell: ({ rowid }) => tick(`Pick delivery ${rowid}`, [rowid]),
   };
-  const columns: readonly Column<Delivery>[] = [
-    ...(mayPick ? [pickColumn] : []),
-    { head: "Created", wide: true, cell: ({ timestamped }) => <Time at={timestamped} exact /> },
+  return [
+    ...(rows.some(({ application }) => may("write", application)) ? [pickColumn] : []),
+    { head: "Created", wide: true, alone: true, cell: ({ timestamped }) => <Time at={timestamped} exact /> },
     { head: "State", cell: ({ status }) => <Status state={status} /> },
     { head: "Subscription", grow: true, cell: (row) => <SubscriptionName of={row} /> },
-    { head: "Action", wide: true, cell: ({ action }) => <span class="cut-text">{action}</span> },
+    {
+      head: "Action",
+      wide: true,
+      alone: true,
+      cell: ({ action }) => <span class="cut-text">{action}</span>,
+    },
     { head: "Event", right: true, wide: true, cell: ({ event_id: event }) => event },
-    { head: "Attempts", right: true, wide: true, cell: ({ attempt }) => attempt },
+    { head: "Attempts", right: true, wide: true, alone: true, cell: ({ attempt }) => attempt },
     {
       head: "Last error",
       wide: true,
@@ -201,6 +154,7 @@ function columnsFor(options: {
     },
     {
       head: "Next or end",
+      alone: true,
       cell: (delivery) =>
         delivery.finished_at === null ? (
           <Next delivery={delivery} subscription={byId.get(delivery.subscription_id)} />
@@ -209,7 +163,6 @@ function columnsFor(options: {
         ),
     },
   ];
-  return isNarrow ? columns.filter(({ head }) => !NOT_BESIDE.has(head)) : columns;
 }
 
 const deliveriesText = (count: number): string => countText(count, "delivery", "deliveries");
@@ -244,7 +197,7 @@ function Picked(props: { readonly deliveries: readonly Delivery[]; readonly clea
   };
   const again = toRetry.filter(({ status }) => status === "delivered").length;
   const retry = (): void =>
-    void act(() => each(toRetry, "retry", "sent again"), {
+    act(() => each(toRetry, "retry", "sent again"), {
       title: `Send ${deliveriesText(toRetry.length)} again?`,
       body: (
         <>
@@ -256,7 +209,7 @@ function Picked(props: { readonly deliveries: readonly Delivery[]; readonly clea
       act: `Send ${numberText(toRetry.length)}`,
     });
   const skip = (): void =>
-    void act(() => each(toSkip, "skip", "given up"), {
+    act(() => each(toSkip, "skip", "given up"), {
       title: `Give up ${deliveriesText(toSkip.length)}?`,
       body: (
         <>

@@ -2,7 +2,7 @@ import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts
 import { shellWord } from "../../../domain/formats.ts";
 import type { Health } from "../../../domain/operations.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { type AnyMeta, type Query, type Resource, useResource } from "../../api/resource.ts";
+import { type Query, type Resource, useResource } from "../../api/resource.ts";
 import { Copy, CopyCommand, curlOf } from "../../parts/copy.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
 import { CodeBox, Head, Section } from "../../parts/layout.tsx";
@@ -10,7 +10,7 @@ import { linkTo } from "../../parts/route.ts";
 import { Detail, Failed, MEANING, Say, Status, Waiting } from "../../parts/states.tsx";
 import { countText, Time, useNow } from "../../parts/values.tsx";
 import { Attempts } from "../../records/attempts.tsx";
-import { DeliveryActs, waitsFor } from "../../records/delivery.tsx";
+import { DeliveryActs, type DeliveryProps, waitsFor } from "../../records/delivery.tsx";
 import { eventPath, type ReadEvent, readEvent } from "../../records/exact-record.ts";
 import { SubscriptionLink } from "../../records/subscription.tsx";
 
@@ -19,7 +19,7 @@ const EVERY_MS = 4_000;
 /** One delivery: its attempts, the answers, and the request. */
 export function DeliveryDetail(props: {
   readonly id: string;
-  readonly of: Resource<DeliveryWithAttempts, AnyMeta>;
+  readonly of: Resource<DeliveryWithAttempts>;
   readonly query: Query;
 }) {
   const { id, of, query } = props;
@@ -119,11 +119,7 @@ function bodyOf({ rowid, action, timestamped, exactText: payload }: ReadEvent, a
  * The request of an attempt, made again from what is stored.
  * @param props.picked the attempt; the last one, where it is not kept
  */
-function RequestView(props: {
-  readonly delivery: DeliveryWithAttempts;
-  readonly subscription: Subscription | undefined;
-  readonly picked: number;
-}) {
+function RequestView(props: DeliveryProps<DeliveryWithAttempts> & { readonly picked: number }) {
   const { delivery, subscription, picked } = props;
   const { attempts } = delivery;
   const stored = useResource<ReadEvent>(eventPath(delivery.event_id), { read: readEvent, isFixed: true });
@@ -152,7 +148,7 @@ function RequestView(props: {
       <CodeBox
         title="Request"
         note={<>of attempt {number}, made again</>}
-        acts={
+        aside={
           body !== undefined && (
             <Copy
               text={() => curlOf("POST", handler, sent, body)}

@@ -20,7 +20,8 @@ const TITLES: Readonly<Record<Finding["status"], string>> = {
 
 /** What evreg finds about itself, and what to do; problems first. */
 export function Doctor() {
-  const { answer, error, reload } = useResource<readonly Finding[], FindingsMeta>("/v1/doctor");
+  const read = useResource<readonly Finding[], FindingsMeta>("/v1/doctor");
+  const { answer, error, reload } = read;
   const checked = answer?.meta?.time;
   return (
     <div class="stack narrow">
@@ -37,7 +38,7 @@ export function Doctor() {
       {error !== undefined && answer !== undefined && <Failed error={error} reload={reload} />}
       {answer === undefined ? (
         <div class="panel">
-          <Waiting of={{ error, reload }} />
+          <Waiting of={read} />
         </div>
       ) : (
         ORDER.map((status) => {

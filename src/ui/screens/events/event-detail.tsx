@@ -66,7 +66,7 @@ function Acts(props: { readonly event: ReadEvent; readonly application: string |
     goTo(linkTo(["events", data.rowid]));
   };
   const again = (): void =>
-    void act(publish, {
+    act(publish, {
       title: `Publish event ${rowid} again?`,
       body: (
         <>

@@ -42,7 +42,7 @@ const COLUMNS: readonly Column<ListedEvent>[] = [
 ];
 
 /** The newest events, older pages, and what a search finds. */
-function EventList({ route, selected }: { readonly route: Route; readonly selected: number | undefined }) {
+function EventList({ route }: { readonly route: Route }) {
   const { query } = route;
   const { action, outcome, where, key, idempotency_key } = query;
   const { from, to } = useTimeRange(query);
@@ -65,7 +65,6 @@ function EventList({ route, selected }: { readonly route: Route; readonly select
     },
     route,
     everyMs: LIVE_EVERY_MS,
-    isHeld: selected !== undefined,
     isSearch: (outcome ?? where ?? key) !== undefined,
   });
   return (
@@ -76,7 +75,6 @@ function EventList({ route, selected }: { readonly route: Route; readonly select
       columns={COLUMNS}
       keyOf={({ rowid }) => rowid}
       link={({ rowid }) => linkTo(["events", rowid], { ...query, delivery: undefined, attempt: undefined })}
-      selected={selected}
       instead={
         wrong !== undefined && (
           <Empty
@@ -118,13 +116,12 @@ function NoMatchingEvents(props: { readonly hasMore: boolean; readonly action: s
 
 /** All events, or found ones, and beside them the one that was picked. */
 export function Events({ route }: { readonly route: Route }) {
-  const id = route.path[1];
   return (
     <Split
       title="Events"
-      id={id}
-      list={<EventList route={route} selected={id === undefined ? undefined : Number(id)} />}
-      detail={(event) => <EventDetail key={event} id={event} query={route.query} />}
+      route={route}
+      list={<EventList route={route} />}
+      detail={(id) => <EventDetail id={id} query={route.query} />}
     />
   );
 }

@@ -10,12 +10,18 @@ import { SUBSCRIPTION_STATES, type SubscriptionState } from "../../../domain/wor
 import { useResource, withQuery } from "../../api/resource.ts";
 import { may } from "../../api/session.ts";
 import { NONE, Section, Segments } from "../../parts/layout.tsx";
-import { linkTo, type Route, setQuery } from "../../parts/route.ts";
-import { Empty, Failed, FIRST_SUBSCRIPTION, Status, Waiting } from "../../parts/states.tsx";
+import { choiceIn, linkTo, type Route } from "../../parts/route.ts";
+import { Failed, Status, Waiting } from "../../parts/states.tsx";
 import { useStill } from "../../parts/still.ts";
 import { type Column, Table } from "../../parts/table.tsx";
 import { countText, durationText, failedShare, numberText, useNow } from "../../parts/values.tsx";
-import { LastError, stateNow, SubscriptionName, Success } from "../../records/subscription.tsx";
+import {
+  LastError,
+  NoSubscriptions,
+  stateNow,
+  SubscriptionName,
+  Success,
+} from "../../records/subscription.tsx";
 import { Findings } from "../doctor/doctor.tsx";
 import { Backlog, RateChart, StatStrip } from "./figure-views.tsx";
 import { RANGES } from "./figures.ts";
@@ -37,7 +43,8 @@ const WORDS = Object.fromEntries(STATS_RANGE_NAMES.map((name) => [name, RANGES[n
 
 /** How things are, what needs a person, then the figures. */
 export function Overview({ route }: { readonly route: Route }) {
-  const range = STATS_RANGE_NAMES.find((name) => name === route.query["range"]) ?? "1h";
+  const ranges = choiceIn(route, "range", WORDS, "1h");
+  const range = ranges.picked;
   const stats = useResource<Stats>(withQuery("/v1/stats", { range, by: "subscription", limit: MOST_ROWS }), {
     everyMs: EVERY_MS[range],
   });
@@ -69,15 +76,7 @@ export function Overview({ route }: { readonly route: Route }) {
         <Section
           title={`Last ${RANGES[range].words}`}
           label="Figures over time"
-          aside={
-            <Segments
-              look="push"
-              label="Range"
-              choices={WORDS}
-              picked={range}
-              pick={(name) => setQuery(route, "range", name === "1h" ? undefined : name)}
-            />
-          }
+          aside={<Segments label="Range" {...ranges} />}
         >
           <div class="panel">
             {figures === undefined ? (
@@ -90,7 +89,7 @@ export function Overview({ route }: { readonly route: Route }) {
             )}
           </div>
         </Section>
-        <Section title="Unfinished, by cause" aside={<span class="aside push">oldest</span>}>
+        <Section title="Unfinished, by cause" aside={<span class="muted small">oldest</span>}>
           {figures === undefined ? (
             <div class="panel">
               <Waiting of={stats} rows={11} />
@@ -169,17 +168,11 @@ function WorstSubscriptions(props: {
         rows.length > 0 &&
         `${numberText(props.subscriptions.length)}, the worst first; figures of the last ${RANGES[props.range].words}`
       }
-      aside={
-        <a class="push" href={linkTo(["subscriptions"])}>
-          All subscriptions
-        </a>
-      }
+      aside={<a href={linkTo(["subscriptions"])}>All subscriptions</a>}
     >
       <div class="panel worst">
         {rows.length === 0 ? (
-          <Empty title="No subscription yet" command={FIRST_SUBSCRIPTION}>
-            A subscription binds an action to the address that its events are sent to.
-          </Empty>
+          <NoSubscriptions />
         ) : (
           <Table
             label="Subscriptions, the worst first"
@@ -208,11 +201,7 @@ function DoctorProblems() {
     <Section
       title="The doctor's findings"
       note={`${countText(problems.length, "problem")}, ${countText(found.length - problems.length, "warning")}`}
-      aside={
-        <a class="push" href={linkTo(["doctor"])}>
-          All checks
-        </a>
-      }
+      aside={<a href={linkTo(["doctor"])}>All checks</a>}
     >
       {problems.length > 0 && <Findings of={problems} />}
     </Section>

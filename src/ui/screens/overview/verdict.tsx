@@ -12,7 +12,7 @@ import { Button } from "../../parts/layout.tsx";
 import { linkTo } from "../../parts/route.ts";
 import { Status } from "../../parts/states.tsx";
 import { isScrolled, useStill } from "../../parts/still.ts";
-import { durationText, numberText, useNow } from "../../parts/values.tsx";
+import { countText, durationText, numberText, useNow } from "../../parts/values.tsx";
 import { AttentionWords, SubscriptionName } from "../../records/subscription.tsx";
 import { RANGES } from "./figures.ts";
 
@@ -58,7 +58,7 @@ export function Verdict(props: {
         <div class="fresh" aria-live="polite">
           {still.waiting > 0 && (
             <button onClick={still.showAll}>
-              {numberText(still.waiting)} more {still.waiting === 1 ? "needs" : "need"} a person
+              {countText(still.waiting, "more needs a person", "more need a person")}
             </button>
           )}
         </div>
@@ -120,10 +120,8 @@ function AttentionRow({ one, isOver }: { readonly one: SubscriptionAttention; re
   );
 }
 
-function verdictOf(count: number): string {
-  if (count === 0) return "Nothing needs a person";
-  return count === 1 ? "1 thing needs a person" : `${numberText(count)} things need a person`;
-}
+const verdictOf = (count: number): string =>
+  count === 0 ? "Nothing needs a person" : countText(count, "thing needs a person", "things need a person");
 
 /** What is overdue: by evreg itself, or by consumers that do not claim and by rates. */
 function restOf({ totals, backlog: { due, paced }, range }: Stats, isTrouble: boolean, now: number): string {

@@ -15,7 +15,7 @@ import {
   subscriptionFilter,
   SubscriptionLink,
   SubscriptionName,
-  subscriptionsNamed,
+  subscriptionNamed,
 } from "../../records/subscription.tsx";
 
 const EVERY_MS = 1_500;
@@ -59,13 +59,12 @@ function Progress({ of }: { readonly of: Replay }) {
 
 /** Jobs that send past events, how far each is, and one of them. */
 export function Replays({ route }: { readonly route: Route }) {
-  const id = route.path[1];
   return (
     <Split
       title="Replays"
-      id={id}
-      list={<ReplayList route={route} selected={id === undefined ? undefined : Number(id)} />}
-      detail={(one) => <ReplayDetail key={one} id={one} query={route.query} />}
+      route={route}
+      list={<ReplayList route={route} />}
+      detail={(id) => <ReplayDetail id={id} query={route.query} />}
     />
   );
 }
@@ -78,22 +77,19 @@ const COLUMNS: readonly Column<Replay>[] = [
   { head: "State", cell: ({ status }) => <ReplayState status={status} /> },
   { head: "Subscription", grow: true, cell: (row) => <SubscriptionName of={row} /> },
   { head: "Progress", cell: (replay) => <Progress of={replay} /> },
-];
-const MORE_COLUMNS: readonly Column<Replay>[] = [
-  ...COLUMNS,
-  { head: "Sends", wide: true, cell: ({ selection }) => SELECTIONS[selection] },
-  { head: "Begun", wide: true, cell: ({ timestamped }) => <Time at={timestamped} /> },
-  { head: "Ended", wide: true, cell: ({ finished_at: end }) => <Time at={end} /> },
+  { head: "Sends", wide: true, alone: true, cell: ({ selection }) => SELECTIONS[selection] },
+  { head: "Begun", wide: true, alone: true, cell: ({ timestamped }) => <Time at={timestamped} /> },
+  { head: "Ended", wide: true, alone: true, cell: ({ finished_at: end }) => <Time at={end} /> },
 ];
 
-function ReplayList({ route, selected }: { readonly route: Route; readonly selected: number | undefined }) {
-  const { status, subscription } = route.query;
+function ReplayList({ route }: { readonly route: Route }) {
+  const { status } = route.query;
   const subscriptions = useResource<readonly Subscription[]>("/v1/subscriptions").answer?.data;
   const filters: readonly FilterName[] = [
     { name: "status", example: "running", values: REPLAY_STATUSES },
     subscriptionFilter(subscriptions ?? []),
   ];
-  const named = subscriptionsNamed(subscription, subscriptions);
+  const named = subscriptionNamed(route, subscriptions);
   const list = useParts<Replay>({
     what: "replay",
     path: named.isKnown ? "/v1/replays" : undefined,
@@ -106,11 +102,10 @@ function ReplayList({ route, selected }: { readonly route: Route; readonly selec
       filters={filters}
       plain="status"
       of={list}
-      columns={selected === undefined ? MORE_COLUMNS : COLUMNS}
+      columns={COLUMNS}
       keyOf={({ rowid }) => rowid}
       link={({ rowid }) => linkTo(["replays", rowid], route.query)}
-      selected={selected}
-      instead={named.reason !== undefined && <Empty title="No subscription matches">{named.reason}</Empty>}
+      instead={named.instead}
       empty={
         <Empty
           title="No replay yet"
@@ -129,8 +124,7 @@ function ReplayDetail({ id, query }: { readonly id: string; readonly query: Quer
   const path = `/v1/replays/${encodeURIComponent(id)}`;
   const read = useResource<Replay>(path, { everyMs: EVERY_MS });
   const { act } = useActing(sayError);
-  const cancel = (replay: Replay): void =>
-    void act(() => send("POST", `${path}/cancel`), cancelQuestion(replay));
+  const cancel = (replay: Replay): void => act(() => send("POST", `${path}/cancel`), cancelQuestion(replay));
   return (
     <Detail of={read} label={`Replay ${id}`} back={["All replays", linkTo(["replays"], query)]}>
       {(replay) => (

@@ -3,13 +3,14 @@ import type { Subscription } from "../../../domain/subscription.ts";
 import { useResource, withQuery } from "../../api/resource.ts";
 import { Command } from "../../parts/copy.tsx";
 import { Button, Section, Segments } from "../../parts/layout.tsx";
-import { linkTo, type Route, setQuery } from "../../parts/route.ts";
+import { choiceIn, linkTo, type Route } from "../../parts/route.ts";
 import { Loaded, Status } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { durationText, Time } from "../../parts/values.tsx";
-import { Next } from "../../records/delivery.tsx";
+import { type DeliveryProps, Next } from "../../records/delivery.tsx";
 import { answerOf, heightOf, kindOf, tallyOf } from "./attempt-strip.ts";
 
+const FORMS = { bars: "Bars", table: "Table" } as const;
 const SHOWN = 50;
 const EVERY_MS = 2_000;
 const SLOT = 20;
@@ -45,18 +46,13 @@ const COLUMNS: readonly Column<SubscriptionAttempt>[] = [
 export function HealthStrip({ id, route }: { readonly id: number; readonly route: Route }) {
   const path = withQuery(`/v1/subscriptions/${id}/attempts`, { limit: SHOWN });
   const list = useResource<readonly SubscriptionAttempt[]>(path, { everyMs: EVERY_MS });
-  const isTable = route.query["attempts"] === "table";
-  const show = (): void => setQuery(route, "attempts", isTable ? undefined : "table");
+  const form = choiceIn(route, "attempts", FORMS, "bars");
   return (
     <Section
       title={`Last ${SHOWN} attempts`}
       label="Last attempts"
       note={<span class="hide-s">height is duration; delivered above the line, failed below</span>}
-      aside={
-        <button class="btn bare push" aria-pressed={isTable} onClick={show}>
-          {isTable ? "As bars" : "As a table"}
-        </button>
-      }
+      aside={<Segments label="Shown as" {...form} />}
     >
       <Loaded of={list} rows={3}>
         {(newestFirst) =>
@@ -64,7 +60,7 @@ export function HealthStrip({ id, route }: { readonly id: number; readonly route
             <div class="empty">Nothing has been sent to it yet.</div>
           ) : (
             <>
-              {isTable ? (
+              {form.picked === "table" ? (
                 <Table
                   label="Last attempts"
                   rows={newestFirst}
@@ -160,8 +156,7 @@ function TallyInWords({ attempts }: { readonly attempts: readonly SubscriptionAt
 }
 
 const WORDS = { all: "All", waiting: "Waiting", held: "Held", failed: "Failed" } as const;
-type Shown = keyof typeof WORDS;
-const NOTHING: Readonly<Record<Shown, string>> = {
+const NOTHING: Readonly<Record<keyof typeof WORDS, string>> = {
   all: "It has no delivery yet.",
   waiting: "None waits for its next attempt.",
   held: "None is held.",
@@ -195,8 +190,7 @@ const columnsOf = (subscription: Subscription): readonly Column<Delivery>[] => [
   },
 ];
 
-function NextOrTook(props: { readonly delivery: Delivery; readonly subscription: Subscription }) {
-  const { delivery, subscription } = props;
+function NextOrTook({ delivery, subscription }: DeliveryProps) {
   const { finished_at: finished, status, timestamped } = delivery;
   if (status === "delivering") return <>now</>;
   if (status === "filtered") return <span class="muted">not sent</span>;
@@ -208,27 +202,16 @@ function NextOrTook(props: { readonly delivery: Delivery; readonly subscription:
 export function DeliveriesOf(props: { readonly subscription: Subscription; readonly route: Route }) {
   const { subscription, route } = props;
   const { rowid: id } = subscription;
-  const shown = (Object.keys(WORDS) as Shown[]).find((name) => name === route.query["deliveries"]) ?? "all";
-  const status = shown === "all" ? undefined : shown;
+  const states = choiceIn(route, "deliveries", WORDS, "all");
+  const status = states.picked === "all" ? undefined : states.picked;
   const path = withQuery("/v1/deliveries", { subscription: id, limit: ROWS, status });
   const list = useResource<readonly Delivery[]>(path, { everyMs: EVERY_MS });
   return (
-    <Section
-      title="Deliveries"
-      aside={
-        <Segments
-          look="push"
-          label="Which deliveries"
-          choices={WORDS}
-          picked={shown}
-          pick={(name) => setQuery(route, "deliveries", name === "all" ? undefined : name)}
-        />
-      }
-    >
+    <Section title="Deliveries" aside={<Segments label="Which deliveries" {...states} />}>
       <Loaded of={list} rows={6}>
         {(rows) =>
           rows.length === 0 ? (
-            <div class="empty">{NOTHING[shown]}</div>
+            <div class="empty">{NOTHING[states.picked]}</div>
           ) : (
             <>
               <Table

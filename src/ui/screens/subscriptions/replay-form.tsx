@@ -5,7 +5,7 @@ import { REPLAY_SELECTIONS } from "../../../model/replay.ts";
 import { askJson, send, useResource, withQuery } from "../../api/resource.ts";
 import { type Question, say } from "../../parts/acting.ts";
 import { Command } from "../../parts/copy.tsx";
-import { ChoiceField, FormScreen, TextField, useForm } from "../../parts/form.tsx";
+import { ChoiceField, Field, FormScreen, TextField, useForm } from "../../parts/form.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
 import { countText, numberText } from "../../parts/values.tsx";
 import { SubscriptionName } from "../../records/subscription.tsx";
@@ -119,18 +119,17 @@ export function ReplayForm(props: {
         <ChoiceField label="Which" {...form.of("status")} choices={CHOICES} hint={MEANS[status]} />
         <TextField label="Published from" type="datetime-local" {...form.of("from")} hint="In your zone." />
         <TextField label="Until" type="datetime-local" {...form.of("to")} hint="Without it: until now." />
-        <div class="form-row">
-          <span class="label">These are</span>
-          <p class="tally" aria-live="polite">
-            {count === undefined ? (
-              <span class="muted">{counted.error === undefined ? "counting" : "not known"}</span>
-            ) : (
-              <>
-                <b>{numberText(count)}</b> {count === 1 ? "event" : "events"}
-              </>
-            )}
-          </p>
-        </div>
+        <Field label="These are" role="group">
+          {() => (
+            <p class="tally" aria-live="polite">
+              {count !== undefined
+                ? countText(count, "event")
+                : counted.error === undefined
+                  ? "being counted"
+                  : "not known"}
+            </p>
+          )}
+        </Field>
       </div>
     </FormScreen>
   );

@@ -2,10 +2,9 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { RotationMeta, Subscription, SubscriptionWithSecret } from "../../../domain/subscription.ts";
 import { type Envelope, send } from "../../api/resource.ts";
-import { useActing } from "../../parts/acting.ts";
 import { SecretOnce } from "../../parts/copy.tsx";
-import { ChoiceField, Form } from "../../parts/form.tsx";
-import { Button, Head } from "../../parts/layout.tsx";
+import { ChoiceField, FormScreen, useForm } from "../../parts/form.tsx";
+import { Button } from "../../parts/layout.tsx";
 import { linkTo } from "../../parts/route.ts";
 import { Time } from "../../parts/values.tsx";
 import { isAhead, SubscriptionName } from "../../records/subscription.tsx";
@@ -48,20 +47,22 @@ const OVERLAPS = {
   "604800000": "7 days",
   "2592000000": "30 days",
 } as const;
-type Overlap = keyof typeof OVERLAPS;
 
 /** Gives a subscription a new secret, and shows that once. */
 export function RotateSecret({ subscription }: { readonly subscription: Subscription }) {
   const { rowid, previous_secret_until: until } = subscription;
   const isRotating = isAhead(until, Date.now());
-  const [overlap, setOverlap] = useState<Overlap>(isRotating ? "0" : "86400000");
-  const { isBusy, failure, act } = useActing();
-  const [answer, setAnswer] = useState<Envelope<SubscriptionWithSecret, RotationMeta> | undefined>();
   const leave = linkTo(["subscriptions", rowid]);
+  const form = useForm(linkTo(["subscriptions", rowid, "rotate"]), () => ({
+    overlap_ms: (isRotating ? "0" : "86400000") as keyof typeof OVERLAPS,
+  }));
+  const { overlap_ms: overlap } = form.draft.fields;
+  const [answer, setAnswer] = useState<Envelope<SubscriptionWithSecret, RotationMeta> | undefined>();
   const rotate = async (): Promise<void> => {
     const path = `/v1/subscriptions/${rowid}/rotate-secret`;
     const body = { overlap_ms: Number(overlap) };
     setAnswer(await send<SubscriptionWithSecret, RotationMeta>("POST", path, { body }));
+    form.draft.drop();
   };
   if (answer !== undefined) {
     const { data, meta } = answer;
@@ -86,36 +87,29 @@ export function RotateSecret({ subscription }: { readonly subscription: Subscrip
     );
   }
   return (
-    <section class="stack narrow" aria-label="New secret">
-      <Head
-        title={<SubscriptionName before="Rotate the secret of " of={subscription} />}
-        lede="All subscriptions of this application and name get the new one. Until the old one ends, each request is signed with both, so the handler can be changed in between."
-      />
+    <FormScreen
+      form={form}
+      label="New secret"
+      title={<SubscriptionName before="Rotate the secret of " of={subscription} />}
+      lede="All subscriptions of this application and name get the new one. Until the old one ends, each request is signed with both, so the handler can be changed in between."
+      send={rotate}
+      look={overlap === "0" ? "main danger" : "main"}
+      act="Rotate the secret"
+      leave={leave}
+    >
       {isRotating && (
         <p class="warn-text">
           A rotation is under way: the secret before is valid until <Time at={until} />. Another one ends both
           old secrets at once.
         </p>
       )}
-      <Form send={() => void act(rotate)}>
-        <div class="form-group">
-          <ChoiceField
-            label="The old one lasts"
-            value={overlap}
-            choices={isRotating ? NOT_AT_ALL : OVERLAPS}
-            set={setOverlap}
-            error={failure?.message}
-          />
-        </div>
-        <div class="form-acts">
-          <Button
-            look={overlap === "0" ? "main danger" : "main"}
-            disabled={isBusy}
-            label="Rotate the secret"
-          />
-          <Button to={leave} label="Keep it" />
-        </div>
-      </Form>
-    </section>
+      <div class="form-group">
+        <ChoiceField
+          label="The old one lasts"
+          {...form.of("overlap_ms")}
+          choices={isRotating ? NOT_AT_ALL : OVERLAPS}
+        />
+      </div>
+    </FormScreen>
   );
 }

@@ -9,12 +9,12 @@ import { say, useActing } from "../../parts/acting.ts";
 import {
   AreaField,
   ChoiceField,
+  Field,
   FieldGroup,
   FormScreen,
   type KeptForm,
   TextField,
   useForm,
-  Wrong,
 } from "../../parts/form.tsx";
 import { Button } from "../../parts/layout.tsx";
 import { goTo, linkTo, useRecordName } from "../../parts/route.ts";
@@ -309,35 +309,35 @@ function FilterTrial({ action, filter }: { readonly action: string; readonly fil
   if (filter.trim() === "" || action === "") return null;
   const run = async (): Promise<void> => setShown(await tryFilter(action, filter));
   return (
-    <div class="form-row">
-      <span class="label">Try it</span>
-      <div class="stack tight" aria-live="polite">
-        <div class="row">
-          <Button run={() => void act(run)} disabled={isBusy} label={`On the last ${TRIED_EVENTS} events`} />
-          {shown?.tried === 0 && <span>No event of {action} is stored to try it on.</span>}
-          {shown?.since !== undefined && (
-            <>
-              <span>
-                <b class="strong">
-                  {shown.passing} of {shown.tried}
-                </b>{" "}
-                since <Time at={shown.since} /> would be sent
-              </span>
-              <Button
-                look="bare"
-                to={linkTo(["events"], { action, where: shown.where })}
-                label="See such events"
-              />
-            </>
-          )}
+    <Field label="Try it" role="group" error={failure?.message}>
+      {() => (
+        <div class="stack tight" aria-live="polite">
+          <div class="row">
+            <Button run={() => act(run)} disabled={isBusy} label={`On the last ${TRIED_EVENTS} events`} />
+            {shown?.tried === 0 && <span>No event of {action} is stored to try it on.</span>}
+            {shown?.since !== undefined && (
+              <>
+                <span>
+                  <b class="strong">
+                    {shown.passing} of {shown.tried}
+                  </b>{" "}
+                  since <Time at={shown.since} /> would be sent
+                </span>
+                <Button
+                  look="bare"
+                  to={linkTo(["events"], { action, where: shown.where })}
+                  label="See such events"
+                />
+              </>
+            )}
+          </div>
+          {shown?.warnings.map((warning) => (
+            <p key={warning} class="warn-text">
+              {warning}
+            </p>
+          ))}
         </div>
-        <Wrong text={failure?.message} />
-        {shown?.warnings.map((warning) => (
-          <p key={warning} class="warn-text">
-            {warning}
-          </p>
-        ))}
-      </div>
-    </div>
+      )}
+    </Field>
   );
 }

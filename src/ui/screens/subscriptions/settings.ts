@@ -12,7 +12,7 @@ import type { Field, SettingOf } from "../../../model/field.ts";
 import { SUBSCRIPTION } from "../../../model/subscription.ts";
 import { CHOICE, COUNT, type FieldKind, Unreadable } from "../../../model/value-kinds.ts";
 import { ApiError } from "../../api/resource.ts";
-import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
+import { indented, whyNoObject } from "../../parts/json-tokens.ts";
 import type { ReadSubscription } from "../../records/exact-record.ts";
 
 /** A setting that one text stands for. */
@@ -84,7 +84,7 @@ export function draftOf(subscription: ReadSubscription): Draft {
     order: ordered === false ? "any" : ordered === true ? "all" : "key",
     key: typeof ordered === "object" ? ordered.key : "",
     on_exhausted: subscription.on_exhausted ?? "block",
-    filter: subscription.filter === null ? "" : textOfLines(indentedLines(exactText)),
+    filter: subscription.filter === null ? "" : indented(exactText),
     bearer_token: "",
   };
 }

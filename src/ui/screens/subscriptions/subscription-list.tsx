@@ -4,15 +4,21 @@ import type { Stats, SubscriptionFigures } from "../../../domain/stats/stats.ts"
 import type { Subscription } from "../../../domain/subscription.ts";
 import { SUBSCRIPTION_STATES } from "../../../domain/words/attention.ts";
 import { useResource, withQuery } from "../../api/resource.ts";
-import { may, maySome } from "../../api/session.ts";
+import { maySome } from "../../api/session.ts";
 import { Command } from "../../parts/copy.tsx";
 import { Button, Head, NONE } from "../../parts/layout.tsx";
 import { type FilterName, List, partOf } from "../../parts/list.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
-import { Empty, FIRST_SUBSCRIPTION, Status } from "../../parts/states.tsx";
+import { Status } from "../../parts/states.tsx";
 import type { Column } from "../../parts/table.tsx";
 import { rateText, useNow } from "../../parts/values.tsx";
-import { LastError, stateNow, SubscriptionName, Success } from "../../records/subscription.tsx";
+import {
+  LastError,
+  NoSubscriptions,
+  stateNow,
+  SubscriptionName,
+  Success,
+} from "../../records/subscription.tsx";
 
 /** Any state but active. */
 const TROUBLED = "troubled";
@@ -89,12 +95,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
       keyOf={({ rowid }) => rowid}
       link={({ rowid }) => linkTo(["subscriptions", rowid])}
       heading={<Head title="Subscriptions" acts={create} />}
-      empty={
-        <Empty title="No subscription yet" command={FIRST_SUBSCRIPTION} button={create}>
-          A subscription binds an action to the address that its events are sent to.
-          {!may("read") && " This token sees those of its application alone."}
-        </Empty>
-      }
+      empty={<NoSubscriptions button={create} />}
       below={
         <>
           <p class="muted">Figures of the last hour.</p>

@@ -84,7 +84,7 @@ function OneSubscription(props: {
   const { act } = useActing(sayError);
   const setActive = (wanted: boolean, isUndo = false): void => {
     const { missed, since } = heldBack(rowid) ?? { missed: 0, since: null };
-    void act(async () => {
+    act(async () => {
       await send("PUT", path, { body: { active: wanted } });
       const said = wanted
         ? `${fullName} is active.`
@@ -124,7 +124,7 @@ function OneSubscription(props: {
             <li>
               <Button
                 look="bare danger"
-                run={() => void act(remove, deleteQuestion(subscription, fullName))}
+                run={() => act(remove, deleteQuestion(subscription, fullName))}
                 label="Delete…"
               />
             </li>
@@ -155,16 +155,7 @@ function OneSubscription(props: {
       <HealthStrip id={rowid} route={route} />
       <div class="cols">
         <DeliveriesOf subscription={subscription} route={route} />
-        <Section
-          title="Settings"
-          aside={
-            mayWrite && (
-              <a class="push" href={link("edit")}>
-                Edit
-              </a>
-            )
-          }
-        >
+        <Section title="Settings" aside={mayWrite && <a href={link("edit")}>Edit</a>}>
           <div class="panel">
             <SettingsList subscription={subscription} />
           </div>
@@ -227,7 +218,7 @@ function StateInWords(props: { readonly subscription: Subscription; readonly act
   }).answer?.data[0];
   const { act } = useActing(sayError);
   const sendOne = ({ rowid: delivery }: Delivery): void =>
-    void act(async () => {
+    act(async () => {
       await send("POST", `/v1/deliveries/${delivery}/retry`);
       say(`Delivery ${delivery} is sent now.`);
     });

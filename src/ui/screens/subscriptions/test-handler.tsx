@@ -7,7 +7,7 @@ import { attemptErrorText } from "../../../domain/words/attempts.ts";
 import { askJson, noted, withQuery } from "../../api/resource.ts";
 import { Command } from "../../parts/copy.tsx";
 import { AreaField, CameBack, Form, TextField, useForm } from "../../parts/form.tsx";
-import { indentedLines, textOfLines } from "../../parts/json-tokens.ts";
+import { indented } from "../../parts/json-tokens.ts";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Button, CodeBox, Head, Plain } from "../../parts/layout.tsx";
 import { linkTo } from "../../parts/route.ts";
@@ -47,7 +47,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
         const last = await lastEvent(subscription.action);
         if (typed.current) return;
         if (last === undefined) return setOrigin("No event is stored to take one from.");
-        draft.begin({ action: last.action, payload: textOfLines(indentedLines(last.exactText)) });
+        draft.begin({ action: last.action, payload: indented(last.exactText) });
         setOrigin(`That of event ${last.rowid}, the last one.`);
       } catch (error) {
         noted(error);
@@ -58,7 +58,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
   const makeUp = async (): Promise<void> => {
     const path = `/v1/actions/${encodeURIComponent(action.trim())}/sample`;
     const sample = (await readSample(path)).data;
-    draft.begin({ payload: textOfLines(indentedLines(sample.exactText)) });
+    draft.begin({ payload: indented(sample.exactText) });
     setOrigin(`Made up from the schema, with seed ${sample.seed}.`);
   };
   const run = async (): Promise<void> => {
@@ -81,7 +81,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
       />
       <CameBack draft={draft} />
       <div class="cols even">
-        <Form class="form stacked" send={() => void act(run)}>
+        <Form class="form stacked" send={() => act(run)}>
           <div class="form-group">
             {isPattern && (
               <TextField
@@ -104,7 +104,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
           </div>
           <div class="form-acts">
             <Button look="main" disabled={isBusy} label={isBusy ? "Waiting for the answer" : "Send it"} />
-            <Button run={() => void act(makeUp)} disabled={action.trim() === ""} label="Make one up" />
+            <Button run={() => act(makeUp)} disabled={action.trim() === ""} label="Make one up" />
           </div>
           <Command
             text={`evreg subscriptions test ${shellWord(`${application}/${name}`)}${isPattern ? ` --action ${shellWord(action)}` : ""}`}

@@ -4,7 +4,7 @@ import { send, useResource } from "../../api/resource.ts";
 import { identity, may } from "../../api/session.ts";
 import { say, sayError, useActing } from "../../parts/acting.ts";
 import { SecretOnce } from "../../parts/copy.tsx";
-import { ChoiceField, FieldGroup, FormScreen, TextField, useForm, Wrong } from "../../parts/form.tsx";
+import { ChoiceField, Field, FieldGroup, FormScreen, TextField, useForm } from "../../parts/form.tsx";
 import { Button, Head } from "../../parts/layout.tsx";
 import { List, partOf } from "../../parts/list.tsx";
 import { linkTo, type Route, useRecordName } from "../../parts/route.ts";
@@ -23,7 +23,7 @@ function TokenList({ route }: { readonly route: Route }) {
   const read = useResource<readonly Token[]>("/v1/tokens", { everyMs: EVERY_MS });
   const { act } = useActing(sayError);
   const revoke = ({ rowid, name, scopes }: Token): void =>
-    void act(
+    act(
       async () => {
         await send("DELETE", `/v1/tokens/${rowid}`);
         say(`${name} is revoked.`);
@@ -108,26 +108,20 @@ const SCOPES: readonly (readonly [name: ScopeName, what: string])[] = [
 ];
 
 const DAY_MS = 86_400_000;
-const LIVES = { never: "Never", day: "In a day", month: "In 30 days", year: "In a year" } as const;
-type Life = keyof typeof LIVES;
-const LIFE_DAYS: Readonly<Record<Life, number | undefined>> = {
-  never: undefined,
-  day: 1,
-  month: 30,
-  year: 365,
-};
+/** By their days. */
+const LIVES = { never: "Never", 1: "In a day", 30: "In 30 days", 365: "In a year" } as const;
 
 const NEW_TOKEN = {
   name: "",
   scopes: ["publish"] as readonly ScopeName[],
   application: "",
-  life: "year" as Life,
+  days: "365" as `${keyof typeof LIVES}`,
 };
 
 /** A form for a new token, which is shown once. */
 function NewTokenForm() {
   const form = useForm(linkTo(["tokens", "new"]), () => NEW_TOKEN);
-  const { name, scopes, application, life } = form.draft.fields;
+  const { name, scopes, application, days } = form.draft.fields;
   const [created, setCreated] = useState<TokenWithSecret | undefined>();
   useRecordName("New");
   if (created !== undefined) {
@@ -147,13 +141,13 @@ function NewTokenForm() {
   }
   const limit = application.trim();
   const create = async (): Promise<void> => {
-    const days = LIFE_DAYS[life];
+    const endMs = Date.now() + Number(days) * DAY_MS;
     const body = {
       name: name.trim(),
       scopes: SCOPES.filter(([scope]) => scopes.includes(scope)).map(([scope]) =>
         limit === "" ? scope : `${scope}:${limit}`,
       ),
-      ...(days === undefined ? {} : { expires_at: new Date(Date.now() + days * DAY_MS).toISOString() }),
+      ...(days === "never" ? {} : { expires_at: new Date(endMs).toISOString() }),
     };
     const { data } = await send<TokenWithSecret>("POST", "/v1/tokens", { body });
     form.draft.drop();
@@ -175,13 +169,12 @@ function NewTokenForm() {
           hint="For people: who uses it. The audit shows it."
           placeholder="shop backend"
         />
-        <ChoiceField label="Expires" {...form.of("life")} choices={LIVES} />
+        <ChoiceField label="Expires" {...form.of("days")} choices={LIVES} />
       </FieldGroup>
       <FieldGroup title="What it may do">
-        <div class="form-row" role="group" aria-label="Scopes">
-          <span class="label">Scopes</span>
-          <div>
-            {SCOPES.map(([scope, what]) => (
+        <Field label="Scopes" role="group" error={form.of("scopes").error}>
+          {() =>
+            SCOPES.map(([scope, what]) => (
               <label key={scope} class="check">
                 <input
                   type="checkbox"
@@ -195,10 +188,9 @@ function NewTokenForm() {
                   <code>{scope}</code> {what}
                 </span>
               </label>
-            ))}
-            <Wrong text={form.of("scopes").error} />
-          </div>
-        </div>
+            ))
+          }
+        </Field>
         <TextField
           label="Only for"
           {...form.of("application")}
