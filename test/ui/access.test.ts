@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { RawJson } from "../../src/json/raw-json.ts";
+import { publish, register, subscribe } from "./filled.ts";
 import { settled, turnTo, useWorld, visit } from "./harness.ts";
 
 // Keyboards, fingers, scripts from right to left, and the system's own colours.
@@ -8,19 +8,9 @@ import { settled, turnTo, useWorld, visit } from "./harness.ts";
 const [APPLICATION, NAME] = ["שלום", "עולם"];
 const world = useWorld({
   async prepare(evreg) {
-    await evreg.actions.create({
-      action: "order.created",
-      application: "shop",
-      schemata: { type: "object" },
-    });
-    await evreg.subscriptions.create({
-      application: APPLICATION,
-      subscription: NAME,
-      action: "order.created",
-      handler: "http://127.0.0.1:9/",
-      active: false,
-    });
-    await evreg.events.publish({ action: "order.created", payload: RawJson.fromText("{}") });
+    await register(evreg, "order.created");
+    await subscribe(evreg, NAME, { application: APPLICATION, active: false });
+    await publish(evreg);
   },
 });
 
@@ -93,7 +83,7 @@ test("the system's own colours show what is picked, and what cannot be pressed",
 
 test("a box to tick takes a finger", async () => {
   await world.evreg.subscriptions.update(1, { active: true });
-  await world.evreg.events.publish({ action: "order.created", payload: RawJson.fromText("{}") });
+  await publish(world.evreg);
   const page = await world.open("#/deliveries");
   await settled(page);
   const box = page.getByRole("checkbox", { name: /^Pick delivery/ }).first();

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { RawJson } from "../../src/json/raw-json.ts";
+import { publish, register, subscribe } from "./filled.ts";
 import { axeViolations, pressInto, settled, useWorld } from "./harness.ts";
 
 const HOSTILE = '<img src=x onerror="alert(1)">\u202e\u001b[31m';
@@ -29,30 +29,19 @@ const LONG_NAME = `a.${"very-long-name.".repeat(8)}v1`;
 
 const world = useWorld({
   async prepare(evreg) {
-    const application = "shop";
-    await evreg.actions.create({ action: "order.created", application, schemata: ORDER });
+    await register(evreg, "order.created", ORDER);
     const longer = {
       ...ORDER,
       properties: { ...ORDER.properties, note: { type: "string", maxLength: 200 } },
     };
     await evreg.actions.update("order.created", { schemata: longer }, { compatibility: "none" });
     for (const country of ["DE", "IT"]) {
-      await evreg.events.publish({
-        action: "order.created",
-        payload: RawJson.fromValue({ id: "1", customer: { country } }),
-      });
+      await publish(evreg, "order.created", JSON.stringify({ id: "1", customer: { country } }));
     }
-    await evreg.actions.create({ action: LONG_NAME, application, schemata: { type: "object" } });
+    await register(evreg, LONG_NAME);
     const filter = { properties: { customer: { properties: { country: { enum: ["DE"] } } } } };
-    const handler = "http://127.0.0.1:9/hook";
-    const base = { application: "billing", handler };
-    await evreg.subscriptions.create({ ...base, subscription: "invoices", action: "order.*", filter });
-    await evreg.subscriptions.create({
-      ...base,
-      subscription: "stock",
-      action: "order.created",
-      ordered: { key: "/customer/id" },
-    });
+    await subscribe(evreg, "invoices", { action: "order.*", filter });
+    await subscribe(evreg, "stock", { ordered: { key: "/customer/id" } });
   },
 });
 
@@ -105,8 +94,8 @@ test("a schema is shown as text, with who depends on which of its fields", async
   expect(await page.locator("main img").count()).toBe(0);
   const subscribers = page.getByRole("region", { name: "Subscribers" });
   const text = () => subscribers.innerText();
-  await expect.poll(text).toMatch(/billing\/invoices[^]*order\.\*[^]*customer\.country/);
-  await expect.poll(text).toMatch(/billing\/stock[^]*customer\.id/);
+  await expect.poll(text).toMatch(/mail\/invoices[^]*order\.\*[^]*customer\.country/);
+  await expect.poll(text).toMatch(/mail\/stock[^]*customer\.id/);
 });
 
 test("a breaking schema is refused as it is typed: where, shown by what, and which events", async () => {
@@ -118,7 +107,7 @@ test("a breaking schema is refused as it is typed: where, shown by what, and whi
   await main.getByText(/Of the last 2 events 2 would not conform/).waitFor();
   const breaks = page.getByRole("region", { name: "Breaks" });
   const told = () => breaks.innerText();
-  await expect.poll(told).toMatch(/billing\/invoices filters by customer\.country/);
+  await expect.poll(told).toMatch(/mail\/invoices filters by customer\.country/);
   await expect.poll(told).toMatch(/has become required[^]*← no total[^]*Instead/);
   expect(await breaks.getByText("/properties/customer/properties/country/enum").count()).toBe(1);
   expect(await axeViolations(page)).toEqual([]);

@@ -1,16 +1,8 @@
 import { expect, test } from "vitest";
+import { register } from "./filled.ts";
 import { pressInto, useWorld } from "./harness.ts";
 
-const world = useWorld({
-  dev: false,
-  async prepare(evreg) {
-    await evreg.actions.create({
-      action: "order.created",
-      application: "shop",
-      schemata: { type: "object" },
-    });
-  },
-});
+const world = useWorld({ dev: false, prepare: (evreg) => register(evreg, "order.created") });
 const open = (address: string, look = {}) => world.open(address, { token: world.token!, ...look });
 
 test("an operation is found by keys alone, tried, and shown for a shell without the token", async () => {

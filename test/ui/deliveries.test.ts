@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import type { Evreg } from "../../src/evreg.ts";
-import { RawJson } from "../../src/json/raw-json.ts";
 import { until } from "../support/until.ts";
+import { failed, publish, register, subscribe } from "./filled.ts";
 import { axeViolations, useWorld } from "./harness.ts";
 
 // Deliveries, where an event went, and what an operator looks at.
@@ -13,23 +13,11 @@ const LARGE_BYTES = 70_000;
 
 /** An event whose only delivery fails for good at once: nobody listens there. */
 async function prepare(evreg: Evreg): Promise<void> {
-  await evreg.actions.create({ action: "order.created", application: "shop", schemata: { type: "object" } });
-  await evreg.subscriptions.create({
-    application: "billing",
-    subscription: "invoices",
-    action: "order.created",
-    handler: "http://127.0.0.1:9/",
-    max_retries: 1,
-  });
-  await evreg.events.publish({ action: "order.created", payload: RawJson.fromText(HOSTILE) });
-  await evreg.events.publish({
-    action: "order.created",
-    payload: RawJson.fromText(JSON.stringify({ text: "x".repeat(LARGE_BYTES) })),
-  });
-  await until(
-    "two failed deliveries",
-    async () => (await evreg.deliveries.list({ status: "failed" })).data.length === 2,
-  );
+  await register(evreg, "order.created");
+  await subscribe(evreg, "invoices", { application: "billing", max_retries: 1 });
+  await publish(evreg, "order.created", HOSTILE);
+  await publish(evreg, "order.created", JSON.stringify({ text: "x".repeat(LARGE_BYTES) }));
+  await failed(evreg, 2);
 }
 
 const world = useWorld({ prepare });
@@ -64,10 +52,7 @@ test("a failed delivery says what was tried, what was sent without its secret, a
 });
 
 test("picked deliveries are sent together, all that failed become a replay", async () => {
-  await until(
-    "two failed deliveries",
-    async () => (await world.evreg.deliveries.list({ status: "failed" })).data.length === 2,
-  );
+  await failed(world.evreg, 2);
   const page = await world.open("#/deliveries?status=failed");
   await page.getByRole("checkbox", { name: "Pick delivery 1" }).check();
   await page.getByText("1 delivery picked").waitFor();
@@ -147,11 +132,9 @@ test("a subscription that none is called is said to be none", async () => {
 
 test("each cause of the backlog leads to its own list", async () => {
   const { evreg } = world;
-  await evreg.actions.create({ action: "order.held", application: "shop", schemata: {} });
-  const names = { application: "billing", subscription: "slow", action: "order.held" };
-  const handler = "http://127.0.0.1:9/";
-  await evreg.subscriptions.create({ ...names, handler, retry_schedule: [3_600_000] });
-  await evreg.events.publish({ action: "order.held", payload: RawJson.fromText("{}") });
+  await register(evreg, "order.held");
+  await subscribe(evreg, "slow", { action: "order.held", retry_schedule: [3_600_000] });
+  await publish(evreg, "order.held");
   await until(
     "it to wait",
     async () => (await evreg.deliveries.list({ cause: "waiting" })).data.length === 1,
@@ -159,7 +142,7 @@ test("each cause of the backlog leads to its own list", async () => {
   const page = await world.open("#/");
   const causes = page.getByRole("region", { name: "Unfinished, by cause" });
   await causes.getByRole("link", { name: "Waiting" }).click();
-  await page.getByRole("link", { name: "billing/slow" }).waitFor();
+  await page.getByRole("link", { name: "mail/slow" }).waitFor();
   expect(page.url()).toContain("cause=waiting");
   await page.goBack();
   await causes.getByRole("link", { name: "Behind a blocked one" }).click();

@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
+import { register, subscribe } from "./filled.ts";
 import { turnTo, useWorld } from "./harness.ts";
 
 // What somebody has typed is there until it was sent or dropped, whatever becomes of the page meanwhile.
@@ -8,13 +9,8 @@ const SCHEMA = { type: "object", properties: { id: { type: "string" } } };
 const world = useWorld({
   dev: false,
   async prepare(evreg) {
-    await evreg.actions.create({ action: "order.created", application: "shop", schemata: SCHEMA });
-    await evreg.subscriptions.create({
-      application: "mail",
-      subscription: "welcome",
-      action: "order.created",
-      handler: "https://hooks.example.com/evreg",
-    });
+    await register(evreg, "order.created", SCHEMA);
+    await subscribe(evreg, "welcome", { handler: "https://hooks.example.com/evreg" });
   },
 });
 

@@ -1,7 +1,31 @@
+import type { JsonSchema } from "../../src/domain/request.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
+
+/** Takes any object, unless another schema is given. */
+export const register = (evreg: Evreg, action: string, schemata: JsonSchema = { type: "object" }) =>
+  evreg.actions.create({ action, application: "shop", schemata });
+
+/** Nobody listens at its handler, unless another one is given. */
+export const subscribe = (evreg: Evreg, subscription: string, more: object = {}) =>
+  evreg.subscriptions.create({
+    application: "mail",
+    subscription,
+    action: "order.created",
+    handler: "http://127.0.0.1:9/",
+    ...more,
+  });
+
+export const publish = (evreg: Evreg, action = "order.created", payload = "{}") =>
+  evreg.events.publish({ action, payload: RawJson.fromText(payload) });
+
+/** Waits until so many deliveries have failed for good, and no more. */
+export const failed = (evreg: Evreg, count: number) =>
+  until(`${count} failed deliveries`, async () => {
+    return (await evreg.deliveries.list({ status: "failed" })).data.length === count;
+  });
 
 /** Markup that would run, run away with a style, or lead elsewhere, were it ever taken for more than text. */
 const MARKUP = `<script>alert(1)</script><img src=x onerror="alert(2)"><b class=hostile>`;
@@ -83,10 +107,7 @@ export async function fill(evreg: Evreg, handler: string): Promise<void> {
   for (const key of [MARKUP, "second"]) {
     await evreg.events.publish({ action: "order.created", payload, idempotency_key: key });
   }
-  await until(
-    "two failed deliveries",
-    async () => (await evreg.deliveries.list({ status: "failed" })).data.length === 2,
-  );
+  await failed(evreg, 2);
   await evreg.replays.start(first.data.rowid, { status: "failed", from: new Date(0).toISOString() });
   await evreg.tokens.create({ name: LABEL, scopes: ["read", `publish:${LABEL}`] });
 }

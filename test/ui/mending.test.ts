@@ -1,17 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { RawJson } from "../../src/json/raw-json.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
-import { until } from "../support/until.ts";
+import { failed, publish, register, subscribe } from "./filled.ts";
 import { useWorld } from "./harness.ts";
 
 // From a handler that fails until its retries are used up to the moment where all has arrived, by the page alone.
 
 const EVENTS = 3;
-const world = useWorld({
-  async prepare(evreg) {
-    await evreg.actions.create({ action: "order.paid", application: "shop", schemata: { type: "object" } });
-  },
-});
+const world = useWorld({ prepare: (evreg) => register(evreg, "order.created") });
 let broken: Receiver;
 let mended: Receiver;
 beforeAll(async () => {
@@ -21,24 +16,13 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([broken.close(), mended.close()]));
 
-const failedCount = async (): Promise<number> =>
-  (await world.evreg.deliveries.list({ status: "failed" })).data.length;
+/** A failure in the second of the publication could not be told from it. */
+const again = { application: "billing", max_retries: 1, retry_schedule: [1_000] };
 
 test("what has failed for good is sent again once its handler is mended, and all is well", async () => {
-  await world.evreg.subscriptions.create({
-    application: "billing",
-    subscription: "invoices",
-    action: "order.paid",
-    handler: broken.url,
-    max_retries: 1,
-    // A failure in the second of the publication could not be told from it.
-    retry_schedule: [1_000],
-  });
-  for (let id = 1; id <= EVENTS; id += 1) {
-    const payload = RawJson.fromText(`{"id":${id}}`);
-    await world.evreg.events.publish({ action: "order.paid", payload });
-  }
-  await until("all have failed for good", async () => (await failedCount()) === EVENTS);
+  await subscribe(world.evreg, "invoices", { ...again, handler: broken.url });
+  for (let id = 1; id <= EVENTS; id += 1) await publish(world.evreg, "order.created", `{"id":${id}}`);
+  await failed(world.evreg, EVENTS);
 
   const page = await world.open("#/");
   await page.getByRole("heading", { level: 1, name: "1 thing needs a person" }).waitFor();
@@ -64,16 +48,9 @@ test("what has failed for good is sent again once its handler is mended, and all
 });
 
 test("the overview's own link to a replay counts what has failed", async () => {
-  const { data } = await world.evreg.subscriptions.create({
-    application: "billing",
-    subscription: "receipts",
-    action: "order.paid",
-    handler: broken.url,
-    max_retries: 1,
-    retry_schedule: [1_000],
-  });
-  await world.evreg.events.publish({ action: "order.paid", payload: RawJson.fromText("{}") });
-  await until("it has failed for good", async () => (await failedCount()) === 1);
+  const { data } = await subscribe(world.evreg, "receipts", { ...again, handler: broken.url });
+  await publish(world.evreg);
+  await failed(world.evreg, 1);
   // An application that changes its handler has mended what fails now, not what failed.
   await world.evreg.subscriptions.update(data.rowid, { handler: mended.url });
   const page = await world.open("#/");

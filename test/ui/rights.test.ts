@@ -1,7 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { RawJson } from "../../src/json/raw-json.ts";
-import { until } from "../support/until.ts";
+import { failed, publish, subscribe } from "./filled.ts";
 import { settled, useWorld, visit } from "./harness.ts";
 
 // What a limited token is shown: nothing that it may not do, and in words what it may not see.
@@ -13,20 +12,10 @@ const world = useWorld({
     for (const application of ["shop", "bank"]) {
       const action = `${application}.created`;
       await evreg.actions.create({ action, application, schemata: { type: "object" } });
-      const handler = "http://127.0.0.1:9/";
-      await evreg.subscriptions.create({
-        application,
-        subscription: "mail",
-        action,
-        handler,
-        max_retries: 0,
-      });
-      await evreg.events.publish({ action, payload: RawJson.fromText("{}") });
+      await subscribe(evreg, "mail", { application, action, max_retries: 0 });
+      await publish(evreg, action);
     }
-    await until(
-      "two failed deliveries",
-      async () => (await evreg.deliveries.list({ status: "failed" })).data.length === 2,
-    );
+    await failed(evreg, 2);
   },
 });
 

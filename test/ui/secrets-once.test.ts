@@ -1,22 +1,14 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
+import { register, subscribe } from "./filled.ts";
 import { turnTo, useWorld } from "./harness.ts";
 
 // A secret is shown once: no key and no click takes it from somebody who has not kept it.
 
 const world = useWorld({
   async prepare(evreg) {
-    await evreg.actions.create({
-      action: "order.created",
-      application: "shop",
-      schemata: { type: "object" },
-    });
-    await evreg.subscriptions.create({
-      application: "mail",
-      subscription: "welcome",
-      action: "order.created",
-      handler: "http://127.0.0.1:9/",
-    });
+    await register(evreg, "order.created");
+    await subscribe(evreg, "welcome");
   },
 });
 

@@ -1,27 +1,18 @@
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { RawJson } from "../../src/json/raw-json.ts";
-import { until } from "../support/until.ts";
+import { failed, publish, register, subscribe } from "./filled.ts";
 import { settled, useWorld } from "./harness.ts";
 
 // What somebody is about to press stays where it is.
 
 const world = useWorld({
   async prepare(evreg) {
-    for (const action of ["order.created", "order.paid"]) {
-      await evreg.actions.create({ action, application: "shop", schemata: { type: "object" } });
-    }
-    await evreg.subscriptions.create({
-      application: "stock",
-      subscription: "reserve",
-      action: "order.created",
-      mode: "pull",
-    });
-    for (let count = 0; count < 5; count += 1) await publish("order.created");
+    for (const action of ["order.created", "order.paid"]) await register(evreg, action);
+    await subscribe(evreg, "reserve", { mode: "pull", handler: undefined });
+    for (let count = 0; count < 5; count += 1) await publish(evreg);
   },
 });
 
-const publish = (action: string) => world.evreg.events.publish({ action, payload: RawJson.fromText("{}") });
 const topOf = async (place: Locator): Promise<number> => (await place.boundingBox())!.y;
 const newer = (page: Page) => page.getByRole("button", { name: /newer/ });
 /** Beside the list. */
@@ -29,7 +20,7 @@ const leave = (page: Page): Promise<void> => page.mouse.move(2, 2);
 
 /** Returns once the page has read them. */
 async function moreEvents(page: Page, count: number): Promise<void> {
-  for (let made = 0; made < count; made += 1) await publish("order.created");
+  for (let made = 0; made < count; made += 1) await publish(world.evreg);
   await newer(page).getByText(`${count} newer events`).waitFor();
 }
 
@@ -70,21 +61,15 @@ test("on the overview nothing moves what is below it by itself", async () => {
   const chart = page.getByRole("heading", { name: /^Last/ });
   await page.getByRole("button", { name: "24 h" }).hover();
   const top = await topOf(chart);
-  const paused = {
-    application: "billing",
-    action: "order.paid",
-    handler: "http://127.0.0.1:9/",
-    active: false,
-  };
-  const { data } = await world.evreg.subscriptions.create({ ...paused, subscription: "invoices" });
-  await publish("order.paid");
+  const { data } = await subscribe(world.evreg, "invoices", { action: "order.paid", active: false });
+  await publish(world.evreg, "order.paid");
   await page.getByRole("heading", { level: 1, name: "1 thing needs a person" }).waitFor();
   const show = page.getByRole("button", { name: "1 more needs a person" });
   await show.waitFor();
   expect(await topOf(chart)).toBe(top);
   await show.click();
   const list = page.getByRole("region", { name: "What needs a person" });
-  await list.getByRole("link", { name: "billing/invoices" }).waitFor();
+  await list.getByRole("link", { name: "mail/invoices" }).waitFor();
   expect(await topOf(chart)).toBeGreaterThan(top);
 
   // It is well again, and yet its row is there as long as somebody may be about to press in it.
@@ -99,14 +84,9 @@ test("on the overview nothing moves what is below it by itself", async () => {
 });
 
 test("the overview's subscriptions keep their places under the pointer", async () => {
-  const more = {
-    application: "mail",
-    action: "order.created",
-    handler: "http://127.0.0.1:9/",
-    max_retries: 0,
-  };
-  await world.evreg.subscriptions.create({ ...more, subscription: "welcome", active: false });
-  const { data } = await world.evreg.subscriptions.create({ ...more, subscription: "worst", active: false });
+  const paused = { max_retries: 0, active: false };
+  await subscribe(world.evreg, "welcome", paused);
+  const { data } = await subscribe(world.evreg, "worst", paused);
   const page = await world.open("#/?range=5m");
   await settled(page);
   const rows = page.getByRole("table", { name: "Subscriptions, the worst first" }).getByRole("row");
@@ -114,10 +94,8 @@ test("the overview's subscriptions keep their places under the pointer", async (
   await rows.filter({ hasText: "mail/worst" }).hover();
   const before = await names();
   await world.evreg.subscriptions.update(data.rowid, { active: true });
-  await publish("order.created");
-  await until("it has failed", async () => {
-    return (await world.evreg.deliveries.list({ status: "failed" })).data.length > 0;
-  });
+  await publish(world.evreg);
+  await failed(world.evreg, 1);
   await rows.filter({ hasText: "mail/worst" }).getByText("Failing").waitFor();
   expect(await names()).toEqual(before);
   await leave(page);

@@ -1,17 +1,13 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { RawJson } from "../../src/json/raw-json.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../support/receiver.ts";
+import { publish, register, subscribe } from "./filled.ts";
 import { axeViolations, useWorld } from "./harness.ts";
 
 const HOSTILE = '<img src=x onerror="alert(1)"> \u202Egpj.exe';
 
-const world = useWorld({
-  async prepare(evreg) {
-    const schemata = { type: "object", properties: { id: { type: "integer" } }, required: ["id"] };
-    await evreg.actions.create({ action: "order.created", application: "shop", schemata });
-  },
-});
+const SCHEMA = { type: "object", properties: { id: { type: "integer" } }, required: ["id"] };
+const world = useWorld({ prepare: (evreg) => register(evreg, "order.created", SCHEMA) });
 let receiver: Receiver;
 beforeAll(async () => {
   receiver = await startReceiver();
@@ -20,16 +16,8 @@ afterAll(() => receiver.close());
 
 const heading = (page: Page, name: string | RegExp) => page.getByRole("heading", { level: 1, name });
 
-async function subscription(name: string, more: object = {}): Promise<number> {
-  const { data } = await world.evreg.subscriptions.create({
-    application: "mail",
-    subscription: name,
-    action: "order.created",
-    handler: receiver.url,
-    ...more,
-  });
-  return data.rowid;
-}
+const subscription = async (name: string, more: object = {}): Promise<number> =>
+  (await subscribe(world.evreg, name, { handler: receiver.url, ...more })).data.rowid;
 
 test("by the keyboard alone a subscription is made, and its secret is shown once and stays out of the address", async () => {
   const page = await world.open("#/subscriptions/new");
@@ -71,8 +59,7 @@ test("what is wrong stands beside its field, and what was typed is kept", async 
 });
 
 test("a filter is tried on the last events before anything depends on it", async () => {
-  for (const id of [1, 2, 3])
-    await world.evreg.events.publish({ action: "order.created", payload: RawJson.fromText(`{"id":${id}}`) });
+  for (const id of [1, 2, 3]) await publish(world.evreg, "order.created", `{"id":${id}}`);
   const id = await subscription("filtered");
   const page = await world.open(`#/subscriptions/${id}/edit`);
   await page.getByLabel("Filter", { exact: true }).fill('{"properties": {"id": {"minimum": 2}}}');
@@ -122,7 +109,7 @@ test("a pause can be undone, and a delete needs the name", async () => {
 test("the overview names what needs a person, with its number in the navigation", async () => {
   const id = await subscription("refused", { max_retries: 0 });
   receiver.answer = () => ({ status: 410 });
-  await world.evreg.events.publish({ action: "order.created", payload: RawJson.fromText(`{"id":4}`) });
+  await publish(world.evreg, "order.created", '{"id":4}');
   const page = await world.open("#/");
   await heading(page, /needs? a person/).waitFor();
   const line = page.locator(".attention li", { hasText: "mail/refused" });
