@@ -1,9 +1,10 @@
-import { evregContract } from "../contract/evreg.ts";
+import { evregEngineContract, evregServiceContract } from "../contract/evreg.ts";
+import type { EvregUnderTest } from "../contract/harness.ts";
 import { startHarness } from "../http/harness.ts";
 import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
 
-evregContract("over HTTP", async () => {
+async function openOverHttp(): Promise<EvregUnderTest> {
   const harness = await startHarness({ reads: false });
   const opened: Evreg[] = [];
   const as = async (scopes: readonly string[]): Promise<Evreg> => {
@@ -21,4 +22,7 @@ evregContract("over HTTP", async () => {
       await harness.close();
     },
   };
-});
+}
+
+evregServiceContract(openOverHttp);
+evregEngineContract(openOverHttp);

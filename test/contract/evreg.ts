@@ -30,6 +30,10 @@ import { tokensContract } from "./evreg-tokens.ts";
 import { refusal, useEvreg } from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
 
+// Everything the port promises, in two parts. Over HTTP both hold on a data file; in a process of its own the first does on a data
+// file, and the second on a database. `open` makes a new, empty evreg each time; its payload limit is `PAYLOAD_BYTES`, and no engine
+// sends its deliveries.
+
 /** The promises whose statements every engine must run: the store's own contract has what users do not see at once. */
 export function evregEngineContract(open: OpenEvreg): void {
   eventListsContract(open);
@@ -52,76 +56,70 @@ export function evregEngineContract(open: OpenEvreg): void {
   streamContract(open);
 }
 
-/**
- * Everything the port promises, to be run on each way there is to have one.
- * @param open a new, empty evreg each time; its payload limit is `PAYLOAD_BYTES`, and no engine sends its deliveries
- */
-export function evregContract(name: string, open: OpenEvreg): void {
-  describe(`Evreg port, ${name}`, () => {
-    actionsContract(open);
-    actionChecksContract(open);
-    actionSamplesContract(open);
-    evregEngineContract(open);
-    settingsContract(open);
-    filtersContract(open);
-    secretsContract(open);
-    tokensContract(open);
-    scopesContract(open);
-    refusalsContract(open);
-    backupsContract(open);
+/** The promises that no engine has a part of its own in. */
+export function evregServiceContract(open: OpenEvreg): void {
+  actionsContract(open);
+  actionChecksContract(open);
+  actionSamplesContract(open);
+  settingsContract(open);
+  filtersContract(open);
+  secretsContract(open);
+  tokensContract(open);
+  scopesContract(open);
+  refusalsContract(open);
+  backupsContract(open);
 
-    describe("as a whole", () => {
-      const under = useEvreg(open);
+  describe("evreg as a whole", () => {
+    const under = useEvreg(open);
 
-      it("reports its health", async () => {
-        const { data } = await under.evreg.health();
-        expect(data).toMatchObject({ status: "ok", store: "ok", engine: "running" });
-        expect(data.version).toMatch(/^\d+\.\d+\.\d+/);
-        expect(data.instance).not.toBe("");
-        expect(data).not.toHaveProperty("reason");
-      });
+    it("reports its health", async () => {
+      const { data } = await under.evreg.health();
+      expect(data).toMatchObject({ status: "ok", store: "ok", engine: "running" });
+      expect(data.version).toMatch(/^\d+\.\d+\.\d+/);
+      expect(data.instance).not.toBe("");
+      expect(data).not.toHaveProperty("reason");
+    });
 
-      it("reports its metrics to callers who may read everything", async () => {
-        const text = await (await under.as(["read"])).metrics();
-        expect(text).toContain("# TYPE evreg_events_published_total counter\n");
-        for (const scopes of [["read:crm"], ["publish", "write"], ["admin:crm"]]) {
-          await refusal((await under.as(scopes)).metrics(), "forbidden");
-        }
-      });
+    it("reports its metrics to callers who may read everything", async () => {
+      const text = await (await under.as(["read"])).metrics();
+      expect(text).toContain("# TYPE evreg_events_published_total counter\n");
+      for (const scopes of [["read:crm"], ["publish", "write"], ["admin:crm"]]) {
+        await refusal((await under.as(scopes)).metrics(), "forbidden");
+      }
+    });
 
-      it("diagnoses itself, for callers who may do everything", async () => {
-        const { data, meta } = await under.evreg.doctor();
-        expect(meta).toEqual({ time: "2026-01-01T00:00:00.000Z" });
-        expect(data.map(({ check }) => check)).toEqual(
-          expect.arrayContaining([
-            "server",
-            "folder",
-            "disk",
-            "size",
-            "clock",
-            "tokens",
-            "handlers",
-            "backlog",
-          ]),
-        );
-        for (const { status, remedy } of data) expect(remedy === null).toBe(status === "ok");
-        for (const scopes of [["admin:crm"], ["publish", "read", "write"]]) {
-          await refusal((await under.as(scopes)).doctor(), "forbidden");
-        }
-      });
+    it("diagnoses itself, for callers who may do everything", async () => {
+      const { data, meta } = await under.evreg.doctor();
+      expect(meta).toEqual({ time: "2026-01-01T00:00:00.000Z" });
+      expect(data.map(({ check }) => check)).toEqual(
+        expect.arrayContaining([
+          "server",
+          "folder",
+          "disk",
+          "size",
+          "clock",
+          "tokens",
+          "handlers",
+          "backlog",
+        ]),
+      );
+      for (const { status, remedy } of data) expect(remedy === null).toBe(status === "ok");
+      for (const scopes of [["admin:crm"], ["publish", "read", "write"]]) {
+        await refusal((await under.as(scopes)).doctor(), "forbidden");
+      }
+    });
 
-      it("lists the servers on its data, for callers who may do everything", async () => {
-        const { data, meta } = await under.evreg.nodes();
-        expect(data).toMatchObject([{ pid: process.pid, shards: meta.shards, leaving: 0 }]);
-        for (const scopes of [["admin:crm"], ["publish", "read", "write"]]) {
-          await refusal((await under.as(scopes)).nodes(), "forbidden");
-        }
-      });
+    it("lists the servers on its data, for callers who may do everything", async () => {
+      const { data, meta } = await under.evreg.nodes();
+      expect(data).toMatchObject([{ pid: process.pid, shards: meta.shards, leaving: 0 }]);
+      for (const scopes of [["admin:crm"], ["publish", "read", "write"]]) {
+        await refusal((await under.as(scopes)).nodes(), "forbidden");
+      }
+    });
 
-      it("can be closed twice", async () => {
-        await under.evreg.close();
-        await expect(under.evreg.close()).resolves.toBeUndefined();
-      });
+    it("can be closed twice", async () => {
+      await under.evreg.close();
+      await expect(under.evreg.close()).resolves.toBeUndefined();
     });
   });
 }

@@ -1,4 +1,4 @@
-import { evregContract } from "../contract/evreg.ts";
+import { evregServiceContract } from "../contract/evreg.ts";
 import { openLocalService } from "../support/local-service.ts";
 
-evregContract("local", () => openLocalService());
+evregServiceContract(() => openLocalService());
