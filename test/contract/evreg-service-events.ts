@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { SERVICE_EVENT_NAMES, SERVICE_EVENT_SCHEMAS } from "../../src/domain/service-events.ts";
-import { claimRequest } from "../support/claim-request.ts";
 import {
   ANY_OBJECT,
+  claimDue,
+  finishNow,
   newAction,
   newEvent,
   newSubscription,
@@ -66,30 +67,21 @@ export function serviceEventsContract(open: OpenEvreg): void {
     });
 
     it("are listed with their payload once a delivery has failed, and are delivered to subscribers", async () => {
-      const { evreg, store, clock } = under;
+      const { evreg, clock } = under;
       await evreg.actions.create(newAction({ schemata: ANY_OBJECT }));
       const handler = "https://hooks.example.com:8443/services/SECRET?key=SECRET";
       await subscribe(evreg, { handler, max_retries: 0 });
       const operator = await subscribe(evreg, { application: "ops", action: failed });
       const { rowid: event_id } = await publish(evreg, newEvent({}));
-      const [claim] = (await store.queue.claim(claimRequest({ nowMs: clock.now() }))).claims;
-      const { deliveryId, claimId } = claim!;
-      const attempt = {
-        deliveryId,
-        claimId,
-        startedAtMs: clock.now(),
-        durationMs: 1,
-        ending: "failed",
-      } as const;
+      const [claim] = await claimDue(under);
       await clock.advance(1_000);
-      await store.queue.finish([{ ...attempt, errorCode: "timeout" }], clock.now());
-
+      await finishNow(under, claim!, "failed", { errorCode: "timeout" });
       const { data } = await evreg.events.list({ action: failed });
       expect(data).toHaveLength(1);
       expect(data[0]?.revision).toBe(1);
       const text = Buffer.from(data[0]!.payload.bytes).toString();
       expect(JSON.parse(text)).toEqual({
-        delivery_id: deliveryId,
+        delivery_id: claim!.deliveryId,
         event_id,
         subscription_id: 1,
         application: "billing",

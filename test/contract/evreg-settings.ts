@@ -1,7 +1,7 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { NO_SETTINGS, type SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import { claimRequest } from "../support/claim-request.ts";
-import { ANY_OBJECT, newAction, newEvent, publish, subscribe, useEvreg } from "./harness.ts";
+import { makeAny, newAction, newEvent, publish, subscribe, useEvreg } from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
 
 const ALL: SubscriptionSettings = {
@@ -18,11 +18,9 @@ const ALL: SubscriptionSettings = {
 
 export function settingsContract(open: OpenEvreg): void {
   describe("settings of subscriptions", () => {
-    const under = useEvreg(open);
-
-    beforeEach(async () => {
-      await under.evreg.actions.create(newAction());
-      await under.evreg.actions.create(newAction({ action: "any", schemata: ANY_OBJECT }));
+    const under = useEvreg(open, async (target) => {
+      await target.evreg.actions.create(newAction());
+      await makeAny(target, "any");
     });
 
     it("are stored as they are given", async () => {

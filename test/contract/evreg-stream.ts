@@ -344,10 +344,6 @@ export function streamContract(open: OpenEvreg): void {
       await past.close();
     });
 
-    it("is refused to callers who may read nothing", async () => {
-      await refusal((await under.as(["publish", "write"])).stream({}), "forbidden");
-    });
-
     it("ends when its caller wants no more", async () => {
       await prepared();
       const ending = new AbortController();

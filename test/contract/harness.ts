@@ -7,8 +7,11 @@ import type { NewSubscription, SubscriptionWithSecret } from "../../src/domain/s
 import type { Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
+import type { AttemptEnding, AttemptResult, Claim } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";
+import { claimRequest } from "../support/claim-request.ts";
 import type { ManualClock } from "../support/manual-clock.ts";
+import { resultOf } from "./store/fixture.ts";
 
 /** One empty evreg, with nothing sending its deliveries. */
 export interface EvregUnderTest {
@@ -24,55 +27,74 @@ export interface EvregUnderTest {
 
 export type OpenEvreg = () => Promise<EvregUnderTest>;
 
+/** Makes what is there when a test begins. */
+export type Prepare = (under: EvregUnderTest) => Promise<unknown>;
+
 /** The evreg of the running test: opened anew before each, closed after it. */
-export function useEvreg(open: OpenEvreg): EvregUnderTest {
-  const slot: Slot = { current: undefined };
-  beforeEach(() => fill(slot, open));
-  afterEach(() => empty(slot));
-  return frontOf(slot);
+export function useEvreg(open: OpenEvreg, prepare?: Prepare): EvregUnderTest {
+  return openedBy(beforeEach, afterEach, open, prepare);
 }
 
 /** One evreg for all tests of a block: for those that change nothing, or nothing the others look at. */
-export function useSharedEvreg(
+export function useSharedEvreg(open: OpenEvreg, prepare?: Prepare): EvregUnderTest {
+  return openedBy(beforeAll, afterAll, open, prepare);
+}
+
+function openedBy(
+  before: (open: () => Promise<void>) => void,
+  after: (close: () => Promise<void>) => void,
   open: OpenEvreg,
-  prepare: (under: EvregUnderTest) => Promise<unknown> = () => Promise.resolve(),
+  prepare?: Prepare,
 ): EvregUnderTest {
-  const slot: Slot = { current: undefined };
-  beforeAll(async () => {
-    await fill(slot, open);
-    await prepare(slot.current!);
+  let current: EvregUnderTest | undefined;
+  before(async () => {
+    current = await open();
+    await prepare?.(current);
   });
-  afterAll(() => empty(slot));
-  return frontOf(slot);
-}
-
-interface Slot {
-  current: EvregUnderTest | undefined;
-}
-
-async function fill(slot: Slot, open: OpenEvreg): Promise<void> {
-  slot.current = await open();
-}
-
-async function empty(slot: Slot): Promise<void> {
-  await slot.current?.close();
-  slot.current = undefined;
-}
-
-function frontOf(slot: Slot): EvregUnderTest {
+  after(async () => {
+    await current?.close();
+    current = undefined;
+  });
   return {
     get evreg() {
-      return slot.current!.evreg;
+      return current!.evreg;
     },
     get store() {
-      return slot.current!.store;
+      return current!.store;
     },
     get clock() {
-      return slot.current!.clock;
+      return current!.clock;
     },
-    as: (scopes) => slot.current!.as(scopes),
-    close: () => slot.current!.close(),
+    as: (scopes) => current!.as(scopes),
+    close: () => current!.close(),
   };
+}
+
+/** Takes what is due, as the engine does. */
+export async function claimDue({ store, clock }: EvregUnderTest, limit = 100): Promise<readonly Claim[]> {
+  const request = claimRequest({ nowMs: clock.now(), limit, leaseMs: 60_000 });
+  return (await store.queue.claim(request)).claims;
+}
+
+/** Ends an attempt now, as the engine does. */
+export async function finishNow(
+  { store, clock }: EvregUnderTest,
+  claim: Claim,
+  ending: AttemptEnding,
+  result: Partial<AttemptResult> = {},
+): Promise<void> {
+  const nowMs = clock.now();
+  const finished = resultOf(claim, ending, { startedAtMs: nowMs, ...result });
+  expect(await store.queue.finish([finished], nowMs)).toMatchObject([{ kind: "stored" }]);
+}
+
+/** Takes what is due, and ends all of it alike. */
+export async function endDue(
+  under: EvregUnderTest,
+  ending: AttemptEnding,
+  result: Partial<AttemptResult> = {},
+): Promise<void> {
+  for (const claim of await claimDue(under)) await finishNow(under, claim, ending, result);
 }
 
 /** The refusal a call must end in. */
@@ -112,6 +134,11 @@ export const ANY_OBJECT: Schemata = { type: "object" };
 
 export function newAction(input: Partial<NewAction> = {}): NewAction {
   return { action: "user.created", application: "crm", schemata: USER_SCHEMA, ...input };
+}
+
+/** Makes actions that any object may be published to. */
+export async function makeAny({ evreg }: Pick<EvregUnderTest, "evreg">, ...actions: string[]): Promise<void> {
+  for (const action of actions) await evreg.actions.create(newAction({ action, schemata: ANY_OBJECT }));
 }
 
 export function newEvent(payload: unknown = { email: "ada@example.com" }, action = "user.created"): NewEvent {
