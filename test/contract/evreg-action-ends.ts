@@ -4,6 +4,7 @@ import { RawJson } from "../../src/json/raw-json.ts";
 import {
   ANY_OBJECT,
   freshName,
+  makeAny,
   newAction,
   newEvent,
   publish,
@@ -24,9 +25,7 @@ export function actionEndsContract(open: OpenEvreg): void {
     beforeEach(async () => {
       old = freshName();
       next = `${old}.v2`;
-      for (const action of [old, next]) {
-        await under.evreg.actions.create(newAction({ action, schemata: ANY_OBJECT }));
-      }
+      await makeAny(under, old, next);
       await under.clock.advance(1_234);
       event = newEvent({}, old);
       const wholeSecondMs = Math.floor(under.clock.now() / 1_000) * 1_000;

@@ -6,20 +6,15 @@ export function actionSamplesContract(open: OpenEvreg): void {
   describe("samples and types of an action", () => {
     const under = useSharedEvreg(open);
 
-    it("makes up a payload that can be published, the same for the same seed", async () => {
+    it("makes up a payload that can be published, the same for the same seed, and says which seed it chose", async () => {
       const action = freshName();
       await under.evreg.actions.create(newAction({ action, schemata: USER_SCHEMA }));
       const { data } = await under.evreg.actions.sample(action, { seed: 7 });
       expect(data).toMatchObject({ action, revision: 1, seed: 7 });
       await under.evreg.events.publish(newEvent(data.payload, action));
       expect((await under.evreg.actions.sample(action, { seed: 7 })).data).toEqual(data);
-    });
-
-    it("chooses a seed, and says which", async () => {
-      const action = freshName();
-      await under.evreg.actions.create(newAction({ action }));
-      const { data } = await under.evreg.actions.sample(action);
-      expect((await under.evreg.actions.sample(action, { seed: data.seed })).data).toEqual(data);
+      const { data: chosen } = await under.evreg.actions.sample(action);
+      expect((await under.evreg.actions.sample(action, { seed: chosen.seed })).data).toEqual(chosen);
     });
 
     it("says why no payload was found", async () => {

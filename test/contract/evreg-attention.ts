@@ -1,24 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { NewSubscription } from "../../src/domain/subscription.ts";
 import type { AttemptResult } from "../../src/store/queue.ts";
-import {
-  ANY_OBJECT,
-  endDue,
-  newAction,
-  newEvent,
-  type OpenEvreg,
-  publish,
-  subscribe,
-  useEvreg,
-} from "./harness.ts";
+import { endDue, makeAny, newEvent, type OpenEvreg, publish, subscribe, useEvreg } from "./harness.ts";
 
 const NOW = "2026-01-01T00:00:00.000Z";
 
 export function attentionContract(open: OpenEvreg): void {
   describe("what needs a person", () => {
-    const under = useEvreg(open, ({ evreg }) =>
-      evreg.actions.create(newAction({ action: "a", schemata: ANY_OBJECT })),
-    );
+    const under = useEvreg(open, (target) => makeAny(target, "a"));
 
     const one = async (subscription: string, more: Partial<NewSubscription> = {}): Promise<number> =>
       (await subscribe(under.evreg, { subscription, action: "a", ...more })).rowid;
@@ -137,7 +126,7 @@ export function attentionContract(open: OpenEvreg): void {
       const slowed = ["slowed", "slowed", "2026-01-01T00:01:00.000Z"];
       expect(await entries()).toEqual([slowed]);
       for (const action of ["earlier", "later"]) {
-        await under.evreg.actions.create(newAction({ action, schemata: ANY_OBJECT }));
+        await makeAny(under, action);
         await one(action, { action, ...(action === "later" ? { ordered: true, max_retries: 0 } : {}) });
         await publish(under.evreg, newEvent({}, action));
         await under.clock.advance(1_000);

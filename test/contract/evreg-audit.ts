@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AuditEntry } from "../../src/domain/audit.ts";
 import {
-  ANY_OBJECT,
+  makeAny,
   newAction,
   newEvent,
   newSubscription,
@@ -98,7 +98,7 @@ export function auditContract(open: OpenEvreg): void {
       const { evreg, clock } = under;
       const atMs = clock.now();
       for (const action of ["a", "b", "c"]) {
-        await evreg.actions.create(newAction({ action, schemata: ANY_OBJECT }));
+        await makeAny(under, action);
         await clock.advance(1_000);
       }
       const all = (await changes()).filter(({ change }) => change === "action.created");

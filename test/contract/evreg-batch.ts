@@ -5,6 +5,7 @@ import { readEventLine } from "../../src/domain/publish-body.ts";
 import {
   ANY_OBJECT,
   freshName,
+  makeAny,
   newAction,
   newEvent,
   type OpenEvreg,
@@ -26,7 +27,7 @@ export function batchContract(open: OpenEvreg): void {
       users = freshName();
       anyone = `${users}.any`;
       await under.evreg.actions.create(newAction({ action: users }));
-      await under.evreg.actions.create(newAction({ action: anyone, schemata: ANY_OBJECT }));
+      await makeAny(under, anyone);
     });
 
     const any = (payload: unknown): NewEvent => newEvent(payload, anyone);

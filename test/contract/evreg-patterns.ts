@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { NewSubscription, SubscriptionWithSecret } from "../../src/domain/subscription.ts";
 import {
-  ANY_OBJECT,
   freshName,
+  makeAny,
   newAction,
   newEvent,
   publish,
@@ -30,11 +30,7 @@ export function patternsContract(open: OpenEvreg): void {
       application = `app${runs}`;
     });
 
-    const make = async (...names: readonly string[]): Promise<void> => {
-      for (const action of names) {
-        await under.evreg.actions.create(newAction({ action, schemata: ANY_OBJECT }));
-      }
-    };
+    const make = (...names: string[]) => makeAny(under, ...names);
     const bind = (action: string, more: Partial<NewSubscription> = {}): Promise<SubscriptionWithSecret> =>
       subscribe(under.evreg, { application, action, ...more });
     /** The subscriptions of this test that got an event of the action published now. */
@@ -229,8 +225,7 @@ export function patternsContract(open: OpenEvreg): void {
       runs += 1;
       application = `app${runs}`;
       actions = [freshName(), freshName(), freshName()];
-      for (const action of actions)
-        await under.evreg.actions.create(newAction({ action, schemata: ANY_OBJECT }));
+      await makeAny(under, ...actions);
     });
 
     it("share one secret, also one made while it is being rotated", async () => {

@@ -1,13 +1,14 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { ReplayQuery } from "../../src/domain/replay.ts";
-import { ANY_OBJECT, newAction, newEvent, publish, refusal, subscribe, useEvreg } from "./harness.ts";
+import { makeAny, newEvent, publish, refusal, subscribe, useEvreg } from "./harness.ts";
 import type { EvregUnderTest, OpenEvreg } from "./harness.ts";
 
 const FROM = "2026-01-01T00:00:00.000Z";
 
 /** Two events that the subscription missed. */
-async function prepare({ evreg, clock }: EvregUnderTest): Promise<void> {
-  await evreg.actions.create(newAction({ schemata: ANY_OBJECT }));
+async function prepare(under: EvregUnderTest): Promise<void> {
+  const { evreg, clock } = under;
+  await makeAny(under, "user.created");
   for (let n = 0; n < 2; n += 1) {
     await publish(evreg, newEvent({}));
     await clock.advance(60_000);
@@ -17,9 +18,7 @@ async function prepare({ evreg, clock }: EvregUnderTest): Promise<void> {
 
 export function replaysContract(open: OpenEvreg): void {
   describe("replays", () => {
-    const under = useEvreg(open);
-
-    beforeEach(() => prepare(under));
+    const under = useEvreg(open, prepare);
 
     it("can be counted without being started", async () => {
       const { data } = await under.evreg.replays.count(1, { from: FROM, status: "missed" });

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { SubscriptionUpdate } from "../../src/domain/subscription.ts";
 import { newAction, newSubscription, refusal, subscribe, useEvreg } from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
@@ -9,11 +9,7 @@ const START = Date.parse("2026-01-01T00:00:00.000Z");
 
 export function secretsContract(open: OpenEvreg): void {
   describe("secrets of subscriptions", () => {
-    const under = useEvreg(open);
-
-    beforeEach(async () => {
-      await under.evreg.actions.create(newAction());
-    });
+    const under = useEvreg(open, ({ evreg }) => evreg.actions.create(newAction()));
 
     it("can be rotated: the answer has the new one, and until when the old one is valid", async () => {
       const { secret, ...before } = await subscribe(under.evreg);

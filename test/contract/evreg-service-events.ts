@@ -4,6 +4,7 @@ import {
   ANY_OBJECT,
   claimDue,
   finishNow,
+  makeAny,
   newAction,
   newEvent,
   newSubscription,
@@ -47,7 +48,7 @@ export function serviceEventsContract(open: OpenEvreg): void {
     });
 
     it("are refused as an item of a batch, with the others accepted", async () => {
-      await under.evreg.actions.create(newAction({ schemata: ANY_OBJECT }));
+      await makeAny(under, "user.created");
       const { data, errors } = await under.evreg.events.publishBatch([newEvent({}), newEvent({}, failed)]);
       expect(data).toMatchObject([{ action: "user.created" }, null]);
       expect(errors).toMatchObject([{ index: 1, code: 422, details: { field: "action", value: failed } }]);
@@ -68,7 +69,7 @@ export function serviceEventsContract(open: OpenEvreg): void {
 
     it("are listed with their payload once a delivery has failed, and are delivered to subscribers", async () => {
       const { evreg, clock } = under;
-      await evreg.actions.create(newAction({ schemata: ANY_OBJECT }));
+      await makeAny(under, "user.created");
       const handler = "https://hooks.example.com:8443/services/SECRET?key=SECRET";
       await subscribe(evreg, { handler, max_retries: 0 });
       const operator = await subscribe(evreg, { application: "ops", action: failed });

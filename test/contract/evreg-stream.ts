@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import type { Event } from "../../src/domain/event.ts";
 import type { StreamMessage, StreamQuery } from "../../src/domain/stream.ts";
 import type { ChangeStream, Evreg } from "../../src/evreg.ts";
@@ -25,14 +25,10 @@ class Watch {
   readonly #stream: ChangeStream;
   readonly #messages: AsyncIterator<StreamMessage>;
 
-  private constructor(under: EvregUnderTest, stream: ChangeStream) {
+  constructor(under: EvregUnderTest, stream: ChangeStream) {
     this.#under = under;
     this.#stream = stream;
     this.#messages = stream[Symbol.asyncIterator]();
-  }
-
-  static async open(under: EvregUnderTest, evreg: Evreg, query?: StreamQuery): Promise<Watch> {
-    return new Watch(under, await evreg.stream(query));
   }
 
   get id(): string {
@@ -71,29 +67,36 @@ class Watch {
     }
     return found;
   }
-
-  close(): Promise<void> {
-    return this.#stream.close();
-  }
 }
 
 export function streamContract(open: OpenEvreg): void {
   describe("streams", () => {
-    const under = useEvreg(open);
-
-    async function watching(query: StreamQuery, evreg = under.evreg): Promise<Watch> {
-      return Watch.open(under, evreg, query);
-    }
-
-    async function prepared(): Promise<void> {
-      await under.evreg.actions.create(newAction());
-      await under.evreg.actions.create(
+    const under = useEvreg(open, async ({ evreg }) => {
+      await evreg.actions.create(newAction());
+      await evreg.actions.create(
         newAction({ action: "order.created", application: "shop", schemata: ANY_OBJECT }),
       );
+    });
+    let streams: ChangeStream[] = [];
+    afterEach(async () => {
+      for (const stream of streams) await stream.close();
+      streams = [];
+    });
+
+    async function watching(query: StreamQuery, evreg = under.evreg): Promise<Watch> {
+      const stream = await evreg.stream(query);
+      streams.push(stream);
+      return new Watch(under, stream);
+    }
+
+    /** Has everything that was there. */
+    async function following(query: StreamQuery, evreg?: Evreg): Promise<Watch> {
+      const watch = await watching(query, evreg);
+      await watch.until("ready");
+      return watch;
     }
 
     it("shows events as they are published, after it has said that it is ready", async () => {
-      await prepared();
       await publish(under.evreg);
       const watch = await watching({});
       expect(await watch.next()).toMatchObject({ type: "ready", data: {} });
@@ -105,11 +108,9 @@ export function streamContract(open: OpenEvreg): void {
         id: expect.any(String),
         data: { ...shown, application: "crm" },
       });
-      await watch.close();
     });
 
     it("begins at an event, at a time, so long ago, or after a message, and goes on with what comes", async () => {
-      await prepared();
       const { clock, evreg } = under;
       const first = await publish(evreg);
       await clock.advance(3_600_000);
@@ -119,33 +120,24 @@ export function streamContract(open: OpenEvreg): void {
         const watch = await watching({ since });
         const before = (await watch.until("ready")).map(({ data }) => ("rowid" in data ? data.rowid : data));
         expect(before, since).toEqual(since === "0" ? [first.rowid, second.rowid] : [second.rowid]);
-        await watch.close();
       }
       const watch = await watching({ since: "1d" });
       expect((await watch.next()).data).toMatchObject({ rowid: first.rowid });
-      const { id } = watch;
-      await watch.close();
-      const again = await watching({ since: id });
+      const again = await watching({ since: watch.id });
       const third = await publish(evreg);
       expect(await again.rowids(2)).toEqual([second.rowid, third.rowid]);
-      await again.close();
     });
 
     it("goes on after what it showed nothing of", async () => {
-      await prepared();
-      const watch = await watching({ action: "user.created" });
-      await watch.until("ready");
+      const watch = await following({ action: "user.created" });
       await publish(under.evreg, newEvent({}, "order.created"));
       const event = await publish(under.evreg);
       expect(await watch.rowids(1)).toEqual([event.rowid]);
-      await watch.close();
       const again = await watching({ since: watch.id });
       expect(await again.until("ready")).toEqual([]);
-      await again.close();
     });
 
     it("shows payloads byte for byte, whatever is between their members", async () => {
-      await prepared();
       const texts = [
         '{ "a":1,\n\n  "b":  2 }',
         '{"a":1,\r\n"b":2}',
@@ -153,35 +145,30 @@ export function streamContract(open: OpenEvreg): void {
         '{\n"a"\t:\t1e5,"b":"\u2028\u2029\u0085 \\r\\n é \u{1f600}"}\n'.trim(),
         '{"a":"data: x","n":123456789012345678901234567890}',
       ];
-      const watch = await watching({ payloads: true });
-      await watch.until("ready");
+      const watch = await following({ payloads: true });
       for (const text of texts) await publish(under.evreg, rawEvent(text, "order.created"));
       for (const text of texts) {
         const message = await watch.next();
         expect(message.type === "event" && message.data.payload?.text()).toBe(text);
         expect(message.data).not.toHaveProperty("payload_base64");
       }
-      await watch.close();
     });
 
     it("shows what the query asks for, and what the caller may read", async () => {
-      await prepared();
-      const all = await watching({});
-      const own = await watching({}, await under.as(["read:shop"]));
-      const filtered = await watching({ application: "crm", action: "user.created" });
-      const foreign = await watching({ application: "crm", since: "0" }, await under.as(["read:shop"]));
-      for (const watch of [all, own, filtered, foreign]) await watch.until("ready");
+      const reader = await under.as(["read:shop"]);
+      const all = await following({});
+      const own = await following({}, reader);
+      const filtered = await following({ application: "crm", action: "user.created" });
+      await following({ application: "crm", since: "0" }, reader);
       const user = await publish(under.evreg);
       const order = await publish(under.evreg, newEvent({}, "order.created"));
       const last = await publish(under.evreg);
       expect(await all.rowids(3)).toEqual([user.rowid, order.rowid, last.rowid]);
       expect(await own.rowids(1)).toEqual([order.rowid]);
       expect(await filtered.rowids(2)).toEqual([user.rowid, last.rowid]);
-      for (const watch of [all, own, filtered, foreign]) await watch.close();
     });
 
     it("shows every event once and in order to those who begin while many are published", async () => {
-      await prepared();
       const items = Array.from({ length: 700 }, (_, n) => newEvent({ n }, "order.created"));
       const before = await under.evreg.events.publishBatch(items);
       const expected = before.data.map((event) => event!.rowid);
@@ -193,14 +180,10 @@ export function streamContract(open: OpenEvreg): void {
       expected.push(...publishing.data.map((event) => event!.rowid));
       expect(await early.rowids(1_400)).toEqual(expected);
       expect(await late.rowids(1_400)).toEqual(expected);
-      await early.close();
-      await late.close();
     });
 
     it("shows changes of actions and subscriptions, never with a secret", async () => {
-      await prepared();
-      const watch = await watching({ topics: ["actions", "subscriptions"] });
-      await watch.until("ready");
+      const watch = await following({ topics: ["actions", "subscriptions"] });
       const subscription = await subscribe(under.evreg);
       await under.evreg.subscriptions.update(subscription.rowid, { active: false });
       await under.evreg.subscriptions.rotateSecret(subscription.rowid);
@@ -224,40 +207,32 @@ export function streamContract(open: OpenEvreg): void {
         data: { change: "created", record: { action: "user.deleted", schemata: newAction().schemata } },
       });
       expect(await watch.next()).toMatchObject({ data: { change: "changed", record: { deprecated: true } } });
-      await watch.close();
     });
 
     it("goes on with changes after a message, and at a time", async () => {
-      await prepared();
       const { evreg } = under;
       const topics = ["subscriptions"] as const;
-      const watch = await watching({ topics });
-      await watch.until("ready");
+      const watch = await following({ topics });
       const first = await subscribe(evreg);
       expect((await watch.next()).data).toMatchObject({ record: { rowid: first.rowid } });
-      await watch.close();
+      const { id } = watch;
       const second = await subscribe(evreg, { subscription: "second" });
-      for (const since of [watch.id, new Date(under.clock.now()).toISOString()]) {
+      for (const since of [id, new Date(under.clock.now()).toISOString()]) {
         const again = await watching({ topics, since });
         const rowids = (await again.until("ready")).map(({ data }) => "record" in data && data.record.rowid);
         expect(rowids).toEqual([second.rowid]);
-        await again.close();
       }
       const early = await watching({ topics: ["events", "subscriptions"], since: "1h" });
       expect(await early.next()).toMatchObject({
         type: "gap",
         data: { reason: "overrun", topics, missed: null, complete_since: "2026-01-01T00:00:00.000Z" },
       });
-      await early.close();
     });
 
     it("says that the id of other data or of an earlier start does not lead to all changes", async () => {
-      await prepared();
       const topics = ["events", "deliveries"] as const;
-      const watch = await watching({ topics });
-      await watch.until("ready");
+      const watch = await following({ topics });
       const [data = "", event = "", , change = ""] = watch.id.split("_");
-      await watch.close();
       const gaps = {
         [`${data}_${event}_zzzz_${change}`]: { reason: "restart", topics: ["deliveries"], missed: null },
         [`zzzz_${event}_zzzz_${change}`]: { reason: "other_data", topics: [...topics] },
@@ -266,15 +241,12 @@ export function streamContract(open: OpenEvreg): void {
         const again = await watching({ topics, since });
         expect(await again.next()).toMatchObject({ type: "gap", data: gap });
         expect(await again.next()).toMatchObject({ type: "ready" });
-        await again.close();
       }
     });
 
     it("says that events after its place were removed, and only then", async () => {
-      await prepared();
       const { evreg, store, clock } = under;
-      const watch = await watching({});
-      await watch.until("ready");
+      const watch = await following({});
       // What is held for a subscription stays.
       const subscription = await subscribe(evreg);
       const held = await publish(evreg);
@@ -291,7 +263,6 @@ export function streamContract(open: OpenEvreg): void {
       const [first, second] = [await order(), await order()];
       const betweenMs = clock.now() + 500;
       const last = await order();
-      await watch.close();
       await store.events.removeExpired({ beforeMs: betweenMs });
 
       const [, place = ""] = ids.get(first.rowid)!.split("_");
@@ -321,31 +292,24 @@ export function streamContract(open: OpenEvreg): void {
           messages.flatMap(({ type, data }) => (type === "event" ? [data.rowid] : [])),
           since,
         ]).toEqual([gaps, rowids, since]);
-        await again.close();
       }
       const filtered = await watching({ since: String(first.rowid), action: "user.created" });
       expect(await filtered.next()).toMatchObject({
         type: "gap",
         data: { reason: "expired", topics: ["events"], missed: null, complete_since: null },
       });
-      await filtered.close();
     });
 
     it("shows the actions of a pattern", async () => {
-      await prepared();
-      const watch = await watching({ action: "order.*", topics: ["events", "actions"] });
-      await watch.until("ready");
+      const watch = await following({ action: "order.*", topics: ["events", "actions"] });
       await publish(under.evreg);
       const order = await publish(under.evreg, newEvent({}, "order.created"));
       expect(await watch.rowids(1)).toEqual([order.rowid]);
-      await watch.close();
       const past = await watching({ action: "order.*", since: "0" });
       expect(await past.rowids(1)).toEqual([order.rowid]);
-      await past.close();
     });
 
     it("ends when its caller wants no more", async () => {
-      await prepared();
       const ending = new AbortController();
       const stream = await under.evreg.stream({ since: "0" }, { signal: ending.signal });
       const types: string[] = [];
@@ -357,12 +321,10 @@ export function streamContract(open: OpenEvreg): void {
     });
 
     it("takes half of all places for one caller, and one more when another has ended", async () => {
-      const streams = await Promise.all(Array.from({ length: 100 }, () => under.evreg.stream({})));
+      await Promise.all(Array.from({ length: 100 }, () => watching({})));
       await refusal(under.evreg.stream({}), "rate_limited");
       await streams[0]!.close();
-      let reopened: ChangeStream | undefined;
-      while (reopened === undefined) reopened = await under.evreg.stream({}).catch(() => undefined);
-      for (const stream of [...streams, reopened]) await stream.close();
+      while ((await watching({}).catch(() => undefined)) === undefined) continue;
     });
   });
 }
