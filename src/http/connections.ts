@@ -29,7 +29,9 @@ export interface ConnectionLimits {
  * is stored on the connection itself: listeners, set entries or look-ups for each request would be noticeable.
  */
 export class Connections {
+  readonly #server: Server;
   readonly #limits: ConnectionLimits;
+  readonly #clock: Clock;
   /** All of them; of an encrypted one, what lies below. */
   readonly #accepted = new Set<Socket>();
   readonly #ofAddress = new Map<string | undefined, number>();
@@ -38,11 +40,14 @@ export class Connections {
   #idleCheck: NodeJS.Timeout | undefined;
   /** Whether each connection ends with the answer it is waiting for. */
   isClosing = false;
+  #closed: Promise<void> | undefined;
 
   /** @param refused called for each connection that is refused */
-  constructor(server: Server, limits: ConnectionLimits, refused: () => void) {
+  constructor(server: Server, limits: ConnectionLimits, clock: Clock, refused: () => void) {
+    this.#server = server;
     this.#limits = limits;
-    // By it node closes connections when the server ends, also one whose answer is ended and not out yet. See `endAfterAnswers`.
+    this.#clock = clock;
+    // By it node closes connections when the server ends, also one whose answer is ended and not out yet. See `#endAfterAnswers`.
     server.closeIdleConnections = () => undefined;
     const encrypts = "setSecureContext" in server;
     server.on("connection", (socket: Socket) => {
@@ -100,18 +105,30 @@ export class Connections {
     }
   }
 
+  /** See `HttpListener.close`. */
+  close(deadlineMs: number): Promise<void> {
+    this.#closed ??= new Promise((resolve) => {
+      this.#server.close(() => resolve());
+      this.#endAfterAnswers();
+    });
+    const destroyAll = (): void => {
+      for (const socket of this.#accepted) socket.destroy();
+    };
+    return this.#closed.then(this.#clock.setTimer(destroyAll, deadlineMs));
+  }
+
   /**
    * Ends each connection with the answer it is waiting for, and those between two requests at once, but not those on which nothing
    * was sent so far: the first request of one that was just accepted may be on its way.
    */
-  endAfterAnswers(clock: Clock): void {
+  #endAfterAnswers(): void {
     this.isClosing = true;
     // Of an encrypted one the bytes of its handshake count below, and requests count above.
     const silent = [...this.#accepted, ...this.#open].filter(({ bytesRead }) => bytesRead === 0);
     const endSilent = (): void => {
       for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
     };
-    if (silent.length > 0) clock.setTimer(endSilent, FIRST_BYTE_MS);
+    if (silent.length > 0) this.#clock.setTimer(endSilent, FIRST_BYTE_MS);
     for (const socket of this.#open) {
       const answer = currentAnswer(socket);
       if (answer === undefined || isBetweenRequests(socket)) {
@@ -122,11 +139,6 @@ export class Connections {
       answer.shouldKeepAlive = false;
       if (answer.headersSent) answer.once("close", () => socket.destroySoon());
     }
-  }
-
-  /** Cuts every connection. */
-  destroyAll(): void {
-    for (const socket of this.#accepted) socket.destroy();
   }
 }
 

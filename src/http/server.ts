@@ -121,7 +121,7 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
   const server = await listenAt(host, port, serverOptions(limits), certificate);
   server.on("error", (error) => logger.error({ err: error }, "the HTTP listener failed"));
   const warn = warnSometimes(logger, clock, limits.maxConnections);
-  const connections = new Connections(server, limits, warn);
+  const connections = new Connections(server, limits, clock, warn);
   answerRequests(server, connections, toNodeHandler(app), clock);
   server.on("clientError", (error, socket) => {
     // What came on an encrypted connection and is no TLS cannot be answered.
@@ -135,7 +135,7 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
     useCertificate: ({ cert, key }) => server.setSecureContext?.({ cert, key }),
     port: bound.port,
     addresses: localAddresses(bound),
-    close: createClose(server, connections, clock),
+    close: (deadlineMs) => connections.close(deadlineMs),
   };
 }
 
@@ -193,15 +193,4 @@ function answerRequests(
   server.on("checkContinue", onRequest);
   // Any other expectation may be ignored (RFC 9110, 10.1.1); node would answer 417 without a body.
   server.on("checkExpectation", onRequest);
-}
-
-function createClose(server: Server, connections: Connections, clock: Clock): HttpListener["close"] {
-  let closed: Promise<void> | undefined;
-  return (deadlineMs) => {
-    closed ??= new Promise((resolve) => {
-      server.close(() => resolve());
-      connections.endAfterAnswers(clock);
-    });
-    return closed.then(clock.setTimer(() => connections.destroyAll(), deadlineMs));
-  };
 }
