@@ -48,10 +48,8 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const streams = new LiveStreams(clock, stopping, (request) => isAdmitted(authenticate, request));
   service.tokens.onRevoked = () => streams.checkAll();
   let document: Chunks | undefined;
-  const { limits, ui } = config;
   const context: RouteContext = {
-    limits,
-    ui,
+    config,
     document: () => (document ??= [Buffer.from(JSON.stringify(openApiDocument(version, requiresToken)))]),
     requiresToken,
     responses,
@@ -70,14 +68,13 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       refused?: (failure: unknown) => void,
     ): EventHandler =>
     async (event) => {
-      const startedMs = clock.monotonicMs();
-      const request = new ApiRequest(event, bodies);
+      const request = new ApiRequest(event, bodies, clock.monotonicMs());
       try {
         checkTarget(request);
-        return responder.replied(request, startedMs, await act(request));
+        return responder.replied(request, await act(request));
       } catch (error) {
         if (!(error instanceof ClientDisconnected)) refused?.(error);
-        return responder.failed(request, startedMs, error);
+        return responder.failed(request, error);
       }
     };
 
@@ -85,7 +82,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     // h3 would write failures to the console; they go to the log instead.
     silent: true,
     onError: (error, event) =>
-      responder.failed(new ApiRequest(event, bodies), clock.monotonicMs(), outsideRoutes(error)),
+      responder.failed(new ApiRequest(event, bodies, clock.monotonicMs()), outsideRoutes(error)),
   });
 
   const answerAt = (method: Route["method"], path: string, handler: EventHandler): void => {
@@ -131,7 +128,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     }
     refuseOthers(path, allowOf(routes));
   }
-  if (ui.enabled) {
+  if (config.ui.enabled) {
     const answerPage = handlerOf((request) => {
       // Nobody needs a token for it, and it is answered where the API is.
       void authenticate(request, "open");

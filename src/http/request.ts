@@ -1,6 +1,7 @@
 import type { H3Event } from "h3";
+import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { EvregError } from "../domain/error.ts";
+import { EvregError, tooLarge } from "../domain/error.ts";
 import { malformedField, type QuerySchema } from "../domain/request.ts";
 import type { Principal } from "../domain/token.ts";
 import { parseJson } from "../json/raw-json.ts";
@@ -19,6 +20,9 @@ const FREE_BYTES = 16 * 1024;
 
 const HANDED_OVER = Promise.resolve();
 
+/** What proxies and tracers send: short, and nothing that could break a log line or a header. */
+const WELL_FORMED = /^[\w.:+/=-]{1,128}$/;
+
 /** How long a body waits for memory before it is refused. */
 const BODY_WAIT_MS = 10_000;
 
@@ -26,6 +30,9 @@ const BODY_WAIT_MS = 10_000;
 export class ApiRequest {
   readonly nodeRequest: IncomingMessage;
   readonly nodeResponse: ServerResponse;
+  readonly startedMs: number;
+  /** The caller's own id when it is well-formed, else a new one. It is in the answer's headers and in every log line. */
+  readonly requestId: string;
   readonly #event: H3Event;
   readonly #bodies: ByteBudget;
   /** Aborted when the answer is sent or the client has disconnected: one for all that is done until then. */
@@ -36,12 +43,15 @@ export class ApiRequest {
   query: Readonly<Record<string, unknown>> = {};
 
   /** @param bodies shared by the bodies of all requests */
-  constructor(event: H3Event, bodies: ByteBudget) {
+  constructor(event: H3Event, bodies: ByteBudget, startedMs: number) {
     const { req, res } = event.runtime!.node!;
     this.nodeRequest = req as IncomingMessage;
     this.nodeResponse = res as ServerResponse;
+    this.startedMs = startedMs;
     this.#event = event;
     this.#bodies = bodies;
+    const id = this.header("x-request-id");
+    this.requestId = id !== undefined && WELL_FORMED.test(id) ? id : randomUUID();
   }
 
   get method(): string {
@@ -143,7 +153,7 @@ export class ApiRequest {
     const request = this.nodeRequest;
     const { "content-length": declared, expect } = request.headers;
     const longest = declared === undefined ? maxBytes : Number(declared);
-    if (longest > maxBytes) throw tooLarge(maxBytes, longest);
+    if (longest > maxBytes) throw tooLarge("request body", longest, maxBytes);
     // Only now is it certain that the body is read.
     if (expect !== undefined && /^100-continue$/i.test(expect)) this.nodeResponse.writeContinue();
     if (declared !== undefined && longest <= FREE_BYTES) {
@@ -170,7 +180,7 @@ export class ApiRequest {
       for await (const chunk of this.nodeRequest.iterator({ destroyOnReturn: false })) {
         const piece = chunk as Uint8Array;
         const sizeThen = size + piece.length;
-        if (sizeThen > maxBytes) throw tooLarge(maxBytes, sizeThen);
+        if (sizeThen > maxBytes) throw tooLarge("request body so far", sizeThen, maxBytes);
         if (sizeThen > bytes.length) {
           reservation = await this.#reserveForBody(longest);
           const whole = Buffer.allocUnsafeSlow(longest);
@@ -199,14 +209,6 @@ export class ApiRequest {
     this.onFinished(() => reservation.release());
     return reservation;
   }
-}
-
-function tooLarge(limit: number, size: number): EvregError {
-  return new EvregError(
-    "too_large",
-    `The request body is larger than the ${limit} bytes allowed here (${size} so far).`,
-    { limit, size },
-  );
 }
 
 function decode(text: string, where: "path" | "query"): string {

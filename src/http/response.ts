@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { asEvregError, type EvregError, HTTP_STATUS } from "../domain/error.ts";
 import { encodeJson, joinPieces } from "../json/raw-json.ts";
@@ -188,14 +187,6 @@ function untilTaken(response: ServerResponse, clock: Clock): Promise<void> {
   });
 }
 
-/** What proxies and tracers send: short, and nothing that could break a log line or a header. */
-const WELL_FORMED = /^[\w.:+/=-]{1,128}$/;
-
-/** The caller's own id when it is well-formed, else a new one. It is in the answer's headers and in every log line. */
-function requestIdOf(header: string | undefined): string {
-  return header !== undefined && WELL_FORMED.test(header) ? header : randomUUID();
-}
-
 /** What nginx calls a request whose client left; it is only ever in the log. */
 const CLIENT_DISCONNECTED_STATUS = 499;
 
@@ -212,45 +203,36 @@ export class Responder {
     this.#clock = clock;
   }
 
-  replied(request: ApiRequest, startedMs: number, reply: Reply): typeof ANSWERED {
-    if (request.isDisconnected) {
-      reply.release?.();
-      return this.failed(request, startedMs, new ClientDisconnected());
-    }
-    return this.#finish(request, startedMs, reply, requestIdOf(request.header("x-request-id")));
+  replied(request: ApiRequest, reply: Reply): typeof ANSWERED {
+    if (!request.isDisconnected) return this.#finish(request, reply);
+    reply.release?.();
+    return this.failed(request, new ClientDisconnected());
   }
 
-  failed(request: ApiRequest, startedMs: number, failure: unknown): typeof ANSWERED {
-    const requestId = requestIdOf(request.header("x-request-id"));
+  failed(request: ApiRequest, failure: unknown): typeof ANSWERED {
     if (failure instanceof ClientDisconnected) {
       const reply = { ...failureReply(undefined), status: CLIENT_DISCONNECTED_STATUS };
-      return this.#finish(request, startedMs, reply, requestId, "the client left");
+      return this.#finish(request, reply, "the client left");
     }
     const error = asEvregError(failure);
     if (error.code === "internal") {
-      const { method, path } = request;
+      const { requestId, method, path } = request;
       const line = { requestId, method, path, err: error.cause ?? error };
       this.#logger.error(line, "a request failed inside evreg");
     }
     const reason = error.code === "internal" ? undefined : error.message;
-    return this.#finish(request, startedMs, failureReply(error), requestId, reason);
+    return this.#finish(request, failureReply(error), reason);
   }
 
   /** @param reason why it is refused */
-  #finish(
-    request: ApiRequest,
-    startedMs: number,
-    reply: Reply,
-    requestId: string,
-    reason?: string,
-  ): typeof ANSWERED {
+  #finish(request: ApiRequest, reply: Reply, reason?: string): typeof ANSWERED {
     const { body, status, release } = reply;
     if (release !== undefined) request.onFinished(release);
     const bytes = sizeOf(body);
-    const { method, path, nodeRequest } = request;
+    const { requestId, method, path, nodeRequest, nodeResponse } = request;
     const level = isRoutine(method, path, status) ? "debug" : "info";
     if (level === "info" || this.#logger.isDebugEnabled) {
-      const durationMs = this.#clock.monotonicMs() - startedMs;
+      const durationMs = this.#clock.monotonicMs() - request.startedMs;
       const why = reason === undefined ? undefined : { reason: reason.slice(0, MAX_REASON).toWellFormed() };
       const by = request.principal?.name;
       const who = { ...(by === undefined ? {} : { by }), address: request.clientAddress };
@@ -274,7 +256,6 @@ export class Responder {
     else if (isByteStream(body) && body.bytes === undefined) headers.length -= 2;
     for (const pair of reply.headers ?? []) headers.push(...pair);
     headers.push(...policyAt(path));
-    const { nodeResponse } = request;
     if (!nodeRequest.complete && !dropsRest(nodeRequest)) headers.push("connection", "close");
     nodeResponse.writeHead(status, "", headers);
     if (method === "HEAD") nodeResponse.end();

@@ -1,4 +1,3 @@
-import type { Backup } from "../../domain/operations.ts";
 import { routeAt, type Route } from "./route.ts";
 
 /** The registered type of SQLite files. */
@@ -30,7 +29,8 @@ export const BACKUP_ROUTE: Route = routeAt("GET /v1/backup", "getBackup", "Downl
     stopping.addEventListener("abort", cut);
     const release = (): void => {
       stopping.removeEventListener("abort", cut);
-      closeQuietly(backup);
+      // Who reads its content gets the error.
+      backup.close().catch(() => undefined);
     };
     const digest = Buffer.from(backup.sha256, "hex").toString("base64");
     return {
@@ -46,8 +46,3 @@ export const BACKUP_ROUTE: Route = routeAt("GET /v1/backup", "getBackup", "Downl
     };
   },
 });
-
-/** A reader of the content gets the error. */
-function closeQuietly(backup: Backup): void {
-  backup.close().catch(() => undefined);
-}

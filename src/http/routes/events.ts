@@ -126,7 +126,7 @@ export const EVENT_ROUTES: readonly Route[] = [
       },
     },
     failures: [404, 409, 410],
-    async handle(evreg, request, { limits }) {
+    async handle(evreg, request, { config: { limits } }) {
       const bytes = await request.body(limits.payloadBytes + BESIDE_PAYLOAD_BYTES);
       const parsed = eventBodyOf(bytes, limits);
       const body = parsed instanceof Promise ? await parsed : parsed;
@@ -153,7 +153,7 @@ export const EVENT_ROUTES: readonly Route[] = [
       },
     },
     failures: [409],
-    async handle(evreg, request, { limits, counts }) {
+    async handle(evreg, request, { config: { limits }, counts }) {
       const query = request.query as QueryOf<typeof BATCH_QUERY>;
       const minimal = prefersMinimal(request.header("prefer"));
       const bytes = await request.body(EVENT_LIMITS.batchBytes);
@@ -173,7 +173,7 @@ export const EVENT_ROUTES: readonly Route[] = [
     query: EVENT_QUERY,
     answers: { 200: { description: "One page of events.", schema: many("Event", ref("PageMeta")) } },
     failures: [422],
-    async handle(evreg, request, { limits, responses }) {
+    async handle(evreg, request, { config: { limits }, responses }) {
       const query = request.query as EventQuery;
       const listBytes =
         query.payloads === false
@@ -197,7 +197,7 @@ export const EVENT_ROUTES: readonly Route[] = [
   }),
   routeAt("GET /v1/events/:id", "getEvent", "Get one event", {
     answers: { 200: { description: "The event.", schema: one("Event") } },
-    async handle(evreg, request, { limits, responses }) {
+    async handle(evreg, request, { config: { limits }, responses }) {
       const id = request.id();
       return responses.answer(request, limits.payloadBytes, async () => {
         const { data } = await evreg.events.get(id);

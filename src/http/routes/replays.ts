@@ -30,13 +30,8 @@ export const REPLAY_ROUTES: readonly Route[] = [
   operation("replays.get", "getReplay", "Get one replay and its progress", {
     answer: ["The replay.", one("Replay")],
   }),
-  operation(
-    "replays.cancel",
-    "cancelReplay",
-    "Cancel a replay; deliveries that are due already are still sent",
-    {
-      answer: ["The cancelled replay.", one("Replay")],
-      failures: [409],
-    },
-  ),
+  operation("replays.cancel", "cancelReplay", "Cancel a replay; what is due already is sent", {
+    answer: ["The cancelled replay.", one("Replay")],
+    failures: [409],
+  }),
 ];

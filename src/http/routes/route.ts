@@ -162,7 +162,7 @@ export function operation(
   return routeAt(target, operationId, summary, {
     ...own,
     answers: { [status]: { description, schema } },
-    async handle(evreg, request, { responses, limits }) {
+    async handle(evreg, request, { responses, config: { limits } }) {
       const path = {
         id: target.includes(":id") ? request.id() : 0,
         name: target.includes(":name") ? request.param("name") : "",
@@ -208,8 +208,7 @@ export interface TokenRequirement {
 
 /** What a route may know beside its request. */
 export interface RouteContext {
-  readonly limits: HttpConfig["limits"];
-  readonly ui: HttpConfig["ui"];
+  readonly config: HttpConfig;
   /** The OpenAPI document. Anybody may read it, and all answers share the same bytes, however slowly they are read. */
   readonly document: () => Chunks;
   readonly requiresToken: TokenRequirement;

@@ -38,20 +38,15 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     answer: ["The subscriptions.", many("Subscription")],
     run: ({ parts }, { query }) => parts.subscriptions(query),
   }),
-  operation(
-    "subscriptions.create",
-    "createSubscription",
-    "Send an action's events to a handler, or let consumers claim them",
-    {
-      body: NEW_SUBSCRIPTION,
-      status: 201,
-      answer: [
-        "The subscription with its secret; `meta` if it has a filter.",
-        one("SubscriptionWithSecret", WARNINGS),
-      ],
-      failures: [404, 409],
-    },
-  ),
+  operation("subscriptions.create", "createSubscription", "Subscribe a handler, or consumers, to an action", {
+    body: NEW_SUBSCRIPTION,
+    status: 201,
+    answer: [
+      "The subscription with its secret; `meta` if it has a filter.",
+      one("SubscriptionWithSecret", WARNINGS),
+    ],
+    failures: [404, 409],
+  }),
   operation("subscriptions.get", "getSubscription", "Get one subscription", {
     answer: ["The subscription; `meta` if its mode is `pull`.", one("Subscription", CONSUMERS)],
   }),
@@ -68,36 +63,21 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     answer: ["The subscription with its new secret.", one("SubscriptionWithSecret", ROTATED)],
     failures: [409],
   }),
-  operation(
-    "subscriptions.test",
-    "testSubscription",
-    "Send a subscription's handler one signed request, and see what comes back",
-    {
-      description:
-        "The body is that of `POST /v1/events`, with the subscription's action and no `idempotency_key`. The request is like that of a delivery, with `X-Evreg-Test: true`, an `event_id` of `0` and a new `webhook-id`. It is sent once, at once, also while the subscription is paused, and is stored nowhere. A handler that fails is answered with 200: `outcome` tells. Four at a time are sent, two of one token when it is alone; more get 429.",
-      body: NEW_EVENT,
-      readPayload: eventBodyOf,
-      answer: ["The request and its answer.", one("HandlerTest")],
-    },
-  ),
+  operation("subscriptions.test", "testSubscription", "Send a handler one signed request as a test", {
+    description:
+      "The body is that of `POST /v1/events`, with the subscription's action and no `idempotency_key`. The request is like that of a delivery, with `X-Evreg-Test: true`, an `event_id` of `0` and a new `webhook-id`. It is sent once, at once, also while the subscription is paused, and is stored nowhere. A handler that fails is answered with 200: `outcome` tells. Four at a time are sent, two of one token when it is alone; more get 429.",
+    body: NEW_EVENT,
+    readPayload: eventBodyOf,
+    answer: ["The request and its answer.", one("HandlerTest")],
+  }),
   ...PULL_ROUTES,
-  operation(
-    "subscriptions.attempts",
-    "listSubscriptionAttempts",
-    "List a subscription's last attempts, newest first",
-    {
-      description:
-        "By their start, of those that have ended. Of a subscription with a long backlog some may be left out.",
-      query: ATTEMPT_QUERY,
-      answer: ["The attempts, each with its delivery and event.", many("SubscriptionAttempt")],
-    },
-  ),
-  operation(
-    "subscriptions.delete",
-    "deleteSubscription",
-    "Delete a subscription and cancel its unfinished deliveries",
-    {
-      answer: ["The deleted subscription.", one("Subscription", CANCELLED)],
-    },
-  ),
+  operation("subscriptions.attempts", "listSubscriptionAttempts", "List last attempts, newest first", {
+    description:
+      "By their start, of those that have ended. Of a subscription with a long backlog some may be left out.",
+    query: ATTEMPT_QUERY,
+    answer: ["The attempts, each with its delivery and event.", many("SubscriptionAttempt")],
+  }),
+  operation("subscriptions.delete", "deleteSubscription", "Delete a subscription, cancel its deliveries", {
+    answer: ["The deleted subscription.", one("Subscription", CANCELLED)],
+  }),
 ];

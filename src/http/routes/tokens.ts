@@ -31,7 +31,7 @@ export const TOKEN_ROUTES: readonly Route[] = [
   {
     ...CREATE_CODE,
     handle(evreg, request, context) {
-      if (!context.ui.enabled) {
+      if (!context.config.ui.enabled) {
         throw new EvregError("conflict", "The page for browsers is turned off on this server (ui.enabled).");
       }
       if (context.requiresToken.token) return CREATE_CODE.handle(evreg, request, context);
