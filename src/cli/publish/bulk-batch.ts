@@ -1,3 +1,4 @@
+import { isPassing } from "../../client/backoff.ts";
 import { type ErrorBody, EvregError, HTTP_STATUS } from "../../domain/error.ts";
 import { type BatchOptions, type BatchResult, type Event, EVENT_LIMITS } from "../../domain/event.ts";
 import { type BatchItem, readEventLine } from "../../domain/publish-body.ts";
@@ -91,7 +92,7 @@ export async function publishUntilRefused(
   return { accepted: 0, events: [], replayed: 0, refused };
 }
 
-/** One request is retried for so long. A checkpoint loses nothing when this ends, and a person wants to know. */
+/** One request is retried for so long. Nothing is lost when this ends, and a person wants to know. */
 const RETRY_WINDOW_MS = 120_000;
 const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 5_000;
@@ -100,7 +101,7 @@ interface RetryOptions {
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
   /** Rejects when the signal aborts. */
-  readonly sleep: (delayMs: number, signal: AbortSignal) => Promise<void>;
+  readonly sleep: (delayMs: number) => Promise<void>;
   readonly log: (line: string) => void;
 }
 
@@ -131,14 +132,15 @@ export function withRetry(publish: PublishItems, options: RetryOptions): Publish
         if (!(error instanceof EvregError)) throw error;
         failure = error;
       }
-      wasThere ||= failure.code !== "unreachable" || !NEVER_CONNECTED.has(failure.details["cause"]);
+      // A proxy's answer, too, comes from the right place.
+      wasThere ||= failure.code !== "unreachable" || failure.details["status"] !== undefined;
       untilMs ??= nowMs() + RETRY_WINDOW_MS;
       const waitMs = Math.max(failure.retryAfterMs ?? 0, Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** tries));
       const isSafe = wasThere && (isKeyed || isCertain(failure));
-      if (!isTransient(failure) || !isSafe || nowMs() + waitMs > untilMs || signal.aborted) throw failure;
+      if (!isPassing(failure) || !isSafe || nowMs() + waitMs > untilMs || signal.aborted) throw failure;
       if (!isLogged) log(`${reason(failure)} Trying again for ${RETRY_WINDOW_MS / 60_000} minutes.`);
       isLogged = true;
-      await sleep(waitMs, signal).catch(() => {
+      await sleep(waitMs).catch(() => {
         throw failure;
       });
     }
@@ -167,15 +169,6 @@ const NEVER_SENT = new Set<unknown>([
   "EHOSTUNREACH",
   "ENETUNREACH",
 ]);
-const NEVER_CONNECTED = new Set<unknown>([...NEVER_SENT, "UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT"]);
-const CONNECTION_BROKEN = new Set<unknown>(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "TimeoutError"]);
-/** A proxy whose server is down answers with these. */
-const GATEWAY_STATUSES = new Set<unknown>([429, 502, 503, 504]);
-
-function isTransient({ code, details: { cause, status } }: EvregError): boolean {
-  if (code !== "unreachable") return code === "rate_limited" || code === "unavailable";
-  return NEVER_CONNECTED.has(cause) || CONNECTION_BROKEN.has(cause) || GATEWAY_STATUSES.has(status);
-}
 
 /** Whether a failure means that nothing was stored, as a refusal of the whole batch does. */
 export function isCertain(failure: unknown): boolean {
