@@ -66,7 +66,7 @@ function argsOf(noun: RecordView<never>["noun"]): Interfaces.ArgInput {
 interface ListOptions<T> extends About {
   /** Their values are the query. */
   readonly flags?: Interfaces.FlagInput;
-  /** Records of a page; where absent, a listing says nothing of further pages. */
+  /** Records of a page; where absent, a listing is whole unless it is asked for fewer. */
   readonly pageSize?: number;
   /** Replaces the resource's columns, for a query that asks for more. */
   readonly columns?: (query: object) => readonly Column<T>[];
@@ -113,7 +113,8 @@ export function listCommand<T extends { readonly rowid: number }>(
           return answer;
         };
         if (all === true) return printAllPages(read, output, query);
-        const answer = await wholePage(read, query, (query as { limit?: number }).limit ?? pageSize ?? 0);
+        const { limit = pageSize ?? Infinity } = query as { limit?: number };
+        const answer = await wholePage(read, query, limit);
         const { data: records, meta = {} } = answer;
         await output.list(answer, columns?.(query) ?? resource.list, async () => {
           if (hasFilters(query)) return emptyListHint(`No ${noun} matches.`, evreg, query);
@@ -122,20 +123,12 @@ export function listCommand<T extends { readonly rowid: number }>(
           return `No ${plural} that this token may read. Which applications it may read: ${nextCommand("whoami")}`;
         });
         if (output.format !== "table") return;
-        const last = records.at(-1)?.rowid;
+        const [shown, last] = [records.length, records.at(-1)?.rowid];
         if (meta.next !== undefined) {
-          note(
-            escapeControl(searchLine(records.length, meta, plainCommand(`${command}${flagWords(typed)}`))),
-          );
-        } else if (pageSize !== undefined && last !== undefined) {
-          const { limit = pageSize, page: _, ...rest } = query as { limit?: number; page?: number };
-          const isFull = records.length >= limit;
-          const hasMore = isFull && (await list({ ...rest, limit: 1, after: last })).data.length > 0;
-          // In a pipe half a listing looks whole. That nothing follows only interests a person at a terminal.
-          if (hasMore || (process.stdout.isTTY && process.stderr.isTTY)) {
-            const page = { shown: records.length, total: meta.total, next: hasMore ? last : undefined };
-            note(escapeControl(pageLine(resource, typed, page)));
-          }
+          note(escapeControl(searchLine(shown, meta, plainCommand(`${command}${flagWords(typed)}`))));
+        } else if (last !== undefined && shown >= limit && shown !== meta.total) {
+          // Half a listing looks whole.
+          note(escapeControl(pageLine(resource, typed, { shown, total: meta.total, last })));
         }
         await after?.(evreg, records);
       });
@@ -164,25 +157,24 @@ export const allFlag = Flags.boolean({
   exclusive: ["json", "limit"],
 });
 
-interface ShownPage {
-  readonly shown: number;
-  /** How many the whole listing has, where it is known. */
-  readonly total?: number | undefined;
-  /** The record that the next page comes after; `undefined` when there is none. */
-  readonly next?: number | undefined;
-}
-
-/** @param flags the command's, with only those that were typed defined */
+/**
+ * How many records a page shows, and what to type for the next one.
+ * @param flags the command's, with only those that were typed defined
+ * @param page `total`: how many the whole listing has, where that is known
+ */
 export function pageLine(
   { noun, plural, command = plural }: Pick<ListView<never>, "noun" | "plural" | "command">,
   flags: object,
-  { shown, total, next }: ShownPage,
+  {
+    shown,
+    total,
+    last,
+  }: { readonly shown: number; readonly total?: number | undefined; readonly last: number },
 ): string {
   const records = (total ?? shown) === 1 ? noun : plural;
   const ofTotal = total === undefined ? "" : ` of ${total.toLocaleString("en")}`;
-  const counts = `${shown.toLocaleString("en")}${ofTotal} ${records} shown`;
-  if (next === undefined) return `${counts}; no more behind.`;
-  return `${counts}. Next page: ${plainCommand(`${command}${flagWords(flags)} --after ${next}`)}`;
+  const next = plainCommand(`${command}${flagWords(flags)} --after ${last}`);
+  return `${shown.toLocaleString("en")}${ofTotal} ${records} shown. Next page: ${next}`;
 }
 
 const RECORDS_A_PAGE = 500;

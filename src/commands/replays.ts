@@ -3,7 +3,7 @@ import { choiceFlag } from "../cli/flags.ts";
 import { notePaused } from "../cli/notes.ts";
 import { listCommand, pageFlags, recordCommand } from "../cli/resource-command.ts";
 import { subscriptionFlag } from "../cli/subscriptions/name.ts";
-import type { Replay } from "../domain/replay.ts";
+import { REPLAY_LIMITS, type Replay } from "../domain/replay.ts";
 import { REPLAY_STATUSES } from "../model/replay.ts";
 import type { Evreg } from "../evreg.ts";
 import { REPLAYS } from "../cli/views/replays.ts";
@@ -20,6 +20,7 @@ export const ReplaysList = listCommand(REPLAYS, {
     }),
     ...pageFlags(REPLAYS),
   },
+  pageSize: REPLAY_LIMITS.listDefault,
   after: notePausedReplays,
 });
 

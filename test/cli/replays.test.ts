@@ -80,6 +80,8 @@ test("replays run in the background, one for each subscription, and can be ended
   expect((await run(["replays", "get", rowid])).stderr).toBe(waits);
   expect((await run(`replays --subscription ${id}`)).stderr).toBe(waits);
   expect((await json<Replay>(["replays", "cancel", rowid])).data).toMatchObject({ status: "cancelled" });
+  const page = await run("replays --limit 1");
+  expect(page.stderr).toMatch(/1 replay shown\. Next page: evreg replays --limit 1 --after \d+\n/);
   expect(await run("replays cancel 99")).toMatchObject({
     code: 3,
     stderr: "Error: There is no replay 99.\nSee those there are: evreg replays\n",
