@@ -1,6 +1,6 @@
 import { EvregError } from "../domain/error.ts";
 import { valueOf } from "../json/nodes.ts";
-import type { StreamMessage, StreamQuery } from "../domain/stream.ts";
+import { type StreamMessage, streamOfBatches, type StreamQuery } from "../domain/stream.ts";
 import type { ChangeStream, StreamOptions } from "../evreg.ts";
 import { streamedEvent } from "./answers.ts";
 import { Backoff, isPassing } from "./backoff.ts";
@@ -22,8 +22,6 @@ export async function streamOver(
   const ended = AbortSignal.any([ending.signal, ...(signal === undefined ? [] : [signal])]);
   const query = { ...filters, topics: topics?.join(",") };
   let id = "";
-  /** The id of the last message that was read alone, while more of its batch are to come. */
-  let idWithin: string | undefined;
   const open = async (): Promise<Opened> => {
     const headers = { accept: "text/event-stream", ...(id === "" ? {} : { "last-event-id": id }) };
     const opened = await channel.open(PATH, ended, { query, headers, silenceMs: SILENCE_MS });
@@ -69,22 +67,7 @@ export async function streamOver(
     }
   }
 
-  return {
-    get id() {
-      return idWithin ?? id;
-    },
-    batches,
-    async *[Symbol.asyncIterator]() {
-      for await (const batch of batches()) {
-        for (const message of batch) {
-          idWithin = message.id;
-          yield message;
-        }
-        idWithin = undefined;
-      }
-    },
-    close,
-  };
+  return streamOfBatches(() => id, batches, close);
 }
 
 function broken(message: string, target: string, cause?: unknown): EvregError {

@@ -155,6 +155,32 @@ export interface StreamCursor extends StreamPosition {
   readonly instance?: string;
 }
 
+/** A stream of batches, whose messages are read one by one as well. Its id is then that of the message that was read last. */
+export function streamOfBatches(
+  idOf: () => string,
+  batches: () => AsyncIterable<readonly StreamMessage[]>,
+  close: () => Promise<void>,
+) {
+  /** There while more of a batch are to come. */
+  let idWithin: string | undefined;
+  return {
+    get id() {
+      return idWithin ?? idOf();
+    },
+    batches,
+    close,
+    async *[Symbol.asyncIterator](): AsyncGenerator<StreamMessage, void, void> {
+      for await (const batch of batches()) {
+        for (const message of batch) {
+          idWithin = message.id;
+          yield message;
+        }
+        idWithin = undefined;
+      }
+    },
+  };
+}
+
 const SHORT_ID = 8;
 
 /** The beginning of an identity, enough to tell two of them apart. */

@@ -4,12 +4,13 @@ import { EvregError, messageOf } from "../domain/error.ts";
 import { type Event, EVENT_LIMITS, EVENT_QUERY, type EventQuery, type PageMeta } from "../domain/event.ts";
 import { malformedField } from "../domain/request.ts";
 import type { EventsPort } from "../evreg.ts";
-import { parseJson, RawJson } from "../json/raw-json.ts";
+import { parseJson } from "../json/raw-json.ts";
 import type { EventSelection, StoredEvent } from "../store/events.ts";
 import type { DeliverySelection } from "../store/queue.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { allOf, checkId, checkQuery, finder, omitUndefined, pagesOf, timeRange } from "./requests.ts";
+import { payloadOf } from "./stored-events.ts";
 
 /** What a page of events is read by. */
 export interface EventPartOptions {
@@ -169,16 +170,12 @@ function schemaIn(where: string): Schemata {
   throw malformedField("where", 'must be a JSON Schema: an object such as {"required":["country"]}', where);
 }
 
-/** Takes the place of a payload in a list that is damaged or not asked for. No other is `null`, as each is an object. */
-const NO_PAYLOAD = RawJson.fromText("null");
-
 function eventWithoutPayload({ rowid, action, payloadBytes, revision, timestamped }: StoredEvent): Event {
-  return { rowid, action, payload: NO_PAYLOAD, payload_bytes: payloadBytes, revision, timestamped };
+  return { rowid, action, payload: payloadOf(undefined), payload_bytes: payloadBytes, revision, timestamped };
 }
 
 function wholeEvent({ rowid, action, payload, revision, timestamped }: StoredEvent): Event {
-  const whole = payload === undefined ? NO_PAYLOAD : new RawJson(payload);
-  return { rowid, action, payload: whole, revision, timestamped };
+  return { rowid, action, payload: payloadOf(payload), revision, timestamped };
 }
 
 function damagedEvent(id: number): EvregError {

@@ -209,3 +209,10 @@ function tooBusy(): EvregError {
     "Checks and searches that were asked for before took all the time this one had. Try again, or ask for fewer events.",
   );
 }
+
+/** Takes the place of a payload that is damaged or not asked for. No other is `null`, as each is an object. */
+const NO_PAYLOAD = RawJson.fromText("null");
+
+export function payloadOf(stored: Uint8Array | undefined): RawJson {
+  return stored === undefined ? NO_PAYLOAD : new RawJson(stored);
+}

@@ -5,6 +5,7 @@ import {
   STREAM_LIMITS,
   type StreamGap,
   type StreamMessage,
+  streamOfBatches,
   type StreamPosition,
   type StreamStart,
 } from "../../domain/stream.ts";
@@ -59,8 +60,6 @@ interface Reader {
   readonly gapsAtStart: readonly StreamGap[];
   /** The position of what was taken last. */
   position: Required<StreamPosition>;
-  /** The id of the last message that was read alone, while more of its batch are to come. */
-  idWithin: string | undefined;
   /** The reader knows that events up to this rowid may be missing. */
   removed: number;
   /** Ends its wait for a signal. */
@@ -138,7 +137,7 @@ export class Feed {
     try {
       if (showsChanges(view)) await this.#receiveOthers();
       const { position, gaps: gapsAtStart, removed } = await this.#startOf(view, since);
-      const state = { position, idWithin: undefined, removed, wake: () => {}, isOpen: true };
+      const state = { position, removed, wake: () => {}, isOpen: true };
       reader = { view, gapsAtStart, ...state };
     } catch (error) {
       this.#places.release(caller);
@@ -152,16 +151,11 @@ export class Feed {
     this.#epoch += 1;
     if (signal?.aborted === true) void close();
     signal?.addEventListener("abort", () => void close(), { once: true });
-    const idOf = (): string => this.#idOf(reader);
-    const batches = (): AsyncGenerator<readonly StreamMessage[], void, void> => this.#read(reader, close);
-    return {
-      get id() {
-        return idOf();
-      },
+    return streamOfBatches(
+      () => this.#idOf(reader),
+      () => this.#read(reader, close),
       close,
-      batches,
-      [Symbol.asyncIterator]: () => singly(reader, batches()),
-    };
+    );
   }
 
   #close(reader: Reader, caller: unknown): void {
@@ -171,8 +165,8 @@ export class Feed {
     if (this.#open.size === 0) this.#pages.clear();
   }
 
-  #idOf({ idWithin, view, position }: Reader): string {
-    return idWithin ?? idAt(view, this.#source, position);
+  #idOf({ view, position }: Reader): string {
+    return idAt(view, this.#source, position);
   }
 
   async *#read(
@@ -321,19 +315,5 @@ export class Feed {
     this.#epoch += 1;
     this.#lastWakeUpMs = this.#clock.monotonicMs();
     for (const reader of this.#open) reader.wake();
-  }
-}
-
-/** The messages of batches one by one. */
-async function* singly(
-  reader: Reader,
-  batches: AsyncIterable<readonly StreamMessage[]>,
-): AsyncGenerator<StreamMessage, void, void> {
-  for await (const batch of batches) {
-    for (const message of batch) {
-      reader.idWithin = message.id;
-      yield message;
-    }
-    reader.idWithin = undefined;
   }
 }

@@ -12,10 +12,10 @@ import {
   type StreamQuery,
   type StreamTopic,
 } from "../../domain/stream.ts";
-import { RawJson } from "../../json/raw-json.ts";
 import type { StoredEvent } from "../../store/events.ts";
 import type { Access } from "../auth.ts";
 import { checkQuery, omitUndefined } from "../requests.ts";
+import { payloadOf } from "../stored-events.ts";
 import type { NumberedChange } from "./ring.ts";
 
 /** What one stream shows. Streams with the same view share all that is made for them. */
@@ -137,10 +137,7 @@ function subscriptionIn(change: Exclude<NumberedChange, { topic: "actions" }>): 
   return change.topic === "replays" ? change.data.record.subscription_id : change.data.record.rowid;
 }
 
-/** Takes the place of a damaged payload. No other payload is `null`, as each is an object. */
-const NO_PAYLOAD = RawJson.fromText("null");
-
 function shownEvent({ payload, payloadBytes: _bytes, ...event }: StoredEvent, view: View): StreamedEvent {
   if (!view.payloads) return event;
-  return { ...event, payload: payload === undefined ? NO_PAYLOAD : new RawJson(payload) };
+  return { ...event, payload: payloadOf(payload) };
 }
