@@ -121,9 +121,8 @@ export class WriteConnection extends Connection {
   }
 
   /**
-   * Does `work` in one transaction. Resolves when it is committed: fsync'd, unless it may be `later`, into the file that is
-   * at its path. After `MAX_UNSYNCED` that may be later, the next one is fsync'd all the same. What `work` throws undoes the
-   * transaction and is passed on; an engine's failure is an `EngineFailure`.
+   * Commits into the file that is at its path. After `MAX_UNSYNCED` transactions that may be durable later, the next one is fsync'd
+   * all the same.
    */
   async write<T>(
     work: (work: SyncWork) => Promise<T> | T,
@@ -239,7 +238,6 @@ export class WriteConnection extends Connection {
  */
 const READ_PRAGMAS = ["query_only = ON", "busy_timeout = 1000", "temp_store = MEMORY", "cache_size = -4096"];
 
-/** What the thread that reads is set up with. */
 export interface ReaderSetup {
   readonly path: string;
   /** The file that the thread which writes has open. */

@@ -10,7 +10,6 @@ import { FILE_OPERATIONS, FILE_TASKS } from "./file-operations.ts";
 import { dataIdentity } from "./files/id-reservation.ts";
 import { openDataFile } from "./files/open-file.ts";
 
-/** What the thread that writes is set up with. */
 export interface WriterSetup extends Pick<ReaderSetup, "path"> {
   readonly encryption: EncryptionKeys | undefined;
   readonly nowMs: number;

@@ -267,13 +267,10 @@ export class PostgresReader implements ReaderConnection {
 const DOUBT_MS = 10_000;
 const ASK_AGAIN_MS = 200;
 
-/** What a transaction finds once it has its turn. */
+/** What a transaction finds in the row of `turn` once it has its turn, and how many this node has written, with this one. */
 interface Turn {
-  /** How many transactions this node has written, with this one. */
   readonly writes: number;
-  /** What nodes keep in memory has changed so often. */
   readonly version: number;
-  /** Shards have changed their nodes so often. */
   readonly epoch: number;
   readonly form: number;
 }

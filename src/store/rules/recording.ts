@@ -4,7 +4,6 @@ import type { RecordOutcome } from "../events.ts";
 /** An event that a caller wants recorded, without its payload. */
 export interface EventCandidate {
   readonly actionId: number;
-  /** The revision that its payload was checked against. */
   readonly revision: number;
   readonly idempotencyKey: string | null;
   readonly nowMs: number;

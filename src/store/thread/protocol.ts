@@ -82,9 +82,7 @@ export interface OpenReport<R = unknown> {
   /** The operations that can be asked for. */
   readonly operations: OperationsTraits;
   readonly reader: R;
-  /** Names the data: the same at every opening. */
   readonly dataId: string;
-  /** Whether they were made by this opening. */
   readonly isNew: boolean;
   readonly notices: readonly Notice[];
 }

@@ -99,10 +99,8 @@ export interface StoreThreadsOptions {
   readonly hasReader: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Called with an event whose payload was found damaged. */
   readonly onDamaged: (event: number) => void;
   readonly commits: Pick<CommitCounts, "committed"> | undefined;
-  /** Called at most once, when the store can never commit again. */
   readonly onFatal: ((error: EvregError) => void) | undefined;
 }
 

@@ -90,7 +90,6 @@ export async function countPublished(
   await counts.write(sql);
 }
 
-/** Counts deliveries that failed for good. */
 export async function countFailed(sql: Sql, deliveryIds: readonly number[], nowMs: number): Promise<void> {
   if (deliveryIds.length === 0) return;
   const failed = await sql.rows<{ action: number; subscription: number; count: number }>(
@@ -116,7 +115,6 @@ export async function countRefused(sql: Sql, refused: readonly RefusedCount[]): 
   await counts.write(sql);
 }
 
-/** Stores a count of 0 of everything in each span of the time. */
 export async function noteRunning(sql: Sql, { fromMs, toMs }: StatsTime): Promise<void> {
   for (const { spanMs } of STATS_SPANS) {
     await sql.run(
@@ -199,7 +197,6 @@ export async function readFigures(
 const LAST_PUBLISHED = `(SELECT e.timestamped_ms FROM event AS e
   WHERE e.rowid = (SELECT max(l.rowid) FROM event AS l INDEXED BY event_action WHERE l.action_id = one.id))`;
 
-/** Answers the subjects of `first`, then others by name: actions that are not evreg's own, or subscriptions. */
 export async function statsSubjects(sql: Sql, query: StatsSubjects): Promise<readonly StatsSubject[]> {
   const isByAction = query.by === "action";
   const match = matchOf(query.action ?? "*", "action");

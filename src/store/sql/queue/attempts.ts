@@ -55,10 +55,6 @@ const LIKELY_DELIVERIES = [
   .map((one) => `SELECT id FROM (${one} LIMIT ${LIKELY}) AS likely`)
   .join(" UNION ");
 
-/**
- * Lists the last attempts of a subscription that have ended, newest first by their start. Of a long backlog some may be left
- * out.
- */
 export async function listAttempts(
   sql: Sql,
   subscription: number,

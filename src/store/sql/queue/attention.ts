@@ -39,7 +39,6 @@ interface Entry extends AttentionCause {
   readonly subscription: Subscription;
 }
 
-/** Lists what needs a person, the gravest first, and of each kind what has lasted longest. */
 export async function listAttention(
   sql: Sql,
   { nowMs, limit, applications }: AttentionSelection,

@@ -88,11 +88,7 @@ function add(parts: BacklogParts, cause: BacklogCause, deliveries: number, since
   };
 }
 
-/**
- * Counts what is unfinished, by what it waits for: each subscription's deliveries are counted in the indexes of what is due and
- * of keys, up to about `max` of all.
- * @param selection whose deliveries count; by default all
- */
+/** Each subscription's deliveries are counted in the indexes of what is due and of keys, up to about `max` of all. */
 export async function countBacklog(
   sql: Sql,
   nowMs: number,
@@ -213,7 +209,6 @@ export async function countUnfinished(
   return { deliveries: pending + behind, isLeast: pending >= max || behind >= max };
 }
 
-/** Counts what is unfinished of a subscription, or was cancelled with it, without what is under way. */
 export async function countPending(sql: Sql, subscription: number): Promise<number> {
   const { deliveries } = await countUnfinished(sql, subscription, Number.MAX_SAFE_INTEGER);
   const leased = await sql.value<number>(

@@ -21,10 +21,7 @@ import type {
 /** Claim ids are below this; that a delivery gets one twice is as good as impossible. */
 const CLAIM_IDS = 2 ** 47;
 
-/**
- * Leases due deliveries. The subscription with the fewest leased comes first, so that none with a long backlog or slow answers
- * delays others. Only subscriptions with pending deliveries are looked at, and no delivery of one without capacity.
- */
+/** Only subscriptions with pending deliveries are looked at, and no delivery of one without capacity. */
 export async function claimDue(work: Work, call: ClaimRequest): Promise<ClaimReply> {
   const { nowMs, leaseMs, defaultQuota } = call;
   const known = new Map(call.quotas);

@@ -45,7 +45,6 @@ export async function retryDelivery(sql: Sql, id: number, nowMs: number): Promis
   return deliveryOf((await findRow(sql, id))!);
 }
 
-/** Fails a delivery for good that has failed so far; what waited behind it comes up. */
 export async function skipDelivery(work: Work, id: number, nowMs: number): Promise<Delivery | undefined> {
   const row = await findRow(work, id);
   if (row === undefined) return undefined;
@@ -72,7 +71,6 @@ async function findRow(sql: Sql, id: number): Promise<DeliveryRow | undefined> {
   return (await sql.rows<DeliveryRow>(text, id))[0];
 }
 
-/** Counts the deliveries of each of these events by their state, in the order of the events. */
 export async function countDeliveries(
   sql: Sql,
   ids: readonly number[],

@@ -4,7 +4,6 @@ import type { Sql } from "../sql.ts";
 import { finishAttempts } from "./finish.ts";
 import type { FinishedRow } from "./wire.ts";
 
-/** @returns for each whether its claim still has the delivery */
 export async function extendLeases(sql: Sql, leases: readonly LeaseExtension[]): Promise<readonly boolean[]> {
   const rows = leases.map(({ deliveryId, claimId, untilMs }) => [deliveryId, claimId, untilMs]);
   const extended = await sql.rows<{ id: number; claim_id: number }>(
@@ -17,7 +16,6 @@ export async function extendLeases(sql: Sql, leases: readonly LeaseExtension[]):
   return leases.map(({ deliveryId, claimId }) => held.get(deliveryId) === claimId);
 }
 
-/** @returns for each lease its attempt, if that claim has it and it is of this subscription */
 export async function findLeased(
   sql: Sql,
   subscription: number,

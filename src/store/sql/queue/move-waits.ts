@@ -3,11 +3,7 @@ import { insertSegments, loadLastNumbers } from "../events/timeline.ts";
 import type { Sql } from "../sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 
-/**
- * Moves what waits, after the clock was set back by so much: what is to come stays as far away as it was, and what was due
- * stays due. Safe to repeat at once with the same `nowMs`, where nobody knows whether it was committed.
- * @returns how many deliveries, leases and subscriptions have other times now
- */
+/** It may be repeated at once with the same `nowMs`, where nobody knows whether it was committed. */
 export async function moveWaits(sql: Sql, backMs: number, nowMs: number): Promise<number> {
   const { event, delivery } = await loadLastNumbers(sql);
   const step = { event: event + 1, delivery: delivery + 1, noticedMs: nowMs };
