@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { DELIVERY_TRANSITIONS, type DeliveryStatus } from "../../../src/domain/delivery.ts";
 import { LONGEST_WAIT_MS } from "../../../src/domain/retry.ts";
-import { omitUndefined } from "../../../src/service/requests.ts";
 import type { AttemptEnding } from "../../../src/store/queue.ts";
 import {
   type AttemptedDelivery,
@@ -20,39 +19,17 @@ const SETTINGS: SettingsInForce = {
 };
 const FRESH: AttemptedDelivery = { failures: 0, lastError: null, key: null };
 
-type Given = Partial<AttemptedDelivery> &
-  Partial<SettingsInForce> &
-  Partial<Omit<AttemptFacts, "statusCode">> & {
-    readonly statusCode?: number | undefined;
-    readonly sentTo?: string;
-  };
+interface Given
+  extends
+    Partial<AttemptedDelivery>,
+    Partial<Omit<SettingsInForce, "handler">>,
+    Partial<Omit<AttemptFacts, "handler">> {
+  readonly sentTo?: string;
+}
 
-function judged(ending: AttemptEnding, given: Given = {}) {
-  const {
-    failures,
-    lastError,
-    key,
-    sentTo: handler = HANDLER,
-    retryAfterMs,
-    slowUntilMs,
-    jitter,
-    ...rest
-  } = given;
-  const { statusCode, errorCode, ...settings } = { statusCode: 500, ...rest };
-  return verdictOn(
-    omitUndefined<AttemptFacts>({
-      ending,
-      statusCode,
-      errorCode,
-      handler,
-      retryAfterMs,
-      slowUntilMs,
-      jitter,
-    }),
-    { ...FRESH, failures: failures ?? 0, lastError: lastError ?? null, key: key ?? null },
-    { ...SETTINGS, ...settings },
-    NOW,
-  );
+function judged(ending: AttemptEnding, { sentTo = HANDLER, ...given }: Given = {}) {
+  const facts = { ending, statusCode: 500, ...given, handler: sentTo };
+  return verdictOn(facts, { ...FRESH, ...given }, { ...SETTINGS, ...given }, NOW);
 }
 
 const BLOCKS = { key: 7, onExhausted: "block" } as const;
@@ -118,7 +95,7 @@ describe("what becomes of a delivery", () => {
   it("has the last error in a word, until it is delivered", () => {
     expect(judged("failed", { statusCode: 404 }).moved?.lastError).toBe("HTTP 404");
     expect(judged("failed", { errorCode: "timeout" }).moved?.lastError).toBe("timeout");
-    expect(judged("failed", { statusCode: undefined }).moved?.lastError).toBe("network_error");
+    expect(verdictOn({ ending: "failed" }, FRESH, SETTINGS, NOW).moved?.lastError).toBe("network_error");
     expect(judged("interrupted", { lastError: "HTTP 404" }).moved?.lastError).toBe("HTTP 404");
   });
 });
