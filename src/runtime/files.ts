@@ -10,6 +10,7 @@ import {
   renameSync,
   rmSync,
   type Stats,
+  statfsSync,
   statSync,
   writeSync,
 } from "node:fs";
@@ -50,6 +51,12 @@ export function replaceFile(path: string, text: string, options: { durable: bool
     throw error;
   }
   if (options.durable) syncFolderOf(path);
+}
+
+/** Answers how many bytes are free on the disk of the folder that a path is in. */
+export function freeBytesAt(path: string): number {
+  const { bavail, bsize } = statfsSync(dirname(path));
+  return bavail * bsize;
 }
 
 /**

@@ -9,6 +9,9 @@ import { EngineFailure, type Sql } from "../sql/sql.ts";
 import { type Database, engineFailure, Statements, type SyncSql, type SyncWork } from "./statements.ts";
 import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged } from "./files/wal-check.ts";
 
+/** A cache of 64 MiB, in which an index fits that is compared with its table, or all indexes that are written to at once. */
+export const LARGE_CACHE = "cache_size = -65536";
+
 /** Pages in the log at which the engine moves it into the file: 16 MiB. */
 const LOG_PAGES = 4_000;
 /** A log that was longer is cut to this when it restarts: twice the length at which the engine moves it into the file. */

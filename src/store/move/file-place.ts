@@ -5,7 +5,7 @@ import { fileTimestamp, toIso } from "../../runtime/clock.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import { silentLogger } from "../../runtime/logger.ts";
 import { removeOwner, writeOwner } from "../../runtime/owner-file.ts";
-import { WriteConnection, withDatabase } from "../libsql/connection.ts";
+import { LARGE_CACHE, WriteConnection, withDatabase } from "../libsql/connection.ts";
 import {
   dataFileOf,
   fileError,
@@ -31,9 +31,6 @@ import {
   type OpenTarget,
   type SourceFacts,
 } from "./place.ts";
-
-/** The size of the cache in KiB, which the engine takes below 0: all indexes of a table are written to at once. */
-const CACHE = -65_536;
 
 const engine: MoveEngine = {
   async checksum(sql, table, range) {
@@ -117,7 +114,7 @@ async function withFile<T>(path: string, act: (sql: SyncSql) => Promise<T>): Pro
   }
   return await withDatabase(path, async (sql) => {
     mustHaveForm(sql, path);
-    sql.run(`PRAGMA cache_size = ${CACHE}`);
+    sql.run(`PRAGMA ${LARGE_CACHE}`);
     return await act(sql);
   });
 }
@@ -149,7 +146,7 @@ async function toFolder(folder: string, source: SourceFacts): Promise<OpenTarget
   const connection = WriteConnection.open(path, (sql) => {
     if (!isNew(sql)) mustHaveForm(sql, path);
   });
-  connection.read.run(`PRAGMA cache_size = ${CACHE}`);
+  connection.read.run(`PRAGMA ${LARGE_CACHE}`);
   // What rows refer to is there at the end, as it is in the source, and may be removed before them.
   connection.read.run("PRAGMA foreign_keys = OFF");
   try {

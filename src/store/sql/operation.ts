@@ -115,6 +115,17 @@ export async function each<C, R>(calls: readonly C[], run: (call: C) => Promise<
   return answers;
 }
 
+/** Answers the first rows whose sum is within the limit, and at least one, with those behind that add nothing. */
+export function firstWithin<T>(rows: readonly T[], amountOf: (row: T) => number, max: number): readonly T[] {
+  let sum = 0;
+  for (const [index, row] of rows.entries()) {
+    const amount = amountOf(row);
+    sum += amount;
+    if (index > 0 && amount > 0 && sum > max) return rows.slice(0, index);
+  }
+  return rows;
+}
+
 /** A write of which all calls in a batch are done together. Whoever asks counts the rows, and gets payloads with the answer. */
 export function joined<C, R>(
   run: (work: Work, calls: readonly C[]) => Promise<readonly R[]>,

@@ -123,8 +123,11 @@ export class StoreWorker {
 
   async #answer({ kind, ask }: ToThread): Promise<ThreadAnswer> {
     switch (kind) {
-      case "openToWrite":
-        return { value: await this.#open(ask) };
+      case "openToWrite": {
+        const { connection, report } = await this.#engine.openToWrite(ask as never);
+        this.#connection = this.#writer = connection;
+        return { value: report };
+      }
       case "openToRead":
         this.#connection = await this.#engine.openToRead(ask as never);
         return {};
@@ -139,12 +142,6 @@ export class StoreWorker {
     }
     await this.#connection?.close(this.#failure);
     return {};
-  }
-
-  async #open(setup: unknown): Promise<OpenReport> {
-    const { connection, report } = await this.#engine.openToWrite(setup as never);
-    this.#connection = this.#writer = connection;
-    return report;
   }
 
   async #write(batch: WriteBatch): Promise<ThreadAnswer> {

@@ -1,9 +1,8 @@
 import { createHash, randomUUID } from "node:crypto";
-import { statfsSync } from "node:fs";
 import { type FileHandle, open, rm, stat } from "node:fs/promises";
-import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import type { Backup } from "../../../domain/operations.ts";
+import { freeBytesAt } from "../../../runtime/files.ts";
 import type { FileId } from "./file-guard.ts";
 import { singleWrite } from "../../thread/protocol.ts";
 import { fileTask } from "../file-task.ts";
@@ -141,8 +140,7 @@ export class Backups {
 
   /** Checks the disk of the folder, where the copy is: the data file may be a link to another disk. */
   #mustHaveFreeSpace(bytes: number): void {
-    const { bavail, bsize } = statfsSync(dirname(this.#path));
-    const left = bavail * bsize;
+    const left = freeBytesAt(this.#path);
     const needed = bytes + RESERVE_BYTES;
     if (left >= needed) return;
     throw new EvregError(

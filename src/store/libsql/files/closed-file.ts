@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { type EvregError, messageOf } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { withDatabase } from "../connection.ts";
+import { LARGE_CACHE, withDatabase } from "../connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import { engineFailure, isNoDatabase, type SyncSql } from "../statements.ts";
 import { fileError, mustBeWritable } from "./data-folder.ts";
@@ -40,8 +40,6 @@ export interface ExamineOptions {
 
 const MAX_PROBLEMS = 5;
 const MAX_DAMAGED = 1_000;
-/** The size of the cache in KiB, which the engine takes below 0: an index that is compared with its table should fit. */
-const CACHE = -65_536;
 
 /**
  * Reads every page of a data file, compares all indexes with their tables, all rows with the CHECKs of their tables and all
@@ -59,7 +57,7 @@ export async function examineFile(
   try {
     return await withDatabase(path, (sql) => {
       sql.run("PRAGMA query_only = ON");
-      sql.run(`PRAGMA cache_size = ${CACHE}`);
+      sql.run(`PRAGMA ${LARGE_CACHE}`);
       const form = readForm(sql);
       if (form < 1) throw fileError("invalid", name, `${name} was not made by evreg.`);
       if (!isKnownForm(form)) throw unknownForm("invalid", name, form);

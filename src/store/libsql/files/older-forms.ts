@@ -1,11 +1,11 @@
-import { realpathSync, statfsSync } from "node:fs";
-import { dirname } from "node:path";
+import { realpathSync } from "node:fs";
 import { EvregError } from "../../../domain/error.ts";
 import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { byteCount } from "../../../domain/formats.ts";
 import { WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
-import { sizeOf } from "../../../runtime/files.ts";
+import { freeBytesAt, sizeOf } from "../../../runtime/files.ts";
 import { eventChecksum } from "../../sql/events/payloads.ts";
+import { firstWithin } from "../../sql/operation.ts";
 import { DELIVERY_STATE } from "../../sql/queue/delivery-state.ts";
 import type { SyncSql } from "../statements.ts";
 import { FORM } from "./schema.ts";
@@ -131,9 +131,8 @@ const EXTRA_BYTES = 8 * 1024 * 1024;
 /** Answers the room that an upgrade needs; `undefined` for a file that needs none. */
 export function upgradeRoom(path: string, form: number): UpgradeRoom | undefined {
   if (form === 0 || form >= FORM) return undefined;
-  const { bavail, bsize } = statfsSync(dirname(realpathSync(path)));
   const bytes = sizeOf(path) + sizeOf(`${path}-wal`);
-  return { needed_bytes: Math.ceil(bytes * SHARE_OF_FILE) + EXTRA_BYTES, free_bytes: bavail * bsize };
+  return { needed_bytes: bytes * SHARE_OF_FILE + EXTRA_BYTES, free_bytes: freeBytesAt(realpathSync(path)) };
 }
 
 /** @throws EvregError `unavailable` before anything is changed */
@@ -188,9 +187,7 @@ export function forEachPayload(
       after,
     );
     if (rows.length === 0) return;
-    let bytes = 0;
-    const end = rows.findIndex((row) => (bytes += row.bytes) > BYTES_AT_ONCE);
-    const portion = end < 0 ? rows : rows.slice(0, Math.max(1, end));
+    const portion = firstWithin(rows, ({ bytes }) => bytes, BYTES_AT_ONCE);
     take(payloadsOf(sql, portion, names));
     after = portion.at(-1)!.eventId;
   }

@@ -12,7 +12,7 @@ import {
   whyLocked,
 } from "../../secret-cipher.ts";
 import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../../sql/queue/delivery-state.ts";
-import { addressOf, type WriteConnection } from "../connection.ts";
+import { addressOf, LARGE_CACHE, type WriteConnection } from "../connection.ts";
 import { mustBeAt } from "./file-guard.ts";
 import type { Notice } from "../../sql/prepare.ts";
 import type { SyncSql } from "../statements.ts";
@@ -111,7 +111,7 @@ function writeAnew(
   // Nothing of the new file counts before all of it is on the disk.
   sql.run("PRAGMA made.journal_mode = OFF");
   sql.run("PRAGMA made.synchronous = OFF");
-  sql.run(`PRAGMA made.cache_size = ${CACHE}`);
+  sql.run(`PRAGMA made.${LARGE_CACHE}`);
   // Damage in the old file, such as a delivery without its event, is copied.
   sql.run("PRAGMA foreign_keys = OFF");
   createTables(sql, "made");
@@ -128,9 +128,6 @@ function writeAnew(
   withFile(path, "r+", fsyncSync);
   return subscriptions;
 }
-
-/** The size of the cache in KiB, which the engine takes below 0: all indexes of a table are written to at once. */
-const CACHE = -65_536;
 
 /** Tables that are not copied as they are: counts are made at the start, the others below. */
 const APART = new Set(["event_count", "write_check", "subscription_secret", "encryption"]);

@@ -11,7 +11,7 @@ import type {
 } from "../../events.ts";
 import { matchOf } from "../catalog/matching.ts";
 import { loadRemoved } from "../history/retention.ts";
-import type { Work } from "../operation.ts";
+import { firstWithin, type Work } from "../operation.ts";
 import { DELIVERY_STATE } from "../queue/delivery-state.ts";
 import { isRowid, type Sql, walkedBy } from "../sql.ts";
 import { ALL_ACTIONS, BLOCK_SIZES, type BlockRun, blocksOf, rangeOf } from "./counts.ts";
@@ -52,6 +52,14 @@ export class SelectedEvents {
       ...named.values,
     );
     return new SelectedEvents(sql, actions);
+  }
+
+  /** SQL that follows `FROM`, and goes on with a condition on `e.rowid`. */
+  get #events(): string {
+    if (this.#actions === undefined) return "event AS e NOT INDEXED WHERE";
+    return this.#actions.length === 1
+      ? "event AS e INDEXED BY event_action WHERE e.action_id = ?1 ->> 0 AND"
+      : "list(?1: id bigint) AS a CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.id AND";
   }
 
   async count(ranges: readonly RowidRange[]): Promise<number> {
@@ -96,15 +104,11 @@ export class SelectedEvents {
 
   async #count(runs: readonly BlockRun[]): Promise<number> {
     const { blocks = [], rowids = [] } = Object.groupBy(runs, ({ size }) => (size > 1 ? "blocks" : "rowids"));
-    const events =
-      this.#actions === undefined
-        ? "event AS e NOT INDEXED WHERE"
-        : "list(?1: id bigint) AS a CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.id AND";
     return await this.#sql.value(
       `SELECT (SELECT coalesce(sum((SELECT sum(c.events) FROM event_count AS c
             WHERE c.action_id = a.id AND c.size = r.size AND c.block BETWEEN r.first AND r.last)), 0)
           FROM list(?1: id bigint) AS a CROSS JOIN list(?2: size bigint, first bigint, last bigint) AS r)
-        + (SELECT coalesce(sum((SELECT count(*) FROM ${events} e.rowid BETWEEN r.first AND r.last)), 0)
+        + (SELECT coalesce(sum((SELECT count(*) FROM ${this.#events} e.rowid BETWEEN r.first AND r.last)), 0)
           FROM list(?3: first bigint, last bigint) AS r)`,
       this.#list,
       blocks.map(({ size, first, last }) => [size, first, last]),
@@ -136,15 +140,8 @@ export class SelectedEvents {
     limit: number,
     offset = 0,
   ): Promise<readonly number[]> {
-    const isOne = this.#actions?.length === 1;
-    const selected =
-      this.#actions === undefined
-        ? "event AS e WHERE"
-        : isOne
-          ? "event AS e INDEXED BY event_action WHERE e.action_id = ?1 ->> 0 AND"
-          : "list(?1: id bigint) AS a CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.id AND";
     return await this.#sql.column(
-      `SELECT e.rowid FROM ${selected} e.rowid BETWEEN ?2 AND ?3
+      `SELECT e.rowid FROM ${this.#events} e.rowid BETWEEN ?2 AND ?3
         ORDER BY e.rowid ${order} LIMIT ?4 OFFSET ?5`,
       this.#list,
       low,
@@ -317,17 +314,14 @@ async function readEvents(
       CROSS JOIN event AS e ON e.rowid = page.id CROSS JOIN action AS a ON a.rowid = e.action_id`,
     ids,
   );
-  let bytes = 0;
-  const end = rows.findIndex(({ payloadBytes }, index) => (bytes += payloadBytes) > maxBytes && index > 0);
-  const isCut = payloads && end >= 0;
-  const fitting = isCut ? rows.slice(0, end) : rows;
+  const fitting = payloads ? firstWithin(rows, ({ payloadBytes }) => payloadBytes, maxBytes) : rows;
   const read = payloads ? await readPayloads(work, fitting) : undefined;
   const events = fitting.map((row): StoredEvent => {
     const { eventId: rowid, action, application, payloadBytes, revision, timestamped_ms: ms } = row;
     const payload = read?.get(rowid) ?? undefined;
     return { rowid, action, application, payload, payloadBytes, revision, timestamped: toIso(ms) };
   });
-  return { events, isCut };
+  return { events, isCut: fitting.length < rows.length };
 }
 
 /**

@@ -3,6 +3,7 @@ import { deleteEvents } from "../events/counts.ts";
 import { idRangesOf, rangesAfter } from "../events/timeline.ts";
 import { STORED_AT_EACH_END } from "../queue/attempts.ts";
 import { UNFINISHED } from "../queue/delivery-state.ts";
+import { firstWithin } from "../operation.ts";
 import { type Sql, walkedBy } from "../sql.ts";
 
 /**
@@ -42,13 +43,6 @@ export async function removeExpired(
   const isDone = selected.length === searched.length && searched.length < MAX_REMOVED_ROWS;
   const next = !isDone ? selected.at(-1) : others.length > 0 ? range.high : undefined;
   return { events, deliveries, next };
-}
-
-/** Answers the first rows whose sum is within the limit, and at least one. */
-function firstWithin<T>(rows: readonly T[], amountOf: (row: T) => number, max: number): readonly T[] {
-  let sum = 0;
-  const end = rows.findIndex((row, index) => (sum += amountOf(row)) > max && index > 0);
-  return end < 0 ? rows : rows.slice(0, end);
 }
 
 /** Reads how many rows the deliveries of these events have with their attempts, at most; one delivery more than a call should delete. */

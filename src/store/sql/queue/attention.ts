@@ -14,6 +14,7 @@ import { SelectedEvents } from "../events/list.ts";
 import { idRangesOf } from "../events/timeline.ts";
 import { changedActivity } from "../history/audit.ts";
 import { isoOrNull } from "../stored-record.ts";
+import { each } from "../operation.ts";
 import type { Sql } from "../sql.ts";
 import { countUnfinished } from "./backlog.ts";
 import { DELIVERY_STATE, LEASE_OF, PENDING_OF } from "./delivery-state.ts";
@@ -56,8 +57,7 @@ export async function listAttention(
     .toSorted((one, other) => byGravity(one, other) || one.subscription.rowid - other.subscription.rowid)
     .slice(0, limit);
   const max = Math.min(MAX_COUNTED_EACH, Math.ceil(MAX_COUNTED / Math.max(1, first.length)));
-  const items: Omit<Attention, "found">[] = [];
-  for (const one of first) items.push(await itemOf(sql, one, nowMs, max));
+  const items = await each(first, (one) => itemOf(sql, one, nowMs, max));
   const subscribers = new Set(entries.map(({ subscription }) => subscription.rowid));
   return { items, total: entries.length, subscriptions: subscribers.size };
 }

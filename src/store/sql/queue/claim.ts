@@ -5,7 +5,7 @@ import { countPublished } from "../history/stats.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "../events/payloads.ts";
 import type { ClaimQuota, ClaimRequest, ConsumerRequest, PullConsumer, TierLimit } from "../../queue.ts";
 import { type Claimable, selectFairly, type WaitingDelivery } from "../../rules/fair-share.ts";
-import type { Work } from "../operation.ts";
+import { firstWithin, type Work } from "../operation.ts";
 import type { Sql } from "../sql.ts";
 import { DELIVERY_STATE, LEASE_OF, UNFINISHED_STATES, WAIT_END } from "./delivery-state.ts";
 import type { OrderKey } from "./key-order.ts";
@@ -194,14 +194,12 @@ const JOIN_EVENT =
 /** Answers the first rows whose payloads fit, and at least one. */
 function withinBytes(rows: readonly DueRow[], maxBytes: number): readonly DueRow[] {
   const seen = new Set<number>();
-  let bytes = 0;
-  for (const [index, { eventId, payloadBytes }] of rows.entries()) {
-    if (seen.has(eventId)) continue;
+  const newBytesOf = ({ eventId, payloadBytes }: DueRow): number => {
+    if (seen.has(eventId)) return 0;
     seen.add(eventId);
-    bytes += payloadBytes;
-    if (index > 0 && bytes > maxBytes) return rows.slice(0, index);
-  }
-  return rows;
+    return payloadBytes;
+  };
+  return firstWithin(rows, newBytesOf, maxBytes);
 }
 
 /**
