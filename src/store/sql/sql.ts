@@ -90,6 +90,27 @@ export function walkedBy(order: string): string {
   return `/* ORDER BY ${order} */`;
 }
 
+type Row = Readonly<Record<string, SqlValue>>;
+
+function insertion(table: string, row: Row): string {
+  const names = Object.keys(row);
+  return `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`;
+}
+
+export async function insertRow(sql: Sql, table: string, row: Row): Promise<void> {
+  await sql.run(insertion(table, row), ...Object.values(row));
+}
+
+/** Inserts a row whose number the table gives; answers that. */
+export async function insertNumbered(sql: Sql, table: string, row: Row): Promise<number> {
+  return await sql.value(`${insertion(table, row)} RETURNING rowid AS id`, ...Object.values(row));
+}
+
+export async function updateRow(sql: Sql, table: string, rowid: number, changes: Row): Promise<void> {
+  const set = Object.keys(changes).map((name) => `${name} = ?`);
+  await sql.run(`UPDATE ${table} SET ${set.join(", ")} WHERE rowid = ?`, ...Object.values(changes), rowid);
+}
+
 /** The times that can be written as ISO 8601 with four digits for the year. */
 export const FIRST_MS = Date.parse("0000-01-01T00:00:00.000Z");
 export const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");

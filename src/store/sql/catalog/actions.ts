@@ -21,7 +21,7 @@ import {
 } from "../../../domain/service-events.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { actionAfter, actionExists, type ChangeableAction } from "../../rules/catalog.ts";
-import type { Sql } from "../sql.ts";
+import { insertNumbered, insertRow, type Sql, updateRow } from "../sql.ts";
 import { parseStored } from "../stored-record.ts";
 import { matchNewAction } from "./matching.ts";
 
@@ -46,16 +46,15 @@ export async function createAction(sql: Sql, input: ActionRecord, nowMs: number)
 
 async function insertAction(sql: Sql, input: ActionRecord, nowMs: number, isBuiltIn = false): Promise<void> {
   const rule = { ...DEFAULT_RULE, ...input };
-  const id = await sql.value<number>(
-    `INSERT INTO action (action, application, revision, created_ms, compatibility, compatibility_against, built_in)
-      VALUES (?, ?, 1, ?, ?, ?, ?) RETURNING rowid AS id`,
-    input.action,
-    input.application,
-    nowMs,
-    rule.compatibility,
-    rule.compatibility_against,
-    isBuiltIn,
-  );
+  const id = await insertNumbered(sql, "action", {
+    action: input.action,
+    application: input.application,
+    revision: 1,
+    created_ms: nowMs,
+    compatibility: rule.compatibility,
+    compatibility_against: rule.compatibility_against,
+    built_in: isBuiltIn,
+  });
   await insertRevision(sql, id, 1, input.schemata, nowMs);
   await matchNewAction(sql, id, input.action);
 }
@@ -115,18 +114,9 @@ export async function reviseAction(
   if (after.revision !== before.revision) {
     await insertRevision(sql, before.rowid, after.revision, schemata, nowMs, admission);
   }
-  await sql.run(
-    `UPDATE action SET version = version + 1, revision = ?, application = ?, compatibility = ?,
-      compatibility_against = ?, deprecated_ms = ?, retired_ms = ?, successor = ? WHERE rowid = ?`,
-    after.revision,
-    after.application,
-    after.compatibility,
-    after.compatibility_against,
-    after.deprecatedMs,
-    after.retiredMs,
-    after.successor,
-    before.rowid,
-  );
+  const { deprecatedMs: deprecated_ms, retiredMs: retired_ms, ...others } = after;
+  const version = before.version + 1;
+  await updateRow(sql, "action", before.rowid, { version, deprecated_ms, retired_ms, ...others });
   return actionOf((await findRow(sql, input.action))!);
 }
 
@@ -138,17 +128,15 @@ async function insertRevision(
   nowMs: number,
   admission?: Admission,
 ): Promise<void> {
-  await sql.run(
-    `INSERT INTO action_revision (action_id, revision, schemata, created_ms, compatibility, breaks)
-      VALUES (?, ?, ?, ?, ?, ?)`,
-    actionId,
+  await insertRow(sql, "action_revision", {
+    action_id: actionId,
     revision,
     // In JSON, NUL and lone surrogates are escapes, so the text itself never holds either.
-    JSON.stringify(schemata),
-    nowMs,
-    admission?.compatibility,
-    admission?.breaks,
-  );
+    schemata: JSON.stringify(schemata),
+    created_ms: nowMs,
+    compatibility: admission?.compatibility,
+    breaks: admission?.breaks,
+  });
 }
 
 function actionOf(row: ActionRow): Action {

@@ -7,7 +7,7 @@ import { aboutSecret, type SecretOwner, Vault } from "../../secret-cipher.ts";
 import type { CallerToken, TokenRecord } from "../../store.ts";
 import { isoOrNull, parseStored, type StoredRecord } from "../stored-record.ts";
 import type { Work } from "../operation.ts";
-import { isRowid, type Sql } from "../sql.ts";
+import { isRowid, type Sql, updateRow } from "../sql.ts";
 
 // Secrets have a table of their own, so that no listing reads them. What a write removes there is erased at once.
 
@@ -185,7 +185,7 @@ async function useCode(sql: Sql, id: number, endsMs: number | null, nowMs: numbe
   );
   if (code === undefined) throw new EvregError("unauthorized", SIGN_IN_CODES.unknown);
   if (code.used !== null) throw new EvregError("conflict", "The code was used before.");
-  await sql.run("UPDATE token SET last_used_ms = ?2, expires_ms = ?3 WHERE rowid = ?1", id, nowMs, endsMs);
+  await updateRow(sql, "token", id, { last_used_ms: nowMs, expires_ms: endsMs });
   const browsers = await sql.value<number>(
     `SELECT count(*) FROM token WHERE parent_id IN (SELECT rowid FROM token
       WHERE parent_id > 0 AND parent_id = (SELECT parent_id FROM token WHERE rowid = ?))`,

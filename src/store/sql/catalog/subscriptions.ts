@@ -22,7 +22,7 @@ import { endRunning } from "../history/replays.ts";
 import { BLOCKED_BY, BLOCKED_KEYS, failExhausted } from "../queue/key-order.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, settingsFromJson, settingsToJson, type StoredRecord } from "../stored-record.ts";
-import { isRowid, type Sql } from "../sql.ts";
+import { insertNumbered, isRowid, type Sql, updateRow } from "../sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecrets, setBearer } from "./credentials.ts";
 import { endMatches, matchActions } from "./matching.ts";
 import type { Work } from "../operation.ts";
@@ -36,21 +36,17 @@ export async function createSubscription(
 ): Promise<Subscription> {
   await checkBinding(work, input);
   const settings = changedSettings(NO_SETTINGS, input.settings ?? {});
-  const id = await work.value<number>(
-    `INSERT INTO subscription (application, subscription, action, mode, handler, max_retries, active, created_ms, settings,
-        order_key)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
-    input.application,
-    input.subscription,
-    input.action,
-    input.handler === null ? "pull" : "push",
-    input.handler ?? NO_HANDLER,
-    input.maxRetries,
-    input.active,
-    nowMs,
-    settingsToJson(settings),
-    orderPointer(settings.ordered),
-  );
+  const id = await insertNumbered(work, "subscription", {
+    application: input.application,
+    subscription: input.subscription,
+    action: input.action,
+    mode: input.handler === null ? "pull" : "push",
+    handler: input.handler ?? NO_HANDLER,
+    max_retries: input.maxRetries,
+    active: input.active,
+    created_ms: nowMs,
+    ...settingColumns(settings),
+  });
   await matchActions(work, id, input.action);
   await insertSecrets(work, id, input);
   return (await findSubscription(work, id))!;
@@ -106,33 +102,17 @@ export async function updateSubscription(
   const { after, isRebound, resetsHealth, failsExhausted } = subscriptionAfter(before, patch);
   const { handler, maxRetries, active, action, disabledReason, settings } = after;
   if (isRebound) await bindAnew(work, { ...row, action }, nowMs);
-  await work.run(
-    "UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action = ?, disabled_reason = ? WHERE rowid = ?",
-    handler ?? NO_HANDLER,
-    maxRetries,
+  await updateRow(work, "subscription", id, {
+    handler: handler ?? NO_HANDLER,
+    max_retries: maxRetries,
     active,
     action,
-    disabledReason,
-    id,
-  );
-  // Damaged settings stay until new ones replace them.
-  if (patch.settings !== undefined) {
-    await work.run(
-      "UPDATE subscription SET settings = ?, order_key = ? WHERE rowid = ?",
-      settingsToJson(settings),
-      orderPointer(settings.ordered),
-      id,
-    );
-  }
+    disabled_reason: disabledReason,
+    // Damaged settings stay until new ones replace them.
+    ...(patch.settings === undefined ? {} : settingColumns(settings)),
+    ...(resetsHealth ? NOTHING_KNOWN : {}),
+  });
   const failed = failsExhausted ? await failExhausted(work, id, nowMs) : [];
-  if (resetsHealth) {
-    // Nothing is known of another handler, nor of one that a person says is well again.
-    await work.run(
-      `UPDATE subscription SET failing_since_ms = NULL, last_failure_ms = NULL, failing_total_ms = 0, slowed_until_ms = NULL
-        WHERE rowid = ?`,
-      id,
-    );
-  }
   if (patch.bearer !== undefined) await setBearer(work, id, row, patch.bearer);
   const answer = (await findSubscription(work, id))!;
   const { blocked_by } = answer;
@@ -140,6 +120,18 @@ export async function updateSubscription(
   await recordServiceEvents(work, { failed, blocked }, nowMs);
   if (failed.length > 0) work.changes.push({ failed: failed.length });
   return answer;
+}
+
+/** Nothing is known of another handler, nor of one that a person says is well again. */
+const NOTHING_KNOWN = {
+  failing_since_ms: null,
+  last_failure_ms: null,
+  failing_total_ms: 0,
+  slowed_until_ms: null,
+} as const;
+
+function settingColumns(settings: SubscriptionSettings) {
+  return { settings: settingsToJson(settings), order_key: orderPointer(settings.ordered) };
 }
 
 /** Binds a subscription to another action, which ends its replay. */
@@ -170,7 +162,7 @@ export async function deleteSubscription(
 ): Promise<Subscription | undefined> {
   const deleted = await findSubscription(work, id);
   if (deleted === undefined) return undefined;
-  await work.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
+  await updateRow(work, "subscription", id, { deleted_ms: nowMs });
   await endMatches(work, id);
   await deleteSecrets(work, id);
   await endRunning(work, id, "cancelled", "The subscription was deleted.", nowMs);

@@ -1,7 +1,7 @@
 import type { Actor, AuditedChange, AuditEntry, ChangedMember } from "../../../domain/audit.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { AuditSelection } from "../../history.ts";
-import type { Sql } from "../sql.ts";
+import { insertRow, type Sql } from "../sql.ts";
 import { parseStored, type StoredRecord } from "../stored-record.ts";
 
 interface Changed {
@@ -19,18 +19,16 @@ export async function recordChange(
   by: Actor | undefined,
 ): Promise<void> {
   if (by === undefined) return;
-  await sql.run(
-    `INSERT INTO audit (changed_ms, change, record_id, name, by_name, token_id, address, members)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-    nowMs,
+  await insertRow(sql, "audit", {
+    changed_ms: nowMs,
     change,
-    id,
+    record_id: id,
     name,
-    by.name,
-    by.tokenId,
-    by.address,
-    members.length === 0 ? null : JSON.stringify(members),
-  );
+    by_name: by.name,
+    token_id: by.tokenId,
+    address: by.address,
+    members: members.length === 0 ? null : JSON.stringify(members),
+  });
 }
 
 export async function listAudit(

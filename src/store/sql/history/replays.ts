@@ -20,7 +20,7 @@ import { DELIVERY_STATE, LEASE_OF, NORMAL, PENDING_OF, UNFINISHED_STATES } from 
 import { placeByKey } from "../queue/key-order.ts";
 import { isoOrNull, parseStored, type StoredRecord } from "../stored-record.ts";
 import type { ReadPart, Work } from "../operation.ts";
-import { isRowid, type Sql, type SqlValue } from "../sql.ts";
+import { insertNumbered, isRowid, type Sql, type SqlValue, updateRow } from "../sql.ts";
 
 interface ReplayRow extends StoredRecord<
   Omit<Replay, "skipped">,
@@ -43,20 +43,16 @@ export async function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Pr
   const current = await boundAction(sql, subscription);
   if (current === undefined) return undefined;
   checkReplayStart(plan, current, (await loadRunning(sql, "r.subscription_id = ?", subscription))[0]);
-  const id = await sql.value<number>(
-    `INSERT INTO replay (subscription_id, action, selection, from_ms, to_ms, ranges, created_ms)
-      VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
-    subscription,
+  const id = await insertNumbered(sql, "replay", {
+    subscription_id: subscription,
     action,
     selection,
-    fromMs,
-    toMs,
-    rangesToJson(scope),
-    nowMs,
-  );
-  if (selection === "waiting") {
-    await sql.run("UPDATE subscription SET slowed_until_ms = NULL WHERE rowid = ?", subscription);
-  }
+    from_ms: fromMs,
+    to_ms: toMs,
+    ranges: rangesToJson(scope),
+    created_ms: nowMs,
+  });
+  if (selection === "waiting") await updateRow(sql, "subscription", subscription, { slowed_until_ms: null });
   return await findReplay(sql, id);
 }
 
@@ -120,8 +116,7 @@ async function endReplay(
   reason: string | null,
   nowMs: number,
 ): Promise<Replay> {
-  const update = "UPDATE replay SET status = ?, reason = ?, finished_ms = ? WHERE rowid = ?";
-  await work.run(update, status, reason, nowMs, id);
+  await updateRow(work, "replay", id, { status, reason, finished_ms: nowMs });
   const endedReplay = { ...(await findReplay(work, id))!, status };
   await recordServiceEvents(work, { endedReplay }, nowMs);
   return endedReplay;
@@ -170,7 +165,7 @@ function replayOf({ timestamped, finished_at, ranges: _ranges, active: _active, 
 export async function advanceReplay(work: Work, id: number, step: ReplayStep): Promise<ReplayProgress> {
   const [running] = await loadRunning(work, "r.rowid = ?", id);
   if (running === undefined) return { queued: 0, state: "ended" };
-  if (step.total !== undefined) await work.run("UPDATE replay SET total = ? WHERE rowid = ?", step.total, id);
+  if (step.total !== undefined) await updateRow(work, "replay", id, { total: step.total });
   const { plan } = running;
   const [range] = plan.scope;
   if (range === undefined) {

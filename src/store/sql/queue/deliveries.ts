@@ -6,7 +6,7 @@ import type {
 } from "../../../domain/delivery.ts";
 import { checkRetry, checkSkip, type RequestedDelivery } from "../../rules/requests.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
-import { isRowid, type Sql } from "../sql.ts";
+import { isRowid, type Sql, updateRow } from "../sql.ts";
 import { attemptsOfDelivery } from "./attempts.ts";
 import {
   DELIVERY_STATE,
@@ -35,12 +35,8 @@ export async function retryDelivery(sql: Sql, id: number, nowMs: number): Promis
   const row = await findRow(sql, id);
   if (row === undefined) return undefined;
   checkRetry(requestedOf(row));
-  await sql.run(
-    `UPDATE delivery SET state = ${DELIVERY_STATE.pending}, priority = ${REQUESTED}, due_ms = ?, failures = 0, finished_ms = NULL
-      WHERE rowid = ?`,
-    nowMs,
-    id,
-  );
+  const due = { state: DELIVERY_STATE.pending, priority: REQUESTED, due_ms: nowMs };
+  await updateRow(sql, "delivery", id, { ...due, failures: 0, finished_ms: null });
   await placeByKey(sql, row.subscription_id, [id], nowMs);
   return deliveryOf((await findRow(sql, id))!);
 }
@@ -49,11 +45,7 @@ export async function skipDelivery(work: Work, id: number, nowMs: number): Promi
   const row = await findRow(work, id);
   if (row === undefined) return undefined;
   checkSkip(requestedOf(row));
-  await work.run(
-    `UPDATE delivery SET state = ${DELIVERY_STATE.failed}, due_ms = NULL, finished_ms = ? WHERE rowid = ?`,
-    nowMs,
-    id,
-  );
+  await updateRow(work, "delivery", id, { state: DELIVERY_STATE.failed, due_ms: null, finished_ms: nowMs });
   await releaseKeys(work, await keysOfDeliveries(work, [id]), nowMs);
   await recordServiceEvents(work, { failed: [id] }, nowMs);
   work.changes.push({ failed: 1 });
