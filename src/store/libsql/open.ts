@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { EvregError } from "../../domain/error.ts";
 import { systemClock, toIso } from "../../runtime/clock.ts";
 import { sizeOf } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
@@ -13,6 +12,7 @@ import {
   dataFileOf,
   fileBehindLink,
   fileExists,
+  folderError,
   holdInProcess,
   inUseError,
   prepareFile,
@@ -140,7 +140,7 @@ function openFailure(folder: string, error: unknown): unknown {
   if (error.kind === "in_use") return inUseError(folder);
   const advice = error.isFatal ? ` If it is damaged, ${restoreAdvice(folder)}.` : "";
   const message = `The data folder ${folder} cannot be opened: ${error.message}.${advice}`;
-  const failure = new EvregError("unavailable", message, { folder }, { cause: error });
+  const failure = folderError("unavailable", folder, message, {}, error);
   // A command ends here as it does where a server answers that its disk is full.
   if (error.kind === "full") failure.retryAfterMs = FULL_RETRY_MS;
   return failure;

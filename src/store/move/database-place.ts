@@ -121,10 +121,8 @@ async function fromDatabase<T>(
       if (!isLive) await lockAll(sql, where);
       const form = await sql.value<number>("SELECT form FROM turn");
       if (form !== FORM) {
-        throw new EvregError(
-          "usage",
-          `The database ${where} has evreg's tables in form ${form}, and this evreg moves form ${FORM} alone. Use the evreg that wrote it.`,
-        );
+        const message = `The database ${where} has evreg's tables in form ${form}, and this evreg moves form ${FORM} alone. Use the evreg that wrote it.`;
+        throw new EvregError("usage", message);
       }
       const kept = schema === SCHEMA ? undefined : schema;
       const leave = async (folder: string): Promise<string> => {
@@ -162,10 +160,8 @@ async function toDatabase(address: DatabaseAddress, where: string, source: Sourc
       const begun = await sql.value<string | null>(`SELECT to_regnamespace('${ARRIVING}')::text`);
       mustBeBegun(begun !== null, source, `the database ${where}`);
       if ((await sql.value<string | null>(`SELECT to_regclass('${SCHEMA}.turn')::text`)) !== null) {
-        throw new EvregError(
-          "conflict",
-          `The database ${where} has data of evreg already, which a move leaves alone. Name another with --to.`,
-        );
+        const message = `The database ${where} has data of evreg already, which a move leaves alone. Name another with --to.`;
+        throw new EvregError("conflict", message);
       }
       // One that is empty, which may have been made for evreg, makes room for the one that arrives.
       await sql.run(`DROP SCHEMA IF EXISTS ${SCHEMA}`);

@@ -9,6 +9,7 @@ import { LARGE_CACHE, WriteConnection, withDatabase } from "../libsql/connection
 import {
   dataFileOf,
   fileError,
+  folderError,
   hasDataAt,
   inUseError,
   isEvregs,
@@ -63,18 +64,15 @@ export function filePlace(path: string): MovePlace {
 
 async function fromFolder<T>(folder: string, act: (source: OpenSource) => Promise<T>): Promise<T> {
   if ((await findServer(folder)) !== undefined) {
-    throw new EvregError(
-      "conflict",
-      `A server has the data folder ${folder}. Stop it; or move a backup first, so that it need only be stopped for what changes after that: \`evreg backup FILE\`, and then \`evreg move --from FILE\`.`,
-      { folder },
-    );
+    const message = `A server has the data folder ${folder}. Stop it; or move a backup first, so that it need only be stopped for what changes after that: \`evreg backup FILE\`, and then \`evreg move --from FILE\`.`;
+    throw folderError("conflict", folder, message);
   }
   const file = dataFileOf(folder);
   const isHere = hasDataAt(file);
   // It was moved away where a move was cut off at its very end.
   const kept = isHere ? undefined : lastMovedFile(folder);
   if (!isHere && kept === undefined) {
-    throw new EvregError("not_found", `The data folder ${folder} holds no data.`, { folder });
+    throw folderError("not_found", folder, `The data folder ${folder} holds no data.`);
   }
   const { pid } = process;
   const owner = { pid, command: "move", instance: randomUUID(), started_at: toIso(Date.now()) };
@@ -122,12 +120,8 @@ async function withFile<T>(path: string, act: (sql: SyncSql) => Promise<T>): Pro
 function mustHaveForm(sql: SyncSql, path: string): void {
   const form = readForm(sql);
   if (form !== FORM) {
-    throw fileError(
-      "usage",
-      path,
-      `The data file ${path} has form ${form}, and this evreg moves form ${FORM} alone. \`evreg migrate\` brings the file of a data folder there.`,
-      { version: form, latest: FORM },
-    );
+    const message = `The data file ${path} has form ${form}, and this evreg moves form ${FORM} alone. \`evreg migrate\` brings the file of a data folder there.`;
+    throw fileError("usage", path, message, { version: form, latest: FORM });
   }
   mustBeAsMade(sql, `The data file ${path}`, form);
 }
@@ -182,5 +176,5 @@ async function toFolder(folder: string, source: SourceFacts): Promise<OpenTarget
 function mustBeFree(folder: string): void {
   if (!hasDataAt(dataFileOf(folder))) return;
   const message = `The data folder ${folder} has data already, which a move leaves alone. Name another with --to.`;
-  throw new EvregError("conflict", message, { folder });
+  throw folderError("conflict", folder, message);
 }

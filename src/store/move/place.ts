@@ -47,10 +47,8 @@ export interface MovePlace {
  */
 export function mustBeBegun(isBegun: boolean, { kept }: SourceFacts, where: string): void {
   if (isBegun || kept === undefined) return;
-  throw new EvregError(
-    "conflict",
-    `The data were moved away already and are kept as ${kept}, and no move of them into ${where} is left to be finished. Use them where they are now, or move them on from there.`,
-  );
+  const message = `The data were moved away already and are kept as ${kept}, and no move of them into ${where} is left to be finished. Use them where they are now, or move them on from there.`;
+  throw new EvregError("conflict", message);
 }
 
 /**
@@ -66,8 +64,6 @@ export async function identify(sql: Sql, dataId: string, where: string, advice: 
     dataId,
   );
   if ((await sql.value<string>("SELECT id FROM data_identity")) === dataId) return;
-  throw new EvregError(
-    "conflict",
-    `In ${where} a move of other data was begun. To give that one up, ${advice}; or name another place with --to.`,
-  );
+  const message = `In ${where} a move of other data was begun. To give that one up, ${advice}; or name another place with --to.`;
+  throw new EvregError("conflict", message);
 }

@@ -313,10 +313,8 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
       return await this.connection.transaction("BEGIN", async (client) => {
         const turn = this.#turn === undefined ? await firstTurn(client) : await this.#nextTurn(client);
         if (turn.form > NEWEST_FORM) {
-          throw new EngineFailure(
-            "failed",
-            "a newer evreg has changed the tables, which this one does not know",
-          );
+          const message = "a newer evreg has changed the tables, which this one does not know";
+          throw new EngineFailure("failed", message);
         }
         const owns = (subscription: number): boolean => this.#shards.has(shardOf(subscription));
         const own = workOn(new PostgresSql(client, this.connection.prepares), this.key, bytes, owns);
@@ -341,10 +339,8 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
     });
     const [turn] = rows;
     if (turn?.writes !== this.#turn!.writes + 1) {
-      throw new EngineFailure(
-        "failed",
-        "the database lacks what was acknowledged: an older copy of it has taken its place",
-      );
+      const message = "the database lacks what was acknowledged: an older copy of it has taken its place";
+      throw new EngineFailure("failed", message);
     }
     if (turn.epoch !== this.#turn!.epoch) {
       const held = await client.query<{ id: number }>(

@@ -30,10 +30,9 @@ export async function encryptSecrets(
     node,
   );
   if (others > 0) {
-    throw new EvregError(
-      "conflict",
-      "The encryption key is another one than that of the nodes that run, and they could not read what it encrypts. Stop all of them, and start them with this key.",
-    );
+    const message =
+      "The encryption key is another one than that of the nodes that run, and they could not read what it encrypts. Stop all of them, and start them with this key.";
+    throw new EvregError("conflict", message);
   }
   await work.run("DELETE FROM encryption");
   await work.run("INSERT INTO encryption (one, proof) VALUES (1, ?)", proofOf(keys.key));

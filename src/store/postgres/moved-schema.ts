@@ -31,17 +31,12 @@ export async function mustNotBeMoved(client: Client): Promise<void> {
   );
   const { arriving, moved, folder } = rows[0]!;
   if (arriving !== null) {
-    throw new EvregError(
-      "unavailable",
-      `A move of data into this database has not ended. Run \`evreg move\` again, from where they come to this database: it goes on where it was. To give it up: DROP SCHEMA ${ARRIVING} CASCADE.`,
-    );
+    const message = `A move of data into this database has not ended. Run \`evreg move\` again, from where they come to this database: it goes on where it was. To give it up: DROP SCHEMA ${ARRIVING} CASCADE.`;
+    throw new EvregError("unavailable", message);
   }
   if (moved === null) return;
   const [where, from] =
     folder === null ? ["a data folder", "FOLDER"] : [`the data folder ${folder}`, shellWord(folder)];
-  throw new EvregError(
-    "unavailable",
-    `The data of this database were moved into ${where} by \`evreg move\`, so nothing is served from here: use that folder, or move the data back with \`evreg move --from ${from}\`. To give up all that was stored since: ALTER SCHEMA ${moved} RENAME TO ${SCHEMA}; numbers of events are then given a second time.`,
-    { moved },
-  );
+  const message = `The data of this database were moved into ${where} by \`evreg move\`, so nothing is served from here: use that folder, or move the data back with \`evreg move --from ${from}\`. To give up all that was stored since: ALTER SCHEMA ${moved} RENAME TO ${SCHEMA}; numbers of events are then given a second time.`;
+  throw new EvregError("unavailable", message, { moved });
 }

@@ -127,10 +127,6 @@ function openFailure(error: unknown): unknown {
   if (!(error instanceof EngineFailure)) return error;
   const code = error.kind === "refused" ? "usage" : "unavailable";
   const advice = code === "usage" ? "" : " See whether it runs, and whether its address is right.";
-  return new EvregError(
-    code,
-    `The database cannot be opened: ${error.message}.${advice}`,
-    {},
-    { cause: error },
-  );
+  const message = `The database cannot be opened: ${error.message}.${advice}`;
+  return new EvregError(code, message, {}, { cause: error });
 }

@@ -20,10 +20,9 @@ export function parseStored(text: string): unknown {
   try {
     return parseText(text);
   } catch {
-    throw new EvregError(
-      "internal",
-      "A record in the data file has JSON that evreg could not have written. `evreg doctor --deep` tells which; restore a backup from before.",
-    );
+    const message =
+      "A record in the data file has JSON that evreg could not have written. `evreg doctor --deep` tells which; restore a backup from before.";
+    throw new EvregError("internal", message);
   }
 }
 

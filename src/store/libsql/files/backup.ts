@@ -143,11 +143,8 @@ export class Backups {
     const left = freeBytesAt(this.#path);
     const needed = bytes + RESERVE_BYTES;
     if (left >= needed) return;
-    throw new EvregError(
-      "unavailable",
-      `There is no room for a copy of the data on its disk: ${left} bytes are free, and ${needed} are needed. Make room and try again; nothing was changed.`,
-      { free: left, needed },
-    );
+    const message = `There is no room for a copy of the data on its disk: ${left} bytes are free, and ${needed} are needed. Make room and try again; nothing was changed.`;
+    throw new EvregError("unavailable", message, { free: left, needed });
   }
 }
 
@@ -199,10 +196,6 @@ function asUnavailable(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (typeof code !== "string") return error;
   const why = code === "ENOSPC" || code === "EDQUOT" ? "the disk of the data is full" : code;
-  return new EvregError(
-    "unavailable",
-    `The backup could not be made (${why}). Nothing was changed; solve that and try again.`,
-    {},
-    { cause: error },
-  );
+  const message = `The backup could not be made (${why}). Nothing was changed; solve that and try again.`;
+  return new EvregError("unavailable", message, {}, { cause: error });
 }

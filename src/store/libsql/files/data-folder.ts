@@ -34,6 +34,7 @@ export function logOf(file: string): string {
   return `${existsSync(file) ? realpathSync(file) : file}-wal`;
 }
 
+/** Makes the error of a file that is refused. */
 export function fileError(
   code: EvregErrorCode,
   file: string,
@@ -42,6 +43,17 @@ export function fileError(
   cause?: unknown,
 ): EvregError {
   return new EvregError(code, message, { file, ...details }, { cause });
+}
+
+/** The same of a folder. */
+export function folderError(
+  code: EvregErrorCode,
+  folder: string,
+  message: string,
+  details: ErrorDetails = {},
+  cause?: unknown,
+): EvregError {
+  return new EvregError(code, message, { folder, ...details }, { cause });
 }
 
 /** Says what to type. The command names the folder, as it may be typed where another one is the default. */
@@ -114,11 +126,8 @@ export function prepareFile(
   }
   mustHaveUpgradeRoom(path, form);
   if (needsData && !hasDataAt(path)) {
-    throw new EvregError(
-      "not_found",
-      `The data folder ${folder} holds no data yet, and was left as it is. Name another with --data, or a server with --url or --context; to begin here, start a server with \`evreg serve\` or create the first action with \`evreg actions create\`.`,
-      { folder },
-    );
+    const message = `The data folder ${folder} holds no data yet, and was left as it is. Name another with --data, or a server with --url or --context; to begin here, start a server with \`evreg serve\` or create the first action with \`evreg actions create\`.`;
+    throw folderError("not_found", folder, message);
   }
   // A file that is gone by now is being replaced, and none must be created in its place.
   if (form === 0) createFile(path);
@@ -151,33 +160,24 @@ export function hasDataAt(file: string): boolean {
 }
 
 function notAFolder(folder: string): EvregError {
-  return new EvregError(
-    "usage",
-    `${folder} is not a folder, so no data can be kept in it. Give another one with --data.`,
-    { folder },
-  );
+  const message = `${folder} is not a folder, so no data can be kept in it. Give another one with --data.`;
+  return folderError("usage", folder, message);
 }
 
 /** Says what a failed system call on a data folder or in it means, and what to do. */
 function unusable(path: string, error: unknown): EvregError {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === "EEXIST" || code === "ENOTDIR") return notAFolder(path);
-  return new EvregError(
-    "unavailable",
-    `The data folder cannot be used: ${path}: ${message}. Where this user has no permission, change its owner or permissions; or give another folder with --data.`,
-    { folder: path },
-    { cause: error },
-  );
+  const what = `The data folder cannot be used: ${path}: ${message}. Where this user has no permission, change its owner or permissions; or give another folder with --data.`;
+  return folderError("unavailable", path, what, {}, error);
 }
 
 export function inUseError(folder: string): EvregError {
   const owner = readOwner(folder);
   const who = owner === undefined ? "another process" : describeOwner(owner);
-  return new EvregError(
-    "conflict",
-    `The data folder ${folder} is in use by ${who}. Stop that first, or give another folder with --data.`,
-    { folder, ...(owner === undefined ? {} : { pid: owner.pid, command: owner.command }) },
-  );
+  const message = `The data folder ${folder} is in use by ${who}. Stop that first, or give another folder with --data.`;
+  const details = owner === undefined ? {} : { pid: owner.pid, command: owner.command };
+  return folderError("conflict", folder, message, details);
 }
 
 /**
@@ -251,11 +251,8 @@ export function admittedVersion(folder: string): number {
     mustNotBeMoved(folder);
     const { database } = readOwner(folder) ?? {};
     if (database !== undefined) {
-      throw fileError(
-        "unavailable",
-        path,
-        `The server of the data folder ${folder} had its data in the database ${database}. Set database.url or EVREG_DATABASE_URL to that one, or name a server that runs with --url. To begin with a data file here instead, remove ${ownerFileOf(folder)}.`,
-      );
+      const message = `The server of the data folder ${folder} had its data in the database ${database}. Set database.url or EVREG_DATABASE_URL to that one, or name a server that runs with --url. To begin with a data file here instead, remove ${ownerFileOf(folder)}.`;
+      throw fileError("unavailable", path, message);
     }
     throw fileError(
       "unavailable",

@@ -88,8 +88,6 @@ function look(path: string): { readonly id: FileId; readonly bytes: number } | u
 
 /** Names the file without its folder, as the message is shown to anyone who requests the server's health. */
 function moved(path: string): EngineFailure {
-  return new EngineFailure(
-    "failed",
-    `the data file ${basename(path)} was removed, moved or replaced while evreg was running; put the right one back first, as the next start uses whatever is there`,
-  );
+  const message = `the data file ${basename(path)} was removed, moved or replaced while evreg was running; put the right one back first, as the next start uses whatever is there`;
+  return new EngineFailure("failed", message);
 }

@@ -35,17 +35,11 @@ export function lastMovedFile(folder: string): string | undefined {
 export function mustNotBeMoved(folder: string): void {
   const names = readdirSync(folder);
   if (names.includes(`${DATA_FILE}.arriving`)) {
-    throw new EvregError(
-      "unavailable",
-      `A move of data into the folder ${folder} has not ended. Run \`evreg move\` again, from where they come to ${shellWord(folder)}: it goes on where it was. To give it up, remove ${arrivingFile(folder)} and what is beside it under that name.`,
-      { folder },
-    );
+    const message = `A move of data into the folder ${folder} has not ended. Run \`evreg move\` again, from where they come to ${shellWord(folder)}: it goes on where it was. To give it up, remove ${arrivingFile(folder)} and what is beside it under that name.`;
+    throw new EvregError("unavailable", message, { folder });
   }
   const moved = lastMovedFile(folder);
   if (moved === undefined) return;
-  throw new EvregError(
-    "unavailable",
-    `The data of the folder ${folder} were moved into a database by \`evreg move\`, so nothing is served from here: use that database (EVREG_DATABASE_URL), or move the data back with \`evreg move --to ${shellWord(folder)}\`. To give up all that was stored since, rename ${moved} to ${DATA_FILE}; numbers of events are then given a second time.`,
-    { folder, moved },
-  );
+  const message = `The data of the folder ${folder} were moved into a database by \`evreg move\`, so nothing is served from here: use that database (EVREG_DATABASE_URL), or move the data back with \`evreg move --to ${shellWord(folder)}\`. To give up all that was stored since, rename ${moved} to ${DATA_FILE}; numbers of events are then given a second time.`;
+  throw new EvregError("unavailable", message, { folder, moved });
 }

@@ -13,6 +13,7 @@ import {
   dataFileOf,
   fileBehindLink,
   fileError,
+  folderError,
   hasDataAt,
   holdInProcess,
   inUseError,
@@ -65,11 +66,8 @@ export async function restore(options: RestoreOptions): Promise<RestoredData> {
     if ((await findServer(folder)) !== undefined) throw inUseError(folder);
     const hasData = hasDataAt(file);
     if (hasData && !force) {
-      throw new EvregError(
-        "conflict",
-        `The data folder ${folder} has data. Name another with --data; or use --force to put the backup in its place, which keeps what is there beside it.`,
-        { folder },
-      );
+      const message = `The data folder ${folder} has data. Name another with --data; or use --force to put the backup in its place, which keeps what is there beside it.`;
+      throw folderError("conflict", folder, message);
     }
     options.onUnfinished?.(copy);
     await write(copy, content);

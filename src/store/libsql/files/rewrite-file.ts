@@ -79,13 +79,8 @@ export function rewriteFile(
   } catch (error) {
     removeCopies(made);
     const what = isOlder ? `brought from form ${version} to ${FORM}` : "encrypted";
-    throw fileError(
-      "unavailable",
-      path,
-      `The data file ${path} could not be ${what}: ${messageOf(error)}. Nothing was changed.`,
-      { version },
-      error,
-    );
+    const message = `The data file ${path} could not be ${what}: ${messageOf(error)}. Nothing was changed.`;
+    throw fileError("unavailable", path, message, { version }, error);
   }
 }
 

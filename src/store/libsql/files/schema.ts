@@ -59,11 +59,8 @@ export function mustBeAsMade(sql: SyncSql, file: string, form: number): void {
       ? titles.filter((title) => existing.get(title) !== MADE.get(title))
       : titles.filter((title) => /^(?:trigger|view) /.test(title));
   if (objects.length === 0) return;
-  throw new EvregError(
-    "invalid",
-    `${file} is not as evreg makes it. What differs: ${objects.join(", ")}. A trigger or a view can change what evreg stores, so the file is left alone. Restore a backup that you trust. If you made the change yourself, undo it with sqlite3 first.`,
-    { file, objects },
-  );
+  const message = `${file} is not as evreg makes it. What differs: ${objects.join(", ")}. A trigger or a view can change what evreg stores, so the file is left alone. Restore a backup that you trust. If you made the change yourself, undo it with sqlite3 first.`;
+  throw new EvregError("invalid", message, { file, objects });
 }
 
 function normalized(sql: string): string {

@@ -87,11 +87,8 @@ export async function replaceSecrets(
   const untilMs = rows.find((row) => row.until_ms !== null)?.until_ms ?? null;
   if (rotation.overlapMs > 0 && untilMs !== null) {
     const until = toIso(untilMs);
-    throw new EvregError(
-      "conflict",
-      `Its secret is being rotated already: the previous one stays valid until ${until}. Wait until then, or rotate without an overlap (overlap_ms 0, --expire-now), which ends both earlier secrets at once.`,
-      { field: "overlap_ms", previous_secret_until: until },
-    );
+    const message = `Its secret is being rotated already: the previous one stays valid until ${until}. Wait until then, or rotate without an overlap (overlap_ms 0, --expire-now), which ends both earlier secrets at once.`;
+    throw new EvregError("conflict", message, { field: "overlap_ms", previous_secret_until: until });
   }
   const vault = new Vault(work.key);
   const about = aboutSecret(owner, "secret");
@@ -169,10 +166,8 @@ async function checkCodes(sql: Sql, id: number, nowMs: number): Promise<void> {
     nowMs - SIGN_IN_CODES.holdMs,
   ))!;
   if (own < SIGN_IN_CODES.maxOfOne && all < SIGN_IN_CODES.max) return;
-  throw new EvregError(
-    "rate_limited",
-    "Too many codes for signing in were made in the last two minutes. Try again in a moment.",
-  );
+  const message = "Too many codes for signing in were made in the last two minutes. Try again in a moment.";
+  throw new EvregError("rate_limited", message);
 }
 
 /** @param endsMs of what it is used for: until then it is known that it was used */
@@ -192,10 +187,8 @@ async function useCode(sql: Sql, id: number, endsMs: number | null, nowMs: numbe
     id,
   );
   if (browsers < MAX_BROWSERS) return;
-  throw new EvregError(
-    "rate_limited",
-    `${MAX_BROWSERS} browsers are signed in by this token. Sign out in one of them, or revoke a token named browser.`,
-  );
+  const message = `${MAX_BROWSERS} browsers are signed in by this token. Sign out in one of them, or revoke a token named browser.`;
+  throw new EvregError("rate_limited", message);
 }
 
 export async function findToken(sql: Sql, hash: string): Promise<CallerToken | undefined> {
@@ -232,10 +225,9 @@ export async function revokeToken(sql: Sql, id: number, managedAtMs?: number): P
     .filter(({ isCode }) => isCode === 0)
     .map(({ isCode: _isCode, ...row }) => tokenOf(row));
   if (wasManaged && !(await isManaged(sql, managedAtMs))) {
-    throw new EvregError(
-      "conflict",
-      "This is the last token with the scope admin; without one nobody could manage this server. Create another first, then revoke this one with it.",
-    );
+    const message =
+      "This is the last token with the scope admin; without one nobody could manage this server. Create another first, then revoke this one with it.";
+    throw new EvregError("conflict", message);
   }
   return revoked;
 }

@@ -138,7 +138,7 @@ async function failedOnes(
     const any = await sql.first(`SELECT 1 ${FAILED} LIMIT 1`, subscription.rowid);
     if (any !== undefined) failed.push(subscription);
   }
-  const each = Math.min(MAX_FAILED_EACH, Math.ceil(MAX_FAILED / Math.max(1, failed.length)));
+  const most = Math.min(MAX_FAILED_EACH, Math.ceil(MAX_FAILED / Math.max(1, failed.length)));
   const entries: Entry[] = [];
   for (const subscription of failed) {
     const { rowid } = subscription;
@@ -148,12 +148,12 @@ async function failedOnes(
         FROM (SELECT rowid AS id, event_id, finished_ms, last_error AS error ${FAILED} ORDER BY event_id DESC LIMIT ?2)
         WHERE finished_ms >= ?3 ORDER BY finished_ms DESC, event_id LIMIT 1`,
       rowid,
-      each,
+      most,
       nowMs - DAY_MS,
     );
     if (last === undefined) continue;
     const { sinceMs, publishedMs, ...more } = last;
-    const at_least = more.deliveries === each;
+    const at_least = more.deliveries === most;
     const published_from = toIso(
       at_least ? Math.min(publishedMs, await oldestFailed(sql, rowid)) : publishedMs,
     );
