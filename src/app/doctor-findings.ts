@@ -7,6 +7,8 @@ import { byteCount } from "../domain/formats.ts";
 import { type Finding, fine, problem, warning } from "../domain/operations.ts";
 import { versionText } from "../runtime/build.ts";
 import { toIso } from "../runtime/clock.ts";
+import { DATA_FILE } from "../runtime/data-files.ts";
+import { sizeOf } from "../runtime/files.ts";
 import { folderTrustProblem } from "../runtime/owner-file.ts";
 
 const TOKEN_FILES = /^token(?:\.|$)/;
@@ -27,7 +29,7 @@ const LEAST_BYTES = 4 * 1024 * 1024;
  */
 export function folderFindings(folder: string): readonly Finding[] {
   const found = [permissionsFinding(folder), ...readableFiles(folder), diskSpace(folder)];
-  return existsSync(join(folder, "evreg.db")) ? [...found, sizes(folder)] : found;
+  return existsSync(join(folder, DATA_FILE)) ? [...found, sizes(folder)] : found;
 }
 
 /** What is known of where the data are without reading them: a database has tools of its own for that. */
@@ -76,7 +78,7 @@ function diskSpace(folder: string): Finding {
   const room = {
     freeBytes: bavail * bsize,
     diskBytes: blocks * bsize,
-    dataBytes: sizeOf(folder, "evreg.db"),
+    dataBytes: sizeOf(join(folder, DATA_FILE)),
   };
   return diskFinding(folder, room);
 }
@@ -102,21 +104,16 @@ export function diskFinding(
 }
 
 function sizes(folder: string): Finding {
-  const copies = readdirSync(folder).filter((name) =>
-    /^evreg\.db\.(?:(?:before|restore)-|unfinished$)/.test(name),
-  );
-  const data = `The data file is ${byteCount(sizeOf(folder, "evreg.db"))}, its log ${byteCount(sizeOf(folder, "evreg.db-wal"))}`;
+  const copies = readdirSync(folder).filter((name) => name.startsWith(`${DATA_FILE}.before-`));
+  const size = (name: string): number => sizeOf(join(folder, name));
+  const data = `The data file is ${byteCount(size(DATA_FILE))}, its log ${byteCount(size(`${DATA_FILE}-wal`))}`;
   if (copies.length === 0) return fine("size", `${data}.`);
-  const bytes = copies.reduce((sum, name) => sum + sizeOf(folder, name), 0);
+  const bytes = copies.reduce((sum, name) => sum + size(name), 0);
   return warning(
     "size",
     `${data}; copies from an upgrade or a restore take ${byteCount(bytes)}: ${copies.join(", ")}.`,
     "Remove the copies once nobody wants to go back; they hold secrets as they were kept then.",
   );
-}
-
-function sizeOf(folder: string, name: string): number {
-  return statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0;
 }
 
 function modeOf(path: string): number {

@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
-import { Counter, Gauge, Histogram as HistogramMetric, Registry } from "prom-client";
+import { type Metric, Registry } from "prom-client";
 import { ATTEMPT_ERROR_CODES } from "../model/delivery.ts";
 import type { Health } from "../domain/operations.ts";
 import { BUILD } from "../runtime/build.ts";
@@ -44,68 +44,55 @@ export function createMetrics(sources: MetricSources): Registry {
   return registry;
 }
 
-/** A metric's value; its values by its one label; or each value with its labels. */
-type Reading = number | Readonly<Record<string, number>> | readonly (readonly [number, ...string[]])[];
+/** A metric's value; its values by its one label; or each with its labels. */
+type Reading = number | Readonly<Record<string, number>> | readonly MetricValue[];
 
 /** @param name with its unit; a counter's ends in `_total` */
-type Add = (
-  name: string,
-  help: string,
-  labelNames: readonly string[],
-  read: () => Reading | Promise<Reading>,
-) => void;
+type Add = (name: string, help: string, read: () => Reading | Promise<Reading>, label?: string) => void;
 
 type Instruments = ReturnType<typeof instrumentsOf>;
 
+/** What prom-client asks a metric for at a scrape: values with their labels, and with their name where it is another. */
+interface MetricValue {
+  readonly metricName?: string;
+  readonly labels?: Readonly<Record<string, string | number>>;
+  readonly value: number;
+}
+
 /**
- * Adds metrics that are read at a scrape. What happens is counted in plain numbers (`counters.ts`): an `inc()` with labels
- * costs fifteen times an addition, and an `observe()` three times ours.
+ * Adds metrics that are read at a scrape. What happens is counted in plain numbers (`counters.ts`): an `inc()` of prom-client
+ * with labels costs fifteen times an addition, and an `observe()` three times ours. So of it the text alone is used.
  */
 function instrumentsOf(registry: Registry) {
-  const registers = [registry];
+  type Values = () => readonly MetricValue[] | Promise<readonly MetricValue[]>;
+  const add = (type: "counter" | "gauge" | "histogram", name: string, help: string, values: Values): void => {
+    const metric = { name, get: async () => ({ name, help, type, values: await values() }) };
+    registry.registerMetric(metric as unknown as Metric);
+  };
   const adder =
-    (Metric: typeof Counter | typeof Gauge): Add =>
-    (name, help, labelNames, read) => {
-      const metric: Counter | Gauge = new Metric({
-        name,
-        help,
-        labelNames,
-        registers,
-        async collect() {
-          const rows = rowsOf(await read());
-          metric.reset();
-          // Without labels it would be 0 where there is no value.
-          metric.remove({});
-          for (const [value, ...labels] of rows) metric.labels(...labels).inc(value);
-        },
-      });
-    };
+    (type: "counter" | "gauge"): Add =>
+    (name, help, read, label) =>
+      add(type, name, help, async () => valuesOf(await read(), label));
   return {
-    counter: adder(Counter),
-    gauge: adder(Gauge),
-    histogram: (name: string, help: string, source: Histogram): void => {
-      const buckets = [...source.bounds];
-      const collect = (): void => {
-        // It has no method that takes counts, only one that observes single values.
-        const [state] = Object.values((metric as unknown as HistogramState).hashMap);
-        for (const [index, bound] of buckets.entries()) state!.bucketValues[bound] = source.counts[index]!;
-        state!.count = source.counts.reduce((total, count) => total + count, 0);
-        state!.sum = source.sum;
-      };
-      const metric = new HistogramMetric({ name, help, buckets, registers, collect });
-    },
+    counter: adder("counter"),
+    gauge: adder("gauge"),
+    histogram: (name: string, help: string, source: Histogram): void =>
+      add("histogram", name, help, () => {
+        let count = 0;
+        const buckets = [...source.bounds, "+Inf"].map((le, index) => {
+          count += source.counts[index]!;
+          return { metricName: `${name}_bucket`, labels: { le }, value: count };
+        });
+        const sum = { metricName: `${name}_sum`, value: source.sum };
+        return [...buckets, sum, { metricName: `${name}_count`, value: count }];
+      }),
   };
 }
 
-function rowsOf(reading: Reading): readonly (readonly [number, ...string[]])[] {
-  if (typeof reading === "number") return [[reading]];
-  if (Array.isArray(reading)) return reading as readonly [number, ...string[]][];
-  return Object.entries(reading).map(([label, value]) => [value, label]);
-}
-
-/** A histogram of prom-client inside, by its labels. */
-interface HistogramState {
-  readonly hashMap: Record<string, { bucketValues: Record<number, number>; count: number; sum: number }>;
+function valuesOf(reading: Reading, label = ""): readonly MetricValue[] {
+  if (typeof reading === "number") return [{ value: reading }];
+  if (Array.isArray(reading)) return reading as readonly MetricValue[];
+  return Object.entries(reading).map(([name, value]) => ({ value, labels: { [label]: name } }));
 }
 
 /** Events since the start. */
@@ -113,20 +100,20 @@ function addEventMetrics({ counter }: Instruments, { published }: MetricSources)
   counter(
     "evreg_events_published_total",
     "Events stored, by the way they were published; service: by evreg about itself.",
-    ["via"],
     () => ({ single: published.single, batch: published.batch, service: published.service }),
+    "via",
   );
   counter(
     "evreg_events_replayed_total",
     "Publishes answered with the earlier event of their idempotency key; nothing was stored.",
-    ["via"],
     () => ({ single: published.replayedSingle, batch: published.replayedBatch }),
+    "via",
   );
   counter(
     "evreg_events_refused_total",
     "Publish requests refused as a whole, and refused items of batches, by reason.",
-    ["reason"],
     () => published.refused,
+    "reason",
   );
 }
 
@@ -138,31 +125,30 @@ function addDeliveryMetrics(
   counter(
     "evreg_deliveries_queued_total",
     "Deliveries made due: together with their events, by replays, or, once they had ended, by a retry that a person asked for.",
-    ["by"],
     () => ({
       publish: published.queuedDeliveries,
       replay: published.replayedDeliveries,
       retry: published.retriedDeliveries,
     }),
+    "by",
   );
   counter(
     "evreg_deliveries_finished_total",
     "Deliveries that came to their end, by outcome.",
-    ["outcome"],
     () => delivered.finished,
+    "outcome",
   );
   counter(
     "evreg_attempts_total",
     "Attempts that ended, by outcome and by the class of the answer's status or the error.",
-    ["outcome", "status_class", "error_code"],
     () => attempts(delivered),
   );
-  gauge("evreg_attempts_in_flight", "Attempts under way now.", [], () => delivered.inFlight());
+  gauge("evreg_attempts_in_flight", "Attempts under way now.", () => delivered.inFlight());
   gauge(
     "evreg_attempts_in_flight_limit",
     "Most attempts under way at once: of all subscriptions together, and most that the limit of one may grow to.",
-    ["of"],
     () => ({ service: delivered.capacity.inFlight, subscription: delivered.capacity.perSubscription }),
+    "of",
   );
   histogram(
     "evreg_attempt_duration_seconds",
@@ -177,11 +163,14 @@ function addDeliveryMetrics(
 }
 
 function attempts({ deliveredAttempts, failedByStatus, failedByError }: EngineCounts): Reading {
+  const row = (value: number, outcome: string, status: string, error: string): MetricValue => {
+    return { value, labels: { outcome, status_class: status, error_code: error } };
+  };
   return [
-    [deliveredAttempts, "delivered", "2xx", ""],
-    ...FAILED_STATUS_CLASSES.map((status) => [failedByStatus[status], "failed", status, ""] as const),
-    ...ATTEMPT_ERROR_CODES.map(
-      (error) => [failedByError[error], error === "interrupted" ? "returned" : "failed", "", error] as const,
+    row(deliveredAttempts, "delivered", "2xx", ""),
+    ...FAILED_STATUS_CLASSES.map((status) => row(failedByStatus[status], "failed", status, "")),
+    ...ATTEMPT_ERROR_CODES.map((error) =>
+      row(failedByError[error], error === "interrupted" ? "returned" : "failed", "", error),
     ),
   ];
 }
@@ -194,25 +183,23 @@ function addBacklogMetrics({ gauge }: Instruments, { store, clock }: MetricSourc
   gauge(
     "evreg_backlog_deliveries",
     "Unfinished deliveries: due now, due behind others of their subscription that are being delivered (busy), due at a rate limit (paced), waiting for their time or turn, behind one that blocks (blocked), being delivered, held as their subscription is paused.",
-    ["state"],
-    () => read((backlog) => STATES.map((state) => [backlog[state].deliveries, state])),
+    () => read((backlog) => Object.fromEntries(STATES.map((state) => [state, backlog[state].deliveries]))),
+    "state",
   );
   gauge(
     "evreg_backlog_oldest_age_seconds",
     "For how long the first of them has been due, or (delivering) under way; 0 without one.",
-    ["state"],
     () =>
-      read((backlog, atMs) =>
-        STATES.filter((state) => state !== "waiting").map((state) => {
-          const { sinceMs = atMs } = backlog[state];
-          return [Math.max(0, atMs - sinceMs) / 1_000, state];
-        }),
-      ),
+      read((backlog, atMs) => {
+        const aged = STATES.filter((state) => state !== "waiting");
+        const since = (state: (typeof aged)[number]): number => backlog[state].sinceMs ?? atMs;
+        return Object.fromEntries(aged.map((state) => [state, Math.max(0, atMs - since(state)) / 1_000]));
+      }),
+    "state",
   );
   gauge(
     "evreg_backlog_counted_fully",
     "1 when all of the backlog was counted; 0 when there is at least as much as evreg_backlog_deliveries says.",
-    [],
     () => read(({ isWhole }) => Number(isWhole)),
   );
 }
@@ -234,19 +221,13 @@ function backlogReader(queue: Pick<DeliveryQueue, "backlog">, clock: Clock) {
 
 /** Readers of streams. */
 function addStreamMetrics({ counter, gauge }: Instruments, { streamed }: MetricSources): void {
-  gauge("evreg_streams_open", "Streams that are open now.", [], () => streamed.open());
+  gauge("evreg_streams_open", "Streams that are open now.", () => streamed.open());
   counter(
     "evreg_stream_messages_total",
     "Messages that streams gave out, those of each stream counted by themselves.",
-    [],
     () => streamed.messages,
   );
-  counter(
-    "evreg_stream_gaps_total",
-    "Gaps that streams reported, by reason.",
-    ["reason"],
-    () => streamed.gaps,
-  );
+  counter("evreg_stream_gaps_total", "Gaps that streams reported, by reason.", () => streamed.gaps, "reason");
 }
 
 function isUpToDate({ node }: Pick<Store, "node">): boolean {
@@ -263,34 +244,26 @@ function addStoreMetrics(
   { counter, gauge, histogram }: Instruments,
   { store, commits, engineState }: MetricSources,
 ): void {
-  gauge("evreg_store_available", "1 while the store commits.", [], () =>
-    Number(store.health().status === "ok"),
-  );
-  gauge("evreg_engine_running", "1 while deliveries are sent.", [], () =>
-    Number(engineState() === "running"),
-  );
+  gauge("evreg_store_available", "1 while the store commits.", () => Number(store.health().status === "ok"));
+  gauge("evreg_engine_running", "1 while deliveries are sent.", () => Number(engineState() === "running"));
   gauge(
     "evreg_store_damaged_events",
     "Events found damaged in the data file since the start; at most 1,000 are counted.",
-    [],
     () => store.files?.damagedEvents().length ?? 0,
   );
   gauge(
     "evreg_node_shards",
     "Of the 128 parts of the subscriptions those whose deliveries this node sends: all on a data folder.",
-    [],
     () => Array.from({ length: SHARDS }, (_, id) => id).filter((id) => store.node.owns(id)).length,
   );
   gauge(
     "evreg_node_up_to_date",
     "1 while this node knows what others on its database have changed; it sends nothing otherwise.",
-    [],
     () => Number(isUpToDate(store)),
   );
   counter(
     "evreg_store_fsyncs_total",
     "How often the store waited until the disk had what it wrote: for each durable transaction, and as the log restarts.",
-    [],
     () => commits.fsyncs,
   );
   histogram(
@@ -318,18 +291,17 @@ const LOOP_CHECK_MS = 50;
 
 /** The process and the thread that answers and sends. Names that many programs share are theirs, not evreg's own. */
 function addProcessMetrics({ counter, gauge }: Instruments, { version }: MetricSources): void {
-  const { commit, date } = BUILD ?? {};
   // An empty label is one that is not there.
-  const built = [version, process.versions.node, commit ?? "", date ?? ""] as const;
+  const { commit = "", date = "" } = BUILD ?? {};
+  const labels = { version, node: process.versions.node, commit, date };
   const about =
     "1, with the versions of evreg and Node, and the commit that evreg was built from and its date.";
-  gauge("evreg_build_info", about, ["version", "node", "commit", "date"], () => [[1, ...built]]);
+  gauge("evreg_build_info", about, () => [{ value: 1, labels }]);
   const delays = monitorEventLoopDelay({ resolution: LOOP_CHECK_MS });
   delays.enable();
   gauge(
     "evreg_event_loop_delay_seconds",
     "How late the event loop of the thread that answers and sends was since the last scrape.",
-    ["quantile"],
     () => {
       const { max } = delays;
       const nanoseconds = { "0.5": delays.percentile(50), "0.99": delays.percentile(99), "1": max };
@@ -340,28 +312,31 @@ function addProcessMetrics({ counter, gauge }: Instruments, { version }: MetricS
       );
       return Object.fromEntries(late);
     },
+    "quantile",
   );
   counter(
     "evreg_event_loop_active_seconds_total",
     "Time that this thread's event loop was not waiting for anything to do.",
-    [],
     () => performance.eventLoopUtilization().active / 1_000,
   );
-  counter("process_cpu_seconds_total", "CPU time of all threads, by what it was used for.", ["mode"], () => {
-    const { user, system } = process.cpuUsage();
-    return { user: user / 1e6, system: system / 1e6 };
-  });
-  gauge("process_resident_memory_bytes", "Memory of all threads.", [], () => process.memoryUsage.rss());
+  counter(
+    "process_cpu_seconds_total",
+    "CPU time of all threads, by what it was used for.",
+    () => {
+      const { user, system } = process.cpuUsage();
+      return { user: user / 1e6, system: system / 1e6 };
+    },
+    "mode",
+  );
+  gauge("process_resident_memory_bytes", "Memory of all threads.", () => process.memoryUsage.rss());
   gauge(
     "process_start_time_seconds",
     "When the process was started, since the epoch.",
-    [],
     () => performance.timeOrigin / 1_000,
   );
   gauge(
     "nodejs_heap_size_used_bytes",
     "Heap in use by the thread that answers and sends.",
-    [],
     () => process.memoryUsage().heapUsed,
   );
 }
