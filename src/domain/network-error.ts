@@ -1,12 +1,7 @@
+import type { ConsumerErrorCode } from "./pull.ts";
+
 /** Why a request got no answer, as attempts of evreg and of consumers say it. */
-type NetworkErrorCode =
-  | "timeout"
-  | "dns_failed"
-  | "connection_refused"
-  | "connection_reset"
-  | "tls_failed"
-  | "protocol_error"
-  | "network_error";
+type NetworkErrorCode = Exclude<ConsumerErrorCode, "consumer_failed">;
 
 const BY_CODE: Readonly<Record<string, NetworkErrorCode>> = {
   ETIMEDOUT: "timeout",

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { childOf } from "../json/field-path.ts";
 import { valueOf } from "../json/nodes.ts";
 
 // The key of an event in an ordered subscription: a number for the value at its JSON Pointer. Equal values have the same number,
@@ -60,10 +61,8 @@ function wholeOf(payload: Uint8Array): unknown {
 function scalarAt(whole: unknown, steps: readonly string[]): Scalar | undefined {
   let value = whole;
   for (const step of steps) {
-    const isPlace = !Array.isArray(value) || LIST_INDEX.test(step);
-    if (!isPlace || typeof value !== "object" || value === null || !Object.hasOwn(value, step))
-      return undefined;
-    value = (value as Record<string, unknown>)[step];
+    if (Array.isArray(value) && !LIST_INDEX.test(step)) return undefined;
+    value = childOf(value, step);
   }
   return isScalar(value) ? value : undefined;
 }

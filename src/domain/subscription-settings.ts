@@ -40,25 +40,14 @@ const VALUE = new RegExp(HEADER_VALUE);
 
 /**
  * Set by evreg itself, framing the message (RFC 9110 and 9112), or acted upon by proxies. One of these from a subscription
- * could replace a signature or smuggle a request.
+ * could replace a signature or smuggle a request. CGI would give `proxy` to a handler as HTTP_PROXY, by which many programs
+ * choose their proxy (httpoxy).
  */
-const RESERVED = new Set([
-  "accept-encoding",
-  "authorization",
-  "connection",
-  "date",
-  "expect",
-  "host",
-  "keep-alive",
-  // CGI would give it to a handler as HTTP_PROXY, by which many programs choose their proxy (httpoxy).
-  "proxy",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "user-agent",
-  "via",
-]);
+const RESERVED = new Set(
+  "accept-encoding authorization connection date expect host keep-alive proxy te trailer transfer-encoding upgrade user-agent via".split(
+    " ",
+  ),
+);
 const RESERVED_BEGINNINGS = ["content-", "proxy-", "webhook-", "x-evreg-"];
 
 export function isReservedHeader(name: string): boolean {

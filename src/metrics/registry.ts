@@ -2,6 +2,7 @@ import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import { type Metric, Registry } from "prom-client";
 import { ATTEMPT_ERROR_CODES } from "../model/delivery.ts";
 import type { Health } from "../domain/operations.ts";
+import { BACKLOG_CAUSES } from "../domain/stats/stats.ts";
 import { BUILD } from "../runtime/build.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Backlog, DeliveryQueue } from "../store/queue.ts";
@@ -175,15 +176,16 @@ function attempts({ deliveredAttempts, failedByStatus, failedByError }: EngineCo
   ];
 }
 
-const STATES = ["due", "busy", "paced", "waiting", "blocked", "delivering", "held"] as const;
-
 /** What is unfinished. Where the store cannot be read these have no values; all other metrics have. */
 function addBacklogMetrics({ gauge }: Instruments, { store, clock }: MetricSources): void {
   const read = backlogReader(store.queue, clock);
   gauge(
     "evreg_backlog_deliveries",
     "Unfinished deliveries: due now, due behind others of their subscription that are being delivered (busy), due at a rate limit (paced), waiting for their time or turn, behind one that blocks (blocked), being delivered, held as their subscription is paused.",
-    () => read((backlog) => Object.fromEntries(STATES.map((state) => [state, backlog[state].deliveries]))),
+    () =>
+      read((backlog) =>
+        Object.fromEntries(BACKLOG_CAUSES.map((state) => [state, backlog[state].deliveries])),
+      ),
     "state",
   );
   gauge(
@@ -191,7 +193,7 @@ function addBacklogMetrics({ gauge }: Instruments, { store, clock }: MetricSourc
     "For how long the first of them has been due, or (delivering) under way; 0 without one.",
     () =>
       read((backlog, atMs) => {
-        const aged = STATES.filter((state) => state !== "waiting");
+        const aged = BACKLOG_CAUSES.filter((state) => state !== "waiting");
         const since = (state: (typeof aged)[number]): number => backlog[state].sinceMs ?? atMs;
         return Object.fromEntries(aged.map((state) => [state, Math.max(0, atMs - since(state)) / 1_000]));
       }),
