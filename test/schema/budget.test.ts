@@ -176,58 +176,10 @@ describe("ordinary payloads use a small part of the budget", () => {
   });
 });
 
-describe("counting does not change results", () => {
-  test.each(["a/b", "~", "~1", "/", "0", "a".repeat(100), "/~".repeat(100)])(
-    "an error below the name %j is found there",
-    (name) => {
-      const value = { [name]: { [name]: 5 } };
-      const field = of({ additionalProperties: { additionalProperties: { type: "string" } } }, value);
-      expect(field?.value).toBe(5);
-      expect(field).toEqual(
-        of({ patternProperties: { "": { patternProperties: { "": { type: "string" } } } } }, value),
-      );
-      const recursive = {
-        definitions: {
-          d: { additionalProperties: { anyOf: [{ type: "string" }, { $ref: "#/definitions/d" }] } },
-        },
-      };
-      expect(
-        of({ ...recursive, additionalProperties: { $ref: "#/definitions/d" } }, { x: { [name]: [] } })?.value,
-      ).toEqual(
-        of({ ...recursive, additionalProperties: { $ref: "#/definitions/d" } }, { x: { plain: [] } })?.value,
-      );
-    },
-  );
-
-  test("constants are equal in whatever order their members are", () => {
-    const constant = { a: [1, { b: null }], c: "x", constructor: { d: 0 } };
-    const schemata = { const: constant };
-    expect(of(schemata, JSON.parse('{"constructor":{"d":-0},"c":"x","a":[1.0,{"b":null}]}'))).toBeUndefined();
-    for (const other of [
-      { a: [1, { b: null }], c: "x" },
-      { ...constant, e: 1 },
-      { ...constant, a: [1] },
-      { ...constant, a: { 0: 1, 1: { b: null } } },
-      { ...constant, c: "y" },
-      { ...constant, a: [1, { c: null }] },
-      null,
-      "x",
-    ])
-      expect(of(schemata, other)?.message).toMatch(/^must be /);
-    expect(of({ const: JSON.parse('{"__proto__":1}') }, {})?.message).toMatch(/^must be /);
-    expect(of({ const: [] }, {})?.message).toBe("must be []");
-  });
-
-  test("a list checked twice for unique items gives the same answer twice", () => {
-    const schemata = { allOf: [{ not: { uniqueItems: true } }, { uniqueItems: true }] };
-    expect(of(schemata, [1, 2, 1])?.message).toBe("must not hold the same item twice (items 0 and 2)");
-    expect(of(schemata, [1, 2])?.message).toBe("must not be of this kind");
-  });
-
-  test("a list of half a million without the required item is refused, next to another form too", () => {
-    const schemata = { anyOf: [{ contains: { type: "string" } }, { type: "null" }] };
-    expect(of(schemata, Array(500_000).fill(1))?.field).toBe("");
-  });
+test("a list checked twice for unique items gives the same answer twice", () => {
+  const schemata = { allOf: [{ not: { uniqueItems: true } }, { uniqueItems: true }] };
+  expect(of(schemata, [1, 2, 1])?.message).toBe("must not hold the same item twice (items 0 and 2)");
+  expect(of(schemata, [1, 2])?.message).toBe("must not be of this kind");
 });
 
 test("a check ends within the given steps, with a result or without", () => {

@@ -1,6 +1,5 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import { describe, expect, test } from "vitest";
-import { compileSchema } from "../../src/schema/validate/compile.ts";
 import { accepted } from "./refused.ts";
 
 const failure = (schemata: unknown, value: unknown) => accepted(schemata).validate(value);
@@ -321,25 +320,4 @@ describe("wide schemas are compiled in parts with the same meaning", () => {
       field: "[150]",
     });
   });
-});
-
-test("the same value always gets the same result, whatever was checked between", () => {
-  const schemata = {
-    properties: {
-      a: {
-        anyOf: [
-          { type: "string", pattern: "^x" },
-          { type: "array", items: { $ref: "#" } },
-        ],
-      },
-    },
-  };
-  const one = compileSchema(schemata);
-  const other = compileSchema(schemata);
-  const values = [{ a: "y" }, { a: [{ a: 1 }] }, { a: [{ a: "x" }] }, {}, { a: null }];
-  const answers = values.map((value) => one.validate(value));
-  for (let round = 0; round < 3; round++) {
-    expect(values.toReversed().map((value) => other.validate(value))).toEqual(answers.toReversed());
-    expect(values.map((value) => one.validate(value))).toEqual(answers);
-  }
 });
