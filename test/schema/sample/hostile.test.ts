@@ -3,18 +3,13 @@ import { checkSchema } from "../../../src/schema/check.ts";
 import { Sampler } from "../../../src/schema/generate/generator.ts";
 import { compileSchema } from "../../../src/schema/validate/compile.ts";
 import { cpuMs } from "../../support/cpu-time.ts";
+import { holding } from "./schemas.ts";
 
 // Schemas that evreg accepts, made to have a generator run on for ever or fill the memory. Steps are counted, so the bound
 // in seconds is generous; without it most of these would take minutes.
 
 const many = <T>(count: number, of: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => of(index));
-const holding = (schema: unknown, definitions = {}) => ({
-  type: "object",
-  required: ["a"],
-  properties: { a: schema },
-  definitions,
-});
 const node = { $ref: "#/definitions/node" };
 /** A tree that must branch 50-fold at each level above its leaves. */
 const wideTree = {
@@ -121,17 +116,14 @@ const HARD: readonly (readonly [name: string, schema: Record<string, unknown>])[
     "30 levels",
     many(30, () => 0).reduce<Record<string, unknown>>(
       (inner) => ({ required: ["a"], properties: { a: inner } }),
-      { $ref: "#/definitions/x" },
+      {},
     ),
   ],
 ];
 
 test.each(HARD)("%s: gives a payload that conforms", (_, schemata) => {
-  const whole = JSON.stringify(schemata).includes("definitions/x")
-    ? { ...schemata, definitions: { x: true } }
-    : schemata;
   const started = cpuMs();
-  const { payload } = new Sampler(whole).sample(1, 0);
+  const { payload } = new Sampler(schemata).sample(1, 0);
   expect(cpuMs() - started).toBeLessThan(10_000);
-  expect(compileSchema(whole).validate(payload)).toBeUndefined();
+  expect(compileSchema(schemata).validate(payload)).toBeUndefined();
 });

@@ -18,11 +18,14 @@ function typeOf(schema: unknown, definitions = {}): string {
     .replace(/; \};$/, "");
 }
 
+/** The declarations for one schema. */
+const sourceOf = (schemata: object): string =>
+  declarationsFor([{ name: "x", schemata, about: [] }], []).source;
+
 /** The declarations for one schema, on one line. */
 function declared(schemata: Record<string, unknown>): string {
   checkSchema(schemata);
-  const { source } = declarationsFor([{ name: "x", schemata, about: [] }], []);
-  return source.replaceAll(/\s+/g, " ").trim();
+  return sourceOf(schemata).replaceAll(/\s+/g, " ").trim();
 }
 
 const MEMBERS: readonly (readonly [schema: unknown, type: string])[] = [
@@ -324,4 +327,40 @@ test("the same schemas give the same text", () => {
     .slice(0, 9)
     .map(({ name, schemata }) => ({ name, schemata, about: [] }));
   expect(declarationsFor(structuredClone(schemas), [])).toEqual(declarationsFor(schemas, []));
+});
+
+// Schemas may be nested 64 deep: work that doubles with each level would never end.
+
+const DEPTH = 60;
+
+function nested(depth: number, around: (inner: object, level: number) => object): object {
+  const innermost = { type: ["string", "object"] };
+  return Array.from({ length: depth }).reduce<object>((inner, _, level) => around(inner, level), innermost);
+}
+
+const conditions = nested(DEPTH, (inner, level) => ({
+  if: { required: [`name${level}`] },
+  then: inner,
+  else: { properties: { a: {} } },
+}));
+
+test("nested conditions are printed in time", () => {
+  const source = sourceOf(conditions);
+  expect(source).toContain("name0");
+  expect(source.length).toBeLessThan(100_000);
+});
+
+test("other names have the type unknown where exact types would double with each level", () => {
+  const schemata = nested(30, (a) => ({ properties: { a }, additionalProperties: { type: "null" } }));
+  const source = sourceOf(schemata);
+  expect(source).toContain("[key: string]: unknown;");
+  expect(source).toMatch(/\[key: string\]:\s+(?:\| )?null\s+\| string/);
+  expect(source.length).toBeLessThan(50_000);
+});
+
+test("lists of lists of alternatives are printed in time", () => {
+  const lists = nested(20, (inner, level) => ({
+    anyOf: [{ type: "array", items: inner }, { const: `a text that fills half a line, of level ${level}` }],
+  }));
+  expect(sourceOf({ properties: { a: lists } })).toContain("of level 19");
 });
