@@ -119,15 +119,6 @@ describe("precedence", () => {
     });
   });
 
-  test("a duration is read into milliseconds, set or default, and off means none", async () => {
-    expect((await load()).config.delivery.disableAfter).toBe(432_000_000);
-    put("evreg.config.yaml", "delivery:", "  disableAfter: 90m");
-    expect((await load()).config.delivery.disableAfter).toBe(5_400_000);
-    expect((await load({ env: { EVREG_DELIVERY_DISABLE_AFTER: "off" } })).config.delivery.disableAfter).toBe(
-      0,
-    );
-  });
-
   test("the configuration is frozen at every level", async () => {
     const { config } = await load();
     const parts = [
@@ -141,17 +132,20 @@ describe("precedence", () => {
     expect(parts.filter((part) => !Object.isFrozen(part))).toEqual([]);
   });
 
-  test("retention is set in minutes, hours or days; of events it is for ever when unset, of changes 90 days", async () => {
-    expect((await load()).config.retention).toEqual({ audit: 90 * 86_400_000 });
-    for (const [text, ms] of [
-      ["1m", 60_000],
-      ["12h", 43_200_000],
-      ["36500d", 3_153_600_000_000],
-    ] as const) {
-      put("evreg.config.yaml", `retention: { events: ${text} }`);
-      expect((await load()).config.retention.events).toBe(ms);
-    }
-  });
+  test.each([
+    ["{}", {}, 432_000_000],
+    ["{ events: 1m, audit: off }", { events: 60_000, audit: 0 }, 432_000_000],
+    ["{ events: 12h }\ndelivery: { disableAfter: 90m }", { events: 43_200_000 }, 5_400_000],
+    ["{ events: 36500d }\ndelivery: { disableAfter: off }", { events: 3_153_600_000_000 }, 0],
+  ])(
+    "durations are read into milliseconds, and off means none: %s",
+    async (text, retention, disableAfter) => {
+      put("evreg.config.yaml", `retention: ${text}`);
+      const { config } = await load();
+      expect(config.retention).toEqual({ audit: 90 * 86_400_000, ...retention });
+      expect(config.delivery.disableAfter).toBe(disableAfter);
+    },
+  );
 
   test("SERVICE_ENVELOPE means EVREG_ENVELOPE", async () => {
     expect((await load({ env: { SERVICE_ENVELOPE: "77" } })).config.limits.payloadBytes).toBe(77);

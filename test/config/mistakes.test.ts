@@ -27,6 +27,13 @@ async function mistake(from: {
   throw new Error("nothing was refused");
 }
 
+/** The whole message, or what it has in it. */
+async function expectMistake(from: Parameters<typeof mistake>[0], message: string | RegExp): Promise<void> {
+  const printed = await mistake(from);
+  if (typeof message === "string") expect(printed).toBe(message);
+  else expect(printed).toMatch(message);
+}
+
 test("an unknown key is refused, and an old encryption key needs a new one", async () => {
   const almost = "c2VjcmV0LWtleS10aGF0LWlzLW5vdC0zMi1ieXRlcw==";
   const bad = await mistake({ env: { EVREG_ENCRYPTION_KEY: almost } });
@@ -118,11 +125,9 @@ describe("a file's mistake is reported with its key, line and column, and what i
       "2:7: this is not the YAML evreg reads: *ui stands within &ui, which it would repeat without end",
     ],
     ["ui: *other", "1:5: this is not the YAML evreg reads: no anchor &other stands before this *other"],
-  ])("%j", async (file, message) => {
-    const printed = await mistake({ file });
-    if (typeof message === "string") expect(printed).toBe(`evreg.config.yaml:${message}`);
-    else expect(printed).toMatch(message);
-  });
+  ])("%j", (file, message) =>
+    expectMistake({ file }, typeof message === "string" ? `evreg.config.yaml:${message}` : message),
+  );
 
   test("endless aliases are reported", async () => {
     const levels = Array.from({ length: 9 }, (_, i) => `l${i + 1}: &l${i + 1} [${`*l${i},`.repeat(9)}]`);
@@ -151,14 +156,15 @@ describe("a variable's mistake is reported with the variable", () => {
     ],
     [{ EVREG_TIMEOUT: "1" }, /^EVREG_TIMEOUT: this variable means nothing to evreg/],
     [
+      { EVREG_TLS_CERT: "c.pem" },
+      "EVREG_TLS_CERT: tls.cert needs tls.key beside it: https takes a certificate and its key",
+    ],
+    [{ EVREG_TLS_KEY: "k.pem" }, /^EVREG_TLS_KEY: tls\.key needs tls\.cert/],
+    [
       { EVREG_BOOTSTRAP_TOKEN: `evreg_${"0".repeat(36)}` },
       "EVREG_BOOTSTRAP_TOKEN: auth.bootstrapToken must be a token of evreg: evreg_, 30 letters or digits, and their 6 characters of checksum",
     ],
-  ])("%j", async (env, message) => {
-    const printed = await mistake({ env });
-    if (typeof message === "string") expect(printed).toBe(message);
-    else expect(printed).toMatch(message);
-  });
+  ])("%j", (env, message) => expectMistake({ env }, message));
 
   test("an empty variable counts as unset, and those Kubernetes makes for a service named evreg are ignored", async () => {
     const { config } = await loadConfig({
@@ -179,14 +185,10 @@ describe("a variable's mistake is reported with the variable", () => {
 });
 
 describe("other mistakes", () => {
-  test("in a flag are reported with the flag", async () => {
-    expect(await mistake({ flags: { port: -1 } })).toBe(
-      "--port: port must be a whole number from 0 to 65535, not -1",
-    );
-    expect(await mistake({ flags: { "log-level": "loud" } })).toMatch(
-      /^--log-level: log\.level must be one of/,
-    );
-  });
+  test.each([
+    [{ port: -1 }, "--port: port must be a whole number from 0 to 65535, not -1"],
+    [{ "log-level": "loud" }, /^--log-level: log\.level must be one of/],
+  ])("in a flag are reported with the flag: %j", (flags, message) => expectMistake({ flags }, message));
 
   test("are all reported at once", async () => {
     const file = "port: x\nnope: 1\n";
@@ -246,11 +248,4 @@ test("every refused value is reported with its own key, for every key", async ()
       new RegExp(`^${key.env}: ${key.path} must be `),
     );
   }
-});
-
-test("a certificate needs its key, and a key its certificate", async () => {
-  expect(await mistake({ env: { EVREG_TLS_CERT: "c.pem" } })).toBe(
-    "EVREG_TLS_CERT: tls.cert needs tls.key beside it: https takes a certificate and its key",
-  );
-  expect(await mistake({ env: { EVREG_TLS_KEY: "k.pem" } })).toContain("tls.key needs tls.cert");
 });
