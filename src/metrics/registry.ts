@@ -164,16 +164,17 @@ function addDeliveryMetrics(
 }
 
 function attempts({ deliveredAttempts, failedByStatus, failedByError }: EngineCounts): Reading {
-  const row = (value: number, outcome: string, status: string, error: string): MetricValue => {
-    return { value, labels: { outcome, status_class: status, error_code: error } };
-  };
   return [
-    row(deliveredAttempts, "delivered", "2xx", ""),
-    ...FAILED_STATUS_CLASSES.map((status) => row(failedByStatus[status], "failed", status, "")),
+    attemptsThat("delivered", "2xx", "", deliveredAttempts),
+    ...FAILED_STATUS_CLASSES.map((status) => attemptsThat("failed", status, "", failedByStatus[status])),
     ...ATTEMPT_ERROR_CODES.map((error) =>
-      row(failedByError[error], error === "interrupted" ? "returned" : "failed", "", error),
+      attemptsThat(error === "interrupted" ? "returned" : "failed", "", error, failedByError[error]),
     ),
   ];
+}
+
+function attemptsThat(outcome: string, status: string, error: string, value: number): MetricValue {
+  return { value, labels: { outcome, status_class: status, error_code: error } };
 }
 
 /** What is unfinished. Where the store cannot be read these have no values; all other metrics have. */
@@ -215,9 +216,9 @@ function backlogReader(queue: Pick<DeliveryQueue, "backlog">, clock: Clock) {
     reading = undefined;
     return [backlog, nowMs];
   };
-  return async (valuesOf: (backlog: Backlog, atMs: number) => Reading): Promise<Reading> => {
+  return async (readingOf: (backlog: Backlog, atMs: number) => Reading): Promise<Reading> => {
     const [backlog, atMs] = await (reading ??= readOnce());
-    return backlog === undefined ? [] : valuesOf(backlog, atMs);
+    return backlog === undefined ? [] : readingOf(backlog, atMs);
   };
 }
 
