@@ -226,8 +226,10 @@ describe("retries", () => {
     const { publish, tries } = unsteady(unreachable("ECONNREFUSED"));
     await expect(publish(KEYED, {})).rejects.toMatchObject({ code: "unreachable" });
     expect(tries()).toBe(1);
-    const restarted = unsteady(taken(KEYED), unreachable("ECONNRESET"), unreachable("ECONNREFUSED"));
-    await restarted.publish(KEYED, {});
+    const other = unsteady(new EvregError("unreachable", "No.", { status: 404 }));
+    await expect(other.publish(KEYED, {})).rejects.toMatchObject({ code: "unreachable" });
+    expect(other.tries()).toBe(1);
+    const restarted = unsteady(unreachable("ECONNRESET"), unreachable("ECONNREFUSED"));
     expect(await restarted.publish(KEYED, {})).toEqual(taken(KEYED));
     expect(restarted.told).toEqual(["The server did not answer (ECONNRESET). Trying again for 2 minutes."]);
   });

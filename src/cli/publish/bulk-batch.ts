@@ -132,8 +132,7 @@ export function withRetry(publish: PublishItems, options: RetryOptions): Publish
         if (!(error instanceof EvregError)) throw error;
         failure = error;
       }
-      // A proxy's answer, too, comes from the right place.
-      wasThere ||= failure.code !== "unreachable" || failure.details["status"] !== undefined;
+      wasThere ||= isFromServer(failure);
       untilMs ??= nowMs() + RETRY_WINDOW_MS;
       const waitMs = Math.max(failure.retryAfterMs ?? 0, Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** tries));
       const isSafe = wasThere && (isKeyed || isCertain(failure));
@@ -169,6 +168,15 @@ const NEVER_SENT = new Set<unknown>([
   "EHOSTUNREACH",
   "ENETUNREACH",
 ]);
+
+const CONNECTION_BROKEN = new Set<unknown>(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "TimeoutError"]);
+/** A proxy whose server is down answers with these. Any other answer that is not evreg's is probably that of the wrong server. */
+const GATEWAY_STATUSES = new Set<unknown>([429, 502, 503, 504]);
+
+/** Whether a failure shows that a server is there. */
+function isFromServer({ code, details: { cause, status } }: EvregError): boolean {
+  return code !== "unreachable" || CONNECTION_BROKEN.has(cause) || GATEWAY_STATUSES.has(status);
+}
 
 /** Whether a failure means that nothing was stored, as a refusal of the whole batch does. */
 export function isCertain(failure: unknown): boolean {
