@@ -35,6 +35,20 @@ export function changedSettings(
   return { ...after, on_exhausted: after.ordered !== false ? (after.on_exhausted ?? "block") : null };
 }
 
+/**
+ * Checks what a schema does not say of settings that are given.
+ * @param before those that stay where none are given
+ * @throws `invalid`
+ */
+export function checkSettings(
+  { headers = null, ordered, on_exhausted: exhausted = null }: Partial<SubscriptionSettings>,
+  before: SubscriptionSettings = NO_SETTINGS,
+): void {
+  if (headers !== null) checkExtraHeaders("headers", headers);
+  if (exhausted === null || (ordered ?? before.ordered) !== false) return;
+  throw invalidField("on_exhausted", "is for subscriptions that are ordered only", exhausted);
+}
+
 const NAME = new RegExp(HEADER_NAME);
 const VALUE = new RegExp(HEADER_VALUE);
 

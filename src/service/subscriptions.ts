@@ -4,7 +4,7 @@ import { EvregError, invalidField } from "../domain/error.ts";
 import { checkHandlerUrl } from "../domain/handler-url.ts";
 import { checkActionPattern, checkLabel, isPattern } from "../domain/names.ts";
 import { NEW_CLAIM, type NewClaim, PULL_LIMITS, PULL_RESULTS, type PullResults } from "../domain/pull.ts";
-import { checkExtraHeaders, settingsIn, type SubscriptionSettings } from "../domain/subscription-settings.ts";
+import { checkSettings, settingsIn, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import {
   type Bearer,
   checkBearerToken,
@@ -340,10 +340,8 @@ function settingsOf(
   before?: SubscriptionSettings,
 ): Partial<SubscriptionSettings> {
   const settings = settingsIn(body);
-  if ((settings.headers ?? null) !== null) checkExtraHeaders("headers", settings.headers!);
-  const ordered = settings.ordered ?? before?.ordered ?? false;
-  if (ordered !== false || (settings.on_exhausted ?? null) === null) return settings;
-  throw invalidField("on_exhausted", "is for subscriptions that are ordered only", settings.on_exhausted);
+  checkSettings(settings, before);
+  return settings;
 }
 
 /** Makes a secret in the form of Standard Webhooks, which libraries of receivers read. */

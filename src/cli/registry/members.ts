@@ -4,7 +4,7 @@ import { invalidField } from "../../domain/error.ts";
 import { checkHandlerForm } from "../../domain/handler-url.ts";
 import type { BodySchema } from "../../domain/request.ts";
 import { defaultRetries, type RetryDefaults } from "../../domain/retry.ts";
-import { checkExtraHeaders } from "../../domain/subscription-settings.ts";
+import { checkSettings } from "../../domain/subscription-settings.ts";
 import { checkForMode } from "../../domain/subscription.ts";
 import { ACTION as ACTION_RECORD } from "../../model/action.ts";
 import type { Field, Fields } from "../../model/field.ts";
@@ -124,15 +124,11 @@ export function checkMembers(kind: DeclaredKind, values: Record<string, unknown>
   }
   const fault = validatorOf(kind).validate(values);
   if (fault !== undefined) throw invalidField(fault.field, fault.message);
-  const { headers, ordered = false, on_exhausted: exhausted, mode } = values as Values;
-  if ((headers ?? null) !== null) checkExtraHeaders("headers", headers as Record<string, string>);
-  if (kind === SUBSCRIPTION) {
-    if (mode !== "pull" && values["handler"] === undefined) throw invalidField("handler", "is required");
-    checkForMode(mode === "pull" ? "pull" : "push", values);
-  }
-  if (ordered === false && (exhausted ?? null) !== null) {
-    throw invalidField("on_exhausted", "is for subscriptions that are ordered only");
-  }
+  if (kind !== SUBSCRIPTION) return;
+  const mode = values["mode"] === "pull" ? "pull" : "push";
+  checkSettings(values);
+  if (mode === "push" && values["handler"] === undefined) throw invalidField("handler", "is required");
+  checkForMode(mode, values);
 }
 
 const validatorOf = memoize(({ body }: DeclaredKind) => compileSchema(body));
