@@ -119,8 +119,6 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
   }
 }
 
-const MAX_SET = 100;
-
 export class Trigger extends TargetCommand {
   static override writes = true;
   static override summary = "Publish an event with a payload made up from the action's schema.";
@@ -145,7 +143,6 @@ It takes the scopes read and publish. actions sample makes up any number of even
     const { args, flags } = await this.parse(Trigger);
     const { action } = args;
     const { set: members = [], seed, wait, timeout: timeoutS, "idempotency-key": idempotency_key } = flags;
-    if (members.length > MAX_SET) throw usageError(`--set: can be given at most ${MAX_SET} times.`);
     const options = { wait, timeoutS, output: this.outputFor(flags), record: EVENTS.record };
     const act = async (evreg: Evreg) => {
       const payload = await sampleOf(evreg, action, { seed, members });

@@ -2,8 +2,7 @@ import { Flags } from "@oclif/core";
 import { TargetCommand, examples } from "../cli/base-command.ts";
 import { definedOnly, expiry, textArg, textFlag } from "../cli/flags.ts";
 import { listCommand, recordCommand } from "../cli/resource-command.ts";
-import { usageError } from "../cli/usage-errors.ts";
-import { parseScope, SCOPE_NAMES } from "../domain/token.ts";
+import { SCOPE_NAMES } from "../domain/token.ts";
 import { NEW_TOKEN_RECORD, SCOPE_MAY, TOKENS } from "../cli/views/tokens.ts";
 import { systemClock } from "../runtime/clock.ts";
 
@@ -31,7 +30,6 @@ A scope can be limited to one application, such as publish:shop. admin:shop may 
     scope: Flags.string({
       summary: `What it may do: ${SCOPE_NAMES.join(", ")}, each alone or for one application, as publish:shop. Can be given more than once.`,
       helpValue: "SCOPE",
-      parse: (text) => Promise.resolve(checkedScope(text)),
       required: true,
       multiple: true,
       multipleNonGreedy: true,
@@ -59,14 +57,6 @@ A scope can be limited to one application, such as publish:shop. admin:shop may 
     await output.record(answer, NEW_TOKEN_RECORD);
     output.note("The token is shown only now; only a hash of it is kept.");
   }
-}
-
-/** Checked here for a message that names the forms; the service checks it all the same. */
-function checkedScope(text: string): string {
-  if (parseScope(text) !== undefined) return text;
-  throw usageError(
-    `publish, read, listen, write or admin, each optionally limited as publish:APPLICATION; not ${JSON.stringify(text)}.`,
-  );
 }
 
 export const TokensRevoke = recordCommand(TOKENS, "revoke", {

@@ -25,6 +25,10 @@ const REFUSED: readonly (readonly [string, RegExp])[] = [
     "subscriptions create --application x --subscription y --action a --handler https://example.com --max-retries 99",
     /^Error: --max-retries: must be/,
   ],
+  [
+    "tokens create x --scope read,foo",
+    /^Error: --scope: must be one of publish, .*, each alone or limited to an application .*\n {2}value: "foo"\n/,
+  ],
   ["tokens create x --scope read --expires 2020-01-01T00:00:00Z", /^Error: --expires: must be in the future/],
 ];
 

@@ -62,10 +62,6 @@ const MISTAKES: readonly (readonly [line: string, named: RegExp])[] = [
     "publish --batch - --atomic --on-error stop",
     /Error: --atomic and --on-error cannot be given together; leave one out\.\n/,
   ],
-  [
-    "tokens create x --scope foo",
-    /--scope: publish, read, listen, write or admin, each optionally limited as publish:APPLICATION; not "foo"/,
-  ],
   ["tokens create x --scope read --expires tomorrow", /--expires: .*90d.*ISO 8601.*"tomorrow"/],
   ["events --all --json", /--all and --json cannot be given together/],
   ["events --all --output table", /--all prints one record a line/],

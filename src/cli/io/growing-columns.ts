@@ -8,7 +8,6 @@ export interface Cell {
   readonly color?: Color | undefined;
 }
 
-/** Most cells of a column, as parts of the line; the last column takes the rest. */
 const GAP = "  ";
 
 /**
