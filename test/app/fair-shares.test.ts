@@ -1,46 +1,27 @@
 import { expect, test } from "vitest";
-import type { RunningServer } from "../../src/app/server.ts";
 import { SEARCH_LIMITS } from "../../src/domain/event.ts";
-import { readTokenFile } from "../../src/runtime/find-server.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
 import { dataFolder, start } from "./setup.ts";
 
 // One token takes all that it can get, over the network, and another goes on as if it were alone.
 
-interface Server {
-  readonly get: (
-    token: string,
-    path: string,
-    signal?: AbortSignal,
-  ) => Promise<{ status: number; body: string }>;
-  /** A token that reads. */
-  readonly token: (name: string) => Promise<string>;
-}
-
-async function serverWith(count: number, payload: object): Promise<Server> {
-  const data = dataFolder();
-  const { url }: RunningServer = await start(data);
-  const admin = readTokenFile(data)!;
-  const ask = async (token: string, path: string, signal?: AbortSignal, body?: object) => {
-    const response = await fetch(`${url}${path}`, {
-      signal: signal ?? null,
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
-    });
+/** A server with so many events of that payload. */
+async function serverWith(count: number, payload: object) {
+  const { url, evreg } = await start(dataFolder());
+  await evreg.actions.create({ action: "a.b", application: "shop", schemata: { type: "object" } });
+  const event = { action: "a.b", payload: RawJson.fromValue(payload) };
+  for (let left = count; left > 0; left -= 1_000) {
+    await evreg.events.publishBatch(Array.from({ length: Math.min(left, 1_000) }, () => event));
+  }
+  const get = async (token: string, path: string, signal: AbortSignal | null = null) => {
+    const headers = { authorization: `Bearer ${token}` };
+    const response = await fetch(`${url}${path}`, { signal, headers });
     return { status: response.status, body: await response.text() };
   };
-  const made = async (path: string, body: object): Promise<{ data: { token: string } }> => {
-    const { status, body: text } = await ask(admin, path, undefined, body);
-    if (status !== 201) throw new Error(text);
-    return JSON.parse(text) as { data: { token: string } };
-  };
-  await made("/v1/actions", { action: "a.b", application: "shop", schemata: { type: "object" } });
-  for (let left = count; left > 0; left -= 1_000) {
-    const events = Array.from({ length: Math.min(left, 1_000) }, () => ({ action: "a.b", payload }));
-    await made("/v1/events/batch", { events });
-  }
+  /** A token that reads. */
   const token = async (name: string): Promise<string> =>
-    (await made("/v1/tokens", { name, scopes: ["read"] })).data.token;
-  return { get: ask, token };
+    (await evreg.tokens.create({ name, scopes: ["read"] })).data.token;
+  return { get, token };
 }
 
 const searchFor = (where: object): string => `/v1/events?where=${encodeURIComponent(JSON.stringify(where))}`;

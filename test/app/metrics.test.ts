@@ -6,6 +6,7 @@ import type { Schemata } from "../../src/domain/action.ts";
 import { ATTEMPT_ERROR_CODES } from "../../src/model/delivery.ts";
 import { REFUSAL_REASONS } from "../../src/metrics/counters.ts";
 import { type Family, parseMetrics, valueOf } from "../support/prometheus.ts";
+import { post } from "../support/post.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { dataFolder, LOOPBACK, start } from "./setup.ts";
@@ -53,12 +54,10 @@ describe("GET /metrics", () => {
     return data.rowid;
   }
 
-  function post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<number> {
-    const all = { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers };
-    const text = typeof body === "string" ? body : JSON.stringify(body);
-    return fetch(server.url + path, { method: "POST", headers: all, body: text }).then(
-      async (response) => (await response.arrayBuffer(), response.status),
-    );
+  async function send(path: string, body: unknown, headers: Record<string, string> = {}): Promise<number> {
+    const response = await post(server.url + path, body, { authorization: `Bearer ${token}`, ...headers });
+    await response.arrayBuffer();
+    return response.status;
   }
 
   async function scrape(): Promise<ReadonlyMap<string, Family>> {
@@ -82,22 +81,22 @@ describe("GET /metrics", () => {
     const muchLater = await subscribe("much-later");
     await subscribe("none", 5, { required: ["no such member"] });
 
-    for (let n = 0; n < 6; n += 1) expect(await post("/v1/events", good(String(n)))).toBe(201);
+    for (let n = 0; n < 6; n += 1) expect(await send("/v1/events", good(String(n)))).toBe(201);
     const key = { "idempotency-key": "k" };
-    expect(await post("/v1/events", good("k"), key)).toBe(201);
-    expect(await post("/v1/events", good("k"), key)).toBe(200);
-    expect(await post("/v1/events", good("other"), key)).toBe(409);
-    expect(await post("/v1/events", bad)).toBe(422);
-    expect(await post("/v1/events", { action: "none", payload: {} })).toBe(404);
-    expect(await post("/v1/events", "{")).toBe(400);
-    expect(await post("/v1/events", good("1"), { "content-type": "text/plain" })).toBe(415);
-    expect(await post("/v1/events", good("1"), { authorization: "Bearer x" })).toBe(401);
+    expect(await send("/v1/events", good("k"), key)).toBe(201);
+    expect(await send("/v1/events", good("k"), key)).toBe(200);
+    expect(await send("/v1/events", good("other"), key)).toBe(409);
+    expect(await send("/v1/events", bad)).toBe(422);
+    expect(await send("/v1/events", { action: "none", payload: {} })).toBe(404);
+    expect(await send("/v1/events", "{")).toBe(400);
+    expect(await send("/v1/events", good("1"), { "content-type": "text/plain" })).toBe(415);
+    expect(await send("/v1/events", good("1"), { authorization: "Bearer x" })).toBe(401);
     const reader = `Bearer ${await tokenWith("read")}`;
-    expect(await post("/v1/events", good("1"), { authorization: reader })).toBe(403);
-    expect(await post("/v1/events/batch", { events: [] })).toBe(422);
+    expect(await send("/v1/events", good("1"), { authorization: reader })).toBe(403);
+    expect(await send("/v1/events/batch", { events: [] })).toBe(422);
     const again = { ...good("k"), idempotency_key: "k" };
-    expect(await post("/v1/events/batch", { events: [good("a"), bad, again, good("b"), 7] })).toBe(207);
-    expect(await post("/v1/events/batch?atomic=true", { events: [good("c"), bad, good("d")] })).toBe(422);
+    expect(await send("/v1/events/batch", { events: [good("a"), bad, again, good("b"), 7] })).toBe(207);
+    expect(await send("/v1/events/batch?atomic=true", { events: [good("c"), bad, good("d")] })).toBe(422);
 
     const events = 9;
     await until("all deliveries to have ended or to wait", async () => {
@@ -191,7 +190,7 @@ describe("GET /metrics", () => {
     receiver.answer = () => ({ status: 500, headers: { "retry-after": "3600" } });
     const id = await subscribe("ok", 0);
     await server.evreg.subscriptions.update(id, { ordered: true });
-    await post("/v1/events", good("1"));
+    await send("/v1/events", good("1"));
     const blockedBy = async () => (await server.evreg.subscriptions.get(id)).data.blocked_by;
     await until("it to block", async () => (await blockedBy()) !== null);
     await server.evreg.subscriptions.update(id, { on_exhausted: "skip" });
@@ -202,7 +201,7 @@ describe("GET /metrics", () => {
     let status = 404;
     receiver.answer = () => ({ status });
     const id = await subscribe("ok", 0);
-    for (let n = 0; n < 3; n += 1) await post("/v1/events", good(String(n)));
+    for (let n = 0; n < 3; n += 1) await send("/v1/events", good(String(n)));
     const ended = (outcome: string, count: number) =>
       until(`${count} to be ${outcome}`, async () => {
         const metrics = await scrape();
@@ -212,7 +211,7 @@ describe("GET /metrics", () => {
     status = 204;
     await server.evreg.replays.start(id, { from: new Date(0).toISOString(), status: "failed" });
     await ended("delivered", 3);
-    await post("/v1/events", good("live"));
+    await send("/v1/events", good("live"));
     await ended("delivered", 4);
     // Made for the events of the past.
     const late = await subscribe("late");
@@ -232,8 +231,8 @@ describe("GET /metrics", () => {
     const before = linesOf(await scrape());
     receiver.answer = ({ body }) => ({ status: body.includes("1") ? 200 : 418 });
     for (const name of ["invoices", "invoices-2"]) await subscribe(name, 1);
-    for (let n = 0; n < 20; n += 1) await post("/v1/events", good(String(n)));
-    await post("/v1/events", { action: "no.such-action", payload: {} });
+    for (let n = 0; n < 20; n += 1) await send("/v1/events", good(String(n)));
+    await send("/v1/events", { action: "no.such-action", payload: {} });
     await receiver.received(40);
     const after = await scrape();
     expect(linesOf(after)).toEqual(before);
@@ -293,7 +292,7 @@ describe("GET /metrics", () => {
         expect([...metrics.keys()]).toEqual([...first.keys()]);
         expect(valueOf(metrics, "evreg_events_published_total", { via: "single" })).toBe(published);
       }
-      expect(await post("/v1/events", good(String(round)))).toBe(201);
+      expect(await send("/v1/events", good(String(round)))).toBe(201);
       published += 1;
     }
     await until("all to be delivered", async () => {

@@ -10,10 +10,9 @@ import { SHARDS } from "../../src/store/rules/shards.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/program.ts";
-import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { configFor } from "../support/server.ts";
 import { until } from "../support/until.ts";
-import { dataFolder, ORDER_PLACED, start } from "./setup.ts";
+import { dataFolder, openReceiver, ORDER_PLACED, publish, start, subscribed } from "./setup.ts";
 
 // Several servers on one database.
 
@@ -21,7 +20,6 @@ const HOUR_MS = 3_600_000;
 /** How often what is too old is removed. */
 const ROUND_MS = 300_000;
 
-const ACTION = "order.placed";
 let cluster: Cluster;
 let database: string;
 
@@ -37,6 +35,20 @@ function rows<T extends object>(text: string): Promise<readonly T[]> {
   return cluster.query<T>(text, database);
 }
 
+/** Makes what another node would: its row, with a lease of an hour. */
+async function addNode(id: string, { serves = 1, forSeconds = 3_600 } = {}): Promise<void> {
+  await rows(
+    `INSERT INTO evreg.node (id, owner, serves, until, seen)
+     VALUES ('${id}', '{}', ${serves}, clock_timestamp() + interval '${forSeconds} s', 0)`,
+  );
+}
+
+/** When the lease of the node that is no made-up one ends. */
+async function leaseEnd(): Promise<number> {
+  const text = "SELECT extract(epoch FROM until)::float8 AS seconds FROM evreg.node WHERE id <> 'other'";
+  return (await rows<{ seconds: number }>(text))[0]!.seconds;
+}
+
 async function shardsOfEach(): Promise<readonly number[]> {
   const held = await rows<{ shards: number }>(
     "SELECT count(*)::int AS shards FROM evreg.shard WHERE node IS NOT NULL GROUP BY node ORDER BY 1",
@@ -47,29 +59,6 @@ async function shardsOfEach(): Promise<readonly number[]> {
 function shared(...shards: readonly number[]): Promise<void> {
   return until(`the shards are shared as ${shards.join(", ")}`, async () => {
     return (await shardsOfEach()).join() === shards.join();
-  });
-}
-
-/** Makes an action with so many subscriptions that a receiver gets, each at a path of its own. */
-async function subscribed({ evreg }: RunningServer, count: number, action = ACTION): Promise<Receiver> {
-  const receiver = await startReceiver();
-  await evreg.actions.create({ action, application: "shop", schemata: { type: "object" } });
-  for (let number = 1; number <= count; number += 1) {
-    await evreg.subscriptions.create({
-      action,
-      application: "shop",
-      subscription: `hook-${number}`,
-      handler: `${receiver.url}/${number}`,
-    });
-  }
-  return receiver;
-}
-
-function publish(server: RunningServer, id: number, action = ACTION): Promise<Response> {
-  return fetch(`${server.url}/v1/events`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ action, payload: { id } }),
   });
 }
 
@@ -95,9 +84,7 @@ describe("several nodes", () => {
 
   test("keep no shard free for one that is silent, and likely dead", async () => {
     await (await serve()).stop();
-    await rows(
-      "INSERT INTO evreg.node (id, owner, serves, until, seen) VALUES ('silent', '{}', 1, clock_timestamp() + interval '6.5 s', 0)",
-    );
+    await addNode("silent", { forSeconds: 6.5 });
     await serve();
     await shared(SHARDS);
     expect(
@@ -110,9 +97,9 @@ describe("several nodes", () => {
     await shared(SHARDS);
     const receiver = await subscribed(node, 1);
     // As after a SIGKILL: it has the shards and a delivery, and beats no more.
+    await addNode("dead");
     await cluster.run(
-      `INSERT INTO evreg.node (id, owner, serves, until, seen) VALUES ('dead', '{}', 1, clock_timestamp() + interval '1 h', 0);
-       UPDATE evreg.shard SET node = 'dead'; UPDATE evreg.turn SET epoch = epoch + 1`,
+      "UPDATE evreg.shard SET node = 'dead'; UPDATE evreg.turn SET epoch = epoch + 1",
       database,
     );
     await publish(node, 1);
@@ -124,27 +111,14 @@ describe("several nodes", () => {
     await rows("UPDATE evreg.node SET until = clock_timestamp() WHERE id = 'dead'");
     await receiver.received(1);
     expect(receiver.requests[0]!.headers["webhook-attempt"] ?? "2").toBe("2");
-    await receiver.close();
-  });
-
-  test("refuse a token once its revocation is answered, whichever node did that", async () => {
-    const nodes = [await serve({}), await serve({})] as const;
-    const made = (await nodes[0].evreg.tokens.create({ name: "ci", scopes: ["read"] })).data;
-    const ask = (server: RunningServer): Promise<Response> =>
-      fetch(`${server.url}/v1/events`, { headers: { authorization: `Bearer ${made.token}` } });
-    for (const node of nodes) expect((await ask(node)).status).toBe(200);
-    await nodes[0].evreg.tokens.revoke(made.rowid);
-    for (const node of nodes) expect((await ask(node)).status).toBe(401);
   });
 
   test("answer a change of what others keep in memory once all have seen it, and all else at once", async () => {
     const node = await serve();
     const { evreg } = node;
-    const receiver = await subscribed(node, 3);
+    await subscribed(node, 3);
     const { rowid: token } = (await evreg.tokens.create({ name: "ci", scopes: ["read"] })).data;
-    await rows(
-      "INSERT INTO evreg.node (id, owner, serves, until, seen) VALUES ('silent', '{}', 0, clock_timestamp() + interval '1 h', 0)",
-    );
+    await addNode("silent", { serves: 0 });
     const answered: string[] = [];
     const changes = [
       evreg.subscriptions.update(1, { active: false }).then(() => answered.push("update")),
@@ -168,7 +142,6 @@ describe("several nodes", () => {
     expect(answered).toEqual([]);
     await rows("DELETE FROM evreg.node WHERE id = 'silent'");
     await Promise.all(changes);
-    await receiver.close();
   });
 
   test("stay alive for others while they wait for their turn to share", async () => {
@@ -178,21 +151,13 @@ describe("several nodes", () => {
     await holder.connect();
     await holder.query("BEGIN; SELECT FROM evreg.turn FOR UPDATE");
     // One has come, so the other one wants to share, and has to wait.
-    await rows(
-      "INSERT INTO evreg.node (id, owner, serves, until, seen) VALUES ('other', '{}', 1, clock_timestamp() + interval '1 h', 0)",
-    );
+    await addNode("other");
     await until("it waits for its turn", async () => {
       const waiting = await rows<{ pid: number }>(
         "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
       );
       return waiting.length > 0;
     });
-    const leaseEnd = async (): Promise<number> => {
-      const [node] = await rows<{ ms: number }>(
-        "SELECT extract(epoch FROM until)::float8 AS ms FROM evreg.node WHERE id <> 'other'",
-      );
-      return node!.ms;
-    };
     const before = await leaseEnd();
     await until("it renews its lease", async () => (await leaseEnd()) > before, 10_000);
     await holder.query("DELETE FROM evreg.node WHERE id = 'other'");
@@ -217,52 +182,35 @@ describe("several nodes", () => {
     });
   });
 
-  test("say which of their settings differ, at the start and to the doctor, and no secret", async () => {
+  test("say which of their settings differ, and no secret, and remove nothing for one that is not alike", async () => {
     const secrets = {
       auth: { bootstrapToken: mintToken((length) => Buffer.alloc(length, 1)) },
       encryption: { key: Buffer.alloc(32, 1).toString("base64") },
     };
     const own = { database: { url: cluster.url(database) }, ...secrets };
-    const warnings: string[] = [];
-    const warn = (_: object, message: string): void => {
-      if (message.includes("different settings")) warnings.push(message);
-    };
-    const logger = { ...silentLogger, warn };
-    const nodes = [await start(dataFolder(), { ...own, retention: { events: 86_400_000 } }, { logger })];
-    expect(warnings).toEqual([]);
-    nodes.push(await start(dataFolder(), own, { logger }));
-    const difference = /retention\.events is "1d" at \S+ \(process \d+\), and not set at \S+ \(process \d+\)/;
-    expect(warnings).toEqual([expect.stringMatching(difference)]);
-    for (const node of nodes) {
-      expect(await settingsFinding(node)).toMatchObject({
-        status: "warning",
-        found: expect.stringMatching(difference) as string,
-      });
-    }
-    const kept = (await rows<{ owner: string }>("SELECT owner FROM evreg.node"))
-      .map(({ owner }) => owner)
-      .join();
-    for (const secret of [secrets.auth.bootstrapToken, secrets.encryption.key, database]) {
-      expect(kept).not.toContain(secret);
-    }
-    await nodes[0]!.stop();
-    expect(await settingsFinding(nodes[1]!)).toMatchObject({ status: "ok" });
-  });
-
-  test("remove nothing for a setting that they do not have alike", async () => {
-    const own = { database: { url: cluster.url(database) } };
     const clock = new ManualClock(Date.now());
     const warnings: string[] = [];
     const warn = (_: object, message: string): void => void warnings.push(message);
-    const removing = await start(
-      dataFolder(),
-      { ...own, retention: { events: HOUR_MS } },
-      { clock, logger: { ...silentLogger, warn } },
-    );
+    const logger = { ...silentLogger, warn };
+    const differences = (): readonly string[] => warnings.filter((one) => one.includes("different settings"));
+    const removing = await start(dataFolder(), { ...own, retention: { events: HOUR_MS } }, { clock, logger });
     await shared(SHARDS);
+    expect(differences()).toEqual([]);
     // Without a time of its own it keeps them for good. The first one goes on doing what is to be done once.
-    const keeping = await start(dataFolder(), own);
+    const keeping = await start(dataFolder(), own, { logger });
     await shared(64, 64);
+    const found = expect.stringMatching(
+      /retention\.events is "1h" at \S+ \(process \d+\), and not set at \S+ \(process \d+\)/,
+    ) as string;
+    expect(differences()).toEqual([found]);
+    for (const node of [removing, keeping]) {
+      expect(await settingsFinding(node)).toMatchObject({ status: "warning", found });
+    }
+    const stored = (await rows<{ owner: string }>("SELECT owner FROM evreg.node")).map(({ owner }) => owner);
+    for (const secret of [secrets.auth.bootstrapToken, secrets.encryption.key, database]) {
+      expect(stored.join()).not.toContain(secret);
+    }
+
     const past = await openLocal({
       config: configFor(dataFolder(), own),
       version: "1",
@@ -281,6 +229,7 @@ describe("several nodes", () => {
     });
     expect(await total()).toBe(1);
     await keeping.stop();
+    expect(await settingsFinding(removing)).toMatchObject({ status: "ok" });
     await until("the event to be gone", async () => {
       await clock.advance(ROUND_MS);
       return (await total()) === 0;
@@ -296,7 +245,6 @@ describe("several nodes", () => {
     const receiver = await subscribed(node, 2);
     for (const id of [1, 2]) expect((await publish(node, id)).status).toBe(201);
     await receiver.received(4);
-    await receiver.close();
   });
 });
 
@@ -321,7 +269,7 @@ describe("two nodes that go on", () => {
 
   test("stream what happens at any of them", async () => {
     const action = "order.streamed";
-    const receiver = await subscribed(nodes[0], 4, action);
+    await subscribed(nodes[0], 4, action);
     const stream = await nodes[1].evreg.stream({ topics: ["events", "deliveries", "subscriptions"] });
     const seen: string[] = [];
     const reading = (async () => {
@@ -342,7 +290,6 @@ describe("two nodes that go on", () => {
     expect(seen).not.toContain("gap");
     await stream.close();
     await reading;
-    await receiver.close();
   });
 
   test("send each event once, whoever took it, and all lists are the same", async () => {
@@ -359,19 +306,26 @@ describe("two nodes that go on", () => {
       expect(numbers).toEqual([first + 3, first + 2, first + 1, first]);
     }
     expect(receiver.requests).toHaveLength(24);
-    await receiver.close();
   });
 
   test("validate by a schema that another one has changed", async () => {
     const action = "order.checked";
-    const receiver = await subscribed(nodes[0], 1, action);
+    await subscribed(nodes[0], 1, action);
     expect((await publish(nodes[1], 1, action)).status).toBe(201);
     const schemata = { type: "object", required: ["total"] };
     await nodes[0].evreg.actions.update(action, { schemata }, { compatibility: "none" });
     expect((await publish(nodes[1], 2, action)).status).toBe(422);
     await nodes[0].evreg.actions.update(action, { retired: true });
     expect((await publish(nodes[1], 3, action)).status).toBe(410);
-    await receiver.close();
+  });
+
+  test("refuse a token once its revocation is answered, whichever node did that", async () => {
+    const made = (await nodes[0].evreg.tokens.create({ name: "ci", scopes: ["read"] })).data;
+    const ask = (server: RunningServer): Promise<Response> =>
+      fetch(`${server.url}/v1/events`, { headers: { authorization: `Bearer ${made.token}` } });
+    for (const node of nodes) expect((await ask(node)).status).toBe(200);
+    await nodes[0].evreg.tokens.revoke(made.rowid);
+    for (const node of nodes) expect((await ask(node)).status).toBe(401);
   });
 
   test("run a replay at the node that has its subscription", async () => {
@@ -383,7 +337,6 @@ describe("two nodes that go on", () => {
       await nodes[0].evreg.replays.start(rowid, { status: "all", from: new Date(0).toISOString() });
     }
     await receiver.received(12);
-    await receiver.close();
   });
 
   test("stop sending what was paused, and know a new handler, before the change is answered", async () => {
@@ -405,14 +358,12 @@ describe("two nodes that go on", () => {
       return (await rows<{ n: number }>("SELECT count(*)::int AS n FROM evreg.lease"))[0]!.n === 0;
     });
     expect(receiver.requests.length).toBeLessThanOrEqual(sent + begun);
-    const other = await startReceiver();
+    const other = await openReceiver();
     for (const { rowid } of data) {
       await nodes[0].evreg.subscriptions.update(rowid, { active: true, handler: other.url });
     }
     const before = receiver.requests.length;
     await other.received(8);
     expect(receiver.requests.length).toBe(before);
-    await receiver.close();
-    await other.close();
   });
 });

@@ -5,6 +5,8 @@ import { onTestFinished } from "vitest";
 import { type RunningServer, type StartOptions, startServer } from "../../src/app/server.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
+import { post } from "../support/post.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { type Changes, configFor } from "../support/server.ts";
 
 /** A path for a data folder that does not exist yet. */
@@ -36,6 +38,13 @@ export function closing(evreg: Evreg): Evreg {
   return evreg;
 }
 
+/** A handler that is closed after the test at the latest. */
+export async function openReceiver(): Promise<Receiver> {
+  const receiver = await startReceiver();
+  onTestFinished(() => receiver.close());
+  return receiver;
+}
+
 /** Settings of a server whose handlers are receivers of tests. */
 export const LOOPBACK = { allowHttp: true, allowNetworks: ["127.0.0.0/8"] };
 
@@ -44,6 +53,30 @@ export const ORDER_PLACED = {
   application: "shop",
   schemata: { type: "object", properties: { id: { type: "string" } } },
 } as const;
+
+/** Makes an action with so many subscriptions that a receiver gets, each at a path of its own. */
+export async function subscribed(
+  { evreg }: RunningServer,
+  count = 1,
+  action: string = ORDER_PLACED.action,
+): Promise<Receiver> {
+  const receiver = await openReceiver();
+  const names = { action, application: "shop" };
+  await evreg.actions.create({ ...names, schemata: { type: "object" } });
+  for (let number = 1; number <= count; number += 1) {
+    const handler = `${receiver.url}/${number}`;
+    await evreg.subscriptions.create({ ...names, subscription: `hook-${number}`, handler });
+  }
+  return receiver;
+}
+
+export function publish(
+  { url }: RunningServer,
+  id: number,
+  action: string = ORDER_PLACED.action,
+): Promise<Response> {
+  return post(`${url}/v1/events`, { action, payload: { id } });
+}
 
 export async function status(url: string, headers: Record<string, string> = {}): Promise<number> {
   const response = await fetch(url, { headers });

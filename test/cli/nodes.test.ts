@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Finding } from "../../src/domain/operations.ts";
-import { lengthOf } from "../faults/length.ts";
+import { inLongForm, lengthOf } from "../faults/length.ts";
 import { commandLine } from "../support/command-line.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { launchProgram, startProgram, temporaryFolder } from "../support/program.ts";
@@ -10,8 +10,7 @@ import { until } from "../support/until.ts";
 
 // Several processes behind one address, as `evreg serve --nodes` starts them.
 
-/** A test of the long form alone, as it starts many servers. */
-const inLongForm = test.skipIf(lengthOf("cli/nodes").servers === 0);
+const { servers } = lengthOf("cli/nodes");
 const folder = temporaryFolder();
 const { run } = commandLine(folder.path, {});
 let cluster: Cluster;
@@ -42,7 +41,7 @@ inLongForm(
   "several serve behind one address, are replaced one by one, and where one was killed",
   async () => {
     const env = { EVREG_DATABASE_URL: cluster.url(database) };
-    const server = launchProgram(folder.path, ["--dev", "--nodes", "2"], env);
+    const server = launchProgram(folder.path, ["--dev", "--nodes", `${servers}`], env);
     let log = "";
     server.child.stderr!.on("data", (chunk: Buffer) => (log += chunk.toString()));
     const url = await server.ready;

@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { isLong, lengthOf, report, rounds } from "../faults/length.ts";
+import { afterEach, beforeEach, expect } from "vitest";
+import { inLongForm, isLong, lengthOf, report, rounds } from "../faults/length.ts";
 import { commandLine } from "../support/command-line.ts";
 import { cleanEnv, PROGRAM, runProgram, temporaryFolder } from "../support/program.ts";
 import { serveHere } from "../support/server.ts";
@@ -94,7 +94,7 @@ async function applied(where: string): Promise<string> {
 }
 
 for (const where of ["data folder", "server"]) {
-  test.skipIf(APPLICATIONS === 0)(
+  inLongForm(
     `a ${where}: killed half-way and repeated, apply reaches the same end, and then has nothing to do`,
     { timeout: TIMEOUT_MS },
     async () => {

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { lengthOf, report } from "../faults/length.ts";
+import { afterAll, beforeAll, expect } from "vitest";
+import { inLongForm, lengthOf, report } from "../faults/length.ts";
 import { connect } from "../../src/client/client.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { startProgram, temporaryFolder } from "../support/program.ts";
@@ -27,7 +27,7 @@ afterAll(async () => {
   folder.remove();
 });
 
-test.skipIf(kills === 0)(
+inLongForm(
   "a replay continues after kill -9 of the server, while publishing goes on",
   { timeout: 2 * LONGEST_MS },
   async () => {

@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { mintToken } from "../../src/domain/token-secret.ts";
 import { FORM } from "../../src/store/postgres/tables.ts";
-import { lengthOf } from "../faults/length.ts";
+import { inLongForm, lengthOf } from "../faults/length.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { PROGRAM, type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { post } from "../support/post.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 
@@ -16,7 +17,6 @@ const ACTION = "order.placed";
 const { subscriptions: SUBSCRIPTIONS, publishers: WORKERS, ...LENGTH } = lengthOf("e2e/rolling-upgrade");
 /** So many are published before, between and after all that is done. */
 const EVENTS_EACH = LENGTH["events each"];
-const inLongForm = test.skipIf(EVENTS_EACH === 0);
 const LONGEST_MS = 600_000;
 /** As a proxy does, the publisher leaves out a node that refused, for so long. */
 const LEFT_OUT_MS = 5_000;
@@ -87,16 +87,13 @@ async function startNode(name: string, build?: readonly string[]): Promise<Runni
 }
 
 /** Answers `undefined` where the node refuses, or cannot be reached. */
-async function post(
+async function ask(
   url: string,
   path: string,
   body: unknown,
 ): Promise<{ data: { rowid: number } } | undefined> {
-  const answer = await fetch(url + path, {
-    method: "POST",
-    headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
-    body: JSON.stringify(body),
-  }).catch(() => undefined);
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const answer = await post(url + path, body, headers).catch(() => undefined);
   if (answer === undefined || answer.status === 503) return undefined;
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${path} was answered with ${answer.status}: ${text}`);
@@ -154,7 +151,7 @@ class Publisher {
       const open = [...this.urls].filter((url) => (this.#leftOutUntilMs.get(url) ?? 0) <= nowMs);
       const url = open[this.asked % open.length] ?? [...this.urls][0]!;
       this.asked += 1;
-      const answer = await post(url, "/v1/events", event);
+      const answer = await ask(url, "/v1/events", event);
       if (answer !== undefined) {
         this.acknowledged.set(n, answer.data.rowid);
         return;
@@ -172,14 +169,14 @@ inLongForm(
     const old = [await startNode("one"), await startNode("two")];
     const urls = old.map(({ url }) => url);
     const receiver = await startReceiver();
-    await post(urls[0]!, "/v1/actions", {
+    await ask(urls[0]!, "/v1/actions", {
       action: ACTION,
       application: "shop",
       schemata: { type: "object" },
     });
     for (let number = 0; number < SUBSCRIPTIONS; number += 1) {
       const made = { action: ACTION, application: "shop", subscription: `hook-${number}` };
-      await post(urls[0]!, "/v1/subscriptions", { ...made, handler: `${receiver.url}/${number}` });
+      await ask(urls[0]!, "/v1/subscriptions", { ...made, handler: `${receiver.url}/${number}` });
     }
     const publisher = new Publisher(urls);
     await publisher.more();

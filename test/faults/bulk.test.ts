@@ -3,14 +3,14 @@ import { once } from "node:events";
 import { createWriteStream, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { memoryOf } from "../bench/memory.ts";
 import { payloadOf, SCHEMA } from "../bench/workload.ts";
 import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { cleanEnv, PROGRAM, type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
-import { lengthOf, report } from "./length.ts";
+import { inLongForm, lengthOf, report } from "./length.ts";
 
 // The promise under test: a file that is published with a key is stored whole and once, however often the process that
 // publishes it dies; and whatever the length of the file, that process stays small.
@@ -92,7 +92,7 @@ async function publish(killAt = Number.POSITIVE_INFINITY): Promise<Run> {
   return { code, stdout, tookMs: performance.now() - beganMs, peakMb };
 }
 
-test.skipIf(KILLS === 0)(
+inLongForm(
   `a bulk of ${EVENTS} events, killed ${KILLS} times, is stored whole and once`,
   { timeout: 60_000 + EVENTS },
   async () => {

@@ -2,6 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
+import { post } from "../support/post.ts";
 import { startProgram } from "../support/program.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
@@ -40,11 +41,7 @@ test.skipIf(disk === undefined)(
       fill(file);
       await until("the disk to be full", async () => (await publish(url, ledger, FILLER)) === 503, 20_000);
       expect((await fetch(`${url}/health`)).status).toBe(503);
-      const refusal = await fetch(`${url}/v1/events`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ action: "load.sent", payload: { n: 0 } }),
-      });
+      const refusal = await post(`${url}/v1/events`, { action: "load.sent", payload: { n: 0 } });
       expect([refusal.status, refusal.headers.has("retry-after")]).toEqual([503, true]);
       // Reads go on.
       expect((await fetch(`${url}/v1/events?limit=1`)).status).toBe(200);

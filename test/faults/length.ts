@@ -1,7 +1,11 @@
+import { test } from "vitest";
 import { LENGTHS, type Tested } from "./lengths.ts";
 
 /** `npm run test:faults` asks for the long form; the ordinary suite runs the short one. */
 export const isLong = process.env["FAULTS"] === "long";
+
+/** A test of the long form alone. */
+export const inLongForm = test.skipIf(!isLong);
 
 /** How much of each thing this file's test does now. */
 export function lengthOf<File extends Tested>(file: File): Record<keyof (typeof LENGTHS)[File], number> {

@@ -26,7 +26,7 @@ export const LENGTHS = {
 
   "app/metrics": { scrapes: [40, 1_000] },
   "cli/output/contract": { "formats on a data folder": [1, 3] },
-  "cli/nodes": { servers: [0, 1] },
+  "cli/nodes": { servers: [0, 2] },
   "cli/registry/export": { registries: [3, 100] },
   "delivery/rebinding": { "names each": [6, 40] },
   "e2e/apply": { applications: [0, 20], "subscriptions each": [0, 100] },

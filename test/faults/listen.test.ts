@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { cleanEnv, startProgram, STARTED_BY, temporaryFolder } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { lengthOf, report } from "./length.ts";
+import { inLongForm, lengthOf, report } from "./length.ts";
 import { settled } from "./load.ts";
 
 // The promise under test: a listener loses nothing, whichever side dies or sleeps, and repeats only what was under way.
@@ -93,7 +93,7 @@ async function kill(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-test.skipIf(kills === 0)(
+inLongForm(
   `a listener and its server are killed ${kills} times: nothing is lost, and order is kept`,
   { timeout: 60_000 + kills * 10_000 },
   async () => {

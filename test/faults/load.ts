@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { post } from "../support/post.ts";
 import { until } from "../support/until.ts";
 import type { Ledger } from "./ledger.ts";
 
@@ -97,12 +98,4 @@ export async function create(url: string, body: unknown): Promise<void> {
   const response = await post(url, body);
   if (response.status !== 201)
     throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
-}
-
-function post(url: string, body: unknown): Promise<Response> {
-  return fetch(url, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
 }

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { payloadOf, SCHEMA } from "../bench/workload.ts";
 import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
@@ -18,7 +18,7 @@ import {
   temporaryFolder,
 } from "../support/program.ts";
 import { until } from "../support/until.ts";
-import { lengthOf, report } from "./length.ts";
+import { inLongForm, lengthOf, report } from "./length.ts";
 
 // The promise under test: data are moved into a database and back with all their numbers; a move that is killed anywhere goes on
 // where it was; nobody serves what is half moved; and publishing stops only for the last comparison.
@@ -121,7 +121,7 @@ function bytesInFolder(): Promise<number> {
   return Promise.resolve(sizes[0]! + sizes[1]!);
 }
 
-test.skipIf(EVENTS === 0)(
+inLongForm(
   "everything is moved there and back, whatever kills the moves",
   { timeout: LIMIT_MS },
   async () => {

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect } from "vitest";
 import { fileSql } from "../support/file-sql.ts";
 import { launchProgram, startProgram } from "../support/program.ts";
 import type { ReceivedRequest } from "../support/receiver.ts";
 import { finish, useFault } from "./fault.ts";
-import { lengthOf, report } from "./length.ts";
+import { inLongForm, lengthOf, report } from "./length.ts";
 import { create, publish } from "./load.ts";
 
 // The promise under test: an ordered subscription's handler never gets an event after a later one, however often either of
@@ -122,7 +122,7 @@ function tooEarly(requests: readonly Seen[]): number {
   }).length;
 }
 
-test.skipIf(leastKills === 0)(
+inLongForm(
   `after kill -9 with ${KEYS} ordered subscriptions of ${events} events each, none comes after a later one`,
   { timeout: 2 * ENDING_MS },
   async () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Contexts } from "../../src/config/contexts.ts";
 import { runProgram, startProgram } from "../support/program.ts";
-import { isLong, lengthOf, report } from "./length.ts";
+import { inLongForm, lengthOf, report } from "./length.ts";
 import { makeData } from "./power-cut/data.ts";
 import { cannotRecord, Recording } from "./power-cut/recording.ts";
 import { ReportedFiles } from "./power-cut/reported-files.ts";
@@ -53,7 +53,7 @@ describe.skipIf(missing !== undefined)(
       },
     );
 
-    test.skipIf(!isLong)(
+    inLongForm(
       `during commands, ${cutsInCommands} times: each file that one said it wrote is there, and what it removed is not`,
       { timeout: TIMEOUT_MS },
       async () => {

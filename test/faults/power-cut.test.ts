@@ -1,12 +1,13 @@
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect } from "vitest";
 import { fileSql } from "../support/file-sql.ts";
 import { PROGRAM, type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { post } from "../support/post.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { Ledger } from "./ledger.ts";
-import { isLong, lengthOf, report } from "./length.ts";
+import { inLongForm, lengthOf, report } from "./length.ts";
 import { publish, register } from "./load.ts";
 import { cannotRecord, type Image, type Moment, Recording } from "./power-cut/recording.ts";
 
@@ -50,7 +51,7 @@ class CutLedger extends Ledger {
 
   async makeToken(url: string): Promise<void> {
     try {
-      const { status, rowid } = await post(`${url}/v1/tokens`, { name: "made", scopes: ["read"] });
+      const { status, rowid } = await made(`${url}/v1/tokens`, { name: "made", scopes: ["read"] });
       if (status === 201) this.tokens.push({ rowid, moment: this.#recording.moment() });
     } catch (error) {
       if (!(error instanceof TypeError || error instanceof SyntaxError)) throw error;
@@ -74,12 +75,8 @@ async function mixedLoad(server: RunningProgram, ledger: CutLedger, count: numbe
   await Promise.all([...publishing, making]);
 }
 
-async function post(url: string, body: unknown): Promise<{ status: number; rowid: number }> {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+async function made(url: string, body: unknown): Promise<{ status: number; rowid: number }> {
+  const response = await post(url, body);
   const { data } = (await response.json()) as { data?: { rowid: number } };
   return { status: response.status, rowid: data?.rowid ?? 0 };
 }
@@ -90,7 +87,7 @@ async function lostIn({ folder, moment }: Image, ledger: CutLedger) {
   const told = ledger.told.filter((one) => one.moment <= moment);
   const tokens = ledger.tokens.filter((one) => one.moment <= moment);
   const server = await startProgram(data, ["--dev"]);
-  const next = await post(`${server.url}/v1/events`, { action: "load.sent", payload: { n: 0 } });
+  const next = await made(`${server.url}/v1/events`, { action: "load.sent", payload: { n: 0 } });
   await server.end("SIGKILL");
   expect(next.status).toBe(201);
   const [kept] = fileSql(
@@ -168,7 +165,7 @@ describe.skipIf(missing !== undefined)(
     const cuts = lengths["cuts under load"] / seeds.length;
     const cutsAfter = lengths["cuts after a failed fsync"];
 
-    test.skipIf(!isLong).for(seeds)(
+    inLongForm.for(seeds)(
       `under mixed load, ${cuts} times: what was acknowledged is there (%i)`,
       { timeout: 60_000 + cuts * 10_000 },
       async (seed) => {
@@ -180,7 +177,7 @@ describe.skipIf(missing !== undefined)(
       },
     );
 
-    test.skipIf(!isLong)(
+    inLongForm(
       `after a failed fsync and a restart, ${cutsAfter} times: what was acknowledged is there`,
       { timeout: 60_000 + cutsAfter * 10_000 },
       async () => {
@@ -206,7 +203,7 @@ describe.skipIf(missing !== undefined)(
     );
 
     // What a test like this would find, were it there.
-    test.skipIf(!isLong).for([
+    inLongForm.for([
       ["synchronous=OFF", "OFF"],
       ["synchronous=NORMAL", "NORMAL"],
     ] as const)("%s is found to lose what it acknowledged", { timeout: 600_000 }, async ([name, value]) => {
@@ -217,7 +214,7 @@ describe.skipIf(missing !== undefined)(
       report(`power cut with ${name}`, sum);
     });
 
-    test.skipIf(!isLong)(
+    inLongForm(
       "a disk that ignores fsync is found to lose what was acknowledged",
       { timeout: 600_000 },
       async () => {

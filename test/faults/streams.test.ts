@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect } from "vitest";
 import { connect } from "../../src/client/client.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { startProgram, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
-import { lengthOf, report } from "./length.ts";
+import { inLongForm, lengthOf, report } from "./length.ts";
 import { create } from "./load.ts";
 
 // The promise under test: a stream shows every event once and in order, however often the server dies.
@@ -15,7 +15,7 @@ const ACTION = "load.sent";
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
-test.skipIf(KILLS === 0)(
+inLongForm(
   "a client that goes on through kill -9 of its server has each event once and in order",
   { timeout: 300_000 },
   async () => {

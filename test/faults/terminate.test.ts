@@ -1,8 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect } from "vitest";
 import { startProgram } from "../support/program.ts";
 import { finish, useFault } from "./fault.ts";
-import { lengthOf, report } from "./length.ts";
+import { inLongForm, lengthOf, report } from "./length.ts";
 import { Load, register } from "./load.ts";
 
 // The promise under test: a stop in order loses nothing, sends nothing twice to a handler that answers in time, and takes
@@ -14,7 +14,7 @@ const ANSWERS_AFTER_MS = 30;
 
 const fault = useFault(() => ({ after: pause(ANSWERS_AFTER_MS) }));
 
-test.skipIf(stops === 0)(
+inLongForm(
   `SIGTERM under load, ${stops} times: everything in flight is finished or returned, and nothing is sent twice`,
   { timeout: 60_000 + stops * 5_000 },
   async () => {

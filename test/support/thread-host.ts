@@ -43,7 +43,8 @@ threads.parentPort?.on("message", ({ path, port, isLastOfFile }: ScriptRun) => {
   port.on("close", () => {
     for (const timer of timers) clearTimeout(timer);
     runs += 1;
-    if (!isLastOfFile) void letGo().then(beFree);
+    // A script that works on a database has no file.
+    if (!isLastOfFile && statements.length > 0) void letGo().then(beFree);
     else {
       if (runs % RUNS_TO_COLLECT === 0) setImmediate(collect);
       beFree();

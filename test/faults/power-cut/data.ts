@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { expect } from "vitest";
 import { fileSql } from "../../support/file-sql.ts";
+import { post } from "../../support/post.ts";
 import { type Outcome, startProgram } from "../../support/program.ts";
 import { Ledger } from "../ledger.ts";
 import { publish, register } from "../load.ts";
@@ -28,11 +29,7 @@ export async function makeData(
   for (let n = 0; n < events; n += 50) {
     await Promise.all(Array.from({ length: 50 }, () => publish(server.url, ledger)));
   }
-  const rotation = await fetch(`${server.url}/v1/subscriptions/1/rotate-secret`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: "{}",
-  });
+  const rotation = await post(`${server.url}/v1/subscriptions/1/rotate-secret`, {});
   const { data: rotated } = (await rotation.json()) as { data: { secret: string } };
   await server.end(end);
   return rotated.secret;
