@@ -1,4 +1,4 @@
-import { field, type Fields } from "./field.ts";
+import { field, type Fields, ofSubscription } from "./field.ts";
 
 /**
  * pending → delivering → delivered
@@ -51,10 +51,7 @@ export const TLS_REASONS = [
 export const DELIVERY = {
   rowid: { answer: field.rowid, title: "Delivery" },
   event_id: { answer: field.rowid, title: "Event" },
-  subscription_id: { answer: field.rowid },
-  application: { answer: field.text },
-  subscription: { answer: field.text, title: "Subscription" },
-  action: { answer: field.text, title: "Action" },
+  ...ofSubscription,
   status: {
     answer: { type: "string", enum: DELIVERY_STATUSES },
     about:
@@ -95,13 +92,8 @@ export const DELIVERY_WITH_ATTEMPTS = {
   },
 } as const satisfies Fields;
 
-/** One try to send it, or one claim of a consumer. */
-export const ATTEMPT = {
-  attempt: { answer: { type: "integer", minimum: 1 }, title: "Attempt" },
-  consumer: {
-    answer: field.nullableText,
-    about: "Who took it from a subscription of mode `pull`; `null` for one that evreg sent.",
-  },
+/** When an attempt was made, and how long its parts took. */
+export const TIMES = {
   started_at: { answer: field.timestamp, title: "Started" },
   duration_ms: { answer: field.count, title: "ms" },
   dns_ms: {
@@ -121,6 +113,16 @@ export const ATTEMPT = {
     about: "Part of the duration, on a new connection: from the request to the start of the answer.",
     title: "First byte",
   },
+} as const satisfies Fields;
+
+/** One try to send it, or one claim of a consumer. */
+export const ATTEMPT = {
+  attempt: { answer: { type: "integer", minimum: 1 }, title: "Attempt" },
+  consumer: {
+    answer: field.nullableText,
+    about: "Who took it from a subscription of mode `pull`; `null` for one that evreg sent.",
+  },
+  ...TIMES,
   outcome: { answer: { type: "string", enum: ["delivered", "failed", "returned"] }, title: "Outcome" },
   status_code: { answer: { type: ["integer", "null"] }, title: "Answer" },
   error_code: { answer: { enum: [...ATTEMPT_ERROR_CODES, null] } },

@@ -28,7 +28,6 @@ export const EVENT = {
       description:
         "In a list with `deliveries=true`: how many of its deliveries are in each state; states without any are left out.",
     },
-
     isOptional: true,
   },
   payload_bytes: {

@@ -54,6 +54,14 @@ export interface Field {
   readonly form?: { readonly group: string; readonly hint?: string; readonly example?: string };
 }
 
+/** The members by which a record names the subscription that it is of. */
+export const ofSubscription = {
+  subscription_id: { answer: field.rowid },
+  application: { answer: field.text },
+  subscription: { answer: field.text, title: "Subscription" },
+  action: { answer: field.text, title: "Action" },
+} as const satisfies Fields;
+
 /** A kind of record, by its members. They are in the order in which answers have them. */
 export type Fields = Readonly<Record<string, Field>>;
 

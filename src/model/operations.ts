@@ -1,10 +1,6 @@
-import { field, type Fields } from "./field.ts";
+import { field, type Fields, ofSubscription } from "./field.ts";
 
-/**
- * Why a subscription needs a person, the gravest first. deactivated: evreg gave up on its handler. blocked: a delivery that used up
- * its retries holds up those behind it. failing: the last attempt failed. failed: deliveries failed for good within a day.
- * slowed: no attempt begins for now. paused: a person paused it, and it holds deliveries or has missed events.
- */
+/** Why a subscription needs a person, the gravest first; `ATTENTION` says what each means. */
 export const ATTENTION_REASONS = [
   "deactivated",
   "blocked",
@@ -59,10 +55,7 @@ export const ATTENTION = {
     about:
       "The gravest first. `deactivated`: evreg gave up on its handler. `blocked`: a delivery that used up its retries holds up those behind it. `failing`: the last attempt failed. `failed`: deliveries failed for good within a day. `unclaimed`: deliveries of a pull subscription have been due for five minutes, and nobody claims from it. `slowed`: no attempt begins for now. `paused`: a person paused it, and it holds deliveries or has missed events.",
   },
-  subscription_id: { answer: field.rowid },
-  application: { answer: field.text },
-  subscription: { answer: field.text },
-  action: { answer: field.text },
+  ...ofSubscription,
   since: {
     answer: field.nullableTimestamp,
     about:

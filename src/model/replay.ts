@@ -1,4 +1,4 @@
-import { field, type Fields } from "./field.ts";
+import { field, type Fields, ofSubscription } from "./field.ts";
 
 /**
  * Which of a subscription's events a replay sends; `NEW_REPLAY` describes each. Deliveries that are not finished stay as
@@ -14,10 +14,7 @@ export const REPLAY_SELECTIONS = ["failed", "waiting", "missed", "all"] as const
 export const REPLAY_STATUSES = ["running", "done", "cancelled", "failed"] as const;
 
 const REPLAYED = {
-  subscription_id: { answer: field.rowid },
-  application: { answer: field.text },
-  subscription: { answer: field.text, title: "Subscription" },
-  action: { answer: field.text, title: "Action" },
+  ...ofSubscription,
   selection: { answer: { type: "string", enum: REPLAY_SELECTIONS }, title: "Events" },
   from: { answer: field.timestamp, about: "Events published from this time on.", title: "From" },
   to: { answer: field.timestamp, about: "Events published before this time.", title: "To" },

@@ -7,13 +7,12 @@ export function bodyOf(
   body: "new" | "change",
   about: { readonly title: string; readonly description?: string },
 ): BodySchema {
-  const required = Object.keys(fields).filter((name) => body === "new" && fields[name]!.isRequired);
+  const members = Object.entries(fields).filter(([, field]) => field[body] !== undefined);
+  const required = members.flatMap(([name, field]) => (body === "new" && field.isRequired ? [name] : []));
   return {
     ...about,
     type: "object",
-    properties: Object.fromEntries(
-      Object.entries(fields).flatMap(([name, field]) => (field[body] ? [[name, field[body]]] : [])),
-    ),
+    properties: Object.fromEntries(members.map(([name, field]) => [name, field[body]])),
     ...(required.length === 0 ? {} : { required }),
     additionalProperties: false,
   };
