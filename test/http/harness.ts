@@ -1,3 +1,5 @@
+import { type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
+import { buffer } from "node:stream/consumers";
 import type { Health } from "../../src/domain/operations.ts";
 import type { Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
@@ -18,6 +20,21 @@ interface LogLine {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
+/** What goes with a request; a body that is no text goes as JSON. */
+export interface Sent {
+  readonly token?: string | undefined;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Got {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly bytes: Buffer;
+  /** Of JSON its value. */
+  readonly body: any;
+}
+
 export interface Harness {
   readonly url: string;
   readonly port: number;
@@ -28,6 +45,8 @@ export interface Harness {
   readonly owner: Evreg;
   /** A token with these scopes. */
   token(...scopes: Scope[]): Promise<string>;
+  /** @param line such as `GET /v1/actions` */
+  ask(line: string, sent?: Sent): Promise<Got>;
   close(): Promise<void>;
 }
 
@@ -82,10 +101,35 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       const { data } = await local.evreg.tokens.create({ name: scopes.join(" "), scopes });
       return data.token;
     },
+    ask: (line, sent) => ask(listener.port, line, sent),
     async close() {
       await listener.close(0);
       await local.close();
     },
+  };
+}
+
+/** By hand: `fetch` unpacks answers, follows redirects and sets `Host` itself. */
+async function ask(port: number, line: string, { token, body, headers = {} }: Sent = {}): Promise<Got> {
+  const [method, path] = line.split(" ") as [string, string];
+  const all = {
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...(body === undefined ? {} : { "content-type": "application/json" }),
+    ...headers,
+  };
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  const sent = Promise.withResolvers<IncomingMessage>();
+  request({ host: "127.0.0.1", port, path, method, headers: all }, sent.resolve)
+    .on("error", sent.reject)
+    .end(text);
+  const answer = await sent.promise;
+  const bytes = await buffer(answer);
+  const isJson = answer.headers["content-type"] === "application/json" && bytes.length > 0;
+  return {
+    status: answer.statusCode!,
+    headers: answer.headers,
+    bytes,
+    body: isJson ? JSON.parse(bytes.toString()) : {},
   };
 }
 

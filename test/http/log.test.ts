@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startHarness } from "./harness.ts";
-import type { Harness } from "./harness.ts";
+import { type Harness, type Sent, startHarness } from "./harness.ts";
 
 let harness: Harness;
 
@@ -28,13 +27,10 @@ afterAll(() => harness.close());
 test("a crash in a route is 500, scrubbed, and logged once with its cause", async () => {
   const token = await harness.token("read");
   const before = harness.log.length;
-  const response = await fetch(`${harness.url}/v1/actions`, {
-    headers: { authorization: `Bearer ${token}`, "x-request-id": "crash-1" },
-  });
-  expect(response.status).toBe(500);
-  const text = await response.text();
-  expect(JSON.parse(text)).toEqual({ error: expect.any(String), details: {}, code: 500 });
-  expect(text).not.toContain("hunter2");
+  const headers = { "x-request-id": "crash-1" };
+  const { status, body, bytes } = await harness.ask("GET /v1/actions", { token, headers });
+  expect([status, body]).toEqual([500, { error: expect.any(String), details: {}, code: 500 }]);
+  expect(String(bytes)).not.toContain("hunter2");
   const lines = harness.log.slice(before);
   const errors = lines.filter(({ level }) => level === "error");
   expect(errors).toHaveLength(1);
@@ -45,11 +41,9 @@ test("a crash in a route is 500, scrubbed, and logged once with its cause", asyn
 test("each request is one line: method, path, status, time and size, without query or token", async () => {
   const token = await harness.token("read");
   const before = harness.log.length;
-  const response = await fetch(`${harness.url}/v1/events?limit=1`, {
-    headers: { authorization: `Bearer ${token}`, "x-request-id": "trace/7:a+b=" },
-  });
-  const text = await response.text();
-  expect(response.headers.get("x-request-id")).toBe("trace/7:a+b=");
+  const sent = { token, headers: { "x-request-id": "trace/7:a+b=" } };
+  const { headers, bytes } = await harness.ask("GET /v1/events?limit=1", sent);
+  expect(headers["x-request-id"]).toBe("trace/7:a+b=");
   const lines = harness.log.slice(before);
   expect(lines).toEqual([
     {
@@ -61,7 +55,7 @@ test("each request is one line: method, path, status, time and size, without que
         path: "/v1/events",
         status: 200,
         durationMs: expect.any(Number),
-        bytes: Buffer.byteLength(text),
+        bytes: bytes.length,
         by: "read",
         address: "127.0.0.1",
       },
@@ -72,12 +66,12 @@ test("each request is one line: method, path, status, time and size, without que
 
 test("a refusal says why and to whom, and of nobody it tells no name", async () => {
   const token = await harness.token("read");
-  const send = async (headers: Record<string, string>) => {
+  const send = async (sent: Sent) => {
     const before = harness.log.length;
-    await (await fetch(`${harness.url}/v1/events/999999`, { headers })).arrayBuffer();
+    await harness.ask("GET /v1/events/999999", sent);
     return harness.log[before]!.fields;
   };
-  expect(await send({ authorization: `Bearer ${token}` })).toMatchObject({
+  expect(await send({ token })).toMatchObject({
     status: 404,
     reason: "There is no event 999999.",
     by: "read",
@@ -93,34 +87,27 @@ test("reads and publishes that succeed are logged at debug; refusals and changes
   const action = { action: "log.tested", application: "x", schemata: { type: "object" } };
   const PULLED = { application: "x", subscription: "p", action: "log.tested", mode: "pull" };
   const steps = [
-    ["GET", "/v1/events", undefined, "debug"],
-    ["POST", "/v1/actions", action, "info"],
-    ["POST", "/v1/events", { action: "log.tested", payload: {} }, "debug"],
-    ["POST", "/v1/events", { action: "log.tested", payload: 1 }, "info"],
-    ["GET", "/v1/events/999999", undefined, "info"],
-    ["GET", "/health", undefined, "debug"],
-    ["POST", "/v1/subscriptions", PULLED, "info"],
-    ["POST", "/v1/subscriptions/1/claims", {}, "debug"],
+    ["GET /v1/events", undefined, "debug"],
+    ["POST /v1/actions", action, "info"],
+    ["POST /v1/events", { action: "log.tested", payload: {} }, "debug"],
+    ["POST /v1/events", { action: "log.tested", payload: 1 }, "info"],
+    ["GET /v1/events/999999", undefined, "info"],
+    ["GET /health", undefined, "debug"],
+    ["POST /v1/subscriptions", PULLED, "info"],
+    ["POST /v1/subscriptions/1/claims", {}, "debug"],
   ] as const;
-  for (const [method, path, body, level] of steps) {
+  for (const [request, body, level] of steps) {
     const before = harness.log.length;
-    const response = await fetch(`${harness.url}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    await response.arrayBuffer();
-    expect(
-      harness.log.slice(before).map((line) => line.level),
-      `${method} ${path}`,
-    ).toEqual([level]);
+    await harness.ask(request, { token, body });
+    const levels = harness.log.slice(before).map((line) => line.level);
+    expect(levels, request).toEqual([level]);
   }
 });
 
 test.each(["", "a b", "a\tb", "x".repeat(129), 'a"b', "ü"])(
   "a request id of %j is replaced",
   async (given) => {
-    const response = await fetch(`${harness.url}/health`, { headers: { "x-request-id": given } });
-    expect(response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+    const { headers } = await harness.ask("GET /health", { headers: { "x-request-id": given } });
+    expect(headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
   },
 );
