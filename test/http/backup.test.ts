@@ -2,7 +2,7 @@ import { connect as connectSocket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startHarness, type Harness } from "./harness.ts";
+import { type Got, startHarness, type Harness } from "./harness.ts";
 
 let harness: Harness;
 let slow: Promise<void> = Promise.resolve();
@@ -32,21 +32,17 @@ beforeAll(async () => {
 afterAll(() => harness.close());
 
 /** A connection that is kept could be cut as an idle one just when it is used again. */
-const headersFor = async (from: Harness) => ({
-  authorization: `Bearer ${await from.token("admin")}`,
-  connection: "close",
-});
+const headers = { connection: "close" };
 
-const get = async (method = "GET", from = harness): Promise<Response> =>
-  fetch(`${from.url}/v1/backup`, { method, headers: await headersFor(from) });
+const get = async (from = harness): Promise<Got> =>
+  from.ask("GET /v1/backup", { token: await from.token("admin"), headers });
 
 test("a backup describes itself in headers, and is logged", async () => {
-  const response = await get();
-  const bytes = await response.arrayBuffer();
-  expect(response.status).toBe(200);
-  expect(Object.fromEntries(response.headers)).toMatchObject({
+  const { status, headers: described, bytes } = await get();
+  expect(status).toBe(200);
+  expect(described).toMatchObject({
     "content-type": "application/vnd.sqlite3",
-    "content-length": String(bytes.byteLength),
+    "content-length": String(bytes.length),
     "content-disposition": 'attachment; filename="evreg-backup.db"',
     "cache-control": "no-store",
     "repr-digest": expect.stringMatching(/^sha-256=:[A-Za-z0-9+/]{43}=:$/),
@@ -66,9 +62,7 @@ test("the connection of a backup is kept while it is made, where an idle one is 
     await new Promise((resolve) => idle.on("error", resolve).on("close", resolve));
   }
   made.resolve();
-  const response = await asked;
-  expect(response.status).toBe(200);
-  await response.arrayBuffer();
+  expect((await asked).status).toBe(200);
 });
 
 test("a caller who stops reading a backup is cut after a minute, and the next one is served", async () => {
@@ -93,17 +87,13 @@ test("a caller who stops reading a backup is cut after a minute, and the next on
   const request = ["GET /v1/backup HTTP/1.1", "host: x", `authorization: Bearer ${token}`, "", ""];
   stalled.write(request.join("\r\n"));
   await new Promise((resolve) => stalled.once("readable", resolve));
-  expect((await get("GET", other)).status).toBe(409);
+  expect((await get(other)).status).toBe(409);
   await clock.advance(59_999);
-  expect((await get("GET", other)).status).toBe(409);
   // Until the system's buffers are full, pieces are still taken.
-  let next = await get("GET", other);
-  while (next.status === 409) {
-    await clock.advance(60_000);
-    next = await get("GET", other);
-  }
+  let next = await get(other);
+  expect(next.status).toBe(409);
+  for (; next.status === 409; next = await get(other)) await clock.advance(60_000);
   expect(next.status).toBe(200);
-  await next.arrayBuffer();
   stalled.resume();
   await cut;
   await other.close();
@@ -118,7 +108,6 @@ test("a backup that is interrupted by a stop fails, and the log says so", async 
   await started.promise;
   stopping.abort(new EvregError("unavailable", "The server is being stopped."));
   made.resolve();
-  const response = await asked;
-  expect(response.status).toBe(503);
-  expect(await response.json()).toMatchObject({ error: "The server is being stopped.", code: 503 });
+  const body = { error: "The server is being stopped.", code: 503 };
+  expect(await asked).toMatchObject({ status: 503, body });
 });

@@ -54,13 +54,6 @@ function imported(entry: string): string[] {
   return [...seen].toSorted();
 }
 
-test("evreg/client names the Node version it needs on an older one", async () => {
-  const older = `data:text/javascript,Object.defineProperty(process.versions,"node",{value:"20.1.0"})`;
-  const code = 'import("evreg/client").catch((error) => console.log(error.message))';
-  const { stdout } = await inConsumer(["--import", older, "--eval", code]);
-  expect(stdout).toBe("evreg/client needs Node 22.19 or later; this is Node 20.1.0.\n");
-});
-
 test("evreg/client names the Node version before it loads a package that fails on that Node", async () => {
   const project = join(folder.path, "older");
   const undici = join(project, "node_modules/undici");

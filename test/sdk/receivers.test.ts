@@ -15,48 +15,37 @@ const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const OTHER = `whsec_${Buffer.alloc(32, 9).toString("base64")}`;
 
 const folder = temporaryFolder();
-const running: ChildProcess[] = [];
+let running: ChildProcess | undefined;
 mkdirSync(join(folder.path, "node_modules"));
 symlinkSync(ROOT, join(folder.path, "node_modules/evreg"));
 writeFileSync(join(folder.path, "package.json"), '{"type": "module"}');
 afterAll(async () => {
-  await Promise.all(
-    running.map(async (child) => {
-      const gone = new Promise((resolve) => child.once("close", resolve));
-      if (child.kill("SIGKILL")) await gone;
-    }),
-  );
+  const gone = new Promise((resolve) => running?.once("close", resolve));
+  if (running?.kill("SIGKILL")) await gone;
   folder.remove();
 });
 
-/** The block of the page that begins by naming this file, written to it. */
-function fromPage(name: string): string {
-  const block = blocksOf("docs/receivers.md").find(({ text }) => fileNamedBy(text) === name);
-  if (block === undefined)
-    throw new Error(`docs/receivers.md has no block that begins with the name ${name}.`);
-  const path = join(folder.path, name);
-  writeFileSync(path, block.text);
-  return path;
-}
-
-/** @returns its address, and what it prints */
-async function startReceiver(command: string, words: readonly string[]) {
+/** The receiver of the page, its address, and what it prints. */
+async function startReceiver() {
+  const block = blocksOf("docs/receivers.md").find(({ text }) => fileNamedBy(text) === "receiver.js");
+  const path = join(folder.path, "receiver.js");
+  writeFileSync(path, block!.text);
   const port = await freePort();
   const env = cleanEnv({ WEBHOOK_SECRET: SECRET, PORT: String(port) });
-  const child = spawn(command, words, { cwd: folder.path, env, stdio: ["ignore", "pipe", "pipe"] });
-  running.push(child);
+  const child = spawn(process.execPath, [path], { cwd: folder.path, env, stdio: ["ignore", "pipe", "pipe"] });
+  running = child;
   const told = { out: "", err: "" };
   child.stdout.on("data", (piece: Buffer) => (told.out += piece.toString()));
   child.stderr.on("data", (piece: Buffer) => (told.err += piece.toString()));
   const url = `http://127.0.0.1:${port}/`;
-  await until(`${command} ${words.join(" ")} listens`, async () => {
+  await until("the receiver listens", async () => {
     if (child.exitCode !== null) throw new Error(`It ended: ${told.err}`);
     return fetch(url, { method: "POST" }).then(
       () => true,
       () => false,
     );
   });
-  return { url, port, told };
+  return { url, told };
 }
 
 const EVENT = { payload: '{"name":"Zoë","id":7}', timestampedMs: Date.UTC(2026, 0, 2) };
@@ -73,7 +62,7 @@ async function statusOf(url: string, headers: Record<string, string>, body: Uint
 }
 
 test("the receiver in the documents accepts deliveries, and no forged or old ones", async () => {
-  const { url, told } = await startReceiver(process.execPath, [fromPage("receiver.js")]);
+  const { url, told } = await startReceiver();
   expect(await statusOf(url, signed())).toBe(204);
   await until("it tells of the event", () => told.out.includes("\n"));
   expect(told.out).toMatch(/^42 user\.created .*Zoë/);
@@ -83,15 +72,9 @@ test("the receiver in the documents accepts deliveries, and no forged or old one
   // What it prints may come behind its answer.
   await until("it tells of all four", () => told.out.split("\n").length === 5);
   const before = told.out;
-  const { "webhook-signature": _, "X-Evreg-Signature": __, ...unsigned } = signed();
-  expect.soft(await statusOf(url, unsigned)).toBe(401);
-  expect.soft(await statusOf(url, {})).toBe(401);
-  expect.soft(await statusOf(url, signed({ secret: OTHER }))).toBe(401);
+  const refused = [signed({ secret: OTHER }), signed({ agoMs: 310_000 }), signed({ agoMs: -310_000 }), {}];
+  for (const headers of refused) expect.soft(await statusOf(url, headers)).toBe(401);
   expect.soft(await statusOf(url, signed(), Buffer.concat([BODY, Buffer.from(" ")]))).toBe(401);
-  expect.soft(await statusOf(url, { ...signed(), "webhook-id": "evt_43_7" })).toBe(401);
-  expect.soft(await statusOf(url, signed({ agoMs: 310_000 }))).toBe(401);
-  expect.soft(await statusOf(url, signed({ agoMs: -310_000 }))).toBe(401);
-  expect.soft(await statusOf(url, { ...signed(), "webhook-timestamp": "now" })).toBe(401);
   expect(told.out).toBe(before);
   expect(told.out + told.err).not.toContain(SECRET.slice(6));
 });
