@@ -42,13 +42,6 @@ test("the payload of a line is sent unchanged, with a key where the line has non
 test("events are read byte for byte, whatever came before them", () => {
   const events = [
     { rowid: 1, action: "a", payload, revision: 1, timestamped: "2026-01-01T00:00:00.000Z" },
-    {
-      rowid: 999_999_999_999_999,
-      action: "a",
-      payload,
-      revision: 12,
-      timestamped: "2026-01-01T00:00:00.001Z",
-    },
     { rowid: 9_007_199_254_740_991, action: 'é"\\', payload, revision: -1.5e3, timestamped: "" },
     { rowid: 3, action: "a", payload, revision: 0, timestamped: null, more: { deep: [1] }, flag: true },
   ];
@@ -62,11 +55,7 @@ test("a Retry-After from a server or a proxy is kept with its error", () => {
   const bytes = Buffer.from('{"error":"Not now.","details":{},"code":503}');
   const waitMs = (value: string): number | undefined =>
     refusal({ status: 503, headers: { "retry-after": value }, bytes, target: "POST" })?.retryAfterMs;
-  expect([waitMs("2"), waitMs("soon"), waitMs("Thu, 01 Jan 2026 00:00:00 GMT")]).toEqual([
-    2_000,
-    undefined,
-    0,
-  ]);
+  expect(["2", "soon", "Thu, 01 Jan 2026 00:00:00 GMT"].map(waitMs)).toEqual([2_000, undefined, 0]);
   const html = { status: 502, headers: { "retry-after": "7" }, bytes: Buffer.from("<html>"), target: "POST" };
   expect(foreignAnswer(html)).toMatchObject({ code: "unreachable", retryAfterMs: 7_000 });
 });

@@ -10,6 +10,8 @@ import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { otherServer } from "../support/other-server.ts";
 
+const EVENT = { action: "a", payload: RawJson.fromText("{}") };
+
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
@@ -28,12 +30,16 @@ function client(options: ConnectOptions): Evreg {
 }
 
 async function failure(call: Promise<unknown>): Promise<EvregError> {
-  const error: unknown = await call.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
+  const error: unknown = await call.catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(EvregError);
   return error as EvregError;
+}
+
+/** The message of a call that no evreg answered. */
+async function unreachable(call: Promise<unknown>): Promise<string> {
+  const { code, message } = await failure(call);
+  expect(code).toBe("unreachable");
+  return message;
 }
 
 describe("the address", () => {
@@ -45,14 +51,10 @@ describe("the address", () => {
     "http://user:pw@127.0.0.1",
     "http://h/?a=1",
     "http://h/#a",
-  ])("%j is refused", (url) => {
-    expect(() => connect({ url })).toThrow(EvregError);
-    try {
-      connect({ url });
-    } catch (error) {
-      expect(error).toMatchObject({ code: "usage" });
-      expect((error as Error).message).not.toContain("pw");
-    }
+  ])("%j is refused", async (url) => {
+    const { code, message } = await failure(Promise.resolve().then(() => connect({ url })));
+    expect(code).toBe("usage");
+    expect(message).not.toContain("pw");
   });
 
   test("a token is not sent unencrypted to another machine, unless allowed", () => {
@@ -91,19 +93,16 @@ describe("no server", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
-    const error = await failure(client({ url: `http://127.0.0.1:${port}` }).health());
-    expect(error.code).toBe("unreachable");
-    expect(error.message).toContain(`http://127.0.0.1:${port}`);
-    expect(error.message).toContain("Is a server running there?");
+    const message = await unreachable(client({ url: `http://127.0.0.1:${port}` }).health());
+    expect(message).toContain(`http://127.0.0.1:${port}`);
+    expect(message).toContain("Is a server running there?");
     // A program that uses the client has no command line.
-    expect(error.message).not.toMatch(/ --\w|`evreg /);
+    expect(message).not.toMatch(/ --\w|`evreg /);
   });
 
   test("a server that does not answer in time is unreachable", async () => {
     const url = await other(() => {});
-    const error = await failure(client({ url, timeoutMs: 50 }).actions.list());
-    expect(error).toMatchObject({ code: "unreachable" });
-    expect(error.message).toContain("0.05 s");
+    expect(await unreachable(client({ url, timeoutMs: 50 }).actions.list())).toContain("0.05 s");
   });
 
   test("a server that stops in the middle of its answer is unreachable", async () => {
@@ -111,35 +110,31 @@ describe("no server", () => {
       response.writeHead(200, { "content-length": 100 });
       response.write('{"data"');
     });
-    expect(await failure(client({ url, timeoutMs: 50 }).actions.list())).toMatchObject({
-      code: "unreachable",
-    });
+    await unreachable(client({ url, timeoutMs: 50 }).actions.list());
   });
 
   test("a broken connection after a write says that it may have been done", async () => {
     const url = await other((request) => request.socket.destroy());
     const evreg = client({ url });
-    expect((await failure(evreg.actions.list())).message).not.toContain("may have been done");
-    const publish = evreg.events.publish({ action: "a", payload: RawJson.fromText("{}") });
-    expect((await failure(publish)).message).toContain("may have been done");
+    expect(await unreachable(evreg.actions.list())).not.toContain("may have been done");
+    expect(await unreachable(evreg.events.publish(EVENT))).toContain("may have been done");
   });
 
   test("after close every call fails", async () => {
     const evreg = client({ url: "http://127.0.0.1:1" });
     await evreg.close();
     await evreg.close();
-    expect((await failure(evreg.health())).code).toBe("unreachable");
+    await unreachable(evreg.health());
   });
 });
 
 describe("an address that is nearly correct", () => {
   test("https to an http server is reported", async () => {
     const url = await other((_, response) => response.end());
-    const error = await failure(client({ url: url.replace("http:", "https:") }).health());
-    expect(error.code).toBe("unreachable");
-    expect(error.message).toContain("does not speak https");
-    expect(error.message).toContain(`Try ${url}`);
-    expect(error.message).not.toContain("certificate");
+    const message = await unreachable(client({ url: url.replace("http:", "https:") }).health());
+    expect(message).toContain("does not speak https");
+    expect(message).toContain(`Try ${url}`);
+    expect(message).not.toContain("certificate");
   });
 
   test("a /v1 at its end is reported, as it is added anyway", async () => {
@@ -148,11 +143,8 @@ describe("an address that is nearly correct", () => {
     const token = await harness.token("admin");
     for (const base of ["/v1", "/v1/"]) {
       const evreg = client({ url: harness.url + base, token });
-      const event = { action: "a", payload: RawJson.fromText("{}") };
-      for (const call of [evreg.actions.get("a"), evreg.health(), evreg.events.publish(event)]) {
-        const error = await failure(call);
-        expect(error.code).toBe("unreachable");
-        expect(error.message).toMatch(/ends in \/v1.*Leave that off: http:\/\/127\.0\.0\.1:\d+$/);
+      for (const call of [evreg.actions.get("a"), evreg.health(), evreg.events.publish(EVENT)]) {
+        expect(await unreachable(call)).toMatch(/ends in \/v1.*Leave that off: http:\/\/127\.0\.0\.1:\d+$/);
       }
     }
   });
@@ -186,27 +178,24 @@ describe("another server", () => {
     const url = await other((__, response) => {
       response.writeHead(status, { "content-type": type }).end(body);
     });
-    const error = await failure(client({ url }).events.get(1));
-    expect(error.code).toBe("unreachable");
-    expect(error.message).toContain(`HTTP ${status}`);
-    expect(error.message).toContain(url);
+    const message = await unreachable(client({ url }).events.get(1));
+    expect(message).toContain(`HTTP ${status}`);
+    expect(message).toContain(url);
   });
 
   test("a redirect is not followed, and its target is named", async () => {
     const url = await other((_, response) => {
       response.writeHead(301, { location: "https://evreg.example/v1/events/1" }).end();
     });
-    expect((await failure(client({ url, token: "evreg_x" }).events.get(1))).message).toContain(
-      "https://evreg.example",
-    );
+    const message = await unreachable(client({ url, token: "evreg_x" }).events.get(1));
+    expect(message).toContain("https://evreg.example");
   });
 
   test("an answer that is too large is not read to its end", async () => {
     const url = await other((_, response) => {
       response.setHeader("content-type", "application/json").end(`{"data":["${"a".repeat(10_000)}"]}`);
     });
-    const error = await failure(client({ url, maxAnswerBytes: 5_000 }).actions.list());
-    expect(error.message).toContain("5000");
+    expect(await unreachable(client({ url, maxAnswerBytes: 5_000 }).actions.list())).toContain("5000");
   });
 
   test("an error of evreg arrives as the same error", async () => {
